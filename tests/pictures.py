@@ -19,14 +19,14 @@ from playwright.async_api import Browser, Locator, Page
 
 from bot.chat.service import Message
 from bot.domain.transitions import State
-from bot.extras.fleet.slack_card import report_card
+from bot.extras.fleet.chat_card import report_card
 from bot.extras.reports.page import page as report_page
 from bot.extras.reports.report import whole_report
 from bot.surfaces.slack.drawing import draw
 from tests.browser import PHONE, chromium
 from tests.e2e.test_demo_page import FOUNDING as NODE
 from tests.e2e.test_demo_page import demo
-from tests.unit.extras.fleet.test_slack_card import ASK, BY, told
+from tests.unit.extras.fleet.test_chat_card import ASK, BY, told
 from tests.unit.extras.reports.report_data import of
 from tests.unit.surfaces.test_slack_card import card
 from tests.unit.surfaces.verdicts import FOUNDING

@@ -1,4 +1,4 @@
-"""Work that continues after Slack has its acknowledgement."""
+"""Work that continues after a chat has its acknowledgement."""
 
 from __future__ import annotations
 

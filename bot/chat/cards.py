@@ -139,7 +139,7 @@ class ChatCards:
         self._reminded: Remembered[str, None] = Remembered(REMEMBERED)
 
     async def draw_again(self, card: CardRecord) -> None:
-        """Show a card whose last wording never reached Slack. Raises: LedgerError when the record cannot be read."""
+        """Show a card whose last wording never reached the chat. Raises: LedgerError when the record cannot be read."""
         if card.posts.standing is None:
             self._card(card.card).wording = ""
             await self.show(card.incidents, card)
@@ -279,7 +279,7 @@ class ChatCards:
                 self._poster.finished(name)
 
     async def _told_again(self, name: str, board: _Board) -> None:
-        """Announce in the card's thread what came back or came late: Slack does not notify about edits."""
+        """Announce in the card's thread what came back or came late: chats do not notify about edits."""
         began_at = min(member.opened_at for member in board.group)
         read_here = [member for member in board.group if member.node in board.live]
         again = [member for member in read_here if member.reopens]

@@ -109,7 +109,16 @@ class HomePublisher:
         if channel := self._direct.get(user):
             # Signed, so that the answer to a choice goes to the person who opened it and to nobody else.
             sealed = self.context.signer.sign(Intent(HOME, user, {}, channel))
-        shown = home(self.nodes, self.readings.running, waiting, state, trouble, given_up, has_menu=bool(sealed))
+        shown = home(
+            self.nodes,
+            self.readings.running,
+            waiting,
+            state,
+            trouble,
+            given_up,
+            has_menu=bool(sealed),
+            chat=self.context.people.word,
+        )
         await self.context.chat.publish_home(user, shown, sealed)
 
     async def state(self, user: str) -> HomeState:
@@ -164,16 +173,18 @@ def home(
     given_up: Sequence[GivenUpDelivery] = (),
     *,
     has_menu: bool = False,
+    chat: str = "Slack",
 ) -> tuple[Block, ...]:
     """Return what it shows: what waits for this person, what runs, the brake, what to type, and the bot's own state.
 
     Shape: `waiting` is None where the outbox cannot be read; `state` is None where the ledger cannot, or the bot never
-    acts. `trouble` is why no alerts come, as a sentence; `given_up` are alerts that came and led to nothing.
+    acts. `trouble` is why no alerts come, as a sentence; `given_up` are alerts that came and led to
+    nothing. `chat` is its name.
     """
     posts = (
         "the ledger cannot be read"
         if waiting is None
-        else f"{waiting} {'post' if waiting == 1 else 'posts'} waiting for Slack"
+        else f"{waiting} {'post' if waiting == 1 else 'posts'} waiting for {chat}"
     )
     return (
         Title("zombie"),

@@ -40,7 +40,7 @@ Redraw = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class _Picture:
-    """A picture that Slack has: its file, what it shows in words, and how often Slack refused to show it."""
+    """A picture that the chat has: its file, what it shows in words, and how often the chat refused to show it."""
 
     file: str
     alt_text: str
@@ -89,7 +89,7 @@ class Pictures(Uploads):
         return self.chat.illustrated(message, {name: (each.file, each.alt_text) for name, each in found.items()})
 
     def refused(self, card: str, message: Message, redraw: Redraw) -> None:
-        """Note that Slack refused a message's pictures: its strips stay, and the pictures are tried again later."""
+        """Note that the chat refused a message's pictures: its strips stay, and the pictures are tried again later."""
         for name in self.chat.strips(message):
             key = (card, name)
             picture = self._known.get(key)
@@ -160,7 +160,7 @@ class Pictures(Uploads):
     # --- what is known
 
     async def _picture(self, key: tuple[str, str]) -> _Picture | None:
-        """The picture that Slack has; an earlier run may have uploaded it."""
+        """The picture that the chat has; an earlier run may have uploaded it."""
         if key not in self._known:
             if (found := await self._kept(key)) is None:
                 return None  # not remembered: another program may upload it at any moment

@@ -246,7 +246,7 @@ def _not_known(name: str, known: KnownNodes) -> tuple[str, tuple[str, ...]]:
     """Return a sentence about an unknown name, and the nodes that may have been meant."""
     try:
         known.find(name)
-    except UnknownNode as error:  # the inventory's own sentence names its file, which Slack need not see
+    except UnknownNode as error:  # the inventory's own sentence names its file, which a chat need not see
         return f"“{one_line(name, 80)}” is not in the inventory. {error.try_next}", error.near
     except InventoryError as error:
         return str(error), ()

@@ -1,7 +1,7 @@
 """Files in the threads of cards: an incident's report, the pictures of a profile. Each is sent once, in the background.
 
-Uploads wait in the outbox: a restart goes on with them, and sends none again that has arrived. For a file that Slack
-rejects, the thread gets a sentence.
+Uploads wait in the outbox: a restart goes on with them, and sends none again that has arrived. For a file that is
+rejected, the thread gets a sentence.
 """
 
 from __future__ import annotations

@@ -41,10 +41,10 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
+from bot.extras.marks.chat import QUESTION, MarkClicks
 from bot.extras.marks.marker import VerdictMarker
-from bot.extras.marks.slack import QUESTION, MarkClicks
 from bot.extras.marks.store import MarkStore
-from bot.extras.profiles.slack_file import SketchFile
+from bot.extras.profiles.chat_file import SketchFile
 from bot.extras.reports.report_maker import ReportMaker
 from bot.inventory import Inventory
 from bot.ledger import Database, Leases, Ledger, Outbox, on_threads

@@ -20,12 +20,12 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.chat_cards import FleetCards
 from bot.extras.fleet.run import FleetRun, Hears
 from bot.extras.fleet.runner import FleetRunner
-from bot.extras.fleet.slack_cards import FleetCards
 from bot.extras.fleet.sweep import Found, NodeAnswer, NodeOutcome, Sweep
-from bot.extras.waves.slack_cards import WaveCards
-from bot.extras.waves.slack_decisions import WaveDecisions
+from bot.extras.waves.chat_cards import WaveCards
+from bot.extras.waves.chat_decisions import WaveDecisions
 from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import Wave
 from bot.extras.waves.waves import WaveRequest, Waves

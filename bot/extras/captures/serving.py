@@ -17,10 +17,10 @@ from bot.chat.context import ChatContext
 from bot.domain.contracts import Log, NodeDirectory, Sleep
 from bot.domain.errors import ZombieError
 from bot.domain.safe_text import one_line
+from bot.extras.captures.chat import CaptureChat
+from bot.extras.captures.chat_cards import CaptureCards, SymptomReplies
 from bot.extras.captures.control import rolling_control
 from bot.extras.captures.record import RollingCapture
-from bot.extras.captures.slack_cards import CaptureCards, SymptomReplies
-from bot.extras.captures.slack_chat import CaptureChat
 from bot.extras.captures.watch import LookTurns, RollingNews, RollingWatch
 from bot.extras.profiles.sketches import Sketches
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from bot.app.parts import now, ssh_transport
 from bot.chat.context import ChatContext
 from bot.chat.parts import CARD, MessageTarget
+from bot.extras.fleet.chat_cards import FleetCards
 from bot.extras.fleet.runner import FleetRunner, SweepDependencies
 from bot.extras.fleet.settings import SweepSettings
-from bot.extras.fleet.slack_cards import FleetCards
 from bot.extras.fleet.store import SweepStore
 from bot.extras.fleet.sweeps import Digest, ScheduledSweep, Sweeps, digest_card, scheduled
 

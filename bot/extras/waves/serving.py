@@ -14,9 +14,9 @@ from bot.domain.errors import LedgerError, UnknownIncident
 from bot.domain.node import Node
 from bot.domain.policy import ApproverLookup
 from bot.engine.job_queue import JobQueue
+from bot.extras.waves.chat_cards import PlansFile, WaveCards
+from bot.extras.waves.chat_decisions import WaveDecisions
 from bot.extras.waves.contracts import WaveLedger
-from bot.extras.waves.slack_cards import PlansFile, WaveCards
-from bot.extras.waves.slack_decisions import WaveDecisions
 from bot.extras.waves.store import WaveCounts, WaveStore
 from bot.extras.waves.wave import Wave
 from bot.extras.waves.waves import WaveRequest

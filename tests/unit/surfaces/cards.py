@@ -14,7 +14,7 @@ from bot.domain.events import IncidentEvent
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
-from bot.extras.marks.slack import QUESTION
+from bot.extras.marks.chat import QUESTION
 from bot.surfaces.slack.drawing import without_blocks
 from bot.view.context import ViewContext
 from bot.view.plan_words import PlanWords

@@ -16,8 +16,8 @@ from bot.chat.requests import CheckRequest, CommandRequest, HelpRequest, help_te
 from bot.chat.service import Delivered, Message, MessageGone, Timing
 from bot.domain.json_form import read
 from bot.domain.node import Node
-from bot.extras.captures.slack_chat import CaptureChat
-from bot.extras.fleet.slack_cards import FleetCards
+from bot.extras.captures.chat import CaptureChat
+from bot.extras.fleet.chat_cards import FleetCards
 from bot.inventory.inventory import Inventory
 from bot.surfaces.slack.drawing import draw, slack_user
 

@@ -23,7 +23,7 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status
-from bot.extras.waves.slack_card import RESUME, TITLES
+from bot.extras.waves.chat_card import RESUME, TITLES
 from bot.surfaces.incidents import entry_line
 from bot.surfaces.slack.drawing import without_blocks
 from bot.view.plan_words import PlanView

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bot.extras.fleet.chat_card import comparison_message
 from bot.extras.fleet.difference import compare, difference_text, peers, without_cause
-from bot.extras.fleet.slack_card import comparison_message
 from bot.extras.fleet.sweep import Found, NodeAnswer, NodeOutcome
 from bot.surfaces.slack.drawing import draw
 

@@ -40,7 +40,7 @@ from bot.domain.events import (
 from bot.domain.policy import Limits
 from bot.domain.verdict import Evidence
 from bot.extras.fleet.ask import FleetAsk
-from bot.extras.fleet.slack_cards import FleetCards
+from bot.extras.fleet.chat_cards import FleetCards
 from bot.extras.waves import command
 from bot.extras.waves.events import (
     TurnEnded,

@@ -1,4 +1,4 @@
-"""Sweeps that people ask for in Slack: a card for each, from the question to its counts, with its buttons.
+"""Sweeps that people ask for in a chat: a card for each, from the question to its counts, with its buttons.
 
 A sweep is stored with the chat requests until its counts are posted: after a crash or a restart the next program begins
 it again on the same card, because a sweep only reads.
@@ -28,11 +28,11 @@ from bot.chat.requests import CommandRequest, Request, WorkRequest, means_severa
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotTell, LedgerError, NothingProposed, UsageError
 from bot.domain.safe_text import one_line
-from bot.extras.fleet import slack_card
+from bot.extras.fleet import chat_card
 from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.chat_card import OF_FLEET
 from bot.extras.fleet.run import FleetRun
 from bot.extras.fleet.runner import FleetRunner
-from bot.extras.fleet.slack_card import OF_FLEET
 from bot.seats import CureRequest, Cures
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class FleetCards:
             await self._do(wanted, run)
             return
         seconds = self.desk.takes(run) if wanted.reads_once else SECONDS_A_CHECK * count / 10
-        await self._post(wanted, slack_card.many_card(ask, count, seconds, wanted.name, by))
+        await self._post(wanted, chat_card.many_card(ask, count, seconds, wanted.name, by))
 
     async def _do(self, wanted: Wanted, run: FleetRun) -> None:
         """Begin it, however many nodes it is about."""
@@ -135,22 +135,22 @@ class FleetCards:
             await self._who_else(click)
             return
         await self.context.askers.admit(click.person)
-        if click.action == slack_card.STOP:
+        if click.action == chat_card.STOP:
             await self._stop(click.value, click.person)
             return
         self.context.askers.count(click.person)
         spot = MessageTarget(click.channel, click.thread_ts or click.ts)
         by = click.person.by
-        if click.action == slack_card.CHECK:
+        if click.action == chat_card.CHECK:
             node = self.desk.known.find(click.value).name
             await self._opener.begin(click.key, spot, by, f"check {node}", [node])
-        elif click.action == slack_card.DIFF:
+        elif click.action == chat_card.DIFF:
             ask = FleetAsk.of(click.value)
             if not ask.causes:
                 raise UsageError("There is no cause to compare by.")
             wanted = Wanted(ask, _named(spot, f"diff {click.key}"), spot, by)
             self.background.begin(self._compare(wanted), "comparison")
-        elif click.action == slack_card.PLAN:
+        elif click.action == chat_card.PLAN:
             await self.start(FleetAsk.of(click.value), click.key, spot, by)
         else:  # yes, so many
             wanted = Wanted(FleetAsk.of(click.value), "", spot, by, click.key)
@@ -244,7 +244,7 @@ class FleetCards:
             del self._running[name]
         self.context.log("swept", sweep=ask.says, kind="asked", **run.report.figures)
         cured = self.desk.cured if self.cure is not None else ()
-        await self._post(wanted, slack_card.report_card(ask, run.report, wanted.by, ended, cured))
+        await self._post(wanted, chat_card.report_card(ask, run.report, wanted.by, ended, cured))
         await self._done(name)
 
     async def _read(self, wanted: Wanted, run: FleetRun) -> str:
@@ -252,7 +252,7 @@ class FleetCards:
         name, spot = wanted.name, wanted.spot
 
         def card() -> Document:
-            return slack_card.running_card(wanted.ask, run.report, name, wanted.by)
+            return chat_card.running_card(wanted.ask, run.report, name, wanted.by)
 
         if not await self.poster.adopt(name, spot):
             # Stored, so that the card is found again after a restart; updates until the end are progress.
@@ -272,9 +272,9 @@ class FleetCards:
 
     async def _compare(self, wanted: Wanted) -> None:
         try:
-            message = slack_card.comparison_message(await self.desk.compared(wanted.ask))
+            message = chat_card.comparison_message(await self.desk.compared(wanted.ask))
         except UsageError as no:
-            message = slack_card.broken_off_card(wanted.ask, str(no), "")
+            message = chat_card.broken_off_card(wanted.ask, str(no), "")
         await self._post(wanted, message)
 
     async def _stop(self, name: str, person: Person) -> None:
@@ -300,7 +300,7 @@ class FleetCards:
 
 def _stop_of(name: str) -> str:
     """The request to stop a sweep, which the program that runs it reads."""
-    return f"{slack_card.STOP} {name}"
+    return f"{chat_card.STOP} {name}"
 
 
 def _named(spot: MessageTarget, key: str) -> str:

@@ -12,15 +12,7 @@ from bot.chat.document import TEXT
 from bot.chat.service import Message
 from bot.domain.incident import IncidentSummary
 from bot.domain.transitions import State
-from bot.extras.captures.events import (
-    CaptureEnded,
-    CaptureStarting,
-    CaptureStopping,
-    SymptomCaught,
-)
-from bot.extras.captures.record import RollingCapture, RollingState, incident_of
-from bot.extras.captures.recorder import RollingRequest
-from bot.extras.captures.slack_card import (
+from bot.extras.captures.chat_card import (
     SHOW,
     STOP,
     capture_card,
@@ -30,6 +22,14 @@ from bot.extras.captures.slack_card import (
     listed,
     not_recorded,
 )
+from bot.extras.captures.events import (
+    CaptureEnded,
+    CaptureStarting,
+    CaptureStopping,
+    SymptomCaught,
+)
+from bot.extras.captures.record import RollingCapture, RollingState, incident_of
+from bot.extras.captures.recorder import RollingRequest
 from bot.extras.captures.watch import RollingNews
 from bot.surfaces.slack.drawing import ALL_BLOCKS, draw, length
 from tests.record.incidents import BEGAN_AT

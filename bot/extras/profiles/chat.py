@@ -1,4 +1,4 @@
-"""Profiles that people ask for in Slack: a message at once, replaced by what the cores ran, then the pictures."""
+"""Profiles that people ask for in a chat: a message at once, replaced by what the cores ran, then the pictures."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, NothingProposed, ZombieError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
+from bot.extras.profiles.chat_file import attach_pictures
 from bot.extras.profiles.perf_command import SECONDS, CaptureRequest
 from bot.extras.profiles.runner import ProfileAnswer, ProfileRunner, why_not
-from bot.extras.profiles.slack_file import attach_pictures
 from bot.extras.profiles.words import HEADING
 
 _HELP = (
@@ -37,7 +37,7 @@ _NAME = re.compile(rf"{PROFILE}[0-9a-f]{{20}}\Z")
 
 
 @dataclass(slots=True, eq=False)
-class SlackProfiles:
+class ChatProfiles:
     """Shows profiles in channels and in the threads of cards; `chat_requests` know which have no answer yet."""
 
     desk: ProfileRunner
@@ -114,7 +114,7 @@ class ProfileChat:
 
     family = ""
 
-    def __init__(self, context: ChatContext, profiles: SlackProfiles, known: KnownNodes) -> None:
+    def __init__(self, context: ChatContext, profiles: ChatProfiles, known: KnownNodes) -> None:
         self._context = context
         self._profiles = profiles
         self._known = known

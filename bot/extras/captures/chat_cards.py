@@ -1,4 +1,4 @@
-"""Rolling captures in Slack: a card for each, from request to end, with everything caught in its thread.
+"""Rolling captures in a chat: a card for each, from request to end, with everything caught in its thread.
 
 The record holds the capture; a card only shows it. The program that shows it stores a chat request for it, so that each
 thing caught is posted once, and after a crash or restart the next program goes on with the same card.
@@ -22,11 +22,7 @@ from bot.domain.contracts import ActingLedger, Leases, Log, Outbox
 from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable, UsageError, ZombieError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
-from bot.extras.captures.control import RollingControl
-from bot.extras.captures.events import SymptomCaught
-from bot.extras.captures.record import RollingCapture, incident_of
-from bot.extras.captures.recorder import RollingRequest
-from bot.extras.captures.slack_card import (
+from bot.extras.captures.chat_card import (
     capture_card,
     capture_of,
     card_name,
@@ -34,9 +30,13 @@ from bot.extras.captures.slack_card import (
     looking_card,
     not_recorded,
 )
+from bot.extras.captures.control import RollingControl
+from bot.extras.captures.events import SymptomCaught
+from bot.extras.captures.record import RollingCapture, incident_of
+from bot.extras.captures.recorder import RollingRequest
 from bot.extras.captures.watch import LookTurns, RollingNews, RollingWatch
+from bot.extras.profiles.chat_file import attach_pictures
 from bot.extras.profiles.sketches import Sketches
-from bot.extras.profiles.slack_file import attach_pictures
 from bot.response.record import short_id
 
 if TYPE_CHECKING:

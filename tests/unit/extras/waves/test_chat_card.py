@@ -14,15 +14,14 @@ from bot.chat.service import Message
 from bot.domain.action import KEEPS, End, Ends
 from bot.domain.errors import CannotTell
 from bot.domain.probe import Unread
-from bot.extras.waves import slack_card
+from bot.extras.waves.chat_card import NAMES, dialog_words
 from bot.extras.waves.events import WaveMember, WaveProposed, WaveStopped
-from bot.extras.waves.slack_card import NAMES, dialog_words
 from bot.extras.waves.wave import Wave, WaveState, stages_of
 from bot.extras.waves.words import PlannedNode, SharedPlan, WavePlans, wave_lines
 from bot.surfaces.slack.drawing import ALL_BLOCKS, Block, dialog_view, draw, fits
 from bot.view.plan_words import NOTHING_SEEN
 
-(IN_FILE,) = draw(Document("", (slack_card.IN_FILE,))).blocks
+(IN_FILE,) = draw(Document("", (chat_card.IN_FILE,))).blocks
 AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 COMMANDS = ("sudo -n systemctl disable --now ecs.service", "test boot = <boot>")
 ALICE, BOB = "slack:T024/U0ALICE001", "slack:T024/U0BOB00001"
@@ -46,12 +45,12 @@ def of_nodes(count: int, name: str = "node", commands: tuple[str, ...] = COMMAND
 
 
 def wave_card(shown: Wave, plans: WavePlans | None = None) -> Message:
-    return draw(slack_card.wave_card(shown, plans, fits))
+    return draw(chat_card.wave_card(shown, plans, fits))
 
 
 def plans_in_dialog(plans: WavePlans, command: str, words: Sequence[str] = ()) -> list[Block]:
     beside = [Paragraph(sentence) for sentence in words]
-    blocks = slack_card.plans_in_dialog(plans, command, lambda blocks: fits([*beside, *blocks], dialog=True))
+    blocks = chat_card.plans_in_dialog(plans, command, lambda blocks: fits([*beside, *blocks], dialog=True))
     return dialog_view(Dialog("", "", tuple(blocks)), "")["blocks"]  # type: ignore[no-any-return]
 
 

@@ -21,9 +21,9 @@ from bot.domain.errors import UsageError
 from bot.domain.events import ProfileTaken
 from bot.domain.node import Node
 from bot.domain.post import MessageRef
+from bot.extras.profiles.chat import ChatProfiles
 from bot.extras.profiles.perf_command import CaptureRequest
 from bot.extras.profiles.runner import ProfileAnswer, ProfileRunner
-from bot.extras.profiles.slack_chat import SlackProfiles
 from bot.ledger import Database, Leases, Outbox, on_threads
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.surfaces.slack.calls import Calls
@@ -71,7 +71,7 @@ class Desk:
 class Program:
     """What one start of the program has."""
 
-    profiles: SlackProfiles
+    profiles: ChatProfiles
     desk: Desk
     leases: Leases
     chat_requests: Any
@@ -100,7 +100,7 @@ class Bench:
         outbox: Any = on_threads(Outbox(self.database, leases=leases), self.threads)
         chat_requests: Any = on_threads(ChatRequestStore(self.database, leases), self.threads)
         poster = Poster(cast(Calls, self.channel), outbox, QUICK, lambda: datetime.now(UTC), log)
-        profiles = SlackProfiles(cast(ProfileRunner, desk), poster, chat_requests, background, log)
+        profiles = ChatProfiles(cast(ProfileRunner, desk), poster, chat_requests, background, log)
         return Program(profiles, desk, leases, chat_requests, poster, background)
 
 

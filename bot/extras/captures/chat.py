@@ -1,4 +1,4 @@
-"""What people do with captures in Slack: the buttons *Show* and *Stop*, and what they type."""
+"""What people do with captures in a chat: the buttons *Show* and *Stop*, and what they type."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotRead, NothingProposed, Unreachable
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
+from bot.extras.captures.chat_card import SHOW, STOP, capture_of, listed
+from bot.extras.captures.chat_cards import CaptureCards
 from bot.extras.captures.record import RollingCapture
 from bot.extras.captures.recorder import HOURS, RollingRequest, hours_of, is_capture_id
-from bot.extras.captures.slack_card import SHOW, STOP, capture_of, listed
-from bot.extras.captures.slack_cards import CaptureCards
 from bot.extras.captures.words import lines
 
 _SAID = 2500

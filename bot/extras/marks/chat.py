@@ -1,4 +1,4 @@
-"""Was the verdict right? What closed cards in Slack ask, and what a click on an answer does."""
+"""Was the verdict right? What closed cards in a chat ask, and what a click on an answer does."""
 
 from __future__ import annotations
 

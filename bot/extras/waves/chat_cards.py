@@ -1,4 +1,4 @@
-"""Waves in Slack: a card for each, from *Plan* to its end.
+"""Waves in a chat: a card for each, from *Plan* to its end.
 
 The record holds the wave; a card only shows it. The program that shows it stores a chat request for it, so that after a
 crash or a restart the next program goes on with the same card.
@@ -23,7 +23,7 @@ from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, UnknownIncident, UsageError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
-from bot.extras.waves.slack_card import IN_FILE, checking_card, no_wave_card, wave_card
+from bot.extras.waves.chat_card import IN_FILE, checking_card, no_wave_card, wave_card
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.waves import Waves
 from bot.extras.waves.words import WavePlans, wave_lines, wave_plans

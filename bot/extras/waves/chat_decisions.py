@@ -1,4 +1,4 @@
-"""Decisions about a wave made in Slack: the dialog for a reason, and the handling of its submission."""
+"""Decisions about a wave made in a chat: the dialog for a reason, and the handling of its submission."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from bot.domain.errors import (
     UnknownIncident,
 )
 from bot.domain.policy import Approval
-from bot.extras.waves.slack_card import RESUME, STOP, TITLES, dialog_words, plans_in_dialog
-from bot.extras.waves.slack_cards import WaveCards
+from bot.extras.waves.chat_card import RESUME, STOP, TITLES, dialog_words, plans_in_dialog
+from bot.extras.waves.chat_cards import WaveCards
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.words import DIGEST
 from bot.view.standing import APPROVE, DECLINE
