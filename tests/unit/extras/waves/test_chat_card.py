@@ -14,6 +14,7 @@ from bot.chat.service import Message
 from bot.domain.action import KEEPS, End, Ends
 from bot.domain.errors import CannotTell
 from bot.domain.probe import Unread
+from bot.extras.waves import chat_card
 from bot.extras.waves.chat_card import NAMES, dialog_words
 from bot.extras.waves.events import WaveMember, WaveProposed, WaveStopped
 from bot.extras.waves.wave import Wave, WaveState, stages_of
