@@ -19,11 +19,10 @@ from bot.chat.document import Document
 from bot.chat.parts import CARD, MessageTarget, request_id, spot_of
 from bot.chat.poster import Poster
 from bot.chat.remembered import Remembered
-from bot.chat.report_file import REPORT
 from bot.chat.service import stands_so
 from bot.chat.storm_board import StormBoard
 from bot.chat.thread import ThreadReplies, details
-from bot.chat.thread_files import FileRequest
+from bot.chat.thread_files import REPORT, FileRequest
 from bot.chat.turns import FIRST, VERDICT
 from bot.chat.why_replies import WhyReplies
 from bot.domain.action import Action

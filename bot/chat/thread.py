@@ -29,8 +29,7 @@ from bot.chat.document import (
 from bot.chat.parts import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.remembered import Remembered
-from bot.chat.report_file import REPORT
-from bot.chat.thread_files import FileRequest
+from bot.chat.thread_files import REPORT, FileRequest
 from bot.domain.contracts import ActingLedger, Outbox
 from bot.domain.incident import Decision, Incident
 from bot.domain.post import CardRecord

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -172,5 +174,27 @@ async def test_without_a_chat_alerts_are_diagnosed_and_recorded(tmp_path: Path) 
         assert not [line for line in bot.lines if line["event"].endswith("_failed")]
 
 
+@pytest.mark.parametrize(("token", "status"), [("t" * 20, 0), ("", 2)])
+async def test_serve_needs_a_chat_or_alerts(tmp_path: Path, token: str, status: int) -> None:
+    (tmp_path / "nodes.toml").write_text('[nodes.node-1]\naddress = "127.0.0.1"\n')
+    program = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "bot", "serve", "--inventory", str(tmp_path / "nodes.toml")),
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "ZOMBIE_LISTEN": "127.0.0.1:0"}
+        | {"ZOMBIE_STATE_DIR": str(tmp_path), "ALERTMANAGER_TOKEN": token},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert program.stderr is not None
+    said = b""
+    async with asyncio.timeout(60):
+        while line := await program.stderr.readline():
+            said += line
+            if b'"ready"' in line:
+                program.send_signal(signal.SIGTERM)
+        assert await program.wait() == status, said
+    assert (b'"by": "none"' in said) is not (b"SLACK_BOT_TOKEN is not set" in said)
+
+
+ROOT = Path(__file__).parents[2]
 NOW = "2026-11-22T03:00:00Z"
 ALERTS = '[slack]\nalerts_channel = "C0ONCALL01"\n'

@@ -25,10 +25,9 @@ from bot.chat.context import ChatContext
 from bot.chat.parts import CARD, MessageTarget
 from bot.chat.people import Person
 from bot.chat.poster import Poster
-from bot.chat.report_file import ReportFile
 from bot.chat.requests import CommandRequest, HelpRequest, parse
 from bot.chat.service import Message as Posted
-from bot.chat.thread_files import ThreadFiles
+from bot.chat.thread_files import ReportFile, ThreadFiles
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, User
 from bot.demo.slack.server import SlackWorkspace

@@ -13,7 +13,7 @@ from bot.actions import ACTIONS
 from bot.app.check import PROGRAM
 from bot.app.extras import named_by
 from bot.app.parts import now
-from bot.chat.report_file import ReportFile
+from bot.chat.thread_files import ReportFile
 from bot.domain.case import Case, read_case
 from bot.domain.core_heat import CoreHeat
 from bot.domain.entry import Entry

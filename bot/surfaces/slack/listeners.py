@@ -9,6 +9,7 @@ import json
 import logging
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
@@ -21,12 +22,12 @@ from bot.chat.clicks import Click, Submission
 from bot.chat.commands import Commands
 from bot.chat.decisions import Decisions
 from bot.chat.home import HomePublisher
+from bot.chat.requests import CommandRequest
 from bot.chat.suggestions import FIND_NODE, NodeSuggestions
 from bot.domain.contracts import Seconds
 from bot.surfaces.hooks import Counted
 from bot.surfaces.slack.drawing import REASON, options
 from bot.surfaces.slack.people import mapping, person_of
-from bot.surfaces.slack.typed_payloads import command_of, mention_of
 
 _ANY = re.compile(r".*", re.DOTALL)
 _DIALOGS = re.compile(rf"{REASON}\Z")
@@ -163,3 +164,59 @@ def submission_of(body: Mapping[str, Any]) -> Submission:
         metadata=str(view.get("private_metadata", "")),
         reason=str(typed or "").strip(),
     )
+
+
+_MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
+_LINK = re.compile(r"<(?:https?://[^|>]*\|)([^>]*)>")  # Slack turns names like node.example.com into links
+
+
+def command_of(body: Mapping[str, Any]) -> CommandRequest:
+    """Return the request of a slash command; a missing field is empty."""
+    return CommandRequest(
+        # Slack makes this id for each command; a repeated delivery has the same id.
+        key=f"cmd-{body.get('trigger_id') or body.get('response_url', '')}",
+        team=str(body.get("enterprise_id") or body.get("team_id", "")),
+        user=str(body.get("user_id", "")),
+        channel=str(body.get("channel_id", "")),
+        text=_unescaped(_LINK.sub(r"\1", str(body.get("text", "")))),
+        answer_at=str(body.get("response_url", "")),
+        workspace=str(body.get("team_id") or ""),
+        enterprise=str(body.get("enterprise_id") or ""),
+    )
+
+
+def mention_of(body: Mapping[str, Any], event: Mapping[str, Any]) -> CommandRequest:
+    """Return the request of a message that mentions the bot; a missing field is empty."""
+    authorizations = [entry for entry in body.get("authorizations") or () if isinstance(entry, Mapping)]
+    us = {str(entry.get("user_id", "")) for entry in authorizations}
+    said = _LINK.sub(r"\1", _without_us(str(event.get("text", "")), us)).strip()
+    return CommandRequest(
+        # The message's id, not the delivery's: a message may be delivered twice under two ids.
+        key=f"msg-{event.get('channel', '')}-{event.get('client_msg_id') or event.get('ts', '')}",
+        team=str(body.get("enterprise_id") or body.get("team_id", "")),
+        user=str(event["user"]),
+        channel=str(event.get("channel", "")),
+        text=_unescaped(said),
+        thread_ts=str(event.get("thread_ts", "")),
+        workspace=str(event.get("team") or body.get("team_id") or ""),
+        enterprise=str(body.get("enterprise_id") or ""),
+        asked_at=_instant(event.get("ts")),
+    )
+
+
+def _instant(ts: object) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(float(str(ts)), UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _without_us(text: str, us: set[str]) -> str:
+    """Remove the mention of the bot; where Slack does not say who the bot is, the first mention."""
+    if us - {""}:
+        return _MENTION.sub(lambda match: " " if match[1] in us else match[0], text)
+    return _MENTION.sub(" ", text, count=1)
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -39,7 +39,7 @@ def _looks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
 
     bot, app, signing, _ = settings.slack.access
     if not (bot or app or signing):
-        seen = "no token is set: zombie serve needs a token, terminal commands do not"
+        seen = "no token is set: zombie serve takes alerts without, and terminal commands need none"
         return _told(DoctorFinding("Slack", Mark.NOT_SET, seen))
     try:
         tokens = SlackTokens.of(*settings.slack.access)
