@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bot.domain.own_playbooks import SiteRows, own_rows
+from bot.domain.secret_names import KEY, PASSWORD, Name, Names, machine_made
 
 T = TypeVar("T")
 
@@ -39,7 +40,8 @@ class Pattern(Protocol):
 class SecretForm:
     """A row of the table. `form` is its pattern, or the text of it, which is not compiled before it is needed.
 
-    Shape: what a form of `hexadecimal` digits finds is a secret only where they spell one; a `block` goes over several
+    Shape: a form with `kinds` is looked for behind the names of these kinds alone, and `before` ends where they begin; what
+    a form of `hexadecimal` digits finds is a secret only where they spell one; a `block` goes over several
     lines.
     """
 
@@ -51,6 +53,8 @@ class SecretForm:
     hexadecimal: bool
     form: str | Pattern
     block: bool = False
+    kinds: tuple[str, ...] = ()
+    before: str = ""
 
     def cut(self, text: str) -> str:
         """Return a text with the mark in place of each secret of this form."""
@@ -58,7 +62,13 @@ class SecretForm:
 
     def found(self, text: str) -> list[Cut]:
         """Return what is to be cut out of a text, from its beginning on."""
+        if self.form == _MACHINE_MADE:
+            return [Cut(*span, self.mark) for span in machine_made(text)]
         pattern = _compiled(self.form) if isinstance(self.form, str) else self.form
+        if self.kinds and "name" in pattern.groupindex:
+            return self._found_with_name(pattern, text)
+        if self.kinds:
+            return self._found_after(pattern, text, _names().found(text, text.lower()))
         group = pattern.groupindex.get("secret", 0)
         cuts = []
         for found in pattern.finditer(text):
@@ -69,6 +79,39 @@ class SecretForm:
             if cut.begin < cut.end:
                 cuts.append(cut)
         return cuts
+
+    def _found_with_name(self, pattern: Any, text: str) -> list[Cut]:
+        """Return the secrets of a form that holds their name too."""
+        cuts, at = [], 0
+        while found := pattern.search(text, at):
+            group = next(group for group in _NAME_GROUPS if found.groupdict().get(group) is not None)
+            if _names().kind(found[group]) not in self.kinds:
+                at = found.end(group)
+                continue
+            begin, at = found.span("secret")
+            cut = _within_quotes(text, begin, at, self.mark)
+            if cut.begin < cut.end:
+                cuts.append(cut)
+        return cuts
+
+    def _found_after(self, after: Any, text: str, names: Iterable[Name]) -> list[Cut]:
+        """Return the values of names that speak of a secret."""
+        before, cuts, last = _compiled(self.before) if self.before else None, [], 0
+        for name in names:
+            if name.begin < last or name.kind not in self.kinds:
+                continue
+            if before is not None and not before.search(text, max(name.begin - _LONGEST_SIGN, 0), name.begin):
+                continue
+            if (found := after.match(text, name.end)) is None:
+                continue
+            begin, last = found.span("secret")
+            cut = _within_quotes(text, begin, last, self.mark)
+            if cut.begin < cut.end:
+                cuts.append(cut)
+        return cuts
+
+
+_NAME_GROUPS = ("name", "other")
 
 
 class Cut(NamedTuple):
@@ -151,6 +194,7 @@ class SecretTable:
         self._beginnings = frozenset(self._starts)
         self._has = tuple(literals.items())
         self._long = tuple(number for number, form in enumerate(self.forms) if form.long)
+        self._named = tuple(number for number, form in enumerate(self.forms) if form.kinds)
         self._blocks = tuple(form for form in self.forms if form.block)
         self._clean = ShortTexts[None]()
 
@@ -190,6 +234,8 @@ class SecretTable:
             likely.update(number for start, number in self._starts[word] if start in lower)
         if words and len(max(words, key=len)) >= _LONG:
             likely.update(self._long)
+        if _names().found(view, lower):
+            likely.update(self._named)
         for number in sorted(likely):
             form = self.forms[number]
             cuts = form.found(view)
@@ -269,11 +315,24 @@ def read_forms(document: Mapping[str, Any], parts: Mapping[str, str]) -> list[Se
             row.get("long", False),
             f"[redacted: {row['says']}]" if "says" in row else MARK,
             row.get("decode") == "hex",
-            expanded(row["form"] if "form" in row else _after_option(row["options"]), parts),
+            _form_of(row, parts),
             row.get("block", False),
+            tuple(row.get("kinds", ())),
+            expanded(row["before"] + r"\Z", parts) if "before" in row else "",
         )
         for name, row in document.items()
     ]
+
+
+_MACHINE_MADE = "machine-made"
+
+
+def _form_of(row: Mapping[str, Any], parts: Mapping[str, str]) -> str:
+    if row.get("rule") == _MACHINE_MADE:
+        return _MACHINE_MADE
+    form = row.get("form") or row.get("after")
+    parts = {**parts, "starts": "|".join(row.get("starts", ()))}
+    return expanded(_after_option(row["options"]) if form is None else form, parts)
 
 
 def _first_words(options: Mapping[str, Sequence[str]]) -> Iterable[str]:
@@ -310,10 +369,26 @@ _PART = re.compile(r"\{([a-z]+)\}")
 
 
 @functools.cache
+def _document() -> Mapping[str, Any]:
+    return own_rows("secrets")
+
+
+@functools.cache
 def _own() -> tuple[tuple[SecretForm, ...], Mapping[str, str]]:
-    document = dict(own_rows("secrets"))
+    document = dict(_document())
     parts = document.pop("parts")
+    document.pop("names")
     return tuple(read_forms(document, parts)), parts
+
+
+@functools.cache
+def _names() -> Names:
+    return Names(_document()["names"])
+
+
+def speaks_of_secret(name: str) -> bool:
+    """True if the value under this name is a secret, whatever it is."""
+    return _names().kind(name) in (PASSWORD, KEY) and name.rpartition("/")[0] != "checksum"
 
 
 def own_names() -> frozenset[str]:
@@ -343,13 +418,11 @@ def table() -> SecretTable:
 class Context:
     """What makes a neighbour a secret: a mapping's name, or the end of the text before it.
 
-    `name` is the name of a mapping's value, clientSecret and db-password among them; whether the value under `told` is
-    one, a text with both tells. After `next` the next text of a list is the secret: a bare flag, or YAML's | and >.
+    Whether the value under a name with `told` is one, a text with both tells. After `next` the next text of a list is the secret: a bare flag, or YAML's | and >.
     After `named` a `value` in the next text is, also where texts that only go `on` are between. What `opens` finds is
     in the first line of a secret of several lines.
     """
 
-    name: re.Pattern[str]
     told: re.Pattern[str]
     next: re.Pattern[str]
     named: re.Pattern[str]
@@ -360,7 +433,7 @@ class Context:
 
 @functools.cache
 def context() -> Context:
-    """Return the patterns of neighbours, made of the names in our table."""
+    """Return the patterns of neighbours."""
     _, parts = _own()
 
     def compiled(form: str) -> re.Pattern[str]:
@@ -371,20 +444,18 @@ def context() -> Context:
         r"(?P<secret>{not}(?:(?<=>)[^<\n]{1,2000}|{value}))"
     )
     return Context(
-        compiled(r"(?s:.{0,200}?)(?:{password}|{key})(?:[_-]?\d{1,3}|[_-]data|[_-]hash)?\Z"),
         compiled(
-            r"{password}|{key}|(?<![a-z])auth(?![a-z])|authorization|identitytoken|cookie|session"
+            r"(?<![a-z])auth(?![a-z])|authorization|identitytoken|cookie|session"
             r"|\Aencrypt\Z|jit_?config|initial_management|agent_recovery|agent_master|_service_registration"
         ),
         compiled(
-            r"(?:(?:\A|\s|[\"'])--?[\w-]{0,40}?(?:{password}|{key}){rest}[\"']?,?"
-            r"|(?:{password}|{key}){rest}{quote}\s{0,8}:\s{0,8}[|>][+-]?"
+            r"(?:(?:\A|\s|[\"'])--?{plain}[\"']?,?|(?<![\w.-])(?P<mapped>[\w.-]{1,100}){quote}\s{0,8}:\s{0,8}[|>][+-]?"
             r"|Set the following 'random' passwords:?)\s{0,8}\Z"
         ),
         compiled(
-            r"(?:\b(?:name|parameterkey){quote}\s{0,8}[:=]\s{0,8}{quote}[\w.-]{0,60}?(?:{password}|{key})[\w.-]{0,40}\W{0,8}"
-            r"|<(?:[\w-]{0,20}name|key)>[\w.:-]{0,80}?(?:{password}|{key}){rest}</[\w-]{1,24}>\s{0,8}"
-            r"|(?:{password}|{key}){rest}{quote}\s{0,4}[:=]?\s{0,4}\{\s{0,8})\Z"
+            r"(?:\b(?:name|parameterkey){quote}\s{0,8}[:=]\s{0,8}{quote}{plain}\W{0,8}"
+            r"|<(?:[\w-]{0,20}name|key)>(?P<tag>[\w.:-]{1,100})</[\w-]{1,24}>\s{0,8}"
+            r"|(?<![\w.-])(?P<block>[\w.-]{1,100}){quote}\s{0,4}[:=]?\s{0,4}\{\s{0,8})\Z"
         ),
         compiled(
             r"\s{0,40}(?:{quote}(?:type|description|sensitive|nullable|ephemeral){quote}\s{0,8}[:=]|<(?:final|description)>|\Z)"
