@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bot.domain.secret_forms import KEY_EDGES, KEY_ENDS, KEY_MARK, MARK, ShortTexts, context, speaks_of_secret, table
+from bot.domain.secret_forms import KEY_EDGES, KEY_ENDS, KEY_MARK, MARK, ShortTexts, context, may_speak_of_secret, speaks_of_secret, table
 
 # C0 except tab and newline, DEL, C1, bidirectional marks, the line separators that some viewers obey, and what has no
 # width: two names that look the same are the same.
@@ -213,8 +213,7 @@ class Redactor:
     def _is_secret(self, name: str) -> tuple[bool, bool]:
         known = self._names.get(name)
         if known is None:
-            is_secret = speaks_of_secret(name)
-            known = is_secret, is_secret or context().told.search(name) is not None
+            known = speaks_of_secret(name), may_speak_of_secret(name)
             if self.is_harmless(name):
                 self._names.remember(name, known)
         return known

@@ -391,6 +391,11 @@ def speaks_of_secret(name: str) -> bool:
     return _names().kind(name) in (PASSWORD, KEY) and name.rpartition("/")[0] != "checksum"
 
 
+def may_speak_of_secret(name: str) -> bool:
+    """True if the value under this name is one, or its text with the name may tell that it is."""
+    return _names().in_part(name) or context().told.search(name) is not None
+
+
 def own_names() -> frozenset[str]:
     """Return the names of our rows."""
     return frozenset(form.name for form in _own()[0])
@@ -445,8 +450,7 @@ def context() -> Context:
     )
     return Context(
         compiled(
-            r"(?<![a-z])auth(?![a-z])|authorization|identitytoken|cookie|session"
-            r"|\Aencrypt\Z|jit_?config|initial_management|agent_recovery|agent_master|_service_registration"
+            r"cookie|session|\Aencrypt\Z|jit_?config|initial_management|agent_recovery|agent_master|_service_registration"
         ),
         compiled(
             r"(?:(?:\A|\s|[\"'])--?{plain}[\"']?,?|(?<![\w.-])(?P<mapped>[\w.-]{1,100}){quote}\s{0,8}:\s{0,8}[|>][+-]?"

@@ -44,6 +44,11 @@ class Names:
             self._known[name] = kind
         return kind
 
+    def in_part(self, name: str) -> bool:
+        """True if a name holds a word that may speak of a secret, whatever stands behind it."""
+        lower = name.lower()
+        return any(stem in lower for stem in self._stems)
+
     def _kind(self, name: str) -> str:
         if name.lower() in self._harmless or _looks_random(name):
             return ""
@@ -142,20 +147,23 @@ def _is_random(word: str) -> bool:
     if _SHAPED.match(word):
         return False
     plain = _NO_SIGN.sub("", word)
-    small, capitals = len(_SMALL.findall(plain)), len(_CAPITALS.findall(plain))
-    digits = len(plain) - small - capitals
-    if len(plain) < _FEWEST or min(small, capitals) < 3 or digits < 2:
-        return False
     longest = max(_SEGMENTS.split(word), key=len)
-    if len(longest) < _FEWEST_TOGETHER or len(_SMALL.findall(longest)) < 2 or len(_CAPITALS.findall(longest)) < 2:
+    if len(plain) < _FEWEST or len(_RUNS.findall(plain)) < _MIXED * len(plain):
         return False
-    return len(_RUNS.findall(plain)) >= 0.4 * len(plain) and sum(map(len, _WORDISH.findall(word))) <= 0.34 * len(plain)
+    if plain.islower():
+        longest = max(_NO_SIGN.split(word), key=len)
+        is_mixed = len(_DIGITS.findall(longest)) >= 4 and _NO_HEX.search(longest) and not _LETTERS.search(longest)
+        return len(longest) >= _FEWEST_SMALL and bool(is_mixed)
+    if len(_SMALL.findall(longest)) < 2 or len(_CAPITALS.findall(longest)) < 2 or len(_DIGITS.findall(plain)) < 2:
+        return False
+    return len(longest) >= _FEWEST_TOGETHER and sum(map(len, _WORDISH.findall(word))) <= 0.34 * len(plain)
 
 
-_FEWEST, _FEWEST_TOGETHER, _PLACE = 20, 12, 60
+_FEWEST, _FEWEST_TOGETHER, _FEWEST_SMALL, _MIXED, _PLACE = 20, 12, 24, 0.4, 60
 _SEGMENTS = re.compile(r"[-_.]+")
 _LONG_WORD = re.compile(r"(?<![\w+/.~%@-])[A-Za-z0-9_+][\w+/~.-]{19,}+={0,2}(?![\w(@+])")
 _NO_SIGN, _SMALL, _CAPITALS = re.compile(r"[^A-Za-z0-9]+"), re.compile("[a-z]"), re.compile("[A-Z]")
+_DIGITS, _NO_HEX, _LETTERS = re.compile("[0-9]"), re.compile("[g-z]"), re.compile("[a-z]{7}")
 _RUNS = re.compile(r"[a-z]+|[A-Z]+|\d+")
 _WORDISH = re.compile(r"[A-Z]?[a-z]{4,}|[A-Z]{5,}|\d{6,}")
 # Hexadecimal with a name in front, LVM's ids, public keys and certificates, addresses of wallets, symbols, packages.
