@@ -189,6 +189,7 @@ class SecretTable:
             for has in form.has:
                 literals[has] = (*literals.get(has, ()), number)
             for start in form.starts:
+                start = start.lower()
                 word = start.encode().translate(_TO_WORDS).split()[0][:3]
                 self._starts[word] = (*self._starts.get(word, ()), (start, number))
         self._beginnings = frozenset(self._starts)
@@ -331,7 +332,7 @@ def _form_of(row: Mapping[str, Any], parts: Mapping[str, str]) -> str:
     if row.get("rule") == _MACHINE_MADE:
         return _MACHINE_MADE
     form = row.get("form") or row.get("after")
-    parts = {**parts, "starts": "|".join(row.get("starts", ()))}
+    parts = {**parts, "starts": "|".join(map(re.escape, row.get("starts", ())))}
     return expanded(_after_option(row["options"]) if form is None else form, parts)
 
 
