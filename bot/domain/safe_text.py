@@ -11,7 +11,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bot.domain.secret_forms import KEY_EDGES, KEY_ENDS, KEY_MARK, MARK, ShortTexts, context, may_speak_of_secret, speaks_of_secret, table
+from bot.domain.secret_forms import (
+    KEY_EDGES,
+    KEY_ENDS,
+    KEY_MARK,
+    MARK,
+    ShortTexts,
+    context,
+    may_speak_of_secret,
+    speaks_of_secret,
+    table,
+)
 
 # C0 except tab and newline, DEL, C1, bidirectional marks, the line separators that some viewers obey, and what has no
 # width: two names that look the same are the same.

@@ -40,9 +40,8 @@ class Pattern(Protocol):
 class SecretForm:
     """A row of the table. `form` is its pattern, or the text of it, which is not compiled before it is needed.
 
-    Shape: a form with `kinds` is looked for behind the names of these kinds alone, and `before` ends where they begin; what
-    a form of `hexadecimal` digits finds is a secret only where they spell one; a `block` goes over several
-    lines.
+    Shape: a form with `kinds` is looked for at the names of these kinds alone, and `before` ends where they begin; what
+    a form of `hexadecimal` digits finds is a secret only where they spell one; a `block` goes over several lines.
     """
 
     name: str
@@ -60,15 +59,20 @@ class SecretForm:
         """Return a text with the mark in place of each secret of this form."""
         return marked(text, self.found(text))
 
-    def found(self, text: str) -> list[Cut]:
-        """Return what is to be cut out of a text, from its beginning on."""
+    def found(self, text: str, names: Sequence[Name] | None = None) -> list[Cut]:
+        """Return what is to be cut out of a text, from its beginning on; `names` are those in it, where known."""
         if self.form == _MACHINE_MADE:
             return [Cut(*span, self.mark) for span in machine_made(text)]
-        pattern = _compiled(self.form) if isinstance(self.form, str) else self.form
-        if self.kinds and "name" in pattern.groupindex:
-            return self._found_with_name(pattern, text)
+        pattern: Any = _compiled(self.form) if isinstance(self.form, str) else self.form
         if self.kinds:
-            return self._found_after(pattern, text, _names().found(text, text.lower()))
+            names = _names().found(text, text.lower()) if names is None else names
+            if not any(name.kind in self.kinds for name in names):
+                return []
+            return (
+                self._found_with_name(pattern, text)
+                if "name" in pattern.groupindex
+                else self._found_after(pattern, text, names)
+            )
         group = pattern.groupindex.get("secret", 0)
         cuts = []
         for found in pattern.finditer(text):
@@ -193,8 +197,12 @@ class SecretTable:
                 word = start.encode().translate(_TO_WORDS).split()[0][:3]
                 self._starts[word] = (*self._starts.get(word, ()), (start, number))
         self._beginnings = frozenset(self._starts)
-        self._has = tuple(literals.items())
+        by_letter: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
+        for has, numbers in literals.items():
+            by_letter.setdefault(min(has, key=_RARE.find), []).append((has, numbers))
+        self._has = tuple((letter, tuple(rows)) for letter, rows in by_letter.items())
         self._long = tuple(number for number, form in enumerate(self.forms) if form.long)
+        self._machine_made = tuple(number for number, form in enumerate(self.forms) if form.form == _MACHINE_MADE)
         self._named = tuple(number for number, form in enumerate(self.forms) if form.kinds)
         self._blocks = tuple(form for form in self.forms if form.block)
         self._clean = ShortTexts[None]()
@@ -229,21 +237,32 @@ class SecretTable:
         view = searched(text)
         lower = view.lower()
         # Most texts hold no literal, and cost only this.
-        likely = {number for has, numbers in self._has if has in lower for number in numbers}
+        likely = {
+            number
+            for letter, rows in self._has
+            if letter in lower
+            for has, numbers in rows
+            if has in lower
+            for number in numbers
+        }
         words = _words(lower)
         for word in self._beginnings.intersection(map(_BEGINNING, words)):
             likely.update(number for start, number in self._starts[word] if start in lower)
-        if words and len(max(words, key=len)) >= _LONG:
+        longest = len(max(words, key=len)) if words else 0
+        if longest >= _LONG:
             likely.update(self._long)
-        if _names().found(view, lower):
+        if longest >= _LONG_BETWEEN_SIGNS:
+            likely.update(self._machine_made)
+        if names := _names().found(view, lower):
             likely.update(self._named)
         for number in sorted(likely):
             form = self.forms[number]
-            cuts = form.found(view)
+            cuts = form.found(view, names)
             if form.hexadecimal:
                 cuts = [cut for cut in cuts if self._holds_secret(_of_hexadecimal(view[cut.begin : cut.end]))]
             if cuts:
                 text, view = marked(text, cuts), marked(view, cuts)
+                names = names and _names().found(view, view.lower())
         return text
 
     def _holds_secret(self, text: str) -> bool:
@@ -286,9 +305,11 @@ _SIGNS = (
 )
 # Other blanks than a space; and lone surrogates, which RE2 cannot read.
 _UNSEEN = re.compile(rf"(?<!\w){_SIGNS}|{_SIGNS}(?!\w)|[\r\xa0\u2000-\u200a\u202f\u205f\u3000\ud800-\udfff]")
+# The letters of a log from the rarest on: a text without the rarest of a literal does not hold the literal.
+_RARE = "`^~<|{;$\\&*!?%@+#q'z\"(,j=/xkvwybg_hfmup-cld:nsroaite. "
 _BEGINNING = operator.itemgetter(slice(3))
 _ROUNDS = 4  # a text with a secret needs two; more only where it was made to
-_LONG = 24  # characters of a word
+_LONG, _LONG_BETWEEN_SIGNS = 24, 12  # characters of a word; of one in base64, which + and / divide
 _WORD = b"abcdefghijklmnopqrstuvwxyz0123456789_-"
 _TO_WORDS = bytes(code if code in _WORD else 0x20 for code in range(256))
 _ESCAPED = re.compile(r"\\[nrt]|%[0-9a-f]{2}")
@@ -353,7 +374,7 @@ def _after_option(options: Mapping[str, Sequence[str]]) -> str:
 
 
 @functools.cache
-def _compiled(form: str) -> Pattern:
+def _compiled(form: str) -> re.Pattern[str]:
     return re.compile(form)
 
 
@@ -424,7 +445,8 @@ def table() -> SecretTable:
 class Context:
     """What makes a neighbour a secret: a mapping's name, or the end of the text before it.
 
-    Whether the value under a name with `told` is one, a text with both tells. After `next` the next text of a list is the secret: a bare flag, or YAML's | and >.
+    Whether the value under a name with `told` is one, a text with both tells. After `next` the next text of a list is
+    the secret: a bare flag, or YAML's | and >.
     After `named` a `value` in the next text is, also where texts that only go `on` are between. What `opens` finds is
     in the first line of a secret of several lines.
     """

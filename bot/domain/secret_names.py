@@ -7,7 +7,7 @@ stand in `playbooks/tables/secrets.toml` under [names].
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 PASSWORD, KEY, OTHER = "password", "key", "other"  # from what is surely a secret to what may be one
@@ -32,17 +32,10 @@ class Names:
         self._no_secrets = tuple(self._harmless)
         self._before = {word: frozenset(before) for word, before in words["before"].items()}
         self._stems = tuple(words["stems"])
-        self._known: dict[str, str] = {}
 
     def kind(self, name: str) -> str:
         """Return what a name speaks of, or nothing: {dbPassword: password, api-key: key, password_file: ""}."""
-        kind = self._known.get(name)
-        if kind is None:
-            kind = self._kind(name) if len(name) <= _LONGEST else ""
-            if len(self._known) >= _MOST:
-                self._known.clear()
-            self._known[name] = kind
-        return kind
+        return self._kind(name) if len(name) <= _LONGEST else ""
 
     def in_part(self, name: str) -> bool:
         """True if a name holds a word that may speak of a secret, whatever stands behind it."""
@@ -69,9 +62,9 @@ class Names:
         kind = self._kinds.get(single, "")
         if single == "key":
             kind = KEY if before in self._keys else OTHER if before else ""
-        elif single == "salt" and before in _SALTED:
-            kind = KEY
-        elif not kind and single.endswith("key") and single[:-3] in self._keys:
+        elif (single == "salt" and before in _SALTED) or (
+            not kind and single.endswith("key") and single[:-3] in self._keys
+        ):
             kind = KEY
         elif not kind:
             kind = next((kind for ending, kind in self._endings if single.endswith(ending)), "")
@@ -118,9 +111,9 @@ def _ascii_lower(text: str) -> str:
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _OF_NAMES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+")
-_ESCAPE = re.compile(r"x[0-9a-f]{2}|u[0-9a-f]{4}|[0nrt](?=[\w-])")
+_ESCAPE = re.compile(r"x[0-9a-f]{2}|u[0-9a-f]{4}|[0nrt](?=[\w-]|\Z)")
 _END = re.compile(r"\w{0,80}(?:[.-]+(?=\w)(?<!->)\w{1,80}){0,8}")
-_LONGEST, _MOST = 100, 8192  # characters of a name, and names that are remembered
+_LONGEST = 100  # characters of a name
 
 
 def _looks_random(name: str) -> bool:
@@ -132,7 +125,7 @@ _NAME_RUNS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
 def machine_made(text: str) -> list[tuple[int, int]]:
-    """Return where in a text only a machine can have written: a long word of mixed letters and digits with no words in it.
+    """Return where in a text only a machine can have written: long, of mixed letters and digits, and no words in it.
 
     Not where its place says what it is: a fingerprint, a path, an address, the id of something.
     """
@@ -154,11 +147,18 @@ def _is_random(word: str) -> bool:
         longest = max(_NO_SIGN.split(word), key=len)
         is_mixed = len(_DIGITS.findall(longest)) >= 4 and _NO_HEX.search(longest) and not _LETTERS.search(longest)
         return len(longest) >= _FEWEST_SMALL and bool(is_mixed)
-    if len(_SMALL.findall(longest)) < 2 or len(_CAPITALS.findall(longest)) < 2 or len(_DIGITS.findall(plain)) < 2:
+    if (
+        len(_SMALL.findall(longest)) < 2
+        or len(_CAPITALS.findall(longest)) < 2
+        or len(_DIGITS.findall(plain)) < 2 - (len(plain) >= _SURELY)
+    ):
         return False
-    return len(longest) >= _FEWEST_TOGETHER and sum(map(len, _WORDISH.findall(word))) <= 0.34 * len(plain)
+    return len(longest) >= _FEWEST_TOGETHER and sum(map(len, _WORDISH.findall(word))) <= (
+        0.34 if len(plain) < _SURELY else 0.5
+    ) * len(plain)
 
 
+_SURELY = 32  # characters: so many fall into no words by chance
 _FEWEST, _FEWEST_TOGETHER, _FEWEST_SMALL, _MIXED, _PLACE = 20, 12, 24, 0.4, 60
 _SEGMENTS = re.compile(r"[-_.]+")
 _LONG_WORD = re.compile(r"(?<![\w+/.~%@-])[A-Za-z0-9_+][\w+/~.-]{19,}+={0,2}(?![\w(@+])")
@@ -168,11 +168,14 @@ _RUNS = re.compile(r"[a-z]+|[A-Z]+|\d+")
 _WORDISH = re.compile(r"[A-Z]?[a-z]{4,}|[A-Z]{5,}|\d{6,}")
 # Hexadecimal with a name in front, LVM's ids, public keys and certificates, addresses of wallets, symbols, packages.
 _SHAPED = re.compile(
-    r"(?:[A-Za-z]{1,12}[_-])?[0-9a-fA-F]+(?:[-_.:][0-9a-fA-F]+)*\Z|\w{6}(?:-\w{4}){5}-\w{6}\Z|0x|AAAA[A-Z]|.*\+0x|_[ZR][A-Z]?|MII"
-    r"|.*\.(?:x86_64|noarch|aarch64|el\d|fc\d+|so|service|mount|slice|scope|rpm|deb|pem|crt|cer)\b"
+    r"(?:[A-Za-z]{1,12}[_-])?[0-9a-fA-F]+(?:[-_.:][0-9a-fA-F]+)*\Z|\w{6}(?:-\w{4}){5}-\w{6}\Z|0x|AAAA[A-Z]|_[ZR][A-Z]?|MII"
+    r"|.*(?:[+/]0x|\.(?:x86_64|noarch|aarch64|el\d|fc\d+|so|service|mount|slice|scope|rpm|deb|pem|crt|cer)\b)"
 )
+# What the word before it says that it is: sha256:, "parent-hash" ", UUID=, PV, peer:
 _SAYS_WHAT = re.compile(
-    r"(?i:(?<![a-z])(?:sha-?\d{0,3}(?:-\d{3})?|md5|[\w-]{0,20}hash|[\w-]{0,20}(?:id|uuid|guid)|digest|checksum|sum|etag|fingerprint|nonce"
-    r"|serial|pv|lv|vg|peers?|pub(?:lic)?_?key|public key|account-key|sign-key-sha3-384|integrity|request|trace|span|version|wallet|callid"
-    r"|revision|commit|image|layer|variable|build|model|name|host|node|volume|session|realm|cert\w{0,10}|lvm)[\"']?\s{0,3}(?:[=: -]|\\x2d|\\)\s{0,3}[\"'\[(]?|LVM\\)\Z"
+    r"(?i:(?<![a-z])(?:sha-?\d{0,3}(?:-\d{3})?|md5|[\w-]{0,20}(?:hash|id|uuid|guid)|digest|checksum|sum|etag"
+    r"|fingerprint|nonce|serial|pv|lv|vg|lvm|peers?|pub(?:lic)?[ _]?key|account-key|sign-key-sha3-384|integrity|request"
+    r"|trace|span|version|wallet|callid|revision|commit|image|layer|variable|build|model|name|host|node|volume|session"
+    r"|realm|cert\w{0,10})"
+    r"[\"']?\s{0,3}(?:[=: -]|\\x2d|\\)\s{0,3}[\"'\[(]?|LVM\\)\Z"
 )

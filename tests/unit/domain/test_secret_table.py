@@ -64,7 +64,9 @@ def test_each_row_says_what_it_needs_and_no_other() -> None:
     for name, row in ROWS.items():
         assert row.keys() <= known, name
         assert row["seen"], name
-        assert any(map(row.get, ("has", "starts", "long", "options", "kinds"))), f"{name} would be searched in every text"
+        assert any(map(row.get, ("has", "starts", "long", "options", "kinds"))), (
+            f"{name} would be searched in every text"
+        )
         assert all("«" in seen for seen in row["seen"]), name
 
 
