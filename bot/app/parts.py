@@ -7,7 +7,7 @@ import os
 import platform
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from bot.probes.formats.kernel_table import table
 from bot.settings import home_of
 
 if TYPE_CHECKING:
+    from bot.domain.probe import Probe
     from bot.domain.sample import Randomness
     from bot.domain.script_session import ScriptTransport
     from bot.inventory import Inventory
@@ -146,9 +147,13 @@ def this_machine() -> Node:
     return Node(name or "localhost", "localhost")
 
 
-def sudoers(user: str, extra: Sequence[Path] = ()) -> str:
-    """Return the sudoers lines that all playbooks need for reading."""
+def sudoers(user: str, extra: Sequence[Path] = (), there: Collection[str] | None = None) -> str:
+    """Return the sudoers lines that all playbooks need for reading; `there` are the files that the node has."""
     from bot.response.execution.privilege import reading_lines
 
-    probes = [probe for playbook in library(extra).playbooks for probe in playbook.probes]
-    return reading_lines(user, probes)
+    return reading_lines(user, probes_of_all(extra), there)
+
+
+def probes_of_all(extra: Sequence[Path] = ()) -> list[Probe]:
+    """Return the probes of all playbooks."""
+    return [probe for playbook in library(extra).playbooks for probe in playbook.probes]

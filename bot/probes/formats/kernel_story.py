@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bot.probes.formats.kernel_line import LOCKUPS, RESETS, KernelEvent, KernelLine
-from bot.probes.formats.kernel_table import Found, KernelTable, table
+from bot.probes.formats.kernel_table import COMPLAINTS, Found, KernelTable, table
 
 _TRACED = (*LOCKUPS, "hung-task")
 # Reasons for which a driver resets its device, most specific first.
@@ -21,6 +21,7 @@ _REASONS = (
     "netdev-watchdog",
 )
 _TRACE_LASTS = timedelta(seconds=5)
+_COUNTS_WITHIN = timedelta(seconds=5)  # lib/ratelimit.c, DEFAULT_RATELIMIT_INTERVAL
 _RESET_FOLLOWS_WITHIN = timedelta(seconds=60)
 
 
@@ -49,6 +50,7 @@ class _Story:
     events: list[KernelEvent] = field(default_factory=list)
     resetting: dict[str, KernelEvent] = field(default_factory=dict)  # by device
     complaints: dict[str, list[KernelEvent]] = field(default_factory=dict)  # since the last reset, by device
+    counted: timedelta | None = None  # when the kernel said that it left lines out, of which none came before
     head: KernelEvent | None = None  # the event that the next trace belongs to
     trace: list[tuple[str, KernelLine]] = field(default_factory=list)
 
@@ -68,17 +70,31 @@ class _Story:
                 self.end_trace()
                 self._head(line, event.core, event.process.strip())
                 return
+            case "counted":
+                self._count(event.since_boot)
+                return
         self.end_trace()
         if found.row.is_ena:
             self._nic(replace(event, device=self.names.get(event.device, event.device)))
             return
-        if event.kind == "complaint" and self.rows.is_habit(line.says):
-            return
+        if event.kind in COMPLAINTS:
+            if self.rows.is_habit(line.says):
+                return
+            if self.counted is not None and _apart(self.counted, event.since_boot) <= _COUNTS_WITHIN:
+                event = replace(event, kind="repeated")
+            self.counted = None
         self.events.append(event)
         if event.kind in _TRACED:
             self.head = event
         elif event.kind == "netdev-watchdog":
             self.complaints.setdefault(event.device, []).append(event)
+
+    def _count(self, at: timedelta | None) -> None:
+        last = self.events[-1] if self.events else None
+        if last is None or last.kind not in COMPLAINTS or _apart(last.since_boot, at) > _COUNTS_WITHIN:
+            self.counted = at
+        else:
+            self.events[-1] = replace(last, kind="repeated")
 
     def _head(self, line: KernelLine, core: int | None, process: str) -> None:
         last = self.events[-1] if self.events else None

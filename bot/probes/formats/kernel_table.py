@@ -17,9 +17,11 @@ from bot.probes.formats.kernel_line import KernelEvent, KernelLine
 
 # Kinds that tell nothing by themselves; `kernel_story.py` knows what they add to the lines around them. What the driver
 # is, it also says at the end of lines that do tell something.
-PARTS_OF_A_STORY = ("frame", "head", "stalled-core", "driver")
-# Kinds that no row has: what a story tells, and what a line's level tells.
-WITHOUT_ROWS = ("stack-memcg-walk", "error", "grave")
+PARTS_OF_A_STORY = ("frame", "head", "stalled-core", "driver", "counted")
+# Kinds that no row has: what a story tells, a complaint without a word of failure, one like which the kernel left more
+# out, and what a line's level tells.
+COMPLAINTS = ("complaint", "mending", "repeated")
+WITHOUT_ROWS = ("stack-memcg-walk", *COMPLAINTS[1:], "error", "grave")
 STARVED, _STARVED_AFTER_USECS = "nic-starved", 5_000_000  # the driver's own limit, TX_TIMEOUT
 _SWAPPED_IN = ("", "2.17.0")
 
@@ -45,6 +47,7 @@ class Row:
     run: int = 0
     any_case: bool = False
     harmless_once: bool = False
+    fails: bool = False
 
     @property
     def ring(self) -> str:
@@ -179,8 +182,9 @@ def _event(row: Row, groups: Mapping[str, str | None], line: KernelLine, version
         core, queue = (pair, groups["other"]) if version in _SWAPPED_IN else (groups["other"], pair)
     scheduled = None if napi is None else napi != "0"
     is_starved = row.kind == STARVED or (scheduled and _usecs_since_napi(groups) > _STARVED_AFTER_USECS)
+    mends = row.kind == "complaint" and groups.get("fails", "") is None
     return KernelEvent(
-        kind=STARVED if is_starved else row.kind,
+        kind=STARVED if is_starved else "mending" if mends else row.kind,
         text=line.raw,
         since_boot=line.since_boot,
         device=groups.get("device") or groups.get("bus") or "",
@@ -211,7 +215,7 @@ def expanded(pattern: str, parts: Mapping[str, str]) -> str:
 _PART = re.compile(r"\{([a-z]+)\}")
 
 
-def _rows(document: Mapping[str, Any], parts: Mapping[str, str], node: Mapping[str, str]) -> Iterator[Row]:
+def _rows(document: Mapping[str, Any], parts: Mapping[str, str]) -> Iterator[Row]:
     for ring, rows in document.items():
         for name, row in rows.items():
             yield Row(
@@ -219,10 +223,11 @@ def _rows(document: Mapping[str, Any], parts: Mapping[str, str], node: Mapping[s
                 row.get("kind", ring),
                 tuple(expanded(line, parts) for line in row["lines"]),
                 tuple(row.get("has", ())),
-                expanded(row.get("node", ""), node),
+                row.get("node", ""),
                 row.get("run", 0),
                 any("(?i:" in line for line in row["lines"]),
                 row.get("harmless_once", False),
+                row.get("fails", False),
             )
 
 
@@ -234,9 +239,9 @@ def own_table() -> KernelTable:
     """
     document = own_rows("kernel-log")
     tables = {name: rows for name, rows in document.items() if isinstance(rows, dict)}
-    parts, node = tables.pop("parts"), tables.pop("node")
+    parts = tables.pop("parts")
     ordinary, anywhere, habits = (tuple(document[name]) for name in ("ordinary", "ordinary_anywhere", "habits"))
-    return KernelTable(tuple(_rows(tables, parts, node)), ordinary, anywhere, habits, node["failed"])
+    return KernelTable(tuple(_rows(tables, parts)), ordinary, anywhere, habits, document["failing"])
 
 
 def plain_line(seen: str) -> tuple[str, dict[str, str]]:
