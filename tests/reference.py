@@ -1,9 +1,9 @@
-"""Writes the tables of README.md, docs/reference.md and docs/readings.md that follow from the code.
+"""Writes the tables of docs/reference.md and docs/readings.md that follow from the code.
 
 Run it by `python -m tests.reference`.
 
 They stand in the tree, because most people read them there and not on the site. A row that is there keeps its words.
-A new one has the words of its file: a probe and a cause the first sentence of the module's docstring, a property the
+A new one has the words of its file: a probe and a cause the first sentence of what it is about, a property the
 first line of its docstring, a field the comment beside it, a setting its own help.
 """
 
@@ -39,9 +39,11 @@ _ROW = re.compile(r"^\| `([\w.-]+)` \| (.*) \|$", re.MULTILINE)
 
 
 def reference(page: str) -> str:
-    """Return docs/reference.md with a row for every cause and probe, and for no other."""
-    page = _with_rows(page, "cause", {name: cause.weigh for name, cause in CAUSES.items()})
-    page = _with_rows(page, "probe", {name: probe.parse for name, probe in PROBES.items()})
+    """Return docs/reference.md with a row for every command, cause and probe, and for no other."""
+    page = _with_rows(
+        _with_commands(page), "cause", {name: cause.about or _about(cause.weigh) for name, cause in CAUSES.items()}
+    )
+    page = _with_rows(page, "probe", {name: _about(probe.parse) for name, probe in PROBES.items()})
     rows, keys = (
         all_rows(shipped().settings),
         all_keys(shipped().settings),
@@ -50,14 +52,14 @@ def reference(page: str) -> str:
     return re.sub(r"(?<=^\| setting \|)(.*\n(?:\|.*\n)+)", lambda found: found[0] + "".join(new), page, flags=re.M)
 
 
-def readme(page: str) -> str:
-    """Return README.md with a row for every command."""
+def _with_commands(page: str) -> str:
+    """Return the page with a row for every command."""
     start, rows, rest = re.split(r"(?<=^\| command \|)(.*\n(?:\|.*\n)+)", page, maxsplit=1, flags=re.M)
     listed = set(re.findall(r"^\| `zombie ([a-z]+)", rows, re.MULTILINE))
     modules = {module.__name__.rsplit(".", 1)[-1]: module for module in COMMANDS}
     modules |= {name: import_module(module) for name, module in shipped().commands.items() if " " not in name}
     new = (
-        f"| `zombie {name}` | {_first_sentence(module).partition(': ')[2]} |\n"
+        f"| `zombie {name}` | {_first_sentence(inspect.getdoc(module) or '').partition(': ')[2]} |\n"
         for name, module in modules.items()
         if name not in listed
     )
@@ -98,15 +100,15 @@ def _setting(table: str, missing: tuple[list[Setting], list[str]]) -> str:
     return f"| {', '.join([*names, *in_file])} | {where} | {_plain(says)} | |\n"
 
 
-def _with_rows(page: str, heading: str, members: Mapping[str, Callable[..., Any]]) -> str:
+def _about(function: Callable[..., Any]) -> str:
+    return inspect.getdoc(sys.modules[function.__module__]) or ""
+
+
+def _with_rows(page: str, heading: str, members: Mapping[str, str]) -> str:
     start, rows, rest = re.split(rf"(?<=^\| {heading} \|)(.*\n\|[-|]+\|\n(?:\|.*\n)+)", page, maxsplit=1, flags=re.M)
     first, rule, *old = rows.splitlines()
     kept = {row[1]: row[0] for line in old if (row := _ROW.fullmatch(line)) is not None and row[1] in members}
-    new = {
-        name: f"| `{name}` | {_first_sentence(sys.modules[function.__module__])} |"
-        for name, function in members.items()
-        if name not in kept
-    }
+    new = {name: f"| `{name}` | {_first_sentence(about)} |" for name, about in members.items() if name not in kept}
     return start + "\n".join([first, rule, *kept.values(), *new.values()]) + "\n" + rest
 
 
@@ -140,8 +142,8 @@ def says(reading: type[Any], field: str) -> str:
     return _plain(text.splitlines()[0])
 
 
-def _first_sentence(module: Any) -> str:
-    return _plain(re.split(r"(?<=\.)\s", inspect.getdoc(module) or "", maxsplit=1)[0].replace("\n", " "))
+def _first_sentence(text: str) -> str:
+    return _plain(re.split(r"(?<=\.)\s", text, maxsplit=1)[0].replace("\n", " "))
 
 
 def _plain(text: str) -> str:
@@ -149,7 +151,6 @@ def _plain(text: str) -> str:
 
 
 PAGES: Mapping[str, Callable[[str], str]] = {
-    "README.md": readme,
     "docs/reference.md": reference,
     "docs/readings.md": readings,
 }

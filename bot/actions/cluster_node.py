@@ -97,11 +97,18 @@ def pods(args: Args, outputs: Outputs) -> tuple[Pod, ...]:
 
     Raises: CannotRead when the cluster does not say.
     """
-    listed = _read(outputs.text("pods"), "PodList")
-    found = [Pod.of(item) for item in _items(listed, "items")]
+    found = [Pod.of(item) for item in pods_listed(outputs.text("pods"))]
     if any(pod.node != args[NODE] for pod in found):
         raise CannotRead(f"the cluster lists pods that are not on {args[NODE]}")
     return tuple(sorted((pod for pod in found if pod.moves), key=lambda pod: pod.full_name))
+
+
+def pods_listed(text: str) -> list[Mapping[str, Any]]:
+    """Return the pods of an answer that is a whole list of pods. Raises: CannotRead."""
+    listed = _read(text, "PodList")
+    if "items" not in listed or _part(listed, "metadata").get("continue"):
+        raise CannotRead("the cluster lists only a part of the pods")
+    return _items(listed, "items")
 
 
 def pod_facts(found: Iterable[Pod]) -> dict[str, str]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from bot.actions.cluster_node import pods_listed
 from bot.app.kubernetes import cluster_reach, draining
 from bot.domain.call import Call
 from bot.domain.contracts import ClusterApi
-from bot.domain.errors import ConnectionLost, UnknownCluster, UsageError
+from bot.domain.errors import CannotRead, ConnectionLost, UnknownCluster, UsageError
 from bot.domain.node import Node
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, redacted_text
 from bot.domain.sample import Sample
 from bot.domain.selector import DEFAULT_NAMESPACE, Kind, Selector, valid_namespace
 from bot.inventory.selection import select
@@ -94,13 +93,16 @@ async def _nodes_of(api: ClusterApi, cluster: str, selector: Selector, namespace
         answer = await api.call(cluster, Call("GET", path), LIMIT)
     except (ConnectionLost, UnknownCluster) as no:
         raise UsageError(no.sentence, "Name the nodes themselves, or by labels.") from no
-    names: list[object] | None = None
-    if answer.is_done and not answer.cut:
-        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
-            names = [pod["spec"].get("nodeName") for pod in json.loads(answer.body)["items"]]
-    if names is None:
-        said = "more than can be read" if answer.cut else f"{answer.status} {one_line(answer.body, 120)}"
-        raise UsageError(f"The cluster {cluster} does not say where {selector.text} runs: {said}", "")
+    said = (
+        "more than can be read" if answer.cut else f"{answer.status} {one_line(redacted_text(answer.body[:4000]), 120)}"
+    )
+    try:
+        if answer.cut or not answer.is_done:
+            raise CannotRead(said)
+        names = [pod["spec"].get("nodeName") for pod in pods_listed(answer.body)]
+    except (CannotRead, KeyError, TypeError, AttributeError) as no:
+        says = str(no) if isinstance(no, CannotRead) else said
+        raise UsageError(f"The cluster {cluster} does not say where {selector.text} runs: {says}", "") from no
     if not names:
         raise UsageError(
             f"There is no {selector.text} in the namespace {namespace} of the cluster {cluster}.",

@@ -49,7 +49,7 @@ NONE_EARLIER: EarlierCounts = {}
 LooksOf: TypeAlias = Callable[[str], EarlierCounts]
 HearsWeighed: TypeAlias = Callable[[WeighedNode], None]
 Answer: TypeAlias = "asyncio.Future[Any]"
-Owed: TypeAlias = tuple[WeighingJob, Answer]
+Owed: TypeAlias = tuple[Any, Answer]  # a job, of the kind that the processes' task has
 _KEPT = frozenset({"PATH", "LANG", "HOME", "TZ", "TMPDIR"})
 _PROGRAM = "import sys; from bot.app.weighing_worker import main; sys.exit(main())"
 
@@ -103,8 +103,7 @@ class WeighingPool:
         for task in working:
             task.cancel()
         for each in self._workers:
-            with contextlib.suppress(ProcessLookupError):
-                each.process.kill()
+            each.kill()
         ended = (each.process.wait() for each in self._workers)
         await asyncio.gather(*working, *ended, return_exceptions=True)
 
@@ -285,8 +284,8 @@ class PoolProcess:
     owed: deque[Owed] = field(default_factory=deque)
 
     @classmethod
-    async def begun(cls, task: WeighingTask) -> PoolProcess:
-        """Start a process for a task.
+    async def begun(cls, task: object) -> PoolProcess:
+        """Start a process for a task, whose `worker` thinks about the jobs there.
 
         Raises: OSError where a limit of processes, or of memory, is reached.
         """
@@ -305,6 +304,11 @@ class PoolProcess:
         self.owed.append(owed)
         assert self.process.stdin is not None
         self.process.stdin.write(packed(owed[0]))
+
+    def kill(self) -> None:
+        """End it at once."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
 
     def untouched(self) -> list[Owed]:
         """Return the jobs that have no answer, apart from that which it thinks about now."""

@@ -168,9 +168,11 @@ def main() -> int:
     except UsageError:
         return 2
     collect_garbage_less_often(MANY)
-    out = sys.stdout.buffer
-    with asyncio.Runner() as runner:
-        while (job := _taken(sys.stdin.buffer)) is not None:
-            out.write(packed(runner.run(worker.weigh(job))))
-            out.flush()
+    asyncio.run(_answered(worker))  # once: each run prepares for Ctrl-C, which takes a twentieth of a job
     return 0
+
+
+async def _answered(worker: Any) -> None:
+    while (job := _taken(sys.stdin.buffer)) is not None:
+        sys.stdout.buffer.write(packed(await worker.weigh(job)))
+        sys.stdout.buffer.flush()

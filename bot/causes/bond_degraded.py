@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from bot.causes import _recent
 from bot.causes._figures import count, sentence
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.formats.bonds import Bond, Port
@@ -128,6 +128,21 @@ CAUSE = Cause(
     name=NAME,
     title="Bond lost a link",
     probes=("nic", "kernel_log", "host"),
-    thresholds=("flaps_few", "flaps_minutes"),
+    thresholds={
+        "flaps_few": Threshold(
+            3,
+            (
+                "Ours. A switch that is restarted takes a link down once, or twice while it starts; a third time "
+                "within the hour is a bad cable or transceiver."
+            ),
+        ),
+        "flaps_minutes": Threshold(
+            60,
+            "Ours. A link that was last lost longer ago is there again, and stays.",
+        ),
+    },
     weigh=weigh,
+    lasting_fix=(
+        "Look at the port's cable, transceiver and switch port; with 802.3ad also at the switch's channel group."
+    ),
 )

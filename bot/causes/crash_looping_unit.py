@@ -23,7 +23,7 @@ from bot.causes._essential import is_spare
 from bot.causes._figures import span
 from bot.causes._loops import Loop, LoopState
 from bot.causes._unit_state import WHY_ENDS, UnitState, keep_from_starting, unit_state_of
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.containers import ContainersReading
@@ -195,18 +195,59 @@ CAUSE = Cause(
     name=NAME,
     title="Crash-looping unit",
     probes=("units", "containers", "agents", "host"),
-    thresholds=(
-        "loop_many",
-        "tries_few",
-        "scheduled_minutes",
-        "proven_few",
-        "proven_minutes",
-        "young_seconds",
-        "exits_per_minute",
-        "agent_log_exits",
-        "pod_backoff_minutes",
-    ),
+    thresholds={
+        "loop_many": Threshold(
+            20,
+            "As in leaked-memory-cgroups.",
+        ),
+        "tries_few": Threshold(
+            3,
+            "Ours. A service may fail once or twice while its dependencies start.",
+        ),
+        "scheduled_minutes": Threshold(
+            60,
+            "Ours. A unit that runs for an hour and is restarted is a schedule; a harmful loop has runs of minutes.",
+        ),
+        "proven_few": Threshold(
+            10,
+            (
+                "Restarts that are counted before anybody disables a unit (ours). Its own dependencies may be away "
+                "for a few."
+            ),
+        ),
+        "proven_minutes": Threshold(
+            10,
+            (
+                "A service that waits for another, at a boot or while a database fails over, loops for minutes and "
+                "recovers by itself (ours). A counter tells of a longer loop only if its restarts came this often."
+            ),
+        ),
+        "young_seconds": Threshold(
+            60,
+            (
+                "A restarting agent's container is never older than its run, and failing runs are short. A minute "
+                "is ours."
+            ),
+        ),
+        "exits_per_minute": Threshold(
+            2,
+            ("Ours. Jobs come and go; an image that ends every half minute, and is replaced while we look, is a loop."),
+        ),
+        "agent_log_exits": Threshold(
+            10,
+            "As in leaked-memory-cgroups.",
+        ),
+        "pod_backoff_minutes": Threshold(
+            10,
+            (
+                "The kubelet waits up to 5 minutes before it starts a failed container again (MaxContainerBackOff);"
+                " an attempt that is older did not end as the ones before it. Twice that is ours."
+            ),
+        ),
+    },
     weigh=weigh,
     beside=("kernel_log", *WHY_ENDS),
     of_one=True,
+    remedy=("disable_unit", "mask_unit"),
+    lasting_fix="Mend what the unit needs to start, or take it out of the image or launch template.",
 )

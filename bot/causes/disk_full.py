@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bot.causes._figures import percent
 from bot.causes._finding import found
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import services
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
@@ -82,7 +82,41 @@ CAUSE = Cause(
     name=NAME,
     title="Disk full",
     probes=("filesystems", "essential_units"),
-    thresholds=("free_percent", "k3s_percent", "nodefs_percent", "imagefs_percent", "inodes_percent", "gone_percent"),
+    thresholds={
+        "free_percent": Threshold(
+            5,
+            (
+                "Used if no kubelet runs. ext4 reserves 5 % for root, which counts as used here; a twentieth "
+                "besides that is ours."
+            ),
+        ),
+        "nodefs_percent": Threshold(
+            10,
+            "The kubelet's default for nodefs.available; below it pods are evicted.",
+        ),
+        "imagefs_percent": Threshold(
+            15,
+            "The kubelet's default for imagefs.available.",
+        ),
+        "k3s_percent": Threshold(
+            5,
+            "What K3s and RKE2 tell their kubelet for nodefs.available and imagefs.available (pkg/daemons/agent).",
+        ),
+        "inodes_percent": Threshold(
+            5,
+            "The kubelet's default for nodefs.inodesFree, and since 1.30 for imagefs.inodesFree.",
+        ),
+        "gone_percent": Threshold(
+            1,
+            (
+                "Ours. Logs and databases stop before the last block is taken. On a disk that the node itself does "
+                "not need this is the only limit: data stores are filled to a few percent on purpose."
+            ),
+        ),
+    },
     signature=("filesystems", "essential_units"),
     weigh=weigh,
+    lasting_fix=(
+        "Free room or enlarge the disk; find what fills it with `du -x` and `ctr images ls` or `docker system df`."
+    ),
 )

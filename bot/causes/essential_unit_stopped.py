@@ -19,7 +19,7 @@ from bot.causes._essential import is_idle
 from bot.causes._figures import span
 from bot.causes._finding import found
 from bot.domain.action import Step
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.certificates import CertificatesReading
@@ -201,8 +201,33 @@ CAUSE = Cause(
     title="Essential unit stopped",
     probes=("essential_units", "host", "units"),
     beside=("certificates", "processes", "containers", "unfinished"),
-    thresholds=("boot_minutes", "complaint_minutes", "sync_minutes"),
+    thresholds={
+        "boot_minutes": Threshold(
+            5,
+            (
+                "Units that wait for the network or for cloud-init come up within minutes of a boot; systemd's own "
+                "limit for a start is 90 s (DefaultTimeoutStartSec). Five minutes are ours."
+            ),
+        ),
+        "complaint_minutes": Threshold(
+            1,
+            (
+                "While its runtime does not answer, the kubelet says so again after 5 s at most (syncLoop in "
+                "pkg/kubelet/kubelet.go); a minute of silence means that it is over (ours)."
+            ),
+        ),
+        "sync_minutes": Threshold(
+            6,
+            (
+                "Without its runtime the kubelet's sync loop stands, and its own check fails after five minutes of "
+                "that (syncLoopHealthCheck in pkg/kubelet/kubelet.go): a kubelet that is well after six has another"
+                " runtime."
+            ),
+        ),
+    },
     signature=("essential_units", "host"),
     weigh=weigh,
     eased_by=("start_unit",),
+    remedy=("start_unit",),
+    lasting_fix="Find out why the unit stopped, and start it; a reboot ends the work that still runs.",
 )

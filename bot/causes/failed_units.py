@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from bot.causes import _loops
 from bot.causes._essential import is_idle
 from bot.causes._figures import count
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import is_essential, is_network
 from bot.domain.safe_text import listed
@@ -81,9 +81,15 @@ CAUSE = Cause(
     name=NAME,
     title="Failed units",
     probes=("units",),
-    thresholds=("sync_minutes",),
+    thresholds={
+        "sync_minutes": Threshold(
+            6,
+            "As in essential-unit-stopped.",
+        ),
+    },
     weigh=weigh,
     signature=("units",),
     beside=("essential_units", "host"),
     of_one=True,
+    lasting_fix="Mend the unit, or disable it where nothing needs it.",
 )

@@ -97,4 +97,6 @@ CAUSE = Cause(
     signature=("filesystems", "kernel_log", "host"),
     weigh=weigh,
     eased_by=("cordon",),
+    remedy=("cordon",),
+    lasting_fix="Run fsck on the device, or replace the disk; a reboot alone mounts the same error.",
 )

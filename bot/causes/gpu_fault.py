@@ -20,7 +20,7 @@ from bot.causes import _recent
 from bot.causes._figures import count, sentence
 from bot.causes._reboot_risks import BESIDE, of_a_boot_alone, offered_no_reboot
 from bot.domain.action import Step
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.defaults import NOT_REBOOTED_AGAIN_WITHIN
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
@@ -277,11 +277,34 @@ CAUSE = Cause(
     name=NAME,
     title="GPU fault",
     probes=("gpu", "kernel_log", "host"),
-    thresholds=("recent_hours", "now_minutes", "repeats_few"),
+    thresholds={
+        "recent_hours": Threshold(
+            24,
+            (
+                "After a reset or reboot the Xid's line stays in the log of its boot; a day-old line without a "
+                "trace on the GPU is over (ours)."
+            ),
+        ),
+        "now_minutes": Threshold(
+            60,
+            "Ours. A job that ran into the fault is restarted within the hour, and runs into it again.",
+        ),
+        "repeats_few": Threshold(
+            2,
+            (
+                "NVIDIA asks for no action at the first Xid 63, 92 or 94; the same code again on the same GPU "
+                "within a day means a failing card (ours)."
+            ),
+        ),
+    },
     signature=("gpu", "kernel_log", "host"),
     weigh=weigh,
     beside=("processes", *BESIDE),
     eased_by=("cordon",),
     cured_alone_by=("reboot",),  # the card itself asks for it, and nothing that runs here made it so
     reboot_lasts=NOT_REBOOTED_AGAIN_WITHIN,  # ours: a GPU that asks for a second one within a month has to be replaced
+    remedy=("cordon", "reboot"),
+    lasting_fix=(
+        "Do what NVIDIA's catalog asks for the code; drain the node first, and replace a GPU whose fault comes back."
+    ),
 )

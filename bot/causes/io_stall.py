@@ -23,7 +23,7 @@ from datetime import timedelta
 from bot.causes import _recent, _waiters
 from bot.causes._figures import count, percent
 from bot.causes._finding import found
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
@@ -304,9 +304,71 @@ CAUSE = Cause(
     name=NAME,
     title="I/O stall",
     probes=("kernel_log", "processes", "storage", "reclaim", "cpu", "host"),
-    thresholds=(
-        *("recent_hours", "now_minutes", "waiting_few", "io_full_avg10", "io_some_avg10", "iowait_percent"),
-        *("slow_read_ms", "tried_again_minutes", "hidden_many"),
-    ),
+    thresholds={
+        "recent_hours": Threshold(
+            24,
+            (
+                "A disk that had an error hours ago may have the next at any time (ours). A hung task counts that "
+                "long only while something waits."
+            ),
+        ),
+        "now_minutes": Threshold(
+            10,
+            (
+                "A task that still hangs is logged every two minutes, up to ten times (kernel/hung_task.c). Ten "
+                "minutes are ours."
+            ),
+        ),
+        "waiting_few": Threshold(
+            5,
+            "One or two tasks in state D at both looks mean a busy disk; many mean a stuck disk (ours).",
+        ),
+        "hidden_many": Threshold(
+            10,
+            (
+                "Tasks in state D of which it is not seen, or not known here, what they wait for (ours). A few are "
+                "drivers' own threads; so many that wait while no disk works may wait for a file server, which PSI "
+                "does not show."
+            ),
+        ),
+        "io_full_avg10": Threshold(
+            20,
+            (
+                "Percent of the last 10 s in which nothing could run for lack of I/O (ours). A single writer on an "
+                "idle node exceeds it too, so it counts only together with many waiting tasks, and if the disks are"
+                " not seen to make progress."
+            ),
+        ),
+        "io_some_avg10": Threshold(
+            20,
+            (
+                "Percent of the last 10 s in which something waited for I/O (ours). On busy cores it stays at the "
+                'number of waiters over the cores, and "full" near zero; it counts only together with a disk that '
+                "completes no request."
+            ),
+        ),
+        "slow_read_ms": Threshold(
+            1000,
+            (
+                "Ours. A read takes under a millisecond on NVMe, and a few on EBS; behind a limit or on a dying "
+                "disk it takes a second. Writers that fill a queue do not count."
+            ),
+        ),
+        "tried_again_minutes": Threshold(
+            60,
+            (
+                "A path, a target or a command that failed and was tried again harmed nobody for long; an hour "
+                "without another is ours. A request that failed for good counts for a day."
+            ),
+        ),
+        "iowait_percent": Threshold(
+            50,
+            (
+                "Ours. Used if the kernel has no pressure figures; half of all cores' time waiting is more than a "
+                "busy disk."
+            ),
+        ),
+    },
     weigh=weigh,
+    lasting_fix="Replace the disk or volume, or give it the throughput that the work asks for.",
 )

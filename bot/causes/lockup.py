@@ -24,7 +24,7 @@ from bot.causes._irq_placement import rows
 from bot.causes._reboot_risks import BESIDE, of_a_boot_alone, offered_no_reboot
 from bot.causes._starvation import starvation
 from bot.domain.action import Step
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
@@ -195,19 +195,61 @@ CAUSE = Cause(
     name=NAME,
     title="Lockup",
     probes=("kernel_log", "host", "cpu", "nic"),
-    thresholds=(
-        "recent_hours",
-        "now_minutes",
-        "repeats_few",
-        "episode_gap_seconds",
-        "paused_cores",
-        "core_held_percent",
-        "core_held_seconds",
-        "stolen_percent",
-        "core_stolen_percent",
-    ),
+    thresholds={
+        "recent_hours": Threshold(
+            24,
+            (
+                "A lockup of days ago on a node that is still up is not a present symptom; jobs run up to 12 hours."
+                " A day is ours."
+            ),
+        ),
+        "now_minutes": Threshold(
+            10,
+            "The kernel reports stuck work again well within ten minutes (ours).",
+        ),
+        "repeats_few": Threshold(
+            2,
+            (
+                "Episodes. A single stall is over by the time it is logged; only stalls that came back within the "
+                "minutes above go on (ours), and only until the next is overdue by more than one interval."
+            ),
+        ),
+        "episode_gap_seconds": Threshold(
+            180,
+            (
+                "A soft lockup is logged again about every 22 s while it lasts (kernel/watchdog.c: twice "
+                "watchdog_thresh and a bit), an RCU stall after 21 s and then every 63 s or more; a longer silence "
+                "ends the stall."
+            ),
+        ),
+        "paused_cores": Threshold(
+            4,
+            (
+                "If this many cores (or all, if there are fewer) report within two seconds, they were not stuck "
+                "separately: the hypervisor paused the machine, and the watchdogs fire when it resumes (ours)."
+            ),
+        ),
+        "core_held_percent": Threshold(
+            90,
+            "As in leaked-memory-cgroups.",
+        ),
+        "core_held_seconds": Threshold(
+            2,
+            "As in leaked-memory-cgroups.",
+        ),
+        "stolen_percent": Threshold(
+            5,
+            "As in cpu-steal. A CPU that the hypervisor took away is stuck too, by this kernel's watchdog.",
+        ),
+        "core_stolen_percent": Threshold(
+            20,
+            "As in cpu-steal.",
+        ),
+    },
     signature=("kernel_log", "host"),
     weigh=weigh,
     beside=("processes", *BESIDE),
     cured_alone_by=("reboot",),  # the kernel itself is stuck, and no leak would come back after a boot
+    remedy=("reboot",),
+    lasting_fix="Update the kernel, or what the trace names; the same work would lock up the next boot.",
 )

@@ -15,7 +15,7 @@ from datetime import timedelta
 from bot.causes import _recent
 from bot.causes._figures import count, span
 from bot.causes._finding import found
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent
@@ -123,7 +123,17 @@ CAUSE = Cause(
     name=NAME,
     title="Memory errors",
     probes=("memory_errors", "kernel_log", "host"),
-    thresholds=("corrected_per_hour",),
+    thresholds={
+        "corrected_per_hour": Threshold(
+            100,
+            (
+                "Ours. Large studies see most modules without a single corrected error in a year (Schroeder, "
+                "Pinheiro and Weber, 2009), so a hundred an hour mean a failing module; a burst is not scaled up to"
+                " an hour."
+            ),
+        ),
+    },
     signature=("memory_errors", "kernel_log", "host"),
     weigh=weigh,
+    lasting_fix="Drain the node and replace the host, or the memory module that EDAC's label names.",
 )

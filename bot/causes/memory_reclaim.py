@@ -15,7 +15,7 @@ from __future__ import annotations
 from bot.causes import _recent
 from bot.causes._figures import count, memory, percent
 from bot.causes._finding import found
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent
@@ -163,16 +163,61 @@ CAUSE = Cause(
     name=NAME,
     title="Memory reclaim",
     probes=("reclaim", "kernel_log", "processes", "host"),
-    thresholds=(
-        "stalls_many",
-        "scanned_pages_many",
-        "swapped_pages_many",
-        "kswapd_share",
-        "available_percent",
-        "memory_full_avg10",
-        "memory_full_critical",
-        "oom_recent_hours",
-        "recent_hours",
-    ),
+    thresholds={
+        "stalls_many": Threshold(
+            20,
+            (
+                "Allocations that had to reclaim memory themselves within the window. A node that streams files "
+                "through its page cache has a few now and then; a few per second are felt (ours)."
+            ),
+        ),
+        "scanned_pages_many": Threshold(
+            5000,
+            "20 MB scanned by programs themselves within the window (ours); kswapd alone keeps a healthy node free.",
+        ),
+        "swapped_pages_many": Threshold(
+            5000,
+            (
+                "20 MB each way within the window (ours). What comes back was put out moments before; a node that "
+                "swaps only cold pages out reads hardly any back."
+            ),
+        ),
+        "kswapd_share": Threshold(
+            0.5,
+            (
+                "Of the window, in the kernel (ours). On a healthy node kswapd sleeps as soon as there is a little "
+                "free memory again; it runs on while it finds none."
+            ),
+        ),
+        "available_percent": Threshold(
+            5,
+            (
+                "A training job may use 92 % of the memory legitimately; with less than 5 % left the next burst "
+                "does not fit (ours)."
+            ),
+        ),
+        "memory_full_avg10": Threshold(
+            10,
+            (
+                "Percent of the last 10 s in which nothing could run for lack of memory; a healthy node is at 0. A "
+                "tenth is ours."
+            ),
+        ),
+        "memory_full_critical": Threshold(
+            40,
+            "Ours. With nearly half of all time lost, health checks and heartbeats miss their deadlines.",
+        ),
+        "oom_recent_hours": Threshold(
+            1,
+            "Ours. The kill freed the memory; what it broke is known within the hour.",
+        ),
+        "recent_hours": Threshold(
+            1,
+            "The driver tries again by itself; a ring that could not be refilled longer ago is full again (ours).",
+        ),
+    },
     weigh=weigh,
+    lasting_fix=(
+        "More memory, a limit for what takes it, or a higher vm.min_free_kbytes where bursts of packets need pages."
+    ),
 )

@@ -16,7 +16,7 @@ from datetime import timedelta
 from bot.causes import _recent
 from bot.causes._figures import count
 from bot.causes._finding import found
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import listed
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
@@ -104,8 +104,30 @@ CAUSE = Cause(
     name=NAME,
     title="Processes killed for lack of memory",
     probes=("kernel_log", "host"),
-    thresholds=("machine_hours", "cgroup_few", "cgroup_minutes"),
+    thresholds={
+        "machine_hours": Threshold(
+            1,
+            "A kill for the whole machine frees the memory; within the hour its work is still down (ours).",
+        ),
+        "cgroup_few": Threshold(
+            3,
+            (
+                "A batch job that is sized to its limit is killed once, and restarted; three times in the span is a"
+                " loop (ours)."
+            ),
+        ),
+        "cgroup_minutes": Threshold(
+            10,
+            (
+                "A kubelet that restarts a killed container waits up to 5 minutes between tries (its "
+                "MaxContainerBackOff), so three kills within ten minutes are the first tries of a loop."
+            ),
+        ),
+    },
     signature=("kernel_log", "host"),
     weigh=weigh,
     worst=Status.DEGRADED,
+    lasting_fix=(
+        "Raise the limit that was reached, or mend what grows; keep memory back for the system (system-reserved)."
+    ),
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bot.causes._figures import count, percent
 from bot.causes._irq_placement import full_cores, irq_placement, is_one_core, rows
 from bot.causes._packet_waits import waits_on
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import listed
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
@@ -77,14 +77,33 @@ CAUSE = Cause(
     name=NAME,
     title="Softirq storm",
     probes=("cpu", "softirq", "interrupts"),
-    thresholds=(
-        "core_full_percent",
-        "held_seconds",
-        "dropped_many",
-        "time_squeeze_many",
-        "one_core_share_percent",
-        "interrupts_per_second",
-    ),
+    thresholds={
+        "core_full_percent": Threshold(
+            80,
+            "As in irq-affinity.",
+        ),
+        "held_seconds": Threshold(
+            2,
+            "As in irq-affinity.",
+        ),
+        "dropped_many": Threshold(
+            100,
+            "Packets dropped within the window (ours); a handful is retransmitted unnoticed.",
+        ),
+        "time_squeeze_many": Threshold(
+            50,
+            "Ten times a second packet work ran out of its budget (ours); a healthy node does so now and then.",
+        ),
+        "one_core_share_percent": Threshold(
+            80,
+            "As in irq-affinity.",
+        ),
+        "interrupts_per_second": Threshold(
+            500,
+            "As in irq-affinity.",
+        ),
+    },
     weigh=weigh,
     beside=("softirq_waits",),
+    lasting_fix="Find who sends; a larger type, more queues, or RPS spread what is there by right.",
 )

@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
+from functools import cached_property
 
 from bot.domain.batch_lanes import Lane, lanes_script
 from bot.domain.batch_shell import (
@@ -99,9 +99,9 @@ class Question:
         return command.argv[: len(_FILES)] == _FILES and of_kernel and not own
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Batch:
-    """All questions of a diagnosis, and how long the node is watched meanwhile.
+    """All questions of a diagnosis, and how long the node is watched meanwhile; the same for many nodes.
 
     `together`: the commands of a look share a shell, which costs the node far fewer processes; that is for commands
     that leave none behind.
@@ -110,7 +110,6 @@ class Batch:
     questions: tuple[Question, ...]
     sampling: Sampling
     together: bool = False
-    _made: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)  # the same for all nodes
 
     @classmethod
     def of(cls, commands: Sequence[tuple[str, Command]], sampling: Sampling, together: bool = False) -> Batch:
@@ -122,26 +121,21 @@ class Batch:
                 questions.append(Question(f"q{len(questions)}", probe, command, look))
         return cls(tuple(questions), sampling, together)
 
-    @property
+    @cached_property
     def output_limit_bytes(self) -> int:
         """How much all commands together may print."""
         return sum(question.command.output_limit_bytes for question in self.questions)
 
-    @property
+    @cached_property
     def silence(self) -> timedelta:
         """For how long the node may say nothing: a command that hangs is silent until its limit."""
         waited = [q.command for q in self.questions if q.command.looks is not SampleTimes.THROUGHOUT]
         longest = max((limit for command in waited for _, limit in self.ways(command)), default=0.0)
         return max(SILENCE, timedelta(seconds=longest) + SILENCE_BEYOND_COMMAND)
 
+    @cached_property
     def parts(self) -> Mapping[str, tuple[Question, ...]]:
-        """Return the questions by stream: `l2p1` holds the second looks of lane 2."""
-        if "parts" not in self._made:
-            self._made["parts"] = self._parts()
-        parts: Mapping[str, tuple[Question, ...]] = self._made["parts"]
-        return parts
-
-    def _parts(self) -> dict[str, tuple[Question, ...]]:
+        """The questions by stream: `l2p1` holds the second looks of lane 2."""
         lanes = sorted({question.command.lane for question in self.questions})
         every = {
             f"l{index}p{look}": tuple(q for q in self.questions if q.command.lane == lane and q.look == look)
@@ -150,9 +144,17 @@ class Batch:
         }
         return {name: questions for name, questions in every.items() if questions}
 
-    def asked(self, part: str) -> tuple[Question, ...]:
-        """Return what a part runs: together, the questions that read files are one."""
-        questions = self.parts()[part]
+    @cached_property
+    def asked(self) -> Mapping[str, tuple[Question, ...]]:
+        """What each part runs: together, the questions that read files are one."""
+        return {name: self._asked(questions) for name, questions in self.parts.items()}
+
+    @cached_property
+    def by_number(self) -> Mapping[str, Question]:
+        """What is asked, by its name on the wire."""
+        return {question.number: question for questions in self.asked.values() for question in questions}
+
+    def _asked(self, questions: tuple[Question, ...]) -> tuple[Question, ...]:
         files = tuple(question for question in questions if self.together and question.reads_files)
         if len(files) < 2:
             return questions
@@ -169,16 +171,15 @@ class Batch:
         After `lifetime` the script sends what it has and ends, whatever still runs.
         """
         lives = self.sampling.window + LIFETIME_BEYOND_WINDOW if lifetime is None else lifetime
-        if "body" not in self._made:
-            self._made["body"] = self._body()
-        return preamble(nonce, lives) + str(self._made["body"])
+        return preamble(nonce, lives) + self._body
 
+    @cached_property
     def _body(self) -> str:
         """The script after the preamble; it is the same for every node."""
-        parts = self.parts()
+        parts = self.parts
         named = named_words(argv for question in self.questions for argv, _ in self.ways(question.command))
         words = [f"{name}={shlex.quote(word)}" for word, name in named.items()]
-        functions = [self._function(name, self.asked(name), named) for name in parts]
+        functions = [self._function(name, questions, named) for name, questions in self.asked.items()]
         lanes = [
             Lane(first[:-2], watches=self._watches(first), looks_twice=f"{first[:-1]}1" in parts)
             for first in sorted((name for name in parts if name.endswith("p0")), key=self._order)
@@ -187,11 +188,11 @@ class Batch:
         return "\n".join(["", *words, *functions, lanes_script(lanes, *times) if lanes else NOTHING_ASKED])
 
     def _watches(self, part: str) -> bool:
-        return any(question.command.looks is SampleTimes.THROUGHOUT for question in self.parts()[part])
+        return any(question.command.looks is SampleTimes.THROUGHOUT for question in self.parts[part])
 
     def _order(self, part: str) -> int:
         """Lanes begin in the order of their first questions: what is asked first is read first, also on a slow node."""
-        return self.questions.index(self.parts()[part][0])
+        return self.questions.index(self.parts[part][0])
 
     def ways(self, command: Command) -> tuple[tuple[tuple[str, ...], float], ...]:
         """Return the argument lists that are tried in order, each with its limit in seconds."""
@@ -249,17 +250,13 @@ class FrameDecoder:
     finished: bool = False
     signs: int = 0  # lines of the batch that came
     _streams: dict[str, bytearray] = field(init=False)
-    _by_number: Mapping[str, Question] = field(init=False)
     _stderr: dict[str, str] = field(default_factory=dict)
     _most: int = field(init=False)
     _marks: tuple[bytes, ...] = field(init=False)  # before a run, before its errors, after it
 
     def __post_init__(self) -> None:
         self._marks = tuple(f"\n{self.nonce} {word}".encode() for word in ("q", "e\n", ".\n"))
-        self._by_number = {
-            question.number: question for part in self.batch.parts() for question in self.batch.asked(part)
-        }
-        self._streams = {name: bytearray() for name in self.batch.parts()}
+        self._streams = {name: bytearray() for name in self.batch.parts}
         self._most = 2 * self.batch.output_limit_bytes + 1024 * 1024
 
     def feed(self, line: str) -> Iterator[Completed]:
@@ -305,7 +302,7 @@ class FrameDecoder:
         if start < 0 or head_end < 0 or errors_at < 0:
             return
         _, number, *when = frame[start + 1 : head_end].decode("ascii", "replace").split(" ")
-        question = self._by_number.get(number)
+        question = self.batch.by_number.get(number)
         if question is None:
             return
         out = frame[head_end + 1 : errors_at]
@@ -321,45 +318,39 @@ class FrameDecoder:
             self._stderr[number] = stderr
             return
         started, stopped = _seconds(when[0] if when else ""), _seconds(ended)
-        run = Completed(
-            probe=question.probe,
-            name=question.command.name,
-            look=question.look,
-            stdout="",
-            stderr=stderr,
-            cut=len(out) > question.command.output_limit_bytes,
-            exit_status=int(status) if status.isascii() and status.isdigit() and len(status) < 4 else None,
-            started_at_uptime=started,
-            took=_took(started, stopped),
-        )
         if question.parts:
-            yield from _files(run, out, question.parts)
+            yield from _files(question.parts, out, stderr)
         else:
-            yield replace(run, stdout=decode(out[: question.command.output_limit_bytes]))
+            ended_with = int(status) if status.isascii() and status.isdigit() and len(status) < 4 else None
+            yield _completed(question, out, stderr, ended_with, started, stopped)
 
 
-def _files(run: Completed, out: bytes, questions: Sequence[Question]) -> Iterator[Completed]:
+def _files(questions: Sequence[Question], out: bytes, stderr: str) -> Iterator[Completed]:
     """Yield the answers of questions that one command asked; what it did not come to the end of has none."""
     _, *read = _BETWEEN.split(out)
     times, blocks = [_seconds(decode(at)) for at in read[::2]], [block.removeprefix(b"\n") for block in read[1::2]]
+    failures = tuple(dict.fromkeys(stderr.splitlines()))
     for question, block, started, ended in zip(questions, blocks, times, times[1:], strict=False):
-        paths, limit = question.command.argv[len(_FILES) :], question.command.output_limit_bytes
-        errors = [line for line in dict.fromkeys(run.stderr.splitlines()) if any(path in line for path in paths)]
-        yield Completed(
-            probe=question.probe,
-            name=question.command.name,
-            look=question.look,
-            stdout=decode(block[:limit]),
-            stderr="\n".join(errors),
-            exit_status=int(bool(errors)),
-            cut=len(block) > limit,
-            started_at_uptime=started,
-            took=_took(started, ended),
-        )
+        paths = question.command.argv[len(_FILES) :]
+        errors = [line for line in failures if any(path in line for path in paths)]
+        yield _completed(question, block, "\n".join(errors), int(bool(errors)), started, ended)
 
 
-def _took(started: float | None, ended: float | None) -> timedelta | None:
-    return None if started is None or ended is None else timedelta(seconds=ended - started)
+def _completed(
+    question: Question, out: bytes, stderr: str, status: int | None, started: float | None, ended: float | None
+) -> Completed:
+    limit = question.command.output_limit_bytes
+    return Completed(
+        probe=question.probe,
+        name=question.command.name,
+        look=question.look,
+        stdout=decode(out[:limit]),
+        stderr=stderr,
+        exit_status=status,
+        cut=len(out) > limit,
+        started_at_uptime=started,
+        took=None if started is None or ended is None else timedelta(seconds=ended - started),
+    )
 
 
 def _seconds(text: str) -> float | None:

@@ -8,6 +8,7 @@ readable.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -22,6 +23,7 @@ from bot.domain.errors import CaseError, InventoryError
 from bot.domain.json_form import NotOfForm, canonical, decoded, lines_of, plain, read, values_in
 from bot.domain.node import valid_name
 from bot.domain.safe_text import one_line, redacted, redacted_text, safe
+from bot.domain.secret_forms import SecretTable, table
 
 FORM = 2
 MOST_VALUES = 200_000  # of JSON in a case, about: a large node's has ten thousand, and each takes a hundred bytes
@@ -125,7 +127,7 @@ class Case:
         clean: dict[str, Any] = redacted(plain(self.head))
         yield canonical({"case": FORM} | clean | {"node": self.head.node})  # the inventory's name is not secret
         for asked in sorted(self.asked, key=lambda asked: (asked.probe, asked.name)):
-            yield canonical({"asked": redacted(asdict(asked))})
+            yield _asked_line(asked, table())
         for run in sorted(self.runs, key=lambda run: (run.probe, run.name, run.look)):
             took = None if run.took is None else run.took.total_seconds()
             yield canonical({"run": asdict(without_secrets(run)) | {"took": took}})
@@ -148,6 +150,11 @@ class CaseStore(KeptCases, Protocol):
 
     async def text(self, incident: str, digest: str) -> str | None:
         """Return the text of a case, None if it was deleted."""
+
+
+@functools.lru_cache(maxsize=256)  # the same for every node, and searched for secrets as long as what a node says
+def _asked_line(asked: RecordedCommand, _: SecretTable) -> str:
+    return canonical({"asked": redacted(asdict(asked))})
 
 
 def without_secrets(run: Completed) -> Completed:

@@ -88,6 +88,7 @@ class Cause:
     of_one: bool = False
     remedy: tuple[str, ...] = ()
     lasting_fix: str = ""
+    about: str = ""  # what it is, where that is not the docstring of a module
 
     @property
     def usual(self) -> Mapping[str, Threshold]:

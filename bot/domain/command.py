@@ -80,14 +80,14 @@ class Completed:
     @property
     def failure(self) -> str | None:
         """Why the run gave no usable output, as a sentence; None when there is output to parse."""
-        # A command with several ways prints a line for each, often the same.
-        said = one_line("; ".join(dict.fromkeys(filter(None, map(str.strip, self.stderr.splitlines())))), 120)
         if self.exit_status is None:
             return "the answer never came (deadline or lost connection)"
         if self.exit_status in (124, 137) and not self.cut:
             return "the command stalled and was ended at its time limit"
         if self.stdout.strip():
             return None
+        # A command with several ways prints a line for each, often the same.
+        said = one_line("; ".join(dict.fromkeys(filter(None, map(str.strip, self.stderr.splitlines())))), 120)
         lowered = self.stderr.lower()
         if self.exit_status == 127 or "command not found" in lowered or "failed to run command" in lowered:
             return "the command is missing"

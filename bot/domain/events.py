@@ -254,12 +254,20 @@ class ValidationStarted:
     waiting: int = 0
 
 
+REFUTED = "refuted"
+
+
 @dataclass(frozen=True, slots=True)
 class SampleTaken:
     """A look at the node while it is watched: whether the cure holds, and what was seen."""
 
     holds: bool
     seen: tuple[Evidence, ...] = ()
+
+    @property
+    def refutes(self) -> bool:
+        """True if it shows that the cure does not hold; a look at a node that could not be read shows nothing."""
+        return any(seen.finding == REFUTED for seen in self.seen)
 
 
 @dataclass(frozen=True, slots=True)

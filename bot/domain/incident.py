@@ -181,6 +181,23 @@ class Incident:
         return ends_at is not None and looked_at is not None and looked_at >= ends_at and self.samples[-1].holds
 
     @property
+    def has_begun(self) -> bool:
+        """True once something of its plan was begun; steps that were not needed are nothing."""
+        return any(step.started is not None for step in self.steps)
+
+    @property
+    def is_unfixed(self) -> bool:
+        """True once it was acted on and is not fixed: it ended so, asks a person, or can only end so.
+
+        Whoever notes that, and ends it, may come later: its program may have died between the two.
+        """
+        if not self.has_begun or self.state is State.RESOLVED:
+            return False
+        failed = any(isinstance(step.outcome, StepFailed) for step in self.steps)
+        refuted = bool(self.samples) and self.samples[-1].refutes
+        return failed or refuted or self.ended or self.state is State.UNKNOWN
+
+    @property
     def steps_left(self) -> int:
         """How many steps of the plan have not begun."""
         planned = len(self.proposal.plan.steps) if self.proposal is not None else 0

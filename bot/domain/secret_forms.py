@@ -7,6 +7,7 @@ site's rows are added to ours, and cannot remove one. A text is searched only fo
 from __future__ import annotations
 
 import functools
+import hashlib
 import itertools
 import operator
 import re
@@ -181,7 +182,8 @@ class ShortTexts(dict[str, T]):
 class SecretTable:
     """Rows in their order, found by the literals in a text.
 
-    A text without secrets is remembered, for most are searched again and again; one with a secret is never remembered.
+    A text without secrets is remembered, for most are searched again and again: what a node says when it is read, and
+    when it is stored. One with a secret is never remembered.
     """
 
     def __init__(self, forms: Iterable[SecretForm], parts: Mapping[str, str]) -> None:
@@ -209,7 +211,8 @@ class SecretTable:
 
     def cut(self, text: str) -> str:
         """Return a text with a mark in place of each secret; what a cut lays bare is searched too."""
-        if text in self._clean:
+        name = _short_name(text)
+        if name in self._clean:
             return text
         whole = text
         for _ in range(_ROUNDS):
@@ -217,7 +220,7 @@ class SecretTable:
             if text == before:
                 break
         if text == whole:
-            self._clean.remember(text, None)
+            self._clean.remember(name, None)
         return text
 
     def cut_lines(self, lines: Sequence[str]) -> list[str]:
@@ -267,6 +270,13 @@ class SecretTable:
 
     def _holds_secret(self, text: str) -> bool:
         return self._cut_once(text) != text
+
+
+def _short_name(text: str) -> str:
+    """Return a text, and a hash in place of a long one."""
+    if len(text) <= _LONGEST_REMEMBERED:
+        return text
+    return "\0" + hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
 
 
 def _marked_lines(lines: list[str], cuts: list[Cut]) -> list[str]:

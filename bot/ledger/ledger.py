@@ -158,9 +158,8 @@ class Ledger:
             if incident is not None and incident.wave and WAVES not in self._holders:
                 raise WaveHeld(f"Waves are left out here, so nothing of {incident.wave} begins.")
             if incident is not None:  # asked here, whoever approved the incident
-                is_first = all(step.started is None for step in incident.steps)  # others may have been skipped
                 for may_begin in self._holders.values():
-                    may_begin(connection, incident, is_first, instant_of(at))
+                    may_begin(connection, incident, not incident.has_begun, instant_of(at))
             is_new = event.attempt == 1 or not holds.holds_its_node(connection, stream)
             check = holds.may_begin if is_new else holds.may_repeat
             check(connection, stream, claim, instant_of(at))

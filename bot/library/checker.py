@@ -15,9 +15,12 @@ from bot.domain.safe_text import one_line
 from bot.library.document import Document, KeyPath
 from bot.library.shapes import (
     SLUG,
+    CauseFile,
     CauseShape,
     ConditionShape,
+    EvidenceShape,
     FieldShape,
+    OtherwiseShape,
     PlaybookShape,
     ProbeShape,
     ThresholdShape,
@@ -40,40 +43,55 @@ _BY_KEY = {"limit": 'should be a time like "4s"', "output_limit": 'should be a s
 
 
 @functools.cache  # making it takes longer than using it
-def _validator() -> SchemaValidator:
-    return SchemaValidator(core_schema())
+def _validator(of_cause: bool) -> SchemaValidator:
+    return SchemaValidator(core_schema(of_cause))
 
 
 def check(document: Document, problems: Problems) -> PlaybookShape:
-    """Return the document's shape.
+    """Return the shape of a playbook's file.
 
     Raises: the problems' error, with a line for each problem.
     """
     if document.data is None:
         problems.fail(0, "the file is empty; a playbook has at least a name, title, version, probes and causes")
-    try:
-        shape: PlaybookShape = _validator().validate_python(document.data)
-    except ValidationError as error:
-        for fault in error.errors(include_url=False):
-            _note(fault, document, problems)
-        raise problems.error() from None
+    shape: PlaybookShape = _checked(document, problems, PlaybookShape)
     return shape
 
 
-def _note(fault: ErrorDetails, document: Document, problems: Problems) -> None:
+def check_cause(document: Document, problems: Problems) -> CauseFile:
+    """Return the shape of a cause's file.
+
+    Raises: the problems' error, with a line for each problem.
+    """
+    if document.data is None:
+        problems.fail(0, "the file is empty; zombie playbooks new NAME writes one to begin with")
+    shape: CauseFile = _checked(document, problems, CauseFile)
+    return shape
+
+
+def _checked(document: Document, problems: Problems, kind: type[Any]) -> Any:
+    try:
+        return _validator(kind is CauseFile).validate_python(document.data)
+    except ValidationError as error:
+        for fault in error.errors(include_url=False):
+            _note(fault, document, problems, kind)
+        raise problems.error() from None
+
+
+def _note(fault: ErrorDetails, document: Document, problems: Problems, kind: type[Any]) -> None:
     path = _place(fault["loc"], document.data)
     last = fault["loc"][-1] if fault["loc"] else ""
     if fault["type"] == "missing":
-        says = next(field.metadata["says"] for field in fields(_kind_at(path)) if field.name == last)
-        problems.add(document.line_of(*path), f'{_named(path)} lacks "{last}": {says[0].lower()}{says[1:]}')
+        says = next(field.metadata["says"] for field in fields(_kind_at(path, kind)) if field.name == last)
+        problems.add(document.line_of(*path), f'{_named(path, kind)} lacks "{last}": {says[0].lower()}{says[1:]}')
     elif fault["type"] == "unexpected_keyword_argument" and last == "<<":
         problems.add(document.line_of(*path), "merge keys (<<) are not supported; write the keys out where they belong")
     elif fault["type"] == "unexpected_keyword_argument":
-        known = [field.name for field in fields(_kind_at(path[:-1]))]
-        where = _named(path[:-1]) if path[:-1] else ""
+        known = [field.name for field in fields(_kind_at(path[:-1], kind))]
+        where = _named(path[:-1], kind) if path[:-1] else ""
         problems.unknown(document.line_of(*path), "key", str(last), known, where)
     else:
-        problems.add(document.line_of(*path), f"{_named(path)} {_sentence(fault, path)}")
+        problems.add(document.line_of(*path), f"{_named(path, kind)} {_sentence(fault, path)}")
 
 
 def _sentence(fault: ErrorDetails, path: KeyPath) -> str:
@@ -126,15 +144,21 @@ def _place(loc: tuple[str | int, ...], data: Any) -> KeyPath:
     return tuple(path)
 
 
-def _named(path: KeyPath) -> str:
+def _named(path: KeyPath, kind: type[Any]) -> str:
     """The path in text: `causes.io-stall.remedy[0]`."""
     words = "".join(f"[{part}]" if isinstance(part, int) else f".{one_line(part, 60)}" for part in path)
-    return words.lstrip(".") or "the playbook"
+    return words.lstrip(".") or ("the cause" if kind is CauseFile else "the playbook")
 
 
-def _kind_at(path: KeyPath) -> type[Any]:
+def _kind_at(path: KeyPath, kind: type[Any]) -> type[Any]:
     """The shape of the table at a path."""
     match path:
+        case ("evidence", _):
+            return EvidenceShape
+        case ("otherwise", _):
+            return OtherwiseShape
+        case ("thresholds", _):
+            return ThresholdShape
         case ("causes", _):
             return CauseShape
         case ("causes", _, "thresholds", _):
@@ -145,4 +169,4 @@ def _kind_at(path: KeyPath) -> type[Any]:
             return ProbeShape
         case ("define_probes", _, "fields", _):
             return FieldShape
-    return PlaybookShape
+    return kind

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 import re
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from bot.domain.nearest import did_you_mean
 from bot.domain.probe import CustomReading, Snapshot, TellsLines, Unread
 from bot.domain.safe_text import one_line
-from bot.domain.truth import Truth, Unknown
-from bot.library.kinds import Kind, all_attributes, fields_of
-from bot.library.kleene import ARITHMETIC, FUNCTIONS, MEMBERSHIPS, ORDERS, Kleene, Value
+from bot.domain.truth import Truth, Unknown, not_
+from bot.library.kinds import Kind, Shape, all_attributes, fields_of
+from bot.library.kleene import ARITHMETIC, FUNCTIONS, MEMBERSHIPS, ORDERS, Function, Value, compared, computed, truth
 
 LONGEST = 500
 _DEEPEST = 25
 _MOST_LINES = 3
 _VALUES = (bool, int, str, tuple)
+_FIGURES = frozenset({int, float})  # compared without a further look, which is most of what is compared
 # `5m`, `64kB`, `90%`; but `90 % 7` is a remainder
 _WITH_UNIT = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:(?:ms|min|[smhd]|[kMGT]?i?B)\b| ?%(?=\s*(?:$|[<>=!)]|and\b|or\b)))")
 _TRUTH_WORDS = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
@@ -42,7 +44,7 @@ class Expression:
     """A checked expression, and the fields that it uses, each with its probe, from left to right."""
 
     text: str
-    tree: ast.Expression
+    part: Part
     fields: tuple[tuple[str, str], ...]
 
     @property
@@ -52,12 +54,12 @@ class Expression:
 
     def holds(self, snapshot: Snapshot) -> Truth:
         """Return whether it is true for the snapshot; unknown if that depends on something unread."""
-        return Kleene(lambda probe, field: _look(snapshot, probe, field)).truth_of(self.tree)
+        return truth(self.part.run(Scope(snapshot)))
 
     def shows(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Return what it looks at: the node's own lines for the fields, if the reading names them, and their values."""
         lines = [line for probe, field in self.fields for line in _lines(snapshot.readings.get(probe), field)]
-        seen = {f"{probe}.{field}": _look(snapshot, probe, field) for probe, field in self.fields}
+        seen = {f"{probe}.{field}": look(snapshot, probe, field) for probe, field in self.fields}
         values = [f"{name} = {_written(value)}" for name, value in seen.items() if not isinstance(value, Unknown)]
         return (*dict.fromkeys(lines), *values)
 
@@ -68,22 +70,24 @@ def read_expression(text: str, known_fields: FieldKinds, unasked: Collection[str
     Raises: ExpressionError when it is invalid, uses unknown names, or combines kinds that do not fit.
     """
     flat = re.sub(r"\s*\n\s*", " ", text.strip())
-    if len(flat) > LONGEST:
-        raise ExpressionError(f"it is {len(flat)} characters long; {LONGEST} is the most: split it into two conditions")
-    tree = _parsed(flat)
-    if _depth(tree) > _DEEPEST:
-        raise ExpressionError("it is nested too deeply; split it into two conditions")
-    kind = _Kinds(known_fields, unasked).of(tree.body)
-    if kind is not Kind.TRUTH:
-        raise ExpressionError(f"its value is {kind.value}; a condition is a yes or no: compare it with something")
+    tree = parsed(flat)
+    part = Language(known_fields, unasked).of(tree.body)
+    if part.shape is not Kind.TRUTH:
+        raise ExpressionError(f"its value is {part.shape.value}; a condition is a yes or no: compare it with something")
     used = ((node.value.id, node.attr) for node in _fields(tree) if isinstance(node.value, ast.Name))
     fields = tuple(dict.fromkeys(used))
     if not fields:
         raise ExpressionError("it uses no reading, so its value never changes")
-    return Expression(flat, tree, fields)
+    return Expression(flat, part, fields)
 
 
-def _parsed(text: str) -> ast.Expression:
+def parsed(text: str) -> ast.Expression:
+    """Parse an expression that is not checked yet.
+
+    Raises: ExpressionError when it is none, or longer than people can read.
+    """
+    if len(text) > LONGEST:
+        raise ExpressionError(f"it is {len(text)} characters long; {LONGEST} is the most: split it into two conditions")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # "\d" and `1or 2` are mistakes
@@ -107,76 +111,108 @@ def _hint(text: str) -> str:
     return ""
 
 
-def _depth(tree: ast.AST) -> int:
-    deepest = 0
-    waiting: list[tuple[ast.AST, int]] = [(tree, 0)]
-    while waiting:
-        node, depth = waiting.pop()
-        deepest = max(deepest, depth)
-        waiting += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
-    return deepest
-
-
 def _fields(tree: ast.AST) -> Iterator[ast.Attribute]:
     """The fields that an expression uses, from left to right."""
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     return iter(sorted(found, key=lambda node: (node.lineno, node.col_offset)))
 
 
-class _Kinds:
-    """Infers the kind of each part of an expression, and refuses what is not allowed."""
+class Scope:
+    """What an expression is worked out from."""
 
-    def __init__(self, known_fields: FieldKinds, unasked: Collection[str]) -> None:
+    __slots__ = ("snapshot",)
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+
+Run: TypeAlias = Callable[[Any], Value]  # works a part out, from a scope
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A checked part of an expression: its shape, what works it out, and the probes that it uses."""
+
+    shape: Shape
+    run: Run
+    probes: tuple[str, ...] = ()
+
+
+class Language:
+    """Checks an expression part by part, refuses what is not allowed, and makes of each part what works it out."""
+
+    allowed = "a condition has readings, numbers, texts, comparisons, and, or, not, arithmetic, abs, min, max and round"
+
+    def __init__(self, known_fields: FieldKinds, unasked: Collection[str] = ()) -> None:
         self._askable = known_fields
         self._unasked = unasked
+        self._depth = 0
 
-    def of(self, node: ast.expr) -> Kind:
+    def of(self, node: ast.expr) -> Part:
+        """Return the part.
+
+        Raises: ExpressionError when it is not allowed, nested too deeply, or kinds do not fit.
+        """
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise ExpressionError("it is nested too deeply; split it into two conditions")
+        part = self._of(node)
+        self._depth -= 1
+        return part
+
+    def _of(self, node: ast.expr) -> Part:
         match node:
             case ast.Constant(value=value):
-                return _constant(value)
+                return Part(_constant(value), lambda scope: value)
             case ast.Attribute():
                 return self._field(node)
             case ast.Name(id=name):
-                raise ExpressionError(self._bare(name))
-            case ast.BoolOp(values=values):
-                return self._all(values, Kind.TRUTH, "and" if isinstance(node.op, ast.And) else "or")
+                return self._name(name)
+            case ast.BoolOp(values=values, op=op):
+                parts = self._all(values, Kind.TRUTH, "and" if isinstance(op, ast.And) else "or")
+                return joined(Kind.TRUTH, _decided(isinstance(op, ast.Or), [part.run for part in parts]), *parts)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return self._all([operand], Kind.TRUTH, "not")
-            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-                return self._all([operand], Kind.NUMBER, "a sign")
+                (inner,) = self._all([operand], Kind.TRUTH, "not")
+                run = inner.run
+                return joined(Kind.TRUTH, lambda scope: not_(truth(run(scope))), inner)
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
+                return self._computed(operator.neg if isinstance(sign, ast.USub) else operator.pos, [operand], "a sign")
             case ast.BinOp(left=left, op=op, right=right):
                 if type(op) not in ARITHMETIC:
                     raise ExpressionError("& | ^ << and >> are not allowed; write and, or, not")
-                return self._all([left, right], Kind.NUMBER, "arithmetic")
+                return self._computed(ARITHMETIC[type(op)], [left, right], "arithmetic")
             case ast.Compare():
                 return self._compare(node)
             case ast.Call():
                 return self._call(node)
             case ast.Tuple(elts=items) | ast.List(elts=items):
                 return self._list(items)
-        raise ExpressionError(
-            f"{_shown(node)} is not allowed: a condition has readings, numbers, texts, comparisons, "
-            "and, or, not, arithmetic, abs, min, max and round"
-        )
+        raise ExpressionError(f"{shown(node)} is not allowed: {self.allowed}")
 
-    def _all(self, nodes: list[ast.expr], kind: Kind, what: str) -> Kind:
-        for node in nodes:
-            if (found := self.of(node)) is not kind:
-                raise ExpressionError(f"{_shown(node)} is {found.value}, and {what} takes {kind.value}")
-        return kind
+    def _all(self, nodes: list[ast.expr], kind: Kind, what: str) -> list[Part]:
+        parts = [self._as(kind, self.of(node)) for node in nodes]
+        for node, part in zip(nodes, parts, strict=True):
+            if part.shape is not kind:
+                raise ExpressionError(f"{shown(node)} is {part.shape.value}, and {what} takes {kind.value}")
+        return parts
 
-    def _field(self, node: ast.Attribute) -> Kind:
+    def _as(self, kind: Kind, part: Part) -> Part:
+        """The part as that kind, where it can stand for it."""
+        return part
+
+    def _computed(self, function: Function, nodes: list[ast.expr], what: str) -> Part:
+        parts = self._all(nodes, Kind.NUMBER, what)
+        runs = [part.run for part in parts]
+        return joined(Kind.NUMBER, lambda scope: computed(function, *[run(scope) for run in runs]), *parts)
+
+    def _field(self, node: ast.Attribute) -> Part:
         if not isinstance(node.value, ast.Name):
-            raise ExpressionError(f"{_shown(node)} goes deeper than a field; a condition uses only probe.field")
+            raise ExpressionError(f"{shown(node)} goes deeper than a field; a condition uses only probe.field")
         probe, name = node.value.id, node.attr
-        known = self._askable.get(probe)
-        if known is None and probe in self._unasked:
-            raise ExpressionError(f"{probe} is not read by this playbook; add it to probes")
-        if known is None:
-            raise ExpressionError(f'"{one_line(probe, 60)}" is not a probe. {self._near(probe)}')
-        usable = known if isinstance(known, Mapping) else fields_of(known)  # type: ignore[arg-type]  # a class is hashable
+        known = self._known(probe)
+        usable = self._usable(known)
         if name in usable:
-            return usable[name]
+            return Part(usable[name], lambda scope: look(scope.snapshot, probe, name), (probe,))
         if not isinstance(known, Mapping) and name in all_attributes(known):
             raise ExpressionError(
                 f"{probe}.{name} is not a number, a text or a yes or no, so a condition cannot use it. "
@@ -184,55 +220,104 @@ class _Kinds:
             )
         raise ExpressionError(f'{probe} has no field "{one_line(name, 60)}". {did_you_mean(name, sorted(usable))}')
 
+    def _known(self, probe: str) -> type[Any] | Mapping[str, Kind]:
+        known = self._askable.get(probe)
+        if known is None and probe in self._unasked:
+            raise ExpressionError(f"{probe} is not read by this playbook; add it to probes")
+        if known is None:
+            raise ExpressionError(f'"{one_line(probe, 60)}" is not a probe. {self._near(probe)}')
+        return known
+
+    def _usable(self, known: type[Any] | Mapping[str, Kind]) -> Mapping[str, Shape]:
+        return known if isinstance(known, Mapping) else fields_of(known)  # type: ignore[arg-type]  # a class is hashable
+
     def _near(self, probe: str) -> str:
         return did_you_mean(probe, sorted(self._askable))
 
-    def _bare(self, name: str) -> str:
+    def _name(self, name: str) -> Part:
         if name in self._askable:
-            return f"{name} is a reading; name one of its fields: {name}.…"
+            raise ExpressionError(f"{name} is a reading; name one of its fields: {name}.…")
         if name in FUNCTIONS:
-            return f"{name} is a function; write {name}(…)"
+            raise ExpressionError(f"{name} is a function; write {name}(…)")
         if name.lower() in _TRUTH_WORDS:
-            return f"{name} is not known; write {_TRUTH_WORDS[name.lower()]}"
-        return f'"{one_line(name, 60)}" is not known; name a field as probe.field. {self._near(name)}'
+            raise ExpressionError(f"{name} is not known; write {_TRUTH_WORDS[name.lower()]}")
+        raise ExpressionError(f'"{one_line(name, 60)}" is not known; name a field as probe.field. {self._near(name)}')
 
-    def _compare(self, node: ast.Compare) -> Kind:
-        operands = [node.left, *node.comparators]
+    def _compare(self, node: ast.Compare) -> Part:
+        nodes = [node.left, *node.comparators]
+        parts = [self.of(each) for each in nodes]
         for index, op in enumerate(node.ops):
-            left, right = operands[index], operands[index + 1]
-            kinds = self.of(left), self.of(right)
+            left, right = nodes[index], nodes[index + 1]
+            kinds = parts[index].shape, parts[index + 1].shape
             if isinstance(op, MEMBERSHIPS):
                 if kinds not in ((Kind.TEXT, Kind.TEXTS), (Kind.TEXT, Kind.TEXT), (Kind.NUMBER, Kind.NUMBERS)):
-                    raise ExpressionError(f"{_shown(left)} is {kinds[0].value} and cannot be in {kinds[1].value}")
+                    raise ExpressionError(f"{shown(left)} is {kinds[0].value} and cannot be in {kinds[1].value}")
             elif type(op) not in ORDERS:
                 raise ExpressionError("`is` is not allowed; write == or !=")
-            elif kinds[0] is not kinds[1] or kinds[0] in (Kind.TEXTS, Kind.NUMBERS):
+            elif kinds[0] is not kinds[1] or kinds[0] not in (Kind.NUMBER, Kind.TEXT, Kind.TRUTH):
                 hint = "; it is a yes or no by itself: write it alone, or after not" if Kind.TRUTH in kinds else ""
                 raise ExpressionError(
-                    f"{_shown(left)} is {kinds[0].value} and {_shown(right)} is {kinds[1].value}; "
+                    f"{shown(left)} is {kinds[0].value} and {shown(right)} is {kinds[1].value}; "
                     f"they cannot be compared{hint}"
                 )
             elif kinds[0] is not Kind.NUMBER and not isinstance(op, ast.Eq | ast.NotEq):
-                raise ExpressionError(f"{_shown(left)} is {kinds[0].value}, which has no order; use == or !=")
-        return Kind.TRUTH
+                raise ExpressionError(f"{shown(left)} is {kinds[0].value}, which has no order; use == or !=")
+        runs = [part.run for part in parts]
+        pairs = [_pair(op, runs[index], runs[index + 1]) for index, op in enumerate(node.ops)]
+        return joined(Kind.TRUTH, pairs[0] if len(pairs) == 1 else _decided(False, pairs), *parts)
 
-    def _call(self, node: ast.Call) -> Kind:
+    def _call(self, node: ast.Call) -> Part:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name not in FUNCTIONS:
-            raise ExpressionError(f"{_shown(node.func)} cannot be called; there are {', '.join(sorted(FUNCTIONS))}")
+            raise ExpressionError(f"{shown(node.func)} cannot be called; there are {', '.join(sorted(FUNCTIONS))}")
         least, most = {"abs": (1, 1), "round": (1, 2)}.get(name, (2, 10))
         if node.keywords or not least <= len(node.args) <= most:
             counts = f"{least}" if least == most else f"{least} to {most}"
             raise ExpressionError(f"{name} takes {counts} plain arguments")
-        return self._all(node.args, Kind.NUMBER, name)
+        return self._computed(FUNCTIONS[name], node.args, name)
 
-    def _list(self, items: list[ast.expr]) -> Kind:
-        kinds = {self.of(item) for item in items}
-        if kinds == {Kind.TEXT}:
-            return Kind.TEXTS
-        if kinds == {Kind.NUMBER}:
-            return Kind.NUMBERS
-        raise ExpressionError("a list holds texts alone or numbers alone, and at least one")
+    def _list(self, items: list[ast.expr]) -> Part:
+        parts = [self.of(item) for item in items]
+        kinds = {part.shape for part in parts}
+        if kinds not in ({Kind.TEXT}, {Kind.NUMBER}):
+            raise ExpressionError("a list holds texts alone or numbers alone, and at least one")
+        runs = [part.run for part in parts]
+        shape = Kind.TEXTS if kinds == {Kind.TEXT} else Kind.NUMBERS
+        return joined(shape, lambda scope: tuple([run(scope) for run in runs]), *parts)
+
+
+def joined(shape: Shape, run: Run, *parts: Part) -> Part:
+    """Return a part that uses the probes of others."""
+    return Part(shape, run, tuple(dict.fromkeys(probe for part in parts for probe in part.probes)))
+
+
+def _decided(by: bool, runs: Sequence[Run]) -> Run:
+    """Kleene's or (`by` True) and and (`by` False): one that is so decides, else one that is unknown."""
+
+    def run(scope: Scope) -> Truth:
+        found: Truth = not by
+        for each in runs:
+            value = truth(each(scope))
+            if value is by:
+                return value
+            if isinstance(value, Unknown) and not isinstance(found, Unknown):
+                found = value
+        return found
+
+    return run
+
+
+def _pair(op: ast.cmpop, left: Run, right: Run) -> Run:
+    order: Any = ORDERS.get(type(op))
+
+    def run(scope: Scope) -> Truth:
+        before, after = left(scope), right(scope)
+        if order is not None and type(before) in _FIGURES and type(after) in _FIGURES:
+            held: bool = order(before, after)
+            return held
+        return compared(op, before, after)
+
+    return run
 
 
 def _constant(value: object) -> Kind:
@@ -247,14 +332,15 @@ def _constant(value: object) -> Kind:
     raise ExpressionError(f"{one_line(repr(value), 40)} is not a number, a text or a yes or no")
 
 
-def _shown(node: ast.AST) -> str:
+def shown(node: ast.AST) -> str:
+    """Return a part of an expression as it may be shown."""
     try:
         return one_line(ast.unparse(node), 60)
     except (ValueError, RecursionError):
         return "this"
 
 
-def _look(snapshot: Snapshot, probe: str, field: str) -> Value:
+def look(snapshot: Snapshot, probe: str, field: str) -> Value:
     """Return a field's value, unknown if the reading or the field was not read."""
     reading = snapshot.readings.get(probe)
     if reading is None:

@@ -6,9 +6,10 @@ import enum
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 
 class Kind(enum.Enum):
@@ -30,6 +31,33 @@ _KINDS: Mapping[frozenset[Any], Kind] = {
     frozenset({tuple[str, ...]}): Kind.TEXTS,
     frozenset({tuple[int, ...]}): Kind.NUMBERS,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A part of a reading with fields of its own, such as a volume."""
+
+    type: type[Any]
+
+    @property
+    def value(self) -> str:
+        """What it is, in words."""
+        return f"a {self.type.__name__}"
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """Several parts of a reading, such as its volumes, or lines of the kernel's log."""
+
+    of: Record
+
+    @property
+    def value(self) -> str:
+        """What it is, in words."""
+        return f"several of {self.of.type.__name__}"
+
+
+Shape: TypeAlias = Kind | Record | Many  # what a value in a cause's file can be
 
 
 def kind_of(annotation: Any) -> Kind | None:
@@ -66,3 +94,27 @@ def all_attributes(reading: type[Any]) -> frozenset[str]:
     """Return every public name of a reading's type, usable in conditions or not."""
     named = {field.name for field in fields(reading)} if is_dataclass(reading) else set()
     return frozenset(name for name in {*dir(reading), *named} if not name.startswith("_"))
+
+
+@cache
+def shapes_of(reading: Any) -> Mapping[str, Shape]:
+    """Return what a cause's file can use of a reading or a part of one: also spans and times, in seconds, and parts."""
+    hints = typing.get_type_hints(reading) if is_dataclass(reading) else {}
+    found = {field.name: shape_of(hints[field.name]) for field in fields(reading)} if is_dataclass(reading) else {}
+    for name in dir(reading):
+        if isinstance(attribute := getattr(reading, name, None), property) and attribute.fget is not None:
+            found[name] = shape_of(typing.get_type_hints(attribute.fget).get("return"))
+    return {name: shape for name, shape in found.items() if shape is not None and not name.startswith("_")}
+
+
+def shape_of(annotation: Any) -> Shape | None:
+    """Return the shape of a value with this annotation, None if causes' files cannot use it."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        first, *others = [each for each in typing.get_args(annotation) if each is not type(None)]
+        return shape_of(first) if not others else kind_of(annotation)
+    if annotation in (timedelta, datetime):
+        return Kind.NUMBER
+    inside = typing.get_args(annotation) if typing.get_origin(annotation) is tuple else ()
+    if len(inside) == 2 and inside[1] is Ellipsis and is_dataclass(inside[0]):
+        return Many(Record(inside[0]))  # type: ignore[arg-type]  # a class, not an instance
+    return Record(annotation) if is_dataclass(annotation) else kind_of(annotation)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
-"""Evaluates a checked expression over a snapshot, in Kleene's three-valued logic: unread values are unknown.
+"""Values in Kleene's three-valued logic: what was not read is unknown, and so is what is worked out from it.
 
-simpleeval walks the tree and knows only the node types that are listed here. Every operand is always evaluated, so the
-order of operands does not matter. Nothing raises: a division by zero, an overflow or a wrong type is unknown too.
+Every operand is always worked out, so the order of operands does not matter. Nothing raises: a division by zero, an
+overflow or a wrong type is unknown too.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from simpleeval import InvalidExpression, SimpleEval
+from bot.domain.truth import Truth, Unknown, any_of, not_
 
-from bot.domain.truth import Truth, Unknown, all_of, any_of, not_
+Value: TypeAlias = Any  # a truth, a number, a text, a part of a reading, or several of them; or Unknown
 
-Value: TypeAlias = bool | int | float | str | tuple[Any, ...] | Unknown
-Lookup: TypeAlias = Callable[[str, str], Value]
+Function: TypeAlias = Callable[..., Any]  # of numbers
 
 _MOST_BITS = 1024
 _HIGHEST_POWER = 64
@@ -56,7 +55,7 @@ def _round(value: float, digits: float = 0) -> Value:
     return round(value, digits) if digits else round(value)
 
 
-ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+ARITHMETIC: Mapping[type[ast.operator], Function] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -65,87 +64,20 @@ ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
     ast.Pow: _power,
 }
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {"abs": abs, "min": min, "max": max, "round": _round}
+FUNCTIONS: Mapping[str, Function] = {"abs": abs, "min": min, "max": max, "round": _round}
 
 
-_CONSTANTS = (bool, int, float, str)
 _NUMBERS = (int, float)
 _TRUTHS = (bool, Unknown)
 
-# What simpleeval sets up, without names, operators and functions; it takes longer than to evaluate a condition.
-_BARE = vars(SimpleEval(operators={}, functions={}, names={}))
 
-
-class Kleene(SimpleEval):  # type: ignore[misc]  # it ships no types
-    """One evaluation. `lookup(probe, field)` returns the value of a field."""
-
-    def __init__(self, lookup: Lookup) -> None:
-        self.__dict__.update(_BARE)
-        self._lookup = lookup
-        self.nodes = {
-            ast.Expression: self._expression,
-            ast.Constant: self._constant,
-            ast.Attribute: self._attribute,
-            ast.BoolOp: self._boolop,
-            ast.UnaryOp: self._unaryop,
-            ast.BinOp: self._binop,
-            ast.Compare: self._compare,
-            ast.Call: self._call,
-            ast.Tuple: self._list,
-            ast.List: self._list,
-        }
-
-    def truth_of(self, tree: ast.Expression) -> Truth:
-        """Return whether the expression is true."""
-        try:
-            return _truth(self._eval(tree))
-        except InvalidExpression as error:  # cannot happen with a checked tree
-            return Unknown(str(error))
-        finally:
-            self.nodes = {}  # they hold this object, which would stay until the garbage collector finds it
-
-    def _expression(self, node: ast.Expression) -> Value:
-        value: Value = self._eval(node.body)
-        return value
-
-    def _constant(self, node: ast.Constant) -> Value:
-        value: Any = node.value
-        return value if isinstance(value, _CONSTANTS) else Unknown("not a value")
-
-    def _attribute(self, node: ast.Attribute) -> Value:
-        probe = node.value.id if isinstance(node.value, ast.Name) else ""
-        return self._lookup(probe, node.attr)
-
-    def _list(self, node: ast.Tuple | ast.List) -> Value:
-        return tuple(self._eval(item) for item in node.elts)
-
-    def _boolop(self, node: ast.BoolOp) -> Truth:
-        truths = [_truth(self._eval(value)) for value in node.values]
-        return all_of(*truths) if isinstance(node.op, ast.And) else any_of(*truths)
-
-    def _unaryop(self, node: ast.UnaryOp) -> Value:
-        value = self._eval(node.operand)
-        if isinstance(node.op, ast.Not):
-            return not_(_truth(value))
-        return _computed(operator.neg if isinstance(node.op, ast.USub) else operator.pos, value)
-
-    def _binop(self, node: ast.BinOp) -> Value:
-        return _computed(ARITHMETIC[type(node.op)], self._eval(node.left), self._eval(node.right))
-
-    def _call(self, node: ast.Call) -> Value:
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        return _computed(FUNCTIONS[name], *(self._eval(argument) for argument in node.args))
-
-    def _compare(self, node: ast.Compare) -> Truth:
-        values = [self._eval(operand) for operand in (node.left, *node.comparators)]
-        return all_of(*(_compared(op, values[i], values[i + 1]) for i, op in enumerate(node.ops)))
-
-
-def _truth(value: Value) -> Truth:
+def truth(value: Value) -> Truth:
+    """Return the value if it is a yes or no, else unknown."""
     return value if isinstance(value, _TRUTHS) else Unknown(f"{_shown(value)} is not a yes or no")
 
 
-def _computed(function: Callable[..., Any], *operands: Value) -> Value:
+def computed(function: Function, *operands: Value) -> Value:
+    """Return what a function makes of numbers, unknown if one is unknown or no number, or it cannot be computed."""
     for operand in operands:
         if isinstance(operand, Unknown):
             return operand
@@ -160,7 +92,8 @@ def _computed(function: Callable[..., Any], *operands: Value) -> Value:
     return value if isinstance(value, Unknown) else _number(value)
 
 
-def _compared(op: ast.cmpop, left: Value, right: Value) -> Truth:
+def compared(op: ast.cmpop, left: Value, right: Value) -> Truth:
+    """Return how two values compare, unknown if one is unknown or they are of different kinds."""
     if isinstance(op, MEMBERSHIPS):
         member = _member(left, right)
         return member if isinstance(op, ast.In) else not_(member)
@@ -174,7 +107,7 @@ def _compared(op: ast.cmpop, left: Value, right: Value) -> Truth:
 
 def _member(value: Value, among: Value) -> Truth:
     if isinstance(among, tuple):
-        return any_of(*(_compared(ast.Eq(), value, item) for item in among))
+        return any_of(*(compared(ast.Eq(), value, item) for item in among))
     for operand in (value, among):
         if isinstance(operand, Unknown):
             return operand

@@ -46,6 +46,50 @@ class CauseShape:
 
 
 @dataclass(frozen=True, slots=True)
+class EvidenceShape:
+    """What a cause's file says is seen, and when."""
+
+    says: str = key("The sentence; values stand within braces: {conntrack.count:,}.")
+    name: str | None = key("The observation's short name; without one it is only a sentence of the summary.", None)
+    when: str | None = key("The expression that has to be true; always, without one.", None)
+    each: str | None = key("Once for each of several: `volume in ebs.volumes`.", None)
+    lines: str | None = key("The node's own lines that show it.", None)
+    confidence: str | None = key("The confidence it gives: confirmed (the default), likely or possible.", None)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherwiseShape:
+    """What holds where nothing was seen: why the cause is ruled out, or what leaves it open."""
+
+    ruled_out: str | None = key("Why the node does not have it, with the figure.", None)
+    undecided: str | None = key("Why it is open.", None)
+    when: str | None = key("The expression that has to be true; always, without one.", None)
+    unread: str | None = key("The probe that has to be unread; the reason why is added to the sentence.", None)
+    decided_by: str | None = key("What would decide it, in a few words.", None)
+    worst: str | None = key("The gravest status that is still possible, if it is less than critical: degraded.", None)
+
+
+@dataclass(frozen=True, slots=True)
+class CauseFile:
+    """A cause's file."""
+
+    cause: str = key("The cause's name: lower-case letters, digits and dashes.")
+    title: str = key("The cause in plain words.")
+    about: str = key("What is wrong on a node that has it, and why it is judged so.")
+    lasting_fix: str = key("What keeps it from coming back, in one line.")
+    evidence: list[EvidenceShape] = key("What is seen on a node that has it.")
+    otherwise: list[OtherwiseShape] = key("What holds where nothing of it was seen: the first that applies.")
+    examples: list[Mapping[str, Any]] = key("Readings, and what the cause comes to: they are its tests.")
+    thresholds: Mapping[str, ThresholdShape] | None = key("The figures that decide, each with its reason.", None)
+    let: Mapping[str, str] | None = key("Names for expressions.", None)
+    critical: str | None = key("When a node that has it is critical; without it, it is degraded.", None)
+    summary: str | None = key("The sentence that sums it up, in place of the evidence's own.", None)
+    beside: list[str] | None = key("Readings that count where a playbook reads them, and need not be read.", None)
+    single_look: bool = key("Whether one look tells, without a window.", False)
+    of_one: bool = key("Whether it concerns a unit or workload, not the node.", False)
+
+
+@dataclass(frozen=True, slots=True)
 class ConditionShape:
     """A condition that the playbook defines."""
 
@@ -130,8 +174,8 @@ def _choice(value: Any) -> str:
     return _TABLE if isinstance(value, dict) else _NAMES
 
 
-def core_schema() -> CoreSchema:
-    """The schema of a playbook's file."""
+def core_schema(of_cause: bool = False) -> CoreSchema:
+    """The schema of a playbook's file, or of a cause's."""
     text = core.str_schema(strict=True, min_length=1, max_length=2000, strip_whitespace=True)
     slug, word = (core.str_schema(strict=True, pattern=pattern) for pattern in (SLUG, WORD))
     number = core.float_schema(strict=True, allow_inf_nan=False)
@@ -152,6 +196,43 @@ def core_schema() -> CoreSchema:
         allow=maybe(many(text, 500, least=1)),
     )
     causes = core.tagged_union_schema({_NAMES: many(text, 200), _TABLE: by_name(text, maybe(cause))}, _choice)
+    if of_cause:
+        line = core.str_schema(strict=True, min_length=1)
+        evidence = _table(
+            EvidenceShape,
+            says=text,
+            name=maybe(text),
+            when=maybe(line),
+            each=maybe(line),
+            lines=maybe(line),
+            confidence=maybe(_one_of("confirmed", "likely", "possible")),
+        )
+        otherwise = _table(
+            OtherwiseShape,
+            ruled_out=maybe(text),
+            undecided=maybe(text),
+            when=maybe(line),
+            unread=maybe(word),
+            decided_by=maybe(text),
+            worst=maybe(_one_of("degraded")),
+        )
+        return _table(
+            CauseFile,
+            cause=slug,
+            title=text,
+            about=text,
+            lasting_fix=text,
+            evidence=many(evidence, 30, least=1),
+            otherwise=many(otherwise, 30, least=1),
+            examples=many(by_name(text, core.any_schema()), 100, least=1),
+            thresholds=maybe(by_name(word, threshold)),
+            let=maybe(by_name(word, line)),
+            critical=maybe(line),
+            summary=maybe(text),
+            beside=maybe(many(word, 20)),
+            single_look=core.bool_schema(strict=True),
+            of_one=core.bool_schema(strict=True),
+        )
     condition = _table(
         ConditionShape,
         name=slug,

@@ -35,6 +35,16 @@ class Volume:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldVolume:
+    """One limit of a volume, and the percent of the window in which it held the volume."""
+
+    device: str
+    limit: str
+    percent: float
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EbsReading:
     """The EBS volumes whose counters were read; empty if the machine has no such volume."""
 
@@ -45,16 +55,21 @@ class EbsReading:
     @property
     def held_percent(self) -> float:
         """The largest share of the window in which a limit held a volume."""
-        return max((max(_shares(volume)) for volume in self.volumes), default=0.0)
+        return max((held.percent for held in self.limits), default=0.0)
 
-
-def _shares(volume: Volume) -> tuple[float, ...]:
-    return (
-        volume.volume_iops_percent,
-        volume.volume_throughput_percent,
-        volume.instance_iops_percent,
-        volume.instance_throughput_percent,
-    )
+    @property
+    def limits(self) -> tuple[HeldVolume, ...]:
+        """Each limit of each volume."""
+        return tuple(
+            HeldVolume(volume.device, limit, percent, volume.lines)
+            for volume in self.volumes
+            for limit, percent in (
+                ("the volume's own IOPS", volume.volume_iops_percent),
+                ("the volume's own throughput", volume.volume_throughput_percent),
+                ("the instance's IOPS for EBS", volume.instance_iops_percent),
+                ("the instance's throughput for EBS", volume.instance_throughput_percent),
+            )
+        )
 
 
 MOST_VOLUMES = 8  # sudoers names each device; few nodes attach more

@@ -61,6 +61,11 @@ class InterruptsReading:
     hot: tuple[HotCore, ...] | None = None
 
     @property
+    def hottest_first(self) -> tuple[HotCore, ...] | None:
+        """The cores that were throttled for heat, the most often throttled first."""
+        return None if self.hot is None else tuple(sorted(self.hot, key=lambda core: (-core.rise, core.core)))
+
+    @property
     def throttled_cores(self) -> int | None:
         """How many cores were throttled for heat within the window; None if that is not counted."""
         return None if self.hot is None else sum(1 for core in self.hot if core.rise)

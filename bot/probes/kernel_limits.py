@@ -81,6 +81,11 @@ class KernelLimitsReading:
         return max((limit.used_percent for limit in self.limits), default=0.0)
 
     @property
+    def table_fulls_lines(self) -> tuple[str, ...]:
+        """The counts of the neighbour tables at both looks, as lines."""
+        return (*self.source, f"table_fulls {self.table_fulls} then {self.table_fulls_later}")
+
+    @property
     def table_fulls_rise(self) -> int:
         """How often a new neighbour found no room between the two looks."""
         if self.table_fulls is None or self.table_fulls_later is None:

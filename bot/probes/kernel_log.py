@@ -19,6 +19,7 @@ from bot.domain.root_command import in_folders, root_line
 from bot.probes.formats.kernel_errors import unlisted, without_level
 from bot.probes.formats.kernel_filter import BEFORE, BEFORE_SECONDS, FILTER, GRAVE, LEVELS_END, WHOLE
 from bot.probes.formats.kernel_line import KernelEvent, kernel_line
+from bot.probes.formats.kernel_speakers import in_trouble
 from bot.probes.formats.kernel_story import parse_file
 from bot.probes.formats.kernel_table import table
 from bot.probes.formats.log_burst import LogBurst, log_burst
@@ -60,8 +61,13 @@ class KernelLogReading:
 
     @property
     def last_kernel_bug_seconds(self) -> float:
-        """Seconds after boot of the last oops or BUG; far ahead without a known time, long before boot without any."""
-        return self._last("kernel-bug")
+        """Seconds after boot of the last oops, BUG or WARNING; far ahead without a time, long before without any."""
+        return max(self._last("kernel-bug"), self._last("kernel-warning"))
+
+    @property
+    def devices_not_started(self) -> int:
+        """How many devices a driver could not start in this boot, and of which nothing was said since."""
+        return len({event.device for event in self.of("unstarted")})
 
     @property
     def last_workqueue_stall_seconds(self) -> float:
@@ -97,32 +103,23 @@ class KernelLogReading:
 
     @property
     def last_complaint_seconds(self) -> float:
-        """Seconds after boot of the last failure of a device whose failures repeat; without any as above.
+        """Seconds after boot of the last failure of a speaker in trouble (`kernel_speakers.py`); without any as above.
 
         A failure is told by its words, or by the level that the kernel gives a line.
-        One failure writes many lines at once: only lines of three different minutes of an hour, or many over ten
-        seconds, repeat.
         """
-        return max((times[-1] for times in self._repeating().values()), default=-_FAR)
+        last = (said[-1].since_boot for said in in_trouble(self.events).values())
+        return max((at.total_seconds() for at in last if at is not None), default=-_FAR)
 
     @property
     def last_grave_seconds(self) -> float:
         """Seconds after boot of the last line of unknown words that the kernel calls critical; without any as above."""
         return self._last("grave")
 
-    def _repeating(self) -> dict[str, list[float]]:
-        """The times of each device's failures, where they repeat."""
-        by_device: dict[str, list[float]] = {}
-        for event in self.of(*_COMPLAINTS):
-            if event.since_boot is not None:
-                by_device.setdefault(event.device, []).append(event.since_boot.total_seconds())
-        return {device: times for device, times in by_device.items() if _repeats(times)}
-
     def lines_of(self, field: str) -> tuple[str, ...]:
         """Return the lines that a field is counted from, oldest first."""
         if field == "last_complaint_seconds":
-            repeating = self._repeating()
-            return tuple(event.text for event in self.of(*_COMPLAINTS) if event.device in repeating)
+            told = {event for said in in_trouble(self.events).values() for event in said}
+            return tuple(event.text for event in self.events if event in told)
         return tuple(event.text for event in self.of(*_COUNTED.get(field, ())))
 
     def _last(self, kind: str) -> float:
@@ -146,21 +143,13 @@ class KernelLogReading:
         return len(self.of("hung-task"))
 
 
-def _repeats(times: list[float]) -> bool:
-    hour = [at for at in times if times[-1] - at <= 3600]
-    minutes = {int(at // 60) for at in hour}
-    last = hour[-_FLOOD_LINES:]
-    is_flood = len(last) == _FLOOD_LINES and hour[-1] - hour[0] >= _FLOOD_SECONDS
-    return len(minutes) >= _MINUTES_FEW or is_flood
-
-
-_COMPLAINTS = ("complaint", "error", "grave")
 _RESETS = ("nic-reset", "nic-reset-failed")
 _COUNTED: dict[str, tuple[str, ...]] = {
     "nic_resets": _RESETS,
     "last_nic_reset_seconds": _RESETS,
     "nic_resets_untimed": _RESETS,
-    "last_kernel_bug_seconds": ("kernel-bug",),
+    "last_kernel_bug_seconds": ("kernel-bug", "kernel-warning"),
+    "devices_not_started": ("unstarted",),
     "last_workqueue_stall_seconds": ("workqueue-stall",),
     "netdev_held_minutes": ("netdev-held",),
     "last_netdev_held_seconds": ("netdev-held",),
@@ -170,8 +159,6 @@ _COUNTED: dict[str, tuple[str, ...]] = {
     "lockups": ("soft-lockup", "hard-lockup", "rcu-stall"),
     "hung_tasks": ("hung-task",),
 }
-_MINUTES_FEW = 3  # of an hour
-_FLOOD_LINES, _FLOOD_SECONDS = 20, 10.0
 LAST_LINES, LAST_BYTES = 400, 48 * 1024  # of the log's end, kept unfiltered
 _LONGEST_LINE = 4096  # characters, four times what the kernel writes (PRINTKRB_RECORD_MAX): matching takes its square
 _ROW_SECONDS = 60.0

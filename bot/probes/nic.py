@@ -19,13 +19,13 @@ from bot.domain.safe_text import one_line
 from bot.probes.formats.bonds import BONDS, HEADING, Bond, bonds
 from bot.probes.formats.fragment import fragment
 
-ALLOWANCE_COUNTERS = (
-    "bw_in_allowance_exceeded",
-    "bw_out_allowance_exceeded",
-    "pps_allowance_exceeded",
-    "conntrack_allowance_exceeded",
-    "linklocal_allowance_exceeded",
-)
+ALLOWANCE_COUNTERS = {
+    "bw_in_allowance_exceeded": "more came in than the instance may receive",
+    "bw_out_allowance_exceeded": "more went out than the instance may send",
+    "pps_allowance_exceeded": "more packets per second than the instance may send or receive",
+    "conntrack_allowance_exceeded": "more tracked connections than the instance may have",
+    "linklocal_allowance_exceeded": "more questions to DNS, time and metadata services than they answer",
+}
 # Frames that arrived and found no buffer: the kernel's own count, Intel's, Mellanox's.
 MISSED_COUNTERS = ("rx_missed_errors", "rx_no_dma_resources", "rx_out_of_buffer", "rx_discards_phy")
 
@@ -61,6 +61,23 @@ class Nic:
         if counter not in self.counters or counter not in self.counters_later:
             return None
         return max(0, self.counters_later[counter] - self.counters[counter])
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """A counter of an instance's limit, on one card: what was lost, and how often. `rise` None: not counted twice."""
+
+    card: str
+    counter: str
+    means: str
+    rise: int | None
+    total: int
+    lines: tuple[str, ...] = ()
+
+    @property
+    def short_name(self) -> str:
+        """The counter's name with dashes."""
+        return self.counter.replace("_", "-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +131,24 @@ class NicReading:
         if field == "missed_rise":
             risen = ((nic, name) for nic in self.nics for name in MISSED_COUNTERS if nic.rise(name))
             return tuple(f"{nic.name} {nic.lines[name]}" for nic, name in risen if name in nic.lines)
-        names = {"resets_rise": ("total_resets",), "allowance_exceeded_rise": ALLOWANCE_COUNTERS}.get(field, ())
+        names = {"resets_rise": ("total_resets",), "allowance_exceeded_rise": tuple(ALLOWANCE_COUNTERS)}.get(field, ())
         return tuple(f"{nic.name} {nic.lines[name]}" for nic in self.ena for name in names if name in nic.lines)
+
+    @property
+    def allowances(self) -> tuple[Allowance, ...]:
+        """The instance's limits as each ENA card counts them."""
+        return tuple(
+            Allowance(
+                nic.name,
+                name,
+                means,
+                nic.rise(name),
+                nic.total(name) or 0,
+                (nic.lines[name],) if name in nic.lines else (),
+            )
+            for nic in self.ena
+            for name, means in ALLOWANCE_COUNTERS.items()
+        )
 
     @property
     def allowance_exceeded_rise(self) -> int | None:

@@ -45,6 +45,11 @@ class ThrottlingReading:
     capped: bool = False  # there were more cgroups than the probe reads
 
     @property
+    def worst_first(self) -> tuple[ThrottledGroup, ...]:
+        """The cgroups, the most throttled first."""
+        return tuple(sorted(self.groups, key=lambda group: (-group.ratio, -group.throttled, group.path)))
+
+    @property
     def worst_ratio(self) -> float:
         """The highest throttled share of any cgroup."""
         return max((group.ratio for group in self.groups), default=0.0)

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 from urllib.parse import urlsplit
 
-
-def is_loopback(host: str) -> bool:
-    """True for a name or an address of this machine."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+from bot.domain.addresses import is_loopback
 
 
 def is_guarded(url: str) -> bool:

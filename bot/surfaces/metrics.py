@@ -7,7 +7,6 @@ Format: https://prometheus.io/docs/instrumenting/exposition_formats/ and OpenMet
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,13 +18,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics import disable_created_metrics
 
+from bot.chat.remembered import Remembered
+from bot.domain.addresses import is_loopback
 from bot.domain.contracts import Log
 from bot.domain.events import StepFailed, StepSkipped, StepVerified
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.transitions import State
 from bot.domain.verdict import Status
 from bot.sources.body import is_bearer
-from bot.surfaces.remembered import Remembered
 
 ACK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0)  # Slack waits 3 s, PagerDuty 16
 CHECK = (1.0, 2.0, 5.0, 6.0, 7.0, 8.0, 10.0, 15.0, 20.0, 30.0, 60.0)  # around the window of 5 s
@@ -296,7 +296,7 @@ def _is_from_here(request: web.Request) -> bool:
     """True for a local request. A local proxy passes on others', and a web page may use a host name of its own."""
     if "Authorization" in request.headers or any(name in request.headers for name in _FORWARDED):
         return False
-    return _is_loopback(request.remote or "") and _is_loopback(_host(request))
+    return is_loopback(request.remote or "") and is_loopback(_host(request))
 
 
 def _host(request: web.Request) -> str:
@@ -304,13 +304,3 @@ def _host(request: web.Request) -> str:
         return urlsplit(f"//{request.host}").hostname or ""
     except ValueError:
         return ""
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host == "localhost"
-    # A socket on `::` names an IPv4 peer this way.
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return (mapped or address).is_loopback

@@ -10,6 +10,9 @@ import pytest
 
 from bot.domain.command import Outputs
 from bot.domain.entry import Entry
+from bot.domain.errors import CannotTell
+from bot.domain.node import Node
+from bot.extras.captures.access import MachineIdentity
 from bot.extras.captures.record import CaptureDecision, RollingCapture, captures_of
 from bot.extras.captures.status import RollingStatus, read_look
 from bot.extras.captures.store import CaptureStore
@@ -49,6 +52,12 @@ def without_the_brake(self: CaptureStore, decide: CaptureDecision, by: str) -> t
     return WHOLE(self, lambda record: decide(replace(record, pulled=None)), by)
 
 
+def same_but_for_the_key(node: Node, rolling: RollingCapture, whom: MachineIdentity) -> None:
+    """What `same_machine` was."""
+    if rolling.started is not None and rolling.started.machine_id != whom.machine_id:
+        raise CannotTell("Another machine answers.")
+
+
 def never_over(self: RollingCapture, now: datetime) -> bool:
     return False
 
@@ -67,6 +76,8 @@ def unread_is_none(outputs: Outputs) -> RollingStatus:
         ("bot.extras.captures.store.CaptureStore.append", on_an_older_look, ""),
         ("bot.extras.captures.store.CaptureStore.append", without_the_brake, "while the brake was on"),
         ("bot.extras.captures.control.has_arrived", lambda *_: True, "ran on after"),
+        ("bot.extras.captures.control.same_machine", lambda *_: None, "run on another machine"),
+        ("bot.extras.captures.control.same_machine", same_but_for_the_key, "run on another machine"),
         ("bot.extras.captures.control._is_unsent", lambda *_: True, "ran on after"),
         ("bot.extras.captures.record.RollingCapture.is_lost", never_over, "has no end"),
         ("bot.extras.captures.record.RollingCapture.is_overdue", never_over, "has no end"),
@@ -76,6 +87,8 @@ def unread_is_none(outputs: Outputs) -> RollingStatus:
         "not compared",
         "brake not read with it",
         "command on its way forgotten",
+        "another machine's answer",
+        "a copied image's answer",
         "called off while it begins",
         "lost node waited for",
         "begun by nobody",
@@ -83,7 +96,7 @@ def unread_is_none(outputs: Outputs) -> RollingStatus:
 )
 def test_hole_that_is_put_back_is_found(monkeypatch: pytest.MonkeyPatch, where: str, hole: Any, found: str) -> None:
     monkeypatch.setattr(where, hole)
-    monkeypatch.setattr(where.replace("rolling_control.has", "rolling_watch.has"), hole)  # imported there, too
+    monkeypatch.setattr(where.replace(".control.", ".watch."), hole, raising=False)  # imported there, too
     for first in range(0, 400, 20):
         with database_in_memory() as database:
             faults = [fault for seed in range(first, first + 20) for fault in played_captures(database, seed).faults()]

@@ -44,7 +44,10 @@ def test_every_probe_is_in_its_table() -> None:
 
 
 def test_every_cause_is_in_its_table() -> None:
-    assert unlisted("causes", "CAUSE", [name.replace("-", "_") for name in CAUSES], "bot/causes/__init__.py") == []
+    files = {path.stem for path in (BOT.parent / "playbooks" / "causes").glob("*.yaml")}
+    assert files <= set(CAUSES)
+    listed = [name.replace("-", "_") for name in CAUSES if name not in files]
+    assert unlisted("causes", "CAUSE", listed, "bot/causes/__init__.py") == []
 
 
 def test_every_action_is_in_its_table() -> None:

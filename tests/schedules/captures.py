@@ -12,7 +12,7 @@ from typing import Any
 
 from bot.domain.command import Completed, Outputs
 from bot.domain.entry import Entry
-from bot.domain.errors import ConnectionLost, ConnectionRefused, StateChanged, UnknownNode, ZombieError
+from bot.domain.errors import ConnectionLost, ConnectionRefused, HostKeyRejected, StateChanged, UnknownNode, ZombieError
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.node import Node
 from bot.extras.captures.access import MachineIdentity
@@ -62,6 +62,8 @@ class RecordingNode:
     mute: float = 0.0  # how often its systemd says nothing
     runs: list[Run] = field(default_factory=list)
     robbed: int = 0  # rings that were removed while a recorder wrote into them
+    key: str = "key"
+    asked: int = 0  # commands that came through their fence
 
     @property
     def uptime(self) -> float:
@@ -72,7 +74,7 @@ class RecordingNode:
         return next((run for run in self.runs if run.runs(self.world.now)), None)
 
     def identity(self) -> MachineIdentity:
-        return MachineIdentity(f"boot-{self.boot}", self.machine_id, "key", self.uptime)
+        return MachineIdentity(f"boot-{self.boot}", self.machine_id, self.key, self.uptime)
 
     def status(self) -> RollingStatus:
         """What the commands of a look print, read; `systemctl` is there and answers nothing while its bus is away."""
@@ -88,8 +90,10 @@ class RecordingNode:
     def does(self, whom: MachineIdentity, line: str) -> int | None:
         """Do what a command says; return its exit status, None where its fence stops it."""
         fence = whom.fence
-        if fence.boot_id != f"boot-{self.boot}" or self.uptime >= fence.until:
+        here = (f"boot-{self.boot}", self.machine_id)
+        if (fence.boot_id, fence.machine_id) != here or self.uptime >= fence.until:
             return None
+        self.asked += 1
         if "case $($p show -p ActiveState" in line and self.run is not None:
             return 1
         if " -rf " in line:
@@ -122,11 +126,14 @@ class RecordingNode:
 
 @dataclass
 class Access:
-    """The way to the nodes, which breaks before, in and after a command."""
+    """The way to the nodes, which breaks before, in and after a command; now and then it leads to another machine."""
 
     world: World
     nodes: dict[str, RecordingNode]
     breaks: float
+    strays: float = 0.0
+    strangers: list[RecordingNode] = field(default_factory=list)
+    strayed: dict[str, tuple[RecordingNode, datetime]] = field(default_factory=dict)  # until when a name leads there
     places = HERE
 
     async def look(self, node: Node) -> tuple[MachineIdentity, RollingStatus]:
@@ -137,6 +144,8 @@ class Access:
     async def run(self, node: Node, whom: MachineIdentity, line: str) -> Completed:
         await self.world.boundary()
         there = self._there(node)
+        if there.key != whom.host_key:
+            raise HostKeyRejected(f"{node.name} shows another host key.")
         if self.world.chance(self.breaks):
             at = self.world.now + timedelta(seconds=self.world.random.choice(LATE))
             self.world.due.append((at, partial(there.late, whom, line)))
@@ -153,7 +162,20 @@ class Access:
         there = self.nodes[node.name]
         if there.away or self.world.chance(self.breaks / 4):
             raise ConnectionRefused(f"{node.name} refused the connection.")
+        stranger, until = self.strayed.get(node.name, (there, self.world.now))
+        if self.world.now < until:
+            return stranger
+        if self.strays and self.world.chance(self.strays):
+            there = self._stranger(there)
+            lasts = timedelta(seconds=self.world.random.choice((0, 5, 100)))
+            self.strayed[node.name] = there, self.world.now + lasts
         return there
+
+    def _stranger(self, there: RecordingNode) -> RecordingNode:
+        """Return a machine of another id, or a copy of this one: its id, a key of its own, and another boot."""
+        key, machine_id = self.world.random.choice((("key", "other"), ("other", "other"), ("other", there.machine_id)))
+        self.strangers.append(RecordingNode(self.world, machine_id, 99, there.up_since, key=key))
+        return self.strangers[-1]
 
 
 @dataclass
@@ -183,6 +205,7 @@ class PlayedCaptures:
     before: int
     nodes: list[RecordingNode]
     captures: dict[str, RollingCapture]
+    strangers: list[RecordingNode]
 
     def faults(self) -> Iterator[str]:
         """Yield what must not have happened."""
@@ -202,6 +225,9 @@ class PlayedCaptures:
         yield from (f"{name} on {each.node} has no end" for name, each in self.captures.items() if not each.is_over)
 
     def _on_nodes(self) -> Iterator[str]:
+        owned = {(each.started.machine_id, each.started.host_key) for each in self.captures.values() if each.started}
+        if any(each.asked and (each.machine_id, each.key) not in owned for each in self.strangers):
+            yield "a command was run on another machine"
         for node in self.nodes:
             if node.robbed:
                 yield "a ring was removed while a recorder wrote into it"
@@ -245,7 +271,8 @@ def played_captures(database: Database, seed: int) -> PlayedCaptures:
     mute, up_since = world.random.choice((0.0, 0.0, 0.05)), world.now - timedelta(days=11)
     machines = [RecordingNode(world, f"{seed}-{number}", up_since=up_since, mute=mute) for number in range(3)]
     nodes = {"n0": machines[0], "n1": machines[1], "n2": machines[world.random.choice((0, 2))]}
-    access: Any = Access(world, nodes, world.random.choice((0.0, 0.05, 0.3)))
+    way = Access(world, nodes, world.random.choice((0.0, 0.05, 0.3)), world.random.choice((0.0, 0.0, 0.1)))
+    access: Any = way
     known = Known(world, nodes, since=world.now)
     names = iter(f"{seed:08d}{number:02d}" for number in range(100))
     if world.chance(0.3):
@@ -310,7 +337,7 @@ def played_captures(database: Database, seed: int) -> PlayedCaptures:
         world.start("looks", looks)
     world.run(200_000)
     ours = {name: each for name, each in captures_of(store.entries()).items() if name.startswith(f"{seed:08d}")}
-    return PlayedCaptures(seed, ledger, store, before, machines, ours)
+    return PlayedCaptures(seed, ledger, store, before, machines, ours, way.strangers)
 
 
 def once(brakes: Any) -> Any:

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from bot.domain.entry import WAVES
+from bot.domain.entry import WAVES, Entry
 from bot.domain.errors import LedgerUnavailable, NotAnApprover, Refused, StaleRequest
-from bot.domain.events import Approved, StepStarted
+from bot.domain.events import Approved, SampleTaken, StepFailed, StepStarted
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Limits
@@ -80,6 +80,8 @@ class PlayedWave:
     house: tuple[tuple[str, dict[str, Any]], ...]  # kind and body, in the order in which everything happened
     approved_at: dict[str, datetime]
     rights: Rights
+    told_at: dict[tuple[str, int], datetime]  # when each entry of an incident was written
+    failed_at: dict[str, datetime]  # when the record first shows of one that it is not fixed, ended or not
     unseen: list[str]  # nodes that failed, forgiven by people who had not been shown that
 
     @property
@@ -162,8 +164,10 @@ class PlayedWave:
                     yield f"a step of {stream} began while the wave did not run"
                 if stream not in turns:
                     yield f"a step of {stream} began without its turn"
-                if failed:
-                    yield f"a step of {stream} began after {', '.join(failed)} was acted on and not fixed"
+                at = self.told_at[stream, body["seq"]]  # the house's time stands still where it was ahead
+                shown = {name for name in begun & turns if name in self.failed_at and self.failed_at[name] < at}
+                if failed | shown:
+                    yield f"a step of {stream} began after {', '.join(failed | shown)} was acted on and not fixed"
                 begun.add(stream)
 
     def wave_turn(self, seq: int) -> str:
@@ -361,14 +365,25 @@ def played_wave(
 def _over(play: Play, before: int) -> PlayedWave:
     ledger = play.stage.ledger
     found = {name: incident for name in play.incidents if (incident := ledger.incident(name)) is not None}
-    approved = {name: entry.at for name in found for entry in ledger.read(name) if entry.kind == Approved.__name__}
+    entries = [entry for name in found for entry in ledger.read(name)]
+    told = {(entry.stream, entry.seq): entry.at for entry in entries}
+    approved = {entry.stream: entry.at for entry in entries if entry.kind == Approved.__name__}
+    failed = {entry.stream: entry.at for entry in reversed(entries) if _shows_failure(entry)}  # the first of each
     asked = f"SELECT kind, body FROM entries WHERE stream = 'house' AND seq > {before} ORDER BY seq"
     with play.database.reading() as connection:
         house = tuple((row.kind, json.loads(row.body)) for row in connection.exec_driver_sql(asked))
     wave = play.waves.find(play.wave)
     assert wave is not None
     turns = {entry.seq: str(entry.body.get("incident", "")) for entry in play.waves.read(play.wave)}
-    return PlayedWave(play.seed, play.stage, wave, found, house, approved, play.rights, play.unseen, turns)
+    return PlayedWave(
+        play.seed, play.stage, wave, found, house, approved, play.rights, told, failed, play.unseen, turns
+    )
+
+
+def _shows_failure(entry: Entry) -> bool:
+    """Whether a step failed, or a look refuted the cure."""
+    seen = entry.body.get("seen", ()) if entry.kind == SampleTaken.__name__ else ()
+    return entry.kind == StepFailed.__name__ or any(each["finding"] == "refuted" for each in seen)
 
 
 def is_stopped(played: PlayedWave) -> bool:

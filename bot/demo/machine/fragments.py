@@ -250,12 +250,15 @@ def kernel_lines(context: CommandContext, argv: Sequence[str]) -> Answer:
         return Answer.error("Hint: You are currently not seeing messages from other users and the system.", 0)
     origin = "journal" if "o=journal" in script else "dmesg"
     rows = table()
-    rings = [re.compile(words) for words in ring_patterns(rows)]
+    rings = [[re.compile(words or "(?!)") for words in ring] for ring in ring_patterns(rows)]
+    fails = re.compile(rows.failing)
     every = kernel_log.entries(context.state, context.now())
     kept: dict[int, list[int]] = {}
     for number, (_, level, text) in enumerate(every):
         unlisted = _UNLISTED if level <= _ERROR and not rows.is_habit(text) else None
-        sort = min((at for at, words in enumerate(rings) if words.search(text)), default=unlisted)
+        asked = slice(2 if fails.search(text) else 1)
+        told = (at for at, ring in enumerate(rings) if any(words.search(text) for words in ring[asked]))
+        sort = min(told, default=unlisted)
         if sort is not None:
             kept.setdefault(sort, []).append(number)
     left_out = sum(max(0, len(numbers) - _MOST_OF_A_SORT) for numbers in kept.values())

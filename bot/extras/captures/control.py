@@ -211,7 +211,8 @@ class RollingControl:
         failed, has_ended = await self._sent(node, whom, rolling, look)
         try:
             whom, look = await self.access.look(node)
-        except (Unreachable, CannotRead) as no:
+            same_machine(node, rolling, whom)
+        except (Unreachable, CannotRead, CannotTell) as no:
             raise _not_known(rolling, failed or no) from no
         if owns(rolling, whom, look):
             return await self.began(rolling, look.since_usec)
@@ -339,8 +340,12 @@ def owns(rolling: RollingCapture, whom: MachineIdentity, look: RollingStatus) ->
 
 
 def same_machine(node: Node, rolling: RollingCapture, whom: MachineIdentity) -> None:
-    """Raises: CannotTell when another machine answers than the recording machine; nothing is sent to it."""
-    if rolling.started is not None and rolling.started.machine_id != whom.machine_id:
+    """Raises: CannotTell when another machine answers than the recording machine; nothing is sent to it.
+
+    A copied image has its machine-id, in another boot, as a reboot has: only the host key tells it apart.
+    """
+    started = rolling.started
+    if started is not None and (started.machine_id, started.host_key) != (whom.machine_id, whom.host_key):
         raise CannotTell(f"Another machine than that of capture {rolling.id} answers as {node.name}.")
 
 

@@ -9,4 +9,5 @@ EXTRA = Extra(
     "saying why a verdict was given, and comparing playbooks on recorded cases",
     commands={"why": "bot.extras.cases.why_command", "backtest": "bot.extras.cases.backtest_command"},
     explains="bot.extras.cases.explaining:explains",
+    serves="bot.extras.cases.explaining:serving",
 )

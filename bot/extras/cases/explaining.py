@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from bot.actions import ACTIONS
 from bot.app.cases import as_asked, awaited, judged_as_said, replayed, surroundings
+from bot.app.parts import library
+from bot.app.weighing_pool import PoolProcess
 from bot.domain.case import Case
 from bot.domain.errors import ZombieError
 from bot.domain.playbook import Playbook, Playbooks
@@ -18,7 +22,7 @@ from bot.extras.cases.playbook_once import judging_once
 from bot.extras.cases.weighing_cache import as_read
 from bot.extras.cases.what_if import Judge, WhatIf, Why, alone, what_ifs
 from bot.extras.cases.what_if_words import sentence
-from bot.surfaces.view.plan_words import PlanWords
+from bot.view.plan_words import PlanWords
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
 
 WORDS = PlanWords(ACTIONS)
 MOST_PROVEN = 6  # a thread shows three and counts the others
+NICE = 10  # alerts, clicks and readings go first
+IDLE_SECONDS = 60.0  # after that a process that explains ends: it takes 60 MiB
 
 
 def why(case: Case, playbook: Playbook, replays: Playbook | None = None) -> Why:
@@ -89,7 +95,7 @@ def is_as_shown(explanation: Why, shown: Verdict) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Explainer:
-    """Says why, for `serve`: one case at a time, in its own thread, because it takes a tenth of a second."""
+    """Says why: one case at a time, in its own thread, because it takes a tenth of a second."""
 
     playbooks: Playbooks
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -122,6 +128,96 @@ class Explainer:
             return ()
 
 
-def explains(bot: Bot) -> Explains:
+@dataclass(frozen=True, slots=True)
+class ExplainingTask:
+    """What a process needs that explains verdicts; see `bot/app/weighing_worker.py`."""
+
+    folders: tuple[Path, ...]
+
+    def worker(self) -> ExplainingWorker:
+        """Return what explains in this process, which from now on gives way to others."""
+        os.nice(NICE)
+        return ExplainingWorker(Explainer(library(self.folders)))
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainingWorker:
+    """Explains verdicts, in the process of an `ExplainingTask`."""
+
+    explainer: Explainer
+
+    async def weigh(self, verdict: Verdict) -> Sequence[str]:
+        """Return a sentence for each change."""
+        return await self.explainer.sentences(verdict)
+
+
+@dataclass(slots=True)
+class ExplainerBeside:
+    """Says why, for `serve`, in a process of its own: a thread would hold up alerts and clicks as long as it computes.
+
+    The process is there from the first question on, until nothing was asked for a while.
+    """
+
+    task: ExplainingTask
+    posts: Sequence[tuple[str, Any]] = ()
+    _process: PoolProcess | None = None
+    _end: asyncio.TimerHandle | None = None
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def sentences(self, verdict: Verdict) -> Sequence[str]:
+        """Return what `Explainer.sentences` does; none where the process cannot be started, or dies."""
+        if verdict.snapshot is None or verdict.snapshot.case is None:
+            return ()
+        bare = replace(verdict, snapshot=replace(verdict.snapshot, readings={}))  # the case is judged again
+        answer: asyncio.Future[Sequence[str]] = asyncio.get_running_loop().create_future()
+        async with self._turn:
+            try:
+                process = await self._asked()
+                process.ask((bare, answer))
+                if not await process.answered():
+                    raise OSError("it ended")
+            except OSError:
+                self._ended()
+                return ()
+            except BaseException:  # cancelled: the next question would take this one's answer for its own
+                self._ended()
+                raise
+            self._end = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._ended)
+        return answer.result()
+
+    async def _asked(self) -> PoolProcess:
+        if self._end is not None:
+            self._end.cancel()
+        if self._process is None:
+            self._process = await PoolProcess.begun(self.task)
+        return self._process
+
+    def _ended(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+
+    async def start(self) -> None:
+        """Nothing begins before it is asked for."""
+
+    async def stop(self) -> None:
+        """End the process; what it has not said never comes."""
+        process = self._process
+        self._ended()
+        if process is not None:
+            await process.process.wait()
+
+
+def explainer(bot: Bot) -> ExplainerBeside:
     """Return what says why, for a bot that serves."""
-    return Explainer(bot.playbooks).sentences
+    return ExplainerBeside(ExplainingTask(tuple(bot.settings.playbooks)))
+
+
+def explains(bot: Bot) -> Explains:
+    """Return its sentences."""
+    return serving(bot).sentences
+
+
+def serving(bot: Bot) -> ExplainerBeside:
+    """Return it as work of the bot, which ends its process."""
+    return bot.once(explainer)

@@ -7,7 +7,6 @@ both sides.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from bot.domain.addresses import is_loopback
 from bot.domain.errors import SchedulerError
 from bot.domain.safe_text import one_line
 from bot.extras.fleet.settings import WorkersSettings
@@ -89,13 +89,7 @@ class SchedulerAddress:
     @property
     def is_local(self) -> bool:
         """True when it is on this machine."""
-        host = urlsplit(self.url).hostname or ""
-        if host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(urlsplit(self.url).hostname or "")
 
 
 def address_of(said: WorkersSettings) -> SchedulerAddress:

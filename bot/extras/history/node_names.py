@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from bot.domain.addresses import is_loopback
 from bot.domain.node import Node
-from bot.sources.addresses import is_loopback
 
 _LABELS = ("instance_id", "private_dns", "hostname", "kubernetes_node")
 _PRINTABLE = re.compile(r"[!-~]{1,253}")

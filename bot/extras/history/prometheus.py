@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 from tenacity import AsyncRetrying, RetryError, retry_if_exception_type, stop_after_attempt, wait_fixed
 
+from bot.domain.addresses import is_loopback
 from bot.domain.errors import CannotRead
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
@@ -26,7 +27,6 @@ from bot.extras.history.answers import body_of, unreachable
 from bot.extras.history.node_names import any_of, names_of
 from bot.extras.history.past import HISTORY
 from bot.extras.history.prometheus_questions import COUNTED, QUESTIONS, Series, told
-from bot.sources.addresses import is_loopback
 
 LIMIT_SECONDS = 5.0  # for all questions together: as long as a node is watched, so that nothing waits for it
 ANSWER_LIMIT_BYTES = 1024 * 1024

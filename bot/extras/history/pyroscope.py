@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from bot.domain.addresses import is_loopback
 from bot.domain.errors import CannotRead
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
@@ -24,7 +25,6 @@ from bot.domain.verdict import Evidence
 from bot.extras.history.answers import body_of, unreachable
 from bot.extras.history.node_names import any_of, names_of
 from bot.extras.history.past import PROFILED
-from bot.sources.addresses import is_loopback
 
 LIMIT_SECONDS = 5.0  # as long as a node is watched, so that nothing waits for it
 ANSWER_LIMIT_BYTES = 2 * 1024 * 1024

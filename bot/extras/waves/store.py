@@ -10,32 +10,25 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, insert, or_, select, union_all, update
+from sqlalchemy import Connection, bindparam, func, insert, select, union_all, update
 
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
 from bot.domain.contracts import Clock
 from bot.domain.entry import Entry, instant_of, instant_text, is_wave, is_who, kind_of
-from bot.domain.errors import Braked, ImpossibleEvent, WaveHeld
+from bot.domain.errors import Braked, ImpossibleEvent, UnreadableEntry, WaveHeld
+from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, EntryAnchored
 from bot.domain.incident import Incident
-from bot.domain.transitions import State
 from bot.extras.waves.events import WAVE_EVENTS, WaveEvent
 from bot.extras.waves.wave import NodeAlarm, Wave, WaveState, after_wave, fold_wave
 from bot.ledger import holds
 from bot.ledger.database import Database
 from bot.ledger.entries import append_entry, read_stream
-from bot.ledger.tables import ATTEMPTS, INCIDENTS, MACHINES, SIGNALS, WAVES
+from bot.ledger.tables import INCIDENTS, MACHINES, SIGNALS, WAVES
 
 _BY_STATE = select(WAVES.c.state, func.count()).group_by(WAVES.c.state)
 _UPDATE = update(WAVES).where(WAVES.c.id == bindparam("named"))
-_UNFIXED = (
-    select(INCIDENTS.c.node)
-    .join(ATTEMPTS, ATTEMPTS.c.incident == INCIDENTS.c.id)
-    .where(INCIDENTS.c.id.in_(bindparam("turns", expanding=True)), INCIDENTS.c.state != State.RESOLVED.value)
-    .where(or_(INCIDENTS.c.ended, INCIDENTS.c.state == State.UNKNOWN.value))
-    .limit(1)
-)
 
 
 class WaveStore:
@@ -171,8 +164,13 @@ def may_begin(connection: Connection, incident: Incident, is_first: bool, now: d
         raise WaveHeld(f"Wave {incident.wave} is {row.state}.", f"zombie wave resume {incident.wave}")
     if incident.id not in (turns := json.loads(row.turns)):
         raise WaveHeld(f"Wave {incident.wave} has not given {incident.node} the turn.")
-    if (unfixed := connection.execute(_UNFIXED, {"turns": turns}).scalar_one_or_none()) is not None:
-        raise WaveHeld(f"Wave {incident.wave} stops: {unfixed} was acted on and is not fixed.")
+    for name in turns:
+        try:
+            other = fold(read_stream(connection, name))
+        except (ImpossibleEvent, UnreadableEntry) as no:  # of a newer program, or damaged
+            raise WaveHeld(f"Wave {incident.wave} waits: how {name} stands is not known: {no.sentence}") from no
+        if other.is_unfixed:
+            raise WaveHeld(f"Wave {incident.wave} stops: {other.node} was acted on and is not fixed.")
     if is_first and now >= instant_of(row.until):
         raise WaveHeld(f"The approval of wave {incident.wave} was valid until {row.until}.")
 

@@ -218,10 +218,9 @@ def _outcome(incident: Incident) -> tuple[TurnOutcome, str] | None:
     """
     if not incident.ended and incident.state is not State.UNKNOWN:
         return None
-    acted = any(step.started is not None for step in incident.steps)
     question = incident.question.question if incident.question is not None else ""
     because = question or str(getattr(incident.ending, "because", "") or getattr(incident.ending, "summary", ""))
     said = f"{incident.state}: {because}" if because else str(incident.state)
-    if incident.state is State.RESOLVED and acted:
+    if incident.state is State.RESOLVED and incident.has_begun:
         return TurnOutcome.CURED, said
-    return (TurnOutcome.FAILED if acted else TurnOutcome.DROPPED), said
+    return (TurnOutcome.FAILED if incident.has_begun else TurnOutcome.DROPPED), said

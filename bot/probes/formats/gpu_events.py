@@ -65,6 +65,7 @@ _SXID = re.compile(
     r"nvidia-nvswitch[0-9]+: SXid \((?:PCI:)?(?P<bus>[0-9A-Fa-f:.]{4,20})[^)]*\): (?P<code>[0-9]{1,6}),? "
     r"(?P<grave>Fatal|Non-fatal)"
 )
+_CAUSED_BY = re.compile(r"[Cc]aused by (?:a )?previous Xid (?P<code>[0-9]{1,4})")
 _GONE = re.compile(r"NVRM: .*fallen off the bus")
 _ACTION = re.compile(
     r"recovery action changed from 0x[0-9a-fA-F]+ \([^)]{1,60}\) to 0x[0-9a-fA-F]+ \((?P<to>[^)]{1,60})\)"
@@ -75,6 +76,7 @@ _ACTION = re.compile(
 class Xid:
     """A line: which GPU (`bus`, empty if it names none) or switch, which code, and what that means.
 
+    Where a line says that it is caused by a previous code, that code is the fault.
     Shape: `recovery` is the action named by an Xid 154, empty for every other code.
     """
 
@@ -96,7 +98,8 @@ class Xid:
 def xid(event: KernelEvent) -> Xid | None:
     """Return the GPU event of a kernel log line; None if it has none."""
     if found := _XID.search(event.text):
-        code = int(found["code"])
+        cause = _CAUSED_BY.search(found["rest"])
+        code = int((cause or found)["code"])
         action = _ACTION.search(found["rest"])
         recovery = action["to"].strip() if action and code == RECOVERY_ACTION else ""
         meaning = _meaning(code, is_fatal=_SAYS_FATAL.search(found["rest"]) is not None)

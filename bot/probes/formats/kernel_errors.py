@@ -13,15 +13,18 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.probes.formats.kernel_line import KernelEvent, KernelLine
-from bot.probes.formats.kernel_table import table
+from bot.probes.formats.kernel_speakers import BOOT
+from bot.probes.formats.kernel_table import COMPLAINTS, table
 
 _LEVEL = re.compile(r"<([0-3])>(\[.*)")
 _FIGURE = re.compile(r"[0-9]+")
 _CRITICAL = 2
-_BOOT = timedelta(minutes=5)  # drivers look for what is not there, once
 _BELONGS = timedelta(seconds=5)  # a fault that is known prints many lines
 # These end something, or count by themselves: a line beside them tells of something else.
-_ALONE = ("complaint", "mounted", "unchecked", "link-back", "heat-off", "nfs-answers")
+_ALONE = (
+    *(*COMPLAINTS, "unstarted", "kernel-warning"),
+    *("mounted", "unchecked", "link-back", "heat-off", "nfs-answers"),
+)
 
 
 def without_level(line: str) -> tuple[int | None, str]:
@@ -43,11 +46,12 @@ def unlisted(lines: Sequence[tuple[int, KernelLine]], known: Sequence[KernelEven
     """
     rows = table()
     beside = sorted(at for event in known if event.kind not in _ALONE and (at := event.since_boot) is not None)
+    known = [event for event in known if event.kind != "kernel-warning" or _is_alone(event, beside)]
     told = {event.text for event in known}
     alone = [
         (level, line, at)
         for level, line in lines
-        if (at := line.since_boot) is not None and at >= _BOOT and not _is_near(at, beside)
+        if (at := line.since_boot) is not None and at >= BOOT and not _is_near(at, beside)
     ]
     found = [
         KernelEvent("grave" if level <= _CRITICAL else "error", line.raw, at, _speaker(line.says))
@@ -56,11 +60,17 @@ def unlisted(lines: Sequence[tuple[int, KernelLine]], known: Sequence[KernelEven
     ]
     grave = {line.raw for level, line, _ in alone if level <= _CRITICAL and not rows.is_harmless_once(line)}
     known = [
-        replace(event, kind="grave") if event.kind == "complaint" and event.text in grave else event for event in known
+        replace(event, kind="grave") if event.kind in COMPLAINTS and event.text in grave else event for event in known
     ]
     if not found:
         return tuple(known)
     return tuple(sorted((*known, *found), key=lambda event: event.since_boot or timedelta(0)))
+
+
+def _is_alone(warning: KernelEvent, beside: Sequence[timedelta]) -> bool:
+    """True for a warning after the boot that belongs to no fault that is known."""
+    at = warning.since_boot
+    return at is not None and at >= BOOT and not _is_near(at, beside)
 
 
 def _is_near(at: timedelta, beside: Sequence[timedelta]) -> bool:

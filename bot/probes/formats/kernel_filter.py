@@ -27,11 +27,24 @@ _FUNCTIONS = (
     'function shape(t, i, r) { t = says(t); i = index(substr(t, 1, 80), ": "); '
     'r = substr(t, i + 1, 40); gsub(/[0-9a-f]+/, "#", r); return substr(t, 1, i) r } '
 )
+# The device that a driver could not start: what is said of it later, and is no failure, takes the line back.
+_UNSTARTED = (
+    "function device() { match($0, /[0-9a-f]+:[0-9a-f]+:[0-9a-f]+[.][0-9]/); return substr($0, RSTART, RLENGTH) } "
+    "function alive(d) { for (d in off) if (index($0, d)) { delete s[off[d]]; delete off[d]; dead-- } } "
+)
+# What is no line with a time. The journal prints the further lines of a message so: they belong to its first, and take
+# its place. Those of lines that are thrown away at once go with them.
+_TIMELESS = (
+    f'$0 < "[" {{ if ($0 == "{WHOLE}") {{ w = 3; next }} if (w && $0 == "{GRAVE}") {{ w = 2; next }} '
+    f'if (w && $0 == "{BEFORE}") {{ w = 1; next }} if (w && $0 == "{LEVELS_END}") {{ w = 4; next }} '
+    'if (o == "journal" && /^[ \\t]/) { if (w ? w == 1 || !fresh : n != seen) next; '
+    "if (w) { last = g[h]; delete e[last]; h-- } else { n--; if (b in v) { v[b]--; q[b] -= length(last) } } "
+    'sub(/^[ \\t]+/, " "); $0 = substr(last, 1, 900) $0 } } '
+)
 _LEVELS = (
-    f'$0 == "{LEVELS_END}" && w {{ w = 4; next }} '
-    "w == 1 { before[shape($0)]; next } "
-    'w { l = w; if (sub(/^kern +:(emerg|alert|crit) *: /, "")) l = 2; else sub(/^kern +:err *: /, ""); '
-    "if (!($0 in e)) g[++h] = $0; e[$0] = l; next } "
+    "w { if (w == 1) { before[shape($0)]; next } "
+    'l = w; if (sub(/^kern +:(emerg|alert|crit) *: /, "")) l = 2; else sub(/^kern +:err *: /, ""); '
+    "fresh = !($0 in e); if (fresh) g[++h] = $0; e[$0] = l; next } "
 )
 _TELL_UNLISTED = 'for (; j <= h && {until}; j++) if (j in m) print "<" e[g[j]] ">" g[j]; '
 
@@ -85,26 +98,38 @@ def _first_asked(table: KernelTable) -> tuple[str, ...]:
     """Return patterns of which every line of a row has one, shortest first: most lines have none, and cost no more."""
     rows = (*table.rows, *table.of_sites)
     failing = table.failing
-    nodes = dict.fromkeys(needed for row in rows if row.node and (needed := _needed(row.node)) != f"({failing})")
+    nodes = dict.fromkeys(_needed(row.node) for row in rows if row.node and not row.fails)
     pieces: list[str] = []
-    likely = {max(has.split("*"), key=len)[:_PIECE] for row in rows for has in row.has}
+    unheard = (has for row in rows for has in row.has if not any(re.search(failing, part) for part in has.split("*")))
+    likely = {max(has.split("*"), key=len)[:_PIECE] for has in unheard}
     for piece in sorted(likely, key=lambda piece: (len(piece), piece)):
-        if not re.search(failing, piece) and not any(shorter in piece for shorter in pieces):
+        if not any(shorter in piece for shorter in pieces):
             pieces.append(piece)
     return failing, "|".join(map(awk_pattern, pieces)), "|".join(nodes)
 
 
-def ring_patterns(table: KernelTable) -> tuple[str, ...]:
-    """Return awk's pattern of each ring, but for lines that come in runs: ours, then that of a site's."""
+def ring_patterns(table: KernelTable) -> tuple[tuple[str, str], ...]:
+    """Return awk's patterns of each ring, but for lines that come in runs: ours, then that of a site's.
+
+    Shape: the second is for lines with a word of failure, and one of them may be empty.
+    """
     rings = [[row for row in table.rows if row.ring == ring and not row.run] for ring in table.rings]
-    return tuple(map(_asked, [*rings, table.of_sites] if table.of_sites else rings))
+    return tuple(
+        (_asked(row for row in rows if not row.fails), _asked(row for row in rows if row.fails))
+        for rows in ([*rings, table.of_sites] if table.of_sites else rings)
+    )
+
+
+def _question(named: str, failing: str) -> str:
+    return " || ".join([*([f"/{named}/"] if named else []), *([f"bad && /{failing}/"] if failing else [])])
 
 
 def node_filter(table: KernelTable) -> str:
     """Return the program for the rows of a table; `o` is where the log comes from, for its last line."""
     packets = _asked(row for row in table.rows if row.run)
     run = max(row.run for row in table.rows)
-    widest = len(table.rings)
+    first, *others = _first_asked(table)
+    widest, unstarted = len(table.rings), next(row for row in table.rows if row.kind == "unstarted")
     # Of the widest ring are words of many healthy machines: what was printed half a day ago as well, give or take an
     # hour or two, is a habit of this one.
     unsay = (
@@ -121,14 +146,21 @@ def node_filter(table: KernelTable) -> str:
         f"says(g[j]) !~ /^({'|'.join(table.habits)})/) {{ m[j]; u++ }} j = 1; "
     )
     return (
-        f'{_FUNCTIONS}$0 == "{WHOLE}" {{ w = 3; next }} $0 == "{GRAVE}" && w {{ w = 2; next }} '
-        f'$0 == "{BEFORE}" && w {{ w = 1; next }} {_LEVELS}'
+        f"{_FUNCTIONS}{_UNSTARTED}{_TIMELESS}{_LEVELS}"
         f"{{ n++; c = 0; {COUNT} }} "
         f"/(kernel: |\\] )({'|'.join(table.ordinary)})|{'|'.join(table.ordinary_anywhere)}/ {{ f = 0; next }} "
-        f"{' && '.join(f'!/{words}/' for words in _first_asked(table))} {{ f = 0; next }} "
+        # A host's name may have such a word as well.
+        f"{{ last = $0; seen = n; bad = /{first}/; "
+        f'if (bad && o == "journal") bad = substr($0, index($0, " kernel: ")) ~ /{first}/ }} '
+        "dead && !bad { alive() } "
+        f"!bad && {' && '.join(f'!/{words}/' for words in others)} {{ f = 0; next }} "
         f"{{ if (/{packets}/) {{ if (++f <= {run}) c = 1 }} else {{ f = 0; "
-        + "; else ".join(f"if (/{words}/) c = {number}" for number, words in enumerate(ring_patterns(table), start=1))
+        + "; else ".join(
+            f"if ({_question(*words)}) c = {number}" for number, words in enumerate(ring_patterns(table), start=1)
+        )
         + " } } "
+        f"c == {table.rings.index(unstarted.ring) + 1} && /{_asked([unstarted])}/ {{ "
+        'd = device(); if (d != "") { if (!(d in off)) dead++; off[d] = n } } '
         f"c == {widest} {{ late = substr($0, 2); spoke[shape($0), int(late / 3600)] }} "
         f"c {{ i = k[c]++ % {MOST_OF_A_SORT}; if ((c, i) in r) {{ delete s[r[c, i]]; x++ }} r[c, i] = n; s[n] = $0 }} "
         f"END {{ if (w && n) {{ {unsay}{unlisted} for (i = 1; i <= n; i++) if (i in s) {{ "

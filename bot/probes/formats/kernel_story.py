@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bot.probes.formats.kernel_line import LOCKUPS, RESETS, KernelEvent, KernelLine
-from bot.probes.formats.kernel_table import Found, KernelTable, table
+from bot.probes.formats.kernel_table import COMPLAINTS, Found, KernelTable, table
 
 _TRACED = (*LOCKUPS, "hung-task")
 # Reasons for which a driver resets its device, most specific first.
@@ -21,20 +21,24 @@ _REASONS = (
     "netdev-watchdog",
 )
 _TRACE_LASTS = timedelta(seconds=5)
+_COUNTS_WITHIN = timedelta(seconds=5)  # lib/ratelimit.c, DEFAULT_RATELIMIT_INTERVAL
 _RESET_FOLLOWS_WITHIN = timedelta(seconds=60)
 
 
 def parse_file(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
     """Return the events of the lines, oldest first."""
     rows = table()
-    versions = (version for line in lines if (version := rows.ena_version(line)))
-    story = _Story(rows, next(versions, ""))
-    for line in lines:
-        found = rows.find(line)
+    named = [rows.ena_version(line) for line in lines]
+    version, story = next(filter(None, named), ""), _Story(rows)
+    told: list[Found | None] = []
+    for line, own in zip(lines, named, strict=True):
+        version = own or version
+        told.append(found := rows.find(line, version))
         if found is not None and found.bus and found.event.device != found.bus:
             story.names[found.bus] = found.event.device
-    for line in lines:
-        story.hear(line)
+    for line, found in zip(lines, told, strict=True):
+        if found is not None:
+            story.hear(line, found)
     story.end_trace()
     return tuple(story.events)
 
@@ -42,28 +46,20 @@ def parse_file(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
 @dataclass(slots=True)
 class _Story:
     rows: KernelTable
-    version: str  # of the ENA driver
     names: dict[str, str] = field(default_factory=dict)  # a device's name by its bus address
     events: list[KernelEvent] = field(default_factory=list)
     resetting: dict[str, KernelEvent] = field(default_factory=dict)  # by device
     complaints: dict[str, list[KernelEvent]] = field(default_factory=dict)  # since the last reset, by device
+    counted: timedelta | None = None  # when the kernel said that it left lines out, of which none came before
     head: KernelEvent | None = None  # the event that the next trace belongs to
     trace: list[tuple[str, KernelLine]] = field(default_factory=list)
 
-    def hear(self, line: KernelLine) -> None:
-        found = self.rows.find(line, self.version)
-        if found is not None and found.row.kind == "frame":
+    def hear(self, line: KernelLine, found: Found) -> None:
+        if found.row.kind == "frame":
             if self.trace and _apart(self.trace[-1][1].since_boot, line.since_boot) > _TRACE_LASTS:
                 self.end_trace()
             self.trace.append((found.groups["function"] or "", line))
             return
-        if version := self.rows.ena_version(line):
-            self.version = version
-            found = self.rows.find(line, version)
-        if found is not None:
-            self._tell(line, found)
-
-    def _tell(self, line: KernelLine, found: Found) -> None:
         event = found.event
         match found.row.kind:
             case "stalled-core":
@@ -74,17 +70,31 @@ class _Story:
                 self.end_trace()
                 self._head(line, event.core, event.process.strip())
                 return
+            case "counted":
+                self._count(event.since_boot)
+                return
         self.end_trace()
         if found.row.is_ena:
             self._nic(replace(event, device=self.names.get(event.device, event.device)))
             return
-        if event.kind == "complaint" and self.rows.is_habit(line.says):
-            return
+        if event.kind in COMPLAINTS:
+            if self.rows.is_habit(line.says):
+                return
+            if self.counted is not None and _apart(self.counted, event.since_boot) <= _COUNTS_WITHIN:
+                event = replace(event, kind="repeated")
+            self.counted = None
         self.events.append(event)
         if event.kind in _TRACED:
             self.head = event
         elif event.kind == "netdev-watchdog":
             self.complaints.setdefault(event.device, []).append(event)
+
+    def _count(self, at: timedelta | None) -> None:
+        last = self.events[-1] if self.events else None
+        if last is None or last.kind not in COMPLAINTS or _apart(last.since_boot, at) > _COUNTS_WITHIN:
+            self.counted = at
+        else:
+            self.events[-1] = replace(last, kind="repeated")
 
     def _head(self, line: KernelLine, core: int | None, process: str) -> None:
         last = self.events[-1] if self.events else None

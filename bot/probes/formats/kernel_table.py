@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -17,9 +17,11 @@ from bot.probes.formats.kernel_line import KernelEvent, KernelLine
 
 # Kinds that tell nothing by themselves; `kernel_story.py` knows what they add to the lines around them. What the driver
 # is, it also says at the end of lines that do tell something.
-PARTS_OF_A_STORY = ("frame", "head", "stalled-core", "driver")
-# Kinds that no row has: what a story tells, and what a line's level tells.
-WITHOUT_ROWS = ("stack-memcg-walk", "error", "grave")
+PARTS_OF_A_STORY = ("frame", "head", "stalled-core", "driver", "counted")
+# Kinds that no row has: what a story tells, a complaint without a word of failure, one like which the kernel left more
+# out, and what a line's level tells.
+COMPLAINTS = ("complaint", "mending", "repeated")
+WITHOUT_ROWS = ("stack-memcg-walk", *COMPLAINTS[1:], "error", "grave")
 STARVED, _STARVED_AFTER_USECS = "nic-starved", 5_000_000  # the driver's own limit, TX_TIMEOUT
 _SWAPPED_IN = ("", "2.17.0")
 
@@ -45,6 +47,7 @@ class Row:
     run: int = 0
     any_case: bool = False
     harmless_once: bool = False
+    fails: bool = False
 
     @property
     def ring(self) -> str:
@@ -58,8 +61,10 @@ class Row:
 
     def may_know(self, says: str) -> bool:
         """True for a text that holds one of the row's literals; no line of a row is without."""
+        if not self.has:
+            return True
         text, lower = (says.lower(), str.lower) if self.any_case else (says, str)
-        return not self.has or any(_holds(text, lower(has)) for has in self.has)
+        return any(_holds(text, lower(has)) for has in self.has)
 
     def groups(self, says: str) -> Mapping[str, str | None] | None:
         """Return what a line names, None for a line that this row does not know."""
@@ -118,11 +123,29 @@ class KernelTable:
         """The rings of our rows, in the order in which the node asks for them."""
         return tuple(dict.fromkeys(row.ring for row in self.rows))
 
+    @functools.cached_property
+    def _driver(self) -> Row:
+        return next(row for row in self.rows if row.name == "nic.ena-driver")
+
+    @functools.cached_property
+    def _by_literal(self) -> Sequence[tuple[str, Sequence[int]]]:
+        numbers = dict[str, list[int]]()
+        for number, row in enumerate(self.rows):
+            if row.kind != "driver":
+                for has in row.has or ("",):
+                    numbers.setdefault(max(has.lower().split("*"), key=len), []).append(number)
+        return tuple(numbers.items())
+
+    def _likely(self, says: str) -> Iterator[Row]:
+        """Yield the rows that may know a text, in their order; most texts hold few of the rows' literals."""
+        lower = says.lower()
+        likely = {number for literal, numbers in self._by_literal if literal in lower for number in numbers}
+        return (self.rows[number] for number in sorted(likely))
+
     def find(self, line: KernelLine, version: str = "") -> Found | None:
         """Return what the first row that knows a line tells; `version` is ENA's, empty where the log has none."""
-        for row in self.rows:
-            groups = None if row.kind == "driver" else row.groups(line.says)
-            if groups is not None:
+        for row in self._likely(line.says):
+            if (groups := row.groups(line.says)) is not None:
                 return Found(row, _event(row, groups, line, version), groups, groups.get("bus") or "")
         return None
 
@@ -133,7 +156,7 @@ class KernelTable:
 
     def ena_version(self, line: KernelLine) -> str:
         """Return the version of the ENA driver that a line names, without the g, or nothing."""
-        groups = next(row for row in self.rows if row.name == "nic.ena-driver").groups(line.says)
+        groups = self._driver.groups(line.says)
         return (groups["version"] or "").rstrip("g") if groups else ""
 
     def site_events(self, line: KernelLine) -> Iterator[KernelEvent]:
@@ -159,8 +182,9 @@ def _event(row: Row, groups: Mapping[str, str | None], line: KernelLine, version
         core, queue = (pair, groups["other"]) if version in _SWAPPED_IN else (groups["other"], pair)
     scheduled = None if napi is None else napi != "0"
     is_starved = row.kind == STARVED or (scheduled and _usecs_since_napi(groups) > _STARVED_AFTER_USECS)
+    mends = row.kind == "complaint" and groups.get("fails", "") is None
     return KernelEvent(
-        kind=STARVED if is_starved else row.kind,
+        kind=STARVED if is_starved else "mending" if mends else row.kind,
         text=line.raw,
         since_boot=line.since_boot,
         device=groups.get("device") or groups.get("bus") or "",
@@ -191,7 +215,7 @@ def expanded(pattern: str, parts: Mapping[str, str]) -> str:
 _PART = re.compile(r"\{([a-z]+)\}")
 
 
-def _rows(document: Mapping[str, Any], parts: Mapping[str, str], node: Mapping[str, str]) -> Iterator[Row]:
+def _rows(document: Mapping[str, Any], parts: Mapping[str, str]) -> Iterator[Row]:
     for ring, rows in document.items():
         for name, row in rows.items():
             yield Row(
@@ -199,10 +223,11 @@ def _rows(document: Mapping[str, Any], parts: Mapping[str, str], node: Mapping[s
                 row.get("kind", ring),
                 tuple(expanded(line, parts) for line in row["lines"]),
                 tuple(row.get("has", ())),
-                expanded(row.get("node", ""), node),
+                row.get("node", ""),
                 row.get("run", 0),
                 any("(?i:" in line for line in row["lines"]),
                 row.get("harmless_once", False),
+                row.get("fails", False),
             )
 
 
@@ -214,9 +239,9 @@ def own_table() -> KernelTable:
     """
     document = own_rows("kernel-log")
     tables = {name: rows for name, rows in document.items() if isinstance(rows, dict)}
-    parts, node = tables.pop("parts"), tables.pop("node")
+    parts = tables.pop("parts")
     ordinary, anywhere, habits = (tuple(document[name]) for name in ("ordinary", "ordinary_anywhere", "habits"))
-    return KernelTable(tuple(_rows(tables, parts, node)), ordinary, anywhere, habits, node["failed"])
+    return KernelTable(tuple(_rows(tables, parts)), ordinary, anywhere, habits, document["failing"])
 
 
 def plain_line(seen: str) -> tuple[str, dict[str, str]]:

@@ -31,6 +31,7 @@ from bot.response.diagnosis.planning import PLAN_LABELS, DrainSettings, with_pla
 
 BATCHES_KEPT = 8  # playbooks are few; those made for a single look are dropped again
 NOT_LISTENED = "this program did not get the processor, and did not hear the answer"
+SHORT = 512  # characters
 CPU_SECONDS = 0.005  # at a stretch; a person's answer in a chat may wait this much longer
 
 
@@ -167,7 +168,7 @@ class Triage:
         try:
             async with aclosing(stream) as arriving:
                 async for answer in arriving:
-                    run = kept_of(answer) if self.program else answer
+                    run = await self._kept(answer) if self.program else answer
                     runs[run.probe].append(run)
                     waiting[run.probe] -= 1
                     if not waiting[run.probe]:
@@ -185,6 +186,13 @@ class Triage:
             for probe in playbook.probes
         }
         return readings, tuple(run for of_probe in runs.values() for run in of_probe)
+
+    async def _kept(self, answer: Completed) -> Completed:
+        """An answer as its case keeps it. To search a long one takes this event loop's time, unless a thread does."""
+        if len(answer.stdout) < SHORT:
+            return kept_of(answer)
+        async with self.cpu_lock:
+            return await asyncio.to_thread(kept_of, answer)
 
     def _answer(
         self, node: Node, probe: Probe, runs: list[Completed], heard: Listener, slow: float | None, missing: str = ""

@@ -10,7 +10,7 @@ from bot.domain.action import Action, Proof
 from bot.domain.contracts import NodeDirectory
 from bot.domain.duration import span
 from bot.domain.errors import CannotRead, HostKeyRejected, InventoryError, Unreachable
-from bot.domain.events import Escalated, IncidentEvent, QuestionAsked, Resolved, SampleTaken, StepSkipped
+from bot.domain.events import REFUTED, Escalated, IncidentEvent, QuestionAsked, Resolved, SampleTaken, StepSkipped
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.probe import Unread
@@ -27,7 +27,6 @@ Diagnose: TypeAlias = Callable[[Node, str], Awaitable[Verdict]]  # a node by a p
 MOST_BETWEEN = timedelta(seconds=60)
 SAMPLES_A_WINDOW = 5
 UNREADABLE = "not-readable"  # a failed look: it neither confirms nor refutes
-REFUTED = "refuted"
 _TRY_NEXT = "The plan was carried out and did not fix it. Look at it by hand, or replace it."
 
 
@@ -43,7 +42,7 @@ async def next_sample(
     assert incident.validation_ends_at is not None
     window, ends_at = incident.validation.window, incident.validation_ends_at
     last = incident.samples[-1] if incident.samples else None
-    if last is not None and any(seen.finding == REFUTED for seen in last.seen):
+    if last is not None and last.refutes:
         return timedelta(0), Escalated(f"The cure does not hold: {_said(last)}.", _TRY_NEXT)
     if incident.has_held and not incident.steps_left:
         contained = _contains(incident, reach.actions)

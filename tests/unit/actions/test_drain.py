@@ -125,6 +125,14 @@ def test_pod_that_cannot_be_is_never_evicted(pod: Any) -> None:
         ACTIONS["drain"].facts(ARGS, told(NODE, pod))
 
 
+@pytest.mark.parametrize("cut", [{"metadata": {"continue": "eyJ2Ijoi"}, "items": []}, {"metadata": {}}])
+def test_list_of_pods_that_is_not_whole_empties_no_node(cut: dict[str, Any]) -> None:
+    said = json.dumps({"kind": "PodList", "apiVersion": "v1"} | cut)
+    outputs = Outputs(Completed("", "node", 0, json.dumps(NODE)), Completed("", "pods", 0, said))
+    with pytest.raises(CannotRead, match="only a part"):
+        ACTIONS["drain"].facts(ARGS, outputs)
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from bot.causes import CAUSES
@@ -46,7 +45,7 @@ PLAYBOOKS = Path(__file__).parents[3] / "playbooks"
 NODE_HEALTH: dict[str, Any] = yaml.safe_load((PLAYBOOKS / "node-health.yaml").read_text())
 IMAGE_GATE: dict[str, Any] = yaml.safe_load((PLAYBOOKS / "image-gate.yaml").read_text())
 # A cause that only the gate weighs is there alone.
-USED: dict[str, Any] = IMAGE_GATE["causes"] | NODE_HEALTH["causes"]
+USED: tuple[str, ...] = tuple(dict.fromkeys([*NODE_HEALTH["causes"], *IMAGE_GATE["causes"]]))
 DAYS = 11.25
 GIB = 1048576
 BOOTED = BootUnit("kubelet.service", "multi-user.target.wants", source="multi-user.target.wants/kubelet.service")
@@ -54,11 +53,11 @@ KUBELET = EssentialUnit("kubelet.service", "kubelet", active_later="active")
 
 
 def thresholds(cause: Cause) -> Mapping[str, Threshold]:
-    """Return the cause's thresholds as node-health sets them, or else as it brings them itself."""
-    if cause.name not in USED and set(cause.usual) != set(cause.thresholds):
-        pytest.fail(f"{cause.name} has thresholds without values: write them in its file, or in node-health.yaml")
-    used = (USED.get(cause.name) or {}).get("thresholds", {})
-    return {**cause.usual, **{name: Threshold(given["value"], given["reason"]) for name, given in used.items()}}
+    """Return the cause's thresholds as it brings them."""
+    assert set(cause.usual) == set(cause.thresholds), (
+        f"{cause.name} has thresholds without values: write them in its file"
+    )
+    return cause.usual
 
 
 def tuning(cause: Cause, **changed: float) -> Tuning:

@@ -131,7 +131,7 @@ def test_what_was_not_read_is_open_and_no_systemd_is_an_answer() -> None:
     assert "k3s-agent is at work" in ruled_out(STOPPED, here, b.processes(b.process("k3s-agent", sys=0.1))).because
     assert not undecided(STOPPED, here, b.unread("processes")).suspected
     assert "containerd.service" in ruled_out(STOPPED, units()).because
-    assert timedelta(0) < timedelta(minutes=b.NODE_HEALTH["causes"][STOPPED]["thresholds"]["boot_minutes"]["value"])
+    assert timedelta(0) < timedelta(minutes=b.thresholds(CAUSES[STOPPED])["boot_minutes"].value)
 
 
 def silent(ago: float, host_seconds: float = b.DAYS * 86_400) -> EssentialUnitsReading:

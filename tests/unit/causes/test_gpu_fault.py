@@ -176,3 +176,9 @@ def test_what_was_not_read_is_open_and_no_gpu_is_an_answer() -> None:
 
 def test_addresses_are_one_whoever_wrote_them() -> None:
     assert {bus_id(text) for text in ("00000000:3B:00.0", "0000:3b:00", "3b:00.0", "0000:3b:00.0")} == {BUS}
+
+
+def test_code_that_another_is_caused_by_is_the_fault() -> None:
+    finding = found(FAULT, gpus(card()), b.log(an_xid(45, rest="Ch 00000008, caused by previous Xid 79")))
+    assert "Xid 79" in finding.summary
+    ruled_out(FAULT, gpus(card()), b.log(an_xid(45, rest="Ch 00000008, caused by previous Xid 31")))

@@ -125,14 +125,14 @@ def test_every_shell_hands_a_command_its_words_as_they_were(shell: list[str], as
         'show() { shift 3; printf \'%s\\0\' "$#" "$@"; }\nrun() { show "$@"; }\ntry() { show "$@"; return 1; }\n'
         'run_alone() { run "$@"; }\ntry_alone() { try "$@"; }\nskip() { return 1; }\n'
     )
-    shown = "\n".join([defined.partition("\npause() {")[0].partition(NOTHING_ASKED)[0], *asked.parts()])
+    shown = "\n".join([defined.partition("\npause() {")[0].partition(NOTHING_ASKED)[0], *asked.parts])
     said = subprocess.run([*shell], input=(stubs + shown).encode(), capture_output=True, timeout=30, check=True)
     expected = [text for every in _in_order(asked) for words in every for text in (str(len(words)), *words)]
     assert said.stdout.decode().split("\0")[:-1] == expected
 
 
 def _in_order(asked: Batch) -> list[list[tuple[str, ...]]]:
-    return [ways(asked)[question.number] for questions in asked.parts().values() for question in questions]
+    return [ways(asked)[question.number] for questions in asked.parts.values() for question in questions]
 
 
 def test_long_word_that_several_ways_share_is_sent_once() -> None:
@@ -450,5 +450,5 @@ def test_what_a_look_answered_is_sent_though_a_process_of_it_cannot_be_killed(tm
 def test_lanes_are_told_apart_by_name_and_questions_keep_their_order() -> None:
     one = Command("a", ("x",), lane="b")
     asked = Batch.of([("p", one), ("q", replace(one, name="b", lane="a")), ("q", replace(one, name="c"))], Sampling(1))
-    parts = {name: [q.command.name for q in questions] for name, questions in asked.parts().items()}
+    parts = {name: [q.command.name for q in questions] for name, questions in asked.parts.items()}
     assert parts == {"l0p0": ["b"], "l1p0": ["a", "c"]}

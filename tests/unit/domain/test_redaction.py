@@ -270,3 +270,14 @@ def test_table_remembers_no_text_with_a_secret() -> None:
         shared.cut(text)
     assert "an ordinary line of this test" in shared._clean
     assert not [text for text in shared._clean if "hunter2" in text]
+
+
+def test_long_text_without_secrets_is_searched_once_and_one_with_a_secret_each_time() -> None:
+    shared, said = table(), "an ordinary line of what a node said\n" * 40
+    assert shared.cut(said) == said
+    known = len(shared._clean)
+    assert shared.cut(said) == said
+    assert max(map(len, shared._clean)) < 1000, "the text itself is not kept"
+    for _ in range(2):
+        assert shared.cut(f"{said}mysql --password hunter2") == f"{said}mysql --password [redacted]"
+    assert len(shared._clean) == known

@@ -251,6 +251,9 @@ def test_colours_and_signs_without_width_hide_no_secret() -> None:
 
 def test_what_has_no_width_is_seen() -> None:
     assert safe("kubelet\u200b.service \u00ad\u3164\U000e0041") == "kubelet\\u200b.service \\xad\\u3164\\U000e0041"
+    for hidden in ("\uffa0", "\u17b4", "\u180b", "\ufe01", "\U0001d173", "\U000e0100", "\U000e0fff"):
+        assert safe(f"kubelet{hidden}.service") == f"kubelet{ascii(hidden)[1:-1]}.service"
+    assert safe("a\ufe0fb ⚠️ 1️⃣ ⚠️\ufe0e\ufe0f") == "a\\ufe0fb ⚠️ 1️⃣ ⚠️\\ufe0e\\ufe0f", "an emoji has one selector"
     assert safe("é 🔥 日本 µs …") == "é 🔥 日本 µs …"
 
 

@@ -50,7 +50,7 @@ def travelled(draw: st.DrawFn) -> tuple[Batch, bytes, list[Completed]]:
     asked = Batch.of([("p", one) for one in commands], Sampling(1))
     streams: list[list[bytes]] = []
     runs: list[Completed] = []
-    for name, questions in asked.parts().items():
+    for name, questions in asked.parts.items():
         lines: list[bytes] = []
         for question in questions:
             earlier = draw(st.lists(raw, max_size=1))

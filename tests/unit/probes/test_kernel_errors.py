@@ -232,3 +232,40 @@ def test_levels_are_not_waited_for_long(tmp_path: Path, levels_take: int, kinds:
 def test_every_habit_is_shown_by_an_ordinary_node(habit: str) -> None:
     """A habit without a node of its own could hide a fault, and nobody would see it."""
     assert any(re.match(habit, text[3:]) for text in ORDINARY), habit
+
+
+@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
+def test_further_lines_of_a_message_belong_to_its_first(awk: list[str]) -> None:
+    first = line(900, "amdgpu: [powerplay]")
+    told = f"{first} failed to send message 261 ret is 65535"
+    further = "                          failed to send message 261 ret is 65535"
+    log = [first, further, line(901, "zyx: all is well"), line(902, "IPv6: ADDRCONF(NETDEV_UP): eth0"), further]
+    answer = sent(log, [first, further], [first, further], awk)
+    assert answer.splitlines() == [f"<2>{told}", "-- journal: 3 lines, 0 left out --"]
+    assert sent(log, [], [], awk).splitlines()[0] == told
+    assert [event.text for event in parse(once("log", answer)).of("grave")] == [told]
+
+
+@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
+def test_name_of_a_host_is_no_failure(awk: list[str]) -> None:
+    told = "[  901.000000] failover-2 kernel: zyx: it failed"
+    log = [f"[  {900 + n}.000000] failover-2 kernel: zyx: all is well" for n in range(1, 99)]
+    assert sent([told, *log], [], [], awk).splitlines()[:-1] == [told]
+
+
+@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
+def test_device_that_was_heard_of_since_has_started(awk: list[str]) -> None:
+    gone = [line(4, f"ixgbe: probe of 0000:41:00.{port} failed with error -5") for port in (0, 1)]
+    later = line(90, "ixgbe 0000:41:00.0: registered PHC device on eth2")
+    assert sent([*gone, later], [], [], awk).splitlines()[:-1] == [gone[1]]
+    assert sent([*gone, later, gone[0]], [], [], awk).splitlines()[:-1] == [gone[1], gone[0]]
+    reading = parse(once("log", sent([*gone, later], [], [], awk)))
+    assert reading.devices_not_started == 1
+    assert reading.lines_of("devices_not_started") == (gone[1],)
+
+
+def test_complaint_that_the_kernel_counts_repeats() -> None:
+    failed = line(1000, "LustreError: 4411:0:(client.c:12:x()) @@@ it failed")
+    counted = line(1003, "LustreError: Skipped 9 previous similar messages")
+    assert read([], others=[failed, counted]).last_complaint_seconds == 1000
+    assert read([], others=[failed, counted.replace("1003", "1009")]).last_complaint_seconds < 0

@@ -216,6 +216,25 @@ def test_command_that_may_still_arrive_is_not_said_to_have_started_nothing(stage
     assert stage.seen().state is RollingState.RUNNING
 
 
+def test_look_at_another_machine_says_nothing_of_the_recorder_and_removes_nothing_there(stage: Stage) -> None:
+    class Strays(Between):
+        """Behind the name another machine answers once the command was sent."""
+
+        async def run(self, node: Node, whom: MachineIdentity, line: str) -> Completed:
+            lines.append((whom.machine_id, line))
+            return await super().run(node, whom, line)
+
+        async def look(self, node: Node) -> Any:
+            found = await super().look(node)
+            return (stage.nodes["n1"].identity(), stage.nodes["n1"].status()) if self.looks == 2 else found
+
+    lines = list[tuple[str, str]]()
+    with pytest.raises(Unreachable, match="Whether a recorder started on n0 is not known"):
+        stage.ask(access=Strays(stage.access))
+    assert [machine for machine, _ in lines] == ["m0"], "nothing is sent to the other"
+    assert (stage.machine.run is not None, stage.seen().state) == (True, RollingState.RUNNING)
+
+
 def test_command_that_never_arrived_is_said_so_once_it_cannot_any_more(stage: Stage) -> None:
     stage.asked()
     stage.store.append(lambda _: (_starting(stage),), "bot")

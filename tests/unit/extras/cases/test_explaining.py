@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from bot.app.cases import replayed
 from bot.app.parts import library
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Status, Verdict, outcome
-from bot.extras.cases.explaining import Explainer, proven, why
+from bot.extras.cases.explaining import Explainer, ExplainerBeside, ExplainingTask, proven, why
 from bot.transport.case_file import load
 from tests.contract.test_why import FOUNDING
 
@@ -49,3 +50,27 @@ async def test_sentences_come_for_what_people_see_and_for_nothing_else() -> None
     ):
         other = replace(verdict, snapshot=replace(verdict.snapshot, case=replace(case, head=head)))
         assert await explain(other) == ()
+
+
+async def test_process_beside_says_the_same_and_another_follows_one_that_dies() -> None:
+    beside, verdict = ExplainerBeside(ExplainingTask(())), await shown()
+    try:
+        said = await beside.sentences(verdict)
+        assert said == await Explainer(LIBRARY).sentences(verdict)
+        assert len(said) > 2
+        first = beside._process
+        assert first is not None
+        first.kill()
+        await first.process.wait()
+        assert await beside.sentences(verdict) == ()
+        assert await beside.sentences(verdict) == said
+        cancelled = asyncio.create_task(beside.sentences(verdict))
+        await asyncio.sleep(0.01)  # it was asked
+        cancelled.cancel()
+        other = replace(verdict, cause="crash-looping-unit")
+        assert await beside.sentences(other) == (), "not the answer to the question before"
+    finally:
+        last = beside._process
+        await beside.stop()
+    assert last is not None
+    assert last.process.returncode is not None

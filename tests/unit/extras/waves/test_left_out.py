@@ -15,24 +15,32 @@ import pytest
 
 from bot.__main__ import parser
 from bot.app.extras import extras_in_force, holders_of, named_by, shipped
+from bot.chat.parts import MessageTarget
 from bot.domain.action import Plan, Step
 from bot.domain.claim import Claim
 from bot.domain.contracts import Clock
 from bot.domain.entry import WAVES, Head, OwnEvent
 from bot.domain.errors import BudgetSpent, CannotTell, UsageError, WaveHeld
 from bot.domain.events import (
+    REFUTED,
     AlertReceived,
     Approved,
     Escalated,
+    IncidentEvent,
     PlanProposed,
     QuestionAsked,
+    SampleTaken,
+    StepFailed,
     StepSkipped,
     StepStarted,
+    StepVerified,
     Triaged,
+    ValidationStarted,
 )
 from bot.domain.policy import Limits
+from bot.domain.verdict import Evidence
 from bot.extras.fleet.ask import FleetAsk
-from bot.extras.fleet.slack_cards import FleetCards
+from bot.extras.fleet.chat_cards import FleetCards
 from bot.extras.waves import command
 from bot.extras.waves.events import (
     TurnEnded,
@@ -50,7 +58,6 @@ from bot.extras.waves.wave import stages_of
 from bot.ledger import Database, Ledger, audit
 from bot.ledger.entries import insert_entry, sealed
 from bot.seats import Extra, Rules
-from bot.surfaces.slack.parts import MessageTarget
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
 from tests.unit.extras.program import zombie
 
@@ -153,13 +160,25 @@ def of_two(database: Database, ledger: Ledger) -> WaveStore:
     return waves
 
 
-@pytest.mark.parametrize("ends", [Escalated("it did not come back"), QuestionAsked("What is it?")])
+NOT_FIXED: tuple[tuple[IncidentEvent, ...], ...] = (
+    (Escalated("it did not come back"),),
+    (QuestionAsked("What is it?"),),
+    (StepFailed(1, "no sign of its effect by its deadline"),),  # its runner died before it could end it
+    (
+        StepVerified(1),
+        ValidationStarted(timedelta(minutes=10), waiting=1),
+        SampleTaken(False, (Evidence(REFUTED, "look", "it is back"),)),
+    ),
+)
+
+
+@pytest.mark.parametrize("shows", NOT_FIXED, ids=lambda shows: type(shows[-1]).__name__)
 def test_nothing_of_a_wave_begins_once_one_of_its_nodes_is_not_fixed_whoever_notes_that(
-    database: Database, ends: Escalated | QuestionAsked
+    database: Database, shows: tuple[IncidentEvent, ...]
 ) -> None:
     ledger = Ledger(database, holders=holders_of(shipped().on))
     waves = of_two(database, ledger)
-    ledger.append("one", 5, ends, "bot")
+    ledger.append_all("one", 5, shows, "bot")
     with pytest.raises(WaveHeld, match="node-one was acted on and is not fixed"):
         begin(ledger, "two")
     waves.append(WAVE, 6, TurnEnded("one", "node-one", TurnOutcome.FAILED), "bot")

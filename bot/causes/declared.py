@@ -1,0 +1,416 @@
+"""Causes that are written as files: `playbooks/causes/NAME.yaml`, and `causes/` of a site's own folders.
+
+Shape: probes that it needs, what leaves it open, and how grave it can be follow from the file's expressions.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from heapq import nlargest
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from bot.causes import _recent
+from bot.causes._figures import count, memory, percent, sentence, span
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.errors import PlaybookError
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.problems import Problems, decode_file
+from bot.domain.protected import services
+from bot.domain.safe_text import one_line
+from bot.domain.truth import Unknown
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.library.assembly import tidy, wrong_unit
+from bot.library.cause_language import CauseLanguage, Form, Function, Scope, Words
+from bot.library.checker import check_cause
+from bot.library.document import LIMIT_BYTES, Document, read_document
+from bot.library.expressions import ExpressionError, Part
+from bot.library.kinds import Kind, Many, Record
+from bot.library.shapes import CauseFile
+from bot.probes import PROBES
+from bot.probes.cpu import CpuReading, HeldCore
+from bot.probes.formats.core_second import CoreSecond
+from bot.probes.formats.kernel_line import KernelEvent
+from bot.probes.formats.kernel_table import table
+from bot.probes.kernel_log import KernelLogReading
+
+_EVER_MINUTES = 1e9
+_ROWS = 4  # of cores
+_TOLD = 3  # sentences of a summary; people find the others among the evidence
+_LINES = 3  # of the kernel's log, behind one sentence
+_EVENTS = Many(Record(KernelEvent))
+
+
+# --- What the language has for nodes
+
+
+@dataclass(frozen=True, slots=True)
+class HottestCore:
+    """The core with the highest mean of a share, and that mean."""
+
+    core: int
+    percent: float
+
+
+def _log(
+    snapshot: Snapshot,
+    kind: str,
+    hours: float | None = None,
+    minutes: float | None = None,
+    has: str = "",
+    until: str = "",
+    timed: bool = False,
+) -> Any:
+    """Lines of the last hours or minutes, or all; one without a time counts, for it may be recent, unless `timed`."""
+    log = snapshot.get(KernelLogReading)
+    if isinstance(log, Unread):
+        return Unknown(f"kernel_log was not read ({log.reason})")
+    found = tuple([event for event in log.events if event.kind == kind and has in event.text])
+    if until and found:
+        # Of each core or device only the last line counts, and only where no line tells that it is over.
+        last = {(event.core, event.device): event for event in log.events if event.kind in (kind, until)}
+        still = [event for event in last.values() if event.kind == kind and has in event.text]
+        found = tuple(sorted(still, key=lambda event: event.since_boot or timedelta(0)))
+    return _within(snapshot, found, hours, minutes, timed) if found else ()
+
+
+def _within(
+    snapshot: Snapshot,
+    found: tuple[KernelEvent, ...],
+    hours: float | None = None,
+    minutes: float | None = None,
+    timed: bool = False,
+) -> tuple[KernelEvent, ...]:
+    if hours is None and minutes is None and not timed:
+        return found
+    most = _EVER_MINUTES if hours is None and minutes is None else (hours or 0) * 60 + (minutes or 0)
+    within = _recent.surely_within if timed else _recent.perhaps_within
+    return within(snapshot, found, most)
+
+
+def _is_no_kind(kind: str | None) -> str:
+    return f'no row of the kernel log tells "{one_line(str(kind), 60)}"' if kind not in table().kinds else ""
+
+
+def _ago(snapshot: Snapshot, events: tuple[KernelEvent, ...]) -> Any:
+    return _recent.ago(snapshot, events[-1]) if events else Unknown("there is no such line")
+
+
+def _held(snapshot: Snapshot, field: str, at_least_percent: float, seconds: float) -> Any:
+    cpu = snapshot.get(CpuReading)
+    if isinstance(cpu, Unread):
+        return Unknown(f"cpu was not read ({cpu.reason})")
+    return cpu.held(field, at_least_percent, max(1, min(round(seconds), len(cpu.seconds))))
+
+
+def _hottest(snapshot: Snapshot, field: str) -> Any:
+    cpu = snapshot.get(CpuReading)
+    return Unknown(f"cpu was not read ({cpu.reason})") if isinstance(cpu, Unread) else HottestCore(*cpu.hottest(field))
+
+
+def _is_no_share(field: str | None, *_: object) -> str:
+    shares = [name for name in CoreSecond.__dataclass_fields__ if name.endswith("_percent")]
+    return "" if field in shares else f"a core has {', '.join(shares)}"
+
+
+def _rows(snapshot: Snapshot, field: str) -> Any:
+    """The rows of the seconds in which cores had the most of a share."""
+    cpu = snapshot.get(CpuReading)
+    if isinstance(cpu, Unread):
+        return Unknown(f"cpu was not read ({cpu.reason})")
+    rows = [core for second in cpu.seconds for core in second if core.raw]
+    return tuple([core.raw for core in nlargest(_ROWS, rows, key=operator.attrgetter(field))])
+
+
+def _number_after(snapshot: Snapshot, text: str, word: str) -> Any:
+    found = re.search(rf"{re.escape(word)}([0-9]{{1,15}})", text)
+    return int(found[1]) if found else Unknown(f"no number stands after {word}")
+
+
+_COUNTS = {"hours": Kind.NUMBER, "minutes": Kind.NUMBER, "timed": Kind.TRUTH}
+_LOG = ("kernel_log", "host")
+FUNCTIONS: Mapping[str, Function] = {
+    "log": Function((Kind.TEXT,), _EVENTS, _log, {**_COUNTS, "has": Kind.TEXT, "until": Kind.TEXT}, _LOG, _is_no_kind),
+    "within": Function((_EVENTS,), _EVENTS, _within, _COUNTS),
+    "rows": Function((Kind.TEXT,), Kind.TEXTS, _rows, {}, ("cpu",), _is_no_share),
+    "number_after": Function((Kind.TEXT, Kind.TEXT), Kind.NUMBER, _number_after),
+    "services": Function((Kind.TEXT,), Kind.TEXTS, lambda snapshot, word: services(word)),
+    "ago": Function((_EVENTS,), Kind.TEXT, _ago),
+    "held": Function((Kind.TEXT, Kind.NUMBER, Kind.NUMBER), Many(Record(HeldCore)), _held, {}, ("cpu",), _is_no_share),
+    "hottest": Function((Kind.TEXT,), Record(HottestCore), _hottest, {}, ("cpu",), _is_no_share),
+}
+
+
+def _noun(number: float, nouns: str) -> str:
+    """Example: `{3:count reset}` is `3 resets`, `{1:count reply|replies}` is `1 reply`."""
+    noun, _, plural = nouns.partition("|")
+    return count(int(number), noun, plural)
+
+
+FORMATS: Mapping[str, Form] = {
+    "": str,
+    ",": lambda number: f"{number:,}",
+    "%": percent,
+    "span": lambda seconds: span(timedelta(seconds=seconds)),
+    "memory": lambda kib: memory(int(kib)),
+    "count": _noun,
+    ".1f": lambda number: f"{number:.1f}",
+    ".2f": lambda number: f"{number:.2f}",
+}
+
+
+# --- A file, read
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """One entry of `evidence`."""
+
+    name: Part | None  # none: a sentence of the summary alone
+    says: Part
+    when: Part | None
+    item: str
+    each: Part | None
+    lines: Part | None
+    confidence: Confidence
+
+    def looks(self, scope: Scope) -> Iterable[Unknown | None]:
+        """Yield once for each that is seen, with the item set; what is unknown as itself."""
+        items = (None,) if self.each is None else self.each.run(scope)
+        if isinstance(items, Unknown):
+            yield items
+            return
+        for scope.items[self.item] in items:
+            held = True if self.when is None else self.when.run(scope)
+            if isinstance(held, Unknown):
+                yield held
+            elif held:
+                yield None
+
+    @property
+    def probe(self) -> str:
+        """Whose reading shows it."""
+        if self.lines is not None and self.lines.shape == _EVENTS:
+            return KernelLogReading.probe
+        return next(part.probes[0] for part in (self.lines, self.when, self.each, self.says) if part and part.probes)
+
+    def source(self, scope: Scope) -> tuple[str, ...]:
+        """Return the node's own lines."""
+        found = () if self.lines is None else self.lines.run(scope)
+        if isinstance(found, Unknown):
+            return ()
+        if isinstance(found, str):
+            return (found,) if found else ()
+        if self.lines is not None and self.lines.shape == _EVENTS:
+            return _recent.lines(found, _LINES)
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Otherwise:
+    """One entry of `otherwise`."""
+
+    says: Part
+    when: Part | None
+    unread: type[Any] | None
+    rules_out: bool
+    decided_by: str
+    worst: Status
+
+    def applies(self, scope: Scope) -> str | None:
+        """Return the sentence, None where it does not apply."""
+        why = ""
+        if self.unread is not None:
+            reading = scope.snapshot.get(self.unread)
+            if not isinstance(reading, Unread):
+                return None
+            why = f" ({reading.reason})"
+        if self.when is not None and self.when.run(scope) is not True:
+            return None
+        says: str = self.says.run(scope)
+        return says + why
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A cause's file, checked and compiled."""
+
+    name: str
+    seen: tuple[_Seen, ...]
+    otherwise: tuple[_Otherwise, ...]
+    critical: Part | None
+    summary: Part | None
+
+    def weigh(self, snapshot: Snapshot, tuning: Tuning) -> Weighing:
+        """Judge the readings."""
+        scope = Scope(snapshot, tuning)
+        evidence, says, sure, open_ = list[Evidence](), list[str](), [Confidence.POSSIBLE], None
+        for seen in self.seen:
+            for unknown in seen.looks(scope):
+                if unknown is not None:
+                    open_ = open_ or (unknown,)
+                    continue
+                says.append(seen.says.run(scope))
+                if seen.name is not None:
+                    evidence.append(Evidence(seen.name.run(scope), seen.probe, says[-1], seen.source(scope)))
+                    sure.append(seen.confidence)
+        if not evidence:
+            return self._nothing_seen(scope, open_)
+        grave = False if self.critical is None else self.critical.run(scope)
+        if isinstance(grave, Unknown) and self.critical is not None:
+            told = f"whether it is critical is not known: {grave.because}"
+            evidence.append(Evidence("gravity-open", self.critical.probes[0], told))
+        return Finding(
+            self.name,
+            Status.CRITICAL if grave is True else Status.DEGRADED,
+            max(sure, key=lambda confidence: confidence.rank),
+            sentence(*says[:_TOLD]) if self.summary is None else self.summary.run(scope),
+            tuple(evidence),
+        )
+
+    def _nothing_seen(self, scope: Scope, open_: tuple[Unknown] | None) -> Weighing:
+        for each in self.otherwise:
+            if (says := each.applies(scope)) is None:
+                continue
+            if not each.rules_out:
+                return Undecided(self.name, says, would_decide=each.decided_by, worst=each.worst)
+            if open_ is None:
+                return RuledOut(self.name, says)
+        return Undecided(self.name, open_[0].because if open_ else "no line of otherwise applies")
+
+
+WORDS = Words({name: probe.reading for name, probe in PROBES.items()}, FUNCTIONS, FORMATS)
+
+
+def cause_of(path: Path) -> Cause:
+    """Read a cause's file.
+
+    Raises: PlaybookError, with file and line, when it cannot be used as written.
+    """
+    problems = Problems(str(path), PlaybookError)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        problems.fail(0, f"the cause cannot be read: {error.strerror}")
+    document = read_document(decode_file(raw, LIMIT_BYTES, problems), problems)
+    shape = check_cause(document, problems)
+    return _Reading(shape, document, problems).cause()
+
+
+Read: TypeAlias = Callable[[str], Part]
+
+
+class _Reading:
+    """Reads one file. Every problem is noted with its line."""
+
+    def __init__(self, shape: CauseFile, document: Document, problems: Problems) -> None:
+        self._shape = shape
+        self._document = document
+        self._problems = problems
+        self._language = CauseLanguage(WORDS, shape.thresholds or {})
+        self._used = dict.fromkeys(each.unread for each in shape.otherwise if each.unread)
+
+    def cause(self) -> Cause:
+        shape = self._shape
+        for index, probe in enumerate(shape.beside or ()):
+            if probe not in PROBES:
+                self._problems.unknown(self._document.line_of("beside", index), "probe", probe, PROBES, "beside")
+        figures = {name: self._threshold(name) for name in shape.thresholds or {}}
+        for name, text in (shape.let or {}).items():
+            self._name(name, text)
+        seen = tuple(self._seen(index) for index in range(len(shape.evidence)))
+        otherwise = tuple(self._otherwise(index) for index in range(len(shape.otherwise)))
+        critical = None if shape.critical is None else self._read(self._language.condition, shape.critical, "critical")
+        summary = None if shape.summary is None else self._read(self._language.sentence, shape.summary, "summary")
+        self._problems.stop_if_any()
+        beside = tuple(shape.beside or ())
+        probes = tuple(probe for probe in self._used if probe not in beside)
+        declared = Declared(shape.cause, seen, otherwise, critical, summary)
+        return Cause(
+            name=shape.cause,
+            title=one_line(shape.title),
+            probes=probes,
+            thresholds=figures,
+            weigh=declared.weigh,
+            worst=Status.DEGRADED if critical is None else Status.CRITICAL,
+            signature=probes if shape.single_look else (),
+            beside=beside,
+            of_one=shape.of_one,
+            lasting_fix=one_line(shape.lasting_fix, 2000),
+            about=" ".join(shape.about.split()),
+        )
+
+    def _threshold(self, name: str) -> Threshold:
+        assert self._shape.thresholds is not None
+        given = self._shape.thresholds[name]
+        if unlike := wrong_unit(name, given.value):
+            self._problems.add(self._document.line_of("thresholds", name, "value"), f"{name} {unlike}")
+        return Threshold(tidy(given.value), given.reason)
+
+    def _read(self, read: Read, text: str, *path: str | int) -> Part:
+        try:
+            part = read(" ".join(text.split()))
+        except ExpressionError as error:
+            self._problems.add(self._document.line_of(*path), f"{path[-1]}: {error}")
+            return Part(Kind.TEXT, lambda scope: "")
+        self._used |= dict.fromkeys(part.probes)
+        return part
+
+    def _maybe(self, read: Read, text: str | None, *path: str | int) -> Part | None:
+        return None if text is None else self._read(read, text, *path)
+
+    def _name(self, name: str, text: str) -> None:
+        try:
+            self._language.name(name, self._language.read(" ".join(text.split())))
+        except ExpressionError as error:
+            self._problems.add(self._document.line_of("let", name), f"{name}: {error}")
+
+    def _seen(self, index: int) -> _Seen:
+        given, path, item, each = self._shape.evidence[index], ("evidence", index), "", None
+        if given.each is not None:
+            try:
+                item, each = self._language.each(" ".join(given.each.split()))
+            except ExpressionError as error:
+                self._problems.add(self._document.line_of(*path, "each"), f"each: {error}")
+        when = self._maybe(self._language.condition, given.when, *path, "when")
+        lines = self._maybe(self._language.read, given.lines, *path, "lines")
+        says = self._read(self._language.sentence, given.says, *path, "says")
+        name = self._maybe(self._language.sentence, given.name, *path, "name")
+        if each is not None:
+            self._language.without(item)
+        if lines is not None and lines.shape not in (_EVENTS, Kind.TEXT, Kind.TEXTS):
+            self._problems.add(self._document.line_of(*path, "lines"), f"lines: it is {lines.shape.value}, no lines")
+        if not any(part and part.probes for part in (when, each, lines, says)):
+            self._problems.add(self._document.line_of(*path), "it uses no reading, so it is seen always or never")
+        return _Seen(name, says, when, item, each, lines, Confidence(given.confidence or "confirmed"))
+
+    def _otherwise(self, index: int) -> _Otherwise:
+        given, path = self._shape.otherwise[index], ("otherwise", index)
+        key = "undecided" if given.ruled_out is None else "ruled_out"
+        if (given.undecided is None) is (given.ruled_out is None):
+            self._problems.add(self._document.line_of(*path), "write either ruled_out or undecided")
+        when = self._maybe(self._language.condition, given.when, *path, "when")
+        says = self._read(self._language.sentence, given.ruled_out or given.undecided or "", *path, key)
+        worst = Status.DEGRADED if given.worst else Status.CRITICAL
+        if given.unread is not None and given.unread not in PROBES:
+            self._problems.unknown(self._document.line_of(*path, "unread"), "probe", given.unread, PROBES, "unread")
+        unread = PROBES[given.unread].reading if given.unread in PROBES else None
+        return _Otherwise(says, when, unread, given.ruled_out is not None, given.decided_by or "", worst)
+
+
+def causes_in(folder: Path, known: Collection[str] = ()) -> Iterator[Cause]:
+    """Yield the causes whose files are in a folder, in order of name; none where there is no folder.
+
+    Raises: PlaybookError, with file and line, when a file cannot be used as written, or its cause is `known` already.
+    """
+    for path in sorted(folder.glob("*.y*ml")):
+        cause = cause_of(path)
+        if path.stem != cause.name:
+            raise PlaybookError(f"{path}:1: the cause is called {cause.name}; call the file {cause.name}.yaml")
+        if cause.name in known:
+            raise PlaybookError(f"{path}:1: there is a cause {cause.name}, and none is replaced; choose another name")
+        yield cause

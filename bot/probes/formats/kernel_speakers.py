@@ -1,0 +1,72 @@
+"""Which speakers of the kernel's log are in trouble. A speaker is a driver, a file system or a part, with its device.
+
+Words of drivers never end. So a line is judged by who says it and how often, or in how many ways at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+
+from bot.probes.formats.kernel_line import KernelEvent
+from bot.probes.formats.kernel_table import COMPLAINTS
+
+_COMPLAINTS = (*COMPLAINTS, "error", "grave")
+BOOT = timedelta(minutes=5)  # drivers look for what is not there, and say so once
+_MINUTES_FEW = 3  # of an hour
+_FLOOD_LINES, _FLOOD_SECONDS = 20, 10.0
+_TOGETHER = timedelta(minutes=1)
+_FIGURE = re.compile(r"\b(?:0x)?[0-9a-f]*[0-9][0-9a-f]*")
+_WORDS = 40  # characters of a wording: what follows names processes and files
+# In a boot: a card or a disk.
+_DEVICE = re.compile(r"[a-z][\w-]* [0-9a-f]{4}:[0-9a-f:.]{7,}|(?:sd|scsi) [0-9:]{7,}|ata[0-9]")
+
+
+def in_trouble(events: Sequence[KernelEvent]) -> dict[str, tuple[KernelEvent, ...]]:
+    """Return the complaints of each speaker in trouble, oldest first.
+
+    It repeats itself, the kernel says that it left the same out, or it fails in two wordings within a minute. One
+    failure writes many lines at once: only lines of three different minutes of an hour, or many over ten seconds,
+    repeat.
+    """
+    by_speaker: dict[str, list[KernelEvent]] = {}
+    for event in events:
+        if event.kind in _COMPLAINTS and event.since_boot is not None:
+            by_speaker.setdefault(event.device.rstrip(":"), []).append(event)
+    return {
+        speaker: tuple(said)
+        for speaker, said in by_speaker.items()
+        if _repeats([event.since_boot.total_seconds() for event in said if event.since_boot is not None])
+        or any(event.kind == "repeated" for event in said)
+        or _fails_in_two_wordings(speaker, said)
+    }
+
+
+def _repeats(times: Sequence[float]) -> bool:
+    hour = [at for at in times if times[-1] - at <= 3600]
+    minutes = {int(at // 60) for at in hour}
+    last = hour[-_FLOOD_LINES:]
+    is_flood = len(last) == _FLOOD_LINES and hour[-1] - hour[0] >= _FLOOD_SECONDS
+    return len(minutes) >= _MINUTES_FEW or is_flood
+
+
+def _fails_in_two_wordings(speaker: str, said: Sequence[KernelEvent]) -> bool:
+    """True for two wordings, at least one of them a failure, within a minute of each other."""
+    told = [
+        (at, event.kind == "complaint", _wording(event))
+        for event in said
+        if event.kind in ("complaint", "mending")
+        and (at := event.since_boot) is not None
+        and (at >= BOOT or _DEVICE.match(speaker))
+    ]
+    return any(
+        (fails or also) and words != others and later - at <= _TOGETHER
+        for number, (at, fails, words) in enumerate(told)
+        for later, also, others in told[number + 1 :]
+    )
+
+
+def _wording(event: KernelEvent) -> str:
+    after = event.text.partition(event.device)[2] if event.device else event.text
+    return _FIGURE.sub("#", after)[:_WORDS]
