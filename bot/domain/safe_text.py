@@ -11,7 +11,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bot.domain.secret_forms import KEY_EDGES, KEY_ENDS, KEY_MARK, MARK, ShortTexts, context, table
+from bot.domain.secret_forms import (
+    KEY_EDGES,
+    KEY_ENDS,
+    KEY_MARK,
+    MARK,
+    ShortTexts,
+    context,
+    may_speak_of_secret,
+    speaks_of_secret,
+    table,
+)
 
 # C0 except tab and newline, DEL, C1, bidirectional marks, the line separators that some viewers obey, and what Unicode
 # lets nobody see (Default_Ignorable_Code_Point): two names that look the same are the same, and no reader, such as a
@@ -215,7 +225,7 @@ class Redactor:
     def _is_secret(self, name: str) -> tuple[bool, bool]:
         known = self._names.get(name)
         if known is None:
-            known = context().name.match(name) is not None, context().told.search(name) is not None
+            known = speaks_of_secret(name), may_speak_of_secret(name)
             if self.is_harmless(name):
                 self._names.remember(name, known)
         return known
@@ -259,7 +269,14 @@ def _as_told(name: str, value: Any) -> Any:
 def _announces(text: str) -> tuple[bool, bool]:
     """Whether the next text of a list is a secret, and whether a `value` in that text is."""
     end = text[-200:]
-    return context().next.search(end) is not None, context().named.search(end) is not None
+    return _names_secret(context().next.search(end)), _names_secret(context().named.search(end))
+
+
+def _names_secret(found: re.Match[str] | None) -> bool:
+    if found is None:
+        return False
+    names = [name for name in found.groupdict().values() if name]
+    return not names or any(map(speaks_of_secret, names))
 
 
 def _opens(text: str) -> bool:

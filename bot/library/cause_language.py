@@ -63,7 +63,9 @@ class Scope(ConditionScope):
     def named(self, name: str, run: Run) -> Value:
         """Return what a name of `let` stands for."""
         if name not in self._named:
+            items, self.items = self.items, {}  # whoever goes over several parts goes on with its own
             self._named[name] = run(self)
+            self.items = items
         return self._named[name]
 
 
@@ -268,6 +270,9 @@ class CauseLanguage(Language):
         of = whole.shape.of if isinstance(whole.shape, Many) else _OF_LISTS.get(whole.shape)  # type: ignore[arg-type]
         if name == "sum" and whole.shape is Kind.NUMBERS:
             return joined(Kind.NUMBER, _known_only(sum, whole), whole)
+        if name in ("largest", "smallest") and whole.shape is Kind.NUMBERS:
+            choose, missing = (max if name == "largest" else min), Unknown("there is none")
+            return joined(Kind.NUMBER, _known_only(lambda some: choose(some) if some else missing, whole), whole)
         if name == "distinct" and whole.shape in _OF_LISTS:
             return joined(whole.shape, _known_only(lambda values: tuple(sorted(set(values))), whole), whole)
         if name == "count" and of is not None:
@@ -305,6 +310,8 @@ OF_ANY = {
     "highest": 'several, and the name of a number: highest(kernel_limits.limits, "used_percent")',
     "lowest": 'several, and the name of a number: lowest(filesystems.rooms, "free_percent")',
     "sum": "numbers: sum([volume.queue_length for volume in ebs.volumes])",
+    "largest": "numbers",
+    "smallest": "numbers",
     "distinct": "texts or numbers: distinct([line.core for line in lines])",
     "joined": 'texts, and what stands between them: joined(kernel_log.kinds, ", ")',
 }

@@ -94,6 +94,16 @@ def test_several_are_seen_one_by_one_and_the_surest_counts(tmp_path: Path) -> No
     assert found.confidence is Confidence.LIKELY
 
 
+def test_name_that_goes_over_the_same_parts_leaves_the_others_where_they_are(tmp_path: Path) -> None:
+    text = (
+        'let:\n  most: "[volume for volume in ebs.volumes if volume.queue_length > 0]"\n'
+        "evidence:\n  - {name: held, each: volume in ebs.volumes, when: most, says: '{volume.device}'}\n"
+    )
+    volumes = [Volume(f"nvme{n}n1", 0, 0, 0, 0, queue_length=n) for n in (1, 2, 3)]
+    found = weigh(tmp_path, text, EbsReading(tuple(volumes)))
+    assert found.summary == "nvme1n1; nvme2n1; nvme3n1"  # type: ignore[union-attr]
+
+
 def _named(seen: Evidence) -> Any:
     return type("Seen", (), {"name": seen.finding, "says": seen.says, "source": seen.source})
 
@@ -124,6 +134,8 @@ LIMITS = KernelLimitsReading((Limit("threads", 9, 10), Limit("files", 2, 10)), t
         ('log("oom-kill", minutes=2)', False),
         ('within(log("oom-kill"), hours=1) and not within(log("oom-kill"), minutes=1)', True),
         ('log("oom-kill", has="nothing")', False),
+        ('log("oom-kill", minutes=0)', False),
+        ('count(log("oom-kill", timed=True)) == 1', True),
         ('"kubelet.service" in services("kubelet") and conntrack.loaded', None),
         ('hottest("sys_percent").percent > 0 and not held("sys_percent", 90, 1)', True),
     ],
