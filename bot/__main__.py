@@ -85,10 +85,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         status: int = arguments.run(arguments)
         sys.stdout.flush()  # here, so that a failed write is reported too
     except (UsageError, LedgerError) as error:
-        print(f"zombie: {as_called(error.sentence, command)}", file=sys.stderr)
+        from bot.domain.safe_text import safe
+
+        # A sentence may name a file or quote a case that came from a stranger.
+        print(f"zombie: {safe(as_called(error.sentence, command))}", file=sys.stderr)
         lists = "zombie incidents lists them." if isinstance(error, UnknownIncident) else ""
         if try_next := error.try_next or lists:
-            print(f"        {as_called(try_next, command)}", file=sys.stderr)
+            print(f"        {safe(as_called(try_next, command))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
@@ -113,7 +116,7 @@ def _open_closed_streams() -> None:
 
 def _failed(error: Exception) -> int:
     """Say why a command failed: a sentence for a fault of the machine, a traceback for a bug."""
-    from bot.domain.safe_text import one_line
+    from bot.domain.safe_text import one_line, redacted_text, safe
 
     _let_go_of_stdout()
     found = next((leaf for leaf in _leaves(error) if isinstance(leaf, OSError | UnicodeEncodeError)), None)
@@ -133,7 +136,7 @@ def _failed(error: Exception) -> int:
             print(f"zombie: {said}.", file=sys.stderr)
             print("        Name another file or folder, or give this user access to it.", file=sys.stderr)
         case _:
-            traceback.print_exception(error)
+            print(redacted_text(safe("".join(traceback.format_exception(error)))), end="", file=sys.stderr)
             print("zombie: That is a bug in the program, not a verdict: please report it.", file=sys.stderr)
             return CRASHED
     return 2

@@ -87,7 +87,7 @@ class Drains(Protocol):
 class Chat(Protocol):
     """Takes what comes from an extra's own cards in a chat: clicks, dialogs, and work that an earlier run began.
 
-    One that has the methods of `bot.surfaces.slack.requests.Typed` also takes what people type after `/zombie`.
+    One that has the methods of `bot.chat.requests.Typed` also takes what people type after `/zombie`.
     """
 
     @property
@@ -189,7 +189,7 @@ class Extra:
     `Settings.of` returns, or `Settings.every` where it is one of `Several`; one of `Rules` is part of the policy.
     `buttons` are the action_ids of buttons on incidents' cards that are there with it. `explains` names a function
     of the running bot (`bot.app.bot.Bot`) that returns `Explains`. `thread_files` names one that returns the kinds
-    of files that it adds to cards' threads (`bot.surfaces.slack.thread_files.ThreadFileKind`). `serves` names one
+    of files that it adds to cards' threads (`bot.chat.thread_files.ThreadFileKind`). `serves` names one
     that returns its work, or None where it is not set up. `serves_alone` names a function that serves it where no
     chat is set up: of settings, inventory, the record's address and the environment; it returns the exit status, or
     None. `reads_more` names a function of the running bot that returns what reads more of a node (`ReadsMore`), or
@@ -202,9 +202,9 @@ class Extra:
     and a cause that says why no plan of it is offered or approved, empty where they are
     (`bot.domain.claim.Doubts`). `follows` names what
     follows the extra's own streams in an audit (`bot.ledger.audited_stream.Follower`). `chat` names a function of the
-    running bot and of what decisions there use (`SlackContext`) that returns its `Chat`. `asks` names a function of
+    running bot and of what decisions there use (`ChatContext`) that returns its `Chat`. `asks` names a function of
     the running bot that returns its question about each verdict of a closed card
-    (`bot.surfaces.view.context.ClosingQuestion`), whose answers its `chat` takes. `counts` names one that returns its
+    (`bot.view.context.ClosingQuestion`), whose answers its `chat` takes. `counts` names one that returns its
     `Counts`. `cures` names one that returns what proposes a cure for many nodes (`Cures`), for an extra that finds
     such. `rights` names a function that returns the argument lists that it runs as root on nodes, for `sudoers
     --profile`. `reports` names a function of the record's database, an incident, its entries and when it ended that

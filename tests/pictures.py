@@ -17,15 +17,16 @@ from pathlib import Path
 
 from playwright.async_api import Browser, Locator, Page
 
+from bot.chat.service import Message
 from bot.domain.transitions import State
-from bot.extras.fleet.slack_card import report_card
+from bot.extras.fleet.chat_card import report_card
 from bot.extras.reports.page import page as report_page
 from bot.extras.reports.report import whole_report
-from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.drawing import draw
 from tests.browser import PHONE, chromium
 from tests.e2e.test_demo_page import FOUNDING as NODE
 from tests.e2e.test_demo_page import demo
-from tests.unit.extras.fleet.test_slack_card import ASK, BY, told
+from tests.unit.extras.fleet.test_chat_card import ASK, BY, told
 from tests.unit.extras.reports.report_data import of
 from tests.unit.surfaces.test_slack_card import card
 from tests.unit.surfaces.verdicts import FOUNDING
@@ -136,7 +137,9 @@ async def _report(browser: Browser, url: str, path: Path) -> None:
 PICTURES = (
     Picture("card", lambda: _on_the_page(card({}, [FOUNDING])), _card),
     Picture("card-phone", lambda: _on_the_page(card({}, [FOUNDING])), _card_on_a_phone),
-    Picture("fleet-card", lambda: _on_the_page(report_card(ASK, told(6, ("us-east-1a", "us-east-1b")), BY)), _fleet),
+    Picture(
+        "fleet-card", lambda: _on_the_page(draw(report_card(ASK, told(6, ("us-east-1a", "us-east-1b")), BY))), _fleet
+    ),
     Picture(
         "report", lambda: hashlib.sha256(report_page(whole_report(of(State.RESOLVED))).encode()).hexdigest(), _report
     ),

@@ -1,4 +1,4 @@
-"""Writes the tables of README.md, docs/reference.md and docs/readings.md that follow from the code.
+"""Writes the tables of docs/reference.md and docs/readings.md that follow from the code.
 
 Run it by `python -m tests.reference`.
 
@@ -39,8 +39,10 @@ _ROW = re.compile(r"^\| `([\w.-]+)` \| (.*) \|$", re.MULTILINE)
 
 
 def reference(page: str) -> str:
-    """Return docs/reference.md with a row for every cause and probe, and for no other."""
-    page = _with_rows(page, "cause", {name: cause.about or _about(cause.weigh) for name, cause in CAUSES.items()})
+    """Return docs/reference.md with a row for every command, cause and probe, and for no other."""
+    page = _with_rows(
+        _with_commands(page), "cause", {name: cause.about or _about(cause.weigh) for name, cause in CAUSES.items()}
+    )
     page = _with_rows(page, "probe", {name: _about(probe.parse) for name, probe in PROBES.items()})
     rows, keys = (
         all_rows(shipped().settings),
@@ -50,8 +52,8 @@ def reference(page: str) -> str:
     return re.sub(r"(?<=^\| setting \|)(.*\n(?:\|.*\n)+)", lambda found: found[0] + "".join(new), page, flags=re.M)
 
 
-def readme(page: str) -> str:
-    """Return README.md with a row for every command."""
+def _with_commands(page: str) -> str:
+    """Return the page with a row for every command."""
     start, rows, rest = re.split(r"(?<=^\| command \|)(.*\n(?:\|.*\n)+)", page, maxsplit=1, flags=re.M)
     listed = set(re.findall(r"^\| `zombie ([a-z]+)", rows, re.MULTILINE))
     modules = {module.__name__.rsplit(".", 1)[-1]: module for module in COMMANDS}
@@ -149,7 +151,6 @@ def _plain(text: str) -> str:
 
 
 PAGES: Mapping[str, Callable[[str], str]] = {
-    "README.md": readme,
     "docs/reference.md": reference,
     "docs/readings.md": readings,
 }

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bot.app.acting import Acting, acting
 from bot.app.alerts import Alerts, alerts, rules_of
+from bot.app.chat import ChatPosting, chat_cards, chat_posting
 from bot.app.checking import Checking, checking
 from bot.app.json_log import JsonLog
 from bot.app.metrics import Metering, metering
 from bot.app.pagerduty import PagerDutyParts, serving_pagerduty
-from bot.app.slack_posting import SlackPosting, check_cards, slack_posting
 from bot.app.stores import Stores
+from bot.chat.cards import ChatCards
+from bot.chat.connection import ChatConnection
+from bot.chat.service import Timing
 from bot.domain.contracts import Log
 from bot.domain.errors import ZombieError
 from bot.domain.safe_text import one_line
@@ -31,12 +34,10 @@ from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES
 from bot.surfaces.member import SurfaceMember
-from bot.surfaces.slack.calls import Timing
-from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.tokens import SlackTokens
 
 if TYPE_CHECKING:
-    from bot.app.slack_desk import SlackDesk
+    from bot.app.chat import ChatDesk
 
 T = TypeVar("T")
 
@@ -45,18 +46,19 @@ T = TypeVar("T")
 class Bot:
     """What a bot is made from, and its parts.
 
-    Shape: `diagnose` reads a node, by default over SSH. Any number of bots may share a database: the engine makes sure
-    that each incident has a single owner.
+    Shape: `diagnose` reads a node, by default over SSH. Without `tokens` of Slack `chat` is its chat, if any. Any
+    number of bots may share a database: the engine sees to it that each incident has a single owner.
     """
 
     settings: Settings
     known: Inventory
-    tokens: SlackTokens
+    tokens: SlackTokens | None
     stores: Stores
     environment: Mapping[str, str]
     json_log: JsonLog
     _: KW_ONLY
     diagnose: Diagnose | None = None
+    chat: ChatConnection | None = None
     timing: Timing = field(default_factory=Timing)
     sources: Sequence[Source] = SOURCES
     surfaces: Sequence[SurfaceMember] = SURFACES
@@ -133,9 +135,9 @@ class Bot:
         return metering(self.settings, self.json_log, self.stores, self.seated("counts"))
 
     @cached_property
-    def posting(self) -> SlackPosting:
-        """What posts in Slack."""
-        return slack_posting(self)
+    def posting(self) -> ChatPosting:
+        """What posts in the chat."""
+        return chat_posting(self)
 
     @cached_property
     def pagerduty(self) -> PagerDutyParts | None:
@@ -148,9 +150,9 @@ class Bot:
         return rules_of(self.settings, self.playbooks, self.sources)
 
     @cached_property
-    def cards(self) -> CheckCards:
+    def cards(self) -> ChatCards:
         """The cards of checks and storms."""
-        return check_cards(self)
+        return chat_cards(self)
 
     @cached_property
     def checking(self) -> Checking:
@@ -163,8 +165,8 @@ class Bot:
         return alerts(self)
 
     @cached_property
-    def desk(self) -> SlackDesk:
-        """Who takes commands, clicks and dialogs in Slack."""
-        from bot.app.slack_desk import slack_desk
+    def desk(self) -> ChatDesk:
+        """Who takes commands, clicks and dialogs in the chat."""
+        from bot.app.chat import chat_desk
 
-        return slack_desk(self)
+        return chat_desk(self)

@@ -35,7 +35,7 @@ from bot.settings import Settings
 from bot.surfaces.document import document
 from bot.surfaces.slack.tokens import SlackTokens
 from bot.surfaces.text import headline, verdict_text
-from bot.surfaces.view.plan_words import PlanWords
+from bot.view.plan_words import PlanWords
 
 # People on call may approve, but not what they asked for themselves. The windows are short, for watching.
 POLICY = f"""\

@@ -14,6 +14,10 @@ from bot.actions import ACTIONS
 from bot.app.parts import now
 from bot.app.policy_settings import rules_of_acting
 from bot.app.stores import Stores
+from bot.chat.document import Document
+from bot.chat.parts import CARD, MessageTarget
+from bot.chat.people import People
+from bot.chat.poster import Poster
 from bot.domain.alert import Reporter, SourceAlert
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
@@ -29,12 +33,8 @@ from bot.sources.pagerduty_http import Access, Patience
 from bot.sources.pagerduty_on_call import OnCallNow
 from bot.sources.pagerduty_settings import PagerDutySettings
 from bot.surfaces.pagerduty import PARTS, PagerDutySurface
-from bot.surfaces.slack.message import Message, escaped
-from bot.surfaces.slack.parts import CARD, MessageTarget
-from bot.surfaces.slack.people import People
-from bot.surfaces.slack.poster import Poster
-from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.plan_words import PlanWords
+from bot.view.context import ViewContext
+from bot.view.plan_words import PlanWords
 
 Look: TypeAlias = Callable[[], Awaitable[None]]
 POLLED_BACK = timedelta(hours=24)  # with polls only, open pages of this time are taken in
@@ -210,14 +210,14 @@ def serving_pagerduty(
 
     async def tell(name: str, says: str) -> None:
         if channel:
-            await poster.enqueue(name.lower(), CARD, MessageTarget(channel, patient=True), Message(escaped(says)))
+            await poster.enqueue(name.lower(), CARD, MessageTarget(channel, patient=True), Document(says))
             poster.finished(name.lower())
 
     return pagerduty_parts(settings, stores, log, tell, arrivals)
 
 
 def asker_of(parts: PagerDutyParts | None, people: People) -> PersonOf:
-    """Return a function that finds in Slack who raised a page by hand: the person with the same e-mail address."""
+    """Return a function that finds in the chat who raised a page by hand: the person with the same e-mail address."""
 
     async def person_of(raiser: Reporter) -> str:
         email = raiser.email or (await parts.client.email_of(raiser.id) if parts is not None else "")

@@ -7,7 +7,7 @@ import os
 import platform
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
 from bot.causes import CAUSES
+from bot.causes.declared import causes_in
 from bot.domain.contracts import ActingTransport, Clock, Seconds, Transport
 from bot.domain.node import Node
 from bot.domain.own_playbooks import own_playbooks
@@ -25,6 +26,7 @@ from bot.probes.formats.kernel_table import table
 from bot.settings import home_of
 
 if TYPE_CHECKING:
+    from bot.domain.probe import Probe
     from bot.domain.sample import Randomness
     from bot.domain.script_session import ScriptTransport
     from bot.inventory import Inventory
@@ -70,17 +72,19 @@ def library(extra: Sequence[Path] = (), usual: str = "") -> Library:
     """Load the shipped playbooks and those of further directories; `left_out` are unusable files.
 
     Shape: `usual` is the name of the default playbook. From then on every text is searched for those directories' own
-    forms of secrets too, and their other tables are added to ours.
+    forms of secrets too, and their other tables and their causes are added to ours.
 
-    Raises: PlaybookError when a directory or a table of it cannot be read.
+    Raises: PlaybookError when a directory, or a table or a cause of it, cannot be read.
     """
-    probes = PROBES
+    probes, causes = PROBES, dict(CAUSES)
     if extra:
         from bot.app.site_rows import add_site_rows
 
         add_site_rows(extra)
         probes = PROBES | {"kernel_log": kernel_log.probe(node_filter(table()))}
-    return Library.load([own_playbooks(), *extra], probes, CAUSES, ACTIONS, lenient=True, usual=usual)
+        for folder in dict.fromkeys(path.absolute() for path in extra):
+            causes |= {cause.name: cause for cause in causes_in(folder / "causes", causes)}
+    return Library.load([own_playbooks(), *extra], probes, causes, ACTIONS, lenient=True, usual=usual)
 
 
 def inventory(path: Path, environment: Mapping[str, str]) -> Inventory:
@@ -143,9 +147,13 @@ def this_machine() -> Node:
     return Node(name or "localhost", "localhost")
 
 
-def sudoers(user: str, extra: Sequence[Path] = ()) -> str:
-    """Return the sudoers lines that all playbooks need for reading."""
+def sudoers(user: str, extra: Sequence[Path] = (), there: Collection[str] | None = None) -> str:
+    """Return the sudoers lines that all playbooks need for reading; `there` are the files that the node has."""
     from bot.response.execution.privilege import reading_lines
 
-    probes = [probe for playbook in library(extra).playbooks for probe in playbook.probes]
-    return reading_lines(user, probes)
+    return reading_lines(user, probes_of_all(extra), there)
+
+
+def probes_of_all(extra: Sequence[Path] = ()) -> list[Probe]:
+    """Return the probes of all playbooks."""
+    return [probe for playbook in library(extra).playbooks for probe in playbook.probes]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from bot.domain.alert import BOT, TERMINAL
+from bot.domain.alert import BOT, PEOPLE, SLACK, TERMINAL
 from bot.domain.contracts import Ledger, Log
 from bot.domain.errors import LedgerError, UnreadableEntry
 from bot.domain.house_events import HOUSE, PolicyChanged
@@ -13,8 +13,6 @@ from bot.domain.policy import Limits, Policy
 from bot.inventory import Inventory
 from bot.seats import Rules
 from bot.settings import Settings
-from bot.surfaces import PEOPLE
-from bot.surfaces.slack.member import SLACK
 
 SLACK_HOSTS = ("slack.com", "slack-gov.com")
 SIMULATED = frozenset({"demo", "lab"})  # the labels of simulated nodes

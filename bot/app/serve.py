@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Mapping, Sequence
 
+from bot.app.alerts import webhooks
 from bot.app.bot import Bot
 from bot.app.json_log import JsonLog
 from bot.app.service import Service
@@ -13,6 +14,7 @@ from bot.app.stores import open_stores
 from bot.inventory import Inventory
 from bot.seats import Extra, loaded
 from bot.settings import Settings
+from bot.sources.pagerduty_settings import PagerDutySettings
 from bot.surfaces.slack.tokens import SlackTokens
 
 # A transaction gives the interpreter up and takes it back some fifteen times; beside a thread that computes, each costs
@@ -27,17 +29,19 @@ def serve(
     environment: Mapping[str, str],
     extras: Sequence[Extra] = (),
 ) -> int:
-    """Run until SIGTERM or Ctrl-C and return the exit status.
+    """Run until SIGTERM or Ctrl-C and return the exit status; without a chat where alerts come.
 
     Raises: SettingsError when a token is missing or rejected; LedgerUnavailable when the ledger cannot be opened.
     """
-    if not any(settings.slack.access[:3]):  # no chat
+    has_chat = any(settings.slack.access[:3])
+    has_alerts = bool(webhooks(settings)) or settings.of(PagerDutySettings).poll
+    if not has_chat and not has_alerts:
         for extra in extras:
             if extra.serves_alone:
                 status: int | None = loaded(extra.serves_alone)(settings, known, database_url, environment)
                 if status is not None:
                     return status
-    tokens = SlackTokens.of(*settings.slack.access)
+    tokens = SlackTokens.of(*settings.slack.access) if has_chat or not has_alerts else None
     json_log = JsonLog(secrets=settings.secrets)
     with json_log.everything(), open_stores(database_url, settings.retention.deliveries, extras) as stores:
         sys.setswitchinterval(SWITCH_SECONDS)

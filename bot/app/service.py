@@ -32,8 +32,8 @@ class Service:
         """Put it together. Raises: SettingsError, PlaybookError when the settings cannot be used."""
         self._bot, log = bot, bot.log
         metered, acts, checks, desk = bot.metered, bot.acting, bot.checking, bot.desk
-        self._slack = bot.posting.connection
-        shown: list[Surface] = [bot.cards, desk.acting.surface, metered.incident_log]
+        self._chat = bot.posting.connection
+        shown: list[Surface] = [bot.cards, metered.incident_log]
         if bot.pagerduty is not None:
             shown.append(bot.pagerduty.surface)
         shown += [opened for member in bot.surfaces if (opened := member.opened(bot.settings)) is not None]
@@ -48,8 +48,8 @@ class Service:
             notices=bot.notices,
         )
         self._upkeep = Upkeep(
-            desk.acting.submissions,
-            desk.acting.surface,
+            desk.decisions,
+            bot.cards,
             self._engine,
             bot.posting.poster,
             log,
@@ -62,7 +62,7 @@ class Service:
         metered.looks_at(len(bot.known.nodes), checks.scheduler, self)
         self._extras: list[Serves] = bot.seated("serves")
         gets = (("/metrics", metered.scrape.answer),)
-        posts = [*self._slack.routes(), *bot.alerts.posts, *(post for extra in self._extras for post in extra.posts)]
+        posts = [*self._chat.routes(), *bot.alerts.posts, *(post for extra in self._extras for post in extra.posts)]
         self._web = WebEdge(
             bot.settings.listen, self.why_not, posts, gets, log=log, unauthorized=metered.metrics.unauthorized
         )
@@ -88,9 +88,9 @@ class Service:
         asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)  # a second Ctrl-C does not wait
 
     async def start(self) -> bool:
-        """Start everything; False when the bot was stopped before Slack could be reached.
+        """Start everything; False when the bot was stopped before its chat could be reached.
 
-        Raises: SettingsError when Slack rejects a token, or the listen address cannot be used.
+        Raises: SettingsError when a chat rejects a token, or the listen address cannot be used.
         """
         for extra in tuple(self._extras):
             try:
@@ -110,8 +110,8 @@ class Service:
         await self._renewal.begin()
         self._begin(self._renewal.run(), "inventory")
         await note_machines(self._bot.known, self._bot.stores.ledger, self._bot.log)
-        self._bot.desk.hear(self._slack.listeners)
-        self._engine.start()  # approved plans go on even without Slack
+        self._bot.desk.hear(self._chat)
+        self._engine.start()  # approved plans go on even while the chat is away
         self._bot.alerts.start()
         if self._bot.pagerduty is not None:
             self._bot.pagerduty.start()
@@ -121,7 +121,7 @@ class Service:
         """Accept nothing more, finish what can be finished, leave the rest to others, and disconnect."""
         self._stopping.set()
         self._bot.log("stopping")
-        await self._slack.stop_listening()
+        await self._chat.stop_listening()
         await asyncio.gather(
             self._bot.alerts.stop(self._bot.timing.post_drain),
             self._bot.posting.work.drain(self._bot.timing.drain),
@@ -144,25 +144,25 @@ class Service:
         await self._bot.acting.cluster.close()
         for more in self._bot.checking.more:
             await more.close()
-        await self._slack.stop()
+        await self._chat.stop()
         await self._web.stop()
         self._bot.log("stopped")
 
     # --- start
 
     async def _come_in(self) -> None:
-        """Wait for Slack, however long that takes."""
+        """Wait for the chat, however long that takes."""
         attempt = 0
-        while trouble := await self._slack.start():
+        while trouble := await self._chat.start():
             wait = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
-            because = f"Slack cannot be reached: {trouble}"
+            because = f"{self._chat.word} cannot be reached: {trouble}"
             if because != self._not_yet:
                 self._bot.log("waiting", because=because)
             self._not_yet = because
             await asyncio.sleep(wait)
             attempt += 1
         self._not_yet = ""
-        self._bot.log("ready", by="socket" if self._slack.by_socket else "http")
+        self._bot.log("ready", by=self._chat.by)
         self._begin(self._upkeep.run(), "upkeep")
 
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
@@ -188,8 +188,8 @@ class Service:
             return "stopping"
         if self._not_yet:
             return self._not_yet
-        if not self._slack.is_connected:
-            return "not connected to Slack"
+        if not self._chat.is_connected:
+            return f"not connected to {self._chat.word}"
         try:
             await self._bot.stores.outbox.waiting()
         except LedgerError as error:

@@ -1,34 +1,36 @@
 """A site's own tables: `tables/NAME.toml` in a folder of playbooks, each checked with file and line, and added to ours.
 
-None of ours is replaced or removed: what a site says of what ours know is refused, or counts after ours.
+None of ours is replaced or removed: what a site says of what ours know is refused, or counts after ours. Patterns are
+RE2 expressions, as in playbooks: none of a site's can run forever.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bot.app.kernel_rows import add_kernel_rows
 from bot.domain.nearest import did_you_mean
 from bot.domain.protected import OF_SITES, UNITS_OF_SITES
 from bot.domain.safe_text import one_line
+from bot.domain.secret_forms import FORMS_OF_SITES, MARK, SecretForm, own_marks, own_names
 from bot.library.custom_probes import compiled
-from bot.library.secret_rows import add_secret_rows
+from bot.library.shapes import SLUG
 from bot.library.site_tables import SiteTable, site_tables
 from bot.probes.formats.functions import SIGNATURES_OF_SITES, Signature, own_signatures, whole_names
 from bot.probes.formats.gpu_events import MEANINGS_OF_SITES, XidKind, XidMeaning, own_meanings
+from bot.probes.formats.kernel_table import PARTS_OF_A_STORY, ROWS_OF_SITES, WITHOUT_ROWS, Row, own_table, plain_line
 
 
 def add_site_rows(folders: Iterable[Path]) -> None:
     """Know also what these folders' tables say; a folder without tables adds nothing.
 
-    Raises: PlaybookError, with file and line, when a table cannot be used.
+    Raises: PlaybookError, with file and line, when a table cannot be used, or a `seen` or `never` of it is not kept.
     """
     folders = tuple(folders)
-    add_secret_rows(folders)
-    add_kernel_rows(folders)
+    _add_secret_rows(folders)
+    _add_kernel_rows(folders)
     for site in site_tables(folders, "units"):
         UNITS_OF_SITES.add(site.source, [pair for pairs in _rows(site, _units).values() for pair in pairs])
     for site in site_tables(folders, "xid"):
@@ -97,3 +99,131 @@ def _signature(site: SiteTable, name: str, row: Any) -> Signature | None:
 
 _UNIT = re.compile(r"(?=.*[A-Za-z0-9]{2})[A-Za-z0-9:_.\\@*-]{1,255}")
 _CODE = re.compile(r"[1-9][0-9]{0,3}")
+
+
+# --- Lines of the kernel's log
+
+_OF_KERNEL_LOG: dict[str, type] = {"kind": str, "lines": list, "has": list, "from": str, "seen": list, "never": list}
+_ENDS = ("mounted", "link-back", "heat-off", "nfs-answers")  # end what ours found
+_GROUPS = {"device", "process"}
+_LEAST = 5  # characters of a literal: the node sends every line that holds one
+_MOST = 8_000  # characters of all literals: they are part of one argument of the node's own awk
+
+
+def _add_kernel_rows(folders: Iterable[Path]) -> None:
+    # A line that a site's row knows is told by ours all the same, the site's lines have rings of their own on the node,
+    # and no row of a site's tells that something is over.
+    for site in site_tables(folders, "kernel-log"):
+        rows = [row for name, columns in _kernel_rows(site) if (row := _kernel_row(name, columns, site)) is not None]
+        if sum(len(has) for row in rows for has in row.has) > _MOST:
+            site.problems.add(0, f"has more than {_MOST:,} characters of literals in all; shorten them")
+        site.problems.stop_if_any()
+        ROWS_OF_SITES.add(site.source, rows)
+
+
+def _kernel_rows(site: SiteTable) -> Iterator[tuple[str, Any]]:
+    for ring, rows in site.rows.items():
+        if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
+            site.fault(f'"{one_line(ring, 60)}" is no row; write [RING.NAME], and under it lines, has and seen', ring)
+            continue
+        for name, row in rows.items():
+            whole = f"{ring}.{name}"
+            if ring in own_table().rings:
+                site.fault(f'the ring "{ring}" is ours, and a storm of yours would push ours out; name your own', whole)
+            elif not re.match(SLUG, ring):
+                site.fault(f'"{one_line(ring, 60)}" is no name of a ring; write small letters, digits and -', whole)
+            else:
+                yield whole, row
+
+
+def _kernel_row(name: str, columns: dict[str, Any], site: SiteTable) -> Row | None:
+    before = len(site.problems)
+    if not site.has_columns(name, columns, _OF_KERNEL_LOG, ("lines", "has", "seen")):
+        return None
+    kind = columns.get("kind", name.partition(".")[0])
+    if kind in (*PARTS_OF_A_STORY, *WITHOUT_ROWS, *_ENDS) or not re.match(SLUG, kind):
+        site.fault(f'no row of a site tells "{one_line(kind, 60)}"; choose another kind', name, "kind")
+    for has in columns["has"]:
+        if len(max(has.split("*"), key=len)) < _LEAST or not has.isprintable():
+            site.fault(f'"{one_line(has, 60)}" is no literal; write {_LEAST} characters or more', name, "has")
+    at = site.line(name, "lines")
+    patterns = [compiled(line, lambda says: site.problems.add(at, f"lines {says}")) for line in columns["lines"]]
+    for pattern in patterns:
+        if pattern is not None and (pattern.match("") or len(pattern.groupindex) != pattern.groups):
+            site.problems.add(at, "a line of lines is found in an empty text, or has a group without a name")
+        elif pattern is not None and not _GROUPS.issuperset(pattern.groupindex):
+            site.problems.add(at, "a line of lines has another group than device or process")
+    if len(site.problems) > before:
+        return None
+    row = Row(name, kind, tuple(patterns), tuple(columns["has"]))
+    for seen in columns["seen"]:
+        says, marks = plain_line(seen)
+        groups = row.groups(says)
+        if groups is None or {key: value for key, value in groups.items() if value} != marks:
+            site.fault(f'lines and has do not find "{one_line(says, 60)}" with what it marks', name, "seen")
+    for never in columns.get("never", ()):
+        if row.groups(never) is not None:
+            site.fault(f'lines find "{one_line(never, 60)}"', name, "never")
+    return row
+
+
+# --- Forms of secrets
+
+_OF_SECRETS: dict[str, type] = {"form": str, "says": str, "has": list, "seen": list, "never": list}
+
+
+def _add_secret_rows(folders: Iterable[Path]) -> None:
+    # The secret is the form's group `secret`; without one, all of the match. Each `seen` has it between « and ».
+    for table in site_tables(folders, "secrets"):
+        forms = [form for name, row in table.rows.items() if (form := _form(name, row, table)) is not None]
+        table.problems.stop_if_any()
+        FORMS_OF_SITES.add(table.source, forms)
+
+
+def _form(name: str, row: Any, table: SiteTable) -> SecretForm | None:
+    problems, before = table.problems, len(table.problems)
+    if name in own_names():
+        table.fault(f'a row of ours is called "{name}", and none of ours is replaced; give it another name', name)
+    if not table.has_columns(name, row, _OF_SECRETS, ("form", "has", "seen")) or len(problems) > before:
+        return None
+    at = table.line(name, "form")
+    pattern = compiled(row["form"], lambda says: problems.add(at, f"form {says}"))
+    if pattern is None or len(problems) > before:
+        return None
+    says = row.get("says", "")
+    if says and not _SAYS.fullmatch(says):
+        problems.add(table.line(name, "says"), "says should be a few words of letters, digits, spaces, _ and -")
+        return None
+    mark = f"[redacted: {says}]" if says else MARK
+    if any(pattern.search(each) for each in ("", mark, *own_marks())):
+        problems.add(at, "form is found in an empty text or in a mark; make it find a secret alone")
+        return None
+    form = SecretForm(name, tuple(has.lower() for has in row["has"]), (), False, mark, False, pattern)
+    for seen in row["seen"]:
+        if fault := _unlike(form, seen):
+            problems.add(table.line(name, "seen"), fault)
+    for never in row.get("never", ()):
+        if form.cut(never) != never:
+            problems.add(table.line(name, "never"), f'form finds "{one_line(never, 60)}"')
+    return form
+
+
+_SAYS = re.compile(r"\w[\w -]{0,39}", re.ASCII)
+
+
+def _unlike(form: SecretForm, seen: str) -> str:
+    """Return what is wrong with a form by a text it should find, or nothing."""
+    shown, plain = one_line(seen, 60), re.sub("[«»]", "", seen)
+    stays = re.split("«[^«»]+»", seen)
+    cut = form.cut(plain)
+    if len(stays) < 2:
+        return f'write the secret in "{shown}" between « and »'
+    if not any(has in plain.lower() for has in form.has):
+        return f'"{shown}" holds none of has'
+    if cut == plain:
+        return f'form does not find "{shown}"'
+    if cut != form.mark.join(stays):
+        return f'form makes "{one_line(cut, 80)}" of "{shown}"; all between « and » goes, and nothing else'
+    if form.cut(cut) != cut:
+        return f'form finds something again in "{one_line(cut, 80)}"; once should be enough'
+    return ""

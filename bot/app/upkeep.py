@@ -1,4 +1,4 @@
-"""What the bot does in Slack at intervals."""
+"""What the bot does in a chat at intervals."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import dataclass
 
 from bot.app.parts import now
+from bot.chat.cards import ChatCards
+from bot.chat.decisions import Decisions
+from bot.chat.poster import Poster
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError
 from bot.engine import Engine
-from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.surface import SlackSurface
-from bot.surfaces.slack.view_submissions import ViewSubmissions
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class Upkeep:
     Units: `every` is in seconds.
     """
 
-    submissions: ViewSubmissions
-    surface: SlackSurface
+    decisions: Decisions
+    cards: ChatCards
     engine: Engine
     poster: Poster
     log: Log
@@ -32,9 +32,9 @@ class Upkeep:
         """Do so until cancelled."""
         while True:
             try:
-                await self.submissions.carry_on()
-                await self.surface.remind(now(), self.engine.mine)
-                await self.surface.tick(now(), self.engine.mine)
+                await self.decisions.carry_on()
+                await self.cards.remind(now(), self.engine.mine)
+                await self.cards.tick(now(), self.engine.mine)
                 if posts := await self.poster.sweep():
                     self.log("taken_up", posts=posts)
             except LedgerError as error:

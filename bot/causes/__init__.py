@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bot.causes.bond_degraded import CAUSE as BOND_DEGRADED
-from bot.causes.certificate_expiry import CAUSE as CERTIFICATE_EXPIRY
 from bot.causes.crash_looping_unit import CAUSE as CRASH_LOOPING_UNIT
 from bot.causes.declared import causes_in
 from bot.causes.disk_full import CAUSE as DISK_FULL
@@ -19,7 +18,6 @@ from bot.causes.memory_errors import CAUSE as MEMORY_ERRORS
 from bot.causes.memory_reclaim import CAUSE as MEMORY_RECLAIM
 from bot.causes.nic_device_fault import CAUSE as NIC_DEVICE_FAULT
 from bot.causes.oom_kills import CAUSE as OOM_KILLS
-from bot.causes.page_allocation_failing import CAUSE as PAGE_ALLOCATION_FAILING
 from bot.causes.serial_console_printk import CAUSE as SERIAL_CONSOLE_PRINTK
 from bot.causes.softirq_storm import CAUSE as SOFTIRQ_STORM
 from bot.causes.too_many_live_cgroups import CAUSE as TOO_MANY_LIVE_CGROUPS
@@ -42,13 +40,11 @@ CAUSES = {
         IRQ_AFFINITY,
         SOFTIRQ_STORM,
         MEMORY_RECLAIM,
-        PAGE_ALLOCATION_FAILING,
         LOCKUP,
         BOND_DEGRADED,
         IO_STALL,
         NIC_DEVICE_FAULT,
         MEMORY_ERRORS,
-        CERTIFICATE_EXPIRY,
         GPU_FAULT,
         *causes_in(own_playbooks() / "causes"),
     )

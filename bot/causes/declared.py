@@ -6,7 +6,8 @@ Shape: probes that it needs, what leaves it open, and how grave it can be follow
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from heapq import nlargest
@@ -37,6 +38,7 @@ from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.formats.kernel_table import table
 from bot.probes.kernel_log import KernelLogReading
 
+_EVER_MINUTES = 1e9
 _ROWS = 4  # of cores
 _TOLD = 3  # sentences of a summary; people find the others among the evidence
 _LINES = 3  # of the kernel's log, behind one sentence
@@ -58,7 +60,7 @@ def _log(
     snapshot: Snapshot,
     kind: str,
     hours: float | None = None,
-    minutes: float = 0,
+    minutes: float | None = None,
     has: str = "",
     until: str = "",
     timed: bool = False,
@@ -73,14 +75,21 @@ def _log(
         last = {(event.core, event.device): event for event in log.events if event.kind in (kind, until)}
         still = [event for event in last.values() if event.kind == kind and has in event.text]
         found = tuple(sorted(still, key=lambda event: event.since_boot or timedelta(0)))
-    return _within(snapshot, found, hours, minutes, timed) if found and (hours is not None or minutes) else found
+    return _within(snapshot, found, hours, minutes, timed) if found else ()
 
 
 def _within(
-    snapshot: Snapshot, found: tuple[KernelEvent, ...], hours: float | None = 0, minutes: float = 0, timed: bool = False
+    snapshot: Snapshot,
+    found: tuple[KernelEvent, ...],
+    hours: float | None = None,
+    minutes: float | None = None,
+    timed: bool = False,
 ) -> tuple[KernelEvent, ...]:
+    if hours is None and minutes is None and not timed:
+        return found
+    most = _EVER_MINUTES if hours is None and minutes is None else (hours or 0) * 60 + (minutes or 0)
     within = _recent.surely_within if timed else _recent.perhaps_within
-    return within(snapshot, found, (hours or 0) * 60 + minutes)
+    return within(snapshot, found, most)
 
 
 def _is_no_kind(kind: str | None) -> str:
@@ -117,12 +126,18 @@ def _rows(snapshot: Snapshot, field: str) -> Any:
     return tuple([core.raw for core in nlargest(_ROWS, rows, key=operator.attrgetter(field))])
 
 
+def _number_after(snapshot: Snapshot, text: str, word: str) -> Any:
+    found = re.search(rf"{re.escape(word)}([0-9]{{1,15}})", text)
+    return int(found[1]) if found else Unknown(f"no number stands after {word}")
+
+
 _COUNTS = {"hours": Kind.NUMBER, "minutes": Kind.NUMBER, "timed": Kind.TRUTH}
 _LOG = ("kernel_log", "host")
 FUNCTIONS: Mapping[str, Function] = {
     "log": Function((Kind.TEXT,), _EVENTS, _log, {**_COUNTS, "has": Kind.TEXT, "until": Kind.TEXT}, _LOG, _is_no_kind),
     "within": Function((_EVENTS,), _EVENTS, _within, _COUNTS),
     "rows": Function((Kind.TEXT,), Kind.TEXTS, _rows, {}, ("cpu",), _is_no_share),
+    "number_after": Function((Kind.TEXT, Kind.TEXT), Kind.NUMBER, _number_after),
     "services": Function((Kind.TEXT,), Kind.TEXTS, lambda snapshot, word: services(word)),
     "ago": Function((_EVENTS,), Kind.TEXT, _ago),
     "held": Function((Kind.TEXT, Kind.NUMBER, Kind.NUMBER), Many(Record(HeldCore)), _held, {}, ("cpu",), _is_no_share),
@@ -387,13 +402,15 @@ class _Reading:
         return _Otherwise(says, when, unread, given.ruled_out is not None, given.decided_by or "", worst)
 
 
-def causes_in(folder: Path) -> Iterable[Cause]:
+def causes_in(folder: Path, known: Collection[str] = ()) -> Iterator[Cause]:
     """Yield the causes whose files are in a folder, in order of name; none where there is no folder.
 
-    Raises: PlaybookError, with file and line, when a file cannot be used as written.
+    Raises: PlaybookError, with file and line, when a file cannot be used as written, or its cause is `known` already.
     """
-    for path in sorted(folder.glob("*.yaml")):
+    for path in sorted(folder.glob("*.y*ml")):
         cause = cause_of(path)
         if path.stem != cause.name:
-            raise PlaybookError(f"{path}: the cause is called {cause.name}; call the file {cause.name}.yaml.")
+            raise PlaybookError(f"{path}:1: the cause is called {cause.name}; call the file {cause.name}.yaml")
+        if cause.name in known:
+            raise PlaybookError(f"{path}:1: there is a cause {cause.name}, and none is replaced; choose another name")
         yield cause

@@ -2,8 +2,9 @@
 
 Shape: `then` is critical, degraded, ruled_out or undecided; `says` is part of the sentence, `lines` are all lines of
 the node behind it, `sure` is the confidence, `worst` how grave it may still be. `log` holds lines, `KIND 3m ago core=7:
-text`, all but the kind as needed. A probe holds its reading's fields, or `unread`. The host is up for days and the log
-is empty, unless an example says otherwise; other probes that it does not name were not asked.
+text`, all but the kind as needed; `9 x KIND 3m ago` are nine, ten seconds apart. A probe holds its reading's fields, or
+`unread`; a field that it does not name is nothing, and times are `5m ago` or `in 5m`. The host is up for days and the
+log is empty, unless an example says otherwise; other probes that it does not name were not asked.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from __future__ import annotations
 import re
 import types
 import typing
-from collections.abc import Iterable, Mapping
-from dataclasses import is_dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,12 @@ from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 
 _UP = timedelta(days=11.25)
-_LINE = re.compile(r"(?P<kind>[a-z0-9-]+)(?: (?P<ago>[0-9.]+[smhd]) ago)?(?P<more>(?: \w+=\S+)*)(?:: (?P<text>.+))?")
+_LINE = re.compile(
+    r"(?:(?P<times>[0-9]{1,3}) x )?(?P<kind>[a-z0-9-]+)(?: (?P<ago>[0-9.]+[smhd]) ago)?"
+    r"(?P<more>(?: \w+=\S+)*)(?:: (?P<text>.+))?"
+)
+_AGO = re.compile(r"(?P<ago>[0-9.]+[smhd]) ago|in (?P<ahead>[0-9.]+[smhd])")
+_AT = datetime(2026, 11, 22, tzinfo=UTC)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _SAID = ("then", "says", "lines", "sure", "worst", "thresholds")
 
@@ -82,18 +88,18 @@ def fault_of(cause: Cause, example: Mapping[str, Any]) -> str:
 def _snapshot(given: Mapping[str, Any]) -> Snapshot:
     host = _reading("host", {"kernel": "", "boot_id": "b", "uptime": _UP, **given.get("host", {})})
     readings = {"host": host, "kernel_log": _log(given.get("log", ()), host)}
-    for name, fields in given.items():
+    for name, said in given.items():
         if name not in PROBES and name != "log":
             raise ValueError(f"{name} is not a probe. {did_you_mean(name, sorted(PROBES))}")
-        if fields == "unread":
+        if said == "unread":
             readings["kernel_log" if name == "log" else name] = Unread(name, "permission denied")
         elif name not in ("log", "host"):
-            readings[name] = _cpu(**fields) if name == "cpu" else _reading(name, fields)
-    return Snapshot("example", datetime(2026, 11, 21, tzinfo=UTC), timedelta(seconds=5), readings)
+            readings[name] = _cpu(**said) if name == "cpu" else _reading(name, said)
+    return Snapshot("example", _AT, timedelta(seconds=5), readings)
 
 
-def _reading(probe: str, fields: Mapping[str, Any]) -> Any:
-    return _made(PROBES[probe].reading, fields)
+def _reading(probe: str, said: Mapping[str, Any]) -> Any:
+    return _made(PROBES[probe].reading, said)
 
 
 def _made(kind: Any, value: Any) -> Any:
@@ -104,7 +110,9 @@ def _made(kind: Any, value: Any) -> Any:
         hints = typing.get_type_hints(kind)
         if unknown := set(value).difference(hints):
             raise ValueError(f"{kind.__name__} has no {', '.join(sorted(unknown))}")  # type: ignore[union-attr]
-        return kind(**{name: _made(hints[name], each) for name, each in value.items()})  # type: ignore[operator]
+        lacking = {each.name: _none_of(hints[each.name]) for each in fields(kind) if _is_needed(each)}
+        known = lacking | {name: _made(hints[name], each) for name, each in value.items()}
+        return kind(**known)  # type: ignore[operator]
     if typing.get_origin(kind) is tuple and isinstance(value, list):
         return tuple(_made(typing.get_args(kind)[0], each) for each in value)
     if isinstance(value, Mapping):
@@ -112,7 +120,22 @@ def _made(kind: Any, value: Any) -> Any:
         return {key(name): _made(of, each) for name, each in value.items()}
     if kind is timedelta and isinstance(value, str):
         return _span(value)
-    return datetime.fromisoformat(value) if kind is datetime else value
+    if kind is datetime and (ago := _AGO.fullmatch(value)):
+        return _AT - _span(ago["ago"]) if ago["ago"] else _AT + _span(ago["ahead"])
+    return value
+
+
+def _is_needed(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _none_of(kind: Any) -> Any:
+    """What a field holds that an example does not name, and that has no default: nothing."""
+    if kind in (timedelta, datetime):
+        return timedelta(0) if kind is timedelta else _AT
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        return None
+    return (typing.get_origin(kind) or kind)()
 
 
 def _span(text: str) -> timedelta:
@@ -120,18 +143,20 @@ def _span(text: str) -> timedelta:
 
 
 def _log(lines: Iterable[str], host: Any) -> KernelLogReading:
-    events = tuple(_event(line, host) for line in lines if lines != "unread")
+    events = tuple(event for line in (() if lines == "unread" else lines) for event in _events(line, host))
     return KernelLogReading("journal", 1200, events, tuple(dict.fromkeys(event.kind for event in events)))
 
 
-def _event(line: str, host: Any) -> KernelEvent:
+def _events(line: str, host: Any) -> Iterator[KernelEvent]:
     found = _LINE.fullmatch(line)
     if found is None:
         raise ValueError(f"{line}; write KIND 3m ago: text")
     more = dict(pair.split("=", 1) for pair in found["more"].split())
-    fields: dict[str, Any] = {name: int(value) if name in ("core", "queue") else value for name, value in more.items()}
-    at = host.uptime - _span(found["ago"]) if found["ago"] and isinstance(host, HostReading) else None
-    return KernelEvent(found["kind"], found["text"] or line, at, **fields)
+    named: dict[str, Any] = {name: int(value) if name in ("core", "queue") else value for name, value in more.items()}
+    newest = host.uptime - _span(found["ago"]) if found["ago"] and isinstance(host, HostReading) else None
+    for before in reversed(range(int(found["times"] or 1))):
+        at = None if newest is None else newest - timedelta(seconds=10 * before)
+        yield KernelEvent(found["kind"], found["text"] or line, at, **named)
 
 
 def _cpu(

@@ -159,9 +159,9 @@ def _named(
         if not steps:
             advice = f"{why_not} A reboot alone is not offered: the next boot would leak again."
         elif why_none:
-            advice = f"Disable it. {why_none}"
+            advice = f"Disable {leaker.name}. {why_none}"
         else:
-            advice = "Disable it, then reboot: only a reboot clears what is left."
+            advice = f"Disable {leaker.name}, then reboot: only a reboot clears what is left."
         return Finding(
             cause=NAME,
             status=Status.CRITICAL,
@@ -173,7 +173,8 @@ def _named(
         )
     if steps and leaker.stopped and leaker.unit_state.enabled in ("disabled", "masked"):
         steps, why_not = (), f"It is {leaker.unit_state.enabled} already."
-    ends = "If it is disabled, it cannot begin again." if leaker.stopped else "Disabling it ends the leak."
+    ends = "it cannot begin again" if leaker.stopped else "the leak ends"
+    ends = f"If {leaker.name} is disabled, {ends}."
     advice = ends if steps else why_not
     return Finding(
         cause=NAME,

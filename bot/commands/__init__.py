@@ -10,6 +10,7 @@ from bot.commands import (
     demo,
     doctor,
     incidents,
+    init,
     lab,
     manual,
     mute,
@@ -29,6 +30,7 @@ from bot.commands import (
 )
 
 COMMANDS = (
+    init,
     check,
     replay,
     demo,

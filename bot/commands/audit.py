@@ -111,6 +111,9 @@ def run_verify(arguments: argparse.Namespace) -> int:
             print(one_line(f"not read in Slack: {channel} ({why})", 600))
         for unfit in posted.unfit:
             print(one_line(f"not compared: {unfit}", 600))
+    if found.gone:
+        counts = f"{found.gone} entr{'y names' if found.gone == 1 else 'ies name'}"
+        print(f"not kept: what nodes said, which {counts}", file=sys.stderr)
     for unread in found.unread:
         print(one_line(f"not read: {unread}", 600))
     if found.broken:

@@ -51,7 +51,7 @@ def run_show(arguments: argparse.Namespace) -> int:
     from bot.commands import record
     from bot.domain.fold import fold, reckoning
     from bot.surfaces.incidents import incident_body, incident_text
-    from bot.surfaces.view.context import ViewContext
+    from bot.view.context import ViewContext
 
     options.print_anything()
     entries = record.story(arguments.environ, record.whole_id(arguments.environ, arguments.id))

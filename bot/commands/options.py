@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bot.inventory import Inventory
     from bot.library import Library
     from bot.settings import Settings
-    from bot.surfaces.view.plan_words import PlanWords
+    from bot.view.plan_words import PlanWords
 
 
 def add_parser(
@@ -131,7 +131,7 @@ def as_json(document: Any) -> str:
 def plan_words() -> PlanWords:
     """Return the words for plans of all actions; loads them."""
     from bot.actions import ACTIONS
-    from bot.surfaces.view.plan_words import PlanWords
+    from bot.view.plan_words import PlanWords
 
     return PlanWords(ACTIONS)
 

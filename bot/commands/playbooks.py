@@ -1,17 +1,23 @@
-"""`zombie playbooks`: list the playbooks, check a file, print their schema, keep a case as a test of them."""
+"""`zombie playbooks`: list the playbooks, check a file, begin a cause, print a schema, keep a case as a test."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Sized
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.commands import options
 from bot.domain.errors import PlaybookError
 
+if TYPE_CHECKING:
+    from bot.library import Library
+
 _EXAMPLES = """examples:
   zombie playbooks check my-playbook.yaml                   or a folder: every playbook in it
+  zombie playbooks new disk-worn --dir my-playbooks         begins my-playbooks/causes/disk-worn.yaml
   zombie playbooks schema > playbook.schema.json
   zombie playbooks keep 7k3m9x2qpv --dir cases/ --expect none    a wrong verdict becomes a test
 """
@@ -29,9 +35,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     options.add_files(parser)
     parser.set_defaults(run=run_list)
     verbs = parser.add_subparsers(title="verbs", metavar="VERB")
-    check = verbs.add_parser("check", help="report what is wrong with a playbook, by line")
-    check.add_argument("file", type=Path, metavar="FILE", help="a playbook, or a folder of them")
+    check = verbs.add_parser("check", help="report what is wrong with a playbook or a cause, by line")
+    check.add_argument("file", type=Path, metavar="FILE", help="a playbook, a cause, or a folder of playbooks")
     check.set_defaults(run=run_check)
+    new = verbs.add_parser("new", help="write a cause of your own to begin with")
+    new.add_argument("name", metavar="NAME", help="its name: lower-case letters, digits and dashes")
+    new.add_argument("--dir", type=Path, metavar="DIR", default=Path(), help="the folder of your playbooks")
+    new.set_defaults(run=run_new)
     keep = verbs.add_parser("keep", help="keep a case as a test of your playbooks")
     keep.add_argument("case", type=Path, metavar="ID", help="an incident, or a case's file")
     keep.add_argument("--dir", type=Path, metavar="DIR", required=True, help="the folder of your cases")
@@ -55,25 +65,94 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 
 def run_check(arguments: argparse.Namespace) -> int:
-    """Check a file, or every playbook of a folder; a fault is a usage error with file and line."""
+    """Check a file, or every playbook and cause of a folder; a fault is a usage error with file and line."""
     from bot.app.parts import library
+    from bot.app.site_rows import add_site_rows
     from bot.library.library import is_playbook
 
     is_folder, folders = arguments.file.is_dir(), options.settings(arguments).playbooks
-    books = library([*folders, arguments.file] if is_folder else folders)
     files = sorted(path for path in arguments.file.iterdir() if is_playbook(path)) if is_folder else [arguments.file]
-    faults = []
-    for file in files:
-        try:
-            playbook = books.check_file(file)
-        except PlaybookError as fault:
-            faults.append(str(fault))
-            continue
-        holds = f"{_number(playbook.probes, 'probe')}, {_number(playbook.causes, 'cause')}"
-        print(f"{file}: {playbook.name} is valid: {holds}")
-    if faults or not files:
+    causes = sorted((arguments.file / "causes").glob("*.y*ml"))
+    if not is_folder and arguments.file.absolute().parent.name == "causes":
+        files, causes = [], files
+    add_site_rows([*folders, *{path.absolute().parents[1] for path in causes}])  # causes may ask for their lines
+    faults = [fault for path in causes if (fault := _cause_fault(path))]
+    if not faults:
+        books = library([*folders, arguments.file] if is_folder else folders)
+        faults = [fault for path in files if (fault := _playbook_fault(books, path))]
+    if faults or not (files or causes):
         raise PlaybookError("\n".join(faults) or f"{arguments.file} has no playbook: no file *.yaml or *.yml.")
     return 0
+
+
+def _playbook_fault(books: Library, path: Path) -> str:
+    try:
+        playbook = books.check_file(path)
+    except PlaybookError as fault:
+        return str(fault)
+    holds = f"{_number(playbook.probes, 'probe')}, {_number(playbook.causes, 'cause')}"
+    print(f"{path}: {playbook.name} is valid: {holds}")
+    return ""
+
+
+def _cause_fault(path: Path) -> str:
+    from bot.causes.declared import cause_of
+    from bot.causes.examples import check_examples
+
+    try:
+        cause = cause_of(path)
+        count = check_examples(path, cause)
+    except PlaybookError as fault:
+        return str(fault)
+    print(f"{path}: {cause.name} is valid: {count} example{'s' * (count != 1)}")
+    return ""
+
+
+def run_new(arguments: argparse.Namespace) -> int:
+    """Write a cause to begin with.
+
+    Raises: UsageError when the name is none, or the file is there already or cannot be written.
+    """
+    from bot.domain.errors import UsageError
+    from bot.library.shapes import SLUG
+
+    path = arguments.dir / "causes" / f"{arguments.name}.yaml"
+    if not re.match(SLUG, arguments.name):
+        raise UsageError("A cause's name has lower-case letters, digits and dashes, and starts with a letter.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(_NEW.replace("NAME", arguments.name))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.") from None
+    print(f"{path} is written; next: zombie playbooks check {path}")
+    return 0
+
+
+_NEW = """\
+cause: NAME
+title: Connections near their limit
+about: What is wrong on a node that has it, and why these readings show it.
+lasting_fix: What keeps it from coming back, in one line.
+thresholds: # a playbook may set others
+  used_percent: {value: 50, reason: "Why this figure: what is normal, and where it was measured."}
+let: # names for what is used again
+  used: f"{conntrack.count:,} of {conntrack.maximum:,} tracked connections ({conntrack.used_percent:%})"
+evidence: # zombie playbooks fields has the readings; what a line may say: docs/causes.md
+  - name: connections-many
+    when: conntrack.used_percent >= used_percent
+    says: "{used}"
+    lines: conntrack.source
+critical: log("conntrack-full", minutes=10) # without this line it is degraded
+otherwise: # the first that applies; what was not read rules nothing out
+  - {undecided: the table of connections was not read, unread: conntrack}
+  - {ruled_out: "{used}"}
+examples: # zombie playbooks check weighs them
+  - {conntrack: {loaded: true, count: 60, maximum: 100}, then: degraded, says: 60 of 100}
+  - {conntrack: {loaded: true, count: 60, maximum: 100}, log: [conntrack-full 2m ago], then: critical}
+  - {conntrack: {loaded: true, count: 40, maximum: 100}, then: ruled_out}
+  - {conntrack: unread, then: undecided}
+"""
 
 
 def _number(things: Sized, word: str) -> str:

@@ -50,12 +50,13 @@ def existing(environment: Mapping[str, str]) -> Database:
     Raises: LedgerUnavailable when there is none, or it cannot be opened.
     """
     from bot.ledger import is_there
+    from bot.ledger.health import named
     from bot.settings import database_url
 
     url = database_url(environment)
     if not is_there(url):
         raise LedgerUnavailable(
-            f"There is no ledger at {url.removeprefix('sqlite:///')}.",
+            f"There is no ledger at {named(url)}.",
             "`zombie serve` and `zombie check NODE --open` make it. If it is elsewhere: ZOMBIE_DATABASE_URL or "
             "ZOMBIE_STATE_DIR.",
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.commands import options
+from bot.domain.safe_text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         replayed = replay(case, library.get(arguments.playbook or case.head.playbook), changes)
         verdicts.append(replayed.verdict)
         for remark in replayed.remarks:
-            print(f"zombie: {path}: {remark}", file=sys.stderr)
+            print(safe(f"zombie: {path}: {remark}"), file=sys.stderr)
         if not arguments.json:
             print(_text(path, replayed, arguments), end="", flush=True)
     _print_end(verdicts, arguments.json)

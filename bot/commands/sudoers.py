@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from bot.commands import options
+from bot.domain.errors import UsageError
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -16,14 +18,24 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Print a sudoers line for each command that needs root: full path, exact arguments, no wildcard. Without "
         "these lines the probes that need them are unread; nothing else changes. If [act] units or start_units names "
         "what may be stopped or started, the lines for acting follow separately.",
-        "example:\n  zombie sudoers --user zombie >lines && sudo visudo -cf lines && "
-        "sudo install -m 440 lines /etc/sudoers.d/zombie",
+        "examples:\n  zombie sudoers --user zombie >lines && sudo visudo -cf lines && "
+        "sudo install -m 440 lines /etc/sudoers.d/zombie\n"
+        "  zombie sudoers --node node-123                           only what that node has\n"
+        "  zombie sudoers --script zombie_key.pub | ssh NODE sudo sh -s          login, key, groups and lines in one\n"
+        "  zombie sudoers --script zombie_key.pub | ssh NODE sudo sh -s -- --remove     takes all of it away again",
     )
     parser.add_argument("--user", default="zombie", metavar="NAME", help="the login on the nodes (default: zombie)")
     parser.add_argument(
         "--profile",
         action="store_true",
         help="print the lines for zombie profile, zombie capture and bpftrace, and no others",
+    )
+    parser.add_argument("--node", metavar="NODE", help="only the lines whose program and device that node has")
+    parser.add_argument(
+        "--script",
+        type=Path,
+        metavar="KEY.pub",
+        help="print a script for root on a node: it makes the login with this public key, and its lines for reading",
     )
     options.add_files(parser)
     parser.set_defaults(run=run)
@@ -39,7 +51,29 @@ def run(arguments: argparse.Namespace) -> int:
         print(capture_text(arguments.user, rights_of(arguments.extras.on)), end="")
         return 0
     settings = options.settings(arguments)
-    print(sudoers(arguments.user, settings.playbooks), end="")
+    if arguments.script:
+        from bot.app.new_site import node_script, public_key
+
+        print(
+            node_script(arguments.user, public_key(arguments.script), sudoers(arguments.user, settings.playbooks)),
+            end="",
+        )
+        return 0
+    there = None
+    if arguments.node:
+        import asyncio
+
+        from bot.app.doctor.nodes import files_of
+        from bot.app.parts import probes_of_all, ssh_transport
+        from bot.domain.errors import Unreachable
+
+        node = options.inventory(arguments, settings).find(arguments.node)
+        try:
+            probes = probes_of_all(settings.playbooks)
+            there = asyncio.run(files_of(ssh_transport(arguments.environ), node, probes))
+        except Unreachable as no:
+            raise UsageError(no.sentence, no.try_next) from no
+    print(sudoers(arguments.user, settings.playbooks, there), end="")
     from bot.app.acting import acting_rights
     from bot.response.execution.privilege import acting_text
 

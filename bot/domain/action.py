@@ -208,11 +208,15 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What ends with a plan, gravest first; `more` is not named, and `unread` is what could not be looked at."""
+    """What ends with a plan, gravest first; `more` is not named, and `unread` is what could not be looked at.
+
+    Shape: `unseen` is what could not be looked at of what a reboot must not cut off; what could be forbids the plan.
+    """
 
     rows: tuple[End, ...] = ()
     more: int = 0
     unread: tuple[Unread, ...] = ()
+    unseen: tuple[Unread, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,9 @@ from typing import Any, TypeAlias
 BOT = "bot"
 TERMINAL = "terminal"
 MCP = "mcp"  # asked for by another program, for somebody
+SLACK = "slack"
+CHATS = frozenset({SLACK})
+PEOPLE = CHATS | {TERMINAL, MCP}  # the kinds of people that the bot knows; all other alerts are of sources
 
 # The name of a source, or of the surface where somebody asked. The ledger stores it as it is.
 SourceKind: TypeAlias = str

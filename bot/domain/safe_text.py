@@ -11,13 +11,25 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bot.domain.secret_forms import KEY_EDGES, KEY_ENDS, KEY_MARK, MARK, ShortTexts, context, table
+from bot.domain.secret_forms import (
+    KEY_EDGES,
+    KEY_ENDS,
+    KEY_MARK,
+    MARK,
+    ShortTexts,
+    context,
+    may_speak_of_secret,
+    speaks_of_secret,
+    table,
+)
 
-# C0 except tab and newline, DEL, C1, bidirectional marks, the line separators that some viewers obey, and what has no
-# width: two names that look the same are the same.
+# C0 except tab and newline, DEL, C1, bidirectional marks, the line separators that some viewers obey, and what Unicode
+# lets nobody see (Default_Ignorable_Code_Point): two names that look the same are the same, and no reader, such as a
+# model behind MCP, gets words that people do not see. A selector that makes a sign an emoji stays behind that sign.
 _UNSAFE = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
-    r"\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    r"\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
+    r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff]|(?<![^\x00-\x7f\ufe00-\ufe0f])[\ufe0e\ufe0f](?!\u20e3)"
 )
 
 # Most texts hold only these, and this test costs a tenth of the search for unsafe characters.
@@ -213,7 +225,7 @@ class Redactor:
     def _is_secret(self, name: str) -> tuple[bool, bool]:
         known = self._names.get(name)
         if known is None:
-            known = context().name.match(name) is not None, context().told.search(name) is not None
+            known = speaks_of_secret(name), may_speak_of_secret(name)
             if self.is_harmless(name):
                 self._names.remember(name, known)
         return known
@@ -257,7 +269,14 @@ def _as_told(name: str, value: Any) -> Any:
 def _announces(text: str) -> tuple[bool, bool]:
     """Whether the next text of a list is a secret, and whether a `value` in that text is."""
     end = text[-200:]
-    return context().next.search(end) is not None, context().named.search(end) is not None
+    return _names_secret(context().next.search(end)), _names_secret(context().named.search(end))
+
+
+def _names_secret(found: re.Match[str] | None) -> bool:
+    if found is None:
+        return False
+    names = [name for name in found.groupdict().values() if name]
+    return not names or any(map(speaks_of_secret, names))
 
 
 def _opens(text: str) -> bool:

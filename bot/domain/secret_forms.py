@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bot.domain.own_playbooks import SiteRows, own_rows
+from bot.domain.secret_names import KEY, PASSWORD, Name, Names, machine_made
 
 T = TypeVar("T")
 
@@ -40,8 +41,8 @@ class Pattern(Protocol):
 class SecretForm:
     """A row of the table. `form` is its pattern, or the text of it, which is not compiled before it is needed.
 
-    Shape: what a form of `hexadecimal` digits finds is a secret only where they spell one; a `block` goes over several
-    lines.
+    Shape: a form with `kinds` is looked for at the names of these kinds alone, and `before` ends where they begin; what
+    a form of `hexadecimal` digits finds is a secret only where they spell one; a `block` goes over several lines.
     """
 
     name: str
@@ -52,14 +53,27 @@ class SecretForm:
     hexadecimal: bool
     form: str | Pattern
     block: bool = False
+    kinds: tuple[str, ...] = ()
+    before: str = ""
 
     def cut(self, text: str) -> str:
         """Return a text with the mark in place of each secret of this form."""
         return marked(text, self.found(text))
 
-    def found(self, text: str) -> list[Cut]:
-        """Return what is to be cut out of a text, from its beginning on."""
-        pattern = _compiled(self.form) if isinstance(self.form, str) else self.form
+    def found(self, text: str, names: Sequence[Name] | None = None) -> list[Cut]:
+        """Return what is to be cut out of a text, from its beginning on; `names` are those in it, where known."""
+        if self.form == _MACHINE_MADE:
+            return [Cut(*span, self.mark) for span in machine_made(text)]
+        pattern: Any = _compiled(self.form) if isinstance(self.form, str) else self.form
+        if self.kinds:
+            names = _names().found(text, text.lower()) if names is None else names
+            if not any(name.kind in self.kinds for name in names):
+                return []
+            return (
+                self._found_with_name(pattern, text)
+                if "name" in pattern.groupindex
+                else self._found_after(pattern, text, names)
+            )
         group = pattern.groupindex.get("secret", 0)
         cuts = []
         for found in pattern.finditer(text):
@@ -70,6 +84,39 @@ class SecretForm:
             if cut.begin < cut.end:
                 cuts.append(cut)
         return cuts
+
+    def _found_with_name(self, pattern: Any, text: str) -> list[Cut]:
+        """Return the secrets of a form that holds their name too."""
+        cuts, at = [], 0
+        while found := pattern.search(text, at):
+            group = next(group for group in _NAME_GROUPS if found.groupdict().get(group) is not None)
+            if _names().kind(found[group]) not in self.kinds:
+                at = found.end(group)
+                continue
+            begin, at = found.span("secret")
+            cut = _within_quotes(text, begin, at, self.mark)
+            if cut.begin < cut.end:
+                cuts.append(cut)
+        return cuts
+
+    def _found_after(self, after: Any, text: str, names: Iterable[Name]) -> list[Cut]:
+        """Return the values of names that speak of a secret."""
+        before, cuts, last = _compiled(self.before) if self.before else None, [], 0
+        for name in names:
+            if name.begin < last or name.kind not in self.kinds:
+                continue
+            if before is not None and not before.search(text, max(name.begin - _LONGEST_SIGN, 0), name.begin):
+                continue
+            if (found := after.match(text, name.end)) is None:
+                continue
+            begin, last = found.span("secret")
+            cut = _within_quotes(text, begin, last, self.mark)
+            if cut.begin < cut.end:
+                cuts.append(cut)
+        return cuts
+
+
+_NAME_GROUPS = ("name", "other")
 
 
 class Cut(NamedTuple):
@@ -148,11 +195,17 @@ class SecretTable:
             for has in form.has:
                 literals[has] = (*literals.get(has, ()), number)
             for start in form.starts:
+                start = start.lower()
                 word = start.encode().translate(_TO_WORDS).split()[0][:3]
                 self._starts[word] = (*self._starts.get(word, ()), (start, number))
         self._beginnings = frozenset(self._starts)
-        self._has = tuple(literals.items())
+        by_letter: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
+        for has, numbers in literals.items():
+            by_letter.setdefault(min(has, key=_RARE.find), []).append((has, numbers))
+        self._has = tuple((letter, tuple(rows)) for letter, rows in by_letter.items())
         self._long = tuple(number for number, form in enumerate(self.forms) if form.long)
+        self._machine_made = tuple(number for number, form in enumerate(self.forms) if form.form == _MACHINE_MADE)
+        self._named = tuple(number for number, form in enumerate(self.forms) if form.kinds)
         self._blocks = tuple(form for form in self.forms if form.block)
         self._clean = ShortTexts[None]()
 
@@ -187,19 +240,32 @@ class SecretTable:
         view = searched(text)
         lower = view.lower()
         # Most texts hold no literal, and cost only this.
-        likely = {number for has, numbers in self._has if has in lower for number in numbers}
+        likely = {
+            number
+            for letter, rows in self._has
+            if letter in lower
+            for has, numbers in rows
+            if has in lower
+            for number in numbers
+        }
         words = _words(lower)
         for word in self._beginnings.intersection(map(_BEGINNING, words)):
             likely.update(number for start, number in self._starts[word] if start in lower)
-        if words and len(max(words, key=len)) >= _LONG:
+        longest = len(max(words, key=len)) if words else 0
+        if longest >= _LONG:
             likely.update(self._long)
+        if longest >= _LONG_BETWEEN_SIGNS:
+            likely.update(self._machine_made)
+        if names := _names().found(view, lower):
+            likely.update(self._named)
         for number in sorted(likely):
             form = self.forms[number]
-            cuts = form.found(view)
+            cuts = form.found(view, names)
             if form.hexadecimal:
                 cuts = [cut for cut in cuts if self._holds_secret(_of_hexadecimal(view[cut.begin : cut.end]))]
             if cuts:
                 text, view = marked(text, cuts), marked(view, cuts)
+                names = names and _names().found(view, view.lower())
         return text
 
     def _holds_secret(self, text: str) -> bool:
@@ -249,9 +315,11 @@ _SIGNS = (
 )
 # Other blanks than a space; and lone surrogates, which RE2 cannot read.
 _UNSEEN = re.compile(rf"(?<!\w){_SIGNS}|{_SIGNS}(?!\w)|[\r\xa0\u2000-\u200a\u202f\u205f\u3000\ud800-\udfff]")
+# The letters of a log from the rarest on: a text without the rarest of a literal does not hold the literal.
+_RARE = "`^~<|{;$\\&*!?%@+#q'z\"(,j=/xkvwybg_hfmup-cld:nsroaite. "
 _BEGINNING = operator.itemgetter(slice(3))
 _ROUNDS = 4  # a text with a secret needs two; more only where it was made to
-_LONG = 24  # characters of a word
+_LONG, _LONG_BETWEEN_SIGNS = 24, 12  # characters of a word; of one in base64, which + and / divide
 _WORD = b"abcdefghijklmnopqrstuvwxyz0123456789_-"
 _TO_WORDS = bytes(code if code in _WORD else 0x20 for code in range(256))
 _ESCAPED = re.compile(r"\\[nrt]|%[0-9a-f]{2}")
@@ -279,11 +347,24 @@ def read_forms(document: Mapping[str, Any], parts: Mapping[str, str]) -> list[Se
             row.get("long", False),
             f"[redacted: {row['says']}]" if "says" in row else MARK,
             row.get("decode") == "hex",
-            expanded(row["form"] if "form" in row else _after_option(row["options"]), parts),
+            _form_of(row, parts),
             row.get("block", False),
+            tuple(row.get("kinds", ())),
+            expanded(row["before"] + r"\Z", parts) if "before" in row else "",
         )
         for name, row in document.items()
     ]
+
+
+_MACHINE_MADE = "machine-made"
+
+
+def _form_of(row: Mapping[str, Any], parts: Mapping[str, str]) -> str:
+    if row.get("rule") == _MACHINE_MADE:
+        return _MACHINE_MADE
+    form = row.get("form") or row.get("after")
+    parts = {**parts, "starts": "|".join(map(re.escape, row.get("starts", ())))}
+    return expanded(_after_option(row["options"]) if form is None else form, parts)
 
 
 def _first_words(options: Mapping[str, Sequence[str]]) -> Iterable[str]:
@@ -303,7 +384,7 @@ def _after_option(options: Mapping[str, Sequence[str]]) -> str:
 
 
 @functools.cache
-def _compiled(form: str) -> Pattern:
+def _compiled(form: str) -> re.Pattern[str]:
     return re.compile(form)
 
 
@@ -320,10 +401,31 @@ _PART = re.compile(r"\{([a-z]+)\}")
 
 
 @functools.cache
+def _document() -> Mapping[str, Any]:
+    return own_rows("secrets")
+
+
+@functools.cache
 def _own() -> tuple[tuple[SecretForm, ...], Mapping[str, str]]:
-    document = dict(own_rows("secrets"))
+    document = dict(_document())
     parts = document.pop("parts")
+    document.pop("names")
     return tuple(read_forms(document, parts)), parts
+
+
+@functools.cache
+def _names() -> Names:
+    return Names(_document()["names"])
+
+
+def speaks_of_secret(name: str) -> bool:
+    """True if the value under this name is a secret, whatever it is."""
+    return _names().kind(name) in (PASSWORD, KEY) and name.rpartition("/")[0] != "checksum"
+
+
+def may_speak_of_secret(name: str) -> bool:
+    """True if the value under this name is one, or its text with the name may tell that it is."""
+    return _names().in_part(name) or context().told.search(name) is not None
 
 
 def own_names() -> frozenset[str]:
@@ -353,13 +455,12 @@ def table() -> SecretTable:
 class Context:
     """What makes a neighbour a secret: a mapping's name, or the end of the text before it.
 
-    `name` is the name of a mapping's value, clientSecret and db-password among them; whether the value under `told` is
-    one, a text with both tells. After `next` the next text of a list is the secret: a bare flag, or YAML's | and >.
+    Whether the value under a name with `told` is one, a text with both tells. After `next` the next text of a list is
+    the secret: a bare flag, or YAML's | and >.
     After `named` a `value` in the next text is, also where texts that only go `on` are between. What `opens` finds is
     in the first line of a secret of several lines.
     """
 
-    name: re.Pattern[str]
     told: re.Pattern[str]
     next: re.Pattern[str]
     named: re.Pattern[str]
@@ -370,7 +471,7 @@ class Context:
 
 @functools.cache
 def context() -> Context:
-    """Return the patterns of neighbours, made of the names in our table."""
+    """Return the patterns of neighbours."""
     _, parts = _own()
 
     def compiled(form: str) -> re.Pattern[str]:
@@ -381,20 +482,17 @@ def context() -> Context:
         r"(?P<secret>{not}(?:(?<=>)[^<\n]{1,2000}|{value}))"
     )
     return Context(
-        compiled(r"(?s:.{0,200}?)(?:{password}|{key})(?:[_-]?\d{1,3}|[_-]data|[_-]hash)?\Z"),
         compiled(
-            r"{password}|{key}|(?<![a-z])auth(?![a-z])|authorization|identitytoken|cookie|session"
-            r"|\Aencrypt\Z|jit_?config|initial_management|agent_recovery|agent_master|_service_registration"
+            r"cookie|session|\Aencrypt\Z|jit_?config|initial_management|agent_recovery|agent_master|_service_registration"
         ),
         compiled(
-            r"(?:(?:\A|\s|[\"'])--?[\w-]{0,40}?(?:{password}|{key}){rest}[\"']?,?"
-            r"|(?:{password}|{key}){rest}{quote}\s{0,8}:\s{0,8}[|>][+-]?"
+            r"(?:(?:\A|\s|[\"'])--?{plain}[\"']?,?|(?<![\w.-])(?P<mapped>[\w.-]{1,100}){quote}\s{0,8}:\s{0,8}[|>][+-]?"
             r"|Set the following 'random' passwords:?)\s{0,8}\Z"
         ),
         compiled(
-            r"(?:\b(?:name|parameterkey){quote}\s{0,8}[:=]\s{0,8}{quote}[\w.-]{0,60}?(?:{password}|{key})[\w.-]{0,40}\W{0,8}"
-            r"|<(?:[\w-]{0,20}name|key)>[\w.:-]{0,80}?(?:{password}|{key}){rest}</[\w-]{1,24}>\s{0,8}"
-            r"|(?:{password}|{key}){rest}{quote}\s{0,4}[:=]?\s{0,4}\{\s{0,8})\Z"
+            r"(?:\b(?:name|parameterkey){quote}\s{0,8}[:=]\s{0,8}{quote}{plain}\W{0,8}"
+            r"|<(?:[\w-]{0,20}name|key)>(?P<tag>[\w.:-]{1,100})</[\w-]{1,24}>\s{0,8}"
+            r"|(?<![\w.-])(?P<block>[\w.-]{1,100}){quote}\s{0,4}[:=]?\s{0,4}\{\s{0,8})\Z"
         ),
         compiled(
             r"\s{0,40}(?:{quote}(?:type|description|sensitive|nullable|ephemeral){quote}\s{0,8}[:=]|<(?:final|description)>|\Z)"

@@ -53,6 +53,7 @@ from bot.ledger.chain import FIELDS, Broken, Chain
 from bot.ledger.database import Database
 from bot.ledger.entries import NONE_OLDER, database_time
 from bot.ledger.incidents import LINE
+from bot.ledger.kept_cases import stored
 from bot.ledger.mentions import UNSURE, Kind, Mention, Mentions
 from bot.ledger.pruning import SHORTEST
 from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS, WAVES
@@ -67,7 +68,8 @@ class Audit:
     """The result of an audit. The record is intact when `broken` is empty.
 
     Shape: `unread` are streams whose chain is right, but which this program cannot follow to their end; `stepped_over`
-    counts those of extras that are left out, whose chain and notes were checked, and nothing more.
+    counts those of extras that are left out, whose chain and notes were checked, and nothing more. `gone` counts the
+    entries that name what a node said, where that is no longer stored: [retention] readings removes it, or somebody.
     """
 
     entries: int
@@ -76,6 +78,7 @@ class Audit:
     broken: tuple[Broken, ...]
     unread: tuple[Broken, ...] = ()
     stepped_over: int = 0
+    gone: int = 0
 
 
 @dataclass(slots=True)
@@ -127,12 +130,13 @@ def audit(
     Shape: a single pass over the entries, `house` first; its memory does not grow with the record. `followers` are of
     extras' own streams, by the extra's name.
     """
-    heads, entries, incidents, stepped_over, unread = _Noted(noted), 0, 0, 0, list[Broken]()
+    heads, entries, incidents, stepped_over, gone, unread = _Noted(noted), 0, 0, 0, 0, list[Broken]()
     with database.reading() as connection, Mentions() as mentions:
         broken = [
             Broken("database", 0, f"the trigger {name}, which keeps entries from being changed, is missing or altered")
             for name in troubled_triggers(connection)
         ]
+        broken += _damage(connection)
         unread += [
             Broken("database", 0, f"what {one_line(name, 60)} does: a trigger or rule on the entries, and none of ours")
             for name in foreign_triggers(connection)
@@ -140,6 +144,7 @@ def audit(
         house = _House(_rows(connection, HOUSE), heads)
         mentions.add(house.mentions())
         mentions.add(_of_tables(connection))
+        mentions.add(_of_cases(connection, broken))
         mentions.complete()
         broken += house.chain.broken
         unread += house.unclear(database_time(connection))
@@ -154,9 +159,18 @@ def audit(
             entries += audited.chain.entries
             incidents += not is_wave(audited.stream)
             stepped_over += audited.is_stepped_over
+            gone += audited.gone
         broken += _without_entries(mentions.left(), unread)
     broken += heads.missing(house.chain.head)
-    return Audit(entries, incidents, house.chain.head, tuple(broken), tuple(unread), stepped_over)
+    return Audit(entries, incidents, house.chain.head, tuple(broken), tuple(unread), stepped_over, gone)
+
+
+def _damage(connection: Connection) -> Iterator[Broken]:
+    """Yield what SQLite finds wrong in it: who reads by an index without a row, such as the brake's, misses it."""
+    if connection.dialect.name == "sqlite":
+        for says in connection.exec_driver_sql("PRAGMA integrity_check(20)").scalars():
+            if says != "ok":
+                yield Broken("database", 0, f"is damaged: {one_line(str(says), 200)}")
 
 
 class _House:
@@ -271,6 +285,14 @@ def _of_tables(connection: Connection) -> Iterator[Mention]:
         yield Mention(row.incident, "hold", 0, [row.node, row.step, row.machine_id])
     for row in connection.execute(select(ATTEMPTS).execution_options(yield_per=_ROWS)):
         yield Mention(row.incident, "attempt", 0, [row.node, row.remedy, row.machine_id, row.cure, row.at])
+
+
+def _of_cases(connection: Connection, broken: list[Broken]) -> Iterator[Mention]:
+    """Yield the stored cases; add to `broken` those that are not what their entries name."""
+    for incident, digest, says in stored(connection):
+        if says:
+            broken.append(Broken(incident, 0, f"what the node said, {digest[:16]}…, is damaged: {says}"))
+        yield Mention(incident, "case", 0, digest)
 
 
 def _without_entries(mentions: Iterator[Mention], unread: list[Broken]) -> Iterator[Broken]:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from bot.domain.entry import ANCHORED, OF_WAVES, WAVES, Entry, Head, OwnEvent, instant_of, instant_text, is_wave
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
-from bot.domain.events import PlanProposed, StepStarted
+from bot.domain.events import PlanProposed, StepStarted, Triaged
 from bot.domain.fold import after, fold
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
@@ -22,6 +22,7 @@ NOT_ITS_END = "does not end as noted in house, with entry {0}: entries were remo
 TABLES: Mapping[Kind, str] = {"line": "incidents", "hold": "holds", "attempt": "attempts", "wave": "waves"}
 CLOCK_OR_FORGED = "a clock was set back, or it is forged"
 _NOTES = ("anchor", "end", "older")
+_NAMES_CASE: Mapping[str, str] = {Triaged.__name__: "case", StepStarted.__name__: "kept"}  # the field, by the kind
 APART = timedelta(minutes=1)  # of what a transaction writes: an older program asked for the time more than once
 
 
@@ -67,6 +68,8 @@ class AuditedStream:
         self._end = max((mention.seq for mention in mentions if mention.kind == "end"), default=0)
         self._older = max((mention.seq for mention in mentions if mention.kind == "older"), default=0)
         self._rows = {mention.kind: mention.value for mention in mentions if mention.kind not in _NOTES}
+        self._cases = {mention.value for mention in mentions if mention.kind == "case"}
+        self.gone = 0  # entries that name a case which is not stored
         self._times = Counter(mention.kind for mention in mentions)
         self._needs_notes = needs_notes
         self._anchored: set[int] = set()
@@ -101,6 +104,8 @@ class AuditedStream:
             self._needs_notes = False  # reported once
             says = f"the note of entry {seq} of {self.stream}, {row[4]}, is missing: it is not anchored"
             self._broken.append(Broken(HOUSE, 0, says))
+        if entry is not None and (named := entry.body.get(_NAMES_CASE.get(entry.kind, ""))):
+            self.gone += named not in self._cases
         if self._goes_on and entry is not None:
             self._fold(entry)
         return is_right

@@ -1,7 +1,8 @@
 """The database, SQLite or PostgreSQL: opens it, migrates it, and runs its transactions.
 
 SQLite: WAL and synchronous=FULL, so that acknowledged data is on disk; https://sqlite.org/wal.html. SQLite makes a
-waiting writer sleep for longer and longer (https://sqlite.org/c3ref/busy_timeout.htm), so threads wait at `WriteLock`.
+waiting writer sleep for longer and longer (https://sqlite.org/c3ref/busy_timeout.htm), up to a tenth of a second, while
+others go first again and again. So threads wait at `WriteLock`, and a process asks anew after some milliseconds.
 PostgreSQL: an advisory lock allows a single writer, as in SQLite; https://www.postgresql.org/docs/15/explicit-locking.html.
 
 An event loop awaits them by `on_threads`.
@@ -16,6 +17,7 @@ import functools
 import os
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -35,6 +37,7 @@ from bot.ledger.entries import database_time
 from bot.ledger.migrations import migrate
 
 BUSY = timedelta(seconds=10)  # how long a process waits for another's transaction, which takes milliseconds
+ASKS_AGAIN = timedelta(milliseconds=5)
 URGENT_IN_A_ROW = 8  # inserts of the inbox before another waiting write has its turn; each takes milliseconds
 _WRITES, _ADDS = "zombie_writes", "adds"
 _ADVISORY_LOCK = int.from_bytes(b"zombie")
@@ -231,6 +234,10 @@ def _parsed(url: str) -> URL:
         ) from no
     backend = "postgresql" if parsed.drivername == "postgres" else parsed.get_backend_name()
     if backend == "postgresql":
+        if "@" in f"{parsed.host}{parsed.database}":  # the rest of a password, which sentences would show as a place
+            raise SettingsError(
+                "ZOMBIE_DATABASE_URL has an @ in its password.", "Write it as %40, and a / as %2F: postgresql://…"
+            )
         return parsed.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
         raise SettingsError(f"The ledger cannot be kept in {one_line(backend, 40)}.", "Use SQLite or PostgreSQL.")
@@ -264,10 +271,34 @@ def _sqlite(path: Path, busy: timedelta) -> Engine:
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
         # IMMEDIATE: otherwise a transaction that reads and then writes would fail instead of waiting for another.
-        how = "BEGIN IMMEDIATE" if connection.get_execution_options()[_WRITES] else "BEGIN"
-        connection.connection.cursor().execute(how)  # not through SQLAlchemy: nothing in it is bound
+        cursor = connection.connection.cursor()  # not through SQLAlchemy: nothing in it is bound
+        if not connection.get_execution_options()[_WRITES]:
+            cursor.execute("BEGIN")
+            return
+        until = time.monotonic() + busy.total_seconds()
+        patience = min(ASKS_AGAIN, busy)
+        cursor.execute(_WAITS.format(round(patience.total_seconds() * 1000)))
+        try:
+            while not _is_begun(cursor, until):
+                continue
+        finally:
+            cursor.execute(_WAITS.format(round(busy.total_seconds() * 1000)))
 
     return engine
+
+
+_WAITS = "PRAGMA busy_timeout = {0}"
+
+
+def _is_begun(cursor: Any, until: float) -> bool:
+    """Begin to write; False where another process writes, and the time for that is not over."""
+    try:
+        cursor.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as no:
+        if no.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+            raise
+        return False
+    return True
 
 
 def _postgresql(url: URL, busy: timedelta) -> Engine:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
+from collections.abc import Iterator
 from datetime import timedelta
 
-from sqlalchemy import bindparam, func, insert, select
+from sqlalchemy import Connection, bindparam, func, insert, select
 from sqlalchemy import case as where
 
 from bot.domain.case import Case
@@ -20,7 +21,9 @@ MOST_BYTES = 1024 * 1024  # compressed; a node of 96 cores says 60 kB
 MOST_TEXT = 64 * MOST_BYTES  # as UTF-8
 
 _OF = (KEPT_CASES.c.incident == bindparam("of_incident"), KEPT_CASES.c.digest == bindparam("of_digest"))
-_ONE = select(where((func.length(KEPT_CASES.c.body) <= MOST_BYTES, KEPT_CASES.c.body))).where(*_OF)
+_BODY = where((func.length(KEPT_CASES.c.body) <= MOST_BYTES, KEPT_CASES.c.body))
+_ONE = select(_BODY).where(*_OF)
+_ALL = select(KEPT_CASES.c.incident, KEPT_CASES.c.digest, _BODY).execution_options(yield_per=10)
 _IS_THERE = select(KEPT_CASES.c.digest).where(*_OF)
 _OLD = KEPT_CASES.c.kept_at < bindparam("before")
 
@@ -58,14 +61,8 @@ class KeptCases:
         if row is None:
             return None
         try:
-            if row[0] is None:
-                raise ValueError("it is larger than any that is kept")
-            raw = zlib.decompressobj().decompress(row[0], most + 1)
-            if len(raw) > most:
-                return None
-            if hashlib.sha256(raw[: raw.rfind(b"\n", 0, -1) + 1]).hexdigest() != digest:  # of all but the last line
-                raise ValueError("it is not the one that its entry names")
-            return raw.decode()
+            raw = _content(row[0], digest, most)
+            return raw.decode() if raw is not None else None
         except (zlib.error, ValueError) as no:
             raise LedgerUnavailable(f"The case of incident {incident} is damaged: {no}.") from no
 
@@ -75,3 +72,26 @@ class KeptCases:
         Raises: LedgerUnavailable when the database cannot be used.
         """
         return forget(self._database, KEPT_CASES, _OLD, kept_for, dry_run)
+
+
+def stored(connection: Connection) -> Iterator[tuple[str, str, str]]:
+    """Yield the incident and the hash of each stored case, and what is wrong with it; a few are in memory at a time."""
+    for incident, digest, body in connection.execute(_ALL):
+        says = ""
+        try:
+            _content(body, digest, MOST_TEXT)
+        except (zlib.error, ValueError, TypeError) as no:
+            says = str(no)
+        yield str(incident), str(digest), says
+
+
+def _content(body: bytes | None, digest: str, most: int) -> bytes | None:
+    """Return the stored text; None where it has more than `most` bytes. Raises: ValueError, zlib.error."""
+    if body is None:
+        raise ValueError("it is larger than any that is kept")
+    raw = zlib.decompressobj().decompress(body, most + 1)
+    if len(raw) > most:
+        return None
+    if hashlib.sha256(raw[: raw.rfind(b"\n", 0, -1) + 1]).hexdigest() != digest:  # of all but the last line
+        raise ValueError("it is not the one that its entry names")
+    return raw

@@ -18,7 +18,7 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.safe_text import one_line
 
 UNSURE = "~"
-Kind: TypeAlias = Literal["end", "anchor", "older", "pruned", "released", "line", "hold", "attempt", "wave"]
+Kind: TypeAlias = Literal["end", "anchor", "older", "pruned", "released", "line", "hold", "attempt", "wave", "case"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class Mention:
     """Something said about a stream elsewhere.
 
     Shape: of an `end`, an `anchor`, an `older` and a `pruned`, `seq` and `value` are an entry's number and hash; of a
-    `line`, a `hold`, an `attempt` or a `wave`, `value` is a row of that table as JSON. `at` is when an `end` or an
-    `anchor` was noted, behind `UNSURE` where a clock that was set back may have made it. Of a `pruned` it is before
-    when it had to have ended.
+    `line`, a `hold`, an `attempt` or a `wave`, `value` is a row of that table as JSON; of a stored `case`, its hash.
+    `at` is when an `end` or an `anchor` was noted, behind `UNSURE` where a clock that was set back may have made it. Of
+    a `pruned` it is before when it had to have ended.
     """
 
     stream: str

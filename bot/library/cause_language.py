@@ -63,7 +63,9 @@ class Scope(ConditionScope):
     def named(self, name: str, run: Run) -> Value:
         """Return what a name of `let` stands for."""
         if name not in self._named:
+            items, self.items = self.items, {}  # whoever goes over several parts goes on with its own
             self._named[name] = run(self)
+            self.items = items
         return self._named[name]
 
 
@@ -211,10 +213,10 @@ class CauseLanguage(Language):
         known = self._words.functions.get(name)
         if known is not None:
             return self._of_the_cause(name, known, node)
-        if name in _OF_ANY:
+        if name in OF_ANY:
             return self._of_any(name, node)
         if name not in FUNCTIONS:
-            near = did_you_mean(name, sorted({*FUNCTIONS, *_OF_ANY, *self._words.functions}))
+            near = did_you_mean(name, sorted({*FUNCTIONS, *OF_ANY, *self._words.functions}))
             raise ExpressionError(f"{shown(node.func)} cannot be called. {near}")
         return super()._call(node)
 
@@ -244,7 +246,7 @@ class CauseLanguage(Language):
     def _of_any(self, name: str, node: ast.Call) -> Part:
         """What can be asked of several parts, of a truth, or of anything."""
         if node.keywords or not node.args or len(node.args) != (2 if name in ("highest", "lowest", "joined") else 1):
-            raise ExpressionError(f"{name} takes {_OF_ANY[name]}")
+            raise ExpressionError(f"{name} takes {OF_ANY[name]}")
         first = node.args[0]
         if name == "any" and isinstance(first, ast.GeneratorExp):
             item, several = self._loop(first.generators)
@@ -268,6 +270,9 @@ class CauseLanguage(Language):
         of = whole.shape.of if isinstance(whole.shape, Many) else _OF_LISTS.get(whole.shape)  # type: ignore[arg-type]
         if name == "sum" and whole.shape is Kind.NUMBERS:
             return joined(Kind.NUMBER, _known_only(sum, whole), whole)
+        if name in ("largest", "smallest") and whole.shape is Kind.NUMBERS:
+            choose, missing = (max if name == "largest" else min), Unknown("there is none")
+            return joined(Kind.NUMBER, _known_only(lambda some: choose(some) if some else missing, whole), whole)
         if name == "distinct" and whole.shape in _OF_LISTS:
             return joined(whole.shape, _known_only(lambda values: tuple(sorted(set(values))), whole), whole)
         if name == "count" and of is not None:
@@ -277,7 +282,7 @@ class CauseLanguage(Language):
             missing = Unknown(f"{shown(first)} has none")
             return joined(of, _known_only(lambda some: some[at] if some else missing, whole), whole)
         if not isinstance(whole.shape, Many) or name not in ("highest", "lowest"):
-            raise ExpressionError(f"{name} takes {_OF_ANY[name]}, and {shown(first)} is {whole.shape.value}")
+            raise ExpressionError(f"{name} takes {OF_ANY[name]}, and {shown(first)} is {whole.shape.value}")
         return self._extreme(max if name == "highest" else min, whole, node.args[1])
 
     def _extreme(self, choose: Worked, whole: Part, by: ast.expr) -> Part:
@@ -295,7 +300,7 @@ class CauseLanguage(Language):
         return joined(whole.shape.of, _known_only(run, whole), whole)
 
 
-_OF_ANY = {
+OF_ANY = {
     "surely": "a yes or no",
     "unread": "a reading, a field, or a name",
     "any": "a yes or no for each: any(volume.queue_length > 9 for volume in ebs.volumes)",
@@ -305,6 +310,8 @@ _OF_ANY = {
     "highest": 'several, and the name of a number: highest(kernel_limits.limits, "used_percent")',
     "lowest": 'several, and the name of a number: lowest(filesystems.rooms, "free_percent")',
     "sum": "numbers: sum([volume.queue_length for volume in ebs.volumes])",
+    "largest": "numbers",
+    "smallest": "numbers",
     "distinct": "texts or numbers: distinct([line.core for line in lines])",
     "joined": 'texts, and what stands between them: joined(kernel_log.kinds, ", ")',
 }

@@ -36,6 +36,16 @@ class Certificate:
         """True for the certificate that the kubelet shows to the API server."""
         return "client" in self.path
 
+    @property
+    def what(self) -> str:
+        """Which one it is, in words."""
+        kind = "client" if self.is_client else "server"
+        return (
+            "the certificate that the kubelet serves"
+            if self.path == "/served"
+            else f"the kubelet's {kind} certificate {self.path}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class CertificatesReading:

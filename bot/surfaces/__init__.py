@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 PAGES = SurfaceMember(PAGERDUTY, "on PagerDuty's pages", parts="pagerduty-")
 SURFACES: tuple[SurfaceMember, ...] = (
     slack.SURFACE,
-    SurfaceMember(TERMINAL, "in a terminal", has_people=True),
-    SurfaceMember(MCP, "by MCP", has_people=True),
+    SurfaceMember(TERMINAL, "in a terminal"),
+    SurfaceMember(MCP, "by MCP"),
     PAGES,
 )
-PEOPLE = frozenset(surface.name for surface in SURFACES if surface.has_people)  # the kinds of people that the bot knows
 
 
 def member_settings(

@@ -30,13 +30,13 @@ from bot.domain.events import (
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line, safe, safe_value
 from bot.surfaces.text import headline, table_lines, verdict_text, wrapped
-from bot.surfaces.view.before_after import before_and_after
-from bot.surfaces.view.context import NOTHING, ViewContext
-from bot.surfaces.view.growth_words import sparkline
-from bot.surfaces.view.plan_words import BY_NAME, PlanWords
-from bot.surfaces.view.standing import choice_words
-from bot.surfaces.view.view import group_view
-from bot.surfaces.view.words import joined, plain
+from bot.view.before_after import before_and_after
+from bot.view.context import NOTHING, ViewContext
+from bot.view.growth_words import sparkline
+from bot.view.plan_words import BY_NAME, PlanWords
+from bot.view.standing import choice_words
+from bot.view.view import group_view
+from bot.view.words import joined, plain
 
 _TITLES = ("INCIDENT", "NODE", "STATE", "CAUSE", "SOURCE", "OPENED (UTC)")
 # The fields in which an event says what happened, in the order of the search.

@@ -26,8 +26,8 @@ def nothing_to_look_at(settings: Any, policy: Policy, now: Clock) -> DoctorCheck
 class SurfaceMember:
     """A surface.
 
-    Shape: `name` is the kind of its people (`NAME:WHO`) and of the alerts they open by asking; without
-    `has_people` nobody asks or approves there. `where` names the place in words: “in Slack”. `parts` begins its
+    Shape: `name` is the kind of its people (`NAME:WHO`) and of the alerts they open by asking, where people ask
+    (`bot.domain.alert.PEOPLE`). `where` names the place in words: “in Slack”. `parts` begins its
     posts' names in the outbox; the surface without `parts` has all other posts. `settings` is the dataclass of its own
     settings, the table `[NAME]` of zombie.toml, which `Settings.of` returns.
     `looks(settings, policy, now)` is what `zombie doctor` checks. `opened(settings)` shows incidents there; a surface
@@ -36,7 +36,6 @@ class SurfaceMember:
 
     name: str
     where: str
-    has_people: bool = False
     parts: str = ""
     settings: type[Any] | None = None
     looks: Callable[[Any, Policy, Clock], DoctorChecks] = nothing_to_look_at

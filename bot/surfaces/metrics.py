@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics import disable_created_metrics
 
+from bot.chat.remembered import Remembered
 from bot.domain.addresses import is_loopback
 from bot.domain.contracts import Log
 from bot.domain.events import StepFailed, StepSkipped, StepVerified
@@ -25,7 +26,6 @@ from bot.domain.incident import Incident, StepRecord
 from bot.domain.transitions import State
 from bot.domain.verdict import Status
 from bot.sources.body import is_bearer
-from bot.surfaces.remembered import Remembered
 
 ACK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0)  # Slack waits 3 s, PagerDuty 16
 CHECK = (1.0, 2.0, 5.0, 6.0, 7.0, 8.0, 10.0, 15.0, 20.0, 30.0, 60.0)  # around the window of 5 s

@@ -14,6 +14,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
+from bot.chat.remembered import Remembered
 from bot.domain.contracts import Clock, Ledger, Log, Outbox
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
 from bot.domain.house_events import HOUSE
@@ -23,8 +24,7 @@ from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
 from bot.surfaces import PAGES
 from bot.surfaces.pagerduty_note import facts, is_read, mark, not_fixed, note_text, pages_of, without_head
-from bot.surfaces.remembered import Remembered
-from bot.surfaces.view.context import NOTHING, ViewContext
+from bot.view.context import NOTHING, ViewContext
 
 PARTS = PAGES.parts  # the prefix of its posts' names in the outbox
 RAISED = f"{PARTS}raised"

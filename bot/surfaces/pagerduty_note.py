@@ -11,10 +11,10 @@ from bot.domain.incident import Incident
 from bot.domain.pagerduty import OURS, OutgoingAlert, page_of
 from bot.domain.safe_text import one_line, redacted, redacted_text, safe_value
 from bot.domain.verdict import Verdict
-from bot.surfaces.view.context import NOTHING, ViewContext
-from bot.surfaces.view.standing import choice_words
-from bot.surfaces.view.view import GroupView, IncidentView, group_view, incident_view
-from bot.surfaces.view.words import Sentence, badness, joined, mute_words, plain
+from bot.view.context import NOTHING, ViewContext
+from bot.view.standing import choice_words
+from bot.view.view import GroupView, IncidentView, group_view, incident_view
+from bot.view.words import Sentence, badness, joined, mute_words, plain
 
 LIMIT = 1990  # characters; PagerDuty names no limit, and shows what is longer than 2,000 badly
 LINE = 220

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from bot.domain.core_heat import CoreHeat
 from bot.domain.safe_text import safe
 from bot.domain.verdict import Status, Verdict
-from bot.surfaces.view.heat_strip import heat_strip
-from bot.surfaces.view.plan_words import BY_NAME, PlanWords
-from bot.surfaces.view.words import cause_words, mute_words, rights_hint, status_counts, trait_words
+from bot.view.heat_strip import heat_strip
+from bot.view.plan_words import BY_NAME, PlanWords
+from bot.view.words import cause_words, mute_words, rights_hint, status_counts, trait_words
 
 _COLOURS = {
     Status.HEALTHY: "32",

@@ -21,7 +21,7 @@ from lightkube.core.exceptions import ConfigError
 from bot.domain.addresses import is_loopback
 from bot.domain.call import Answered, Call
 from bot.domain.errors import ConnectionLost, UnknownCluster
-from bot.domain.safe_text import decode, one_line
+from bot.domain.safe_text import decode, one_line, redacted_text
 
 # People write kubeconfigs: every error in them becomes a sentence.
 _MISCONFIGURED = (ConfigError, OSError, ValueError, KeyError, TypeError, AssertionError, AttributeError)
@@ -63,8 +63,7 @@ class KubernetesApi:
                 f"The API of cluster {cluster} did not answer in {limit.total_seconds():g} s."
             ) from error
         except (httpx2.HTTPError, OSError, ConfigError, ValueError, KeyError) as error:
-            reason = one_line(f"{type(error).__name__}: {error}", 160)
-            raise ConnectionLost(f"The API of cluster {cluster} cannot be reached ({reason}).") from error
+            raise ConnectionLost(f"The API of cluster {cluster} cannot be reached ({_reason(error)}).") from error
 
     async def close(self) -> None:
         """Close the connections."""
@@ -87,8 +86,8 @@ class KubernetesApi:
             is_https = config.cluster.server.startswith("https:")  # the environment's proxy is not for loopback
             return AsyncClient(config, ConnectionParams(timeout=httpx2.Timeout(10), trust_env=is_https))
         except (*_MISCONFIGURED, *_MALFORMED) as error:
-            reason = one_line(f"{type(error).__name__}: {error}", 160)
-            raise UnknownCluster(f"Cluster {one_line(cluster, 60)} cannot be used as configured ({reason}).") from error
+            named = one_line(cluster, 60)
+            raise UnknownCluster(f"Cluster {named} cannot be used as configured ({_reason(error)}).") from error
 
     def _config(self, cluster: str) -> SingleConfig:
         if self._own and cluster == self._own:
@@ -122,3 +121,14 @@ class KubernetesApi:
             )
         # No user is needed where a proxy or the network authenticates.
         return found if found.user is not None else found._replace(user=User())
+
+
+def _reason(error: Exception) -> str:
+    """Say why, without what a library quotes: a line of the kubeconfig, or the header with the token."""
+    said = str(error)
+    if isinstance(error, httpx2.LocalProtocolError):
+        said = "the login cannot be sent as it is written"
+    elif isinstance(error, yaml.MarkedYAMLError):
+        where = f", line {error.problem_mark.line + 1}" if error.problem_mark is not None else ""
+        said = f"the kubeconfig is not YAML{where}"
+    return one_line(redacted_text(f"{type(error).__name__}: {said}"), 160)

@@ -15,7 +15,7 @@ import pytest
 
 from bot.demo.fleet import FLEET, Fleet
 from bot.demo.slack.message import Message
-from bot.surfaces.view.core_picture import core_picture
+from bot.view.core_picture import core_picture
 from tests.benchmarks.test_slack import LONG, bot, told
 from tests.e2e.test_slack_pictures import has_strip, picture
 from tests.slack.service import cards

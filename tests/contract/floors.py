@@ -21,7 +21,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "actions": {"domain", "probes"},
     "causes": {"domain", "probes", "library"},  # the language of their files
     "response": {"domain", "probes", "causes", "actions", "library"},  # the rest is handed in as contracts
-    "surfaces": {"domain", "sources", "response", "seats"},  # a chat knows what the chats of extras are
+    "view": {"domain", "response"},
+    "chat": {"domain", "response", "view", "seats"},  # it knows what the chats of extras are
+    "surfaces": {"domain", "sources", "response", "view", "chat", "seats"},
     "demo": {"domain", "probes", "sources", "response"},  # probes say what a healthy node answers
     "lab": {"domain", "sources", "response"},
 }
@@ -69,7 +71,7 @@ MAY_USE: dict[str, list[str]] = {
     "botocore": ["bot/inventory/ec2_instances.py"],
     "dask": ["bot/extras/fleet/dask_*.py"],
     "distributed": ["bot/extras/fleet/dask_*.py"],
-    "PIL": ["bot/surfaces/view/core_picture.py", "bot/extras/profiles/*_picture.py"],
+    "PIL": ["bot/view/core_picture.py", "bot/extras/profiles/*_picture.py"],
     "shtab": ["bot/commands/completion.py"],
 }
 

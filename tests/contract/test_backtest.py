@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,6 @@ from tests.contract.test_why import CAPTURES, CASES, FOUNDING
 
 OURS = Path(__file__).parents[2] / "playbooks"
 HEALTHY = CAPTURES / "nodes" / "debian-12--healthy.jsonl.gz"
-MANY = "      dying_many:\n        value: 1000\n"
 
 
 @pytest.fixture(autouse=True)
@@ -31,12 +31,21 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+def tuned(cause: str, words: str) -> str:
+    """Our playbook, with these words for one of its causes, as YAML between braces."""
+    head, listed, rest = re.split(
+        r"(?<=^causes:\n)((?:  - .+\n)+)", (OURS / "node-health.yaml").read_text(), flags=re.M
+    )
+    names = re.findall("  - (.+)", listed)
+    assert cause in names
+    return head + "".join(f"  {name}: {words if name == cause else '{}'}\n" for name in names) + rest
+
+
 def planted(folder: Path, many: int) -> Path:
     """Our playbook, with another threshold."""
     folder.mkdir(exist_ok=True)
-    text = (OURS / "node-health.yaml").read_text()
-    assert text.count(MANY) == 1
-    (folder / "node-health.yaml").write_text(text.replace(MANY, MANY.replace("1000", str(many))))
+    words = f"{{thresholds: {{dying_many: {{value: {many}, reason: planted}}}}}}"
+    (folder / "node-health.yaml").write_text(tuned("leaked-memory-cgroups", words))
     return folder
 
 
@@ -147,11 +156,8 @@ def test_what_a_new_playbook_leaves_out_is_told_only_where_it_was_found(
 
 
 def test_remedy_and_must_read_that_changed_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = (OURS / "node-health.yaml").read_text()
-    remedy = "    remedy: [disable_unit, mask_unit, reboot]\n"
-    assert remedy in text
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "m.yaml").write_text(text.replace(remedy, "    remedy: [disable_unit]\n", 1))
+    (tmp_path / "mine" / "m.yaml").write_text(tuned("leaked-memory-cgroups", "{remedy: [disable_unit]}"))
     assert main(["backtest", str(FOUNDING), "--playbooks", "mine", "--json"]) == 1
     (cell,) = json.loads(capsys.readouterr().out)["results"]
     assert cell["because"] == ["remedy of leaked-memory-cgroups: disable_unit, mask_unit, reboot → disable_unit"]

@@ -265,6 +265,7 @@ def test_case_that_was_exchanged_in_the_database_is_nobodys(tmp_path: Path) -> N
         ):
             with pytest.raises(LedgerUnavailable, match="not the one that its entry names"):
                 use()
+        assert any("is damaged: it is not the one that its entry names" in str(each) for each in audit(database).broken)
         assert "not the one that its entry names" in report_data(database, incident_id, library(), BEGAN_AT).no_why
 
 
@@ -287,8 +288,10 @@ def test_kept_case_goes_with_its_incident_or_when_it_is_old(tmp_path: Path) -> N
         assert kept is not None
         assert cases.keep(incident_id, read_case(kept, "here", "n")) == digest, "twice is once"
         assert cases.forget(timedelta(days=2)) == 0
+        assert (audit(database).broken, audit(database).gone) == ((), 0)
         assert (cases.forget(-timedelta(days=1), dry_run=True), cases.forget(-timedelta(days=1))) == (1, 1)
         assert cases.text(incident_id, digest) is None
+        assert (audit(database).broken, audit(database).gone) == ((), 1)
         noise = Completed("host", "noise", 0, os.urandom(2 * 1024 * 1024).hex())
         huge = replace(read_case(kept, "here", "n"), runs=(noise,))
         assert cases.keep(incident_id, huge) == "", "larger than is kept"

@@ -19,14 +19,14 @@ from bot.domain.entry import Head, chained, written
 from bot.domain.errors import BundleError
 from bot.domain.fold import fold
 from bot.domain.safe_text import safe
-from bot.extras.bundles.bundle import MOST_ENTRIES, MOST_LINE, MOST_LIST, Bundle
+from bot.extras.bundles.bundle import MOST_ENTRIES, MOST_LINE, MOST_LINES, MOST_LIST, Bundle
 from bot.extras.bundles.verification import Verified
 from bot.ledger import Ledger
 from bot.ledger.entries import entry_of
 from bot.ledger.excerpt import KeptEntry
 from bot.surfaces.incidents import incident_text
-from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.plan_words import PlanWords
+from bot.view.context import ViewContext
+from bot.view.plan_words import PlanWords
 from tests.record.exporting import NODE, bundle_of, damage, ended, judged, looked_at, measured, raw_of, record_of
 
 
@@ -481,6 +481,7 @@ def test_incident_too_large_for_a_reader_is_neither_written_nor_read(
         (b"PK\x03\x04" + b"\0" * 50, "compressed (zip)"),
         (b'{"bundle":1,"x":"' + b"x" * MOST_LIST + b'"}\n', "line 1 has more than 32 MiB"),
         (b'{"bundle":1}\n"' + b"x" * MOST_LINE + b'"\n{}\n', "line 2 has more than 8 MiB"),
+        (b'{"bundle":1}' + b"\n" * (MOST_LINES + 1), f"more than {MOST_LINES:,} lines"),
         (b'{"bundle":3,"program":"zombie 9"}\n{}\n', "form 3, by zombie 9; this program reads forms up to 2"),
         (b'{"bundle":0}\n{}\n', "It is not a bundle"),
     ],

@@ -34,7 +34,7 @@ from bot.response.execution.privilege import acting_text, reading_lines, rights_
 from bot.surfaces.document import SCHEMA_FILE, document
 from bot.surfaces.pagerduty_note import note_text
 from bot.surfaces.text import verdict_text
-from bot.surfaces.view.plan_words import PlanWords
+from bot.view.plan_words import PlanWords
 from tests.alerts.pages import judged
 from tests.unit.surfaces.cards import CONTEXT
 from tests.unit.surfaces.test_slack_card import card

@@ -14,7 +14,7 @@ import pytest
 from bot.app.alerts import explained, rules_of
 from bot.app.doctor import Doctor
 from bot.app.parts import library
-from bot.domain.alert import Alert, AlertGroup, CaseEvent, Delivery, SourceAlert
+from bot.domain.alert import PEOPLE, Alert, AlertGroup, CaseEvent, Delivery, SourceAlert
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import NotAnApprover, SettingsError
 from bot.domain.incident import Incident
@@ -27,9 +27,9 @@ from bot.settings import Settings, all_rows
 from bot.sources import SOURCES, parse_file
 from bot.sources.body import read_body
 from bot.sources.source import Body, ParsedFile, Source
-from bot.surfaces import PEOPLE, SURFACES, member_settings
+from bot.surfaces import SURFACES, member_settings
 from bot.surfaces.member import DoctorChecks, SurfaceMember
-from bot.surfaces.view.view import is_alarm
+from bot.view.view import is_alarm
 from tests.slack.service import Readings, card_saying, serving
 from tests.slack.workspace import workspace
 
@@ -117,7 +117,6 @@ def board_surface(board: Board) -> SurfaceMember:
     return SurfaceMember(
         "board",
         "at the board",
-        has_people=True,
         settings=BoardSettings,
         looks=board_looks,
         opened=lambda settings: board,

@@ -263,6 +263,35 @@ async def test_cluster_on_this_machine_is_asked_without_the_environments_proxy(
             await api.close()
 
 
+SECRET = "s3cr3t-Tok3n-QZ91xYw7Lm"
+PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "/bin/sh"}
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        json.dumps({"token": f"{SECRET}\nx"}),
+        f'{{token: "{SECRET}',
+        f"{{token: *{SECRET}}}",
+        f"{{token: !{SECRET} x}}",
+        json.dumps({"exec": {**PLUGIN, "args": ["-c", f"echo the token is {SECRET} >&2; exit 1"]}}),
+        json.dumps({"exec": {**PLUGIN, "args": ["-c", f"echo Authorization: Bearer {SECRET} >&2; exit 1"]}}),
+    ],
+)
+async def test_login_that_cannot_be_used_is_in_no_sentence(user: str, tmp_path: Path) -> None:
+    async with ClusterServer.running(Cluster.of([DemoNode("n1", lambda: "boot-1")], [], lambda: 0.0)) as server:
+        told = json.loads(server.kubeconfig("prod"))
+        told["users"] = [{"name": told["contexts"][0]["context"]["user"], "user": "HERE"}]
+        (tmp_path / "config").write_text(json.dumps(told).replace('"HERE"', user))
+        api = KubernetesApi(tmp_path / "config")
+        try:
+            with pytest.raises((ConnectionLost, UnknownCluster)) as caught:
+                await api.call("prod", NODE, LIMIT)
+        finally:
+            await api.close()
+        assert SECRET not in str(caught.value)
+
+
 async def test_authority_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
     told = json.loads(config("https://127.0.0.1:1"))
     nobody = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n").decode()

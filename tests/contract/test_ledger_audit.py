@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import re
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -440,6 +442,23 @@ def test_genuine_record_is_whole_whatever_its_clock_did(tmp_path: Path) -> None:
         keep(Ledger(database, lambda: began + timedelta(days=400)), "ahead00000", WAYS[State.DECLINED])
         keep(Ledger(database), OPEN, WAYS[State.ACTING])
         assert audit(database).broken == ()
+
+
+def test_entry_that_is_missing_in_an_index_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "zombie.db"
+    with Database.open(f"sqlite:///{path}") as database:
+        Ledger(database).append(HOUSE, None, BrakePulled("rollout"), ASKER)
+        head = Ledger(database).head(HOUSE)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as forger:
+        (ours,) = forger.execute("SELECT sql FROM sqlite_master WHERE name = 'brake_moved'").fetchone()
+        for statement in ("DROP INDEX brake_moved", f"{ours} AND seq < 1", "PRAGMA writable_schema = ON"):
+            forger.execute(statement)
+        forger.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'brake_moved'", (ours,))
+        forger.execute("PRAGMA writable_schema = RESET")
+    with Database.open(f"sqlite:///{path}") as database:
+        assert Ledger(database).braked() is None, "the brake seems to be off"
+        broken = audit(database, [NotedHead.of(head.noted)]).broken
+        assert "database: is damaged: row 1 missing from index brake_moved" in map(str, broken)
 
 
 @on_both

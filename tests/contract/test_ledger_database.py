@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import stat
+import threading
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -164,12 +166,15 @@ def test_file_and_its_folder_are_made_for_their_owner_alone(tmp_path: Path) -> N
         ("sqlite://", "cannot be kept in memory"),
         ("sqlite:///:memory:", "cannot be kept in memory"),
         ("postgresql://ann:hunter2@db:port/zombie", "is not the URL of a database"),
+        ("postgresql://ann:hun@ter2@db/zombie", "has an @ in its password"),
+        ("postgresql://ann:hun@1/ter2@db/zombie", "has an @ in its password"),
     ],
 )
 def test_url_that_cannot_be_used_is_a_setting_that_is_wrong(url: str, says: str) -> None:
     for verb in (Database.open, is_there):
-        with pytest.raises(SettingsError, match=says):
+        with pytest.raises(SettingsError, match=says) as no:
             verb(url)
+        assert "ter2" not in str(no.value)
 
 
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
@@ -213,3 +218,25 @@ def test_database_of_another_program_is_taken_for_no_ledger(database_url: str) -
     done(database_url, "CREATE TABLE theirs (what TEXT)", "SELECT 1")
     with pytest.raises(LedgerUnavailable, match="is a database without a ledger"):
         holds_ledger(database_url)
+
+
+def test_sqlite_waits_for_another_process_and_its_other_statements_as_long_as_they_were_told(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/zombie.db"
+    # Two of them are as two processes: they share no lock of this program's.
+    with Database.open(url) as one, Database.open(url, busy=timedelta(seconds=5)) as other:
+        waited, released = list[float](), threading.Event()
+
+        def writes() -> None:
+            with other.writing() as connection:
+                waited.append(time.monotonic())
+                assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one() == 5000
+            released.set()
+
+        writing = threading.Thread(target=writes)
+        with one.writing():
+            writing.start()
+            assert not released.wait(0.5), "it waits for the transaction"
+            ended = time.monotonic()
+        writing.join(5)
+        assert released.is_set()
+        assert waited[0] >= ended

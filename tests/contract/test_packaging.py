@@ -158,11 +158,11 @@ def test_image_says_what_it_is_where_it_keeps_its_record_and_where_it_answers() 
     assert ("COPY", "LICENSE /opt/zombie/LICENSE") in steps
 
 
-def test_readme_and_dockerfile_run_the_image_by_the_same_commands() -> None:
+def test_serving_page_and_dockerfile_run_the_image_by_the_same_commands() -> None:
     def commands(text: str) -> list[str]:
         joined = re.sub(r" *\\\n *", " ", text)
         return [" ".join(line.split()) for line in re.findall(r"^\W*(docker (?:build|run) .*)$", joined, re.MULTILINE)]
 
-    in_readme = commands((ROOT / "README.md").read_text())
-    assert len(in_readme) >= 3
-    assert set(commands((ROOT / "Dockerfile").read_text())) <= set(in_readme)
+    on_page = commands((ROOT / "docs/serving.md").read_text())
+    assert len(on_page) >= 3
+    assert set(commands((ROOT / "Dockerfile").read_text())) <= set(on_page)

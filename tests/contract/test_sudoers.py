@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.real_sshd,
     pytest.mark.skipif(not IS_ROOT, reason="only root can make a user of the test's own, and give it rights"),
 ]
-README = (Path(__file__).parents[2] / "README.md").read_text()
+TUTORIAL = (Path(__file__).parents[2] / "docs/tutorial.md").read_text()
 WAYS = sorted({way for probe in PROBES.values() for command in probe.commands for way in root_ways(command)})
 RIGHTS = [way for way in WAYS if not needs_secure_path(way)]
 
@@ -115,9 +115,9 @@ def test_program_that_runs_others_by_their_names_stands_only_under_a_secure_path
 @pytest.mark.parametrize(
     ("lines", "is_installed"), [("zt ALL=(root) NOPASSWD: /bin/true\n", True), ("zt ALL=(\n", False)]
 )
-def test_readme_installs_only_lines_that_visudo_takes(tmp_path: Path, lines: str, is_installed: bool) -> None:
+def test_tutorial_installs_only_lines_that_visudo_takes(tmp_path: Path, lines: str, is_installed: bool) -> None:
     """What is under /etc/sudoers.d and no sudoers file locks everybody out of sudo."""
-    (script,) = re.findall(r"\./zombie sudoers \| ssh \S+ '([^']+)'", README)
+    (script,) = re.findall(r"\./zombie sudoers \| ssh \S+ '([^']+)'", TUTORIAL)
     place = tmp_path / "installed"
     assert script.count("/etc/sudoers.d/zombie") == 1
     done = subprocess.run(

@@ -72,9 +72,15 @@ def ended_unfixed(incident: Incident) -> bool:
 @pytest.mark.parametrize(
     ("where", "hole", "found", "number", "how"),
     [
-        ("bot.domain.incident.Incident.is_unfixed", property(lambda _: False), NOT_FIXED, 26, {"members": 6}),
-        ("bot.domain.incident.Incident.is_unfixed", property(ended_unfixed), NOT_FIXED, 37, {"members": 6}),
-        ("bot.extras.waves.wave.Wave.news_at", property(lambda wave: wave.stopped_at), "had not been shown", 44, ALONE),
+        ("bot.domain.incident.Incident.is_unfixed", property(lambda _: False), NOT_FIXED, 42, {"members": 6}),
+        ("bot.domain.incident.Incident.is_unfixed", property(ended_unfixed), NOT_FIXED, 57, {"members": 6}),
+        (
+            "bot.extras.waves.wave.Wave.news_at",
+            property(lambda wave: wave.stopped_at),
+            "had not been shown",
+            174,
+            ALONE,
+        ),
     ],
     ids=["a failure waits to be noted", "a step that failed waits to be noted", "a dialog knows only the stop"],
 )

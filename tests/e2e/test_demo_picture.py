@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 from playwright.async_api import Locator
 
-from bot.surfaces.view.core_picture import LEFT
+from bot.view.core_picture import LEFT
 from tests.browser import CHROMIUM, PHONE, Window, chromium, window
 from tests.conftest import missing
 from tests.e2e.test_demo_page import FOUNDING, ask, demo

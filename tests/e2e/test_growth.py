@@ -15,10 +15,10 @@ from bot.domain.growth import CountSample
 from bot.ledger import Database, Ledger, ReadingStore
 from bot.settings import database_url
 from bot.surfaces.document import SCHEMA_FILE
-from bot.surfaces.slack.card import incident_card
-from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.view import group_view
+from bot.view.context import ViewContext
+from bot.view.view import group_view
 from tests.nodes.acting_fleet import Site, site
+from tests.slack.drawn import incident_card
 
 pytestmark = pytest.mark.slow
 LEAK = "leaked-memory-cgroups"

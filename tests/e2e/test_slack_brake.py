@@ -184,11 +184,11 @@ async def test_pull_that_was_acknowledged_before_a_crash_is_carried_on_once(
     team.is_dying = False
     assert await moves(team) == []
     next_run = team.restarted("runner-2")
-    await next_run.submissions.carry_on()
+    await next_run.decisions.carry_on()
     await team.idle()
     assert await moves(team) == ["BrakePulled"]
     assert (await team.ledger.braked()).body["reason"] == "it burns"
-    await team.restarted("runner-3").submissions.carry_on()
+    await team.restarted("runner-3").decisions.carry_on()
     await team.idle()
     assert await moves(team) == ["BrakePulled"]
 
@@ -201,7 +201,7 @@ async def test_pull_whose_runner_died_after_it_is_not_made_again(slack: SlackWor
     number = (await team.ledger.braked()).seq
     await slack.say("bob", "oncall-gpu", f"/zombie brake off #{number} it is out")
     await team.told("bob", "The brake is off.")
-    await team.restarted("runner-2").submissions.carry_on()
+    await team.restarted("runner-2").decisions.carry_on()
     await team.idle()
     assert await moves(team) == ["BrakePulled", "BrakeReleased"]
 
@@ -217,7 +217,7 @@ async def test_yes_that_was_acknowledged_before_a_crash_is_said_once(slack: Slac
     for runner in ("runner-2", "runner-3"):  # the first of them dies before it has noted that it is done
         next_run = team.restarted(runner)
         team.chat_requests.is_gone_for = "done"
-        await next_run.submissions.carry_on()
+        await next_run.decisions.carry_on()
         await team.idle()
     (one,) = await team.ledger.incidents()
     incident = await team.find(one.id)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.actions import ACTIONS
+from bot.chat.clicks import Click
+from bot.chat.people import Person
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.events import PlanWithheld
@@ -15,8 +17,6 @@ from bot.extras.marks.marker import PER_PERSON, VerdictMarker
 from bot.extras.marks.marks import ENOUGH, VerdictMarked, scores
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.execution.node_access import NodeAccess
-from bot.surfaces.slack.listeners import Click
-from bot.surfaces.slack.people import Person
 from tests.schedules.stage import PLAYBOOK
 from tests.slack.acting_team import GUEST, ONCALL, TEAM, ActingTeam, acting_team
 from tests.slack.workspace import workspace
@@ -77,14 +77,14 @@ async def test_a_click_that_is_delivered_again_later_changes_nothing(tmp_path: P
     async with workspace() as slack, acting_team(slack, tmp_path) as team:
         card, incident = await closed(team)
         click = Click("click-1", Person("U0ALICE001", TEAM), FEEDBACK, f"wrong-{incident}", "", "", ONCALL, card.ts)
-        desk = team.acting.clicks
+        desk = team.acting.decisions
         desk.clicked(click)
         await team.idle()
         desk.clicked(replace(click, key="click-2", value=f"right-{incident}"))
         await team.idle()
         again = team.restarted("runner-2")  # it never heard of the first
         team.chat_requests.is_gone_for = "keep"  # and nothing noted the click
-        again.clicks.clicked(click)
+        again.decisions.clicked(click)
         await team.idle()
         assert await marks(team) == [("U0ALICE001", False), ("U0ALICE001", True)]
 
@@ -100,7 +100,7 @@ async def test_nobody_but_members_may_say_so_and_only_on_the_card_itself(tmp_pat
             (Person("U0ALICE001", TEAM), card.ts, f"maybe-{incident}"),
             (Person("U0ALICE001", TEAM), card.ts, "wrong-house"),
         ):
-            team.acting.clicks.clicked(Click(f"{where}{value}{who}", who, FEEDBACK, value, "", "", ONCALL, where))
+            team.acting.decisions.clicked(Click(f"{where}{value}{who}", who, FEEDBACK, value, "", "", ONCALL, where))
             await team.idle()
         assert await marks(team) == []
         names = [refusal for _, refusal in await team.refusals()]
@@ -112,7 +112,7 @@ async def test_what_is_not_over_cannot_be_marked(tmp_path: Path) -> None:
         offer = await team.proposed("node-1")
         incident = (await team.ledger.incidents())[0].id
         click = Click("c", Person("U0ALICE001", TEAM), FEEDBACK, f"wrong-{incident}", "", "", ONCALL, offer.ts)
-        team.acting.clicks.clicked(click)
+        team.acting.decisions.clicked(click)
         await team.idle()
         assert (await marks(team), await team.refusals()) == ([], [("U0ALICE001", "NothingToMark")])
 
@@ -123,7 +123,7 @@ async def test_one_person_marks_so_many_and_no_more(tmp_path: Path) -> None:
         person = Person("U0ALICE001", TEAM)
         for number in range(PER_PERSON.most + 3):
             value = f"{('right', 'wrong')[number % 2]}-{incident}"
-            team.acting.clicks.clicked(Click(f"c{number}", person, FEEDBACK, value, "", "", ONCALL, card.ts))
+            team.acting.decisions.clicked(Click(f"c{number}", person, FEEDBACK, value, "", "", ONCALL, card.ts))
             await team.idle()
         assert len(await marks(team)) == PER_PERSON.most
         assert await team.refusals() == [("U0ALICE001", "TooManyRequests")] * 3

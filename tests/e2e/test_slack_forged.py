@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from bot.chat.clicks import Submission
+from bot.chat.dialog import HOME, Intent, MetadataSigner
+from bot.chat.people import Person
 from bot.demo.slack.delivery import Delivered
 from bot.demo.slack.server import SlackWorkspace
-from bot.surfaces.slack.dialog import HOME, Intent, MetadataSigner
-from bot.surfaces.slack.listeners import Submission
-from bot.surfaces.slack.people import Person
 from tests.slack.acting_team import BOB, CAROL, ONCALL, TEAM, ActingTeam
 
 
@@ -146,6 +146,6 @@ async def test_seal_of_the_app_home_is_no_dialog(slack: SlackWorkspace, team: Ac
     (incident,) = await team.ledger.incidents()
     sealed = MetadataSigner(slack.bot_token).sign(Intent(HOME, BOB, {incident.id: ""}, ONCALL))
     sent = Submission("sent-home", Person(BOB, TEAM), sealed, "let me")
-    assert await team.acting.submissions.submitted(sent) == {}
+    assert await team.acting.decisions.submitted(sent) == ""
     assert (await team.told("bob", "NothingProposed")).text.startswith("This bot cannot do that.")
     await team.decided_nothing()

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from sqlalchemy import text
 
+from bot.chat.kept_checks import kept_text
+from bot.chat.requests import CommandRequest
 from bot.demo.slack.people import ALICE, GUEST, TEAM_ID
 from bot.ledger import Database, Leases
 from bot.ledger.chat_requests import ChatRequestStore
-from bot.surfaces.slack.kept_checks import kept_text
-from bot.surfaces.slack.requests import CommandRequest
 from tests.slack.service import Readings, card_saying, eventually, reply_saying, serving
 from tests.slack.workspace import workspace
 

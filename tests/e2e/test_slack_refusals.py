@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from bot.chat.clicks import Submission
+from bot.chat.people import Person
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.house_events import HOUSE, BrakePulled
-from bot.surfaces.slack.listeners import Submission
-from bot.surfaces.slack.people import Person
 from tests.slack.acting_team import ALICE, BOB, CAROL, GUEST, TEAM, ActingTeam, acting_team, people
 
 WHO: dict[str, tuple[str, Callable[[SlackWorkspace], None], str, str]] = {
@@ -150,7 +150,7 @@ async def test_yes_that_is_carried_on_after_a_crash_counts_only_for_whoever_stil
     team.is_dying = False
     group = slack.state.groups["S0SRE00001"]
     slack.state.groups["S0SRE00001"] = replace(group, members=(ALICE,))
-    await team.restarted("runner-2").submissions.carry_on()
+    await team.restarted("runner-2").decisions.carry_on()
     await team.told("bob", "NotAnApprover")
     await team.decided_nothing()
 
@@ -165,9 +165,9 @@ async def test_one_person_who_says_yes_to_two_programs_at_once_is_one_voice(
         view = await team.dialog("bob", offer)
         sent.append(Submission(key, Person(BOB, TEAM), view.private_metadata, "yes"))
         await slack.close("bob", view)
-    programs = (team.acting.submissions, team.restarted("runner-2").submissions)
+    programs = (team.acting.decisions, team.restarted("runner-2").decisions)
     taken = await asyncio.gather(*(program.submitted(each) for program, each in zip(programs, sent, strict=True)))
-    assert taken == [{}, {}]
+    assert taken == ["", ""]
     assert "You have said yes already; 1 of 2 have." in (await team.told("bob", "NotEnoughApprovers")).text
     await team.decided_nothing()
     (incident,) = await team.ledger.incidents()

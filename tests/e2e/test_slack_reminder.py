@@ -26,21 +26,21 @@ async def test_reminder_comes_once_in_the_thread_also_after_a_restart(tmp_path: 
         incident = await team.find(summary.id)
         assert incident.proposed_at is not None
         half, mine = incident.proposed_at + policy.approval_expires / 2, {summary.card}
-        await team.acting.surface.remind(half - timedelta(seconds=1), mine)
-        await team.acting.surface.remind(half, set())
+        await team.acting.cards.remind(half - timedelta(seconds=1), mine)
+        await team.acting.cards.remind(half, set())
         await asyncio.sleep(0.2)
         assert reminders(slack, card) == [], "not before its time, and not by who does not see to it"
 
-        await team.acting.surface.remind(half, mine)
+        await team.acting.cards.remind(half, mine)
         reminder = await slack.until(lambda: next(iter(reminders(slack, card)), None), what="the reminder")
         assert f"node-1 {WAITS}" in reminder.text
         assert f"<@{BOB}>" in reminder.text
         assert not reminder.is_broadcast
 
         again = team.restarted("runner-2")
-        await again.surface.show(await again.surface.group(summary.card))
+        await again.cards.show(await again.cards.group(summary.card))
         for acting in (team.acting, again):
-            await acting.surface.remind(half + timedelta(minutes=1), mine)
+            await acting.cards.remind(half + timedelta(minutes=1), mine)
         await asyncio.sleep(0.3)
         assert len(reminders(slack, card)) == 1, "a restart says nothing twice"
 
@@ -52,6 +52,6 @@ async def test_what_is_decided_in_time_is_not_reminded_of(tmp_path: Path) -> Non
         await team.until_state("declined")
         await team.idle()
         (summary,) = await team.ledger.incidents()
-        await team.acting.surface.remind(summary.opened_at + timedelta(hours=1), {summary.card})
+        await team.acting.cards.remind(summary.opened_at + timedelta(hours=1), {summary.card})
         await asyncio.sleep(0.2)
         assert reminders(slack, offer) == []

@@ -7,11 +7,11 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
+from bot.chat.clicks import UNKNOWN_BUTTON
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.faults import UPLOAD
 from bot.demo.slack.message import File, Message
 from bot.demo.slack.server import SlackWorkspace
-from bot.surfaces.slack.listeners import UNKNOWN_BUTTON
 from tests.slack.acting_team import ActingTeam, acting_team
 from tests.slack.workspace import workspace
 

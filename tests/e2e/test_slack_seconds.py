@@ -18,7 +18,7 @@ async def test_seconds_grow_on_the_card_until_the_step_is_over(tmp_path: Path) -
         await team.until_state("approved")
         await team.idle()
         (summary,) = await team.ledger.incidents()
-        mine, surface = {summary.card}, team.acting.surface
+        mine, surface = {summary.card}, team.acting.cards
         started = await team.ledger.append(summary.id, await seq(team, summary.id), StepStarted(1), BOT)
         await team.shown(summary.id)
         card = await team.card("ecs.service: under way.")
@@ -34,7 +34,7 @@ async def test_seconds_grow_on_the_card_until_the_step_is_over(tmp_path: Path) -
         assert len(slack.asked("chat.update")) == edits + 2, "nothing is edited that would say the same"
         assert again.ts == card.ts
 
-        other = team.restarted("runner-2").surface
+        other = team.restarted("runner-2").cards
         await other.show(await other.group(summary.card))
         await other.tick(started.at + timedelta(seconds=152), mine)
         await team.card("under way for 2 min 30 s.")

@@ -8,13 +8,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from bot.chat.parts import CARD, MessageTarget
+from bot.chat.service import Message as Posted
+from bot.chat.thread_files import FileRequest
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.faults import UPLOAD
+from bot.extras.profiles.chat_file import SKETCH, pictures_of
 from bot.extras.profiles.sketch import Bar, Sketch
-from bot.extras.profiles.slack_file import SKETCH, pictures_of
-from bot.surfaces.slack.message import Message as Posted
-from bot.surfaces.slack.parts import CARD, MessageTarget
-from bot.surfaces.slack.thread_files import FileRequest
 from tests.slack.acting_team import ONCALL, ActingTeam, acting_team
 from tests.slack.workspace import workspace
 

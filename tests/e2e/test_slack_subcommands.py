@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from bot.chat.home import MOST_READ
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import mentions
 from bot.demo.slack.view import View
-from bot.surfaces.slack.home import MOST_READ
 from tests.slack.acting_team import ALICE, CAROL, ActingTeam
 
 

@@ -11,11 +11,11 @@ from typing import Any
 from bot.app.json_log import JsonLog
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
+from bot.extras.captures.chat_card import card_name
+from bot.extras.captures.chat_cards import SymptomReplies
 from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.record import RollingCapture, RollingState
 from bot.extras.captures.recorder import RollingRequest
-from bot.extras.captures.slack_card import card_name
-from bot.extras.captures.slack_cards import SymptomReplies
 from bot.extras.captures.watch import RollingNews
 from bot.extras.profiles.sketches import Sketches
 from bot.ledger import Database, KeptCases, Leases, Outbox, on_threads

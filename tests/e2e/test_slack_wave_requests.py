@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from bot.chat.clicks import Click, Submission
+from bot.chat.parts import MessageTarget
+from bot.chat.people import Person
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.errors import NothingProposed, UsageError
@@ -20,9 +23,6 @@ from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.extras.fleet.ask import FleetAsk
 from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.wave import Wave
-from bot.surfaces.slack.listeners import Click, Submission
-from bot.surfaces.slack.parts import MessageTarget
-from bot.surfaces.slack.people import Person
 from tests.slack.acting_team import ALICE, BOB, CAROL, ONCALL, TEAM, ActingTeam, acting_team, people, with_carol
 from tests.slack.wave_team import LEAK, Fleet
 from tests.slack.workspace import workspace
@@ -123,7 +123,7 @@ async def test_plan_whose_click_comes_twice_proposes_one_wave(tmp_path: Path) ->
         offer = await planned(slack, team, fleet)
         sent = next(one.payload for one in slack.dispatcher.delivered if "fleet-plan" in json.dumps(one.payload))
         await slack.dispatcher.interaction(copy.deepcopy(sent))  # Slack delivers it once more
-        await team.restarted("runner-2").submissions.carry_on()  # and another program looks for what is left
+        await team.restarted("runner-2").decisions.carry_on()  # and another program looks for what is left
         await team.idle()
         assert len(await fleet.waves()) == 1
         assert [card.ts for card in team.cards("Wave: ")] == [offer.ts]
@@ -187,12 +187,12 @@ async def test_two_programs_that_hear_a_yes_at_once_put_one_on_record(tmp_path: 
             view = await team.dialog("bob", offer)
             sealed.append(view.private_metadata)
             await slack.close("bob", view)
-        programs = [team.acting.submissions, team.restarted("runner-2").submissions]
+        programs = [team.acting.decisions, team.restarted("runner-2").decisions]
         bob = Person(BOB, TEAM)
         sent = [Submission(f"sent-{at}", bob, metadata, "now") for at, metadata in enumerate(sealed)]
         taken = [program.submitted(wish) for program, wish in zip(programs, sent, strict=True)]
         again = programs[0].submitted(sent[0])  # and the first is delivered once more
-        assert await asyncio.gather(*taken, again) == [{}] * 3
+        assert await asyncio.gather(*taken, again) == [""] * 3
         await team.told("bob", "AlreadyDecided")
         await team.idle()
         kinds = [entry.kind for entry in await fleet.desk.waves.read((await wave_of(fleet)).id)]
@@ -208,7 +208,7 @@ async def test_program_that_ends_while_nodes_are_checked_leaves_a_card_that_says
         for task in set(team.tasks):  # it is killed
             task.cancel()
         await team.idle()
-        await team.restarted("runner-2").submissions.carry_on()
+        await team.restarted("runner-2").decisions.carry_on()
         ended = await team.card("The bot was restarted before the wave was proposed. Press Plan again.")
         assert ended.ts == preparing.ts
         assert await fleet.waves() == []

@@ -245,7 +245,7 @@ WAVE_EVENTS: tuple[WaveEvent, ...] = (
     TurnGiven("incident1", "node-1"),
     TurnEnded("incident1", "node-1", TurnOutcome.FAILED, "escalated: no proof", BEGAN_AT),
     WaveStopped("node-1 is not fixed", "bob"),
-    WaveResumed("a broken disk", "bob"),
+    WaveResumed("a broken disk", "bob", BEGAN_AT),
     WaveEnded(WaveEnding.EXPIRED, "too late"),
 )
 

@@ -15,10 +15,19 @@ from types import SimpleNamespace
 from typing import Any
 
 from bot.actions import ACTIONS
+from bot.app.chat import ChatDesk, chat_desk
 from bot.app.extras import doubters_of, holders_of, shipped
 from bot.app.json_log import JsonLog
 from bot.app.parts import library
-from bot.app.slack_acting import SlackActing, slack_acting
+from bot.chat.cards import ChatCards
+from bot.chat.clicks import Submission
+from bot.chat.context import ChatContext
+from bot.chat.parts import CARD, MessageTarget
+from bot.chat.people import Person
+from bot.chat.poster import Poster
+from bot.chat.requests import CommandRequest, HelpRequest, parse
+from bot.chat.service import Message as Posted
+from bot.chat.thread_files import ReportFile, ThreadFiles
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, User
 from bot.demo.slack.server import SlackWorkspace
@@ -31,10 +40,10 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
+from bot.extras.marks.chat import QUESTION, MarkClicks
 from bot.extras.marks.marker import VerdictMarker
-from bot.extras.marks.slack import QUESTION, MarkClicks
 from bot.extras.marks.store import MarkStore
-from bot.extras.profiles.slack_file import SketchFile
+from bot.extras.profiles.chat_file import SketchFile
 from bot.extras.reports.report_maker import ReportMaker
 from bot.inventory import Inventory
 from bot.ledger import Database, Leases, Ledger, Outbox, on_threads
@@ -46,21 +55,13 @@ from bot.response.diagnosis.figures import figures
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
+from bot.response.execution.usual import UsualTimes
 from bot.response.record import IncidentRecord, Opening
 from bot.seats import Chat
 from bot.settings import Settings
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.listeners import Submission
-from bot.surfaces.slack.message import Message as Posted
-from bot.surfaces.slack.parts import CARD, MessageTarget
-from bot.surfaces.slack.people import Person
-from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.report_file import ReportFile
-from bot.surfaces.slack.requests import CommandRequest, HelpRequest, parse
-from bot.surfaces.slack.thread_files import ThreadFiles
 from bot.surfaces.slack.tokens import SlackTokens
-from bot.surfaces.view.context import ViewContext
+from bot.view.context import ViewContext
 from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import PLAYBOOK, Stage
 from tests.schedules.whole_look import WholeLook
@@ -102,8 +103,8 @@ class ActingTeam:
     remediation: Remediation
     log: io.StringIO
     run_plans: bool = True
-    acting: SlackActing = field(init=False)
-    restarted: Callable[[str], SlackActing] = field(init=False)  # the same again, as another runner
+    acting: ChatDesk = field(init=False)
+    restarted: Callable[[str], ChatDesk] = field(init=False)  # the same again, as another runner
     chat_requests: Any = None
     marks: Any = None
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -134,7 +135,7 @@ class ActingTeam:
     def take(self, request: CommandRequest) -> None:
         asked = parse(request.text, self.stage)  # type: ignore[arg-type]
         assert not isinstance(asked, HelpRequest), asked
-        self.begin(self.acting.orders.reply(request, asked), "order")  # type: ignore[arg-type]
+        self.begin(self.acting.commands.reply(request, asked), "order")  # type: ignore[arg-type]
 
     def decided(self, incident_id: str, /) -> None:
         self.begin(self._carry_on(incident_id), f"carry on {incident_id}")
@@ -157,7 +158,7 @@ class ActingTeam:
 
     async def shown(self, incident_id: str) -> None:
         incident = await self.find(incident_id)
-        await self.acting.surface.show(await self.acting.surface.group(incident.card))
+        await self.acting.cards.show(await self.acting.cards.group(incident.card))
 
     async def find(self, incident_id: str) -> Incident:
         return fold(await self.ledger.read(incident_id))
@@ -212,7 +213,7 @@ class ActingTeam:
     async def sends(self, user: str, view: View, reason: str) -> None:
         """Deliver the dialog as sent, also one without a button for it: it may have been opened when it had one."""
         person = Person(self.slack.state.user(user).id, TEAM)
-        await self.acting.submissions.submitted(Submission(view.id, person, view.private_metadata, reason))
+        await self.acting.decisions.submitted(Submission(view.id, person, view.private_metadata, reason))
 
     async def decides(self, user: str, message: Message, action: str = "approve", reason: str = "it leaks") -> None:
         """Click, give the reason, and send it."""
@@ -276,12 +277,13 @@ async def acting_team(
     endings: str = "cured",
     reports: bool = False,
     absent: frozenset[str] = frozenset(),
+    chat: Any = None,
     fleet: Callable[[ActingTeam, SlackConnection, Database, ThreadPoolExecutor], Any] = lambda *_: None,
 ) -> AsyncIterator[ActingTeam]:
     """Put it together over a database in a folder, listening to the workspace, for the length of a block.
 
     Shape: `fleet` makes the cards of sweeps and waves, anew for each runner. `absent` are buttons of extras that are
-    left out.
+    left out. `chat` is another chat than Slack.
     """
     world: Any = FastWorld()
     log = io.StringIO()
@@ -306,10 +308,11 @@ async def acting_team(
         stepping = StepExecutor(policy, ledger, reach, stage, world.clock, world.sleep, "runner-1")
         remediation = Remediation(record, stepping, stage, stage.diagnose)
         tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)
-        connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), json_log.log, json_log.logger("slack"))
+        logger = json_log.logger("slack")
+        connection = chat or SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), json_log.log, logger)
         made = ReportMaker(database, threads, library(), Inventory({}, "none"))
         kinds = (*((ReportFile(made.page),) if "report" not in absent else ()), SketchFile())
-        sending = ThreadFiles(kinds, connection.uploads, outbox, QUICK, lambda: datetime.now(UTC), json_log.log)
+        sending = ThreadFiles(kinds, connection.calls, outbox, QUICK, lambda: datetime.now(UTC), json_log.log)
         poster = Poster(
             connection.calls,
             outbox,
@@ -321,26 +324,40 @@ async def acting_team(
         team = ActingTeam(slack, world, stage, ledger, poster, responder, remediation, log)
         team.marks = Gone(on_threads(MarkStore(database, world.clock), threads))
 
-        def chats(context: SlackContext) -> Sequence[Chat]:
+        def chats(context: ChatContext) -> Sequence[Chat]:
             others: Any = getattr(fleet, "chats", lambda _: [])
             return [*others(context), MarkClicks(context, VerdictMarker(policy, team.marks, world.clock))]
 
         view = ViewContext(absent=absent, asks=(QUESTION,))
 
-        def runs(runner: str) -> SlackActing:
+        def runs(runner: str) -> ChatDesk:
             team.chat_requests = Gone(on_threads(ChatRequestStore(database, Leases(database, runner)), threads))
             fleet(team, connection, database, threads)
+            cards = ChatCards(
+                poster,
+                outbox,
+                ledger,
+                policy,
+                json_log.log,
+                team,
+                ACTIONS,
+                view,
+                UsualTimes(ledger, responder.nodes, json_log.log),
+            )
             bot: Any = SimpleNamespace(
                 settings=Settings(),
                 stores=SimpleNamespace(
                     outbox=outbox,
+                    leases=None,
                     ledger=ledger,
                     inbox=on_threads(Inbox(database, "runner-1"), threads),
                     chat_requests=team.chat_requests,
                 ),
                 posting=SimpleNamespace(connection=connection, poster=poster, work=team, view=view),
                 acting=SimpleNamespace(policy=policy, responder=responder),
-                checking=SimpleNamespace(scheduler=team),
+                checking=SimpleNamespace(scheduler=team, diagnosis=None),
+                cards=cards,
+                playbooks=SimpleNamespace(get=lambda: SimpleNamespace(name="node-health")),
                 timing=QUICK,
                 log=json_log.log,
                 notices=team,
@@ -349,10 +366,11 @@ async def acting_team(
                 pagerduty=None,
                 seated=lambda seat, context: chats(context),
             )
-            return slack_acting(bot)
+            return chat_desk(bot)
 
         team.restarted, team.acting = runs, runs("runner-1")
-        connection.listeners.bind(team, team.acting.home, team.acting.clicks, team.acting.submissions)
+        listening: Any = team  # it takes commands
+        connection.listeners.bind(listening, team.acting.home, team.acting.decisions, team.acting.nodes)
         assert await connection.start() == ""
         try:
             yield team

@@ -20,6 +20,8 @@ from bot.app.extras import extras_in_force, shipped
 from bot.app.json_log import JsonLog
 from bot.app.service import Service
 from bot.app.stores import open_stores
+from bot.chat.connection import ChatConnection
+from bot.chat.service import Timing
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.contracts import Concluded, Listener, ProbeAnswered, ReadingStarted
@@ -36,7 +38,6 @@ from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES, member_settings
 from bot.surfaces.member import SurfaceMember
-from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.tokens import SlackTokens
 from tests.unit.surfaces.verdicts import FOUNDING
 
@@ -160,6 +161,7 @@ async def built(
     environment: Mapping[str, str] = MappingProxyType({}),
     sources: Sequence[Source] = SOURCES,
     surfaces: Sequence[SurfaceMember] = SURFACES,
+    chat: ChatConnection | None = None,
 ) -> AsyncIterator[Bot]:
     """Put a service together that has not started; its state stays in the folder. A blank variable is not there."""
     (folder / "zombie.toml").write_text(toml)
@@ -188,11 +190,12 @@ async def built(
             Parts(
                 settings,
                 known,
-                SlackTokens.of(*settings.slack.access),
+                SlackTokens.of(*settings.slack.access) if chat is None else None,
                 replace(kept, ledger=ledger, outbox=outbox),
                 {},
                 JsonLog(log),
                 diagnose=readings,
+                chat=chat,
                 timing=timing,
                 sources=sources,
                 surfaces=surfaces,

@@ -12,28 +12,28 @@ from typing import Any
 
 from bot.actions import ACTIONS
 from bot.app.parts import library
+from bot.chat.background import Background
+from bot.chat.context import ChatContext
+from bot.chat.people import ChatApproverLookup
 from bot.domain.batch import Sampling
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.chat_cards import FleetCards
 from bot.extras.fleet.run import FleetRun, Hears
 from bot.extras.fleet.runner import FleetRunner
-from bot.extras.fleet.slack_cards import FleetCards
 from bot.extras.fleet.sweep import Found, NodeAnswer, NodeOutcome, Sweep
-from bot.extras.waves.slack_cards import WaveCards
-from bot.extras.waves.slack_decisions import WaveDecisions
+from bot.extras.waves.chat_cards import WaveCards
+from bot.extras.waves.chat_decisions import WaveDecisions
 from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import Wave
 from bot.extras.waves.waves import WaveRequest, Waves
 from bot.extras.waves.waves_run import WaveRun
 from bot.ledger import Database, on_threads
 from bot.seats import Chat, CureRequest
-from bot.surfaces.slack.approver_lookup import SlackApproverLookup
-from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.view.plan_words import PlanWords
+from bot.view.plan_words import PlanWords
 from tests.schedules.stage import PLAYBOOK
 from tests.slack.acting_team import ActingTeam
 
@@ -95,7 +95,7 @@ class Fleet:
     ) -> None:
         people = connection.people(team.responder.policy.approver_groups)
         kept: Any = on_threads(WaveStore(database, team.world.clock), threads)
-        lookup = SlackApproverLookup(people, team.responder.policy)
+        lookup = ChatApproverLookup(people, team.responder.policy)
         self.team, chance = team, random.Random(7)
         self.desk = Waves(
             team.responder.policy,
@@ -112,7 +112,7 @@ class Fleet:
             self.desk, self._start, words, team.poster, work, self.watching, _log(team), chat_requests, SOON
         )
 
-    def chats(self, context: SlackContext) -> list[Chat]:
+    def chats(self, context: ChatContext) -> list[Chat]:
         """What takes clicks on the cards of sweeps and waves."""
         cards = FleetCards(context, self._fleet_desk(), self.team.poster, self._work, self.cards, SOON)
         self.team.fleet = cards

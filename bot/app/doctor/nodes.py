@@ -17,7 +17,7 @@ from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import MissingFile, Unreachable
 from bot.domain.node import Node
 from bot.domain.probe import Probe
-from bot.domain.root_command import needs_secure_path, root_ways
+from bot.response.execution.privilege import as_root, files_needed, reading_ways
 
 NODE_SECONDS = timedelta(seconds=15)
 SKEW_NOTED, SKEW_WRONG = 5.0, 60.0  # seconds between a node's clock and this machine's
@@ -48,9 +48,7 @@ class NodeExamination:
 
     async def look(self, node: Node) -> tuple[DoctorFinding, ...]:
         """Connect to a node with each of the logins."""
-        ways = {way for probe in self.probes for command in probe.commands for way in root_ways(command)}
-        reads = sorted(way for way in ways if not needs_secure_path(way))  # that is for nodes that are profiled
-        examinations = [self._login(node, "node", reads, Mark.NOTE)]
+        examinations = [self._login(node, "node", reading_ways(self.probes), Mark.NOTE)]
         if self.acts:
             acts = [("sudo", "-n", *argv) for argv in self.acts]
             examinations.append(self._login(replace(node, **self.acting), "node, acting", acts, Mark.WRONG))
@@ -76,14 +74,38 @@ class NodeExamination:
         return tuple(found)
 
     async def _runs(self, node: Node, rights: Iterable[Sequence[str]]) -> dict[str, Completed]:
-        asked = [(command.name, command) for command in _ASKED]
+        asked = [(command.name, command) for command in (*_ASKED, files_there(rights))]
         for number, (_, _, *argv) in enumerate(rights):  # without sudo -n, after which -l is added
             asked.append((f"right {number}", Command("may", ("sudo", "-n", "-l", *argv), output_limit_bytes=4096)))
-        runs: dict[str, Completed] = {}
-        async with aclosing(self.transport.read(node, Batch.of(asked, Sampling(1)), NODE_SECONDS)) as arriving:
-            async for run in arriving:
-                runs[run.probe] = run
-        return runs
+        return await _answers(self.transport, node, asked)
+
+
+async def files_of(transport: Transport, node: Node, probes: Iterable[Probe]) -> frozenset[str]:
+    """Return which programs and devices a node has, of those that are read as root.
+
+    Raises: Unreachable and MissingFile when the node cannot be asked.
+    """
+    command = files_there(reading_ways(probes))
+    return _there(await _answers(transport, node, [(command.name, command)]))
+
+
+def files_there(rights: Iterable[Sequence[str]]) -> Command:
+    """Ask which of the files are there that commands need."""
+    files = dict.fromkeys(file for argv in rights for file in files_needed(argv))
+    return Command("there", ("ls", "-d", "--", *files, "/"))
+
+
+async def _answers(transport: Transport, node: Node, asked: Iterable[tuple[str, Command]]) -> dict[str, Completed]:
+    runs: dict[str, Completed] = {}
+    async with aclosing(transport.read(node, Batch.of(list(asked), Sampling(1)), NODE_SECONDS)) as arriving:
+        async for run in arriving:
+            runs[run.probe] = run
+    return runs
+
+
+def _there(runs: Mapping[str, Completed]) -> frozenset[str]:
+    run = runs.get("there")
+    return frozenset(run.stdout.splitlines()) if run is not None else frozenset()
 
 
 def _said(runs: Mapping[str, Completed], name: str) -> str:
@@ -108,13 +130,16 @@ def _rights(
 ) -> DoctorFinding:
     if user == "root":
         return DoctorFinding(name, Mark.NOTE, "the login is root", "Give the bot its own login: zombie sudoers")
-    missing, unknown = [], 0
+    missing, unknown, known, there = [], 0, 0, _there(runs)
     for number, argv in enumerate(rights):
+        if there and not all(file in there for file in files_needed(argv)):
+            continue
+        known += 1
         answer = runs.get(f"right {number}")
         if answer is None or answer.exit_status in (None, 124, 137):
             unknown += 1
         elif answer.exit_status != 0:
-            missing.append(" ".join(_shown(argv)))
+            missing.append(" ".join(as_root(argv)))
     if unknown:
         return DoctorFinding(
             name, lacking, f"sudo does not say what {user} may run", "Is it slow, or does it ask a server?"
@@ -128,10 +153,4 @@ def _rights(
         return DoctorFinding(
             name, lacking, seen, "zombie sudoers prints the lines; without them this is not read, or not done"
         )
-    return DoctorFinding(name, Mark.OK, f"{user} may run all {len(rights)} commands as root")
-
-
-def _shown(argv: Sequence[str]) -> Sequence[str]:
-    """The command itself, without sudo and the time limit before it."""
-    rest = list(argv[2:])
-    return rest[4:] if rest[:1] == ["timeout"] else rest
+    return DoctorFinding(name, Mark.OK, f"{user} may run all {known} commands as root")

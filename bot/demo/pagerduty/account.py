@@ -24,7 +24,6 @@ class User:
     id: str
     name: str
     email: str
-    is_person: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,10 +239,6 @@ class Account:
             self.acknowledge(found, self.person)
         self.changes.wake()
         return found
-
-    def tell_again(self, kind: str, incident: Incident) -> None:
-        """Send an event of any kind, for kinds that nothing else causes."""
-        self._tell(kind, incident, self.person)
 
     def _tell(self, kind: str, incident: Incident, agent: User | Service | None, note: Note | None = None) -> None:
         happened = AccountEvent(kind, incident, agent, self.clock(), note)

@@ -1,4 +1,4 @@
-"""The Web API's `chat.*`: posting, editing, deleting, linking.
+"""The Web API's `chat.*`: posting, editing, deleting.
 
 Methods, arguments and errors: https://docs.slack.dev/reference/methods?family=chat
 """
@@ -122,20 +122,9 @@ def delete(call: Call) -> dict[str, Any]:
     return {"channel": channel.id, "ts": message.ts}
 
 
-def get_permalink(call: Call) -> dict[str, Any]:
-    """Return a message's address, which opens in the page."""
-    channel = call.channel(call.arguments.text("channel"), foreign_is="channel_not_found")
-    message = call.message(channel, call.arguments.text("message_ts"))
-    address = f"{call.origin}/archives/{channel.id}/p{message.ts.replace('.', '')}"
-    if message.is_reply:
-        address += f"?thread_ts={message.thread_ts}&cid={channel.id}"
-    return {"channel": channel.id, "permalink": address}
-
-
 HANDLERS: Mapping[str, Handler] = {
     "chat.postMessage": post_message,
     "chat.postEphemeral": post_ephemeral,
     "chat.update": update,
     "chat.delete": delete,
-    "chat.getPermalink": get_permalink,
 }

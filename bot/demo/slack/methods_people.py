@@ -1,4 +1,4 @@
-"""The Web API's `auth.*`, `apps.*`, `users.*`, `usergroups.*` and `conversations.*`.
+"""The Web API's `auth.*`, `apps.*`, `users.*` and `usergroups.*`.
 
 Methods, arguments and errors: https://docs.slack.dev/reference/methods
 """
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.demo.slack.call import Call, Handler
-from bot.demo.slack.people import BOT, BOT_ID, BOT_USER, TEAM_ID, TEAM_NAME, User
+from bot.demo.slack.people import BOT, BOT_ID, BOT_USER, TEAM_ID, TEAM_NAME
 from bot.demo.slack.refusal import SlackRefused
 
 
@@ -31,16 +31,11 @@ def connections_open(call: Call) -> dict[str, Any]:
     return {"url": call.connect()}
 
 
-def _user(call: Call, user_id: str) -> User:
-    found = call.workspace.users.get(user_id)
-    if found is None:
-        raise SlackRefused("user_not_found")
-    return found
-
-
 def users_info(call: Call) -> dict[str, Any]:
     """Describe a member."""
-    user = _user(call, call.arguments.text("user"))
+    user = call.workspace.users.get(call.arguments.text("user"))
+    if user is None:
+        raise SlackRefused("user_not_found")
     return {"user": user.as_slack(with_email="users:read.email" in call.access.scopes)}
 
 
@@ -53,17 +48,6 @@ def users_lookup_by_email(call: Call) -> dict[str, Any]:
     return {"user": found.as_slack(with_email=True)}
 
 
-def usergroups_list(call: Call) -> dict[str, Any]:
-    """List the user groups."""
-    with_users = call.arguments.switch("include_users")
-    return {
-        "usergroups": [
-            {**group.as_slack(), **({"users": list(group.members)} if with_users else {})}
-            for group in call.workspace.groups.values()
-        ]
-    }
-
-
 def usergroups_users_list(call: Call) -> dict[str, Any]:
     """List the members of a user group."""
     group = call.workspace.groups.get(call.arguments.text("usergroup"))
@@ -72,37 +56,10 @@ def usergroups_users_list(call: Call) -> dict[str, Any]:
     return {"users": list(group.members)}
 
 
-def conversations_info(call: Call) -> dict[str, Any]:
-    """Describe a conversation; a public channel even if the bot is not a member."""
-    channel = call.workspace.channels.get(call.arguments.text("channel"))
-    if channel is None or (channel.is_private and BOT_USER not in channel.members):
-        raise SlackRefused("channel_not_found")
-    needed = "im:read" if channel.is_direct else "groups:read" if channel.is_private else "channels:read"
-    if needed not in call.access.scopes:
-        raise SlackRefused("missing_scope", needed=needed, provided=",".join(sorted(call.access.scopes)))
-    return {"channel": channel.as_slack()}
-
-
-def conversations_open(call: Call) -> dict[str, Any]:
-    """Open the direct message with a person."""
-    wanted = [each for each in call.arguments.text("users", "").split(",") if each]
-    if not wanted:
-        raise SlackRefused("users_list_not_supplied")
-    if len(wanted) > 1:
-        raise SlackRefused("missing_scope", needed="mpim:write", provided=",".join(sorted(call.access.scopes)))
-    person = _user(call, wanted[0])
-    if person.is_deleted:
-        raise SlackRefused("user_disabled")
-    return {"channel": {"id": call.workspace.direct(person.id).id}}
-
-
 HANDLERS: Mapping[str, Handler] = {
     "auth.test": auth_test,
     "apps.connections.open": connections_open,
     "users.info": users_info,
     "users.lookupByEmail": users_lookup_by_email,
-    "usergroups.list": usergroups_list,
     "usergroups.users.list": usergroups_users_list,
-    "conversations.info": conversations_info,
-    "conversations.open": conversations_open,
 }

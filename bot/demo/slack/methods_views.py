@@ -1,4 +1,4 @@
-"""The Web API's `views.*`: opening a modal, changing a view, publishing the App Home.
+"""The Web API's `views.*`: opening a modal, publishing the App Home.
 
 Methods, arguments and errors: https://docs.slack.dev/reference/methods?family=views
 """
@@ -53,32 +53,15 @@ def _given(call: Call, kind: str) -> dict[str, Any]:
     return found
 
 
-def _refuse_taken_name(call: Call, given: Mapping[str, Any], view: View | None = None) -> None:
-    other = call.workspace.view(external_id=str(given.get("external_id", "")))
-    if other is not None and (view is None or other.id != view.id):
-        raise SlackRefused("duplicate_external_id")
-
-
 def views_open(call: Call) -> dict[str, Any]:
     """Open a modal for the person whose action caused the trigger."""
     trigger = call.arguments.text("trigger_id")
     given = _given(call, "modal")
-    _refuse_taken_name(call, given)
+    if call.workspace.view(external_id=str(given.get("external_id", ""))) is not None:
+        raise SlackRefused("duplicate_external_id")
     view = make_view(call.workspace, given, call.triggers.use(trigger))
     call.workspace.set_modals(view.user, [view])
     return {"view": view.as_slack()}
-
-
-def views_update(call: Call) -> dict[str, Any]:
-    """Change an open view."""
-    view = call.workspace.view(call.arguments.text("view_id", ""), call.arguments.text("external_id", ""))
-    if view is None:
-        raise SlackRefused("not_found")
-    given = _given(call, view.kind)
-    if "hash" in call.arguments and call.arguments.text("hash") != view.hash:
-        raise SlackRefused("hash_conflict")
-    _refuse_taken_name(call, given, view)
-    return {"view": call.workspace.replace_view(changed_view(call.workspace, view, given)).as_slack()}
 
 
 def views_publish(call: Call) -> dict[str, Any]:
@@ -96,6 +79,5 @@ def views_publish(call: Call) -> dict[str, Any]:
 
 HANDLERS: Mapping[str, Handler] = {
     "views.open": views_open,
-    "views.update": views_update,
     "views.publish": views_publish,
 }

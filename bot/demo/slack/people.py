@@ -71,19 +71,6 @@ class UserGroup:
     name: str
     members: tuple[str, ...]
 
-    def as_slack(self) -> dict[str, Any]:
-        """Return the group as `usergroups.list` shows it."""
-        return {
-            "id": self.id,
-            "team_id": TEAM_ID,
-            "is_usergroup": True,
-            "name": self.name,
-            "handle": self.handle,
-            "description": "",
-            "date_delete": 0,
-            "user_count": len(self.members),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Channel:
@@ -106,26 +93,6 @@ class Channel:
     def name_in_payloads(self) -> str:
         """The conversation's name in the payloads of commands and clicks."""
         return "directmessage" if self.is_direct else ("privategroup" if self.is_private else self.name)
-
-    def as_slack(self) -> dict[str, Any]:
-        """Return the conversation as `conversations.info` shows it to the bot."""
-        if self.is_direct:
-            return {"id": self.id, "is_im": True, "user": self.person, "is_archived": False}
-        return {
-            "id": self.id,
-            "name": self.name,
-            "is_channel": not self.is_private,
-            "is_group": False,
-            "is_im": False,
-            "is_mpim": False,
-            "is_private": self.is_private,
-            "is_archived": self.is_archived,
-            "is_member": BOT_USER in self.members,
-            "is_shared": False,
-            "is_ext_shared": False,
-            "topic": {"value": self.topic, "creator": "", "last_set": 0},
-            "num_members": len(self.members),
-        }
 
 
 ALICE = User("U0ALICE001", "alice", "Alice Moreau")

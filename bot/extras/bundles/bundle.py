@@ -32,6 +32,7 @@ PLAIN_FORM = 1  # of an incident whose entries name nothing kept besides its cas
 MOST_BYTES = 128 * 1024 * 1024
 MOST_LINE = MOST_ROOM  # bytes, also as text in memory: a case of a large node has half a megabyte
 MOST_LIST = 32 * 1024 * 1024  # bytes of the list of hashes, for as many entries as a bundle can hold
+MOST_LINES = MOST_LIST // 100  # each has more than that in the list
 MOST_STORY = 8 * 1024 * 1024  # bytes that the incident's own entries take, which are all in memory at once
 MOST_ENTRIES = 10_000  # of the incident: a fold copies what it has at each of them
 STORY_VALUES = 400_000  # of JSON in all of them
@@ -165,6 +166,8 @@ class BundleFile:
                 raise _refused(f"line {number} has more than {MOST_LIST // 1024 // 1024} MiB")
             if number == 1:
                 self.form, self.unknown = _form(line)
+            if number > MOST_LINES:
+                raise _refused(f"it has more than {MOST_LINES:,} lines")
             if at + len(line) > MOST_BYTES:
                 raise _refused(f"it has more than {MOST_BYTES // 1024 // 1024} MiB")
             if not line.endswith(b"\n"):

@@ -42,8 +42,8 @@ from bot.ledger.chain import Chain
 from bot.ledger.entries import entry_of
 from bot.ledger.excerpt import KeptEntry, excerpt
 from bot.surfaces.incidents import incident_text
-from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.plan_words import PlanWords
+from bot.view.context import ViewContext
+from bot.view.plan_words import PlanWords
 
 
 @dataclass(slots=True)

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from bot.app.check import PROGRAM
 from bot.app.parts import now
+from bot.chat.context import ChatContext
 from bot.domain.contracts import Log, NodeDirectory, Sleep
 from bot.domain.errors import ZombieError
 from bot.domain.safe_text import one_line
+from bot.extras.captures.chat import CaptureChat
+from bot.extras.captures.chat_cards import CaptureCards, SymptomReplies
 from bot.extras.captures.control import rolling_control
 from bot.extras.captures.record import RollingCapture
-from bot.extras.captures.slack_cards import CaptureCards, SymptomReplies
-from bot.extras.captures.slack_chat import CaptureChat
 from bot.extras.captures.watch import LookTurns, RollingNews, RollingWatch
 from bot.extras.profiles.sketches import Sketches
-from bot.surfaces.slack.context import SlackContext
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -47,7 +47,7 @@ def serving(bot: Bot) -> RollingKeeper:
     return RollingKeeper(cards.watch, bot.known, cards.turns, bot.log, (cards, beside))
 
 
-def chat(bot: Bot, context: SlackContext) -> CaptureChat:
+def chat(bot: Bot, context: ChatContext) -> CaptureChat:
     """Return what takes clicks on captures' cards, and what people type about captures."""
     return CaptureChat(context, bot.once(capture_cards), bot.known)
 

@@ -13,8 +13,8 @@ from bot.domain.safe_text import one_line, redacted_text
 from bot.domain.verdict import Verdict
 from bot.extras.cases.comparison import Cell, ChangedOutcome, ItemOutcome
 from bot.surfaces.text import table_lines, wrapped
-from bot.surfaces.view.plan_words import PlanWords
-from bot.surfaces.view.words import cause_words
+from bot.view.plan_words import PlanWords
+from bot.view.words import cause_words
 
 SCHEMA_VERSION = 1
 SAME, FLIPS, NOT_JUDGED, WRONG, RIGHT = "same", "FLIPS", "-", "NOT AS EXPECTED", "as expected"

@@ -22,7 +22,7 @@ from bot.extras.cases.playbook_once import judging_once
 from bot.extras.cases.weighing_cache import as_read
 from bot.extras.cases.what_if import Judge, WhatIf, Why, alone, what_ifs
 from bot.extras.cases.what_if_words import sentence
-from bot.surfaces.view.plan_words import PlanWords
+from bot.view.plan_words import PlanWords
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot

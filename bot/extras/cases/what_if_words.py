@@ -10,8 +10,8 @@ from bot.domain.duration import span
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
 from bot.extras.cases.what_if import WhatIf
-from bot.surfaces.view.plan_words import PlanWords
-from bot.surfaces.view.words import cause_words
+from bot.view.plan_words import PlanWords
+from bot.view.words import cause_words
 
 
 def sentence(what_if: WhatIf, before: Verdict, words: PlanWords) -> str:

@@ -6,13 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bot.app.parts import now, ssh_transport
+from bot.chat.context import ChatContext
+from bot.chat.parts import CARD, MessageTarget
+from bot.extras.fleet.chat_cards import FleetCards
 from bot.extras.fleet.runner import FleetRunner, SweepDependencies
 from bot.extras.fleet.settings import SweepSettings
-from bot.extras.fleet.slack_cards import FleetCards
 from bot.extras.fleet.store import SweepStore
 from bot.extras.fleet.sweeps import Digest, ScheduledSweep, Sweeps, digest_card, scheduled
-from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.parts import CARD, MessageTarget
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -33,7 +33,7 @@ def serving(bot: Bot) -> Sweeps | None:
     return Sweeps(sweeps, bot.once(_runner), stores.chat_requests, stores.readings, store, post, now, bot.log)
 
 
-def chat(bot: Bot, context: SlackContext) -> FleetCards:
+def chat(bot: Bot, context: ChatContext) -> FleetCards:
     """Return what takes requests about many nodes, and clicks on their cards."""
     cure = next(iter(bot.seated("cures")), None)
     return FleetCards(context, bot.once(_runner), bot.posting.poster, bot.posting.work, cure)

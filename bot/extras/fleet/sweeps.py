@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 from bot.causes import CAUSES
+from bot.chat.document import Block, Document, Paragraph, Title, bullets, clipped, small
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import Clock, Log
 from bot.domain.duration import span
@@ -25,8 +26,7 @@ from bot.extras.fleet.runner import FleetRunner
 from bot.extras.fleet.settings import SweepSettings
 from bot.extras.fleet.store import SweepStore
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome, Sweep
-from bot.surfaces.slack.message import TEXT, Block, Message, bullets, clipped, escaped, footnote, header, paragraph
-from bot.surfaces.view.growth_words import harm_words, sparkline
+from bot.view.growth_words import harm_words, sparkline
 
 NEAR = timedelta(days=7)  # harm that is farther away is not reported
 URGENT = timedelta(hours=12)  # harm this near is posted in quiet hours too
@@ -256,12 +256,12 @@ MOST = 10  # of a list
 NAMED = 8  # nodes by name
 
 
-def digest_card(sweep: ScheduledSweep, digest: Digest) -> Message:
+def digest_card(sweep: ScheduledSweep, digest: Digest) -> Document:
     """Return the message: it asks for nothing, `/zombie check NODE` gives the verdict."""
     new = sum(len(nodes) for nodes in digest.new.values())
     parts = [f"{new} new" if new else "", f"{len(digest.nearer)} nearer to harm" if digest.nearer else ""]
     title = f"Sweep of {one_line(' '.join(sweep.ask.words), 60)}: {', '.join(filter(None, parts)) or 'nothing new'}"
-    blocks: list[Block] = [header(title), paragraph(clipped(f"{headline(digest.report)}.", SAID))]
+    blocks: list[Block] = [Title(title), Paragraph(clipped(f"{headline(digest.report)}.", SAID))]
     if digest.nearer:
         near = [(node, f"{sparkline(growth, 16)} {harm_words(growth)}") for node, growth in digest.nearer[:MOST]]
         blocks.append(bullets([(one_line(node, 60), clipped(words, SAID)) for node, words in near]))
@@ -269,14 +269,10 @@ def digest_card(sweep: ScheduledSweep, digest: Digest) -> Message:
     rows += [(f"gone: {cause}", _named(nodes)) for cause, nodes in digest.gone.items()]
     if rows:
         blocks.append(bullets([(about, clipped(words, SAID)) for about, words in rows[:MOST]]))
-    blocks.append(
-        footnote(
-            f"Every {span(sweep.every)}: zombie fleet {one_line(sweep.ask.says, 200)}. A single look finds what is "
-            "possible; /zombie check NODE gives the verdict."
-        )
-    )
+    again = f"Every {span(sweep.every)}: zombie fleet {one_line(sweep.ask.says, 200)}."
+    blocks += small(f"{again} A single look finds what is possible; /zombie check NODE gives the verdict.")
     says = [f"{node}: {harm_words(growth)}" for node, growth in digest.nearer[:3]]
-    return Message(clipped(escaped(" ".join([f"{title}.", *says])), TEXT), tuple(blocks))
+    return Document(" ".join([f"{title}.", *says]), tuple(blocks))
 
 
 def _named(nodes: tuple[str, ...]) -> str:

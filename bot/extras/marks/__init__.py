@@ -14,6 +14,6 @@ EXTRA = Extra(
     },
     doubts="bot.extras.marks.store:MarkDoubts",
     counts="bot.extras.marks.store:counts",
-    chat="bot.extras.marks.slack:chat",
-    asks="bot.extras.marks.slack:asks",
+    chat="bot.extras.marks.chat:chat",
+    asks="bot.extras.marks.chat:asks",
 )

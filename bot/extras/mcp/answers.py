@@ -27,8 +27,8 @@ from bot.response.record import IncidentRecord, Opening, received, unheard
 from bot.surfaces.document import documents
 from bot.surfaces.incidents import incident_body, incident_text, incidents_body, incidents_text
 from bot.surfaces.text import summary_table, verdict_text
-from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.plan_words import PlanWords
+from bot.view.context import ViewContext
+from bot.view.plan_words import PlanWords
 
 MOST_LISTED = 200  # incidents in an answer; the rest is counted
 WITHHELD = "It was asked through MCP, which offers no plan: check the node in Slack or a terminal to get its plan."

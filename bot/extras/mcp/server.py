@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from bot import __version__
 from bot.domain.errors import Refused, ZombieError
 from bot.domain.safe_text import redacted_text, safe
-from bot.extras.mcp.tools import Answer, Tool, Toolbox
+from bot.extras.mcp.tools import Answer, Tool, Toolbox, UnknownTool
 
 INSTRUCTIONS = (
     "Diagnoses sick Linux nodes. check reads nodes now and gives each a verdict; incidents and incident show what "
@@ -34,10 +34,14 @@ def mcp_server(toolbox: Toolbox) -> Server[Any]:
     async def called(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
             answer = await toolbox.call(params.name, params.arguments or {})
-        except LookupError as no:
-            raise MCPError(types.INVALID_PARAMS, str(no.args[0])) from no
+        except UnknownTool as no:
+            raise MCPError(types.INVALID_PARAMS, str(no)) from no
         except ZombieError as no:
             return _refused(no)
+        except Exception as error:  # noqa: BLE001 - the package would send its text, whatever of a node that quotes
+            toolbox.log("mcp_failed", tool=params.name, error=repr(error))
+            said = f"It failed ({type(error).__name__}); the bot's log says why."
+            raise MCPError(types.INTERNAL_ERROR, said) from None
         return _answered(answer)
 
     return Server(

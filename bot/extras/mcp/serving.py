@@ -14,7 +14,7 @@ from bot.app.acting import triage_of
 from bot.app.json_log import JsonLog
 from bot.app.parts import incident_id, library, now, ssh_transport
 from bot.app.stores import open_stores
-from bot.domain.alert import MCP
+from bot.domain.alert import MCP, SLACK
 from bot.domain.case import CaseStore
 from bot.domain.contracts import ActingLedger, Log
 from bot.domain.errors import SettingsError
@@ -26,9 +26,8 @@ from bot.inventory import Inventory
 from bot.library import Library
 from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler
 from bot.settings import Settings
-from bot.surfaces.slack.member import SLACK
-from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.web import Handler, WebEdge
+from bot.view.plan_words import PlanWords
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot

@@ -106,6 +106,10 @@ def _object(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
     }
 
 
+class UnknownTool(LookupError):
+    """There is no such tool."""
+
+
 @dataclass(slots=True)
 class Toolbox:
     """Takes calls of tools, up to a limit, and has them answered.
@@ -128,11 +132,11 @@ class Toolbox:
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Answer a call.
 
-        Raises: LookupError for an unknown tool; UsageError for arguments that it does not take; TooManyRequests;
+        Raises: UnknownTool for an unknown tool; UsageError for arguments that it does not take; TooManyRequests;
         any other failure as a ZombieError.
         """
         if name not in {tool.name for tool in self.tools}:
-            raise LookupError(f"There is no tool {one_line(name, 64)!r}.")
+            raise UnknownTool(f"There is no tool {one_line(name, 64)!r}.")
         try:
             self._count()
             answer = await self._answered(name, arguments)

@@ -12,7 +12,7 @@ from html import escape
 
 from bot.domain.safe_text import one_line
 from bot.extras.profiles.profile import ROWS
-from bot.surfaces.view.viridis import Colour, viridis
+from bot.view.viridis import Colour, viridis
 
 MOST_COLUMNS = 600
 GROUND, INK, FAINT = (22, 24, 32), (240, 240, 245), (172, 178, 192)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from bot.domain.safe_text import one_line, safe
 from bot.extras.reports.parts import Grid, Lines, Paragraph, Part, Point, Points, Report, Section
 from bot.seats import Picture
-from bot.surfaces.view.words import Group, Instant, Person, Piece, Sentence
+from bot.view.words import Group, Instant, Person, Piece, Sentence
 
 # What can begin markup anywhere in a line, and what only at its start. A colon makes a link only before a slash, and an
 # underscore within a word makes nothing: those are not escaped, so that the raw document stays readable.

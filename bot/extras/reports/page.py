@@ -15,7 +15,7 @@ from bot.domain.page_policy import page_policy
 from bot.domain.safe_text import safe
 from bot.extras.reports.parts import Grid, Lines, Paragraph, Part, Point, Points, Report, Section
 from bot.seats import Picture
-from bot.surfaces.view.words import Group, Instant, Person, Piece, Sentence
+from bot.view.words import Group, Instant, Person, Piece, Sentence
 
 _FOLDER = Path(__file__).parent
 _LATER = " — "

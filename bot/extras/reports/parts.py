@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.seats import Picture
-from bot.surfaces.view.words import Sentence
+from bot.view.words import Sentence
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from bot.extras.reports.report_data import ReportData
 from bot.seats import Moment
 from bot.surfaces.incidents import plan_of
 from bot.surfaces.incidents import said as entry_words
-from bot.surfaces.view.words import Instant, Person, Sentence
+from bot.view.words import Instant, Person, Sentence
 
 
 def whole_report(data: ReportData) -> Report:

@@ -10,7 +10,7 @@ from bot.domain.case import Head
 from bot.domain.entry import Entry, kind_of
 from bot.domain.incident import Incident
 from bot.seats import Moment, Picture
-from bot.surfaces.view.plan_words import BY_NAME, PlanWords
+from bot.view.plan_words import BY_NAME, PlanWords
 
 
 @dataclass(frozen=True, slots=True)

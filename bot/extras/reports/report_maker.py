@@ -13,6 +13,7 @@ from bot.actions import ACTIONS
 from bot.app.check import PROGRAM
 from bot.app.extras import named_by
 from bot.app.parts import now
+from bot.chat.thread_files import ReportFile
 from bot.domain.case import Case, read_case
 from bot.domain.core_heat import CoreHeat
 from bot.domain.entry import Entry
@@ -34,12 +35,11 @@ from bot.inventory import Inventory
 from bot.ledger import Database, KeptCases, Ledger
 from bot.ledger.excerpt import excerpt
 from bot.seats import Extra, Moment, Picture
-from bot.surfaces.slack.report_file import ReportFile
-from bot.surfaces.view.plan_words import PlanWords
+from bot.view.plan_words import PlanWords
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
-    from bot.surfaces.slack.thread_files import ThreadFileKind
+    from bot.chat.thread_files import ThreadFileKind
 
 WORDS = PlanWords(ACTIONS)
 MOST_CHANGES = 20
@@ -164,7 +164,7 @@ def _kept(database: Database, incident: Incident) -> Iterator[KeptAnswer]:
 
 
 def _pictures(incident: Incident, heat: CoreHeat | None) -> Iterator[Picture]:
-    from bot.surfaces.view.core_picture import core_picture  # Pillow is loaded where a picture is drawn
+    from bot.view.core_picture import core_picture  # Pillow is loaded where a picture is drawn
 
     if heat is not None:
         yield Picture(core_picture(heat, incident.node), heat.alt_text)

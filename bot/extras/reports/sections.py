@@ -13,11 +13,11 @@ from bot.domain.verdict import Verdict
 from bot.extras.reports.cost import cost_of, spans
 from bot.extras.reports.parts import Grid, Lines, Paragraph, Part, Point, Points, Section, cells, said
 from bot.extras.reports.report_data import ReportData
-from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.plan_words import StepView
-from bot.surfaces.view.standing import nothing_done
-from bot.surfaces.view.view import IncidentView, incident_view, is_alarm
-from bot.surfaces.view.words import (
+from bot.view.context import ViewContext
+from bot.view.plan_words import StepView
+from bot.view.standing import nothing_done
+from bot.view.view import IncidentView, incident_view, is_alarm
+from bot.view.words import (
     Instant,
     Person,
     Sentence,

@@ -16,6 +16,8 @@ from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import Refused, UsageError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from bot.domain.policy import Approval
     from bot.domain.verdict import Verdict
     from bot.extras.waves.wave import Wave
@@ -215,17 +217,24 @@ def _resume(words: list[str], arguments: argparse.Namespace) -> int:
 
 
 def _unread(beginning: str, arguments: argparse.Namespace) -> int:
-    """Print why it was stopped, and refuse: who resumes it forgives that, and every node that is not fixed."""
+    """Print why it was stopped and would stop now, and refuse: who resumes it forgives that, and what is not fixed."""
+    from bot.domain.safe_text import one_line
 
-    async def found(parts: WaveParts) -> Wave:
-        return await parts.desk.find(_whole(await parts.desk.waves.ids(), beginning))
+    async def found(parts: WaveParts) -> tuple[Wave, datetime | None, str]:
+        desk = parts.desk
+        wave = await desk.find(_whole(await desk.waves.ids(), beginning))
+        if (news_at := await desk.news(wave)) is None:
+            return wave, None, ""
+        return wave, news_at, await desk.why_stop(wave, await desk.waves.now())
 
     with _parts(arguments) as parts:
-        wave = asyncio.run(found(parts))
+        wave, news_at, against = asyncio.run(found(parts))
     print(_text(wave))
-    if wave.news_at is None:
+    if against and (wave.stop is None or against != wave.stop.because):
+        print(f"It would stop now: {one_line(against, 400)}")
+    if news_at is None:
         raise UsageError(f"Wave {wave.id} is {wave.state.value}: only one that was stopped is resumed.")
-    resume = f"zombie wave resume {wave.id} --seen {instant_text(wave.news_at)} --approve-as NAME --reason TEXT"
+    resume = f"zombie wave resume {wave.id} --seen {instant_text(news_at)} --approve-as NAME --reason TEXT"
     raise UsageError(
         "Nothing was resumed: who resumes a wave says what they have seen of it.", options.to_type(arguments, resume)
     )

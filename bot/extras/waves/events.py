@@ -141,10 +141,14 @@ class WaveStopped(OwnEvent):
 
 @dataclass(frozen=True, slots=True)
 class WaveResumed(OwnEvent):
-    """An approver let a stopped wave go on, knowing what had stopped it."""
+    """An approver let a stopped wave go on, knowing what had stopped it, and which alerts had come until `known_until`.
+
+    Shape: `known_until` is a little before this entry; None in older records.
+    """
 
     reason: str
     os_user: str = ""
+    known_until: datetime | None = None
 
 
 class WaveEnding(enum.StrEnum):

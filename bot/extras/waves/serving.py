@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bot.actions import ACTIONS
+from bot.chat.context import ChatContext
+from bot.chat.people import ChatApproverLookup
 from bot.domain.contracts import Leases, Log, Seconds
 from bot.domain.errors import LedgerError, UnknownIncident
 from bot.domain.node import Node
 from bot.domain.policy import ApproverLookup
 from bot.engine.job_queue import JobQueue
+from bot.extras.waves.chat_cards import PlansFile, WaveCards
+from bot.extras.waves.chat_decisions import WaveDecisions
 from bot.extras.waves.contracts import WaveLedger
-from bot.extras.waves.slack_cards import PlansFile, WaveCards
-from bot.extras.waves.slack_decisions import WaveDecisions
 from bot.extras.waves.store import WaveCounts, WaveStore
 from bot.extras.waves.wave import Wave
 from bot.extras.waves.waves import WaveRequest
@@ -23,9 +25,7 @@ from bot.extras.waves.wiring import WaveParts, known_causes, start_wave, wave_pa
 from bot.extras.waves.words import WavePlans, wave_plans
 from bot.ledger import on_threads
 from bot.seats import CureRequest
-from bot.surfaces.slack.approver_lookup import SlackApproverLookup
-from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.view.plan_words import PlanWords
+from bot.view.plan_words import PlanWords
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -48,13 +48,13 @@ def _waves_of(bot: Bot) -> WaveLedger:
 def serving(bot: Bot) -> WaveKeeper:
     """Return what runs waves while the bot serves."""
     people = bot.posting.connection.people(bot.acting.policy.approver_groups)
-    parts = _parts_of(bot, SlackApproverLookup(people, bot.acting.policy))
+    parts = _parts_of(bot, ChatApproverLookup(people, bot.acting.policy))
     return WaveKeeper(parts.run, parts.desk.waves, bot.stores.leases, bot.log, bot.timing.clock)
 
 
-def chat(bot: Bot, context: SlackContext) -> WaveDecisions:
+def chat(bot: Bot, context: ChatContext) -> WaveDecisions:
     """Return what takes clicks on waves' cards, and their dialogs."""
-    return WaveDecisions(context, _cards(bot, SlackApproverLookup(context.people, bot.acting.policy)))
+    return WaveDecisions(context, _cards(bot, ChatApproverLookup(context.people, bot.acting.policy)))
 
 
 def counts(_: Bot) -> WaveCounts:

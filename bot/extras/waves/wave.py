@@ -95,7 +95,7 @@ class Wave:
 
     Shape: `seq` and `head` are the last entry's number and hash. `stopped_at` is None while it is not stopped.
     `excused` are the incidents whose failure was known to the person who resumed the wave; alerts and failures count
-    from `looked_since`, its approval or the last resumption.
+    from `looked_since`, its approval or what whoever resumed it last was shown.
     """
 
     id: str
@@ -302,10 +302,11 @@ def _changed_fields(wave: Wave, event: Event, entry: Entry) -> dict[str, Any]:
             return {"turns": turns}
         case WaveStopped():
             return {"state": WaveState.STOPPED, "stop": event, "stopped_by": entry.by, "stopped_at": entry.at}
-        case WaveResumed():
+        case WaveResumed(known_until=known_until):
             failed = frozenset(turn.member.incident for turn in wave.having(TurnOutcome.FAILED))
             resumed = {"stop": None, "stopped_by": "", "stopped_at": None, "excused": failed}
-            return {"state": WaveState.RUNNING, "looked_since": entry.at, **resumed}
+            since = max(known_until, wave.updated_at) if known_until is not None else entry.at
+            return {"state": WaveState.RUNNING, "looked_since": since, **resumed}
         case WaveEnded(how=how):
             return {"state": WaveState(how.value), "ending": event}
     return {}
@@ -325,7 +326,7 @@ class NodeAlarm:
 
 def why_stop(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> str:
     """Return why a running wave must stop; empty if it may go on. `alarms` start `USUAL` before the wave."""
-    return _failed(wave) or _dropped(wave) or _risen(wave, alarms, now)
+    return _failed(wave) or _dropped(wave) or risen(wave, alarms, now)[0]
 
 
 def _failed(wave: Wave) -> str:
@@ -341,7 +342,8 @@ def _dropped(wave: Wave) -> str:
     return f"{IN_A_ROW} nodes in a row were not as approved, last {last[-1].member.node}: {last[-1].because}"
 
 
-def _risen(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> str:
+def risen(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> tuple[str, Sequence[NodeAlarm]]:
+    """Return why a wave must stop for alerts, and for which; both empty if it may go on."""
     began = wave.approval.at if wave.approval is not None else now
     since = wave.looked_since or now
     turns = {turn.member.node: turn for turn in wave.turns}
@@ -355,13 +357,13 @@ def _risen(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> str:
         return turns.get(named[0]) if len(named) == 1 else None
 
     new = [alarm for alarm in alarms if alarm.at >= since and not _of_its_turn(alarm, turn_of(alarm))]
-    if after := next((turn for alarm in new if (turn := turn_of(alarm)) is not None), None):
-        return f"{after.member.node} has a new alert since it was cured"
+    if after := [(turn, alarm) for alarm in new if (turn := turn_of(alarm)) is not None]:
+        return f"{after[0][0].member.node} has a new alert since it was cured", [alarm for _, alarm in after]
     usual = sum(began - USUAL <= alarm.at < began for alarm in alarms) / USUAL.total_seconds()
     expected = usual * max(0.0, (now - since).total_seconds())
     if len(new) >= LEAST_ALARMS and (chance := at_least(len(new), expected)) < UNLIKELY:
-        return f"{len(new)} new alerts came where {expected:.1f} are usual (by chance: {chance:.2g})"
-    return ""
+        return f"{len(new)} new alerts came where {expected:.1f} are usual (by chance: {chance:.2g})", new
+    return "", ()
 
 
 def _of_its_turn(alarm: NodeAlarm, turn: Turn | None) -> bool:

@@ -48,7 +48,7 @@ from bot.extras.waves.events import (
     WaveResumed,
     WaveStopped,
 )
-from bot.extras.waves.wave import USUAL, Wave, WaveState, after_wave, fold_wave, stages_of, why_stop
+from bot.extras.waves.wave import USUAL, NodeAlarm, Wave, WaveState, after_wave, fold_wave, risen, stages_of, why_stop
 from bot.response.decision import guards
 from bot.response.record import IncidentRecord, unheard
 
@@ -235,31 +235,47 @@ class Waves:
 
     async def why_stop(self, wave: Wave, now: datetime) -> str:
         """Return why an approved wave must stop; empty if it may go on. Raises: LedgerError."""
-        assert wave.approval is not None
         if (pulled := await self.ledger.braked()) is not None:
             return f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC."
         if not self.policy.acting or wave.proposal.policy != self.policy.digest:
             return "The policy has changed since it was approved."
+        return why_stop(wave, await self._alarms(wave), now)
+
+    async def news(self, wave: Wave) -> datetime | None:
+        """Return when the last came that whoever resumes a stopped wave forgives; None while it runs.
+
+        Shape: that is its stop, a node that is not fixed, or an alert for which it would stop now. Raises: LedgerError.
+        """
+        if wave.news_at is None:
+            return None
+        _, alarms = risen(wave, await self._alarms(wave), await self.waves.now())
+        return max([wave.news_at, *(alarm.at for alarm in alarms)])
+
+    async def _alarms(self, wave: Wave) -> Sequence[NodeAlarm]:
+        assert wave.approval is not None
         people = self.policy.kinds | {TERMINAL}  # what they ask for is no alert
-        return why_stop(wave, await self.waves.alarms(wave.approval.at - USUAL, people), now)
+        return await self.waves.alarms(wave.approval.at - USUAL, people)
 
     async def resume(self, wave_id: str, approval: Approval, news_at: datetime) -> Wave:
         """Let a stopped wave go on; only an approver who did not ask for it may.
 
         Shape: `news_at` is the time of the last news that they know.
-        Raises: as `decide`; StateChanged when it is not stopped, StaleRequest when it was stopped again since, or a
-        node failed, ApprovalExpired.
+        Raises: as `decide`; StateChanged when it is not stopped, StaleRequest when it was stopped again since, a node
+        failed, or an alert came for which it would stop, ApprovalExpired.
         """
 
         async def resumed(wave: Wave) -> WaveEvent:
             guards.reason_given(approval)
-            if wave.stop is not None and news_at != wave.news_at:
+            known_until = await self.waves.now()  # what comes from now on was not looked at
+            if wave.stop is not None and news_at != await self.news(wave):
                 news = f"It was stopped again since: {wave.stop.because}"
-                if news_at == wave.stopped_at:
+                if wave.news_at is not None and wave.news_at <= news_at:
+                    news = f"It would stop now: {await self.why_stop(wave, known_until)}"
+                elif news_at == wave.stopped_at:
                     news = f"Acted on since and not fixed: {', '.join(turn.member.node for turn in wave.unfixed)}"
                 raise StaleRequest(one_line(news, 400), "Look at it again, and decide then.")
             await self.may_resume(wave, approval)
-            return WaveResumed(approval.reason.strip(), approval.os_user)
+            return WaveResumed(approval.reason.strip(), approval.os_user, known_until)
 
         return await self._told("resume wave", wave_id, approval, resumed)
 

@@ -16,7 +16,7 @@ from bot.domain.safe_text import listed, one_line, safe, safe_value
 from bot.extras.waves.events import TurnOutcome, WaveDeclined, WaveEnded, WaveMember
 from bot.extras.waves.wave import Wave, WaveState
 from bot.surfaces.document import ends_body
-from bot.surfaces.view.plan_words import NOTHING_SEEN, PlanView, PlanWords, end_words
+from bot.view.plan_words import NOTHING_SEEN, PlanView, PlanWords, end_words
 
 MOST_SHOWN = 12  # of the nodes that are listed by name
 MOST_ENDS = 12  # rows of what ends, beside databases and members of a quorum

@@ -32,7 +32,7 @@ from bot.domain.policy import Policy
 from bot.domain.probe import Unread
 from bot.domain.safe_text import redacted
 from bot.domain.verdict import Evidence, Status, Verdict
-from bot.response.diagnosis.what_runs import PART, READ_FROM
+from bot.response.diagnosis.what_runs import PART, READ_FROM, unseen_words
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.privilege import login_that_lacks
 
@@ -237,12 +237,15 @@ def came(before: Ends, now: Ends) -> Iterator[str]:
 
 
 def no_longer_read(before: Ends, now: Ends) -> Iterator[str]:
-    """Yield what can no longer be looked at for databases and members, for unread is never none."""
-    known = {unread.probe for unread in before.unread}
+    """Yield what can no longer be looked at for databases and members, and before a reboot: unread is never none."""
+    known = {unread.probe for unread in (*before.unread, *before.unseen)}
     for unread in now.unread:
         whole = unread.probe.partition(PART)[0]
         if whole in READ_FROM and not {unread.probe, whole} & known:
             yield f"what ends: {unread.probe} could not be read: {unread.reason}"
+    for unseen in now.unseen:
+        if not {unseen.probe, unseen.probe.partition(PART)[0]} & known:
+            yield f"not read before the reboot: {unseen_words(unseen)}"
 
 
 def _newly_unread(before: Verdict, now: Verdict) -> list[Unread]:

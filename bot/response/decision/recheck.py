@@ -68,7 +68,8 @@ class Recheck:
         yield await self._look(self.triages[-1], node, playbook, steps)
 
     async def ends(self, incident: Incident, node: Node) -> Ends:
-        """Return what a reboot would end now, as far as it tells of databases and members; a short look.
+        """Return what a reboot would end now, as far as it tells of databases and members, and what is not seen of what
+        it must not cut off; a short look.
 
         Raises: Unreachable; CannotRead when its playbook is gone.
         """
@@ -76,7 +77,7 @@ class Recheck:
             playbook = self.playbooks.get(incident.playbook)
         except UnknownPlaybook as no:
             raise CannotRead(f"The playbook is gone: {no.sentence}") from no
-        asked = tuple(probe for probe in playbook.probes if probe.name in what_runs.READ_FROM)
+        asked = tuple(probe for probe in playbook.probes if probe.name in what_runs.READ_AGAIN)
         return what_runs.of_a_reboot(await self.triages[0].snapshot(node, replace(playbook, probes=asked)))
 
     async def _look(self, triage: Triage, node: Node, playbook: Playbook, steps: Sequence[Step]) -> RecheckResult:
@@ -121,7 +122,7 @@ def deciding(playbook: Playbook, verdict: Verdict) -> Playbook:
     }
     cause = next((used.cause for used in playbook.causes if used.cause.name == verdict.cause), None)
     needed |= {*cause.probes, *cause.beside} if cause is not None else set()
-    needed |= set(what_runs.READ_FROM) if verdict.plan is not None and verdict.plan.ends is not None else set()
+    needed |= set(what_runs.READ_AGAIN) if verdict.plan is not None and verdict.plan.ends is not None else set()
     return replace(playbook, probes=tuple(probe for probe in playbook.probes if probe.name in needed))
 
 

@@ -114,7 +114,8 @@ def with_plan(
         whole, note = draining.around(node, whole, reboot_at)
     stops = next((step for step in steps if actions[step.action].stops_a_unit), None)
     if reboot_at is not None:
-        ends, unseen = what_runs.of_a_reboot(verdict.snapshot), what_runs.not_read(verdict.snapshot)
+        ends = what_runs.of_a_reboot(verdict.snapshot)
+        unseen = what_runs.not_read(ends)
     elif stops is not None:
         ends = what_runs.of_a_stop(verdict.snapshot, stops.args["unit"])
     planned = tuple(_with_commands(step, actions, verdict.snapshot) for step in whole)

@@ -25,6 +25,7 @@ from bot.probes.unfinished import UnfinishedReading
 from bot.probes.units import UnitsReading
 
 READ_FROM = ("units", "containers", "processes")  # what tells of databases and members: read again before acting
+READ_AGAIN = (*READ_FROM, UnfinishedReading.probe)
 PART = ": "  # between a reading and a part of it
 _MOST = 40  # rows; a plan is part of the record
 _MOST_IMAGES = 6
@@ -57,23 +58,33 @@ def of_a_reboot(snapshot: Snapshot) -> Ends:
     ]
     room = max(0, _MOST - len(kept))  # what keeps data or votes is never left out: one that came since has to be seen
     unread = tuple(_unread(units, containers, processes, gpu))
-    return Ends((*kept, *rows[:room]), max(0, len(rows) - room), unread)
+    return Ends((*kept, *rows[:room]), max(0, len(rows) - room), unread, tuple(_unseen(snapshot)))
 
 
-def not_read(snapshot: Snapshot) -> str:
+def not_read(ends: Ends) -> str:
     """Return a sentence about what could not be looked at before a reboot; empty where all of it was read.
 
     Example: "Not read before the reboot: the state of packages. See to it by hand."
     """
-    missing: list[str] = []
-    unfinished, units = snapshot.get(UnfinishedReading), snapshot.get(UnitsReading)
-    if isinstance(unfinished, Unread):
-        missing.append(f"rebuilds, firmware, packages and the next boot's files ({unfinished.reason})")
-    else:
-        missing += unfinished.not_read
-    if isinstance(units, Unread):
-        missing.append(f"which oneshots are at work ({units.reason})")
+    missing = [unseen_words(each) for each in ends.unseen]
+    missing += [
+        f"which oneshots are at work ({each.reason})" for each in ends.unread if each.probe == UnitsReading.probe
+    ]
     return one_line(f"Not read before the reboot: {'; '.join(missing)}. See to it by hand.", 600) if missing else ""
+
+
+def unseen_words(unseen: Unread) -> str:
+    """Return in words what could not be looked at of what a reboot must not cut off."""
+    _, _, part = unseen.probe.partition(PART)
+    return part or f"rebuilds, firmware, packages and the next boot's files ({unseen.reason})"
+
+
+def _unseen(snapshot: Snapshot) -> Iterator[Unread]:
+    unfinished = snapshot.get(UnfinishedReading)
+    if isinstance(unfinished, Unread):
+        yield unfinished
+    else:
+        yield from (Unread(f"{UnfinishedReading.probe}{PART}{words}", "") for words in unfinished.not_read)
 
 
 def of_a_stop(snapshot: Snapshot, unit: str) -> Ends:

@@ -27,23 +27,48 @@ SECURE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 UNIT = "unit"  # the argument that names a unit
 
 
-def reading_lines(user: str, probes: Iterable[Probe]) -> str:
+def reading_lines(user: str, probes: Iterable[Probe], there: Collection[str] | None = None) -> str:
     """Return a line for each command that may be repeated as root, after a line that says what they are.
 
-    Shape: what needs a `secure_path` is left out; `capture_text` has it.
+    Shape: what needs a `secure_path` is left out; `capture_text` has it. `there` are the files that a node has
+    (`files_needed`): a command without its program or device has no line then.
     Raises: UsageError when `user` cannot be a login's name.
     """
-    _checked(user)
+    checked_login(user)
     head = f"# Reading only: what {user} may run as root, exactly as written. Check with: visudo -cf FILE"
-    return "\n".join((head, *_lines_of(user, probes, needs_path=False))) + "\n"
+    return "\n".join((head, *_lines_of(user, probes, False, there))) + "\n"
 
 
-def _lines_of(user: str, probes: Iterable[Probe], needs_path: bool) -> list[str]:
+def reading_ways(probes: Iterable[Probe]) -> tuple[tuple[str, ...], ...]:
+    """Return every argument list for reading that a node may allow as root, without those that need a `secure_path`."""
+    ways = {way for probe in probes for command in probe.commands for way in root_ways(command)}
+    return tuple(sorted(way for way in ways if not needs_secure_path(way)))
+
+
+def files_needed(argv: Sequence[str]) -> tuple[str, ...]:
+    """Return the program and the devices without which a command cannot run.
+
+    Example:
+    >>> files_needed(("sudo", "-n", "timeout", "-k", "1", "6", "/usr/sbin/nvme", "get-log", "/dev/nvme0n1"))
+    ('/usr/sbin/nvme', '/dev/nvme0n1')
+    """
+    program, *arguments = as_root(argv)
+    return tuple(each for each in (program, *arguments) if each.startswith("/dev/" if each != program else "/"))
+
+
+def as_root(argv: Sequence[str]) -> Sequence[str]:
+    """Return the command itself, without sudo and the time limit before it."""
+    rest = argv[2:]
+    return rest[4:] if rest[:1] == ("timeout",) else rest
+
+
+def _lines_of(user: str, probes: Iterable[Probe], needs_path: bool, there: Collection[str] | None = None) -> list[str]:
     commands = sorted(
         (probe.name, argv[3:])
         for probe in {probe.name: probe for probe in probes}.values()
         for argv in {way for command in probe.commands for way in root_ways(command)}
         if needs_secure_path(argv) is needs_path
+        if there is None or all(file in there for file in files_needed(argv))
     )
     return [
         f"{user} ALL=(root) NOPASSWD: {TIMEOUT} {_MEANINGFUL.sub(_ESCAPED, ' '.join(argv))}  # {probe}"
@@ -58,7 +83,7 @@ def capture_text(user: str, rights: Iterable[Sequence[str]]) -> str:
     bpftrace for what unpacks the kernel's headers.
     Raises: UsageError when `user` cannot be a login's name.
     """
-    _checked(user)
+    checked_login(user)
     head = f"# Profiling: what {user} may record as root, exactly as written. Leave it out where nobody profiles.\n"
     path = _MEANINGFUL.sub(_ESCAPED, SECURE_PATH)
     lines = [f"Defaults:{user} secure_path={path}"]
@@ -98,7 +123,7 @@ def acting_lines(user: str, rights: Iterable[Sequence[str]]) -> tuple[str, ...]:
     >>> acting_lines("zombie", [("kubernetes", "create", "pods/eviction")])
     ('ClusterRole: - {apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"]}',)
     """
-    _checked(user)
+    checked_login(user)
     return tuple(line for argv in rights for line in _acting_lines_of(user, argv))
 
 
@@ -132,6 +157,7 @@ def acting_text(user: str, rights: Sequence[Sequence[str]]) -> str:
     return head + "".join(f"{line}\n" for line in dict.fromkeys(acting_lines(user, rights)))
 
 
-def _checked(user: str) -> None:
+def checked_login(user: str) -> None:
+    """Raises: UsageError when `user` cannot be a login's name."""
     if not _USER.match(user):
         raise UsageError(f"{one_line(user, 40)!r} is not a login name.", "Use lower-case letters, digits, - and _.")

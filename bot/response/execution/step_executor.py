@@ -44,6 +44,7 @@ from bot.domain.events import (
 )
 from bot.domain.fence import SENT_WITHIN, Fence, FenceRefusal
 from bot.domain.incident import Decision, Incident
+from bot.domain.mute_record import in_force
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
@@ -58,7 +59,18 @@ from bot.response.decision.preflight import (
 )
 from bot.response.execution.before_reboot import NOTHING, PreRebootReader, StoredReadings
 from bot.response.execution.node_access import NodeAccess, NodeStatus, NotRun, TooLate
-from bot.response.record import as_evidence, asked, earlier, expired, facts_of, plan_of, recorded, rest_of, stopped
+from bot.response.record import (
+    as_evidence,
+    asked,
+    cured_since,
+    earlier,
+    expired,
+    facts_of,
+    plan_of,
+    recorded,
+    rest_of,
+    stopped,
+)
 
 SILENT = timedelta(seconds=10)  # a runner without a sign of life for this long counts as dead
 IN_TIME = timedelta(seconds=30)  # after that others count it as dead, and may have done what it was about to send
@@ -160,8 +172,11 @@ class StepExecutor:
             # Both first: the look has to be fresh. A decision of this moment has looked for databases, too; how old
             # another is, told by the ledger's clock, nobody knows by this one.
             lately = None if incident.steps else self.reach.recall(incident.id)
-            if lately is None and (others := await self.came_since(incident, node, steps[-1])):
-                return stopped(incident, f"{StateChanged.__name__}: {'; '.join(others)}")
+            if lately is None:
+                if not incident.has_begun and (because := await self._outlived(incident, node, now)):
+                    return stopped(incident, because)
+                if others := await self.came_since(incident, node, steps[-1]):
+                    return stopped(incident, f"{StateChanged.__name__}: {'; '.join(others)}")
             kept = await self._kept(incident, node, steps[-1], until - now)
             lately, in_time = lately if kept is NOTHING else None, self.in_time()
             around = steps[-1:] if incident.steps else plan.steps
@@ -191,6 +206,23 @@ class StepExecutor:
         if not in_time():
             return AdvanceLater(POLL, HELD_UP)
         return await self._start(incident, node, steps[-1], seen, bool(booted), kept)
+
+    async def _outlived(self, incident: Incident, node: Node, now: datetime) -> str:
+        """Say what came on record since the yes with which nobody would be asked for one; empty if nothing did.
+
+        A plan may wait long for its turn after the yes.
+        Raises: CauseInDoubt, which a person may lift while the yes lives.
+        """
+        guards.is_trusted(self.policy, incident, await self.ledger.doubts())
+        cause = incident.verdict.cause if incident.verdict is not None else None
+        if cause is None:  # an undo restores the earlier state, sick or well
+            return ""
+        for mute in in_force(await self.ledger.mutes(), now):
+            if mute.cause == cause and mute.covers(node):
+                return f"{cause} is muted on {one_line(mute.selector, 60)} since then: {one_line(mute.reason, 200)}"
+        machine_id = plan_of(incident)[1].get("machine_id", "")
+        begun, _ = await self.ledger.begun_for(incident, cause, machine_id, timedelta(0))
+        return next(filter(None, (cured_since(incident, other) for other in begun)), "")
 
     async def came_since(self, incident: Incident, node: Node, step: Step) -> tuple[str, ...]:
         """Return each database and member that a reboot, or the drain before it, would end, and that was not shown.

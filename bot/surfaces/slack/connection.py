@@ -19,18 +19,24 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 
+from bot.chat.commands import Commands
+from bot.chat.connection import ChatConnection
+from bot.chat.decisions import Decisions
+from bot.chat.dialog import MetadataSigner
+from bot.chat.home import HomePublisher
+from bot.chat.service import Timing
+from bot.chat.suggestions import NodeSuggestions
 from bot.domain.addresses import is_loopback
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import SettingsError
+from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
 from bot.surfaces.hooks import Counted
-from bot.surfaces.slack.calls import FAILURES, PASSING, Calls, Timing, error_name, web_client
-from bot.surfaces.slack.dialog import MetadataSigner
+from bot.surfaces.slack.calls import FAILURES, PASSING, Calls, error_name, web_client
 from bot.surfaces.slack.listeners import Listeners
-from bot.surfaces.slack.people import People, Workspace
+from bot.surfaces.slack.people import SlackPeople, Workspace
 from bot.surfaces.slack.socket_mode import SocketMode
 from bot.surfaces.slack.tokens import SlackTokens
-from bot.surfaces.slack.uploads import Uploads
 from bot.surfaces.web_limits import UNREAD, body_of
 
 T = TypeVar("T")
@@ -44,7 +50,7 @@ WHAT_IT_IS = {
 UNHEARD = {400: "malformed", 401: "unauthorized"}
 
 
-class SlackConnection:
+class SlackConnection(ChatConnection):
     """An app in a workspace: `listeners` take what it delivers, `calls` shows messages, `signer` signs dialogs."""
 
     def __init__(
@@ -66,11 +72,17 @@ class SlackConnection:
         self.signer = MetadataSigner(tokens.bot)  # the same in every program that has this app's token
         self.listeners = Listeners(self._client, timing.clock, logger, counted)
         self.calls = Calls(self._client, self._post, timing.call_limit, log)
-        self.uploads = Uploads(self._client, self._send, timing.call_limit)
         self._http = SignedHttp(tokens.signing_secret, now, self.listeners.dispatch)
         self._session: aiohttp.ClientSession | None = None
         self._sockets: SocketMode | None = None
         self._first_address = ""
+
+    word = "Slack"
+
+    @property
+    def by(self) -> str:  # type: ignore[override]
+        """How Slack reaches the bot."""
+        return "socket" if self.by_socket else "http"
 
     @property
     def by_socket(self) -> bool:
@@ -130,9 +142,17 @@ class SlackConnection:
         if self._session is not None:
             await self._session.close()
 
-    def people(self, groups: Collection[str]) -> People:
+    def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions, nodes: NodeSuggestions) -> None:
+        """Take what Slack delivers from now on, and hand it to these."""
+        self.listeners.bind(commands, home, decisions, nodes)
+
+    def address(self, place: MessageRef) -> str:
+        """Return the address of a message; empty while the workspace's address is unknown."""
+        return self.workspace.permalink(place)
+
+    def people(self, groups: Collection[str]) -> SlackPeople:
         """Return the directory of people, which asks Slack; `groups` are the approver groups."""
-        return People(self._client, self, groups, self._timing.clock, self._timing.call_limit)
+        return SlackPeople(self._client, self, groups, self._timing.clock, self._timing.call_limit)
 
     def routes(self) -> tuple[tuple[str, Callable[[web.Request], Awaitable[web.Response]]], ...]:
         """Return the HTTP routes by which Slack reaches the bot; none in Socket Mode."""
@@ -164,17 +184,12 @@ class SlackConnection:
 
     # --- calls
 
-    async def _post(self, url: str, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str]]:
+    async def _post(self, url: str, body: Mapping[str, Any] | bytes) -> tuple[int, Mapping[str, str]]:
         assert self._session is not None
-        async with self._session.post(url, json=body, proxy=self._client.proxy) as answered:
-            return answered.status, answered.headers
-
-    async def _send(self, url: str, content: bytes) -> tuple[int, Mapping[str, str]]:
-        assert self._session is not None
-        kind = {"Content-Type": "application/octet-stream"}
-        async with self._session.post(
-            url, data=content, headers=kind, proxy=self._client.proxy, allow_redirects=False
-        ) as answered:
+        sent: dict[str, Any] = {"json": body}
+        if isinstance(body, bytes):
+            sent = {"data": body, "headers": {"Content-Type": "application/octet-stream"}, "allow_redirects": False}
+        async with self._session.post(url, proxy=self._client.proxy, **sent) as answered:
             return answered.status, answered.headers
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
@@ -18,93 +18,19 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.chat.clicks import Click, Submission
+from bot.chat.commands import Commands
+from bot.chat.decisions import Decisions
+from bot.chat.home import HomePublisher
+from bot.chat.requests import CommandRequest
+from bot.chat.suggestions import FIND_NODE, NodeSuggestions
 from bot.domain.contracts import Seconds
-from bot.domain.json_form import NotOfForm, read
-from bot.domain.safe_text import redacted_text
 from bot.surfaces.hooks import Counted
-from bot.surfaces.slack.dialog import REASON
-from bot.surfaces.slack.message import Block
-from bot.surfaces.slack.people import Person, mapping
-from bot.surfaces.slack.requests import CommandRequest
-from bot.surfaces.slack.suggestions import FIND_NODE
-from bot.surfaces.slack.typed_payloads import command_of, mention_of
+from bot.surfaces.slack.drawing import REASON, options
+from bot.surfaces.slack.people import mapping, person_of
 
-UNKNOWN_BUTTON = "This button does nothing: the bot does not know it."
 _ANY = re.compile(r".*", re.DOTALL)
 _DIALOGS = re.compile(rf"{REASON}\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class Click:
-    """A clicked button, or a chosen menu entry.
-
-    Shape: `key` is Slack's id of the click: two deliveries with the same key are one click. `value` is the button's
-    value, or the chosen entry. `channel` and `ts` are the message's, both empty in the App Home, which sends its
-    signed `metadata` instead.
-    """
-
-    key: str
-    person: Person
-    action: str
-    value: str
-    block: str
-    trigger: str
-    channel: str = ""
-    ts: str = ""
-    thread_ts: str = ""
-    in_home: bool = False
-    metadata: str = ""
-
-    @property
-    def thread(self) -> str:
-        """The thread in which the person is answered; empty for a message in the channel itself."""
-        return self.thread_ts if self.thread_ts != self.ts else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """A submitted dialog: its signed metadata, and the reason that was typed."""
-
-    key: str
-    person: Person
-    metadata: str
-    reason: str
-
-    @property
-    def text(self) -> str:
-        """The submission in its stored form, redacted."""
-        return json.dumps({**asdict(self), "reason": redacted_text(self.reason)}, separators=(",", ":"))
-
-
-class CommandSink(Protocol):
-    """Takes what people type."""
-
-    def take(self, request: CommandRequest, /) -> None:
-        """Begin to handle a request; returns at once."""
-
-
-class ClickSink(Protocol):
-    """Takes clicks."""
-
-    def clicked(self, click: Click, /) -> None:
-        """Begin to handle a click; returns at once."""
-
-    async def suggested(self, body: Mapping[str, Any], /) -> Sequence[Block]:
-        """Return the options of a menu in which a person types a node's name."""
-
-
-class SubmissionSink(Protocol):
-    """Takes submitted dialogs."""
-
-    async def submitted(self, submission: Submission, /) -> Mapping[str, str]:
-        """Store a dialog and begin to handle it; return the errors that it shows instead of closing, by block."""
-
-
-class AppHome(Protocol):
-    """Shows people the App Home."""
-
-    def open(self, user: str, channel: str = "", /) -> None:
-        """Begin to bring a person's App Home up to date; returns at once. `channel` is their direct message."""
 
 
 class Listeners:
@@ -122,7 +48,7 @@ class Listeners:
         self._counted = counted
         self._app = self._bolt_app(client, logger)
 
-    def bind(self, commands: CommandSink, home: AppHome, clicks: ClickSink, submissions: SubmissionSink) -> None:
+    def bind(self, commands: Commands, home: HomePublisher, decisions: Decisions, nodes: NodeSuggestions) -> None:
         """Say who takes what."""
         app = self._app
 
@@ -148,17 +74,17 @@ class Listeners:
         @app.action(_ANY)  # also unknown buttons: the person is told so
         async def click(ack: Any, body: Mapping[str, Any]) -> None:
             await ack()
-            clicks.clicked(click_of(body))
+            decisions.clicked(click_of(body))
 
         @app.options(FIND_NODE)
         async def suggestions(ack: Any, body: Mapping[str, Any]) -> None:
-            await ack(options=list(await clicks.suggested(body)))  # nothing is done, so nothing is stored
+            names = await nodes.answer(person_of(body), str(body.get("value") or ""))
+            await ack(options=options(names))  # nothing is done, so nothing is stored
 
         @app.view(_DIALOGS)
         async def submission(ack: Any, body: Mapping[str, Any]) -> None:
-            errors = await submissions.submitted(submission_of(body))  # on disk before it is acknowledged
-            if errors:
-                await ack(response_action="errors", errors=dict(errors))
+            if why_not := await decisions.submitted(submission_of(body)):  # on disk before it is acknowledged
+                await ack(response_action="errors", errors={REASON: why_not})
             else:
                 await ack()
 
@@ -214,7 +140,7 @@ def click_of(body: Mapping[str, Any]) -> Click:
     chosen = mapping(action.get("selected_option"))
     return Click(
         key=f"click-{action.get('action_ts', '')}-{body.get('trigger_id', '')}",
-        person=Person.of(body),
+        person=person_of(body),
         action=str(action.get("action_id", "")),
         value=str(chosen.get("value") if chosen else action.get("value", "")),
         block=str(action.get("block_id", "")),
@@ -234,15 +160,63 @@ def submission_of(body: Mapping[str, Any]) -> Submission:
     typed = mapping(mapping(values.get(REASON)).get(REASON)).get("value")
     return Submission(
         key=f"sent-{view.get('id', '')}-{body.get('trigger_id', '')}",
-        person=Person.of(body),
+        person=person_of(body),
         metadata=str(view.get("private_metadata", "")),
         reason=str(typed or "").strip(),
     )
 
 
-def kept_submission(text: str) -> Submission | None:
-    """Return the submission stored as this text; None where it cannot be read."""
+_MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
+_LINK = re.compile(r"<(?:https?://[^|>]*\|)([^>]*)>")  # Slack turns names like node.example.com into links
+
+
+def command_of(body: Mapping[str, Any]) -> CommandRequest:
+    """Return the request of a slash command; a missing field is empty."""
+    return CommandRequest(
+        # Slack makes this id for each command; a repeated delivery has the same id.
+        key=f"cmd-{body.get('trigger_id') or body.get('response_url', '')}",
+        team=str(body.get("enterprise_id") or body.get("team_id", "")),
+        user=str(body.get("user_id", "")),
+        channel=str(body.get("channel_id", "")),
+        text=_unescaped(_LINK.sub(r"\1", str(body.get("text", "")))),
+        answer_at=str(body.get("response_url", "")),
+        workspace=str(body.get("team_id") or ""),
+        enterprise=str(body.get("enterprise_id") or ""),
+    )
+
+
+def mention_of(body: Mapping[str, Any], event: Mapping[str, Any]) -> CommandRequest:
+    """Return the request of a message that mentions the bot; a missing field is empty."""
+    authorizations = [entry for entry in body.get("authorizations") or () if isinstance(entry, Mapping)]
+    us = {str(entry.get("user_id", "")) for entry in authorizations}
+    said = _LINK.sub(r"\1", _without_us(str(event.get("text", "")), us)).strip()
+    return CommandRequest(
+        # The message's id, not the delivery's: a message may be delivered twice under two ids.
+        key=f"msg-{event.get('channel', '')}-{event.get('client_msg_id') or event.get('ts', '')}",
+        team=str(body.get("enterprise_id") or body.get("team_id", "")),
+        user=str(event["user"]),
+        channel=str(event.get("channel", "")),
+        text=_unescaped(said),
+        thread_ts=str(event.get("thread_ts", "")),
+        workspace=str(event.get("team") or body.get("team_id") or ""),
+        enterprise=str(body.get("enterprise_id") or ""),
+        asked_at=_instant(event.get("ts")),
+    )
+
+
+def _instant(ts: object) -> datetime | None:
     try:
-        return read(Submission, json.loads(text))
-    except (ValueError, RecursionError, NotOfForm):
+        return datetime.fromtimestamp(float(str(ts)), UTC)
+    except (ValueError, OverflowError, OSError):
         return None
+
+
+def _without_us(text: str, us: set[str]) -> str:
+    """Remove the mention of the bot; where Slack does not say who the bot is, the first mention."""
+    if us - {""}:
+        return _MENTION.sub(lambda match: " " if match[1] in us else match[0], text)
+    return _MENTION.sub(" ", text, count=1)
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

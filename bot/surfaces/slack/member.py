@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bot.domain.alert import SLACK
 from bot.domain.contracts import Clock
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import SettingsError
@@ -13,7 +14,6 @@ from bot.surfaces.slack.tokens import SlackTokens
 if TYPE_CHECKING:
     from bot.domain.policy import Policy
 
-SLACK = "slack"
 _PEOPLE = f"{SLACK}:"
 
 
@@ -39,7 +39,7 @@ def _looks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
 
     bot, app, signing, _ = settings.slack.access
     if not (bot or app or signing):
-        seen = "no token is set: zombie serve needs a token, terminal commands do not"
+        seen = "no token is set: zombie serve takes alerts without, and terminal commands need none"
         return _told(DoctorFinding("Slack", Mark.NOT_SET, seen))
     try:
         tokens = SlackTokens.of(*settings.slack.access)
@@ -53,4 +53,4 @@ def _looks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     )
 
 
-SURFACE = SurfaceMember(SLACK, "in Slack", has_people=True, looks=_looks)
+SURFACE = SurfaceMember(SLACK, "in Slack", looks=_looks)

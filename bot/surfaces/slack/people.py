@@ -6,6 +6,7 @@ Methods: https://docs.slack.dev/reference/methods/users.info, …/users.lookupBy
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,46 +14,31 @@ from typing import Any, Protocol
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.chat.people import Membership, People, Person
+from bot.domain.alert import SLACK
 from bot.domain.contracts import Seconds
 from bot.domain.errors import CannotTell, NotAnApprover
-from bot.domain.policy import Approval, Policy, person_of
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import FAILURES, error_name
-from bot.surfaces.slack.member import SLACK, ids_of
+from bot.surfaces.slack.drawing import slack_user
+from bot.surfaces.slack.member import ids_of
 
 OLDEST_SECONDS = 60.0  # how old a group's member list may be while Slack rate-limits the bot
 NAMES_REMEMBERED = 500
+_WHO = re.compile(r"(?:slack:)?\b[TE][A-Z0-9]+/([UW][A-Z0-9]+)\b")
 LIMITED = frozenset({"ratelimited", "rate_limited", "http_429"})
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
-    """Who did something and in which workspace, according to a payload; not verified yet.
-
-    Shape: `home` is the person's own workspace, where the payload names it.
-    """
-
-    user: str
-    team: str
-    enterprise: str = ""
-    home: str = ""
-
-    @classmethod
-    def of(cls, body: Mapping[str, Any]) -> Person:
-        """Return the person whom a payload names; a missing field is empty."""
-        user, team, enterprise = (mapping(body.get(name)) for name in ("user", "team", "enterprise"))
-        return cls(
-            user=str(user.get("id", "")),
-            team=str(team.get("id") or user.get("team_id") or ""),
-            enterprise=str(enterprise.get("id") or ""),
-            home=str(user.get("team_id") or ""),
-        )
-
-    @property
-    def by(self) -> str:
-        """The person as the ledger names them."""
-        return f"{SLACK}:{self.enterprise or self.team}/{self.user}"
+def person_of(body: Mapping[str, Any]) -> Person:
+    """Return the person whom a payload names; a missing field is empty."""
+    user, team, enterprise = (mapping(body.get(name)) for name in ("user", "team", "enterprise"))
+    return Person(
+        user=str(user.get("id", "")),
+        team=str(team.get("id") or user.get("team_id") or ""),
+        enterprise=str(enterprise.get("id") or ""),
+        home=str(user.get("team_id") or ""),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +65,6 @@ class Workspace:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Membership:
-    """The approver groups that a person is in; `unread` says which groups could not be read, and why."""
-
-    groups: frozenset[str]
-    unread: tuple[str, ...] = ()
-
-
 class Installed(Protocol):
     """Says in which workspace this app is installed, once Slack has said so."""
 
@@ -96,8 +74,10 @@ class Installed(Protocol):
         ...
 
 
-class People:
+class SlackPeople(People):
     """Asks Slack who a person is, each call within `limit_seconds`; `groups` are the policy's approver groups."""
+
+    chat, word = SLACK, "Slack"
 
     def __init__(
         self,
@@ -136,36 +116,27 @@ class People:
         groups = frozenset(f"{SLACK}:{group}" for group, (is_in, _) in zip(self._groups, answers, strict=True) if is_in)
         return Membership(groups, tuple(why for _, why in answers if why))
 
-    def check_workspace(self, person: Person) -> None:
-        """Return for a person from the bot's own workspace.
+    @property
+    def is_known(self) -> bool:
+        """True once Slack has said which workspace is the bot's own."""
+        return bool(self._installed.workspace.team or self._installed.workspace.enterprise)
 
-        Raises: NotAnApprover when a person, or the payload that names them, is from another workspace.
-        """
-        if not self._installed.workspace.is_of(person):
-            raise NotAnApprover("That came from another workspace than the bot's own.")
+    def is_ours(self, person: Person) -> bool:
+        """True for a person, and a payload that names them, of the bot's own workspace."""
+        return self._installed.workspace.is_of(person)
 
-    async def approval(self, person: Person, policy: Policy, reason: str, *, by_group: bool = True) -> Approval:
-        """Return a person's decision, with their present groups; asks Slack who they are.
+    def of(self, user: str) -> Person:
+        """Return a person of the bot's own workspace by their id."""
+        return Person(user, self._installed.workspace.team, self._installed.workspace.enterprise)
 
-        Shape: `by_group` is for what only approvers may do: then an unreadable group matters.
-        Raises: NotAnApprover for a person who is no full member; CannotTell when Slack does not answer what matters.
-        """
-        self.check_workspace(person)
-        approval, unknown = await self.standing(person.by, person.user, policy, reason)
-        if by_group and unknown:
-            raise CannotTell(f"The bot cannot tell whether you may approve. {unknown}", "Try again.")
-        return approval
+    def user(self, by: str) -> str:
+        """Return the Slack id of a person named as in the record; empty for people of elsewhere."""
+        return slack_user(by)
 
-    async def standing(self, by: str, user: str, policy: Policy, reason: str = "") -> tuple[Approval, str]:
-        """Return a person's decision, with their present groups, and why it is unknown whether the policy names them.
-
-        Shape: the second is empty where that is known.
-        Raises: NotAnApprover for a person who is no full member; CannotTell when Slack does not say who they are.
-        """
-        await self.admit(user)
-        member = await self.membership(user)
-        is_named = person_of(by) in policy.approvers or bool(member.groups & policy.approver_groups)
-        return Approval(by, reason, groups=member.groups), member.unread[0] if member.unread and not is_named else ""
+    async def named(self, words: str) -> str:
+        """Return the words with people's names in place of their ids."""
+        names = {user: await self.name(user) for user in dict.fromkeys(_WHO.findall(words))}
+        return _WHO.sub(lambda match: names[match[1]], words)
 
     async def name(self, user: str) -> str:
         """Return a person's display name; their id where Slack does not answer."""
@@ -190,8 +161,8 @@ class People:
         info: Mapping[str, Any] = answer.get("user") or {}
         if any(info.get(flag) for flag, _ in _NO_MEMBERS):
             return ""
-        ours, user = self._installed.workspace, str(info.get("id", ""))
-        return f"{SLACK}:{ours.enterprise or ours.team}/{user}" if user and (ours.enterprise or ours.team) else ""
+        user = str(info.get("id", ""))
+        return self.of(user).by if user and self.is_known else ""
 
     async def _info(self, user: str) -> Mapping[str, Any]:
         try:

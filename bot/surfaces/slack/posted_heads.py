@@ -20,7 +20,7 @@ from bot.domain.entry import NotedHead
 from bot.domain.errors import UsageError
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import error_name, short_client
-from bot.surfaces.slack.message import record_heads
+from bot.surfaces.slack.drawing import record_heads
 
 PAGE = 200  # messages per answer, as Slack recommends
 CALL_SECONDS = 30

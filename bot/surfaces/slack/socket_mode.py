@@ -16,9 +16,10 @@ from typing import Any
 import aiohttp
 from slack_sdk.errors import SlackApiError
 
+from bot.chat.service import Timing
 from bot.domain.contracts import Log
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.calls import Timing, error_name, retry_after
+from bot.surfaces.slack.calls import error_name, retry_after
 
 LINES = 2  # while a line is lost or refreshed, the other still receives
 LONGEST_BYTES = 4 * 1024 * 1024

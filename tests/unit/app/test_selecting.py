@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -9,17 +10,20 @@ import pytest
 from bot.app.selecting import run_on
 from bot.domain.call import Answered, Call
 from bot.domain.errors import UsageError
+from bot.domain.listing import CannotList, Place
 from bot.domain.selector import Selector
+from bot.inventory.cluster_nodes import lister
 
 
 class Answering:
     """A cluster's API with one answer."""
 
-    def __init__(self, body: str) -> None:
+    def __init__(self, body: str, status: int = 200) -> None:
         self._body = body
+        self._status = status
 
     async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
-        return Answered(200, self._body)
+        return Answered(self._status, self._body)
 
     async def close(self) -> None: ...
 
@@ -45,3 +49,15 @@ async def test_workload_runs_where_the_whole_list_says() -> None:
 async def test_list_that_is_not_whole_selects_no_node(body: str) -> None:
     with pytest.raises(UsageError, match="does not say where job/train runs"):
         await run_on(Answering(body), "prod", [Selector.of("job/train")])
+
+
+async def test_what_a_proxy_shows_of_a_request_is_in_no_sentence() -> None:
+    api = Answering("<pre>GET /api/v1/pods\nAuthorization: Bearer eyJhbGciOi.s3cr3t.QZ91xYw7Lm</pre>", 502)
+    with pytest.raises(UsageError) as caught:
+        await run_on(api, "prod", [Selector.of("job/train")])
+    place = Place("kubernetes", "prod", {})
+    with pytest.raises(CannotList) as listed:
+        await asyncio.to_thread(lister(lambda _: api), place)
+    for said in (str(caught.value), str(listed.value)):
+        assert "502" in said
+        assert "s3cr3t" not in said

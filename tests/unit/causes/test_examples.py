@@ -16,7 +16,7 @@ FULL = {"conntrack": {"loaded": True, "count": 9, "maximum": 10}, "log": ["connt
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.stem))
 def test_examples_of_the_file_hold(path: Path) -> None:
     cause = CAUSES[path.stem]
-    assert check_examples(path, cause) >= 6
+    assert check_examples(path, cause) >= 3
     assert (cause.remedy, cause.cured_alone_by, cause.eased_by) == ((), (), ()), "a file's cause plans nothing"
 
 

@@ -1,7 +1,7 @@
 """A cause's signature tells it in a single look: sick nodes are found by it, and healthy ones are not left open."""
 
 from dataclasses import fields, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from bot.domain.command import SampleTimes
 from bot.domain.verdict import Finding, RuledOut
 from bot.probes import PROBES
 from bot.probes.boot_units import BootUnit, BootUnitsReading
+from bot.probes.certificates import Certificate, CertificatesReading
 from bot.probes.clock import ClockReading
 from bot.probes.conntrack import ConntrackReading
 from bot.probes.dns import DnsReading, NameServer
@@ -21,8 +22,9 @@ from bot.probes.formats.systemctl import FailedUnit
 from bot.probes.kernel_limits import KernelLimitsReading, Limit, TcpMemory
 from bot.probes.memory_errors import MemoryController, MemoryErrorsReading
 from tests.unit.causes import builders as b
-from tests.unit.causes import test_certificate_expiry, test_gpu_fault, test_serial_console_printk
+from tests.unit.causes import test_gpu_fault, test_serial_console_printk
 
+ENDED = datetime(2026, 11, 18, tzinfo=UTC)
 SIGNED = [name for name, cause in CAUSES.items() if cause.signature]
 ROOT = Mount("/", "nvme0n1p1", "ext4", ("rw",), "rw")
 STOPPED = EssentialUnit("kubelet.service", "kubelet", active="inactive", sub="dead", changed_usec=1)
@@ -52,7 +54,7 @@ SICK: dict[str, tuple[Any, ...]] = {
     "lockup": (b.log(*(b.event("soft-lockup", ago=timedelta(minutes=ago), core=7) for ago in (5, 1))),),
     "memory-errors": (MemoryErrorsReading((MemoryController("mc0", 1, 3, 972_000),), 0),),
     "dns-failing": (DnsReading((NameServer("10.0.0.2", ()),)),),
-    "certificate-expiry": (test_certificate_expiry.kept(test_certificate_expiry.certificate(used=1.01)),),
+    "certificate-expiry": (CertificatesReading(ENDED + timedelta(days=4), True, (Certificate("/x", ENDED, ENDED),)),),
     "gpu-fault": (test_gpu_fault.gpus(test_gpu_fault.card(answers=False)), b.log(test_gpu_fault.an_xid(79))),
 }
 

@@ -145,7 +145,8 @@ def test_unknown_incident_is_a_usage_error(run: Run, url: str, wrong: str) -> No
 
 def test_record_that_is_whole_is_said_to_be(run: Run, url: str) -> None:
     tell(url, State.RESOLVED)
-    status, out, _ = run("audit", "verify")
+    status, out, err = run("audit", "verify")
+    assert err == "not kept: what nodes said, which 1 entry names\n"
     with Database.open(url) as database:
         head = Ledger(database).head("house")
     assert (status, out) == (0, f"whole: 14 entries, 1 incident; the house ends with {head.noted}\n")

@@ -305,3 +305,20 @@ def test_commands_to_type_are_named_as_the_launcher_was_called(
         monkeypatch.setenv("ZOMBIE_STATE_DIR", str(tmp_path / "state"))
         main(["check", "--local", "--samples", "1", "-p", "zombie-cgroups", "--open"])
         assert f": {said} incidents show " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["replay", "why", "route explain"])
+def test_file_of_a_stranger_draws_nothing_on_the_terminal(run: Run, tmp_path: Path, command: str) -> None:
+    file = tmp_path / "n\x1b[31m\x1b]0;x\x07.jsonl"
+    file.write_text("{")
+    status, says = run(*command.split(), str(file))
+    assert (status, "\x1b" in says, "\\x1b[31m" in says) == (2, False, True)
+
+
+def test_bug_shows_no_secret_and_draws_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> int:
+        raise ValueError("\x1b[31m password=hunter2")
+
+    monkeypatch.setattr("bot.commands.nodes.run", broken)
+    status, says = run("nodes")
+    assert (status, "\x1b" in says, "hunter2" in says, "That is a bug" in says) == (CRASHED, False, False, True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.domain.growth import CountSample, Grows, Growth, HarmAt, growth, since_reset
 from bot.domain.json_form import plain, read
-from bot.surfaces.view.growth_words import growth_words, sparkline
+from bot.view.growth_words import growth_words, sparkline
 
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
 GROWS = Grows("dying memory cgroups", lambda snapshot: None, lambda snapshot, tuning: None)

@@ -8,17 +8,18 @@ from datetime import timedelta
 from typing import Any
 
 from bot.actions import ACTIONS
+from bot.chat.blocks import PROFILE
+from bot.chat.service import Message
 from bot.domain.events import IncidentEvent
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
-from bot.extras.marks.slack import QUESTION
-from bot.surfaces.slack.blocks import PROFILE
-from bot.surfaces.slack.card import acting_card
-from bot.surfaces.slack.message import Message, without_blocks
-from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.plan_words import PlanWords
+from bot.extras.marks.chat import QUESTION
+from bot.surfaces.slack.drawing import without_blocks
+from bot.view.context import ViewContext
+from bot.view.plan_words import PlanWords
 from tests.record.incidents import entries
+from tests.slack.drawn import acting_card
 from tests.unit.surfaces.test_slack_card import strings, taken_by_slack
 
 POLICY = Policy(

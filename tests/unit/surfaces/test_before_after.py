@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.domain.events import Compared, Resolved
 from bot.domain.transitions import State
-from bot.surfaces.view.before_after import changes
+from bot.view.before_after import changes
 from tests.record.incidents import WAYS
 from tests.unit.surfaces.cards import shown, told, words
 

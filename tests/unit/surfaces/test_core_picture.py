@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from bot.domain.core_heat import CoreHeat
-from bot.surfaces.view.core_picture import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, core_picture
+from bot.view.core_picture import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, core_picture
 from tests.unit.surfaces.heats import heat_of
 
 HOTTEST = (253, 231, 37)  # viridis at 100 %

@@ -70,7 +70,7 @@ async def test_slack_is_not_set_up_where_no_token_is_and_the_terminal_needs_none
     ((name, look),) = SURFACE.looks(settings, Policy(), lambda: datetime.now(UTC))
     (found,) = await look()
     assert (name, found.mark) == ("Slack", Mark.NOT_SET)
-    assert "terminal commands do not" in found.seen
+    assert "terminal commands need none" in found.seen
 
 
 def test_scopes_that_are_looked_for_are_the_manifests() -> None:

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.surfaces.document import document
-from bot.surfaces.slack.drawings import COLUMNS, heat_block, name_of
+from bot.surfaces.slack.drawing import COLUMNS
 from bot.surfaces.text import verdict_text
-from bot.surfaces.view.heat_strip import MARKS, MOST_ROWS, NOT_READ, heat_strip
+from bot.view.heat_strip import MARKS, MOST_ROWS, NOT_READ, heat_strip
+from tests.slack.drawn import heat_block, name_of
 from tests.unit.surfaces.heats import heat_of
 from tests.unit.surfaces.verdicts import FOUNDING
 

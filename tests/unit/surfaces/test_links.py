@@ -13,11 +13,11 @@ from bot.domain.post import MessageRef
 from bot.domain.transitions import State
 from bot.settings.settings import Settings
 from bot.surfaces.pagerduty_note import LIMIT, note_text
-from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.people import Workspace
-from bot.surfaces.view.view import links_of
+from bot.view.view import links_of
 from tests.alerts.pages import of_page
 from tests.record.incidents import WAYS
+from tests.slack.drawn import acting_card
 from tests.unit.surfaces.cards import CONTEXT, part, shown, told
 from tests.unit.surfaces.test_slack_card import taken_by_slack
 from tests.unit.surfaces.test_slack_group_card import group

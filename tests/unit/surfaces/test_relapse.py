@@ -10,9 +10,9 @@ from bot.domain.events import PlanWithheld
 from bot.domain.relapse import Relapse
 from bot.surfaces.incidents import incident_text
 from bot.surfaces.pagerduty_note import note_text
-from bot.surfaces.slack.dialog import covered, reason_dialog
-from bot.surfaces.view.words import relapse_words, tried_words
+from bot.view.words import relapse_words, tried_words
 from tests.record.incidents import OPENING, PROPOSED, TRIAGED, entries
+from tests.slack.drawn import covered, reason_dialog
 from tests.unit.surfaces.cards import CONTEXT, shown, told, words
 
 MONTH, DAY = timedelta(days=30), timedelta(days=1)

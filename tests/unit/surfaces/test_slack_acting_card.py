@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bot.chat.blocks import PROFILE
 from bot.domain.events import (
     Cancelled,
     Declined,
@@ -21,13 +22,11 @@ from bot.domain.events import (
 from bot.domain.pagerduty import OnCall
 from bot.domain.transitions import State
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
-from bot.surfaces.slack.blocks import PROFILE
-from bot.surfaces.slack.card import acting_card
-from bot.surfaces.slack.dialog import reason_dialog
-from bot.surfaces.slack.message import BLOCKS, escaped
-from bot.surfaces.slack.thread import details, replies
+from bot.surfaces.slack.drawing import BLOCKS, escaped
+from bot.surfaces.slack.drawing import added as added_to
 from tests.record import incidents
 from tests.record.incidents import BOOT, OPENING, PLAN, PROPOSED, QUESTION, STARTED, TRIAGED, VERDICT, WAYS
+from tests.slack.drawn import acting_card, details, reason_dialog, replies
 from tests.unit.surfaces.cards import CONTEXT, actions, buttons, part, shown, told, words
 from tests.unit.surfaces.test_slack_card import FIRST_WORDS, strings, taken_by_slack
 
@@ -197,7 +196,7 @@ def test_resolved_begins_so_and_says_before_and_after_itself() -> None:
     assert message.text.startswith("Resolved: node-gpu-01")
     assert "memory cgroups: 68,700 → 260" in message.text
     assert "68,700 → 260" in words(message)
-    asked = [(action, incident.id) for action in ("undo", "report", "check_again")]
+    asked = [(action, incident.id) for action in ("report", "check_again", "undo")]
     assert list(actions(list(message.blocks))) == [*asked, ("feedback", "")]
     rows = [block for block in message.blocks if block["type"] == "actions"]
     assert len(rows) == 1, "on a phone a row of its own for each button is a screen"
@@ -214,14 +213,14 @@ def test_of_several_nodes_each_has_its_table_in_the_thread_where_it_has_no_detai
 def test_of_several_nodes_what_changed_is_folded_into_the_details_once_and_where_there_is_room() -> None:
     (reply,) = replies(told(*WAYS[State.RESOLVED]), of_several=True)
     stands = {"text": "node: details", "blocks": list(details(VERDICT)[0].message.blocks)}
-    added = reply.folded_into(stands)
+    added = added_to(stands, reply.fold)
     assert added is not None
     taken_by_slack(added)
     assert added.blocks[-1]["title"]["text"] == "Before and after"
     assert "68,700 → 260" in str(added.blocks[-1]["child_blocks"])
     kept = json.loads(json.dumps({"text": added.text, "blocks": added.blocks}))
-    assert reply.folded_into(kept) == added, "once"
-    assert reply.folded_into({"text": "", "blocks": [added.blocks[0]] * BLOCKS}) is None
+    assert added_to(kept, reply.fold) == added, "once"
+    assert added_to({"text": "", "blocks": [added.blocks[0]] * BLOCKS}, reply.fold) is None
 
 
 def test_acted_but_not_fixed_is_said_in_the_channel_too() -> None:

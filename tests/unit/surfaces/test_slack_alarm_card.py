@@ -7,6 +7,9 @@ from datetime import timedelta
 
 import pytest
 
+from bot.chat.document import TEXT
+from bot.chat.parts import spot_of
+from bot.chat.service import Message
 from bot.domain.alert import Alert
 from bot.domain.events import AlertCleared, AlertReceived, IncidentEvent, Triaged
 from bot.domain.fold import after, fold
@@ -16,14 +19,12 @@ from bot.domain.policy import Policy
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.progress import Underway
-from bot.surfaces.slack.card import acting_card, incident_card
-from bot.surfaces.slack.message import ALL_BLOCKS, BLOCKS, TEXT, Message, length
-from bot.surfaces.slack.parts import spot_of
-from bot.surfaces.slack.storm_board import storm_card
-from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.view import group_view
+from bot.surfaces.slack.drawing import ALL_BLOCKS, BLOCKS, length
+from bot.view.context import ViewContext
+from bot.view.view import group_view
 from tests.alerts.pages import of_page
 from tests.record.incidents import BEGAN_AT, HEALTHY, NODE, entries, entry
+from tests.slack.drawn import acting_card, incident_card, storm_card
 
 ALERT = Alert("pagerduty", "Q1", text="core <!channel> pinned")
 RECEIVED = AlertReceived(ALERT, NODE, "g1", "node-health", channel="C1")

@@ -11,17 +11,17 @@ from typing import Any
 from hypothesis import given, settings
 
 from bot.actions import ACTIONS
+from bot.chat.service import Message
 from bot.demo.slack.validation import check_message
 from bot.domain.fold import fold
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.progress import Underway
-from bot.surfaces.slack.card import incident_card
-from bot.surfaces.slack.message import Message, without_blocks
-from bot.surfaces.slack.thread import details
-from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.plan_words import BY_NAME, PlanWords
-from bot.surfaces.view.view import group_view
+from bot.surfaces.slack.drawing import without_blocks
+from bot.view.context import ViewContext
+from bot.view.plan_words import BY_NAME, PlanWords
+from bot.view.view import group_view
 from tests.record.incidents import OPENING, entries
+from tests.slack.drawn import details, incident_card
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED, arbitrary
 
 FIRST_WORDS = 140  # what a locked phone shows

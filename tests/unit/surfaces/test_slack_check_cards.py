@@ -6,27 +6,29 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
+from bot.chat.background import Background
+from bot.chat.cards import ChatCards
+from bot.chat.document import Document
+from bot.chat.parts import MessageTarget
+from bot.chat.pictures import Pictures
+from bot.chat.poster import Poster
+from bot.chat.service import Message
+from bot.chat.storm_board import StormBoard
+from bot.chat.why_replies import WhyReplies
 from bot.domain.alert import Alert
 from bot.domain.case import Case, Head
 from bot.domain.events import AlertCleared, AlertReceived, Triaged
 from bot.domain.fold import fold
 from bot.domain.growth import CountSample, Growth
 from bot.domain.incident import Incident
+from bot.domain.policy import Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.progress import Underway
-from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.check_cards import CheckCards
-from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.parts import MessageTarget
-from bot.surfaces.slack.pictures import Pictures
-from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.storm_board import StormBoard
-from bot.surfaces.slack.why_replies import WhyReplies
-from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.plan_words import BY_NAME
+from bot.surfaces.slack.drawing import draw, fits
 from tests.record.incidents import HEALTHY, NODE, VERDICT, entries
 
 RECEIVED = AlertReceived(Alert("alertmanager", "g", text="pinned"), NODE, "g1", "node-health", channel="C1")
@@ -54,19 +56,34 @@ class Wall:
     storms: list[str] = field(default_factory=list)
     drawn: list[str] = field(default_factory=list)
 
-    def cards(self, why: WhyReplies | None = None, pictures: Any = None) -> CheckCards:
-        return CheckCards(
-            cast("Poster", self), cast("StormBoard", self), ViewContext(words=BY_NAME), why=why, pictures=pictures
-        )
+    pictures: Any = None
+
+    def cards(self, why: WhyReplies | None = None, pictures: Any = None) -> ChatCards:
+        self.pictures = pictures
+        record, storms = cast("Any", self), cast("StormBoard", self)
+        poster = cast("Poster", self)
+        return ChatCards(poster, record, record, Policy(), lambda *_, **__: None, record, {}, why=why, storms=storms)
+
+    def prepare(self) -> None:
+        if self.pictures is not None:
+            self.pictures.prepare()
+
+    async def place(self, card: str, posts: object = None) -> None:
+        """No earlier run has posted a card."""
 
     async def adopt(self, card: str, spot: MessageTarget) -> bool:
         return self.stands
 
-    async def enqueue(self, card: str, name: str, spot: MessageTarget, message: Message, *, under: str = "") -> None:
-        self.owed[name], self.spots[name] = message, spot
+    chat = SimpleNamespace(draw=draw, fits=fits)
 
-    def show(self, card: str, spot: MessageTarget, say: Callable[[], Message]) -> None:
-        self.said.append(say().text)
+    async def enqueue(
+        self, card: str, name: str, spot: MessageTarget, said: Document | Message, *, under: str = "", rank: int = 0
+    ) -> None:
+        self.owed[name] = said if isinstance(said, Message) else draw(said)
+        self.spots[name] = spot
+
+    def show(self, card: str, spot: MessageTarget, say: Callable[[], Document]) -> None:
+        self.said.append(draw(say()).text)
 
     def illustrate(self, card: str, spot: MessageTarget, incident: str, node: str, drawn: object) -> None:
         self.drawn = [*self.drawn, incident] if incident not in self.drawn else self.drawn

@@ -8,20 +8,32 @@ from typing import Any
 
 import pytest
 
+from bot.chat.commands import Commands
+from bot.chat.ephemeral import Ephemeral
+from bot.chat.kept_checks import KeptCheck, kept_text
+from bot.chat.parts import MessageTarget
+from bot.chat.requests import CheckRequest, CommandRequest, HelpRequest, help_text, parse, unknown_words
+from bot.chat.service import Delivered, Message, MessageGone, Timing
 from bot.domain.json_form import read
 from bot.domain.node import Node
-from bot.extras.captures.slack_chat import CaptureChat
-from bot.extras.fleet.slack_cards import FleetCards
+from bot.extras.captures.chat import CaptureChat
+from bot.extras.fleet.chat_cards import FleetCards
 from bot.inventory.inventory import Inventory
-from bot.surfaces.slack.calls import Delivered, MessageGone, Timing
-from bot.surfaces.slack.command_handler import CommandHandler
-from bot.surfaces.slack.ephemeral import Ephemeral
-from bot.surfaces.slack.kept_checks import KeptCheck, kept_text
-from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.parts import MessageTarget
-from bot.surfaces.slack.requests import CheckRequest, CommandRequest, HelpRequest, help_text, parse, unknown_words
+from bot.surfaces.slack.drawing import draw, slack_user
 
 SECRET = "k7Qw" * 6
+
+
+class Nobody:
+    """Knows no names."""
+
+    user = staticmethod(slack_user)
+
+    async def named(self, words: str) -> str:
+        return words
+
+
+NOBODY: Any = Nobody()
 ADDRESS = "https://hooks.example/commands/T1/1/abc"
 
 
@@ -29,14 +41,15 @@ async def test_refusal_that_quotes_a_node_shows_no_secret() -> None:
     told: list[str] = []
 
     class Calls:
-        async def post_ephemeral(self, channel: str, user: str, thread: str, message: Any) -> Delivered:
+        draw = staticmethod(draw)
+
+        async def whisper(self, channel: str, user: str, thread: str, message: Any) -> Delivered:
             told.append(f"{message.text} {message.blocks}")
             return Delivered()
 
     calls: Any = Calls()
-    nobody: Any = None
     words = f"CannotTell: The node cannot be read again: it said: export DB_PASSWORD={SECRET}."
-    await Ephemeral(calls, Timing(), lambda *_, **__: None, nobody).tell("slack:T1/U1", "C1", "", words)
+    await Ephemeral(calls, Timing(), lambda *_, **__: None, NOBODY).tell("slack:T1/U1", "C1", "", words)
     assert "cannot be read again" in told[0]
     assert SECRET not in told[0]
 
@@ -46,7 +59,9 @@ async def test_what_a_person_typed_is_shown_back_as_it_was_typed(typed: str) -> 
     told: list[Message] = []
 
     class Calls:
-        async def post_ephemeral(self, channel: str, user: str, thread: str, message: Message) -> Delivered:
+        draw = staticmethod(draw)
+
+        async def whisper(self, channel: str, user: str, thread: str, message: Message) -> Delivered:
             told.append(message)
             return Delivered()
 
@@ -54,7 +69,7 @@ async def test_what_a_person_typed_is_shown_back_as_it_was_typed(typed: str) -> 
     asked = parse(f"check {typed}", Inventory({}, "nodes.toml"))
     assert isinstance(asked, CheckRequest)
     request = CommandRequest("1", "T1", "U1", "C1", f"check {typed}")
-    await Ephemeral(calls, Timing(), lambda *_, **__: None, None).quote(request, unknown_words(asked))
+    await Ephemeral(calls, Timing(), lambda *_, **__: None, NOBODY).quote(request, unknown_words(asked))
     (block,) = told[0].blocks
     assert block["text"]["type"] == "plain_text"
     assert typed in block["text"]["text"]
@@ -68,13 +83,15 @@ async def test_answer_whose_address_is_used_up_comes_to_the_channel() -> None:
         async def answer(self, url: str, message: Message) -> MessageGone:
             return MessageGone("http_404")
 
-        async def post_ephemeral(self, channel: str, user: str, thread: str, message: Message) -> Delivered:
+        draw = staticmethod(draw)
+
+        async def whisper(self, channel: str, user: str, thread: str, message: Message) -> Delivered:
             told.append(f"{channel} {user} {message.text}")
             return Delivered()
 
     calls: Any = Calls()
     request = CommandRequest("1", "T1", "U1", "C1", "help", answer_at="https://slack.example/used-up")
-    await Ephemeral(calls, Timing(), lambda *_, **__: None, None).say(request, "What I can do")
+    await Ephemeral(calls, Timing(), lambda *_, **__: None, NOBODY).say(request, ("What I can do",))
     assert told == ["C1 U1 What I can do"]
 
 
@@ -109,6 +126,8 @@ async def test_no_answer_makes_markup_of_what_was_typed(command: str, has_extras
     told: list[Message] = []
 
     class Calls:
+        draw = staticmethod(draw)
+
         async def answer(self, url: str, message: Message) -> Delivered:
             told.append(message)
             return Delivered()
@@ -120,10 +139,11 @@ async def test_no_answer_makes_markup_of_what_was_typed(command: str, has_extras
         return None
 
     calls: Any = Calls()
-    ephemeral = Ephemeral(calls, Timing(), lambda *_, **__: None, None)
-    handler: Any = CommandHandler.__new__(CommandHandler)
-    handler.ephemeral, handler.channels = ephemeral, frozenset()
-    handler.askers = SimpleNamespace(admit=admits, count=counts)
+    ephemeral = Ephemeral(calls, Timing(), lambda *_, **__: None, NOBODY)
+    handler: Any = Commands.__new__(Commands)
+    handler.channels = frozenset()
+    askers = SimpleNamespace(admit=admits, count=counts)
+    handler.context = SimpleNamespace(ephemeral=ephemeral, askers=askers)
     handler.background = SimpleNamespace(begin=lambda work, _: begun.append(work))
     known = Inventory({"n1": Node("n1", "10.0.0.1")}, "nodes.toml")
     nothing: Any = None

@@ -10,6 +10,7 @@ from typing import Any, cast
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.chat.decisions import left_out
 from bot.demo.slack.validation import check_message, check_view
 from bot.domain.action import End, Ends, Plan, Step
 from bot.domain.events import (
@@ -22,16 +23,13 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status
-from bot.extras.waves.slack_card import wave_dialog
+from bot.extras.waves.chat_card import RESUME, TITLES
 from bot.surfaces.incidents import entry_line
-from bot.surfaces.slack.block_actions import left_out
-from bot.surfaces.slack.card import acting_card, incident_card
-from bot.surfaces.slack.dialog import covered, reason_dialog
-from bot.surfaces.slack.message import without_blocks
-from bot.surfaces.slack.thread import replies
-from bot.surfaces.view.plan_words import PlanView
-from bot.surfaces.view.view import group_view
+from bot.surfaces.slack.drawing import without_blocks
+from bot.view.plan_words import PlanView
+from bot.view.view import group_view
 from tests.record.incidents import APPROVED, OPENING, PLAN, PROPOSED, TRIAGED, VERDICT, WAYS, entries
+from tests.slack.drawn import acting_card, covered, incident_card, reason_dialog, replies
 from tests.unit.surfaces.cards import CONTEXT, actions, shown, told, words
 from tests.unit.surfaces.test_slack_card import marked_up, strings, taken_by_slack
 from tests.unit.surfaces.verdicts import HOSTILE
@@ -94,7 +92,7 @@ def test_table_has_severity_node_cause_and_what_is_offered_the_worst_first() -> 
         ["Status", "Node", "Cause", "What now"],
         ["🔴 critical", "node-02", "leaked-memory-cgroups (confirmed)", offered],
         ["🟡 degraded", "node-01", "leaked-memory-cgroups (confirmed)", offered],
-        ["✅", "node-00", "leaked-memory-cgroups (confirmed)", "The leak is gone."],
+        ["✅ resolved", "node-00", "leaked-memory-cgroups (confirmed)", "The leak is gone."],
     ]
     assert not any("preformatted" in text for text in strings(list(message.blocks)))
 
@@ -299,7 +297,8 @@ def of_core(wish: str, sealed: str, words: list[str]) -> dict[str, Any]:
 def test_dialog_of_a_wave_opens_at_its_top() -> None:
     """Its plans stand above the reason; with the cursor in the reason they would be out of sight."""
     for wish, focus in (("approve", False), ("wave-resume", False), ("brake on", True), ("answer", True)):
-        blocks = (wave_dialog if wish == "wave-resume" else of_core)(wish, "sealed", ["words"])["blocks"]
+        of_wave: dict[str, Any] = {"titles": TITLES[RESUME], "read_first": True} if wish == RESUME else {}
+        blocks = reason_dialog(wish, "sealed", (), ["words"], **of_wave)["blocks"]
         assert [block["element"]["focus_on_load"] for block in blocks if block["type"] == "input"] == [focus]
 
 

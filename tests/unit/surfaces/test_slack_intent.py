@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.surfaces.slack.dialog import LONGEST, Intent, MetadataSigner
+from bot.chat.dialog import LONGEST, Intent, MetadataSigner
+from bot.chat.requests import Subcommand, subcommand_of
 from bot.surfaces.slack.listeners import click_of, submission_of
 from bot.surfaces.slack.people import Workspace
-from bot.surfaces.slack.requests import Subcommand, subcommand_of
 
 KEYS = (
     *("actions", "container", "channel", "message", "user", "team", "enterprise", "view", "state", "values", "reason"),

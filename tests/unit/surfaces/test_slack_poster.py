@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
+from bot.chat.parts import CARD, MessageTarget
+from bot.chat.poster import Poster
+from bot.chat.service import Delivered, Message
 from bot.domain.post import MessageRef, Post, StoredPost
 from bot.ledger import Database, Leases, Outbox, on_threads
-from bot.surfaces.slack.calls import Calls, Delivered
-from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.parts import CARD, MessageTarget
-from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.calls import Calls
+from bot.surfaces.slack.drawing import draw
 from tests.slack.replicas import until
 from tests.slack.service import QUICK
 
@@ -29,6 +30,8 @@ class Channel:
         self.posts: list[str] = []
         self.edits: list[str] = []
         self.threads: list[str] = []
+
+    draw = staticmethod(draw)
 
     async def post(self, channel: str, thread_ts: str, message: Message) -> Delivered:
         self.posts.append(message.text)

@@ -6,9 +6,10 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
+from bot.chat.card_times import reminders, seconds_moved
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
-from bot.surfaces.slack.card_times import reminders, seconds_moved
+from bot.surfaces.slack.drawing import draw
 from tests.record.incidents import WAYS
 from tests.unit.surfaces.cards import POLICY, told
 from tests.unit.surfaces.test_slack_card import taken_by_slack
@@ -27,7 +28,7 @@ def test_reminder_is_due_at_half_of_the_time_and_says_until_when() -> None:
     assert incident.proposed_at is not None
     (reminder,) = reminders([incident], POLICY)
     assert (reminder.at, reminder.until) == (incident.proposed_at + HALF, incident.proposed_at + 2 * HALF)
-    message = reminder.message(POLICY)
+    message = draw(reminder.message(POLICY))
     taken_by_slack(message)
     assert "node-1 still waits for a decision, until " in message.text
     assert "<@U0BOB00001>" in message.text, "whom the policy names by id is called"
@@ -40,13 +41,13 @@ def test_reminder_is_due_at_half_of_the_time_and_says_until_when() -> None:
 def test_whoever_asked_or_said_yes_already_is_not_called() -> None:
     asked = replace(waiting(1), picked_by="slack:T1/U0BOB00001")
     (reminder,) = reminders([asked], POLICY)
-    assert "U0BOB00001" not in reminder.message(POLICY).text
-    assert "U0BOB00001" in reminder.message(replace(POLICY, self_approval=True)).text
+    assert "U0BOB00001" not in draw(reminder.message(POLICY)).text
+    assert "U0BOB00001" in draw(reminder.message(replace(POLICY, self_approval=True))).text
 
 
 def test_node_name_is_no_markup() -> None:
     (reminder,) = reminders([replace(waiting(1), node="<!channel> *n*")], POLICY)
-    assert "<!channel>" not in reminder.message(POLICY).text
+    assert "<!channel>" not in draw(reminder.message(POLICY)).text
 
 
 def test_plans_that_came_together_are_one_reminder_and_a_late_one_has_its_own() -> None:

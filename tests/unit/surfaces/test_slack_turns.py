@@ -13,12 +13,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
+from bot.chat.parts import CARD, MessageTarget, Part, PendingDelivery
+from bot.chat.poster import Poster
+from bot.chat.service import Delivered, Message, Timing
+from bot.chat.turns import SUMMARY
 from bot.domain.post import MessageRef
 from bot.ledger import Database, Outbox, on_threads
-from bot.surfaces.slack.calls import SUMMARY, Calls, Delivered, Timing
-from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.parts import CARD, MessageTarget, Part, PendingDelivery
-from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.calls import Calls
+from bot.surfaces.slack.drawing import draw
 from tests.slack.replicas import until
 from tests.slack.service import QUICK
 
@@ -31,6 +33,8 @@ class Posted:
     def __init__(self) -> None:
         self.at: list[float] = []
         self.said: list[str] = []
+
+    draw = staticmethod(draw)
 
     async def post(self, channel: str, thread_ts: str, message: Message) -> Delivered:
         self.at.append(time.monotonic())

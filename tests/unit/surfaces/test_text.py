@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 from bot.domain.probe import Unread
 from bot.domain.verdict import Undecided, Verdict
 from bot.surfaces.document import SCHEMA_FILE, document
-from bot.surfaces.slack.thread import details
 from bot.surfaces.text import headline, verdict_text
+from tests.slack.drawn import details
 from tests.unit.surfaces.verdicts import FOUNDING, MUTED, arbitrary
 
 SCHEMA = Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))

@@ -29,12 +29,11 @@ from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.document import node_document
 from bot.surfaces.incidents import incident_body, incident_text
 from bot.surfaces.pagerduty_note import note_text
-from bot.surfaces.slack.card import incident_card
-from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.plan_words import PlanWords
-from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, Choice, choice_words
-from bot.surfaces.view.view import GroupView, IncidentView, group_view, incident_view
-from bot.surfaces.view.words import NEEDS_PERSON_FIRST, WORST_FIRST, plain
+from bot.view.context import ViewContext
+from bot.view.plan_words import PlanWords
+from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, Choice, choice_words
+from bot.view.view import GroupView, IncidentView, group_view, incident_view
+from bot.view.words import NEEDS_PERSON_FIRST, WORST_FIRST, plain
 from tests.record.incidents import (
     HOLDS,
     OPENING,
@@ -48,6 +47,7 @@ from tests.record.incidents import (
     WITHOUT_NODE,
     entries,
 )
+from tests.slack.drawn import incident_card
 from tests.unit.surfaces.cards import CONTEXT, WORDS, buttons, told, words
 
 PLAN_WORDS = "disable ecs.service, then reboot"

@@ -77,25 +77,14 @@ async def test_name_of_the_apps_own_is_given_once(desk: Desk) -> None:
     await desk.web.views_open(trigger_id=desk.trigger(), view=modal(external_id="one"))
     again = {"trigger_id": desk.trigger("U0BOB00001"), "view": modal(external_id="one")}
     assert await error_of(desk.web, "views.open", **again) == "duplicate_external_id"
-    await desk.web.views_update(external_id="one", view=modal(external_id="one", callback_id="two"))
-    opened = desk.slack.modal("alice")
-    assert opened
-    assert opened.callback_id == "two"
-
-
-async def test_update_of_an_older_version_conflicts(desk: Desk) -> None:
-    opened = await desk.web.views_open(trigger_id=desk.trigger(), view=modal())
-    view = {"view_id": opened["view"]["id"], "view": modal()}
-    await desk.web.views_update(**view, hash=opened["view"]["hash"])
-    assert await error_of(desk.web, "views.update", **view, hash=opened["view"]["hash"]) == "hash_conflict"
 
 
 async def test_closed_view_is_not_found(desk: Desk) -> None:
-    opened = await desk.web.views_open(trigger_id=desk.trigger(), view=modal())
+    await desk.web.views_open(trigger_id=desk.trigger(), view=modal())
     view = desk.slack.modal("alice")
     assert view
     assert await desk.slack.close("alice", view) is None, "the app did not ask to hear of it"
-    assert await error_of(desk.web, "views.update", view_id=opened["view"]["id"], view=modal()) == "not_found"
+    assert desk.slack.modal("alice") is None
     with pytest.raises(LookupError, match="closed"):
         await desk.slack.submit("alice", view)
 

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from bot.app.extras import extras_in_force, rights_of, shipped
+from bot.chat.requests import HelpRequest, Question, WorkRequest, parse
 from bot.domain.house_events import HOUSE
 from bot.domain.node import Node
+from bot.extras.captures.chat import CaptureChat
 from bot.extras.captures.events import CaptureAsked, CaptureEnded
-from bot.extras.captures.slack_chat import CaptureChat
 from bot.extras.captures.store import CaptureStore
 from bot.inventory import Inventory
 from bot.ledger import Database
 from bot.ledger.entries import append_entry
-from bot.surfaces.slack.requests import HelpRequest, Question, WorkRequest, parse
 from tests.record.audits import audit
 from tests.record.incidents import ASKER
 from tests.unit.extras.program import zombie

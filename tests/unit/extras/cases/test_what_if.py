@@ -17,7 +17,7 @@ from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, 
 from bot.extras.cases.what_if import Judge, WhatIf, what_ifs
 from bot.extras.cases.what_if_words import sentence
 from bot.response.diagnosis.planning import DrainSettings
-from bot.surfaces.view.plan_words import PlanWords
+from bot.view.plan_words import PlanWords
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bot.extras.fleet.chat_card import comparison_message
 from bot.extras.fleet.difference import compare, difference_text, peers, without_cause
-from bot.extras.fleet.slack_card import comparison_message
 from bot.extras.fleet.sweep import Found, NodeAnswer, NodeOutcome
+from bot.surfaces.slack.drawing import draw
 
 LEAK = "leaked-memory-cgroups"
 CURED = NodeAnswer("cured", NodeOutcome.ANSWERED, "healthy", facts={"host": "read"})
@@ -28,7 +29,7 @@ def test_named_node_without_the_cause_is_told() -> None:
 def test_no_peer_is_called_healthy_where_no_cause_could_leave_one_out() -> None:
     told = compare([CURED], [sick("s"), WELL])
     assert told.there == ("s", "well")
-    for said in (difference_text(told, 200), comparison_message(told).text):
+    for said in (difference_text(told, 200), draw(comparison_message(told)).text):
         assert "2 peers" in said
         assert "healthy peers" not in said
     assert "none need be healthy" in difference_text(told, 200)
@@ -41,7 +42,7 @@ def test_node_of_which_the_cause_is_not_known_is_not_told_as_without() -> None:
 
 def test_nobody_to_compare_with_is_not_called_no_difference() -> None:
     told = compare([sick("s")], [sick("sick-too")])
-    for said in (difference_text(told, 200), comparison_message(told).text):
+    for said in (difference_text(told, 200), draw(comparison_message(told)).text):
         assert "nothing to compare with" in said
         assert f"sick-too (has {LEAK} too)" in said
         assert "differs" not in said

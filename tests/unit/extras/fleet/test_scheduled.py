@@ -13,6 +13,7 @@ from bot.extras.fleet.ask import FleetAsk
 from bot.extras.fleet.report import FleetReport, report
 from bot.extras.fleet.sweep import Found, JudgedBy, NodeAnswer, NodeOutcome
 from bot.extras.fleet.sweeps import ScheduledSweep, SweepTold, digest, digest_card
+from bot.surfaces.slack.drawing import draw
 
 LEAK = "leaked-memory-cgroups"
 BEGAN = datetime(2026, 11, 22, 3, tzinfo=UTC)
@@ -100,7 +101,7 @@ def test_what_was_told_is_read_as_it_was_kept() -> None:
 def test_the_digest_says_what_is_new_near_and_gone_and_names_nobody_by_markup() -> None:
     before = digest(SweepTold(), seen(c="sick"), {}).told
     found = digest(before, seen(a="sick", c="well"), growing(2))
-    card = digest_card(SWEEP, found)
+    card = draw(digest_card(SWEEP, found))
     assert card.text.startswith("Sweep of role=gpu: 1 new, 1 nearer to harm.")
     whole = str(card.blocks)
     for words in ("new: leaked-memory-cgroups", "gone: leaked-memory-cgroups", "In about 2 d", "/zombie check NODE"):

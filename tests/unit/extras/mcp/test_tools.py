@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,12 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from mcp import Client
+from mcp.shared.exceptions import MCPError
 
 from bot.domain.allowance import Allowance
 from bot.domain.errors import Refused, TooManyRequests, ZombieError
 from bot.domain.node import is_name
 from bot.domain.safe_text import safe
 from bot.domain.transitions import State
+from bot.extras.mcp.server import mcp_server
 from bot.extras.mcp.tools import Answer, Toolbox
 from tests.unit.surfaces.verdicts import HOSTILE
 
@@ -122,3 +125,18 @@ def test_names_are_short_and_every_schema_takes_nothing_else() -> None:
         assert tool.name.isidentifier()
         Draft202012Validator.check_schema(dict(tool.inputs))
         assert tool.inputs["additionalProperties"] is False
+
+
+@pytest.mark.parametrize("error", [ValueError("password=hunter2 \x1b[31m"), KeyError("password=hunter2")])
+async def test_what_fails_within_is_sent_to_no_client(error: Exception) -> None:
+    class Broken(Desk):
+        def _heard(self, tool: str, what: Any) -> Answer:
+            raise error
+
+    logged: list[str] = []
+    toolbox = replace(Broken().toolbox(), log=lambda event, **fields: logged.append(event))
+    async with Client(mcp_server(toolbox)) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.call_tool("incidents", {})
+    assert caught.value.message == f"It failed ({type(error).__name__}); the bot's log says why."
+    assert logged == ["mcp_failed"]

@@ -29,7 +29,7 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, RuledOut, Undecided
 from bot.extras.reports.report_data import KeptAnswer, ReportData
 from bot.seats import Moment, Picture
-from bot.surfaces.view.plan_words import PlanWords
+from bot.view.plan_words import PlanWords
 from tests.record.incidents import BEGAN_AT, EVIDENCE, OPENING, PLAN, STARTED, TRIAGED, WAYS, entries
 
 WORDS = PlanWords(ACTIONS)

@@ -11,7 +11,7 @@ from bot.extras.reports.parts import Grid
 from bot.extras.reports.report import timeline
 from bot.extras.reports.report_data import ReportData
 from bot.seats import Moment
-from bot.surfaces.view.words import Instant, plain
+from bot.view.words import Instant, plain
 from tests.record.incidents import BEGAN_AT, OPENING, WAYS
 from tests.unit.extras.reports.report_data import of, report_data
 

@@ -15,6 +15,7 @@ import pytest
 
 from bot.__main__ import parser
 from bot.app.extras import extras_in_force, holders_of, named_by, shipped
+from bot.chat.parts import MessageTarget
 from bot.domain.action import Plan, Step
 from bot.domain.claim import Claim
 from bot.domain.contracts import Clock
@@ -39,7 +40,7 @@ from bot.domain.events import (
 from bot.domain.policy import Limits
 from bot.domain.verdict import Evidence
 from bot.extras.fleet.ask import FleetAsk
-from bot.extras.fleet.slack_cards import FleetCards
+from bot.extras.fleet.chat_cards import FleetCards
 from bot.extras.waves import command
 from bot.extras.waves.events import (
     TurnEnded,
@@ -57,7 +58,6 @@ from bot.extras.waves.wave import stages_of
 from bot.ledger import Database, Ledger, audit
 from bot.ledger.entries import insert_entry, sealed
 from bot.seats import Extra, Rules
-from bot.surfaces.slack.parts import MessageTarget
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
 from tests.unit.extras.program import zombie
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
+
+import pytest
 
 from bot.domain.alert import Alert
+from bot.domain.errors import StaleRequest
 from bot.domain.events import AlertReceived
 from bot.domain.incident import Incident
+from bot.domain.policy import Approval
 from bot.domain.transitions import State
+from bot.extras.waves.events import TurnEnded, TurnGiven, TurnOutcome
 from bot.extras.waves.store import WaveStore
+from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.waves import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, Waves, why_none
 from bot.ledger import Ledger
 from tests.alerts.pages import judged, of_page
@@ -49,7 +55,10 @@ def drive(world: World, work: Any) -> Any:
         found.append(await work)
 
     world.start("work", kept)
-    world.run()
+    try:
+        world.run()
+    finally:
+        world.tasks.clear()  # also one that was refused
     return found[0]
 
 
@@ -112,3 +121,71 @@ def test_incident_whose_source_only_has_such_a_name_is_nobodys_orphan() -> None:
         waits = stage.ledger.incident("ia")
         assert waits is not None
         assert not waits.ended
+
+
+def alarmed(stage: Stage, node: str, name: str) -> None:
+    """Let a source's alert about a node come, of which nobody had heard."""
+    alert = Alert("alertmanager", name, "", "It is sick again")
+    stage.ledger.append(f"i{name}", 0, AlertReceived(alert, node, f"g{name}", PLAYBOOK.name), "bot")
+
+
+def stopped_wave(world: World, stage: Stage, desk: Waves) -> Wave:
+    """A wave whose first node is cured, and which a person has stopped."""
+    found = [proposed(stage, name, "wave-abcd") for name in ("a", "b", "c")]
+    wave = drive(world, desk.propose("wave-abcd", REQUEST, found, PLAYBOOK.name))
+    first = wave.proposal.members[0]
+    drive(world, desk.decide(wave.id, Approval("terminal:bob", "go", wave.proposal.digest)))
+    drive(world, desk.append(wave.id, 2, TurnGiven(first.incident, first.node), "bot"))
+    drive(world, desk.append(wave.id, 3, TurnEnded(first.incident, first.node, TurnOutcome.CURED), "bot"))
+    world.now += timedelta(minutes=1)
+    return drive(world, desk.stop(wave.id, Approval("terminal:ann", "an odd graph")))  # type: ignore[no-any-return]
+
+
+def test_who_resumes_a_wave_forgives_no_alert_that_they_have_not_been_shown() -> None:
+    with database_in_memory() as database:
+        world, stage, desk = desk_of(database, ("a", "b", "c"))
+        wave = stopped_wave(world, stage, desk)
+        shown = drive(world, desk.news(wave))
+        world.now += timedelta(minutes=1)
+        alarmed(stage, "x", "1")  # one alert elsewhere is none that stops a wave
+        assert drive(world, desk.news(wave)) == shown
+        cured = wave.turns[0].member.node
+        alarmed(stage, cured, "2")
+        yes = Approval("terminal:bob", "the graph was wrong")
+        with pytest.raises(StaleRequest, match=f"It would stop now: {cured} has a new alert since it was cured"):
+            drive(world, desk.resume(wave.id, yes, shown))
+        later = drive(world, desk.news(wave))
+        assert later > shown
+        alarmed(stage, "y", "3")
+        alarmed(stage, "z", "4")
+        world.now += timedelta(minutes=1)
+        resumed = drive(world, desk.resume(wave.id, yes, later))
+        assert resumed.state is WaveState.RUNNING
+        assert drive(world, desk.why_stop(resumed, world.now)) == "", "they knew of it"
+
+
+def test_alert_that_comes_while_a_program_stands_still_in_a_resumption_stops_the_wave() -> None:
+    with database_in_memory() as database:
+        world, stage, desk = desk_of(database, ("a", "b", "c"))
+        wave = stopped_wave(world, stage, desk)
+        shown, append = drive(world, desk.news(wave)), desk.append
+
+        async def late(*what: Any) -> Any:
+            world.now += timedelta(minutes=1)
+            alarmed(stage, wave.turns[0].member.node, "1")
+            world.now += timedelta(minutes=1)
+            return await append(*what)
+
+        frozen = Frozen(**{each.name: getattr(desk, each.name) for each in fields(desk)})
+        frozen.late.append(late)
+        resumed = drive(world, frozen.resume(wave.id, Approval("terminal:bob", "the graph was wrong"), shown))
+        assert "has a new alert since it was cured" in drive(world, desk.why_stop(resumed, world.now))
+
+
+class Frozen(Waves):
+    """A program that stands still between its look at the record and its entry."""
+
+    late: ClassVar[list[Any]] = []
+
+    async def append(self, *what: Any) -> Any:
+        return await self.late.pop()(*what)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bot.extras.waves.wave import Turn, WaveState
 from bot.extras.waves.words import interrupted_lines
-from tests.unit.extras.waves.test_slack_card import AT, wave
+from tests.unit.extras.waves.test_chat_card import AT, wave
 
 
 def test_interrupted_wave_that_runs_says_that_its_approval_lives_on_and_how_to_end_it() -> None:

@@ -35,7 +35,7 @@ from bot.probes import unfinished
 from bot.response.decision.preflight import Drifted, Preflight
 from bot.response.decision.recheck import Recheck, deciding
 from bot.response.diagnosis.triage import Triage
-from bot.response.diagnosis.what_runs import READ_FROM
+from bot.response.diagnosis.what_runs import READ_AGAIN, READ_FROM
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from tests.directories import Always, OnePlaybook
 from tests.record.incidents import BEGAN_AT, BOOT, NODE, OPENING, PLAN, TRIAGED, VERDICT, entries
@@ -138,9 +138,9 @@ async def test_another_boot_needs_no_second_opinion() -> None:
     assert (found.value.kind, whole.times) == (StateChanged, 0)
 
 
-def ending(*rows: End, unread: tuple[Unread, ...] = ()) -> Verdict:
+def ending(*rows: End, unread: tuple[Unread, ...] = (), unseen: tuple[Unread, ...] = ()) -> Verdict:
     """The verdict with a plan that ends these."""
-    return replace(VERDICT, plan=replace(PLAN, ends=Ends(rows, 0, unread)))
+    return replace(VERDICT, plan=replace(PLAN, ends=Ends(rows, 0, unread, unseen)))
 
 
 def proposed(verdict: Verdict) -> Incident:
@@ -181,22 +181,36 @@ async def test_databases_that_can_no_longer_be_read_are_a_difference_unless_the_
     await looking(Asked(gpu), Asked(HEALTHY)).at(proposed(ending(ETCD)))  # it tells of no database
 
 
-def test_short_look_reads_what_tells_of_databases() -> None:
-    probes = tuple(Probe(name, "", (), lambda outputs: outputs) for name in (*READ_FROM, "gpu", "dns"))
+async def test_what_is_no_longer_seen_before_a_reboot_is_a_difference_unless_the_card_said_so() -> None:
+    zfs, dpkg = (Unread(f"unfinished: {what}", "") for what in ("what ZFS is rebuilding", "the state of packages"))
+    now = ending(ETCD, unseen=(dpkg, zfs))
+    with pytest.raises(Drifted, match="not read before the reboot: what ZFS is rebuilding"):
+        await looking(Asked(now), Asked(now)).at(proposed(ending(ETCD, unseen=(dpkg,))))
+    await looking(Asked(now), Asked(HEALTHY)).at(proposed(now))
+    await looking(Asked(ending(ETCD)), Asked(HEALTHY)).at(proposed(now))  # what is seen by now is none
+    nothing = ending(ETCD, unseen=(Unread("unfinished", "the answer never came"),))
+    await looking(Asked(now), Asked(HEALTHY)).at(proposed(nothing))
+    with pytest.raises(Drifted, match="not read before the reboot: rebuilds, firmware, packages"):
+        await looking(Asked(nothing), Asked(nothing)).at(proposed(now))
+
+
+def test_short_look_reads_what_tells_of_databases_and_of_what_a_reboot_would_cut_off() -> None:
+    probes = tuple(Probe(name, "", (), lambda outputs: outputs) for name in (*READ_AGAIN, "gpu", "dns"))
     playbook = Playbook("p", "", 3, probes, (), ())
     verdict = replace(ending(ETCD), evidence=())
-    assert {probe.name for probe in deciding(playbook, verdict).probes} == set(READ_FROM)
+    assert {probe.name for probe in deciding(playbook, verdict).probes} == {*READ_FROM, "unfinished"}
     assert deciding(playbook, replace(verdict, plan=PLAN)).probes == ()
 
 
 async def test_look_before_a_reboot_that_waited_reads_only_what_tells_of_databases() -> None:
-    probes = tuple(Probe(name, "", (), lambda outputs: outputs) for name in (*READ_FROM, "gpu", "dns"))
+    probes = tuple(Probe(name, "", (), lambda outputs: outputs) for name in (*READ_AGAIN, "gpu", "dns"))
     short = Asked(VERDICT)
     playbooks = OnePlaybook(Playbook("p", "", 3, probes, (), ()))
     recheck = Recheck(NodeAccess(Wire(), ACTIONS), cast("list[Triage]", [short]), playbooks)
     ends = await recheck.ends(INCIDENT, HERE)
-    assert sorted(short.probes) == sorted(READ_FROM)
+    assert sorted(short.probes) == sorted((*READ_FROM, "unfinished"))
     assert {unread.probe for unread in ends.unread} >= set(READ_FROM), "what did not answer is unread, never none"
+    assert [unseen.probe for unseen in ends.unseen] == ["unfinished"]
 
 
 STANDS_ON_IT = "Id=ecs.service\nNames=ecs.service\nRequiredBy={0}\n\nId={0}\nNames={0}\n\n-- all told --\n"

@@ -18,7 +18,7 @@ from bot.probes.processes import ProcessesReading, ProcessKind
 from bot.probes.units import Unit, UnitsReading
 from bot.response.diagnosis.what_runs import of_a_reboot, of_a_stop
 from bot.surfaces.document import node_document
-from bot.surfaces.view.plan_words import PlanWords
+from bot.view.plan_words import PlanWords
 from tests.unit.causes.builders import node
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE
 

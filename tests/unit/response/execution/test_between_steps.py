@@ -269,6 +269,18 @@ def test_databases_that_nobody_can_look_for_any_more_hold_a_reboot_up_until_they
     assert incident(stage, "two").steps
 
 
+def test_reboot_that_waited_is_held_up_while_less_is_seen_of_what_it_must_not_cut_off(stage: Stage) -> None:
+    proposed(stage, rebooting(stage), ends=Ends((ETCD,)))
+    stage.world.now += LATER
+    unseen = (Unread("unfinished: what ZFS is rebuilding", ""),)
+    remediation, _ = ending(stage, Ends((ETCD,), unseen=unseen), Ends((ETCD,)))
+    again = do(stage, remediation.advance("two"))
+    assert again is not None
+    assert again.because == "not read before the reboot: what ZFS is rebuilding"
+    do(stage, remediation.advance("two"))
+    assert incident(stage, "two").steps
+
+
 def test_what_the_yes_looked_at_moments_ago_is_not_read_again_and_a_disable_ends_no_database(stage: Stage) -> None:
     proposed(stage, OFF, rebooting(stage), ends=Ends((ETCD,)))
     remediation, asked = ending(stage, Ends((ETCD, POSTGRES)))

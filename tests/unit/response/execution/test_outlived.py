@@ -8,12 +8,23 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.alert import Alert
-from bot.domain.claim import Claim
+from bot.domain.claim import Claim, Doubts
 from bot.domain.errors import Refused
-from bot.domain.events import AlertReceived, Approved, Cancelled, Escalated, Expired, StepStarted
+from bot.domain.events import (
+    AlertReceived,
+    Approved,
+    Cancelled,
+    Escalated,
+    Expired,
+    PlanProposed,
+    StepStarted,
+    Triaged,
+)
+from bot.domain.house_events import HOUSE, CauseMuted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict
+from bot.ledger import Ledger
 from bot.response.decision.preflight import Preflight
 from tests.directories import Nowhere
 from tests.schedules.stage import POLICY, Stage
@@ -76,6 +87,71 @@ def test_yes_of_which_nobody_can_say_how_old_it_is_lets_nothing_begin(stage: Sta
     stage.world.now -= timedelta(hours=9)
     assert isinstance(run(stage, "two").ending, Expired)
     assert stage.nodes["n1"].enabled
+
+
+# --- what comes on record between the yes and the first step
+
+
+def mute(stage: Stage, cause: str = "leaked-memory-cgroups", selector: str = "n*") -> None:
+    accepted = CauseMuted(cause, selector, stage.world.now + timedelta(days=1), "it is replaced on Monday")
+    stage.ledger.append(HOUSE, None, accepted, "terminal:eve")
+
+
+def test_plan_whose_cause_is_accepted_after_the_yes_does_not_begin(stage: Stage) -> None:
+    approve(stage)
+    mute(stage, "io-stall")
+    mute(stage, selector="n2")
+    mute(stage)
+    done = run(stage)
+    assert isinstance(done.ending, Cancelled)
+    assert "leaked-memory-cgroups is muted on n*" in done.ending.because
+    assert stage.nodes["n1"].enabled
+
+
+def test_plan_that_has_begun_is_finished_whatever_is_accepted_meanwhile(stage: Stage) -> None:
+    approve(stage)
+    do(stage, stage.remediation().advance("one"))
+    mute(stage)
+    assert run(stage).state == "resolved"
+
+
+def test_plan_whose_cause_comes_into_doubt_after_the_yes_waits_and_begins_once_it_is_lifted(stage: Stage) -> None:
+    doubted = [True]
+
+    def doubts(_: object) -> Doubts:
+        return lambda policy, cause: f"{cause} was wrong." if doubted[0] and policy == POLICY else ""
+
+    stage.recorder.ledger = stage.ledger = Ledger(stage.ledger._database, lambda: stage.world.now, doubters=[doubts])
+    approve(stage)
+    waits = do(stage, stage.remediation().advance("one"))
+    assert waits is not None
+    assert waits.because == "CauseInDoubt: leaked-memory-cgroups was wrong."
+    assert stage.nodes["n1"].enabled
+    doubted[0] = False
+    assert run(stage).state == "resolved"
+
+
+@pytest.mark.parametrize("name", ["n1", "n1.local"])
+def test_plan_of_a_node_that_another_incident_has_cured_since_the_yes_does_not_begin(stage: Stage, name: str) -> None:
+    """It waited, as for a budget; what cured the node was another plan, and its program died right after its end."""
+    found = incident(stage)
+    assert found.verdict is not None
+    assert found.verdict.plan is not None
+    assert found.proposal is not None
+    stage.nodes[name] = stage.nodes["n1"]
+    less = replace(found.verdict.plan, node=name, steps=found.verdict.plan.steps[:1])
+    verdict = replace(found.verdict, node=name, plan=less)
+    stage.ledger.append("two", 0, AlertReceived(found.alert, name, "group-two", found.playbook), "terminal:asker")
+    stage.ledger.append("two", 1, Triaged(verdict, found.playbook, 1), "bot")
+    stage.ledger.append("two", 2, PlanProposed.of(less, found.proposal.binds), "bot")
+    approve(stage)
+    approve(stage, "two")
+    assert run(stage, "two").state == "resolved"
+    assert incident(stage).state == "approved"
+    done = run(stage)
+    assert sum(stage.nodes["n1"].reboots.values()) == 0
+    assert isinstance(done.ending, Cancelled)
+    assert f"Incident two has cured {name} " in done.ending.because
 
 
 # --- taking back

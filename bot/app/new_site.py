@@ -1,0 +1,279 @@
+"""A new site's files: the inventory, the settings, what Slack and the service manager are given."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import bot
+from bot.domain.errors import UsageError
+from bot.domain.node import is_name
+from bot.domain.safe_text import one_line
+from bot.response.execution.privilege import checked_login
+
+ADDRESS = re.compile(r"(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]{0,252}|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?\Z")
+PERSON, GROUP, LOGIN = (
+    re.compile(r"[UW][A-Z0-9]{2,}\Z"),
+    re.compile(r"S[A-Z0-9]{2,}\Z"),
+    re.compile(r"[a-z_][a-z0-9_.-]*\Z"),
+)
+PUBLIC_KEY = re.compile(r"(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/=]{16,} ?[A-Za-z0-9@._:+ -]*\Z")
+CHANNEL = re.compile(r"[CG][A-Z0-9]{2,}\Z")
+SERVICES = {"systemd": "zombie.service", "compose": "compose.yaml", "kubernetes": "kubernetes.yaml"}
+
+_ABOUT_SECRETS = """# Secrets of the bot, one a line; a blank one counts as not set.
+# Read them with: set -a; . ./zombie.env; set +a
+# Keep this file from others and out of version control.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a node's SSH server listens."""
+
+    host: str
+    port: int = 22
+
+
+@dataclass(frozen=True, slots=True)
+class NewSite:
+    """What a site answers to `zombie init`.
+
+    Shape: the nodes are `nodes`, those of an OpenSSH configuration, of EC2 in `regions` or of a Kubernetes `context`;
+    `people` may approve: Slack ids of members (U…) and groups (S…), or logins of this machine.
+    """
+
+    nodes: Mapping[str, Address] = field(default_factory=dict)
+    ssh_config: Path | None = None
+    regions: tuple[str, ...] = ()
+    context: str = ""
+    user: str = "zombie"
+    key: str = "zombie_key"
+    slack: bool = False
+    alerts_channel: str = ""
+    pagerduty: bool = False
+    people: tuple[str, ...] = ()
+    service: str = ""
+
+    def files(self) -> dict[str, str]:
+        """Return the files' texts by their names; none holds a secret."""
+        files = {"inventory.toml": self._inventory(), "zombie.toml": self._settings()}
+        if secrets := list(self._secrets()):
+            files["zombie.env"] = _ABOUT_SECRETS + "".join(f"{line}\n" for line in secrets)
+        if self.slack:
+            files["slack-manifest.yaml"] = shipped("docs/slack-manifest.yaml")
+        if self.service:
+            name = SERVICES[self.service]
+            files[name] = shipped(f"deploy/{name}").replace("    build: ..\n", "    image: zombie\n")
+        return files
+
+    def _inventory(self) -> str:
+        lines = ["# The machines that may be reached. Paths are relative to this file.", "[ssh]"]
+        if self.ssh_config is not None:
+            lines += [f"config = {_text(str(self.ssh_config))}  # its Host names are nodes, with their users and keys"]
+        else:
+            lines += [f"user = {_text(self.user)}", f"key = {_text(self.key)}", 'known_hosts = "known_hosts"']
+        for name, address in self.nodes.items():
+            lines += ["", f"[nodes.{_text(name)}]", f"address = {_text(address.host)}"]
+            lines += [f"port = {address.port}"] if address.port != 22 else []
+            lines += ['# labels = { az = "us-east-1a", role = "gpu" }  # any names: zombie check role=gpu']
+        if self.regions:
+            lines += ["", "[ec2]", f"regions = {_texts(self.regions)}"]
+            lines += ['# filters = { "tag:team" = ["ml"] }  # as of EC2\'s DescribeInstances']
+        if self.context:
+            lines += ["", "[kubernetes]", f"context = {_text(self.context)}"]
+        return "\n".join(lines) + "\n"
+
+    def _settings(self) -> str:
+        lines = ["# Settings; zombie settings lists them all, with the values in force. Secrets do not belong here."]
+        if self.alerts_channel:
+            lines += ["", "[slack]", f"alerts_channel = {_text(self.alerts_channel)}"]
+        of_slack, groups, logins = ([who for who in self.people if form.match(who)] for form in (PERSON, GROUP, LOGIN))
+        rows = {"approvers": of_slack, "approver_groups": groups, "terminal_approvers": logins}
+        lines += [
+            "",
+            "# Who may say yes to a plan; nobody else, and nobody to what they asked for themselves.",
+            "[policy]",
+        ]
+        lines += [f"{key} = {_texts(who)}" for key, who in rows.items() if who] or ['# approvers = ["U012AB3CD"]']
+        lines += [
+            "",
+            "# What may be stopped, disabled or masked. Nothing else ever is; without a unit the bot only reads.",
+        ]
+        lines += ["[act]", '# units = ["ecs.service"]']
+        return "\n".join(lines) + "\n"
+
+    def _secrets(self) -> Iterator[str]:
+        if self.slack:
+            yield "SLACK_BOT_TOKEN="
+            yield "SLACK_APP_TOKEN="
+        if self.pagerduty:
+            yield "PAGERDUTY_API_TOKEN="
+            yield "PAGERDUTY_FROM="
+            yield "PAGERDUTY_WEBHOOK_SECRETS="
+
+
+def named_node(text: str) -> tuple[str, Address]:
+    """Parse `NAME=HOST[:PORT]`, or a host alone, which is its own name.
+
+    Raises: UsageError.
+    """
+    name, sign, where = text.strip().partition("=")
+    found = ADDRESS.match(where if sign else name)
+    if found is None:
+        raise UsageError(
+            f"“{one_line(text, 80)}” is not a node.", "Write node-123=10.0.0.7, or node-123.example.com:2222"
+        )
+    host, port = found["host"].strip("[]"), int(found["port"] or 22)
+    name = name if sign else host.partition(".")[0] if not host[0].isdigit() else host
+    if not is_name(name):
+        raise UsageError(f"“{one_line(name, 80)}” is not a node's name.", "Write node-123=10.0.0.7")
+    if not 0 < port < 65536:
+        raise UsageError(f"{port} is no port.", "Ports are 1 to 65535.")
+    return name, Address(host, port)
+
+
+def login(text: str) -> str:
+    """Parse a login's name. Raises: UsageError."""
+    if LOGIN.match(text.strip()) is None:
+        raise UsageError(
+            f"“{one_line(text, 60)}” is not the name of a login.", "Small letters, digits, dots and dashes."
+        )
+    return text.strip()
+
+
+def approver(text: str) -> str:
+    """Parse who may approve: a Slack id of a member or a group, or a login of this machine.
+
+    Raises: UsageError.
+    """
+    who = text.strip()
+    if not any(form.match(who) for form in (PERSON, GROUP, LOGIN)):
+        what = "Write a member's Slack ID, U012AB3CD, a user group's, S012AB3CD, or a login of this machine, alice."
+        raise UsageError(f"“{one_line(text, 60)}” names nobody who could approve.", what)
+    return who
+
+
+def channel(text: str) -> str:
+    """Parse the id of a channel; nothing means none. Raises: UsageError."""
+    if text.strip() and not CHANNEL.match(text.strip()):
+        raise UsageError(
+            f"“{one_line(text, 60)}” is not the ID of a channel.", "It stands in the channel's About: C012AB3CD"
+        )
+    return text.strip()
+
+
+def shipped(name: str) -> str:
+    """Return a file of `deploy/` or `docs/` that comes with the program."""
+    package = Path(bot.__file__).parent
+    packaged = package / "_deploy" / Path(name).name
+    return (packaged if packaged.is_file() else package.parent / name).read_text("utf-8")
+
+
+_NODE_SCRIPT = """#!/bin/sh
+# Makes the login that zombie reads this node with: as root, `sh node-setup.sh`. It may be run again, after an upgrade
+# too. `sh node-setup.sh --remove` takes the lines and the key away, and the login where this script made it.
+set -eu
+user={user}
+key='{key}'
+made_here='reads this node for zombie'
+lines=/etc/sudoers.d/zombie-$user
+home=$(getent passwd "$user" | cut -d: -f6)
+[ "$(id -u)" = 0 ] || {{ echo "run this as root" >&2; exit 1; }}
+
+if [ "${{1-}}" = --remove ]; then
+    rm -f "$lines"
+    if [ "$(getent passwd "$user" | cut -d: -f5)" = "$made_here" ]; then
+        userdel --remove "$user" 2>/dev/null || userdel "$user"
+    elif [ -f "$home/.ssh/authorized_keys" ]; then # somebody else's login: only the key goes
+        rest=$(grep -vxF "$key" "$home/.ssh/authorized_keys" || true)
+        printf '%s\\n' "$rest" >"$home/.ssh/authorized_keys"
+    fi
+    echo "removed"
+    exit
+fi
+
+# '*': no password fits, yet the login is not locked, which an sshd without PAM would refuse.
+[ -n "$home" ] || useradd --system --create-home --shell /bin/sh --password '*' --comment "$made_here" "$user"
+home=$(getent passwd "$user" | cut -d: -f6)
+for group in adm systemd-journal; do # who may read the kernel's log, where the distribution has them
+    if getent group "$group" >/dev/null; then usermod -aG "$group" "$user"; fi
+done
+[ -d "$home/.ssh" ] || install -d -m 700 -o "$user" "$home/.ssh"
+if ! grep -qxF "$key" "$home/.ssh/authorized_keys" 2>/dev/null; then
+    printf '%s\\n' "$key" >>"$home/.ssh/authorized_keys"
+    chown "$user" "$home/.ssh/authorized_keys"
+    chmod 600 "$home/.ssh/authorized_keys"
+fi
+
+command -v visudo >/dev/null || {{ echo "sudo is not installed: what only root may read stays unread" >&2; exit; }}
+draft=$(mktemp)
+trap 'rm -f "$draft"' EXIT
+# Only the lines whose program and device are here; timeout(1) and its four words stand before the program.
+while IFS= read -r line; do
+    command=${{line##* NOPASSWD: /usr/bin/timeout -k }}
+    set -f; set -- $command; set +f
+    shift 2
+    there=yes
+    for word in "$@"; do
+        case $word in "$1" | /dev/*) [ -e "$word" ] || there= ;; '#') break ;; esac
+    done
+    [ -z "$there" ] || printf '%s\\n' "$line"
+done >"$draft" <<'LINES'
+{lines}LINES
+visudo -cqf "$draft"
+install -m 440 "$draft" "$lines"
+echo "$user may read as root: $(grep -c NOPASSWD "$lines") commands"
+"""
+
+
+def node_script(user: str, key: str, lines: str) -> str:
+    """Return the script that makes the login on a node: account, key, groups and sudoers lines; it takes them away too.
+
+    Shape: `key` is a line of authorized_keys, `lines` are those for reading (`sudoers`).
+    Raises: UsageError when `user` cannot be a login's name, or `key` is no public key.
+    """
+    checked_login(user)
+    if PUBLIC_KEY.match(key) is None:
+        raise UsageError("That is not the public half of a key.", "It is one line, like: ssh-ed25519 AAAA… name")
+    rules = "".join(f"{line}\n" for line in lines.splitlines() if not line.startswith("#"))
+    return _NODE_SCRIPT.format(user=user, key=key, lines=rules)
+
+
+def public_key(path: Path) -> str:
+    """Return the line of a public key's file.
+
+    Raises: UsageError when it cannot be read.
+    """
+    try:
+        return path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as no:
+        raise UsageError(f"{path} cannot be read: {no}.", "Name the public half: zombie_key.pub") from no
+
+
+def write_new(folder: Path, files: Mapping[str, str]) -> list[str]:
+    """Write files that are not there yet, and leave what is there as it is; return a line that says so for each."""
+    lines = []
+    for name, text in files.items():
+        path = folder / name
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                path.chmod(0o600 if name.endswith(".env") else 0o644)
+                file.write(text)
+            lines.append(f"wrote {path}")
+        except FileExistsError:
+            same = path.read_text("utf-8", "replace") == text
+            lines.append(f"{path} is there already" + ("" if same else ", and differs: it is left as it is"))
+    return lines
+
+
+def _text(text: str) -> str:
+    """A TOML basic string: JSON's escapes are among its own, but for U+007F."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _texts(texts: tuple[str, ...] | list[str]) -> str:
+    return f"[{', '.join(_text(each) for each in texts)}]"

@@ -1,0 +1,340 @@
+"""The card of a group of incidents, from the first reading to the end, as a document.
+
+A node's card is for a person just woken, on a phone: how bad, which node, what it is, what a yes would do,
+and the buttons, on one screen of 390 × 844. The proof is in the thread, the commands are in the dialog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from bot.chat.blocks import (
+    PROFILE,
+    REPORT,
+    SUMMARY,
+    WHO_ELSE,
+    again_button,
+    choice_blocks,
+    offer_blocks,
+    question_blocks,
+    report_buttons,
+    single_choice_blocks,
+    step_blocks,
+    undo_buttons,
+)
+from bot.chat.document import (
+    Block,
+    Button,
+    Document,
+    IfRoom,
+    Line,
+    Lines,
+    Listing,
+    Paragraph,
+    Record,
+    Row,
+    Small,
+    Strip,
+    Table,
+    Title,
+    bullets,
+    clipped,
+    in_chat,
+    line,
+)
+from bot.domain.incident import Incident
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.domain.verdict import Evidence, Status, Verdict
+from bot.view.before_after import MOST_CHANGES, change_words, changes
+from bot.view.context import ViewContext
+from bot.view.standing import APPROVE
+from bot.view.view import GroupView, IncidentView, group_view
+from bot.view.words import Bold, Link, Person, Sentence, Styled, cause_words, joined, mute_words, trait_words
+
+SAID = 500  # characters of a sentence
+ABOUT = 240  # of what the alerts said, on a node's card
+MOST_ASKERS = 3
+MOST_LINKED = 4  # nodes with their own links on a card of several: it has to fit a phone
+EVIDENCE = 3
+EVIDENT = 180  # characters of a piece of evidence; the thread has the whole
+HEADING = ("Status", "Node", "Cause", "What now")
+ROW = 200
+MOST_LACKING = 6
+_STATUS_MARKS = {
+    Status.HEALTHY: "🟢",
+    Status.DEGRADED: "🟡",
+    Status.CRITICAL: "🔴",
+    Status.UNKNOWN: "⚪",
+    Status.UNREACHABLE: "⚫",
+}
+_MUTED = "🔕"  # for a cause that is known and accepted
+_CURED, _ASKS = "✅", "❓"
+# What some core ran would tell more of these: there a profile is worth its cost.
+_CORE_PROBES = ("cpu", "softirq", "processes")
+# Of other probes: a core was not given back, and whatever held it need not have come while the node was looked at.
+_CORE_FINDINGS = ("nic-starved", "nic-starved-earlier", "lockup", "memcg-walk-stack", "memcg-walk-earlier")
+_SHOWS_EVIDENCE = (State.TRIAGED, State.UNKNOWN)  # an offered plan takes this room
+_SHOWS_HEAT = (State.TRIAGED, State.PROPOSED, State.UNKNOWN)
+
+
+def incident_card(group: GroupView) -> Document:
+    """Return the card of a group in any state; its text says everything on a locked phone."""
+    return _single(group, group.incidents[0]) if len(group.incidents) == 1 else _table(group)
+
+
+def acting_card(group: Sequence[Incident], context: ViewContext) -> Document | None:
+    """Return the card of a group that has more than verdicts; None while it has not."""
+    if not group:
+        return None
+    view = group_view(group, context)
+    return None if view.shows_verdicts else incident_card(view)
+
+
+# --- a single node
+
+
+def _single(group: GroupView, view: IncidentView) -> Document:
+    word = view.headline.removesuffix(view.diagnosis)  # it comes first: "Resolved: 🟢 node-1: HEALTHY"
+    first: list[Block] = [Title(f"{word}{_mark(view)} {view.diagnosis}".strip())]
+    middle: list[Strip | Listing] = []
+    summary = ""
+    if view.verdict is not None and (not view.ended or view.state is State.TRIAGED):
+        summary = view.verdict.summary
+        said = (summary, view.verdict.try_next) if view.state is State.TRIAGED else (summary,)
+        said = (*said, view.recurs, view.grows, *mute_words(view.verdict))
+        first += [Paragraph(clipped(words, SUMMARY)) for words in said if words.strip()]
+    heat: list[Strip] = []
+    if view.verdict is not None and view.state in _SHOWS_HEAT:  # a picture replaces each strip once it is there
+        heat = [Strip(view.verdict.heat, view.id)] if view.verdict.heat is not None else []
+    if view.verdict is not None and view.state in _SHOWS_EVIDENCE:
+        # Only the sentences: the node's own lines are in the thread, where nobody has to scroll past them.
+        middle, heat = [*_evidence(view.verdict.evidence), *heat], []
+    blocks = _verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)
+    # The buttons come before the picture: people look for them first.
+    last = [*blocks, *_decision(group), *heat, *_further(group, view)]
+    last += (block for question in group.asks for block in question_blocks(group, question))
+    if view.verdict is not None and view.state in (State.TRIAGED, State.PROPOSED):
+        last += _remainder(view.verdict)
+    last += _closing(group)
+    stop = "" if view.state is State.OPENED else "."
+    came = change_words(view.resolved) if view.resolved is not None else ()
+    words = joined(((view.headline + stop,), view.story, came, group.needs, (summary,) if summary else ()))
+    return Document(_text(group, words), (*first, *map(IfRoom, middle), *last))
+
+
+def _verdict_blocks(view: IncidentView) -> Iterator[Block]:
+    if view.plan is not None:
+        yield line(Bold("What would help: "), f"{view.plan.words}. This card does nothing.")
+        for note in view.plan.notes:
+            yield Paragraph(clipped(note, SAID))
+    verdict = view.verdict
+    if verdict is not None and verdict.lasting_fix and verdict.cause is not None:
+        yield Small((clipped(f"Lasting fix: {verdict.lasting_fix}", SAID),))
+    if view.is_beyond_verdict and view.withheld is not None:
+        yield line(Bold("What would help is not offered"))
+        yield Paragraph(clipped(view.withheld.because, SAID))
+        if view.withheld.lacking:
+            yield line(Bold("The login lacks these sudoers lines"))
+            lacking = [clipped(one_line(right, 10_000), SAID) for right in view.withheld.lacking]
+            yield Lines(tuple(lacking[:MOST_LACKING]))
+
+
+def _state_blocks(view: IncidentView) -> Iterator[Block]:
+    if view.state is State.PROPOSED and view.plan is not None:
+        yield from (line(*sentence) for sentence in view.sentences[: 1 if view.is_checked else 0])
+        yield from offer_blocks(view.plan)
+    elif view.sentences:
+        yield line(*joined(view.sentences))
+    if view.decided:
+        yield line(*view.decided)
+    if view.resolved is not None and (changed := changes(view.resolved)):
+        yield bullets(changed[:MOST_CHANGES])
+    elif view.plan is not None and view.decided:
+        yield from step_blocks(view.plan)
+    yield from _evidence(view.seen)
+
+
+def _evidence(evidence: Sequence[Evidence]) -> Iterator[Listing]:
+    if shown := [(clipped(item.probe, 60), one_line(item.says, EVIDENT)) for item in evidence[:EVIDENCE]]:
+        yield bullets(shown)
+
+
+def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
+    """The other buttons of a node, in a row; none of them acts."""
+    if not view.id:
+        return
+    offered = _is_offered(group, view)
+    reports = view.ended and view.state is not State.TRIAGED and REPORT not in group.absent
+    row = [Button("Report", REPORT, view.id)] if reports else []
+    row += _who_else(group)
+    found = view.verdict.evidence if view.verdict is not None and view.state in _SHOWS_HEAT else ()
+    if any(_is_about_a_core(item) for item in found) and PROFILE not in group.absent:
+        row.append(Button("Profile", PROFILE, view.id))
+    if view.node and (offered or view.ended):
+        row.append(again_button(view.id))
+    row += undo_buttons(group.choices)  # last: it is weighed once what came of it has been seen
+    if row:
+        yield Row(tuple(row))
+
+
+def _is_offered(group: GroupView, view: IncidentView) -> bool:
+    """True while nothing was done on a node, and something may be."""
+    return view.state is State.TRIAGED or (view.state is State.PROPOSED and bool(group.choices))
+
+
+def _who_else(group: GroupView) -> Iterator[Button]:
+    """The button that asks which other nodes have it, where it is a single cause; the first node says of which role."""
+    found = [view for view in group.incidents if view.id and view.node and _is_offered(group, view)]
+    causes = {
+        view.verdict.cause: view.id for view in reversed(found) if view.verdict is not None and view.verdict.cause
+    }
+    if len(causes) == 1 and WHO_ELSE not in group.absent:
+        yield Button("Who else?", WHO_ELSE, *causes.values())
+
+
+def _is_about_a_core(item: Evidence) -> bool:
+    return item.probe in _CORE_PROBES or item.finding in _CORE_FINDINGS
+
+
+# --- several nodes
+
+
+def _table(group: GroupView) -> Document:
+    """A row for each node, the worst first; the rest is counted, and complete in the thread."""
+    first: list[Block] = [Title(group.headline)]
+    last = [*_decision(group), *single_choice_blocks(group.choices), *_further_of_many(group)]
+    last += (block for question in group.asks for block in question_blocks(group, question))
+    last += _closing(group)
+    table = Table(HEADING, [_row(group, view) for view in group.incidents], group.headline, "/zombie status")
+    words = joined(((f"{group.headline}.",), group.needs, *_foremost(group)))
+    return Document(_text(group, words), (*first, table, *last))
+
+
+def _row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
+    """How bad, which node, which cause, and what is offered or done."""
+    verdict = view.verdict
+    how = verdict.status.value if verdict is not None and view.state is not State.RESOLVED else view.state.value
+    if verdict is None or view.state is State.OPENED:
+        how = f"{_ASKS} a question" if view.state is State.UNKNOWN else f"{_mark(view)} …".strip()
+        return (how, one_line(view.node, ROW), "", view.diagnosis.removeprefix(f"{view.node}: "))
+    stands = view.short
+    if group.shows_verdicts:
+        stands = f"would help: {view.plan.words}" if view.plan is not None else ""
+    is_told = verdict.status not in (Status.UNKNOWN, Status.UNREACHABLE)  # what was not read is not "none"
+    return (
+        f"{_mark(view)} {how}".strip(),
+        one_line(view.node, ROW),
+        cause_words(verdict) or ("none" if is_told else "not known"),
+        stands or "nothing",
+    )
+
+
+def _foremost(group: GroupView) -> Iterator[Sentence]:
+    """The first nodes of a table, for screen readers."""
+    if group.shows_verdicts:
+        worst = [view for view in group.incidents[:3] if view.severity not in (None, Status.HEALTHY)]
+        yield ("; ".join(view.headline for view in worst),)
+        return
+    for view in group.incidents[:3]:
+        yield (f"{view.headline}.",)
+        yield view.story
+
+
+# --- on both kinds of card
+
+
+def _mark(view: IncidentView) -> str:
+    """The sign for how bad it is, whatever is being done; the words beside it say the same."""
+    if view.state is State.RESOLVED:
+        return _CURED
+    if view.verdict is not None:
+        return _MUTED if view.verdict.is_muted else _STATUS_MARKS[view.verdict.status]
+    return _ASKS if view.state is State.UNKNOWN else ""
+
+
+def _decision(group: GroupView) -> Iterator[Block]:
+    """What a decision needs, who is on call, and what can be chosen."""
+    if needs := joined((group.needs, group.approvers, group.on_call)):
+        yield line(*needs)
+    yield from choice_blocks(group.choices)
+
+
+def _further_of_many(group: GroupView) -> Iterator[Block]:
+    """The other buttons of a table: undo, reports, who else has it, and checking all nodes again."""
+    acted = [(view.id, view.node) for view in group.incidents if group.ended and view.state is not State.TRIAGED]
+    reports = report_buttons(acted) if REPORT not in group.absent else []
+    rows: dict[str, list[Button]] = {report.value: [report] for report in reports}
+    for undo in undo_buttons(group.choices):
+        rows.setdefault(undo.value, []).append(undo)
+    yield from (Row(tuple(row)) for row in rows.values())
+    known = [view for view in group.incidents if view.id and view.node]
+    closed = all(view.ended or view.state is State.TRIAGED for view in group.incidents)
+    looks = list(_who_else(group))
+    if known and (closed or any(choice.kind == APPROVE for choice in group.choices)):
+        looks.append(again_button(known[0].id, len({view.node for view in known})))
+    if looks:
+        yield Row(tuple(looks))
+
+
+def _text(group: GroupView, words: Sentence) -> Sentence:
+    return (*words, f"\n{group.about}") if group.about else words
+
+
+# --- its last lines: what the verdict leaves open, links, the record's head, the alerts, and who asked
+
+
+def _remainder(verdict: Verdict) -> Iterator[Block]:
+    """One line for the causes, one for the probes; the thread has the reasons, and a folded list of each."""
+    causes = []
+    if verdict.undecided:
+        causes.append(f"Undecided: {', '.join(open_.cause for open_ in verdict.undecided)}.")
+    if verdict.ruled_out:
+        causes.append(f"Ruled out: {len(verdict.ruled_out)}.")
+    if causes:
+        yield Small((clipped(f"{' '.join(causes)} The reasons are in the thread.", SAID),))
+    if verdict.unread:
+        names = ", ".join(unread.probe for unread in verdict.unread)
+        yield Small((clipped(f"Not read: {names}. The reasons are in the thread.", SAID),))
+
+
+def _closing(group: GroupView) -> Iterator[Block]:
+    """The last lines of a card, for a single node or for several."""
+    if len(group.incidents) == 1:
+        (view,) = group.incidents
+        if view.verdict is not None and view.state is State.TRIAGED:
+            said = " · ".join(part for part in (view.verdict.took_words, trait_words(view.verdict.snapshot)) if part)
+            yield Small((clipped(said, SAID),))
+        if view.plan is not None and view.plan.lasting_fix and view.state is State.RESOLVED:
+            yield Small((clipped(f"Lasting fix: {view.plan.lasting_fix}", SAID),))
+        name = [f"incident {view.id}"] if view.id else []
+        name += [f"reopens {view.reopens}"] if view.reopens else []
+    else:
+        name = [f"{len(group.incidents)} incidents"] if all(view.id for view in group.incidents) else []
+        yield from _links_of_many(group)
+    if group.head:
+        yield Record(group.head)
+    if group.about:
+        yield Small((clipped(group.about, ABOUT) if len(group.incidents) == 1 else group.about,))
+    asked = [Person(by) for by in group.askers if in_chat(by)][:MOST_ASKERS]
+    links = group.incidents[0].links if len(group.incidents) == 1 else ()
+    pieces: list[Styled] = ["Asked by ", *asked] if asked else []
+    pieces += [f" · {part}" for part in name]
+    pieces += _linked(links)
+    if pieces:
+        yield Line(tuple(pieces))
+
+
+def _links_of_many(group: GroupView) -> Iterator[Block]:
+    """A line of links for all nodes, and a line for each of the first nodes."""
+    linked = [view for view in group.incidents if view.links]
+    shared = [each for each in linked[0].links if all(each in view.links for view in group.incidents)] if linked else []
+    rows: list[tuple[str, list[tuple[str, str]]]] = [("All", shared)]
+    rows += [(view.node, [each for each in view.links if each not in shared]) for view in linked[:MOST_LINKED]]
+    for word, links in rows:
+        if links:
+            yield line(Bold(f"{one_line(word, 60)}:"), " ", *list(_linked(links))[1:])
+
+
+def _linked(links: Iterable[tuple[str, str]]) -> Iterator[Styled]:
+    yield from (piece for name, address in links for piece in (" · ", Link(name, address)))

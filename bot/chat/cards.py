@@ -1,0 +1,477 @@
+"""The cards of a chat, each with one owner: what the record says, under it the progress of readings and their verdicts.
+
+`ChatCards` is a `Surface` of the engine and a `Follower` of diagnoses; it starts none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from bot.chat.card import incident_card
+from bot.chat.card_times import PROGRESS, Reminder, reminders, seconds_moved
+from bot.chat.clicks import Click
+from bot.chat.document import Document
+from bot.chat.parts import CARD, MessageTarget, request_id, spot_of
+from bot.chat.poster import Poster
+from bot.chat.remembered import Remembered
+from bot.chat.service import stands_so
+from bot.chat.storm_board import StormBoard
+from bot.chat.thread import ThreadReplies, details
+from bot.chat.thread_files import REPORT, FileRequest
+from bot.chat.turns import FIRST, VERDICT
+from bot.chat.why_replies import WhyReplies
+from bot.domain.action import Action
+from bot.domain.contracts import ActingLedger, Log, Outbox
+from bot.domain.engine_contracts import Notices
+from bot.domain.errors import LedgerError, NothingProposed
+from bot.domain.house_events import HOUSE
+from bot.domain.incident import Incident, newest
+from bot.domain.pagerduty import OnCallSource
+from bot.domain.policy import Policy
+from bot.domain.post import CardPosts, CardRecord, MessageRef
+from bot.domain.transitions import State
+from bot.domain.verdict import Status, Verdict
+from bot.response.diagnosis.progress import Underway
+from bot.response.diagnosis.requests import CheckRequests
+from bot.response.execution.usual import UsualTimes
+from bot.response.record import Opening, readable, undoable
+from bot.view.context import NOTHING, ViewContext
+from bot.view.plan_words import PlanWords
+from bot.view.standing import needs_a_person
+from bot.view.view import GroupView, group_view, is_alarm
+
+REMEMBERED = 2000  # cards of which it is known what they show, and requests with a known place
+FEW = 5  # nodes of an alert's card that all get details; of more, only unhealthy nodes do
+LATE = timedelta(minutes=10)  # a node that joins a card this late is announced in the channel
+_IN_PROGRESS = "progress"  # the wording of a card whose nodes are read: no wording is like it
+
+
+@dataclass(slots=True, eq=False)
+class _Shown:
+    """What a card shows, as far as this program knows: its last wording, and as of when.
+
+    Shape: `open` are its incidents until all have ended, for the clock. `seconds_at` is up to when its seconds are
+    counted, `head` the record's head on it once it is closed. Wordings are made under `lock`, in the order of the
+    requests.
+    """
+
+    wording: str = ""
+    as_of: datetime | None = None
+    open: Sequence[Incident] = ()
+    seconds_at: datetime | None = None
+    head: str = ""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+@dataclass(slots=True)
+class _Board:
+    """What lies over a group's card while its nodes are read; by node: `progress`, and `live` verdicts."""
+
+    group: tuple[Incident, ...]
+    spot: MessageTarget
+    view: ViewContext
+    reading: set[str] = field(default_factory=set)  # ids of incidents
+    progress: dict[str, Underway] = field(default_factory=dict)
+    live: dict[str, Verdict] = field(default_factory=dict)  # with the snapshot, which the record does not keep
+
+    @property
+    def is_final(self) -> bool:
+        """True when every node has its verdict."""
+        return all(member.node in self.live or member.verdict is not None or not member.node for member in self.group)
+
+    def message(self) -> Document:
+        """Return the card."""
+        return incident_card(group_view(self.group, replace(self.view, progress=self.progress, fresh=self.live)))
+
+    def shows(self, group: tuple[Incident, ...]) -> None:
+        """Take a group from the record; incidents being read that are not in it yet stay."""
+        known = {member.id for member in group}
+        self.group = (*group, *(mine for mine in self.group if mine.id in self.reading - known))
+
+
+class ChatCards:
+    """Shows groups of incidents in a chat: a `Surface`.
+
+    Shape: `notices` says why an approved plan does not begin yet, `actions` whether what was done can be taken back;
+    `usual` says how long a reboot takes, `on_call` who is told of on cards that need a person. `view` is what all
+    cards have in common. `why` adds to a verdict's details what would have changed it.
+    """
+
+    def __init__(
+        self,
+        poster: Poster,
+        outbox: Outbox,
+        ledger: ActingLedger,
+        policy: Policy,
+        log: Log,
+        notices: Notices,
+        actions: Mapping[str, Action],
+        view: ViewContext = NOTHING,
+        usual: UsualTimes | None = None,
+        on_call: OnCallSource | None = None,
+        storms: StormBoard | None = None,
+        why: WhyReplies | None = None,
+    ) -> None:
+        self._poster = poster
+        self._outbox = outbox
+        self._ledger = ledger
+        self._policy = policy
+        self._log = log
+        self._notices = notices
+        self._actions = actions
+        self._usual = usual
+        self._on_call = on_call
+        self._storms = storms
+        self.why = why
+        self.words = PlanWords(actions)
+        self.view = replace(view, policy=policy, words=self.words)
+        self._thread = ThreadReplies(poster, outbox, ledger, self.words)
+        self._cards: Remembered[str, _Shown] = Remembered(REMEMBERED)
+        self._boards: dict[str, _Board] = {}  # of cards whose nodes are read
+        self._asked_at: Remembered[str, MessageTarget] = Remembered(REMEMBERED)
+        self._checking: dict[str, str] = {}
+        self._reminded: Remembered[str, None] = Remembered(REMEMBERED)
+
+    async def draw_again(self, card: CardRecord) -> None:
+        """Show a card whose last wording never reached the chat. Raises: LedgerError when the record cannot be read."""
+        if card.posts.standing is None:
+            self._card(card.card).wording = ""
+            await self.show(card.incidents, card)
+
+    async def show(self, group: Sequence[Incident], read: CardRecord | None = None, *, is_news: bool = True) -> None:
+        """Bring a group's card and its thread up to date; nothing is posted twice.
+
+        Shape: `read` is its card as it was just read, if it was. Without news on the record, as while a yes is checked,
+        nothing is said in the thread.
+        Raises: LedgerError when the record cannot be read.
+        """
+        if not group:
+            return
+        name, group = group[0].card, newest(group)
+        if self._storms is not None:
+            for storm in dict.fromkeys(member.storm for member in group if member.storm):
+                self._storms.heard(storm)
+        shown, as_of = self._card(name), max(incident.updated_at for incident in group)
+        async with shown.lock:
+            if shown.as_of is not None and as_of < shown.as_of:
+                return  # something newer was shown while this waited
+            shown.as_of = as_of
+            shown.open = () if all(incident.ended for incident in group) else group
+            if (board := self._boards.get(name)) is not None:
+                board.shows(group)
+            spot = await self._spot(group)
+            context = await self._telling(shown, group) if spot is not None else self.view
+            view = group_view(group, context)
+            if view.shows_verdicts:
+                await self._show_verdicts(name, group, view)
+                return
+            if spot is None:
+                return
+            message = self._poster.chat.draw(incident_card(await self._closed(shown, group, view, context, read)))
+            if shown.wording == message.wording:
+                return
+            if not shown.wording:
+                read = read or await self.read(name)
+                if stands_so(read.posts, message.wording):  # an earlier run has posted it
+                    shown.wording = message.wording
+                    await self._thread.show(name, spot, group, read)
+                    return
+            stands = await self._poster.adopt(name, spot, read.posts if read is not None else None)
+            if stands and all(incident.state in PROGRESS for incident in group):
+                self._poster.show(name, spot, lambda: message)  # each step as it happens, if there is room
+            else:
+                await self._poster.enqueue(name, CARD, spot, message, rank=FIRST)
+            shown.wording = message.wording
+            if is_news:
+                await self._thread.show(name, spot, group, read)
+            self._poster.finished(name)
+
+    async def _show_verdicts(self, name: str, group: Sequence[Incident], view: GroupView) -> None:
+        """Show verdicts alone; a person's check changes only with its readings, and once it is known how it grows."""
+        has_grown = len(group) == 1 and group[0].triage is not None and group[0].triage.growth is not None
+        if not (has_grown or is_alarm(group[0].alert)):
+            return
+        spot, board = spot_of(group[0]), self._boards.get(name)
+        if board is not None and not has_grown:
+            self._poster.show(name, board.spot, board.message)
+        elif spot is not None and all(member.triage is not None for member in group):
+            await self._poster.adopt(name, spot)
+            await self._owe(name, spot, incident_card(view), once=True)
+            if board is None:
+                self._poster.finished(name)
+
+    # --- while nodes are read
+
+    def expect(self, group: str, spot: MessageTarget) -> None:
+        """Note where the card of a request belongs, and where the asker is answered in private."""
+        self._asked_at[group] = spot
+
+    async def begun(self, group: Sequence[Incident], reading: Sequence[Incident]) -> None:
+        """Show on the card that nodes are read; an existing card is continued."""
+        name = group[0].card
+        spot = self._asked_at.get(name) or spot_of(group[0])
+        if spot is None:
+            return
+        self._poster.prepare()
+        board, stands = self._boards.get(name), True
+        if board is None:
+            stands = await self._poster.adopt(name, spot)
+            if (board := self._boards.get(name)) is None:
+                board = self._boards[name] = _Board(tuple(group), spot, self.view)
+                self._poster.hold(name)  # what is on record may be done with before the nodes are read
+        board.reading |= {member.id for member in reading}
+        board.shows(tuple(group))
+        self._card(name).wording = _IN_PROGRESS
+        if stands:
+            self._poster.show(name, board.spot, board.message)
+        else:
+            await self._owe(name, board.spot, board.message())
+
+    def moved(self, underway: Underway) -> None:
+        """Show how far the reading of a node is."""
+        name, node = underway.incident.card, underway.incident.node
+        board = self._boards.get(name)
+        if board is not None and node not in board.live:
+            board.progress[node] = underway
+            self._poster.show(name, board.spot, board.message)
+
+    async def concluded(self, incident: Incident, verdict: Verdict) -> None:
+        """Show a verdict and its details; the last verdict has to arrive, so it is not mere progress."""
+        name = incident.card
+        board = self._boards.get(name)
+        if board is None:
+            return
+        board.live[verdict.node] = verdict
+        if not board.is_final:
+            self._poster.show(name, board.spot, board.message)
+        else:
+            if verdict.heat is not None and len(board.group) == 1:  # begun at once; the card does not wait for it
+                self._poster.illustrate(name, board.spot, incident.id, verdict.node, verdict.heat)
+            await self._owe(name, board.spot, board.message())
+            if is_alarm(incident.alert):
+                await self._told_again(name, board)
+        of_many = is_alarm(incident.alert) and len(board.group) > FEW
+        if not (of_many and verdict.status is Status.HEALTHY):
+            of_several = len(board.group) > 1
+            fits = self._poster.chat.fits
+            blocks = details(verdict, incident.id, fits, of_several=of_several)
+            for reply in blocks:
+                await self._poster.enqueue(name, reply.part, board.spot, reply.message, under=CARD)
+            if self.why is not None and len(board.group) <= FEW:
+                again = partial(details, verdict, incident.id, fits, of_several=of_several)
+                self.why.begin(name, board.spot, verdict, blocks, again, lambda: name in self._boards)
+
+    def ended(self, incident: Incident) -> None:
+        """Release a card once none of its nodes is being read."""
+        name = incident.card
+        board = self._boards.get(name)
+        if board is not None:
+            board.reading.discard(incident.id)
+            if not board.reading:
+                del self._boards[name]
+                self._poster.let_go(name)
+                self._poster.finished(name)
+
+    async def _told_again(self, name: str, board: _Board) -> None:
+        """Announce in the card's thread what came back or came late: chats do not notify about edits."""
+        began_at = min(member.opened_at for member in board.group)
+        read_here = [member for member in board.group if member.node in board.live]
+        again = [member for member in read_here if member.reopens]
+        late = [member for member in read_here if not member.reopens and member.opened_at - began_at > LATE]
+        if again or late:
+            new = f"Also on this card: {', '.join(member.node for member in late[:FEW])}. " if late else ""
+            said = board.message().text
+            message = Document((new, *(said if isinstance(said, tuple) else ())), broadcast=True)
+            await self._poster.enqueue(name, f"again-{(again or late)[0].id}", board.spot, message, under=CARD)
+
+    async def _owe(self, name: str, spot: MessageTarget, card: Document, *, once: bool = False) -> None:
+        """Show what has to arrive; `once`: where it does not stand so."""
+        message, shown = self._poster.chat.draw(card), self._card(name)
+        if once and shown.wording == message.wording:
+            return
+        await self._poster.enqueue(name, CARD, spot, message, rank=VERDICT)
+        shown.wording = message.wording
+
+    # --- while somebody decides, and with the clock
+
+    @contextlib.asynccontextmanager
+    async def checking(self, card: CardRecord, incidents: Sequence[str], by: str) -> AsyncIterator[None]:
+        """While the block runs, show on the card that this person said yes and these nodes are being read again.
+
+        What comes of it is shown like everything on record; for those of which nothing was `checked`, it ends here.
+        """
+        ours = [incident_id for incident_id in incidents if incident_id not in self._checking]
+        self._checking |= dict.fromkeys(ours, by)
+        try:
+            # Stored like a decision: as mere progress it would stay on the card for good if the bot stopped now.
+            with contextlib.suppress(LedgerError):  # without the ledger the decision will be refused anyway
+                await self.show(card.incidents, card, is_news=False)
+            yield
+        finally:
+            if [incident_id for incident_id in ours if self._checking.pop(incident_id, None) is not None]:
+                with contextlib.suppress(LedgerError):  # the next change of the card puts this right
+                    await self.show(await self.group(card.card))
+
+    def checked(self, incident: Incident) -> None:
+        """Note that a decision is on record: its node is no longer being read again, and its card will follow.
+
+        Where another yes is needed it ends with the block: the engine may have drawn that entry, and draws none twice.
+        """
+        if incident.state is not State.PROPOSED:
+            self._checking.pop(incident.id, None)
+
+    async def report(self, incident: Incident) -> str:
+        """Send an ended incident's report into its card's thread; return what to tell the person who asked.
+
+        Raises: LedgerError when the record cannot be read.
+        """
+        name = incident.card
+        spot = await self._spot(await self.group(name))
+        sent = await self._poster.attach(name, spot, FileRequest(REPORT, incident.id)) if spot is not None else None
+        if sent is None:
+            return f"To write the report: zombie report {incident.id}"
+        return "The report comes into this card's thread." if sent else "The report is in this card's thread."
+
+    async def tick(self, now: datetime, mine: Collection[str]) -> None:
+        """Update on these cards how long their steps have run, where that has changed.
+
+        Raises: LedgerError when the record cannot be read.
+        """
+        for name, shown in [*self._cards.items()]:
+            if name in mine and seconds_moved(shown.open, now, shown.seconds_at):
+                shown.seconds_at = now
+                await self.show(await self.group(name))
+
+    async def remind(self, now: datetime, mine: Collection[str]) -> None:
+        """Remind, in these cards' threads, of plans that have waited for half of their time to decide.
+
+        Raises: LedgerError when the record cannot be read.
+        """
+        for name in [name for name, shown in self._cards.items() if name in mine and self._due(shown.open, now)]:
+            group = await self.group(name)
+            spot = await self._spot(group) if group else None
+            if spot is None:
+                continue
+            for reminder in self._due(group, now):
+                if await self._outbox.place(name, reminder.part) is None:
+                    await self._poster.adopt(name, spot)
+                    await self._poster.enqueue(name, reminder.part, spot, reminder.message(self._policy), under=CARD)
+                    self._poster.finished(name)
+                self._reminded[reminder.part] = None  # here, or by an earlier run
+
+    async def group(self, name: str) -> tuple[Incident, ...]:
+        """Return a card's incidents; none without such a card. Raises: LedgerError when the record cannot be read."""
+        return newest(readable(*await self._ledger.group(name), self._log))
+
+    async def read(self, name: str, *, of_incident: bool = False) -> CardRecord:
+        """Return all that a card is drawn from; with `of_incident`, the card with the incident of that id.
+
+        Raises: LedgerError when the record cannot be read.
+        """
+        card = await self._ledger.card(name, CARD, of_incident=of_incident)
+        readable(card.incidents, card.unreadable, self._log)
+        return card
+
+    async def place(self, name: str, posts: CardPosts | None = None) -> MessageRef | None:
+        """Return the place of a card; `posts`, if just read. Raises: LedgerError when the outbox cannot be read."""
+        return await self._poster.place(name, posts)
+
+    async def check_click(self, click: Click, card: str, posts: CardPosts | None = None) -> None:
+        """Return for a click on the card itself; `posts` are the card's, where they were just read.
+
+        Raises: NothingProposed for a click on a copy; LedgerError.
+        """
+        if click.in_home:
+            return
+        place = await self.place(card, posts)
+        if place is None or (place.channel, place.ts) != (click.channel, click.ts):
+            raise NothingProposed("This is not the card of that incident; use the buttons on the card itself.")
+
+    def _due(self, group: Sequence[Incident], now: datetime) -> list[Reminder]:
+        found = reminders(group, self._policy)
+        return [each for each in found if each.at <= now and each.part not in self._reminded]
+
+    # --- what is shown
+
+    def _card(self, name: str) -> _Shown:
+        """Return what a card shows; the cards asked for last are remembered."""
+        if name not in self._cards:
+            self._cards[name] = _Shown()
+        self._cards.move_to_end(name)
+        return self._cards[name]
+
+    async def _closed(
+        self, shown: _Shown, group: Sequence[Incident], view: GroupView, context: ViewContext, read: CardRecord | None
+    ) -> GroupView:
+        """Return the view, with the record's head once all have ended."""
+        if not view.ended:
+            return view
+        shown.head = shown.head or (read.head if read is not None else await self._ledger.head(HOUSE)).noted
+        return group_view(group, replace(context, head=shown.head))
+
+    async def _telling(self, shown: _Shown, group: Sequence[Incident]) -> ViewContext:
+        rebooting = [each for each in group if (action := self._running_action(each)) is not None and action.reboots]
+        waits = {
+            incident.id: self._notices.waits_for(incident.id) for incident in group if self._may_be_held_up(incident)
+        }
+        return replace(
+            self.view,
+            checking={each.id: self._checking[each.id] for each in group if each.id in self._checking},
+            waits_for=waits,
+            undoable=frozenset(each.id for each in group if each.ended and undoable(each, self._actions)),
+            usual=await self._usual.under_way(rebooting) if self._usual is not None and rebooting else {},
+            now=shown.seconds_at,
+            on_call=await self._on_call.read() if self._on_call is not None and needs_a_person(group) else None,
+        )
+
+    def _may_be_held_up(self, incident: Incident) -> bool:
+        """True while no step runs, or the running step goes in rounds that each have news."""
+        if incident.state not in (State.APPROVED, State.ACTING):
+            return False
+        if incident.step_under_way is None:
+            return True
+        action = self._running_action(incident)
+        return action is not None and action.by_calls is not None
+
+    def _running_action(self, incident: Incident) -> Action | None:
+        """Return what the step under way does; None where none is, or this program does not know it."""
+        under_way, proposal = incident.step_under_way, incident.proposal
+        if under_way is None or proposal is None:
+            return None
+        return self._actions.get(proposal.plan.steps[under_way.number - 1].action)
+
+    # --- where it is shown
+
+    async def _spot(self, group: Sequence[Incident]) -> MessageTarget | None:
+        """Where a group's card belongs: as its opening says, or with the incident that it undoes."""
+        first = group[0]
+        if first.undoes:
+            undone = await self._ledger.incident(first.undoes)
+            if undone is None:
+                return None
+            beside = await self._spot((undone,))
+            return MessageTarget(beside.channel) if beside is not None else None
+        spot = spot_of(first)
+        if spot is None and (place := await self.place(first.card)) is not None:
+            spot = MessageTarget(place.channel)
+        return spot
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOpener:
+    """Opens checks. `playbook` is the name of the playbook to use."""
+
+    requests: CheckRequests
+    cards: ChatCards
+    playbook: str
+
+    async def begin(self, key: str, spot: MessageTarget, by: str, said: str, nodes: Sequence[str]) -> None:
+        """Begin a check; `key` is the chat's id of the request, and `said` what was asked for, in words."""
+        opening = Opening(by.partition(":")[0], request_id(spot.channel, spot.thread_ts, key), by, said, self.playbook)
+        self.cards.expect(opening.group, spot)
+        await self.requests.take(opening, nodes)

@@ -1,0 +1,213 @@
+"""What a person types to the bot: parsed, answered in private with the checks of clicks, or begun as a check."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from bot.chat.background import Background
+from bot.chat.blocks import meant_blocks
+from bot.chat.context import TOLD, ChatContext, brake_words
+from bot.chat.document import Marked, NodeMenu, Row
+from bot.chat.ephemeral import refusal_words
+from bot.chat.kept_checks import kept_text
+from bot.chat.remembered import Seen
+from bot.chat.requests import (
+    CheckRequest,
+    CommandRequest,
+    HelpRequest,
+    KnownNodes,
+    Question,
+    Request,
+    Subcommand,
+    Typed,
+    WorkRequest,
+    help_text,
+    not_here,
+    parse,
+    unknown_words,
+)
+from bot.chat.suggestions import ASKS, FIND_NODE
+from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError
+from bot.domain.incident import IncidentSummary
+from bot.domain.policy import Approval
+from bot.domain.safe_text import one_line, redacted_text
+from bot.response.decision.braking import said
+from bot.response.decision.guards import is_named
+from bot.view.words import node_words, urgency, utc
+
+REQUESTS_REMEMBERED = 1000
+MOST_LISTED = 30
+NOT_KNOWN = "CannotTell: The ledger cannot be read or written now, so nothing was done. Try again."
+
+
+class Subscription(Protocol):
+    """PagerDuty's webhook subscription, which can be enabled again."""
+
+    async def enable(self) -> str:
+        """Enable it, and return the outcome as a sentence."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Commands:
+    """Takes what people type, each delivery once.
+
+    Shape: `channels` is where checks may be asked for, anywhere if empty, and always in a direct message, because they
+    only look. `others` take what extras are asked. `pagerduty` is None where the bot does not talk to PagerDuty.
+    """
+
+    context: ChatContext
+    background: Background
+    known: KnownNodes
+    channels: Collection[str]
+    others: Sequence[Typed] = ()
+    pagerduty: Subscription | None = None
+    _seen: Seen = field(default_factory=lambda: Seen(REQUESTS_REMEMBERED))
+
+    def take(self, request: CommandRequest) -> None:
+        """Begin to handle a request; returns at once, so that the chat gets its acknowledgement first."""
+        if self._seen.is_new(request.key):  # chats deliver at least once, also while the ledger cannot be written
+            self.background.begin(self._once(request), f"request {request.key}")
+
+    async def _once(self, request: CommandRequest) -> None:
+        # The search for near names takes time.
+        asked = await asyncio.to_thread(parse, request.text, self.known, self.others)
+        try:
+            if not await self.context.chat_requests.keep(request.key, self._kept(request, asked)):
+                return
+        except LedgerError:
+            # Without a ledger checks are read and the brake is tried. Anything else could be a repetition.
+            if isinstance(asked, Subcommand) and not asked.on:
+                await self.context.ephemeral.say(request, (NOT_KNOWN,))
+                return
+        await self._handle(request, asked)
+        with contextlib.suppress(LedgerError):
+            await self.context.chat_requests.done(request.key)
+
+    def _kept(self, request: CommandRequest, asked: Request) -> str:
+        """What the next run needs to begin a check that a crash breaks off; empty for anything else."""
+        if not isinstance(asked, CheckRequest) or not asked.nodes or not self._is_here(request.channel):
+            return ""
+        return kept_text(request, [node.name for node in asked.nodes])
+
+    def _is_here(self, channel: str) -> bool:
+        return not self.channels or channel in self.channels or channel.startswith("D")
+
+    async def _handle(self, request: CommandRequest, asked: Request) -> None:
+        ephemeral = self.context.ephemeral
+        if isinstance(asked, HelpRequest):
+            says = Marked(help_text(self.others))
+            if asked.sentence:  # it may quote what was typed
+                await ephemeral.quote(request, asked.sentence, [says])
+            else:
+                await ephemeral.say(request, says)
+        elif isinstance(asked, Subcommand | Question):
+            await self.reply(request, asked)
+        elif not self._is_here(request.channel):
+            await ephemeral.say(request, not_here(self.channels))
+        elif isinstance(asked, WorkRequest):
+            if await self._may_ask(request, True):
+                try:
+                    await asked.begin(request)
+                except UsageError as no:  # it may quote what was typed
+                    await ephemeral.quote(request, redacted_text(str(no)))
+        elif await self._may_ask(request, asked.nodes):
+            if asked.asks:
+                await ephemeral.quote(request, ASKS, [Row((NodeMenu(),), FIND_NODE)])
+            if asked.unknown:
+                quoted = ephemeral.quote(request, unknown_words(asked), list(meant_blocks(asked.near)))
+                self.background.begin(quoted, f"answer to {request.key}")
+            if asked.nodes and self.context.opener is not None:
+                nodes = [node.name for node in asked.nodes]
+                await self.context.opener.begin(request.key, request.target, request.by, request.text, nodes)
+
+    async def _may_ask(self, request: CommandRequest, counts: object) -> bool:
+        """Return whether this person may ask for checks; a person who may not is told so, without any node's name.
+
+        Shape: where `counts` is empty, nothing is read and nothing is counted.
+        """
+        try:
+            await self.context.askers.admit(request.person)
+            if counts:
+                self.context.askers.count(request.person)
+        except Refused as no:
+            await self.context.note("check", request.by, no)
+            await self._tell(request, refusal_words(no))
+            return False
+        return True
+
+    # --- what needs no node to be read
+
+    async def reply(self, request: CommandRequest, asked: Subcommand | Question) -> None:
+        """Do what was asked, and answer the person in private."""
+        about = asked.about if isinstance(asked, Question) else asked.incident
+        try:
+            if isinstance(asked, Question):
+                words = await asked.answer(request.person)
+            else:
+                words = await self._words(request, asked)
+        except UnknownIncident as no:
+            words = refusal_words(no)
+        except TOLD as no:
+            await self.context.tell(no, asked.verb, request.person, request.channel, request.thread_ts, about)
+            return
+        await self._tell(request, words)
+
+    async def _tell(self, request: CommandRequest, words: str) -> None:
+        await self.context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
+
+    async def _words(self, request: CommandRequest, asked: Subcommand) -> str:
+        person, responder = request.person, self.context.responder
+        if asked.verb == "status":
+            await self.context.check_reader(person)
+            return await self._status()
+        if asked.verb == "brake" and asked.on:
+            return await self.context.pull(person, asked.reason, request.key)
+        approval = await self.context.people.approval(
+            person, self.context.policy, asked.reason, by_group=asked.verb in ("brake", "pagerduty")
+        )
+        if asked.verb == "pagerduty":
+            return await self._pagerduty(approval)
+        try:
+            if asked.verb == "brake":
+                return brake_words(await responder.brake(False, approval, pull=asked.pull, asked_at=request.asked_at))
+            if asked.verb == "cancel":
+                await responder.cancel(asked.incident, approval)
+                self.context.notices.decided(asked.incident)
+                return f"Incident {asked.incident} is cancelled."
+            opened = await responder.undo(asked.incident, approval)
+        except Refused as no:  # the responder has recorded it
+            return refusal_words(no)
+        self.context.notices.decided(opened.id)
+        return f"Proposed as incident {opened.id}; another person has to approve it."
+
+    async def _pagerduty(self, approval: Approval) -> str:
+        is_named(self.context.policy, approval)
+        if self.pagerduty is None:
+            return "The bot does not talk to PagerDuty: PAGERDUTY_API_TOKEN is not set."
+        self.context.log("subscription_wanted", by=approval.by)
+        return one_line(await self.pagerduty.enable(), 500)
+
+    async def _status(self) -> str:
+        summaries = await self.context.ledger.incidents(only_open=True)
+        braked = await self.context.ledger.braked()
+        words = [f"{len(summaries)} open incidents." if summaries else "Nothing is open."]
+        ordered = sorted(summaries, key=lambda summary: (urgency(summary.state), summary.node))
+        words += [status_line(summary) for summary in ordered[:MOST_LISTED]]
+        if len(ordered) > MOST_LISTED:
+            words.append(f"And {len(ordered) - MOST_LISTED} more: zombie incidents")
+        if braked is not None:
+            words.append(f"The brake is on: {said(braked)} (pull #{braked.seq})")
+        else:
+            words.append("The brake is off.")
+        return "\n".join(words)
+
+
+def status_line(summary: IncidentSummary) -> str:
+    """Return an incident as a line of a list."""
+    cause = f", {summary.cause}" if summary.cause else ""
+    return f"• {node_words(summary.node)}: {summary.state.value}{cause} — {summary.id}, since {utc(summary.opened_at)}"

@@ -1,0 +1,184 @@
+"""What a decision made in a chat needs, and how people are told why it is not made."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.chat.cards import ChatCards, CheckOpener
+from bot.chat.clicks import UNKNOWN_BUTTON, Click
+from bot.chat.dialog import Intent, MetadataSigner
+from bot.chat.document import Block, Dialog
+from bot.chat.ephemeral import Ephemeral, refusal_words
+from bot.chat.people import Askers, People, Person
+from bot.chat.service import ChatService
+from bot.domain.alert import BOT
+from bot.domain.chat_request import ChatRequests
+from bot.domain.contracts import ActingLedger, Log
+from bot.domain.entry import Entry, is_who
+from bot.domain.errors import (
+    AlreadyDecided,
+    CannotTell,
+    Conflict,
+    ImpossibleEvent,
+    LedgerError,
+    NotAllowedToAsk,
+    NothingProposed,
+    Refused,
+    UnknownIncident,
+    UsageError,
+    ZombieError,
+)
+from bot.domain.house_events import WishRefused
+from bot.domain.incident import Incident
+from bot.domain.policy import Approval, Policy, person_of
+from bot.domain.safe_text import one_line
+from bot.response.decision.guards import is_named
+from bot.response.decision.responder import Responder
+
+TOLD = (Refused, UsageError, LedgerError)  # why something is not done, as people are told
+GROUP_SECONDS = 1.0  # of the time in which a dialog can be opened, for a chat to say in which groups a person is
+PULL_SECONDS = 2.0  # how long a chat is asked whether a person may pull the brake; without an answer they may
+
+
+class DecisionListener(Protocol):
+    """Is told of each incident about which people decided something."""
+
+    def decided(self, incident_id: str, /) -> None:
+        """Take note, so that the incident goes on at once."""
+
+
+class NodePicker(Protocol):
+    """Records which node an alert means, as a person says."""
+
+    async def pick(self, incident_id: str, node: str, by: str, /) -> object:
+        """Record it. Raises: InventoryError, UnknownIncident, ImpossibleEvent, LedgerError."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatContext:
+    """The parts of the bot that decisions made in a chat use.
+
+    Shape: `picker` is None where no alert asks which node it means, `opener` where no check begins here.
+    `chat_requests` know each delivery.
+    """
+
+    responder: Responder
+    policy: Policy
+    ledger: ActingLedger
+    surface: ChatCards
+    people: People
+    ephemeral: Ephemeral
+    chat: ChatService
+    signer: MetadataSigner
+    notices: DecisionListener
+    log: Log
+    askers: Askers
+    chat_requests: ChatRequests
+    picker: NodePicker | None = None
+    opener: CheckOpener | None = None
+
+    async def find(self, incident_id: str) -> Incident:
+        """Return an incident from the record. Raises: UnknownIncident, LedgerError."""
+        return await self.responder.record.find(incident_id)
+
+    async def open(self, click: Click, intent: Intent, dialog: Dialog) -> None:
+        """Open a dialog for whoever clicked. Raises: CannotTell where the chat does not open it."""
+        await self.chat.open_dialog(click.trigger, dialog, self.signer.sign(intent))
+
+    def fits_dialog(self, blocks: Sequence[Block]) -> bool:
+        """True where a dialog shows all of it."""
+        return self.chat.fits(blocks, dialog=True)
+
+    async def clicked(self, click: Click, incident_id: str) -> Incident:
+        """Return the incident that a button on its own card names.
+
+        Raises: NothingProposed for a name that no button of ours has, and for a click on a copy.
+        """
+        try:
+            incident = await self.find(incident_id)
+        except UnknownIncident as no:
+            raise NothingProposed(UNKNOWN_BUTTON) from no
+        await self.surface.check_click(click, incident.card)
+        return incident
+
+    async def likely_approval(self, person: Person) -> Approval:
+        """Return the yes of whoever is about to be asked, so that a dialog can say that it would be refused.
+
+        Shape: it has all approver groups where the chat does not say soon: it is asked again when the dialog is sent.
+        """
+        policy = self.policy
+        if person_of(person.by) in policy.approvers or not policy.approver_groups:
+            return Approval(person.by, "")
+        try:
+            async with asyncio.timeout(GROUP_SECONDS):
+                member = await self.people.membership(person.user)
+        except TimeoutError:
+            return Approval(person.by, "", groups=policy.approver_groups)
+        return Approval(person.by, "", groups=policy.approver_groups if member.unread else member.groups)
+
+    async def pull(self, person: Person, reason: str, request: str) -> str:
+        """Pull the brake, and return what to tell the person; the chat is not asked about people named in [policy].
+
+        Shape: where a group may name them, it is asked for `PULL_SECONDS`, and only a clear no refuses them: to stop
+        is safe, and has to work while its API is down.
+        Raises: NotAnApprover where it says so; LedgerError.
+        """
+        self.people.check_workspace(person)
+        approval, anybody = Approval(person.by, reason), False
+        if person_of(person.by) not in self.policy.approvers and self.policy.approver_groups:
+            try:
+                async with asyncio.timeout(PULL_SECONDS):
+                    approval = await self.people.approval(person, self.policy, reason)
+            except (CannotTell, TimeoutError):
+                anybody = True
+        try:
+            return brake_words(await self.responder.brake(True, approval, anybody=anybody, request=request))
+        except Refused as no:  # it is on record already
+            return refusal_words(no)
+
+    async def tell(
+        self, no: ZombieError, action: str, person: Person, channel: str, thread_ts: str, about: str = ""
+    ) -> None:
+        """Tell a person why something is not done, any of `TOLD`; a refusal is recorded.
+
+        The responder records its refusals itself: tell those by `ephemeral` alone.
+        """
+        is_refusal = isinstance(no, Refused | Conflict | ImpossibleEvent)  # else there is no such incident or node
+        if isinstance(no, Conflict | ImpossibleEvent):
+            no = AlreadyDecided("Another person was first: it has changed meanwhile.", "Look at its card.")
+        elif isinstance(no, LedgerError):
+            self.log("ledger_unavailable", error=one_line(str(no)), action=action)
+            no = CannotTell("The ledger cannot be read or written now, so nothing was decided.", "Try again.")
+        if is_refusal:
+            await self.note(action, person.by, no, about)
+        await self.ephemeral.tell(person.by, channel, thread_ts, refusal_words(no))
+
+    async def check_reader(self, person: Person) -> None:
+        """Return for a person who may learn which nodes are sick: who may ask for checks, or decides.
+
+        Raises: NotAllowedToAsk for everybody else; CannotTell when the chat does not say who they are.
+        """
+        try:
+            await self.askers.admit(person)
+        except (NotAllowedToAsk, CannotTell) as no:  # who decides has to see it also while a group cannot be read
+            try:
+                is_named(self.policy, await self.people.approval(person, self.policy, "to look"))
+            except Refused:
+                raise no from None
+
+    async def note(self, action: str, by: str, no: ZombieError, about: str = "") -> None:
+        """Record a refusal; the person is told even when the ledger cannot be written."""
+        with contextlib.suppress(LedgerError):
+            refused = WishRefused(type(no).__name__, no.sentence, action, one_line(about, 64))
+            await self.ledger.refused(refused, by if is_who(by) else BOT)
+
+
+def brake_words(pulled: Entry | None) -> str:
+    """Return the state of the brake in words, after it was moved."""
+    if pulled is None:
+        return "The brake is off."
+    return f"The brake is on: nothing new begins. To release this pull: /zombie brake off #{pulled.seq} REASON"

@@ -1,0 +1,175 @@
+"""The dialog that asks for the reason of a decision, and the signed intent that it carries.
+
+It spells out everything that is decided. The intent is signed, so that no state is kept while a dialog is open and
+tampering is noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bot.chat.blocks import MOST_ENDS, bound_words, ends_blocks, moved_blocks
+from bot.chat.document import (
+    Block,
+    Dialog,
+    Fits,
+    Line,
+    Lines,
+    Listing,
+    Paragraph,
+    Small,
+    Together,
+    clipped,
+    line,
+    small,
+)
+from bot.domain.safe_text import one_line
+from bot.view.plan_words import SAID, PlanView, sum_words
+from bot.view.words import Bold
+
+HOME = "home"  # the action of a home's intent, which names the person's direct message with the bot
+MOST_PLANS = 25  # in a dialog; the next dialog decides the rest
+LONGEST_REASON = 1000
+_TITLES = {
+    "approve": ("Approve", "Approve"),
+    "decline": ("Decline", "Decline"),
+    "undo": ("Undo", "Propose undo"),
+    "brake on": ("Pull the brake", "Pull it"),
+    "brake off": ("Release the brake", "Release it"),
+    "answer": ("Answer", "Answer"),
+}
+_PLACEHOLDERS = {
+    "approve": "Why this may be done now",
+    "decline": "Why this is not done",
+}
+READ_AGAIN = Small(("Each node is read again first; a node that is not as shown here is left alone.",))
+
+
+def reason_dialog(
+    action: str,
+    plans: Sequence[PlanView],
+    words: Sequence[str] = (),
+    objection: str = "",
+    *,
+    more: Sequence[Block] = (),
+    titles: tuple[str, str] | None = None,
+    read_first: bool = False,
+) -> Dialog:
+    """Return the dialog.
+
+    Shape: `plans` are shown whole, with every node and command; what ends comes first, and what each is bound to is in
+    the small print below the reason. `words` are paragraphs for a dialog that is about no plan, `more` blocks after
+    them. `objection` is what would refuse it now: then nothing can be sent. `titles` are those of the dialog and its
+    button, for an action of an extra's; `read_first`: its words are long, as plans are.
+    """
+    title, submit = titles or _TITLES[action]
+    blocks: list[Block] = [Paragraph(f"As it stands, this will be refused: {objection}")] if objection else []
+    if len(plans) > 1:
+        named = ", ".join(one_line(plan.node, 60) for plan in plans)
+        blocks.append(line(Bold(f"{sum_words(plans)}, on {len(plans)} nodes: {named}")))
+    blocks += [Paragraph(sentence) for sentence in words if sentence.strip()]
+    blocks += [block for plan in plans for block in _plan(plan)]
+    blocks += [READ_AGAIN] if plans and action == "approve" else []
+    # With the cursor in it the dialog would open at its end, below what has to be read.
+    focus = not plans and action != "approve" and not read_first
+    asks = "" if objection else _PLACEHOLDERS.get(action, "Why")
+    return Dialog(title, submit, (*blocks, *more), asks, tuple(_small_print(plans)), focus)
+
+
+def covered(plans: Sequence[PlanView], fits: Fits) -> list[PlanView]:
+    """Return as many of these, from the first, as a dialog shows whole: people approve only what they see."""
+    found: list[PlanView] = []
+    blocks: list[Block] = []
+    for plan in plans[:MOST_PLANS]:
+        blocks += _plan(plan)
+        if not fits(blocks):
+            break
+        found.append(plan)
+    return found
+
+
+def _plan(plan: PlanView) -> Iterator[Block]:
+    """What ends, why, and what is done."""
+    parts: list[Line | Listing] = [
+        line(Bold(f"{one_line(plan.node, 80)}: "), clipped(plan.words, 500)),
+        *ends_blocks(plan, plan.kept + MOST_ENDS),
+    ]
+    why = line(Bold("Why: "), clipped(plan.why, SAID))
+    if plan.why and not plan.also and not plan.moves:
+        parts.append(why)
+    yield Together(tuple(parts))
+    yield from (Paragraph(sentence, whole=True) for sentence in plan.also)  # a yes covers all of it
+    yield from moved_blocks(plan)
+    if plan.why and (plan.also or plan.moves):
+        yield why
+    yield Lines(plan.commands)
+    yield from small(plan.impact, *plan.notes)
+
+
+def _small_print(plans: Sequence[PlanView]) -> Iterator[Small]:
+    """What each plan is bound to, and its digest."""
+    words = list[str]()
+    for plan in plans:
+        bound = f" Bound to {bound_words(plan)}." if plan.bound_to else ""
+        lasting = f" Lasting fix: {plan.lasting_fix}" if plan.lasting_fix else ""
+        words.append(f"{one_line(plan.node, 80)}: plan {plan.digest}.{bound}{lasting}")
+    yield from small(*words, limit=1500)
+
+
+LONGEST = 3000  # Slack's limit for a view's private_metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a dialog is about.
+
+    Shape: `action` is what its submission asks for. `plans` holds, by incident, the first digits of the digest of the
+    plan that the dialog showed. `detail` is what else the action needs (`on` or `off` for the brake, an answer).
+    `channel` is where the person is answered, empty for the App Home. `pull` is the number of the pull of the brake
+    that would be released; `since` is when the question was asked that is answered, or of the last news that whoever
+    resumes a wave was shown, as the record writes instants.
+    """
+
+    action: str
+    user: str
+    plans: Mapping[str, str]
+    channel: str = ""
+    thread_ts: str = ""
+    detail: str = ""
+    pull: int = 0
+    since: str = ""
+
+
+class MetadataSigner:
+    """Signs and verifies with a key that every program of this app derives, before and after a restart."""
+
+    def __init__(self, secret: str) -> None:
+        self._key = hashlib.sha256(b"zombie dialogs\n" + secret.encode()).digest()
+
+    def sign(self, intent: Intent) -> str:
+        """Return the intent as a dialog carries it."""
+        body = json.dumps(asdict(intent), separators=(",", ":"), sort_keys=True)
+        return f"{self._mac(body)}{body}"
+
+    def verify(self, text: str) -> Intent | None:
+        """Return the intent; None where it was not signed with this key."""
+        mac, body = text[:64], text[64:]
+        if len(text) > LONGEST or not hmac.compare_digest(_bytes(mac), _bytes(self._mac(body))):
+            return None
+        fields: dict[str, Any] = json.loads(body)
+        try:
+            return Intent(**fields)
+        except TypeError:  # an older version of the bot opened this dialog with other fields
+            return None
+
+    def _mac(self, body: str) -> str:
+        return hmac.new(self._key, _bytes(body), hashlib.sha256).hexdigest()
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")  # JSON may carry half a surrogate pair, which must not fail

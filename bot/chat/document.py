@@ -1,0 +1,288 @@
+"""What a chat shows, without any chat's markup: documents of blocks, and dialogs. The surface of a chat draws them.
+
+No words in them are ever markup: neither a node's, nor an alert's, nor a person's. Only `Marked` is, the bot's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bot.domain.alert import CHATS
+from bot.domain.core_heat import CoreHeat
+from bot.domain.entry import is_who
+from bot.domain.safe_text import safe
+from bot.view.words import Bold, Person, Sentence, Styled
+
+TEXT = 3000  # characters of a document's text; screen readers and phones take it whole
+BUTTON = OPTION = 75  # characters of a button's words, and of a menu's entry
+MOST_OPTIONS = 100
+FOLDED = 5000  # characters of a fold
+
+
+Pieces: TypeAlias = tuple[Styled, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """A large line."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Words; one that is `whole` is never shortened."""
+
+    words: str
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A sentence that may show people, instants and links."""
+
+    pieces: Pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list of sentences, under a bold title where it has one."""
+
+    items: tuple[Pieces, ...]
+    title: str = ""
+    ordered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Lines and lists as one block."""
+
+    parts: tuple[Line | Listing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Small:
+    """Small print."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A node's own lines, or commands, as they are and never shortened."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Words that are hidden under a title until somebody opens it."""
+
+    title: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table.
+
+    Shape: rows that find no room are counted, with `more`, a command that shows them. `sortable`: people can sort and
+    page through it; None: only one of many rows.
+    """
+
+    heading: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str = ""
+    more: str = ""
+    sortable: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """The load of cores; on an incident's card a picture may replace the strip."""
+
+    heat: CoreHeat
+    incident: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the drawing: a new reading gets a new name and picture."""
+        spans = [f"{span:.3f}" for span in self.heat.spans]
+        shown = repr((self.heat.what, self.heat.hot, self.heat.cores, spans, self.heat.percents))
+        return f"{self.incident}-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """A button: its action with a value, and its own name where several of a row have the same action."""
+
+    words: str
+    action: str
+    value: str
+    style: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """A menu of which one entry may be chosen: its words, and the value that it stands for."""
+
+    action: str
+    placeholder: str
+    options: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMenu:
+    """A menu in which a person types a node's name, to have it checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Buttons and menus side by side; `name` comes with their clicks."""
+
+    items: tuple[Button | Menu | NodeMenu, ...]
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with two answers, each a label and a value."""
+
+    action: str
+    yes: tuple[str, str]
+    no: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The record's head, which an audit finds again; no node or alert can forge it."""
+
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A thin line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """The bot's own words, in which `code` and *bold* words are markup."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class IfRoom:
+    """A block that is left out where there is no room for it."""
+
+    block: Strip | Listing
+
+
+_Words: TypeAlias = Title | Paragraph | Line | Listing | Together | Small | Lines | Fold | Marked
+Block: TypeAlias = _Words | Table | Strip | Row | Question | Record | Rule | IfRoom
+Fits: TypeAlias = Callable[[Sequence[Block]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What is posted: the whole story in `text`, and the blocks that show it.
+
+    Shape: `broadcast`: a reply in a thread that the channel sees too.
+    """
+
+    text: Pieces | str | Marked
+    blocks: tuple[Block, ...] = ()
+    broadcast: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dialog:
+    """What a dialog shows, with the input for a reason between `blocks` and `small`.
+
+    Shape: without `asks`, the input's own hint, there is none, and nothing can be sent. `focus`: the cursor is in it.
+    """
+
+    title: str
+    submit: str
+    blocks: tuple[Block, ...]
+    asks: str = ""
+    small: tuple[Block, ...] = ()
+    focus: bool = False
+
+
+def clipped(text: str, limit: int) -> str:
+    """Return text of at most `limit` characters, with an ellipsis where it was longer."""
+    return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"
+
+
+def said(words: str, *blocks: Block) -> Document:
+    """Return a document that says this, above its other blocks."""
+    return Document(words, (Paragraph(words), *blocks))
+
+
+def line(*pieces: Styled) -> Line:
+    """Return a line of these pieces."""
+    return Line(pieces)
+
+
+def bullets(rows: Iterable[tuple[str, str]]) -> Listing:
+    """Return a list of (bold word, sentence)."""
+    return Listing(tuple((Bold(f"{word}: "), words) if word else (words,) for word, words in rows))
+
+
+def small(*texts: str, limit: int = 2000) -> Iterator[Small]:
+    """Yield small print; empty texts are left out."""
+    if words := tuple(clipped(text, limit) for text in texts if text.strip()):
+        yield Small(words)
+
+
+def folded(title: str, words: str) -> Iterator[Fold]:
+    """Yield words folded under a title; long texts in several folds."""
+    text = safe(words).strip() or "nothing"
+    for number, at in enumerate(range(0, len(text), FOLDED), 1):
+        more = f", continued ({number})" if number > 1 else ""
+        yield Fold(f"{clipped(title, 120)}{more}", text[at : at + FOLDED])
+
+
+def paged(blocks: Sequence[Block], fits: Fits) -> Iterator[tuple[Block, ...]]:
+    """Split blocks into documents that each fit; nothing is left out."""
+    page: list[Block] = []
+    if not fits(blocks):
+        for block in blocks:
+            if page and not fits([*page, block]):
+                yield tuple(page)
+                page = []
+            page.append(block)
+    if page or blocks:
+        yield tuple(page or blocks)
+
+
+def in_chat(by: str) -> bool:
+    """True for a person of a chat, named as in the record.
+
+    Example:
+    >>> in_chat("slack:T024/U123"), in_chat("terminal:ann")
+    (True, False)
+    """
+    return by.partition(":")[0] in CHATS and is_who(by)
+
+
+def asked_by(by: str) -> Iterator[Line]:
+    """Yield who asked, if that is a person of a chat."""
+    if in_chat(by):
+        yield line("Asked by ", Person(by))
+
+
+def with_people(words: str, people: Iterable[str], limit: int) -> Sentence:
+    """Return a sentence in which these people, named as in the record, are shown as people."""
+    text, named = clipped(safe(words), limit), sorted(by for by in people if by)
+    if not named:
+        return (text,)
+    parts = re.split(f"({'|'.join(map(re.escape, named))})", text)
+    return tuple(Person(part) if part in named else part for part in parts if part)

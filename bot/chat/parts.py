@@ -1,0 +1,240 @@
+"""The parts of a card: what each should say, what the chat has of it, when to send it next, and which are remembered.
+
+A card is a part, and so is each reply in its thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from bot.chat.document import Document
+from bot.chat.service import Message, message_of
+from bot.chat.turns import FIRST, LAST, VERDICT
+from bot.domain.alert import CHATS
+from bot.domain.contracts import Seconds
+from bot.domain.incident import Incident
+from bot.domain.post import DuePost, MessageRef, Post
+from bot.view.view import is_alarm
+
+CARD = "card"  # the name of the part that is the card itself
+Say: TypeAlias = Callable[[], Document | Message]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageTarget:
+    """Where a part belongs.
+
+    Shape: `answer_at` is the response address of the slash command that asked for it. `patient`: nobody waits for it,
+    as with an alert's card; such posts keep a distance, also from posts of other programs.
+    """
+
+    channel: str
+    thread_ts: str = ""
+    answer_at: str = field(default="", repr=False)  # who has it can answer there
+    patient: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PendingDelivery:
+    """Something that has to arrive: a decision, a verdict, details. `post_id` is its id in the outbox.
+
+    Shape: among deliveries that wait for a turn, the lowest `rank` goes first.
+    """
+
+    post_id: str = ""
+    rank: int = VERDICT
+
+
+@dataclass(slots=True, eq=False)
+class Part:
+    """A part: what it should say, what the chat has of it, and how to reach it.
+
+    Shape: `say` is called when it is the part's turn, so that outdated progress is never sent. `version` counts the
+    wordings, `sent` is the newest in the chat. While there is a `pending` delivery, the next wording has to arrive.
+    """
+
+    card: str
+    name: str
+    target: MessageTarget
+    say: Say
+    under: str = ""  # the name of the part in whose thread it belongs
+    above: Part | None = None  # that part, while it is remembered
+    place: MessageRef | None = None
+    version: int = 0
+    sent: int = 0
+    stands: Message | None = None  # the last message that the chat accepted, with its pictures
+    pending: PendingDelivery | None = None
+    in_private: bool = False  # the bot may not write in the channel: only the asker gets an answer
+    was_gone: bool = False  # a person deleted the message: a pending delivery posts it again, progress does not
+    nowhere: bool = False  # it cannot be posted anywhere
+    edited_at: float = float("-inf")
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    settled: asyncio.Event = field(default_factory=asyncio.Event)  # set once it is posted, or cannot be
+    worker: asyncio.Task[None] | None = None
+
+    def want(self, say: Say, pending: PendingDelivery | None = None) -> None:
+        """Ask for another wording; a pending delivery stays pending until this or a later wording has arrived."""
+        self.say, self.version, self.pending = say, self.version + 1, pending or self.pending
+        if pending is not None and self.nowhere:  # it may be possible now
+            self.nowhere = False
+            self.settled.clear()
+        self.changed.set()
+
+    @property
+    def post_rank(self) -> int:
+        """The rank of its post: a summary of many cards before those cards, details last."""
+        return LAST if self.under else min(FIRST, self.pending.rank if self.pending is not None else FIRST)
+
+    @property
+    def at(self) -> MessageTarget:
+        """Where to post it, once the part above it is posted."""
+        if self.above is None or self.above.place is None:
+            return self.target
+        thread = self.above.target.thread_ts or self.above.place.ts
+        return MessageTarget(self.above.place.channel, thread, self.target.answer_at, self.target.patient)
+
+    async def unhurried(self, every: float, clock: Seconds) -> None:
+        """Wait a moment, so that several progress changes become a single edit; a pending delivery does not wait."""
+        while self.pending is None:
+            wait = self.edited_at + every - clock()
+            if wait <= 0:
+                return
+            self.changed.clear()
+            try:
+                async with asyncio.timeout(wait):
+                    await self.changed.wait()
+            except TimeoutError:
+                return
+
+    async def until_pending(self) -> None:
+        """Wait until something has to arrive."""
+        while self.pending is None:
+            self.changed.clear()
+            await self.changed.wait()
+
+
+class Parts:
+    """Remembers the parts of cards. A part that is forgotten and made again would be posted a second time."""
+
+    def __init__(self) -> None:
+        self._cards: dict[str, dict[str, Part]] = {}
+        self._open: set[str] = set()  # cards that are not finished
+        self._in_use = Counter[str]()
+
+    def __iter__(self) -> Iterator[Part]:
+        return (part for parts in list(self._cards.values()) for part in list(parts.values()))
+
+    @property
+    def open(self) -> int:
+        """How many cards are not finished."""
+        return len(self._open)
+
+    def is_open(self, card: str) -> bool:
+        """True for a card that is not finished."""
+        return card in self._open
+
+    def get(self, card: str, name: str = CARD) -> Part | None:
+        """Return a part if it is remembered."""
+        return self._cards.get(card, {}).get(name)
+
+    def add(self, part: Part) -> None:
+        """Remember a part; it replaces a part of the same name."""
+        self._cards.setdefault(part.card, {})[part.name] = part
+
+    def part(self, card: str, name: str, target: MessageTarget, say: Say, under: str = "") -> Part:
+        """Return a part, made new if it is not remembered; a new card is open."""
+        known = self.get(card, name)
+        if known is None:
+            known = Part(card, name, target, say, under, self.get(card, under))
+            self.add(known)
+            if name == CARD:
+                self._open.add(card)
+        return known
+
+    def open_again(self, card: str) -> None:
+        """Note that a card is not finished."""
+        self._open.add(card)
+
+    def finish(self, card: str) -> None:
+        """Note that a card will not change again, and forget its posted parts."""
+        self._open.discard(card)
+        self._forget_of(card)
+
+    def hold(self, card: str) -> None:
+        """Forget nothing of a card, even if finished, until `let_go` was called as often as `hold`."""
+        self._in_use[card] += 1
+
+    def let_go(self, card: str) -> None:
+        """Take back a `hold`."""
+        self._in_use[card] -= 1
+        if not self._in_use[card]:
+            del self._in_use[card]
+            self._forget_of(card)
+
+    @contextlib.contextmanager
+    def in_use(self, card: str) -> Iterator[None]:
+        """Hold a card while the block runs."""
+        self.hold(card)
+        try:
+            yield
+        finally:
+            self.let_go(card)
+
+    def forget(self, part: Part) -> None:
+        """Forget a part unless its card is open or in use, or it is being sent."""
+        if part.card in self._open or part.card in self._in_use:
+            return
+        if part.worker is not None and not part.worker.done():
+            return
+        parts = self._cards.get(part.card, {})
+        if parts.get(part.name) is part:
+            del parts[part.name]
+        if not parts:
+            self._cards.pop(part.card, None)
+
+    def _forget_of(self, card: str) -> None:
+        for part in list(self._cards.get(card, {}).values()):
+            self.forget(part)
+
+
+def kept(card: str, name: str, target: MessageTarget, message: Message, under: str = "") -> Post:
+    """Return a message in the outbox's form."""
+    content: dict[str, Any] = {"text": message.text, "blocks": list(message.blocks)}
+    content |= {"thread_ts": target.thread_ts, "answer_at": target.answer_at}
+    content |= {"broadcast": True} if message.broadcast else {}
+    content |= {"patient": True} if target.patient else {}
+    return Post(card, name, target.channel, content, under)
+
+
+def kept_part(due: DuePost) -> Part:
+    """Return a part from the outbox, after a restart."""
+    content: Mapping[str, Any] = due.post.content
+    where = (str(content.get("thread_ts", "")), str(content.get("answer_at", "")), bool(content.get("patient")))
+    target = MessageTarget(due.post.channel, *where)
+    if due.thread is not None:
+        target = replace(target, channel=due.thread.channel, thread_ts=target.thread_ts or due.thread.ts)
+    message = message_of(content)
+    part = Part(due.post.incident, due.post.part, target, lambda: message, due.post.under, place=due.place)
+    part.want(lambda: message, PendingDelivery(due.id))
+    return part
+
+
+def request_id(channel: str, thread_ts: str, key: str) -> str:
+    """Return the name of a person's request on record, which says where its card belongs."""
+    return f"{channel}/{thread_ts or '-'}/{key}"
+
+
+def spot_of(incident: Incident) -> MessageTarget | None:
+    """Return where an incident's card belongs; None without a card: it came in a storm, or no channel is set."""
+    if incident.alert.kind in CHATS:
+        channel, _, rest = incident.alert.id.partition("/")
+        thread = rest.partition("/")[0]
+        return MessageTarget(channel, "" if thread == "-" else thread) if rest else None
+    if not is_alarm(incident.alert) or incident.storm or not incident.channel:
+        return None
+    return MessageTarget(incident.channel, patient=True)

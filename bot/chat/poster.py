@@ -1,0 +1,392 @@
+"""Keeps the messages in a chat up to date, whatever the chat answers.
+
+Each part has a worker that posts or edits it until the chat has its newest wording; an outdated wording is never sent.
+What has to arrive is stored in the outbox first, and so survives a restart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import replace
+from datetime import timedelta
+
+from bot.chat.document import Document
+from bot.chat.parts import CARD, MessageTarget, Part, Parts, PendingDelivery, Say, kept, kept_part
+from bot.chat.pictures import Pictures
+from bot.chat.service import (
+    ChatService,
+    Delivered,
+    Message,
+    MessageGone,
+    NoAccess,
+    Outcome,
+    PicturesRefused,
+    Rejected,
+    RetryLater,
+    Timing,
+    message_of,
+)
+from bot.chat.thread_files import FileRequest, ThreadFiles
+from bot.chat.turns import LAST, SUMMARY, VERDICT, ChannelTurns, RateLimiter
+from bot.domain.contracts import Clock, Log, Outbox
+from bot.domain.core_heat import CoreHeat
+from bot.domain.errors import LedgerError
+from bot.domain.post import CardPosts, MessageRef, StoredPost
+from bot.domain.safe_text import one_line
+
+EDITS = 40  # a minute; Slack allows 50 for a whole app, and other programs may edit too
+BEING_POSTED = 1.0  # seconds that a click waits for a card that is being posted
+
+
+class Poster:
+    """Posts and edits the parts of cards."""
+
+    def __init__(
+        self,
+        chat: ChatService,
+        outbox: Outbox,
+        timing: Timing,
+        now: Clock,
+        log: Log,
+        pictures: Pictures | None = None,
+        files: ThreadFiles | None = None,
+    ) -> None:
+        """Without `pictures` the cards keep their strips; without `files` no file is sent."""
+        self._files = files
+        self.chat = chat
+        self._pictures = pictures
+        self._outbox = outbox
+        self._timing = timing
+        self._now = now
+        self._log = log
+        self._parts = Parts()
+        # Every open card needs an edit for its verdict: progress may use the rest.
+        self._edits = RateLimiter(EDITS, timing.edits_span, timing.clock, lambda: self._parts.open)
+        self._posts = ChannelTurns(outbox, timing)
+
+    @property
+    def parts(self) -> int:
+        """How many parts are remembered; parts of finished cards are forgotten once posted."""
+        return sum(1 for _ in self._parts)
+
+    def show(self, card: str, target: MessageTarget, say: Say) -> None:
+        """Show a card's progress, if its turn comes before the progress is outdated."""
+        part = self._parts.part(card, CARD, target, say)
+        part.want(say)
+        self._begin(part)
+
+    async def enqueue(
+        self,
+        card: str,
+        name: str,
+        target: MessageTarget,
+        said: Document | Message,
+        *,
+        under: str = "",
+        rank: int = VERDICT,
+    ) -> None:
+        """Send a part that has to arrive: once this returns, it is sent even after a restart."""
+        message = self._drawn(said)
+        with self._parts.in_use(card):  # or it could be forgotten while it is stored, and be posted twice
+            stored = await self._keep(card, name, target, message, under)
+            if under:
+                self._restore(card, target, stored.above, under)  # else the part would stand beside its card
+            elif self._parts.get(card, name) is None:
+                self._parts.open_again(card)
+            self._restore(card, target, stored.place, name, under)  # else there would be a second of it
+            pending = PendingDelivery(stored.id, rank)
+            part = self._parts.part(card, name, target, lambda: message, under)
+            part.want(lambda: message, pending)
+            if part.pending is not None and part.place is not None:
+                self._edits.look()  # a verdict goes before the progress that it replaces
+            self._begin(part)
+
+    def illustrate(self, card: str, target: MessageTarget, incident: str, node: str, drawn: CoreHeat) -> None:
+        """Replace an incident's strip with a picture once it is uploaded; the card does not wait for it."""
+        if self._pictures is not None:
+            self._pictures.begin(card, target.channel, incident, node, drawn, self._redraw)
+
+    def prepare(self) -> None:
+        """Get ready for pictures: a node is being read."""
+        if self._pictures is not None:
+            self._pictures.prepare()
+
+    async def attach(self, card: str, target: MessageTarget, asked: FileRequest) -> bool | None:
+        """Make a file and send it into a card's thread, in the background.
+
+        Shape: False where it is there already, None where this program sends no such files.
+        """
+        return await self._files.begin(card, target, asked, self.reply) if self._files is not None else None
+
+    async def reply(self, card: str, name: str, target: MessageTarget, message: Document) -> None:
+        """Post in the thread of a card, even a forgotten card; it stays open or finished, as it was."""
+        was_open = self._parts.is_open(card)
+        await self.adopt(card, target)
+        await self.enqueue(card, name, target, message, under=CARD)
+        if not was_open:
+            self.finished(card)
+
+    async def adopt(self, card: str, target: MessageTarget, posts: CardPosts | None = None) -> bool:
+        """Go on with a card that an earlier run may have posted; True if it did.
+
+        Shape: `posts` are the card's, where they were just read; None: the outbox is asked.
+        """
+        self._parts.open_again(card)
+        if (known := self._parts.get(card)) is not None:
+            return known.place is not None or known.pending is None  # it is posted, or is about to be
+        place = posts.places.get(CARD) if posts is not None else await self._placed(card)
+        return self._restore(card, target, place)
+
+    def hold(self, card: str) -> None:
+        """Remember a card until `let_go`, even if another part of the bot says that it is finished.
+
+        A card that was forgotten between two of its wordings would be posted a second time.
+        """
+        self._parts.hold(card)
+
+    def let_go(self, card: str) -> None:
+        """Take back a `hold`."""
+        self._parts.let_go(card)
+
+    async def _placed(self, card: str) -> MessageRef | None:
+        try:
+            return await self._outbox.place(card, CARD)
+        except LedgerError as error:
+            self._log("outbox_unavailable", card=card, error=one_line(str(error)))
+            return None
+
+    def _restore(
+        self, card: str, target: MessageTarget, place: MessageRef | None, name: str = CARD, under: str = ""
+    ) -> bool:
+        """Remember a part that an earlier run has posted there; True if it is remembered now."""
+        if self._parts.get(card, name) is not None:
+            return True
+        if place is None:
+            return False
+        part = Part(card, name, target, lambda: Message(""), under, self._parts.get(card, under), place)
+        part.settled.set()
+        self._parts.add(part)
+        return True
+
+    async def place(self, card: str, posts: CardPosts | None = None) -> MessageRef | None:
+        """Return the place of a card; waits for a card that is just being posted. `posts`, where they were just read.
+
+        Raises: LedgerError when the outbox is needed and cannot be read.
+        """
+        part = self._parts.get(card)
+        if part is None:
+            stood = posts.places.get(CARD) if posts is not None else None
+            return stood or await self._outbox.place(card, CARD)  # it may have been posted since
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(BEING_POSTED):
+                await part.settled.wait()
+        return part.place
+
+    def finished(self, card: str) -> None:
+        """Note that a card will not change again, so that it can be forgotten once posted."""
+        self._parts.finish(card)
+        self._edits.look()
+
+    async def sweep(self) -> int:
+        """Send posts of the outbox that are due and have no worker; return how many.
+
+        Raises: LedgerError when the outbox cannot be read.
+        """
+        taken_up = 0
+        for due in await self._outbox.due(self._now()):
+            if self._pictures is not None and self._pictures.take_up(due, self._redraw):
+                continue
+            if self._files is not None and self._files.take_up(due, self.reply):
+                continue
+            if self._parts.get(due.post.incident, due.post.part) is None:
+                part = kept_part(due)
+                self._parts.add(part)
+                self._begin(part)
+                taken_up += 1
+        return taken_up
+
+    async def drain(self, seconds: float) -> None:
+        """Wait at most so many seconds until the chat has what has to arrive; the rest stays in the outbox."""
+        if self._pictures is not None:
+            await self._pictures.drain()
+        if self._files is not None:
+            await self._files.drain()
+        workers = {part.worker: part for part in self._parts if part.worker is not None}
+        pending = [worker for worker, part in workers.items() if part.pending is not None]
+        if pending:
+            await asyncio.wait(pending, timeout=seconds)
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+    def _drawn(self, said: Document | Message) -> Message:
+        return said if isinstance(said, Message) else self.chat.draw(said)
+
+    # --- parts and their workers
+
+    def _begin(self, part: Part) -> None:
+        if part.worker is None or part.worker.done():
+            part.worker = asyncio.create_task(self._work(part), name=f"slack {part.card} {part.name}")
+            part.worker.add_done_callback(lambda task: self._worked(part, task))
+
+    def _worked(self, part: Part, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log("slack_worker_failed", part=task.get_name(), error=one_line(repr(error), 500))
+            self._settle(part, nowhere=part.place is None)  # the outbox has it, and a later sweep tries again
+        self._parts.forget(part)
+
+    def _settle(self, part: Part, *, nowhere: bool = False) -> None:
+        part.nowhere = part.nowhere or nowhere
+        part.settled.set()
+
+    async def _work(self, part: Part) -> None:
+        failures = 0
+        while part.sent < part.version and not part.nowhere:
+            if part.above is not None:  # before each try: a card may be deleted and posted again
+                await part.above.settled.wait()
+                if part.above.in_private or part.above.nowhere:
+                    await self._give_up(part, "its card is not in the channel")
+                    return
+            await self._turn(part)
+            if part.above is not None and not part.above.settled.is_set():
+                continue
+            version, pending = part.version, part.pending
+            shown = await self._with_pictures(part, self._drawn(part.say()))
+            if pending is None and part.place is not None and shown == part.stands:
+                part.sent = version  # the picture came in time for the previous wording
+                continue
+            outcome = await self._send(part, shown)
+            match outcome:
+                case Delivered(place):
+                    failures, part.stands = 0, shown
+                    await self._delivered(part, version, pending, place)
+                case PicturesRefused(error):
+                    self._log("slack_refused", card=part.card, part="picture", error=error)
+                    assert self._pictures is not None
+                    self._pictures.refused(part.card, shown, self._redraw)  # and try again at once with its strip
+                case MessageGone(error) | NoAccess(error):
+                    self._log("slack_gone", card=part.card, part=part.name, error=error)
+                    await self._elsewhere(part, outcome)
+                case RetryLater(error) | Rejected(error):
+                    failures += 1
+                    await self._retry_later(part, pending, error, outcome, failures)
+
+    async def _turn(self, part: Part) -> None:
+        """Wait until the part may be sent: within the chat's limits, and progress not too often."""
+        if part.was_gone or (part.in_private and part.sent):  # no second message for mere progress
+            await part.until_pending()
+        if part.in_private:
+            return
+        if part.place is None:
+            await self._posts.of(part.at.channel).turn(lambda: part.post_rank)
+            # A summary waits for no slot: other programs have reserved the next slots for the cards that it sums up.
+            if part.at.patient and part.post_rank != SUMMARY:
+                await self._posts.apart(part.at.channel)
+        else:
+            await part.unhurried(self._timing.edit_every, self._timing.clock)
+            await self._edits.turn(lambda: part.pending.rank if part.pending is not None else LAST)
+
+    async def _send(self, part: Part, message: Message) -> Outcome:
+        if part.in_private:
+            return await self.chat.answer(part.target.answer_at, message, for_card=True)
+        if part.place is None:
+            outcome = await self.chat.post(part.at.channel, part.at.thread_ts, message)
+        else:
+            outcome = await self.chat.edit(part.place, message)
+        if isinstance(outcome, RetryLater) and outcome.seconds:
+            (self._posts.of(part.at.channel) if part.place is None else self._edits).pause(outcome.seconds)
+        return outcome
+
+    # --- pictures
+
+    async def _with_pictures(self, part: Part, message: Message) -> Message:
+        if self._pictures is None or part.name != CARD or part.in_private:
+            return message
+        return await self._pictures.drawn_into(part.card, message)
+
+    async def _redraw(self, card: str) -> None:
+        """Send a card again unchanged: there is a picture for it now."""
+        part = self._parts.get(card)
+        if part is None or not part.version:
+            posts = await self._outbox.card(card, CARD)
+            content, place = posts.standing, posts.places.get(CARD)
+            part = self._parts.get(card)  # it may have changed meanwhile
+            if part is None or not part.version:
+                if content is None or place is None:
+                    return  # a later wording waits, and will include the picture
+                message = message_of(content)
+                part = part or Part(card, CARD, MessageTarget(place.channel), lambda: message)
+                part.say, part.place = lambda: message, place
+                part.settled.set()
+                self._parts.add(part)
+        if part.in_private or part.nowhere or part.was_gone:
+            return  # a picture alone is not worth a new message
+        part.edited_at = float("-inf")  # it comes once, so it need not wait for other changes
+        part.want(part.say)
+        self._begin(part)
+
+    # --- outcomes
+
+    async def _delivered(
+        self, part: Part, version: int, pending: PendingDelivery | None, place: MessageRef | None
+    ) -> None:
+        part.sent, part.edited_at, part.was_gone = version, self._timing.clock(), False
+        part.place = place or part.place
+        self._settle(part)
+        await self._ended(part, pending, place, "answered in private")
+
+    async def _ended(self, part: Part, pending: PendingDelivery | None, place: MessageRef | None, because: str) -> None:
+        """Note the end of a delivery in the outbox; until then it is pending, and a restart sends it again."""
+        if pending is not None and pending.post_id:
+            try:
+                if place is not None:
+                    await self._outbox.taken(pending.post_id, place.channel, place.ts)
+                else:
+                    await self._outbox.dropped(pending.post_id, because)
+            except LedgerError as error:
+                self._log("outbox_unavailable", card=part.card, error=one_line(str(error)))
+        if part.pending is pending:
+            part.pending = None
+
+    async def _retry_later(
+        self, part: Part, pending: PendingDelivery | None, error: str, outcome: Outcome, failures: int
+    ) -> None:
+        asked = outcome.seconds if isinstance(outcome, RetryLater) else self._timing.longest_pause
+        pause = max(asked, min(self._timing.longest_pause, self._timing.first_pause * 2 ** min(failures - 1, 16)))
+        self._log("slack_failed", card=part.card, part=part.name, error=error, again_in_seconds=pause)
+        if pending is not None and pending.post_id:
+            try:
+                await self._outbox.failed(pending.post_id, self._now() + timedelta(seconds=pause), error)
+            except LedgerError as unavailable:
+                self._log("outbox_unavailable", card=part.card, error=one_line(str(unavailable)))
+        await asyncio.sleep(pause)
+
+    async def _elsewhere(self, part: Part, outcome: Outcome) -> None:
+        """Try another place where this place is closed; without another place only the ledger has it."""
+        if part.in_private:
+            await self._give_up(part, "the command's address takes no more answers")
+        elif isinstance(outcome, NoAccess):
+            if part.under or not part.target.answer_at:
+                await self._give_up(part, outcome.error)
+            else:
+                part.in_private, part.place = True, None
+        elif part.place is not None:
+            part.place, part.was_gone = None, True
+            part.settled.clear()
+        elif part.target.thread_ts and not part.under:
+            part.target = replace(part.target, thread_ts="")
+        elif part.above is None or part.above.settled.is_set():
+            await self._give_up(part, outcome.error if isinstance(outcome, MessageGone) else "gone")
+
+    async def _give_up(self, part: Part, because: str) -> None:
+        self._log("slack_given_up", card=part.card, part=part.name, because=because)
+        self._settle(part, nowhere=True)
+        await self._ended(part, part.pending, None, because)
+
+    async def _keep(self, card: str, name: str, target: MessageTarget, message: Message, under: str) -> StoredPost:
+        try:
+            return await self._outbox.keep(kept(card, name, target, message, under))
+        except LedgerError as error:  # sent all the same; only a restart would lose it
+            self._log("outbox_unavailable", card=card, error=one_line(str(error)))
+            return StoredPost("")

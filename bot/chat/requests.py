@@ -1,0 +1,286 @@
+"""What people type to the bot, as values, and the sentences of its answers. Pure functions."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from bot.chat.document import Pieces
+from bot.chat.parts import MessageTarget
+from bot.chat.people import Person
+from bot.domain.alert import SLACK
+from bot.domain.errors import InventoryError, UnknownNode, UsageError
+from bot.domain.node import Node
+from bot.domain.safe_text import one_line, redacted_text
+from bot.domain.selector import Kind, Selector
+from bot.view.words import Channel, Styled
+
+MOST_NODES = 100
+MOST_UNKNOWN = 8  # unknown names that get a sentence; the rest is counted
+LONGEST_REQUEST = 8000
+SUBCOMMANDS = ("status", "cancel", "undo", "brake", "pagerduty")
+LONGEST_REASON = 500
+_PULL = re.compile(r"#([0-9]{1,12})\Z")
+USAGE = {
+    "cancel": "Say which: `/zombie cancel ID`, with a reason if you like. `/zombie status` lists what is open.",
+    "undo": "Say which: `/zombie undo ID`, with a reason if you like. The ID is on the card.",
+    "brake": "Say `/zombie brake on` or `/zombie brake off`, with a reason.",
+    "pagerduty": "Say `/zombie pagerduty on` to enable a disabled webhook subscription again.",
+}
+VERBS = ("check", *SUBCOMMANDS, "help")
+
+_HELP = """*What I can do*
+`/zombie check NODE…` — log in to each node, read what matters, and post one verdict
+{MORE}`/zombie status` — what is open, what is being done, and whether the brake is on
+`/zombie cancel ID [reason]` — cancel an incident before its first step begins
+`/zombie undo ID [reason]` — propose to undo what an incident did; another person approves it
+`/zombie brake on|off [#PULL] [reason]` — stop anything new from beginning, or allow it again
+`/zombie pagerduty on` — enable PagerDuty's webhook subscription again, where it was disabled
+`/zombie help` — this text
+In a thread, where slash commands do not work, mention me: `@zombie check NODE`
+A check only reads and changes nothing. A remedy is carried out only after another person approves it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRequest:
+    """What a person typed, who they are and where they typed it.
+
+    Shape: `key` is the chat's id of the command or message: deliveries with the same key are one request. `answer_at`
+    is the address that answers a slash command in private. `team` is the enterprise's id, if any;
+    `workspace` and `enterprise` say which workspace the request came from. `asked_at` is None where the chat does
+    not say when it was typed.
+    """
+
+    key: str
+    team: str
+    user: str
+    channel: str
+    text: str
+    thread_ts: str = ""
+    answer_at: str = field(default="", repr=False)  # who has it can answer there
+    workspace: str = ""
+    enterprise: str = ""
+    asked_at: datetime | None = None
+    chat: str = SLACK
+
+    @property
+    def by(self) -> str:
+        """The person as the ledger names them."""
+        return replace(self.person, team=self.team, enterprise="").by
+
+    @property
+    def person(self) -> Person:
+        """Who typed it."""
+        return Person(self.user, self.workspace, self.enterprise, chat=self.chat)
+
+    @property
+    def target(self) -> MessageTarget:
+        """Where it is answered."""
+        return MessageTarget(self.channel, self.thread_ts, self.answer_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Subcommand:
+    """A request that is not about reading nodes.
+
+    Shape: `incident` is for cancel and undo; `on` for the brake and PagerDuty; `pull` is the number of the pull to be
+    released, 0 where none was typed.
+    """
+
+    verb: str
+    incident: str = ""
+    reason: str = ""
+    on: bool = False
+    pull: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """A request to check nodes.
+
+    Shape: `missing` counts the unknown names, `unknown` explains the first of them; `near` are nodes that they may have
+    meant. `asks` where no node was named at all.
+    """
+
+    nodes: tuple[Node, ...]
+    unknown: tuple[str, ...] = ()
+    missing: int = 0
+    near: tuple[str, ...] = ()
+    asks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HelpRequest:
+    """A request for help, with a sentence about what was not understood."""
+
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkRequest:
+    """A request for something that an extra begins for whoever may ask for checks; `begin` raises UsageError."""
+
+    begin: Callable[[CommandRequest], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question to an extra, answered in private; `answer` raises Refused, UsageError or LedgerError.
+
+    Shape: `verb` and `about` say on record what was refused.
+    """
+
+    verb: str
+    answer: Callable[[Person], Awaitable[str]]
+    about: str = ""
+
+
+class KnownNodes(Protocol):
+    """The nodes that may be asked for."""
+
+    def knows(self, name: str) -> bool:
+        """True when there is a node of that name."""
+        ...
+
+    def find(self, name: str) -> Node:
+        """Return the node of that name. Raises: InventoryError, with near names, when there is none."""
+        ...
+
+
+Request: TypeAlias = CheckRequest | WorkRequest | Question | HelpRequest | Subcommand
+
+
+@runtime_checkable
+class Typed(Protocol):
+    """Takes what people type of an extra's."""
+
+    @property
+    def verbs(self) -> Mapping[str, str]:
+        """Return its own words, each with its lines of the help; empty for a second name of one."""
+        ...
+
+    def typed(self, verb: str, words: list[str], /) -> Request | None:
+        """Return what is asked by its own words, or by `check`; None for what is not its own.
+
+        Raises: UsageError, which says how to write it.
+        """
+        ...
+
+
+def help_text(others: Sequence[Typed] = ()) -> str:
+    """Return what the bot can do, with what extras add."""
+    more = "".join(f"{lines}\n" for other in others for lines in other.verbs.values() if lines)
+    return _HELP.replace("{MORE}", more)
+
+
+def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request:
+    """Parse what follows `/zombie` or the mention; `others` take what extras are asked."""
+    if len(text) > LONGEST_REQUEST:
+        return HelpRequest(f"That was {len(text)} characters long; I read at most {LONGEST_REQUEST}.")
+    words = text.split()
+    if not words:
+        return HelpRequest()
+    verb, names = words[0].lower(), list(dict.fromkeys(words[1:]))
+    if verb == "policy":
+        return HelpRequest("`/zombie policy` is gone. A button that would refuse you says so, and why.")
+    verbs = (*VERBS, *(word for other in others for word in other.verbs))
+    if verb not in verbs:
+        near = difflib.get_close_matches(verb, verbs, n=1, cutoff=0.5)
+        meant = f" Did you mean `{near[0]}`?" if near else ""
+        return HelpRequest(f"I do not know the command `{_quoted(words[0])}`.{meant}")
+    if verb == "help":
+        return HelpRequest()
+    if verb in SUBCOMMANDS:
+        asked = subcommand_of(verb, words[1:])
+        return HelpRequest(asked) if isinstance(asked, str) else asked
+    try:
+        for other in others:
+            if (found := other.typed(verb, words[1:])) is not None:
+                return found
+    except UsageError as no:
+        return HelpRequest(_quoted_sentence(no))
+    if several := next(filter(means_several, names), ""):
+        return HelpRequest(f"Name each node: what reads `{_quoted(several)}`, which may mean many, is left out here.")
+    if not names:
+        return CheckRequest((), asks=True)
+    if len(names) > MOST_NODES:
+        return HelpRequest(f"{len(names)} nodes at once are too many; the limit is {MOST_NODES}.")
+    missing = [name for name in names if not known.knows(name)]
+    nodes = tuple(known.find(name) for name in names if known.knows(name))
+    lines = [_not_known(name, known) for name in missing[:MOST_UNKNOWN]]
+    offered = dict.fromkeys(node for _, others in lines for node in others if node not in names)
+    return CheckRequest(nodes, tuple(sentence for sentence, _ in lines), len(missing), tuple(offered))
+
+
+def subcommand_of(verb: str, words: list[str]) -> Subcommand | str:
+    """Return the subcommand of a verb and the words after it, or a sentence on how to type it.
+
+    Example:
+    >>> subcommand_of("brake", ["on", "rollout", "today"])
+    Subcommand(verb='brake', incident='', reason='rollout today', on=True, pull=0)
+    """
+    if verb == "status":
+        return Subcommand(verb)
+    if verb in ("cancel", "undo"):
+        return Subcommand(verb, words[0], " ".join(words[1:])[:LONGEST_REASON]) if words else USAGE[verb]
+    if verb == "brake":
+        if not words or words[0].lower() not in ("on", "off"):
+            return USAGE[verb]
+        on, said = words[0].lower() == "on", words[1:]
+        number = _PULL.match(said[0]) if said and not on else None
+        reason = " ".join(said[1:] if number else said)[:LONGEST_REASON]
+        return Subcommand(verb, reason=reason, on=on, pull=int(number[1]) if number else 0)
+    return Subcommand(verb, on=True) if [word.lower() for word in words] == ["on"] else USAGE[verb]
+
+
+def unknown_node(name: str, known: KnownNodes) -> CheckRequest:
+    """Return the request about a node that is not known, which is answered with what may have been meant."""
+    return CheckRequest((), (_not_known(name, known)[0],), 1)
+
+
+def _not_known(name: str, known: KnownNodes) -> tuple[str, tuple[str, ...]]:
+    """Return a sentence about an unknown name, and the nodes that may have been meant."""
+    try:
+        known.find(name)
+    except UnknownNode as error:  # the inventory's own sentence names its file, which a chat need not see
+        return f"“{one_line(name, 80)}” is not in the inventory. {error.try_next}", error.near
+    except InventoryError as error:
+        return str(error), ()
+    return f"“{one_line(name, 80)}” was added to the inventory just now: ask again.", ()
+
+
+def unknown_words(asked: CheckRequest) -> str:
+    """Return the sentences about names missing from the inventory; they quote the names, so no markup is allowed."""
+    more = asked.missing - len(asked.unknown)
+    sentences = [*asked.unknown, *([f"{more} more names are not in the inventory either."] if more else [])]
+    return redacted_text("\n".join(sentences))
+
+
+def not_here(channels: Collection[str]) -> Pieces:
+    """Return the answer in a channel where checks may not be asked for."""
+    places: list[Styled] = []
+    for channel in sorted(channels):
+        places += [", " if places else " Ask in ", Channel(channel)]
+    return ("Checks may not be asked for in this channel.", *places, ", or me in a direct message.")
+
+
+def means_several(word: str) -> bool:
+    """True for a word that is a selector, not a node's name."""
+    try:
+        return Selector.of(word).kind is not Kind.NAME
+    except UsageError:
+        return False
+
+
+def _quoted_sentence(no: UsageError) -> str:
+    """A parse error, which may quote what a person typed; whoever shows it lets no markup work."""
+    return one_line(redacted_text(str(no)), 400)
+
+
+def _quoted(word: str) -> str:
+    """A person's word between backticks: short, and on one line."""
+    return one_line(redacted_text(word), 60).replace("`", "'")

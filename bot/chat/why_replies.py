@@ -1,0 +1,81 @@
+"""Why this verdict, in the thread of its card: the smallest changes of readings that would have changed it.
+
+It is added to the verdict's details once it is known, and nothing waits for it. What is not there yet when the bot ends
+never comes; `zombie why ID` says the same at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeAlias
+
+from bot.chat.background import Background
+from bot.chat.parts import CARD, MessageTarget
+from bot.chat.pictures import Pictures
+from bot.chat.poster import Poster
+from bot.chat.thread import Reply
+from bot.domain.errors import ZombieError
+from bot.domain.verdict import Status, Verdict
+
+Explain: TypeAlias = Callable[[Verdict], Awaitable[Sequence[str]]]
+
+
+class Details(Protocol):
+    """Words the details of a verdict."""
+
+    def __call__(self, *, why: Sequence[str]) -> Sequence[Reply]:
+        """Return them with the sentences that say why."""
+        ...
+
+
+class WhyReplies:
+    """Adds to a verdict that names a cause why it was given; `explain` returns a sentence for each change, proven."""
+
+    def __init__(self, explain: Explain, poster: Poster, tasks: Background, pictures: Pictures | None = None) -> None:
+        """`pictures` go first: to explain takes a tenth of a second of a processor, which slows an upload down."""
+        self._explain = explain
+        self._poster = poster
+        self._tasks = tasks
+        self._pictures = pictures
+
+    def begin(
+        self,
+        card: str,
+        target: MessageTarget,
+        verdict: Verdict,
+        stand: Sequence[Reply],
+        details: Details,
+        is_open: Callable[[], bool],
+    ) -> None:
+        """Begin to ask why.
+
+        Shape: `stand` are the details as they were posted, `details` words them again. `is_open`: the card still
+        changes, and is let go of by whoever changes it.
+        """
+        is_sick = verdict.cause is not None and verdict.status in (Status.DEGRADED, Status.CRITICAL)
+        if is_sick and verdict.snapshot is not None and verdict.snapshot.case is not None:
+            self._tasks.begin(self._told(card, target, verdict, stand, details, is_open), f"why {card}")
+
+    async def _told(
+        self,
+        card: str,
+        target: MessageTarget,
+        verdict: Verdict,
+        stand: Sequence[Reply],
+        details: Details,
+        is_open: Callable[[], bool],
+    ) -> None:
+        if self._pictures is not None:
+            await self._pictures.settled(card)
+        try:
+            sentences = await self._explain(verdict)
+            if not sentences:
+                return
+            await self._poster.adopt(card, target)
+            for reply in details(why=sentences):
+                if reply not in stand:
+                    await self._poster.enqueue(card, reply.part, target, reply.message, under=CARD)
+        except ZombieError:
+            return  # nothing depends on it: the verdict and its evidence are posted
+        if not is_open():
+            self._poster.finished(card)

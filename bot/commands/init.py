@@ -1,0 +1,305 @@
+"""`zombie init`: five questions, the files that a new site needs, and the first verdict."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bot.commands import options
+from bot.domain.errors import UsageError
+
+if TYPE_CHECKING:
+    from bot.app.new_site import NewSite
+    from bot.domain.node import Node
+
+HOST_KEY_LIMIT = timedelta(seconds=5)
+MOST_KEYS_AT_ONCE = 50
+NOBODY = "nobody"  # may approve
+SOURCES = {"file": "node", "openssh": "ssh_config", "ec2": "ec2", "kubernetes": "kubernetes"}  # and their options
+
+EXAMPLES = """examples:
+  zombie init                                              asks, then writes the files into this folder
+  zombie init --node node-123=10.0.0.7 --user zombie --chat slack --approver U012AB3CD --pagerduty no
+  zombie init --ssh-config ~/.ssh/config --chat none       the nodes of an OpenSSH configuration
+
+What is there already is never written over. Exit status: 0 a node was read; else that of zombie check.
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "init",
+        "five questions, the files that a new site needs, and the first verdict",
+        "Ask where the nodes are, by which login they are read, and who may approve; each answer has a default, may be "
+        "given as an option, and is checked at once. Then write inventory.toml, zombie.toml, known_hosts and what "
+        "Slack and the service manager need, run zombie doctor, and check one node. No secret is asked for.",
+        EXAMPLES,
+    )
+    where = parser.add_argument_group("where the nodes come from").add_mutually_exclusive_group()
+    where.add_argument(
+        "--node", action="append", type=_node, metavar="NAME=HOST", help="a node, with :PORT if it is not 22; repeat"
+    )
+    where.add_argument("--ssh-config", type=_file, metavar="FILE", help="the Host names of an OpenSSH configuration")
+    where.add_argument(
+        "--ec2", action="append", type=_word, metavar="REGION", help="the instances of an AWS region; repeat"
+    )
+    where.add_argument(
+        "--kubernetes", type=_word, metavar="CONTEXT", help="the nodes of a cluster, by a context of the kubeconfig"
+    )
+    where.add_argument("--from", choices=tuple(SOURCES), help=argparse.SUPPRESS)  # the first question's own answers
+    parser.add_argument("--user", type=_login, metavar="NAME", help="the login on the nodes (default: zombie)")
+    parser.add_argument("--key", type=Path, metavar="FILE", help="its key, made if not there (default: zombie_key)")
+    parser.add_argument("--accept-host-keys", action="store_true", help="trust the keys that the nodes show, unasked")
+    parser.add_argument("--chat", choices=("slack", "none"), help="where people ask (default: none, the terminal)")
+    parser.add_argument("--alerts-channel", type=_channel, metavar="C…", help="the channel for cards of alerts")
+    parser.add_argument("--pagerduty", choices=("yes", "no"), help="whether PagerDuty's alerts are read (default: no)")
+    parser.add_argument(
+        "--approver", action="append", type=_approver, metavar="WHO", help="who may approve: U…, S… or a login; repeat"
+    )
+    parser.add_argument("--service", choices=("systemd", "compose", "kubernetes", "none"), help="what runs it")
+    parser.add_argument("--directory", type=Path, default=Path(), metavar="DIR", help="where to write (default: here)")
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    from bot.app.new_site import write_new
+
+    questions = Questions(arguments, sys.stdin.isatty() and sys.stdout.isatty())
+    folder: Path = arguments.directory
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder {folder}.", f"mkdir {folder}")
+    try:
+        site = answers(arguments, questions)
+    except (KeyboardInterrupt, EOFError):
+        print("\nNothing was written.")
+        return 130
+    print(*write_new(folder, site.files()), sep="\n")
+    arguments.inventory, arguments.config = folder / "inventory.toml", folder / "zombie.toml"
+    nodes = options.inventory(arguments, options.settings(arguments)).nodes
+    if not nodes:
+        raise UsageError("The inventory names no node.", f"Look at {arguments.inventory}, then: zombie nodes")
+    if site.ssh_config is None:
+        _trust(folder / "known_hosts", nodes, questions, arguments.accept_host_keys)
+        if public := _login_key(folder, site):
+            _write_login(folder, site, public, questions)
+    status = _first_verdict(arguments, nodes[0].name)
+    _tell_next(site)
+    return status
+
+
+class Questions:
+    """The answers that the options give; the rest is asked in a terminal, and is the default where there is none."""
+
+    def __init__(self, arguments: argparse.Namespace, asks: bool) -> None:
+        self._given = arguments
+        self._options = {name: action for action in arguments.parser._actions for name in action.option_strings}
+        self.asks = asks
+
+    def ask(self, option: str, question: str, default: str) -> Any:
+        """Return what an option says; without it ask, until the answer is one that the option would take."""
+        action = self._options[option]
+        if (given := getattr(self._given, action.dest)) is not None:
+            return given
+        many = isinstance(action, argparse._AppendAction)
+        question += f" ({', '.join(action.choices)})" if action.choices else ""
+        while self.asks:
+            try:
+                return self._parsed(action, self._typed(question, default), many)
+            except UsageError as no:
+                print(f"  {no.sentence} {no.try_next}".rstrip())
+        return self._parsed(action, default, many)
+
+    def confirms(self, question: str) -> bool:
+        """Ask for a yes; where nobody can be asked there is none."""
+        return self.asks and self._typed(f"{question} (yes, no)", "no").lower() in ("y", "yes")
+
+    @staticmethod
+    def _typed(question: str, default: str) -> str:
+        return input(f"{question} [{default}] ").strip() or default
+
+    @staticmethod
+    def _parsed(action: argparse.Action, text: str, many: bool) -> Any:
+        if action.choices is not None:
+            found = [each for each in action.choices if each.startswith(text.lower())]
+            if len(found) != 1:
+                raise UsageError(f"Write one of: {', '.join(action.choices)}.")
+            return found[0]
+        parse: Any = action.type
+        return [parse(word) for word in text.split() or [""]] if many else parse(text)
+
+
+def answers(arguments: argparse.Namespace, questions: Questions) -> NewSite:
+    """Return what the options say, and ask for the rest; nothing is written yet.
+
+    Raises: UsageError where nobody can be asked for a node.
+    """
+    from bot.app.new_site import NewSite
+
+    given: dict[str, Any] = {}
+    kind = next((name for name in SOURCES if getattr(arguments, SOURCES[name]) is not None), "")
+    if not kind and not questions.asks:
+        raise UsageError(
+            "Which nodes? Nobody can be asked here.", "zombie init --node NAME=HOST; see zombie init --help"
+        )
+    kind = kind or questions.ask("--from", "1. Where do the nodes come from?", "file")
+    if kind == "file":
+        given["nodes"] = dict(questions.ask("--node", "   Nodes, as NAME=HOST[:PORT], by spaces?", ""))
+    elif kind == "openssh":
+        given["ssh_config"] = questions.ask("--ssh-config", "   Which configuration?", "~/.ssh/config")
+    elif kind == "ec2":
+        given["regions"] = tuple(questions.ask("--ec2", "   Which regions, by spaces?", "us-east-1"))
+    else:
+        given["context"] = questions.ask("--kubernetes", "   Which context of the kubeconfig?", "")
+    if kind != "openssh":
+        given["user"] = questions.ask("--user", "2. Which login reads them?", "zombie")
+        given["key"] = str(questions.ask("--key", "   Its key (made if it is not there)?", "zombie_key").expanduser())
+    given["slack"] = questions.ask("--chat", "3. Where do people ask?", "none") == "slack"
+    if given["slack"]:
+        given["alerts_channel"] = questions.ask("--alerts-channel", "   ID of the channel for alerts, or nothing?", "")
+    given["pagerduty"] = questions.ask("--pagerduty", "4. Are PagerDuty's alerts read?", "no") == "yes"
+    nobody = NOBODY if given["slack"] else getpass.getuser()
+    people = questions.ask("--approver", "5. Who may approve, by spaces (U…, S… or a login)?", nobody)
+    given["people"] = tuple(who for who in people if who)
+    service = questions.ask("--service", "   What shall run it?", "none")
+    given["service"] = "" if service == "none" else service
+    return NewSite(**given)
+
+
+def _node(text: str) -> Any:
+    from bot.app.new_site import named_node
+
+    return named_node(text)
+
+
+def _login(text: str) -> str:
+    from bot.app.new_site import login
+
+    return login(text)
+
+
+def _channel(text: str) -> str:
+    from bot.app.new_site import channel
+
+    return channel(text)
+
+
+def _approver(text: str) -> str:
+    from bot.app.new_site import approver
+
+    return "" if text == NOBODY else approver(text)
+
+
+def _word(text: str) -> str:
+    if len(text.split()) != 1:
+        raise UsageError("Write one word.")
+    return text
+
+
+def _file(text: str) -> Path:
+    found = Path(text).expanduser().absolute()
+    if not found.is_file():
+        raise UsageError(f"There is no file {found}.")
+    return found
+
+
+def _login_key(folder: Path, site: NewSite) -> str:
+    """Make the login's key where there is none; return its public half."""
+    from bot.transport.ssh_host_key import make_key, public_half
+
+    key = folder / site.key
+    if key.exists():
+        return public_half(key)
+    public = make_key(key, f"{site.user}@zombie")
+    print(f"wrote {key} and {key}.pub")
+    return public
+
+
+def _trust(known: Path, nodes: Sequence[Node], questions: Questions, unasked: bool) -> None:
+    """Fetch the host keys that are not known yet, show their fingerprints, and write those that are confirmed."""
+    import asyncio
+
+    from bot.transport.ssh_host_key import ShownHostKey, shown_host_key
+
+    written = known.read_text("utf-8") if known.exists() else ""
+    names = [line.split(maxsplit=1)[0] for line in written.splitlines() if line.strip()]
+    new = [node for node in nodes if _known_as(node) not in names]
+    turns = asyncio.Semaphore(MOST_KEYS_AT_ONCE)
+
+    async def ask(node: Node) -> ShownHostKey | OSError:
+        async with turns:
+            try:
+                return await shown_host_key(node.address, node.port or 22, HOST_KEY_LIMIT)
+            except OSError as no:
+                return no
+
+    async def ask_all() -> list[ShownHostKey | OSError]:
+        return await asyncio.gather(*map(ask, new))
+
+    shown: list[ShownHostKey] = []
+    for node, key in zip(new, asyncio.run(ask_all()), strict=True):
+        if isinstance(key, OSError):
+            print(f"  {node.name}: no host key from {node.address}: {key}")
+        else:
+            print(f"  {node.name}: {key.kind} {key.fingerprint}")
+            shown.append(key)
+    if not shown:
+        return
+    print("Compare with what each node's own console says: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub")
+    if unasked or questions.confirms(f"Are these {len(shown)} keys right?"):
+        with known.open("a", encoding="utf-8") as file:
+            file.writelines(f"{key.line}\n" for key in shown)
+        print(f"wrote {known}")
+    else:
+        print("No key was written. The bot trusts no host that is not in known_hosts.")
+
+
+def _known_as(node: Node) -> str:
+    return node.address if node.port in (None, 22) else f"[{node.address}]:{node.port}"
+
+
+def _write_login(folder: Path, site: NewSite, public: str, questions: Questions) -> None:
+    """Write the script that makes the login on a node, and wait until it was run."""
+    from bot.app.new_site import node_script, write_new
+    from bot.app.parts import sudoers
+
+    print(*write_new(folder, {"node-setup.sh": node_script(site.user, public, sudoers(site.user))}))
+    print(
+        "It makes the login on a node, with its key and the lines of sudoers that it reads by. Look at it, then\n"
+        "run it on each node by a login of yours that may use sudo; --remove takes all of it away again:\n\n"
+        f"  ssh NODE sudo sh -s <{folder / 'node-setup.sh'}\n"
+    )
+    if questions.asks:
+        input("Press Enter once the login is there. ")
+
+
+def _first_verdict(arguments: argparse.Namespace, name: str) -> int:
+    """Run doctor, then check one node; return 0 where the node was read."""
+    files = ["--inventory", str(arguments.inventory), "--config", str(arguments.config)]
+    status = 0
+    for words in (["doctor", *files], ["check", name, *files]):
+        print(f"\n$ zombie {' '.join(words)}", flush=True)
+        called = arguments.command_line("zombie", arguments.extras, words[0]).parse_args(words)
+        called.environ, called.extras, called.command_line = arguments.environ, arguments.extras, arguments.command_line
+        status = called.run(called)
+    return status if status in (2, 4) else 0
+
+
+def _tell_next(site: NewSite) -> None:
+    print("\nNext:")
+    if site.slack:
+        print("  Slack: make an app from slack-manifest.yaml, install it, and put its two tokens into zombie.env.")
+    if site.pagerduty:
+        print("  PagerDuty: a user's API token and a webhook's secret, into zombie.env: docs/pagerduty.md")
+    if site.slack or site.pagerduty:
+        print("  set -a; . ./zombie.env; set +a; zombie doctor; zombie serve --inventory inventory.toml")
+    if site.service:
+        print("  The service's file says in its first lines where it goes: docs/serving.md")
+    print("  To act: name units under [act] in zombie.toml; until then the bot only reads.")

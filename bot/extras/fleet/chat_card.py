@@ -1,0 +1,226 @@
+"""The card of a sweep, from the question to its counts, and the result of a comparison. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from datetime import timedelta
+from itertools import accumulate
+
+from bot.chat.document import (
+    MOST_OPTIONS,
+    OPTION,
+    Block,
+    Button,
+    Document,
+    Menu,
+    Paragraph,
+    Row,
+    Small,
+    Table,
+    Title,
+    asked_by,
+    bullets,
+    clipped,
+)
+from bot.domain.duration import span
+from bot.domain.safe_text import one_line
+from bot.domain.verdict import Status
+from bot.extras.fleet.ask import MOST_WORDS, FleetAsk
+from bot.extras.fleet.difference import Comparison, Difference, left_out, nothing, peers, values, without_cause
+from bot.extras.fleet.report import FleetReport, among, headline, remarks
+from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome
+from bot.view.words import badness
+
+GO, STOP, CHECK, DIFF, PLAN = "fleet-go", "fleet-stop", "fleet-check", "fleet-diff", "fleet-plan"
+OF_FLEET = "fleet-"
+SAID = 500
+AN_OPTION = 90  # characters of a menu's entry beside its words
+OPTIONS_ROOM = 2_500  # of a message's characters, for the menu; the table lists the nodes, and /zombie check takes any
+CELL = 60  # characters of what a node has
+DIFFERENCES = 8
+GROUPS = 5
+CAUSES = 6
+SURPRISE = "Surprise 3 is a chance of 1 in 1,000. Telling: unlikely by chance, even among all facts compared."
+_COLUMNS = ("az", "role")
+_WHAT = {
+    "check": "checked, each with its own incident",
+    "wave": "checked, and a wave proposed for those that have it",
+}
+
+
+def many_card(ask: FleetAsk, nodes: int, seconds: float, name: str, by: str) -> Document:
+    """Ask whether so many nodes should be read: how many, and how long it takes. `name` is the card's."""
+    what = _WHAT.get(ask.kind, "asked")
+    words = f"{nodes:,} nodes would be {what}; that takes about {_span(seconds)}."
+    buttons = [Button(f"Yes, all {nodes:,}", GO, ask.text, "primary")] if ask.text else []
+    if ask.kind == "fleet" and not ask.sample:
+        drawn = FleetAsk(ask.words, ask.causes, "20", ask.full, ask.namespace, ask.kind)
+        buttons.append(Button("A sample of 20", GO, drawn.text, name=f"{GO}-sample"))
+    blocks: tuple[Block, ...] = (
+        Title(f"{nodes:,} nodes?"),
+        Paragraph(words),
+        *([Row(tuple(buttons), name)] if buttons else []),
+        *_small_print(ask, by),
+    )
+    return Document(f"{nodes:,} nodes? {words}", blocks)
+
+
+def running_card(ask: FleetAsk, report: FleetReport, name: str, by: str) -> Document:
+    """Show how far a sweep is, and how to stop it."""
+    found = sum(bool(answer.found) for answer in report.answers)
+    words = f"Asking {report.asked:,} nodes: {len(report.answers):,} answered so far, {found:,} of them have it."
+    blocks: tuple[Block, ...] = (
+        Title("Who else has it?" if ask.causes else "What is in this fleet?"),
+        Paragraph(words),
+        Row((Button("Stop", STOP, name),)),
+        *_small_print(ask, by),
+    )
+    return Document(words, blocks)
+
+
+def report_card(ask: FleetAsk, report: FleetReport, by: str, ended: str = "", cured: Collection[str] = ()) -> Document:
+    """Show the result of a sweep; `ended` says why it is incomplete, `cured` are the causes with a remedy."""
+    found = [count for count in report.causes if count.nodes]
+    title = _title(ask, report)
+    said = [f"{headline(report)}. {ended}".strip()]
+    first: list[Block] = [Title(title), Paragraph(clipped(said[0], SAID))]
+    if found:
+        first.append(bullets([(count.cause, clipped(count.prevalence.says, SAID)) for count in found[:CAUSES]]))
+        groups = list(among(report, found[0].cause))[:GROUPS]
+        if groups:
+            first.append(bullets([(f"by {label}", clipped(counts, SAID)) for label, counts in groups]))
+    last: list[Block] = [*_choices(ask, report, cured), *_notes(report), *_small_print(ask, by)]
+    rows = [_row(answer, report, ask) for answer in _shown(report)]
+    more = f"zombie fleet {one_line(ask.says, 200)}"
+    middle = [Table(_heading(report), rows, "Nodes, the gravest first", more, sortable=True)] if rows else []
+    said += [f"{count.cause}: {count.prevalence.says}." for count in found[:CAUSES]]
+    return Document(f"{title}. {' '.join(said)}", (*first, *middle, *last))
+
+
+def broken_off_card(ask: FleetAsk, because: str, by: str) -> Document:
+    """Say why a sweep has no result."""
+    words = clipped(one_line(because, SAID), SAID)
+    return Document(words, (Title("No answer"), Paragraph(words), *_small_print(ask, by)))
+
+
+def comparison_message(comparison: Comparison) -> Document:
+    """Return how the sick nodes differ from the healthy nodes."""
+    count = len(comparison.here)
+    who = "sick" if comparison.causes else "node" if count == 1 else "nodes"
+    title = f"{count} {who} beside {peers(comparison)}"
+    if not comparison.there:
+        words = clipped(f"{nothing(comparison)} {left_out(comparison)}.", SAID)
+        return Document(f"{title}. {words}", (Title(title), Paragraph(words)))
+    differences = comparison.differences[:DIFFERENCES]
+    blocks: list[Block] = [Title(title)]
+    if said := without_cause(comparison):
+        blocks.append(Paragraph(clipped(said, SAID)))
+    blocks += [Paragraph(clipped(accident.says, SAID)) for accident in comparison.accidents[:3]]
+    rows = [(each.fact, values(each.here), values(each.there), _surprise(each)) for each in differences]
+    if rows:
+        table = Table(("fact", "here", "there", "surprise"), rows, "What differs", sortable=True)
+        blocks += [table, Small((SURPRISE,))]
+    else:
+        blocks.append(Paragraph(nothing(comparison)))
+    if more := len(comparison.differences) - len(differences):
+        blocks.append(Small((f"And {more} more: zombie diff",)))
+    if comparison.left_out:
+        blocks.append(Small((clipped(left_out(comparison), SAID),)))
+    first = "; ".join(f"{fact}: here {ours}, there {theirs}" for fact, ours, theirs, _ in rows[:3])
+    accidents = " ".join(accident.says for accident in comparison.accidents[:3])
+    return Document(f"{title}. {accidents} {first}".strip(), tuple(blocks))
+
+
+def _surprise(difference: Difference) -> str:
+    return f"{difference.surprise:.1f}" + (", telling" if difference.is_telling else "")
+
+
+def _title(ask: FleetAsk, report: FleetReport) -> str:
+    having = sum(bool(answer.found) for answer in report.answers)
+    what = ask.causes[0] if len(ask.causes) == 1 else "a cause"
+    verb = "has" if having == 1 else "have"
+    return f"{having:,} of {report.answered:,} nodes {verb} {what}"
+
+
+def _shown(report: FleetReport) -> list[NodeAnswer]:
+    """Every node that is not healthy, the gravest first; the healthy ones are counted above."""
+    shown = [answer for answer in report.answers if answer.found or answer.outcome is not NodeOutcome.ANSWERED]
+    return sorted(shown, key=lambda answer: (badness(Status(answer.status)), answer.node))
+
+
+def _labels(report: FleetReport) -> Sequence[str]:
+    return [label for label in _COLUMNS if len(report.by.get(label, {})) > 1]
+
+
+def _heading(report: FleetReport) -> Sequence[str]:
+    return ("node", "status", "what", *_labels(report), "kernel")
+
+
+def _row(answer: NodeAnswer, report: FleetReport, ask: FleetAsk) -> Sequence[str]:
+    what = ", ".join(f"{found.cause} ({found.confidence})" for found in answer.found)
+    if len(ask.causes) == 1 and answer.found:
+        what = _short(answer.found[0].says)
+    labels = [report.labels.get(answer.node, {}).get(label, "") for label in _labels(report)]
+    kernel = answer.traits.get("kernel", "")
+    return (answer.node, answer.status, what or _without(answer.node, answer.because), *labels, kernel)
+
+
+def _short(says: str) -> str:
+    """What was found, up to its first colon or semicolon: a phone shows a cell in two lines, and a check tells all."""
+    return clipped(re.split(r"[:;] ", one_line(says, SAID), maxsplit=1)[0], CELL)
+
+
+def _without(node: str, says: str) -> str:
+    """Why nothing was found, without the node's name and address, which stand in the row."""
+    return clipped(re.sub(rf"^{re.escape(node)} (?:\([^)]*\) )?", "", one_line(says, SAID)), CELL)
+
+
+def _choices(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> Iterator[Block]:
+    sick = [answer.node for answer in _shown(report) if answer.found and len(answer.node) <= OPTION]
+    elements: list[Button | Menu] = []
+    if sick:
+        elements.append(Menu(CHECK, "Check a node", _options(sick)))
+    causes = ask.causes or tuple(count.cause for count in report.causes if count.nodes)[:1]
+    compared = FleetAsk(ask.words, causes[:1], "", False, ask.namespace, "diff")
+    if sick and len(sick) < report.answered and compared.text:
+        elements.append(Button("Diff", DIFF, compared.text))
+    if (plan := _plan(ask, report, cured)).causes and plan.text:
+        elements.append(Button("Plan", PLAN, plan.text))
+    if elements:
+        yield Row(tuple(elements))
+
+
+def _options(nodes: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The first nodes as menu entries, as many as there is room for."""
+    sizes = accumulate(2 * len(node) + AN_OPTION for node in nodes[:MOST_OPTIONS])
+    return tuple((node, node) for node, size in zip(nodes, sizes, strict=False) if size <= OPTIONS_ROOM)
+
+
+def _plan(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> FleetAsk:
+    """Return the request for a wave over the nodes of the first cause with a remedy; no causes if there is none."""
+    found = [count.cause for count in report.causes if count.nodes and count.cause in cured]
+    sick = tuple(answer.node for answer in report.answers if {each.cause for each in answer.found} & set(found[:1]))
+    named = FleetAsk(sick, tuple(found[:1]), kind="wave")
+    if len(sick) <= MOST_WORDS and named.text:
+        return named
+    return FleetAsk(ask.words, tuple(found[:1]), namespace=ask.namespace, kind="wave")
+
+
+def _notes(report: FleetReport) -> Iterator[Block]:
+    if any(count.judged.value == "signature" and count.nodes for count in report.causes):
+        yield Small(("By signature, a single look: possible, not proven. A check gives the verdict.",))
+    if open_ := [count for count in report.causes if count.undecided]:
+        said = "; ".join(f"{count.cause} of {len(count.undecided)}" for count in open_)
+        yield Small((clipped(f"Not known: {said}", SAID),))
+    for remark in remarks(report)[:3]:
+        yield Small((clipped(remark, SAID),))
+
+
+def _small_print(ask: FleetAsk, by: str) -> Iterator[Block]:
+    yield Small((clipped(one_line(ask.command, SAID), SAID),))
+    yield from asked_by(by)
+
+
+def _span(seconds: float) -> str:
+    return span(timedelta(seconds=max(1.0, seconds)))

@@ -1,0 +1,308 @@
+"""Sweeps that people ask for in a chat: a card for each, from the question to its counts, with its buttons.
+
+A sweep is stored with the chat requests until its counts are posted: after a crash or a restart the next program begins
+it again on the same card, because a sweep only reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bot.chat.background import Background
+from bot.chat.blocks import WHO_ELSE
+from bot.chat.cards import CheckOpener
+from bot.chat.clicks import UNKNOWN_BUTTON
+from bot.chat.context import ChatContext
+from bot.chat.document import Document
+from bot.chat.parts import CARD, MessageTarget, request_id
+from bot.chat.people import Person
+from bot.chat.poster import Poster
+from bot.chat.requests import CommandRequest, Request, WorkRequest, means_several
+from bot.domain.chat_request import ChatRequest
+from bot.domain.errors import CannotTell, LedgerError, NothingProposed, UsageError
+from bot.domain.safe_text import one_line
+from bot.extras.fleet import chat_card
+from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.chat_card import OF_FLEET
+from bot.extras.fleet.run import FleetRun
+from bot.extras.fleet.runner import FleetRunner
+from bot.seats import CureRequest, Cures
+
+if TYPE_CHECKING:
+    from bot.chat.clicks import Click
+
+HELP = """\
+`/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and where
+A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`"""
+RECORDED_SECONDS = 5.0
+MANY_LOOKS, MANY_CHECKS = 200, 20  # more nodes than this need a person's yes first
+SECONDS_A_CHECK = 8.0  # per node, with its window
+LOOKS_EVERY = 1.0  # seconds between looks for a stop made in another program
+STOPPED = "Stopped by a person; the answers until then are counted."
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What somebody wants of many nodes, the name of its card, and where that is."""
+
+    ask: FleetAsk
+    name: str
+    spot: MessageTarget
+    by: str
+    key: str = ""
+
+    @property
+    def reads_once(self) -> bool:
+        """False for what checks each node, for an incident or for a cure."""
+        return self.ask.kind not in ("check", "wave")
+
+
+@dataclass(slots=True, eq=False)
+class FleetCards:
+    """Takes requests and clicks; a click counts as a request.
+
+    Shape: `cure` begins what *Plan* asks for; without it there is no such button.
+    Units: `looks_every` is in seconds, between looks for a stop.
+    """
+
+    family: ClassVar[str] = OF_FLEET
+    verbs: ClassVar[Mapping[str, str]] = {"fleet": HELP}
+
+    context: ChatContext
+    desk: FleetRunner
+    poster: Poster
+    background: Background
+    cure: Cures | None = None
+    looks_every: float = LOOKS_EVERY
+    _running: dict[str, asyncio.Event] = field(default_factory=dict, init=False)  # each is set when it is stopped here
+
+    def typed(self, verb: str, words: list[str]) -> Request | None:
+        """Return the request of `fleet`, or of `check` with a selector; None for anything else. Raises: UsageError."""
+        if verb not in self.verbs and not (verb == "check" and any(map(means_several, words))):
+            return None
+        return WorkRequest(partial(self._typed, FleetAsk.typed(words, verb)))
+
+    async def _typed(self, ask: FleetAsk, request: CommandRequest) -> None:
+        await self.start(ask, request.key, request.target, request.by)
+
+    def is_about(self, action: str, value: str) -> bool:
+        """True for a button of its cards, and for *Who else?* on an incident's."""
+        return action == WHO_ELSE or action.startswith(OF_FLEET)
+
+    async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> None:
+        """Its cards open no dialog. Raises: NothingProposed."""
+        raise NothingProposed(UNKNOWN_BUTTON)
+
+    async def start(self, ask: FleetAsk, key: str, spot: MessageTarget, by: str) -> None:
+        """Begin what a person asked for; for very many nodes they have to confirm first.
+
+        Raises: UsageError when a selector matches no node or a cause is unknown.
+        """
+        run, wanted = await self.desk.prepared(ask), Wanted(ask, _named(spot, key), spot, by, key)
+        count, looks = len(run.nodes), wanted.reads_once and not run.sweep.needs_window
+        if count <= (MANY_LOOKS if looks else MANY_CHECKS):
+            await self._do(wanted, run)
+            return
+        seconds = self.desk.takes(run) if wanted.reads_once else SECONDS_A_CHECK * count / 10
+        await self._post(wanted, chat_card.many_card(ask, count, seconds, wanted.name, by))
+
+    async def _do(self, wanted: Wanted, run: FleetRun) -> None:
+        """Begin it, however many nodes it is about."""
+        ask, by = wanted.ask, wanted.by
+        if ask.kind == "check":
+            nodes = [node.name for node in run.nodes]
+            await self._opener.begin(wanted.key, wanted.spot, by, f"check {ask.says}", nodes)
+        elif ask.kind == "wave":
+            asked = CureRequest(ask.words, ask.causes, wanted.key, wanted.spot.channel, by)
+            await self._cures.begin(asked, run.nodes)
+        else:
+            await self._keep(wanted)
+            self._begin(wanted, run)
+
+    async def ask(self, click: Click) -> None:
+        """Do what a button on a sweep's card, or *Who else?*, asks for.
+
+        Raises: NotAllowedToAsk, TooManyRequests, UsageError, CannotTell.
+        """
+        if click.action == WHO_ELSE:
+            await self._who_else(click)
+            return
+        await self.context.askers.admit(click.person)
+        if click.action == chat_card.STOP:
+            await self._stop(click.value, click.person)
+            return
+        self.context.askers.count(click.person)
+        spot = MessageTarget(click.channel, click.thread_ts or click.ts)
+        by = click.person.by
+        if click.action == chat_card.CHECK:
+            node = self.desk.known.find(click.value).name
+            await self._opener.begin(click.key, spot, by, f"check {node}", [node])
+        elif click.action == chat_card.DIFF:
+            ask = FleetAsk.of(click.value)
+            if not ask.causes:
+                raise UsageError("There is no cause to compare by.")
+            wanted = Wanted(ask, _named(spot, f"diff {click.key}"), spot, by)
+            self.background.begin(self._compare(wanted), "comparison")
+        elif click.action == chat_card.PLAN:
+            await self.start(FleetAsk.of(click.value), click.key, spot, by)
+        else:  # yes, so many
+            wanted = Wanted(FleetAsk.of(click.value), "", spot, by, click.key)
+            run = await self.desk.prepared(wanted.ask)
+            if wanted.reads_once:
+                name, spot = await self._card_of(click)
+                wanted = replace(wanted, name=name, spot=spot)
+            await self._do(wanted, run)
+
+    async def _who_else(self, click: Click) -> None:
+        """Ask which other nodes have an incident's cause, in the thread of its card.
+
+        Raises: NotAllowedToAsk, TooManyRequests, UsageError; NothingProposed where no cause was found; CannotTell.
+        """
+        incident = await self.context.clicked(click, click.value)
+        try:
+            async with asyncio.timeout(RECORDED_SECONDS):  # a verdict is shown a moment before it is on record
+                while incident.verdict is None:
+                    await asyncio.sleep(0.1)
+                    incident = await self.context.find(incident.id)
+        except TimeoutError as no:
+            raise CannotTell("The verdict is not on record yet.", "Click again.") from no
+        await self.context.askers.admit(click.person)
+        if incident.verdict.cause is None:
+            raise NothingProposed("No cause was found on this node, so there is nothing to look for on others.")
+        self.context.askers.count(click.person)
+        ask = self.desk.peers(incident.node, incident.verdict.cause)
+        await self.start(ask, click.key, MessageTarget(click.channel, click.thread_ts or click.ts), click.person.by)
+
+    def takes(self, kept: ChatRequest) -> bool:
+        """Go on with a stored sweep; False for any other request."""
+        if not kept.key.startswith(OF_FLEET):
+            return False
+        self.background.begin(self._again(kept), "sweep carried on")
+        return True
+
+    async def _again(self, kept: ChatRequest) -> None:
+        try:
+            body = json.loads(kept.body)
+            spot = MessageTarget(str(body["channel"]), str(body["thread_ts"]))
+            wanted = Wanted(FleetAsk.of(body["ask"]), kept.key, spot, str(body.get("by", "")))
+            run = await self.desk.prepared(wanted.ask)
+        except (ValueError, KeyError, TypeError, UsageError) as no:
+            self.context.log("sweep_unreadable", key=one_line(kept.key, 80), error=one_line(str(no)))
+            await self._done(kept.key)
+            return
+        self.context.log("sweep_carried_on", key=one_line(kept.key, 80))
+        self._begin(wanted, run)
+
+    async def _card_of(self, click: Click) -> tuple[str, MessageTarget]:
+        """Return the name and place of the clicked card. Raises: NothingProposed for a copy of it."""
+        place = await self.poster.place(click.block) if click.block.startswith(OF_FLEET) else None
+        if place is None or (place.channel, place.ts) != (click.channel, click.ts) or click.block in self._running:
+            raise NothingProposed("This is not the card that asked, or it has been answered.")
+        return click.block, MessageTarget(click.channel, click.thread)
+
+    @property
+    def _cures(self) -> Cures:
+        if self.cure is None:
+            raise UsageError("The bot does not know that button.")
+        return self.cure
+
+    @property
+    def _opener(self) -> CheckOpener:
+        if self.context.opener is None:
+            raise NothingProposed(UNKNOWN_BUTTON)
+        return self.context.opener
+
+    async def _post(self, wanted: Wanted, message: Document) -> None:
+        """Post what does not change any more."""
+        await self.poster.enqueue(wanted.name, CARD, wanted.spot, message)
+        self.poster.finished(wanted.name)
+
+    async def _keep(self, wanted: Wanted) -> None:
+        ask, spot = wanted.ask.text, wanted.spot
+        body = {"ask": ask, "channel": spot.channel, "thread_ts": spot.thread_ts, "by": wanted.by}
+        if ask:
+            with contextlib.suppress(LedgerError):  # a failure only means that a crash ends it
+                await self.context.chat_requests.keep(wanted.name, json.dumps(body))
+
+    def _begin(self, wanted: Wanted, run: FleetRun) -> None:
+        self._running[wanted.name] = asyncio.Event()
+        self.background.begin(self._sweep(wanted, run), f"sweep {wanted.name}")
+
+    async def _sweep(self, wanted: Wanted, run: FleetRun) -> None:
+        """Read and show; if this is cancelled, the bot is stopping, and the next run continues it."""
+        ask, name = wanted.ask, wanted.name
+        try:
+            ended = await self._read(wanted, run)
+        finally:
+            del self._running[name]
+        self.context.log("swept", sweep=ask.says, kind="asked", **run.report.figures)
+        cured = self.desk.cured if self.cure is not None else ()
+        await self._post(wanted, chat_card.report_card(ask, run.report, wanted.by, ended, cured))
+        await self._done(name)
+
+    async def _read(self, wanted: Wanted, run: FleetRun) -> str:
+        """Run it until it ends or somebody stops it; return why it is incomplete, or nothing."""
+        name, spot = wanted.name, wanted.spot
+
+        def card() -> Document:
+            return chat_card.running_card(wanted.ask, run.report, name, wanted.by)
+
+        if not await self.poster.adopt(name, spot):
+            # Stored, so that the card is found again after a restart; updates until the end are progress.
+            await self.poster.enqueue(name, CARD, spot, card())
+        reading = asyncio.create_task(self.desk.run(run, lambda _: self.poster.show(name, spot, card)))
+        try:
+            while not (await asyncio.wait({reading}, timeout=self.looks_every))[0]:
+                if self._running[name].is_set() or await self._is_stopped_elsewhere(name):
+                    return STOPPED
+            await reading
+        except UsageError as no:
+            return str(no)
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+        return ""
+
+    async def _compare(self, wanted: Wanted) -> None:
+        try:
+            message = chat_card.comparison_message(await self.desk.compared(wanted.ask))
+        except UsageError as no:
+            message = chat_card.broken_off_card(wanted.ask, str(no), "")
+        await self._post(wanted, message)
+
+    async def _stop(self, name: str, person: Person) -> None:
+        """Stop a sweep here, or tell the program that runs it to stop. Raises: NothingProposed, LedgerError."""
+        if (running := self._running.get(name)) is not None:
+            running.set()
+        elif name.startswith(OF_FLEET) and await self.context.chat_requests.is_open(name):
+            await self.context.chat_requests.keep(_stop_of(name))
+        else:
+            raise NothingProposed("That is no longer running.")
+        self.context.log("sweep_stopped", card=one_line(name, 80), by=person.by)
+
+    async def _is_stopped_elsewhere(self, name: str) -> bool:
+        with contextlib.suppress(LedgerError):
+            return await self.context.chat_requests.is_open(_stop_of(name))
+        return False
+
+    async def _done(self, name: str) -> None:
+        with contextlib.suppress(LedgerError):
+            await self.context.chat_requests.done(name)
+            await self.context.chat_requests.done(_stop_of(name))
+
+
+def _stop_of(name: str) -> str:
+    """The request to stop a sweep, which the program that runs it reads."""
+    return f"{chat_card.STOP} {name}"
+
+
+def _named(spot: MessageTarget, key: str) -> str:
+    """The name of a sweep's card: the same for every delivery of a request."""
+    return OF_FLEET + hashlib.sha256(request_id(spot.channel, spot.thread_ts, key).encode()).hexdigest()[:24]

@@ -1,0 +1,180 @@
+"""The card of a wave, from the first checks to its end, and the contents of its dialogs. Pure functions.
+
+A yes is never blind: the dialog holds every plan of the wave with every command, or there is no dialog. The table of
+nodes stands there and on the card where it fits, else in a file in the card's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from bot.chat.blocks import FEW_ENDS
+from bot.chat.dialog import READ_AGAIN
+from bot.chat.document import (
+    Block,
+    Button,
+    Document,
+    Fits,
+    Line,
+    Lines,
+    Listing,
+    Paragraph,
+    Row,
+    Small,
+    Table,
+    Title,
+    asked_by,
+    clipped,
+    in_chat,
+    line,
+    small,
+    with_people,
+)
+from bot.domain.duration import span
+from bot.domain.errors import CannotTell
+from bot.domain.safe_text import one_line
+from bot.extras.waves.wave import Wave, WaveState
+from bot.extras.waves.words import DIGEST, MOST_ENDS, NOT_SHOWN, ROW, SharedPlan, WavePlans, proposal_lines, wave_lines
+from bot.view.standing import APPROVE, DECLINE
+from bot.view.words import Bold
+
+STOP, RESUME = "wave-stop", "wave-resume"
+TITLES = {STOP: ("Stop the wave", "Stop it"), RESUME: ("Resume the wave", "Resume it")}
+SAID = 400
+MOST_LINES = 16  # of a card; the terminal shows all
+NAMES = 2_500  # characters of node names in a paragraph of a dialog
+MOST_PLAN_BLOCKS = 20  # on a card, which may have 50 blocks
+CELL = 120  # characters of a cell; a card shortens longer ones
+IN_FILE = Small(("Each node's address and boot, what ends there, and every plan: in the file in this card's thread.",))
+
+
+def checking_card(causes: Iterable[str], nodes: int, by: str) -> Document:
+    """Say that the nodes are being checked, before there is a wave."""
+    count = f"{nodes:,} {'node is' if nodes == 1 else 'nodes are'}"
+    words = f"{count} being checked for {', '.join(causes)}; then the wave is proposed here."
+    return Document(words, (Title("A wave is being prepared"), Paragraph(words), *asked_by(by)))
+
+
+def no_wave_card(because: str, by: str) -> Document:
+    """Say why there is no wave."""
+    words = clipped(one_line(because, SAID), SAID)
+    return Document(f"No wave. {words}", (Title("No wave"), Paragraph(words), *asked_by(by)))
+
+
+def wave_card(wave: Wave, plans: WavePlans | None, fits: Fits) -> Document:
+    """Show the state of a wave, with the remaining buttons, and with `plans` what a yes does on its nodes."""
+    causes, count = ", ".join(wave.proposal.causes), len(wave.proposal.members)
+    title = f"Wave: {causes}, {count:,} {'node' if count == 1 else 'nodes'}, {wave.state}"
+    proposed = wave.state is WaveState.PROPOSED
+    _, *lines = (proposal_lines if proposed else wave_lines)(wave)  # the title says the first line
+    if plans is not None:
+        lines[:0] = [_does(plans), *_ends(plans, FEW_ENDS)]
+    closing = lines.pop() if wave.ending is not None else ""
+    shown = [said.strip() for said in lines[:MOST_LINES]]
+    if len(lines) > MOST_LINES:
+        shown.append(f"More: zombie wave {wave.id}")
+    first: Sequence[Block] = (
+        Title(title),
+        *([Line(with_people(closing, _people(wave), SAID))] if closing else []),
+        Listing(tuple(with_people(said, _people(wave), SAID) for said in shown)),
+    )
+    last: Sequence[Block] = (*_buttons(wave), Small((f"zombie wave {wave.id}",)), *asked_by(wave.asked_by))
+    beside = list(plans_on_card(plans, lambda blocks: fits([*first, *blocks, *last]))) if plans is not None else []
+    return Document(f"{title}. {closing}".strip(), (*first, *beside, *last))
+
+
+def plans_on_card(plans: WavePlans, fits: Fits) -> list[Block]:
+    """Return every plan and the table of nodes; where they are, if the card has no room for all of it."""
+    rows = list(plans.rows())
+    blocks = [block for plan in plans.shared for block in _plan(plans, plan)]
+    blocks.append(Table(ROW, rows, "Each node"))
+    if any(len(cell) > CELL for row in rows for cell in row):
+        blocks.append(IN_FILE)
+    return blocks if not plans.missing and len(blocks) <= MOST_PLAN_BLOCKS and fits(blocks) else [IN_FILE]
+
+
+def plans_in_dialog(plans: WavePlans, command: str, fits: Fits) -> list[Block]:
+    """Return every plan with every command, and the table of nodes, or where it stands if it does not fit.
+
+    Raises: CannotTell where the dialog has no room for every command, or a plan cannot be shown.
+    """
+    if plans.missing:
+        raise CannotTell(NOT_SHOWN.format(node=one_line(", ".join(plans.missing), 200)), command)
+    blocks = [*(block for plan in plans.shared for block in _plan(plans, plan)), READ_AGAIN]
+    if not fits([*blocks, IN_FILE]):
+        raise CannotTell("The plans are too long for a dialog to show them whole.", command)
+    rows = Lines(tuple("  ".join(cell for cell in row if cell) for row in (ROW, *plans.rows())))
+    return [*blocks, rows if fits([*blocks, rows]) else IN_FILE]
+
+
+def _plan(plans: WavePlans, plan: SharedPlan) -> Iterator[Block]:
+    count, number = len(plan.nodes), plans.shared.index(plan) + 1
+    nodes = f"{count:,} {'node' if count == 1 else 'nodes'}"
+    yield line(Bold(f"Plan {number} of {len(plans.shared)}, {nodes}: "), clipped(plan.words, 500))
+    yield Lines(plan.commands)
+    for sentence in plan.also:
+        yield Paragraph(sentence, whole=True)
+    lasting = f"Lasting fix: {plan.lasting_fix}" if plan.lasting_fix else ""
+    yield from small(plan.effect, *plan.notes, lasting)
+
+
+def dialog_words(wave: Wave, action: str, plans: WavePlans | None, against: str = "") -> Iterator[str]:
+    """Yield what the person who decides has to know beside the plans: every node, and in which order.
+
+    Shape: `against` is what would stop it now: who resumes it forgives that, and every node that is not fixed.
+    """
+    if action == STOP:
+        yield "No further node of the wave begins. What has begun is finished, and its proof is read."
+        return
+    if action == RESUME and wave.stop is not None:
+        yield f"It stopped: {one_line(wave.stop.because, SAID)}"
+        if against not in ("", wave.stop.because):
+            yield f"It would stop now: {one_line(against, SAID)}"
+        if wave.unfixed:
+            yield from _listed("Acted on and not fixed: ", [turn.member.node for turn in wave.unfixed])
+    members, proposal = wave.proposal.members, wave.proposal
+    yield f"{wave.id}: {', '.join(proposal.causes)}. Stages: {' → '.join(map(str, proposal.stages))} cured."
+    if plans is not None:
+        yield from _listed("", _ends(plans, MOST_ENDS))
+    yield from _listed(f"{len(members):,} nodes, in this order: ", [member.node for member in members])
+    if plans is not None:
+        yield _does(plans)
+    yield f"A yes lasts {span(proposal.expires)}. Digest of the whole: {proposal.digest[:DIGEST]}"
+
+
+def _does(plans: WavePlans) -> str:
+    return f"What a yes does on each node, in its turn: {plans.does}"
+
+
+def _ends(plans: WavePlans, most: int) -> Iterator[str]:
+    yield from (f"Ends: {row}." for row in plans.ends(most))
+
+
+def _listed(before: str, names: Iterable[str]) -> Iterator[str]:
+    said = before
+    for name in names:
+        if len(said) + len(name) > NAMES:
+            yield said
+            said = ""
+        said += f"{name} "
+    if said:
+        yield said
+
+
+def _buttons(wave: Wave) -> Iterator[Block]:
+    elements: list[Button] = []
+    match wave.state:
+        case WaveState.PROPOSED:
+            elements = [Button("Approve", APPROVE, wave.id, "primary"), Button("Decline", DECLINE, wave.id)]
+        case WaveState.RUNNING:
+            elements = [Button("Stop", STOP, wave.id, "danger")]
+        case WaveState.STOPPED:
+            elements = [Button("Resume", RESUME, wave.id)]
+    if elements:
+        yield Row(tuple(elements))
+
+
+def _people(wave: Wave) -> frozenset[str]:
+    """All people whom the card's sentences may name."""
+    everybody = (wave.asked_by, wave.stopped_by, *(approval.by for approval in wave.approvals))
+    return frozenset(by for by in everybody if in_chat(by))

@@ -1,0 +1,155 @@
+"""Waves in a chat: a card for each, from *Plan* to its end.
+
+The record holds the wave; a card only shows it. The program that shows it stores a chat request for it, so that after a
+crash or a restart the next program goes on with the same card.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from bot.chat.background import Background
+from bot.chat.parts import CARD, MessageTarget
+from bot.chat.poster import Poster
+from bot.chat.thread_files import FileRequest
+from bot.chat.uploads import ThreadFile
+from bot.domain.chat_request import ChatRequest, ChatRequests
+from bot.domain.contracts import Log
+from bot.domain.errors import LedgerError, UnknownIncident, UsageError
+from bot.domain.node import Node
+from bot.domain.safe_text import one_line
+from bot.extras.waves.chat_card import IN_FILE, checking_card, no_wave_card, wave_card
+from bot.extras.waves.wave import Wave, WaveState
+from bot.extras.waves.waves import Waves
+from bot.extras.waves.words import WavePlans, wave_lines, wave_plans
+from bot.seats import CureRequest
+from bot.view.plan_words import PlanWords
+
+PREFIX = "wave-"
+PLANS_FILE = "plans-"
+LOOKS_EVERY = 1.0  # seconds
+Start: TypeAlias = Callable[[str, CureRequest, Sequence[Node]], Awaitable[Wave]]  # by its id
+PlansOf: TypeAlias = Callable[[str], Awaitable[tuple[Wave, WavePlans]]]
+
+
+@dataclass(frozen=True, slots=True)
+class PlansFile:
+    """Makes the file with every plan of a wave; `plans_of` returns a wave and its plans, or raises ZombieError."""
+
+    plans_of: PlansOf
+    prefix: str = PLANS_FILE
+    word: str = "wave_plans"
+
+    async def make(self, name: str, content: Mapping[str, Any]) -> ThreadFile:
+        """Make a wave's file. Raises: ZombieError."""
+        wave, plans = await self.plans_of(name)
+        return ThreadFile(f"{name}.txt", "\n".join([*wave_lines(wave), "", *plans.lines(), ""]).encode())
+
+    def instead(self, name: str, because: str) -> str:
+        """Say where else the plans are."""
+        return f"The file with every plan is not here: {because} To read them: zombie wave {name}"
+
+
+@dataclass(slots=True, eq=False)
+class WaveCards:
+    """Begins waves and shows them. `start` checks the nodes and proposes the wave; `watching` ends with the bot."""
+
+    desk: Waves
+    start: Start
+    words: PlanWords
+    poster: Poster
+    background: Background
+    watching: Background
+    log: Log
+    chat_requests: ChatRequests
+    looks_every: float = LOOKS_EVERY
+
+    async def begin(self, request: CureRequest, nodes: Sequence[Node]) -> None:
+        """Check the nodes and propose the wave, on a new card. Raises: LedgerError."""
+        name = PREFIX + hashlib.sha256(f"{request.channel}/{request.key}".encode()).hexdigest()[:16]
+        if not await self.chat_requests.keep(name, json.dumps({"channel": request.channel, "by": request.by})):
+            return  # another delivery of the same click
+        spot = MessageTarget(request.channel)
+        await self.poster.enqueue(name, CARD, spot, checking_card(request.causes, len(nodes), request.by))
+        self.background.begin(self._propose(name, request, nodes), f"proposal of {name}")
+
+    def takes(self, kept: ChatRequest) -> bool:
+        """Go on with the card of a wave; False for any other request."""
+        if not kept.key.startswith(PREFIX):
+            return False
+        self.watching.begin(self._again(kept), f"{kept.key} carried on")
+        return True
+
+    async def is_its_card(self, wave: str, channel: str, ts: str) -> bool:
+        """True for the wave's card itself, False for a copy of it. Raises: LedgerError."""
+        place = await self.poster.place(wave)
+        return place is not None and (place.channel, place.ts) == (channel, ts)
+
+    async def plans(self, wave: Wave) -> WavePlans:
+        """Return the plans of all its members. Raises: LedgerError."""
+        return wave_plans(wave, await self.desk.incidents(wave), self.words)
+
+    async def _propose(self, name: str, request: CureRequest, nodes: Sequence[Node]) -> None:
+        spot = MessageTarget(request.channel)
+        try:
+            await self.start(name, request, nodes)
+        except (UsageError, LedgerError) as no:
+            await self._end(name, spot, str(no), request.by)
+            return
+        self.watching.begin(self._show(name, spot), name)
+
+    async def _again(self, kept: ChatRequest) -> None:
+        self.log("wave_card_carried_on", key=one_line(kept.key, 80))
+        body = json.loads(kept.body)
+        spot = MessageTarget(str(body["channel"]))
+        await self.poster.adopt(kept.key, spot)
+        while True:
+            try:
+                await self.desk.find(kept.key)
+                break
+            except UnknownIncident:
+                because = "The bot was restarted before the wave was proposed. Press Plan again."
+                await self._end(kept.key, spot, because, str(body.get("by", "")))
+                return
+            except LedgerError:
+                await asyncio.sleep(self.looks_every)
+        await self._show(kept.key, spot)
+
+    async def _show(self, name: str, spot: MessageTarget) -> None:
+        """Show the wave's recorded state until it has ended."""
+        shown, state, plans = 0, None, None
+        while True:
+            try:
+                wave = await self.desk.find(name)
+                if wave.state is not WaveState.PROPOSED:
+                    plans = None
+                elif plans is None:
+                    plans = await self.plans(wave)
+                if wave.state is not state:  # a new state has to arrive; turns in between are progress
+                    card = wave_card(wave, plans, self.poster.chat.fits)
+                    await self.poster.enqueue(name, CARD, spot, card)
+                    if IN_FILE in card.blocks:
+                        await self.poster.attach(name, spot, FileRequest(PLANS_FILE, name))
+                elif wave.seq != shown:
+                    card = wave_card(wave, plans, self.poster.chat.fits)
+                    self.poster.show(name, spot, lambda card=card: card)  # type: ignore[misc]
+                shown, state = wave.seq, wave.state
+                if wave.ended:
+                    await self._done(name)
+                    return
+            except LedgerError as error:
+                self.log("ledger_unavailable", error=one_line(str(error)), card=name)
+            await asyncio.sleep(self.looks_every)
+
+    async def _end(self, name: str, spot: MessageTarget, because: str, by: str) -> None:
+        await self.poster.enqueue(name, CARD, spot, no_wave_card(because, by))
+        await self._done(name)
+
+    async def _done(self, name: str) -> None:
+        self.poster.finished(name)
+        await self.chat_requests.done(name)

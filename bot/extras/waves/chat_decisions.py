@@ -1,0 +1,133 @@
+"""Decisions about a wave made in a chat: the dialog for a reason, and the handling of its submission."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bot.chat.context import ChatContext
+from bot.chat.dialog import Intent, reason_dialog
+from bot.chat.document import Block
+from bot.chat.ephemeral import refusal_words
+from bot.chat.people import Person
+from bot.domain.chat_request import ChatRequest
+from bot.domain.entry import instant_of, instant_text, is_wave
+from bot.domain.errors import (
+    AlreadyDecided,
+    NothingProposed,
+    Refused,
+    StaleRequest,
+    UnknownIncident,
+)
+from bot.domain.policy import Approval
+from bot.extras.waves.chat_card import RESUME, STOP, TITLES, dialog_words, plans_in_dialog
+from bot.extras.waves.chat_cards import WaveCards
+from bot.extras.waves.wave import Wave, WaveState
+from bot.extras.waves.words import DIGEST
+from bot.view.standing import APPROVE, DECLINE
+
+if TYPE_CHECKING:
+    from bot.chat.clicks import Click
+
+_IN = {
+    APPROVE: WaveState.PROPOSED,
+    DECLINE: WaveState.PROPOSED,
+    STOP: WaveState.RUNNING,
+    RESUME: WaveState.STOPPED,
+}
+
+
+class WaveDecisions:
+    """Takes clicks on the cards of waves, and their dialogs."""
+
+    family = ""
+
+    def __init__(self, context: ChatContext, cards: WaveCards) -> None:
+        self._context = context
+        self._cards = cards
+        self._desk = cards.desk
+
+    def is_about(self, action: str, value: str) -> bool:
+        """True for a button or a dialog about a wave."""
+        return action in _IN and is_wave(value)
+
+    def takes(self, kept: ChatRequest, /) -> bool:
+        """Go on with the card of a wave; False for any other request."""
+        return self._cards.takes(kept)
+
+    async def ask(self, click: Click) -> None:
+        """Open the dialog of a click. Raises: NothingProposed, AlreadyDecided, CannotTell, UnknownIncident."""
+        wave = await self._desk.find(click.value)
+        if not await self._cards.is_its_card(wave.id, click.channel, click.ts):
+            raise NothingProposed("This is not the card of that wave; use the buttons on the card itself.")
+        _is_in_time(click.action, wave)
+        plans = await self._cards.plans(wave) if click.action != STOP else None
+        objection = ""
+        if click.action in (APPROVE, RESUME):
+            objection = await self._objection(click.action, wave, click.person)
+        digest = wave.proposal.digest[:DIGEST]
+        since, against = "", ""
+        if click.action == RESUME and (news_at := await self._desk.news(wave)) is not None:
+            since, against = instant_text(news_at), await self._desk.why_stop(wave, await self._desk.waves.now())
+        intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
+        words = tuple(dialog_words(wave, click.action, plans, against))
+        more: Sequence[Block] = ()
+        if click.action == APPROVE and plans is not None:
+            more = plans_in_dialog(plans, f"zombie wave approve {wave.id}", self._context.fits_dialog)
+        titles, read_first = TITLES.get(click.action), click.action == RESUME
+        dialog = reason_dialog(click.action, (), words, objection, more=more, titles=titles, read_first=read_first)
+        await self._context.open(click, intent, dialog)  # at its top, where the plans stand
+
+    async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> None:
+        """Record what a dialog asks for, and tell the person what was refused.
+
+        Shape: `again`: an earlier run began to handle it; what is already on record is not done twice.
+        Raises: NotAnApprover, CannotTell, LedgerError.
+        """
+        ((name, seen),) = intent.plans.items()
+        approval = await self._context.people.approval(
+            person, self._context.policy, reason, by_group=intent.action in (APPROVE, RESUME)
+        )
+        try:
+            wave = await self._desk.find(name)
+            if again and _is_done(intent.action, wave, person.by):
+                return
+            # The dialog carries the first digits of its wave's digest; a different wave is refused.
+            whole = wave.proposal.digest
+            approval = replace(approval, digest=whole if seen and whole.startswith(seen) else seen or "none")
+            await self._said(intent, wave, approval)
+        except (Refused, UnknownIncident) as no:  # that is on record already
+            await self._context.ephemeral.tell(person.by, intent.channel, intent.thread_ts, refusal_words(no))
+
+    async def _said(self, intent: Intent, wave: Wave, approval: Approval) -> None:
+        if intent.action == APPROVE:
+            await self._desk.decide(wave.id, approval)
+        elif intent.action == RESUME:
+            if not intent.since:  # of an older version's dialog
+                raise StaleRequest("This dialog does not say which stop of the wave it is about.", "Click again.")
+            await self._desk.resume(wave.id, approval, instant_of(intent.since))
+        else:
+            if intent.action == DECLINE:  # a no after the yes is no request to stop a running wave
+                _is_in_time(intent.action, wave)
+            await self._desk.stop(wave.id, approval)
+
+    async def _objection(self, action: str, wave: Wave, person: Person) -> str:
+        """Return what would refuse it now; the decision itself is made when the dialog is sent."""
+        try:
+            likely = replace(await self._context.likely_approval(person), digest=wave.proposal.digest)
+            await (self._desk.may_approve if action == APPROVE else self._desk.may_resume)(wave, likely)
+        except Refused as no:
+            return refusal_words(no)
+        return ""
+
+
+def _is_in_time(action: str, wave: Wave) -> None:
+    if wave.state is not _IN[action]:
+        raise AlreadyDecided(f"The wave is {wave.state}.", "Look at its card.")
+
+
+def _is_done(action: str, wave: Wave, by: str) -> bool:
+    if action == APPROVE:
+        return by in {approval.by for approval in (*wave.endorsements, *wave.approvals)}
+    return wave.state is not _IN[action]

@@ -1,0 +1,74 @@
+"""The key that an SSH server shows, before anybody trusts it; and a new key to log in with.
+
+Formats: sshd(8) for lines of known_hosts; ssh-keygen(1) for keys and fingerprints.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import asyncssh
+
+from bot.domain.safe_text import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class ShownHostKey:
+    """A host key as its server shows it: nothing says yet that it is the right server's.
+
+    Shape: `line` is its line in known_hosts; `fingerprint` is as `ssh-keygen -l` prints it.
+    """
+
+    line: str
+    kind: str
+    fingerprint: str
+
+
+async def shown_host_key(host: str, port: int, limit: timedelta) -> ShownHostKey:
+    """Ask a server for its host key, without logging in.
+
+    Raises: OSError, with why there is none.
+    """
+    try:
+        async with asyncio.timeout(limit.total_seconds()):
+            key = await asyncssh.get_server_host_key(host, port)
+    except TimeoutError:
+        raise OSError(f"no answer within {limit.total_seconds():.0f} s") from None
+    except (OSError, asyncssh.Error, UnicodeError) as no:
+        raise OSError(one_line(str(no) or type(no).__name__, 120)) from no
+    if key is None:
+        raise OSError("it shows no host key")
+    name = host if port == 22 else f"[{host}]:{port}"
+    kind, text = key.export_public_key().decode().split()[:2]
+    return ShownHostKey(f"{name} {kind} {text}", kind, key.get_fingerprint())
+
+
+def make_key(path: Path, comment: str) -> str:
+    """Write a new Ed25519 key for logging in, readable by its owner alone, and its public half beside it.
+
+    Returns the public half's line. Raises: FileExistsError where something is there already.
+    """
+    key = asyncssh.generate_private_key("ssh-ed25519", comment)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(key.export_private_key())
+    public = key.export_public_key().decode()
+    path.with_name(f"{path.name}.pub").write_text(public)
+    return public.strip()
+
+
+def public_half(path: Path) -> str:
+    """Return the public half of a private key, as a line of authorized_keys; nothing where it cannot be read.
+
+    Shape: from `KEY.pub` where that is there, because a key may have a passphrase.
+    """
+    beside = path.with_name(f"{path.name}.pub")
+    try:
+        if beside.is_file():
+            return beside.read_text("utf-8").strip()
+        return asyncssh.read_private_key(path).export_public_key().decode().strip()
+    except (OSError, UnicodeDecodeError, asyncssh.KeyImportError, asyncssh.KeyEncryptionError):
+        return ""

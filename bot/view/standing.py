@@ -1,0 +1,302 @@
+"""The state of an incident in words, and what a person may choose. Pure functions.
+
+It has each state's sentences, its few words for a table, and the rule for which buttons and answers are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from bot.domain.alert import TERMINAL
+from bot.domain.events import GIVE_UP, GO_ON, Cancelled, Declined, Escalated, Resolved
+from bot.domain.incident import Incident
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.domain.verdict import Status
+from bot.response.diagnosis.proposal import ACTING_IS_OFF
+from bot.view.context import ViewContext
+from bot.view.plan_words import SAID, PlanView
+from bot.view.words import Group, Instant, Person, Piece, Sentence, led_by_person, with_full_stop
+
+MOST_NAMED = 5  # approvers by name
+MOST_DIFFERENCES = 8
+SHORT = 120
+PROFILED = "A profile changes the verdict, so the node is read again. What was offered before no longer stands."
+
+
+def sentences_of(incident: Incident, state: State, plan: PlanView | None, context: ViewContext) -> Iterator[Sentence]:
+    """Yield the state of an incident and what it waits for, without its steps and its decision."""
+    match state:
+        case State.TRIAGED if incident.withheld is not None and incident.withheld.because != ACTING_IS_OFF:
+            yield (with_full_stop(f"What would help is not offered: {one_line(incident.withheld.because, SAID)}"),)
+        case State.OPENED | State.TRIAGED:
+            if state is State.OPENED and incident.profile:
+                yield (PROFILED,)
+            yield from would_help(plan)
+        case State.PROPOSED:
+            if by := context.checking.get(incident.id):
+                yield ("checking… ", Person(by), " said yes, and the node is read again.")
+            yield (f"Waits for approval: {plan.words if plan is not None else 'a plan'}. Nothing is done before that.",)
+            yield from ((sentence,) for sentence in (plan.also if plan is not None else ()))
+        case State.APPROVED:
+            yield from _waits(incident, context)
+        case State.ACTING:
+            yield ("Acting.",)
+            yield from _waits(incident, context)
+        case State.VERIFYING:
+            yield _watched(incident, context)
+            yield from _samples(incident)
+        case State.UNKNOWN:
+            yield from _question(incident, context)
+        case _:
+            yield from _ending(incident)
+
+
+def would_help(plan: PlanView | None) -> Iterator[Sentence]:
+    """Yield what would help a node for which nothing is offered."""
+    if plan is not None:
+        yield (f"What would help: {plan.words}.",)
+
+
+def short_words(incident: Incident, plan: PlanView | None, context: ViewContext) -> str:
+    """Return the state of an incident in the few words of a table's row."""
+    match incident.state:
+        case State.OPENED:
+            return "is being read"
+        case State.PROPOSED if incident.id in context.checking:
+            return "checking…"
+        case State.PROPOSED if plan is not None:
+            return f"waits for approval: {plan.words}"
+        case State.APPROVED:
+            why = context.waits_for.get(incident.id, "")
+            return one_line(f"approved; waits: {why}" if why else "approved", SHORT)
+        case State.ACTING if plan is not None:
+            return f"acting, step {max(1, min(len(incident.steps), len(plan.steps)))} of {len(plan.steps)}"
+        case State.VERIFYING:
+            return "is watched"
+        case State.UNKNOWN:
+            return "a question is open"
+        case State.TRIAGED:
+            if incident.withheld is not None:
+                return one_line(f"not offered: {incident.withheld.because}", SHORT)
+            if plan is not None:
+                return one_line(f"would help: {plan.words}", SHORT)
+            well = incident.verdict is not None and incident.verdict.status is Status.HEALTHY
+            return "nothing to do" if well else "no plan: look by hand"
+    return one_line(_because(incident) or incident.state.value, SHORT)
+
+
+def decision_of(incident: Incident) -> Sentence:
+    """Return who decided what, when and why; empty where nobody has decided."""
+    decision = incident.decision
+    if decision is None:
+        return ()
+    word = "Declined" if isinstance(decision.event, Declined) else "Approved"
+    reason = one_line(decision.event.reason, SAID)
+    said = f": “{reason}”." if reason else "."
+    return (f"{word} by ", Person(decision.by), " at ", Instant(decision.at, exact=True), said)
+
+
+def needs_of(group: Sequence[Incident], context: ViewContext) -> Sentence:
+    """Return how many people must approve what waits on a card, and until when."""
+    if context.policy is None or not group:
+        return ()
+    needed = _needed(group)
+    words = f"Needs {needed} approval{'s' if needed > 1 else ''}"
+    if not context.policy.self_approval and any(incident.askers for incident in group):
+        words += ", not by the person who asked"
+    until = min((at for incident in group if (at := context.decides_until(incident)) is not None), default=None)
+    pieces: list[Piece] = [words, *((", until ", Instant(until)) if until is not None else ()), "."]
+    so_far = list({endorsement.by: None for incident in group for endorsement in incident.endorsements})
+    for number, by in enumerate(so_far[:MOST_NAMED]):
+        pieces += [", " if number else f" {len(so_far)} said yes so far: ", Person(by)]
+    return (*pieces, ".") if so_far else tuple(pieces)
+
+
+def approvers_of(context: ViewContext) -> Sentence:
+    """Return who may approve, by name."""
+    policy = context.policy
+    if policy is None:
+        return ()
+    named: list[Piece] = [Group(group) for group in sorted(policy.approver_groups)[:MOST_NAMED]]
+    by_name = sorted(who for who in policy.approvers if not who.startswith(f"{TERMINAL}:"))
+    named += [Person(who) for who in by_name[:MOST_NAMED]]
+    if len(by_name) < len(policy.approvers):
+        named.append("the terminal approvers")
+    pieces: list[Piece] = []
+    for piece in named or ["nobody: [policy] names no approvers"]:
+        pieces += [", " if pieces else "Who may approve: ", piece]
+    return (*pieces, ".")
+
+
+def needs_a_person(group: Sequence[Incident]) -> bool:
+    """True while somebody has to decide or to answer, and where the bot leaves the node to people."""
+    return any(
+        incident.state in (State.PROPOSED, State.UNKNOWN, State.ESCALATED)
+        or (incident.withheld is not None and incident.withheld.because != ACTING_IS_OFF)
+        for incident in group
+    )
+
+
+def on_call_of(context: ViewContext) -> Sentence:
+    """Return who is on call, to be asked by those who read this; by name alone, so that nobody is called."""
+    found = context.on_call
+    if found is None:
+        return ()
+    if found.unread:
+        return (f"Who is on call is not known: {found.unread}",)
+    if not found.names:
+        return ("On call: nobody, says the schedule.",)
+    who = ", ".join(one_line(name, 60) for name in found.names[:MOST_NAMED])
+    return (f"On call: {who}.",) if found.until is None else (f"On call: {who} until ", Instant(found.until), ".")
+
+
+def _needed(group: Sequence[Incident]) -> int:
+    return max((incident.approvals_needed for incident in group if incident.proposal is not None), default=1)
+
+
+def _waits(incident: Incident, context: ViewContext) -> Iterator[Sentence]:
+    why = one_line(context.waits_for.get(incident.id, ""), SAID)
+    if incident.step_under_way is not None:
+        if why:
+            yield (with_full_stop(f"As of now: {why}"),)
+    elif why:
+        until = context.begins_until(incident) if incident.state is State.APPROVED else None
+        limit = (" It may begin until ", Instant(until), ".") if until is not None else ()
+        yield (*led_by_person(with_full_stop(why), "It waits: "), *limit)
+    elif incident.state is State.APPROVED:
+        yield ("It has not begun yet.",)
+
+
+def _watched(incident: Incident, context: ViewContext) -> Sentence:
+    words, then = "All steps are done, and the node is watched", ""
+    if incident.proposal is not None and incident.steps_left:
+        left = map(context.words.step, incident.proposal.plan.steps[len(incident.steps) :])
+        words, then = "The node is watched", f"; if the cure holds: {', then '.join(left)}"
+        if incident.has_held and (why := context.waits_for.get(incident.id, "")):
+            then += f". It waits: {one_line(why, SAID).rstrip('.')}"
+    until = incident.validation_ends_at
+    return (f"{words} until ", Instant(until), f"{then}.") if until is not None else (f"{words}{then}.",)
+
+
+def _samples(incident: Incident) -> Iterator[Sentence]:
+    if number := len(incident.samples):
+        held = "the cure holds" if incident.samples[-1].holds else "the cure does not hold"
+        yield (f"Read {number} time{'s' if number > 1 else ''} so far: {held}.",)
+
+
+def _question(incident: Incident, context: ViewContext) -> Iterator[Sentence]:
+    asked = incident.question.question if incident.question is not None else ""
+    yield (with_full_stop(f"A question: {one_line(asked, SAID)}"),)
+    if (until := context.answers_until(incident)) is not None:
+        yield ("Nothing more is sent to the node. Without an answer it is escalated at ", Instant(until), ".")
+
+
+def _because(incident: Incident) -> str:
+    ending = incident.ending
+    return getattr(ending, "because", "") or getattr(ending, "summary", "")
+
+
+def _ending(incident: Incident) -> Iterator[Sentence]:
+    because = led_by_person(with_full_stop(one_line(_because(incident), SAID)))
+    match incident.ending:
+        case Resolved():
+            yield because
+            return
+        case Escalated(try_next=try_next):
+            yield ("A person has to take over: ", *because)
+            if try_next.strip():
+                yield (with_full_stop(one_line(try_next, SAID)),)
+            return
+        case Cancelled(differences=differences):
+            yield because
+            for difference in differences[:MOST_DIFFERENCES]:
+                yield (with_full_stop(one_line(difference, SAID)),)
+        case _:
+            yield because
+    if not incident.steps:
+        yield (nothing_done(incident),)
+    if incident.state is State.EXPIRED and incident.node:
+        yield ("Check again for a new offer.",)
+
+
+def nothing_done(incident: Incident) -> str:
+    """Return that no step ran; the node may have been read, or profiled."""
+    return "Nothing was changed on the node." if incident.node else "Nothing was done."
+
+
+APPROVE, DECLINE, UNDO, PICK, ANSWER = "approve", "decline", "undo", "pick_node", "answer"
+MOST_ASKED = 5  # questions on a card; the next follow once these are answered
+MOST_UNDO = 10  # on a card; the command undoes the others
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A button or an answer that a person can choose.
+
+    Shape: `about` is a group's name for approve and decline, an incident's id for the others; `nodes` are those
+    concerned, `incidents` theirs in the same order, where each can be chosen by itself. `options` are the answers of
+    `answer`, and the nodes of `pick_node`.
+    """
+
+    kind: str
+    about: str
+    nodes: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    incidents: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What is chosen, in plain words.
+
+        Example: "approve 2 plans".
+        """
+        if self.kind in (APPROVE, DECLINE):
+            return f"{self.kind} {len(self.nodes)} plans" if len(self.nodes) > 1 else self.kind
+        return f"answer {' or '.join(self.options)}" if self.kind == ANSWER else self.kind.replace("_", " ")
+
+
+def choice_words(choices: Sequence[Choice]) -> str:
+    """Return what can be chosen, for a surface without buttons.
+
+    Example: "approve or decline".
+    """
+    return " or ".join(dict.fromkeys(choice.words for choice in choices))
+
+
+def choices_of(
+    group: Sequence[Incident], checking: Collection[str] = (), undoable: Collection[str] = ()
+) -> Iterator[Choice]:
+    """Yield what can be chosen on the card of a group.
+
+    Shape: `checking` are incidents with a yes that is being checked, `undoable` those whose steps can be taken back;
+    both by incident id.
+    """
+    yield from decisions_on([incident for incident in group if is_undecided(incident, checking)])
+    for incident in [incident for incident in group if incident.state is State.UNKNOWN][:MOST_ASKED]:
+        if options := options_of(incident):
+            yield Choice(ANSWER if incident.node else PICK, incident.id, (incident.node,), options)
+    ended = [incident for incident in group if incident.ended and incident.id in undoable]
+    yield from (Choice(UNDO, incident.id, (incident.node,)) for incident in ended[:MOST_UNDO])
+
+
+def decisions_on(plans: Sequence[Incident]) -> Iterator[Choice]:
+    """Yield approve and decline for a card's plans that wait for a decision."""
+    if plans:
+        nodes = tuple(incident.node for incident in plans)
+        names = tuple(incident.id for incident in plans)
+        yield Choice(APPROVE, plans[0].card, nodes, incidents=names)
+        yield Choice(DECLINE, plans[0].card, nodes, incidents=names)
+
+
+def is_undecided(incident: Incident, checking: Collection[str] = ()) -> bool:
+    """True while a plan waits for a decision and no yes is being checked."""
+    return incident.state is State.PROPOSED and incident.id not in checking
+
+
+def options_of(incident: Incident) -> tuple[str, ...]:
+    """Return the possible answers to an incident's open question."""
+    if incident.question is None:
+        return ()
+    return tuple(dict.fromkeys(incident.question.options)) or ((GO_ON, GIVE_UP) if incident.node else ())

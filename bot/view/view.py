@@ -1,0 +1,321 @@
+"""What people see of an incident and of a group: made once, and drawn by every surface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from urllib.parse import quote
+
+from bot.domain.alert import PEOPLE, Alert
+from bot.domain.events import Escalated, PlanWithheld, Resolved
+from bot.domain.growth import Growth
+from bot.domain.incident import Incident
+from bot.domain.link import blanks_of
+from bot.domain.pagerduty import address_of, page_of
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.domain.verdict import Evidence, Status, Verdict
+from bot.response.diagnosis.progress import Underway
+from bot.response.diagnosis.proposal import ACTING_IS_OFF
+from bot.view.context import ClosingQuestion, ViewContext
+from bot.view.growth_words import growth_words
+from bot.view.plan_words import SAID, PlanView, with_times
+from bot.view.standing import (
+    Choice,
+    approvers_of,
+    choices_of,
+    decision_of,
+    is_undecided,
+    needs_a_person,
+    needs_of,
+    on_call_of,
+    sentences_of,
+    short_words,
+)
+from bot.view.words import (
+    NEEDS_PERSON_FIRST,
+    REOPENED,
+    RESOLVED,
+    Person,
+    Sentence,
+    badness,
+    counted,
+    diagnosis,
+    is_over_at_source,
+    joined,
+    lead,
+    relapse_words,
+    status_counts,
+    urgency,
+    with_lead,
+)
+
+MOST_ALERTS = 5
+ABOUT = 600
+MOST_LINKS = 5
+PAGE = "PagerDuty"
+AROUND = timedelta(minutes=15)  # a link to a time window covers this long before and after the incident's start
+_COUNTED = {State.PROPOSED: "wait for approval", State.TRIAGED: "without a plan", State.UNKNOWN: "ask a question"}
+_DECISION_FIRST = (State.APPROVED, State.DECLINED)
+_RECURRENCE_TOLD = (State.TRIAGED, State.PROPOSED, State.ESCALATED)  # states in which a person weighs what to do
+_STEPS_TOLD = (State.ACTING, State.VERIFYING)
+
+
+def is_alarm(alert: Alert) -> bool:
+    """True when a source reported it; false when a person asked."""
+    return alert.kind not in PEOPLE
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentView:
+    """An incident as people see it.
+
+    Shape: `headline` begins with how it ended, or that it was reopened; `diagnosis` is the same without that word.
+    `sentences` tell its state, `decided` who said yes or no; `short` is both in the few words of a row. `plan` is
+    what is proposed, or what would help. `waits_for` is why an approved plan has not begun; `seen` is what was read
+    last while the node is watched. `recurs` says that the node had the same cause before; `growth` is how fast the
+    cause's count grew there. `links` are names and addresses.
+    """
+
+    id: str
+    node: str
+    state: State
+    headline: str
+    diagnosis: str
+    verdict: Verdict | None = None
+    plan: PlanView | None = None
+    sentences: tuple[Sentence, ...] = ()
+    decided: Sentence = ()
+    short: str = ""
+    waits_for: str = ""
+    withheld: PlanWithheld | None = None
+    seen: tuple[Evidence, ...] = ()
+    resolved: Resolved | None = None
+    escalated: Escalated | None = None
+    ended: bool = False
+    has_acted: bool = False
+    reopens: str = ""
+    recurs: str = ""
+    links: tuple[tuple[str, str], ...] = ()
+    growth: Growth | None = None
+
+    @property
+    def severity(self) -> Status | None:
+        """The status of the node, once known."""
+        return self.verdict.status if self.verdict is not None else None
+
+    @property
+    def is_checked(self) -> bool:
+        """True while a yes is checked; the first sentence says whose."""
+        return len(self.sentences) > 0 and any(isinstance(piece, Person) for piece in self.sentences[0])
+
+    @property
+    def is_beyond_verdict(self) -> bool:
+        """True once there is more than a verdict to show: a plan offered or withheld, a question, an end."""
+        withheld = self.withheld is not None and self.withheld.because != ACTING_IS_OFF
+        return withheld or self.state not in (State.OPENED, State.TRIAGED)
+
+    @property
+    def grows(self) -> str:
+        """How fast the cause's count grew on the node, in words; empty where nothing is known."""
+        return growth_words(self.growth) if self.growth is not None else ""
+
+    @property
+    def story(self) -> Sentence:
+        """Its state as a text: the sentences, the steps while they run, the decision."""
+        first, last = (self.decided, ()) if self.state in _DECISION_FIRST else ((), self.decided)
+        recurs = tuple((words,) for words in (self.recurs, self.grows) if words and self.state in _RECURRENCE_TOLD)
+        steps = self.plan.steps if self.plan is not None and self.state in _STEPS_TOLD else ()
+        rows = [(step.sentence,) for step in steps]
+        if self.withheld is not None and self.withheld.lacking:
+            rows.append((f"Lacking: {'; '.join(one_line(right, SAID) for right in self.withheld.lacking)}.",))
+        return joined((first, *recurs, *self.sentences, *rows, last))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """Incidents shown together, on a card or in a note; the worst come first.
+
+    Shape: `shows_verdicts`: it shows the findings, because nothing is decided or done yet. `choices` are what a person
+    can choose now, `needs` and `approvers` what a decision needs; `on_call` is told where a person is needed. `about`
+    is what the alerts said, `askers` are those who asked, as the record names them; `head` is set once all have ended.
+    `absent` are buttons of extras that are left out, `asks` their questions about verdicts, once all have ended.
+    """
+
+    incidents: tuple[IncidentView, ...]
+    headline: str
+    shows_verdicts: bool
+    choices: tuple[Choice, ...] = ()
+    needs: Sentence = ()
+    approvers: Sentence = ()
+    on_call: Sentence = ()
+    about: str = ""
+    askers: tuple[str, ...] = ()
+    head: str = ""
+    absent: frozenset[str] = frozenset()
+    asks: tuple[ClosingQuestion, ...] = ()
+
+    @property
+    def ended(self) -> bool:
+        """True once every incident has ended."""
+        return all(view.ended for view in self.incidents)
+
+    def row(self, view: IncidentView) -> str:
+        """The row of an incident in a table."""
+        return view.headline if self.shows_verdicts or not view.short else f"{view.headline} — {view.short}"
+
+
+def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
+    """Return the view of an incident."""
+    verdict = context.fresh.get(incident.node, incident.verdict)
+    plan = context.words.of_incident(incident, verdict)
+    plan = with_times(plan, context.usual.get(incident.id), context.now) if plan is not None else None
+    state = incident.state
+    if state is State.OPENED and verdict is not None:
+        state = State.TRIAGED  # it will be on record in a moment
+    words = diagnosis(incident, verdict)
+    if state is State.OPENED and incident.node:
+        words = f"{incident.node}: {_reading_words(context.progress.get(incident.node))}"
+    return IncidentView(
+        id=incident.id,
+        node=incident.node,
+        state=state,
+        headline=with_lead(lead(incident), words),
+        diagnosis=words,
+        verdict=verdict,
+        plan=plan,
+        sentences=tuple(sentences_of(incident, state, plan, context)),
+        decided=decision_of(incident),
+        short=short_words(incident, plan, context),
+        waits_for=context.waits_for.get(incident.id, ""),
+        withheld=incident.withheld,
+        seen=incident.samples[-1].seen if incident.samples and incident.state is State.VERIFYING else (),
+        resolved=incident.ending if isinstance(incident.ending, Resolved) else None,
+        escalated=incident.ending if isinstance(incident.ending, Escalated) else None,
+        ended=incident.ended,
+        has_acted=incident.has_begun,
+        reopens=incident.reopens,
+        recurs=relapse_words(incident.triage.relapse if incident.triage is not None else None),
+        links=links_of(incident, context.links) if context.links or any(alert.url for alert in incident.alerts) else (),
+        growth=incident.triage.growth if incident.triage is not None else None,
+    )
+
+
+def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
+    """Return the view of incidents that are shown together."""
+    views = [incident_view(incident, context) for incident in group]
+    shows_verdicts = (
+        not any(view.is_beyond_verdict for view in views)
+        or any(incident.state is State.OPENED for incident in group)
+        # Whether its plan is offered is known in a moment.
+        or any(incident.state is State.TRIAGED and not incident.ended for incident in group)
+    )
+    undecided = [incident for incident in group if is_undecided(incident, context.checking)]
+    view = _checks_view(views) if shows_verdicts else _acting_view(views)
+    word = _lead(group)
+    return replace(
+        view,
+        headline=view.headline if len(views) == 1 else with_lead(word, view.headline),
+        shows_verdicts=shows_verdicts,
+        choices=tuple(choices_of(group, context.checking, context.undoable)),
+        needs=needs_of(undecided, context),
+        approvers=approvers_of(context) if undecided else (),
+        on_call=on_call_of(context) if needs_a_person(group) else (),
+        about=_about(group),
+        askers=tuple(dict.fromkeys(asker for incident in group for asker in incident.askers)),
+        head=context.head if view.ended else "",
+        absent=context.absent,
+        asks=context.asks if view.ended else (),
+    )
+
+
+def _checks_view(views: Sequence[IncidentView]) -> GroupView:
+    """Nodes being read or already read, the worst first."""
+    ordered = sorted(views, key=_badness)
+    read = [view.verdict.status for view in views if view.verdict is not None]
+    counts = [status_counts(read)] if read else []
+    if unread := len(views) - len(read):
+        counts.append(f"{unread} still reading")
+    words = views[0].headline if len(views) == 1 else f"{len(views)} nodes: {', '.join(counts)}"
+    return GroupView(tuple(ordered), words, shows_verdicts=True)
+
+
+def _acting_view(views: Sequence[IncidentView]) -> GroupView:
+    ordered = sorted(views, key=lambda view: (_gravity(view), urgency(view.state), view.node))
+    counts = counted((view.state for view in views), NEEDS_PERSON_FIRST)
+    sick = status_counts(view.verdict.status for view in views if view.verdict and view.state is not State.RESOLVED)
+    stand = ", ".join(f"{count} {_COUNTED.get(state, state.value)}" for count, state in counts)
+    said = "; ".join(part for part in (sick, stand) if part)
+    words = views[0].headline if len(views) == 1 else f"{len(views)} nodes: {said}"
+    return GroupView(tuple(ordered), words, shows_verdicts=False)
+
+
+def _badness(view: IncidentView) -> tuple[int, int]:
+    return badness(view.severity, view.verdict.confidence if view.verdict is not None else None)
+
+
+def _gravity(view: IncidentView) -> tuple[int, int]:
+    """How bad the node is; a cured node is not bad."""
+    return badness(Status.HEALTHY) if view.state is State.RESOLVED else _badness(view)
+
+
+def links_of(incident: Incident, templates: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return each link's name and address; a link is left out while any of its values is unknown.
+
+    Shape: values are percent-encoded whole, also slashes, so that none of them adds a path or a parameter. The last is
+    its page, where PagerDuty told the address; a template with `{page}` or of this name takes its place.
+    """
+    verdict = incident.verdict
+    values = {
+        "node": incident.node,
+        "cause": (verdict.cause or "") if verdict is not None else "",
+        "incident": incident.id,
+        "from": f"{(incident.opened_at - AROUND).timestamp() * 1000:.0f}",
+        "until": f"{(incident.opened_at + AROUND).timestamp() * 1000:.0f}",
+        "page": next((page for alert in incident.alerts if (page := page_of(alert))), ""),
+    }
+    found = []
+    for name, template in templates.items():
+        wanted = blanks_of(template)
+        if all(values[blank] for blank in wanted):
+            address = template
+            for blank in wanted:
+                address = address.replace(f"{{{blank}}}", quote(values[blank], safe="", errors="replace"))
+            found.append((name, address))
+    page = next((address for alert in incident.alerts if (address := address_of(alert))), "")
+    if any("page" in blanks_of(text) or name.casefold() == PAGE.casefold() for name, text in templates.items()):
+        page = ""
+    return (*found[:MOST_LINKS], *(((PAGE, page),) if page else ()))
+
+
+def _reading_words(underway: Underway | None) -> str:
+    if underway is None:
+        return "reading…"
+    if underway.waiting:
+        return f"waiting: {underway.waiting}"
+    slow = f", {underway.slow}" if underway.slow else ""
+    return f"reading… {underway.answered} of {underway.asked} probes{slow}" if underway.asked else "reading…"
+
+
+def _lead(group: Sequence[Incident]) -> str:
+    """The first word of a group's headline: resolved once each incident is, or needs no cure."""
+    cured = any(incident.state is State.RESOLVED for incident in group)
+    closed = all(
+        is_over_at_source(incident)
+        or incident.state is State.RESOLVED
+        or (cured and incident.ended and incident.state is State.TRIAGED)
+        for incident in group
+    )
+    if closed:
+        return RESOLVED
+    return REOPENED if any(incident.reopens and not incident.is_over for incident in group) else ""
+
+
+def _about(group: Sequence[Incident]) -> str:
+    """What the alerts said, and why no verdict leads to an offered plan."""
+    alerts = {(alert.kind, alert.id): alert for incident in group for alert in incident.alerts if is_alarm(alert)}
+    said = [f"{alert.kind} {one_line(alert.id, 60)}: {one_line(alert.text, 400)}" for alert in alerts.values()]
+    more = [f"and {len(said) - MOST_ALERTS} more alerts"] if len(said) > MOST_ALERTS else []
+    why = dict.fromkeys(incident.withholds for incident in group if incident.withholds)
+    return one_line(" · ".join([*said[:MOST_ALERTS], *more, *why]), ABOUT)

@@ -1,0 +1,333 @@
+"""The words for an incident that every surface uses: its headline, its sentences, and the order of severity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TypeAlias, TypeVar
+
+from bot.domain.entry import is_who
+from bot.domain.incident import Incident
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.relapse import Relapse
+from bot.domain.safe_text import one_line, safe
+from bot.domain.transitions import State
+from bot.domain.verdict import Confidence, Status, Verdict
+
+RESOLVED, REOPENED = "Resolved", "Reopened"
+NAMELESS = "node not known yet"
+BRAKED = "Braked: "  # begins why something waits for the brake
+_TRAITS = ("kernel", "cgroup", "driver", "distribution", "virtualisation", "cores", "up")  # others come after these
+_ENDED = {
+    State.RESOLVED: RESOLVED,
+    State.DECLINED: "Declined",
+    State.EXPIRED: "Expired",
+    State.CANCELLED: "Cancelled",
+    State.ESCALATED: "Escalated",
+}
+# An incident's alert may end while a plan waits or runs: the plan is then the news, not the alert.
+_WITHOUT_PLAN = (State.OPENED, State.TRIAGED, State.UNKNOWN)
+
+
+def node_words(node: str) -> str:
+    """Return a node's name, or words that say it is unknown."""
+    return one_line(node, 80) or NAMELESS
+
+
+def cause_words(verdict: Verdict) -> str:
+    """Return the cause with its confidence, and whether it is muted; empty where no cause was found.
+
+    Example: "leaked-memory-cgroups (confirmed, muted)".
+    """
+    if verdict.cause is None:
+        return ""
+    said = [verdict.confidence.value] if verdict.confidence is not None else []
+    said += ["muted"] if verdict.is_muted else []
+    return one_line(verdict.cause, 80) + (f" ({', '.join(said)})" if said else "")
+
+
+def trait_words(snapshot: Snapshot | None) -> str:
+    """Return what thresholds depend on: kernel, cgroup mode, driver, distribution, cores and uptime, as far as read."""
+    traits = dict(snapshot.traits) if snapshot is not None else {}
+    ordered = {name: traits.pop(name) for name in _TRAITS if name in traits}
+    return " · ".join(safe(said) for said in (ordered | traits).values())
+
+
+def mute_words(verdict: Verdict) -> tuple[str, ...]:
+    """Return a sentence for each muted cause that was found: until when, by whom and why.
+
+    Example: "failed-units is muted until 2026-11-29 12:00 UTC by terminal:ann: it is replaced on Monday. No plan is
+    offered for it."
+    """
+    return tuple(
+        f"{one_line(mute.cause, 80)} is muted until {mute.until:%Y-%m-%d} {utc(mute.until)} "
+        f"by {one_line(mute.by, 140)}: {with_full_stop(one_line(mute.reason, 300))} No plan is offered for it."
+        for mute in verdict.muted
+    )
+
+
+def headline(node: str, verdict: Verdict | None, *, cured: bool = False) -> str:
+    """Return node, status and cause as far as known; a cured node's old status is left out.
+
+    Example: "node-123: CRITICAL, leaked-memory-cgroups (confirmed)".
+    """
+    if verdict is None:
+        return node_words(node)
+    words = ["" if cured else verdict.status.value.upper(), cause_words(verdict)]
+    said = ", ".join(word for word in words if word)
+    return f"{node_words(node)}: {said}" if said else node_words(node)
+
+
+def diagnosis(incident: Incident, verdict: Verdict | None) -> str:
+    """Return what an incident is about: its node and verdict, or the incident that it undoes."""
+    if incident.undoes:  # it carries the old verdict: the node was not judged again
+        return f"{node_words(incident.node)}: undo of incident {incident.undoes}"
+    return headline(incident.node, verdict, cured=incident.state is State.RESOLVED)
+
+
+def lead(incident: Incident) -> str:
+    """Return the first word of a headline: how it ended, or that it was reopened; else empty."""
+    if is_over_at_source(incident):
+        return RESOLVED
+    if incident.ended and incident.state in _ENDED:
+        return _ENDED[incident.state]
+    return REOPENED if incident.reopens else ""
+
+
+def is_over_at_source(incident: Incident) -> bool:
+    """True when the alert ended at its source and the bot changed nothing."""
+    return incident.is_over and not incident.steps and (incident.ended or incident.state in _WITHOUT_PLAN)
+
+
+def with_lead(word: str, headline: str) -> str:
+    """Return a headline with its first word in front, where there is such a word.
+
+    Example:
+    >>> with_lead("Resolved", "node-1: HEALTHY"), with_lead("", "node-1: HEALTHY")
+    ('Resolved: node-1: HEALTHY', 'node-1: HEALTHY')
+    """
+    return f"{word}: {headline}" if word else headline
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person, as the record names them: `slack:T024/U123`, `terminal:ann`."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of approvers, as the policy names it: `slack:S024`."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """A point in time; `exact` shows the seconds too, `dated` the day."""
+
+    at: datetime
+    exact: bool = False
+    dated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bold:
+    """Words that stand out."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A name or a command among words."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Words that link to an address from the settings."""
+
+    words: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel of a chat, by its id there."""
+
+    id: str
+
+
+Piece: TypeAlias = str | Person | Group | Instant
+Styled: TypeAlias = Piece | Bold | Code | Link | Channel
+Sentence: TypeAlias = tuple[Piece, ...]
+
+
+def plain(sentence: Sequence[Styled]) -> str:
+    """Return a sentence as plain text.
+
+    Example:
+    >>> plain(("Approved by ", Person("terminal:ann"), "."))
+    'Approved by terminal:ann.'
+    """
+    return "".join(_plain(piece) for piece in sentence)
+
+
+def joined(sentences: Iterable[Sentence]) -> Sentence:
+    """Join sentences with a blank between them; empty sentences are left out."""
+    pieces: list[Piece] = []
+    for sentence in sentences:
+        if sentence:
+            pieces += [" "] * bool(pieces) + list(sentence)
+    return tuple(pieces)
+
+
+def led_by_person(words: str, before: str = "") -> Sentence:
+    """Return a sentence of the record; a person's name at its start becomes a `Person`.
+
+    Shape: `before` are words of one's own that go before why something waits, where a brake names its person too: after
+    anything else a node's words may follow.
+
+    Example:
+    >>> led_by_person("slack:T024/U123 called it off.")
+    (Person(by='slack:T024/U123'), ' called it off.')
+    >>> led_by_person("Braked: slack:T024/U123 pulled the brake.", "It waits: ")
+    ('It waits: Braked: ', Person(by='slack:T024/U123'), ' pulled the brake.')
+    >>> led_by_person("The node is gone.")
+    ('The node is gone.',)
+    """
+    lead = BRAKED if before and words.startswith(BRAKED) else ""
+    by, space, rest = words.removeprefix(lead).partition(" ")
+    if is_who(by) and ":" in by:
+        return (*filter(None, (before + lead,)), Person(by), space + rest)
+    return tuple(filter(None, (before + words,)))
+
+
+def with_full_stop(words: str) -> str:
+    """Return a sentence of the record with a full stop, where it has none; empty stays empty.
+
+    Example:
+    >>> with_full_stop("It is too late"), with_full_stop("Is it?"), with_full_stop("")
+    ('It is too late.', 'Is it?', '')
+    """
+    return words if not words or words[-1] in ".!?…”" else f"{words}."
+
+
+def utc(at: datetime) -> str:
+    """Return an instant as `09:45 UTC`."""
+    return f"{at:%H:%M} UTC"
+
+
+def _plain(piece: Styled) -> str:
+    match piece:
+        case Person(by=by):
+            return one_line(by, 140)
+        case Group(id=group):
+            return f"group {one_line(group, 60)}"
+        case Instant(at=at):
+            return utc(at)
+        case Bold(words=words) | Code(words=words) | Link(words=words) | Channel(id=words):
+            return words
+    return piece
+
+
+T = TypeVar("T", bound=StrEnum)
+
+_ORDINALS = {2: "Second", 3: "Third", 4: "Fourth", 5: "Fifth"}
+
+
+def relapse_words(relapse: Relapse | None) -> str:
+    """Say in a line that a node had the same cause before; empty for the first time.
+
+    Example:
+    >>> relapse_words(Relapse(3, timedelta(days=30), timedelta(days=9, hours=2), cured=True, rebooted=True))
+    'Third time in 30 days; it comes back about 9 days after a reboot.'
+    """
+    if relapse is None:
+        return ""
+    hours = round(relapse.apart / timedelta(hours=1))
+    apart = f"{round(hours / 24)} days" if hours >= 48 else f"{hours} hours" if hours > 1 else "an hour"
+    after = "after a reboot" if relapse.rebooted else "after the remedy"
+    rhythm = f"it comes back about {apart} {after}" if relapse.cured else f"about {apart} apart"
+    time = _ORDINALS.get(relapse.times, f"{relapse.times}th")
+    return f"{time} time in {relapse.within.days} days; {rhythm}."
+
+
+def tried_words(relapse: Relapse | None) -> str:
+    """Say that the remedy did not last, where it was carried out twice or more; else empty.
+
+    Example:
+    >>> tried_words(Relapse(3, timedelta(days=30), tried=("7k3m9x2qpv", "8a2b1c9d0e")))
+    'This remedy was carried out 2 times in 30 days (7k3m9x2qpv, 8a2b1c9d0e) and did not last: see to the lasting fix.'
+    """
+    if relapse is None or len(relapse.tried) < 2:
+        return ""
+    named = one_line(", ".join(relapse.tried[-3:]), 100)
+    many = f"{len(relapse.tried)} times in {relapse.within.days} days ({named})"
+    return f"This remedy was carried out {many} and did not last: see to the lasting fix."
+
+
+WORST_FIRST = (Status.CRITICAL, Status.DEGRADED, Status.UNKNOWN, Status.UNREACHABLE, Status.HEALTHY)
+NEEDS_PERSON_FIRST = (
+    State.UNKNOWN,
+    State.ESCALATED,
+    State.PROPOSED,
+    State.ACTING,
+    State.APPROVED,
+    State.VERIFYING,
+    State.CANCELLED,
+    State.EXPIRED,
+    State.DECLINED,
+    State.RESOLVED,
+    State.TRIAGED,
+    State.OPENED,
+)
+
+
+def badness(status: Status | None, confidence: Confidence | None = None) -> tuple[int, int]:
+    """Return a sort key: the worst status first, the surest verdict first among equals, unread nodes last."""
+    place = WORST_FIRST.index(status) if status is not None else len(WORST_FIRST)
+    return place, -(confidence.rank if confidence is not None else 0)
+
+
+def urgency(state: State) -> int:
+    """Return a sort key: incidents that need a person come first."""
+    return NEEDS_PERSON_FIRST.index(state)
+
+
+def counted(kinds: Iterable[T], order: Sequence[T]) -> list[tuple[int, T]]:
+    """Return how many items each kind has, in that order.
+
+    Example:
+    >>> counted([Status.HEALTHY, Status.CRITICAL, Status.HEALTHY], WORST_FIRST)
+    [(1, <Status.CRITICAL: 'critical'>), (2, <Status.HEALTHY: 'healthy'>)]
+    """
+    found = list(kinds)
+    return [(count, kind) for kind in order if (count := found.count(kind))]
+
+
+def status_counts(statuses: Iterable[Status]) -> str:
+    """Return how many nodes have each status, the worst first.
+
+    Example:
+    >>> status_counts([Status.HEALTHY, Status.CRITICAL])
+    '1 critical, 1 healthy'
+    """
+    return ", ".join(f"{count} {status.value}" for count, status in counted(statuses, WORST_FIRST))
+
+
+def rights_hint(unread: Iterable[Unread]) -> str:
+    """Say what to do about readings that the login was not allowed to take; else empty.
+
+    Example:
+    >>> rights_hint([Unread("nic", "the answer never came")])
+    ''
+    """
+    if not any("sudo refused" in reading.reason or "permission denied" in reading.reason for reading in unread):
+        return ""
+    return "zombie sudoers prints the lines that let the login on the node read these too."

@@ -1,0 +1,200 @@
+"""A second chat stands on the seat alone: all that is decided in Slack is decided there, by the same handler."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from bot.chat.connection import NoChat
+from bot.chat.parts import MessageTarget
+from bot.domain.alert import PEOPLE
+from bot.extras.fleet.ask import FleetAsk
+from tests.slack.acting_team import ALICE, BOB, GUEST, ONCALL, TEAM, ActingTeam, acting_team
+from tests.slack.memory_chat import MemoryChat
+from tests.slack.service import Readings, serving
+from tests.slack.wave_team import LEAK, Fleet
+
+IDS = {"alice": ALICE, "bob": BOB, "gus": GUEST}
+
+
+def memory(kind: str = "slack") -> Any:
+    return MemoryChat(IDS, frozenset({ALICE, BOB}), frozenset({GUEST}), chat=kind)
+
+
+@asynccontextmanager
+async def team_at(folder: Path, **more: Any) -> AsyncIterator[tuple[Any, ActingTeam]]:
+    chat = memory()
+    async with acting_team(chat, folder, chat=chat, **more) as team:
+        yield chat, team
+
+
+def of_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the chat's people be known, as a chat does that is added."""
+    monkeypatch.setattr("bot.chat.parts.CHATS", frozenset({"memory"}))
+    monkeypatch.setattr("bot.chat.document.CHATS", frozenset({"memory"}))
+    monkeypatch.setattr("bot.view.view.PEOPLE", PEOPLE | {"memory"})
+
+
+async def test_check_has_its_card_and_who_may_not_ask_is_told_in_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_another_kind(monkeypatch)
+    chat, readings = memory("memory"), Readings()
+    nobody: Any = chat  # no Slack is there
+    async with serving(nobody, tmp_path, readings, chat=chat) as bot:
+        readings.hold()
+        chat.say("alice", ONCALL, "check node-7")
+        card = await chat.until(lambda: next(iter(chat.messages(ONCALL)), None), what="the card")
+        assert "reading" in card.text
+        readings.let_go()
+        await chat.until(lambda: "node-7: CRITICAL" in card.text, what="the verdict on the same card")
+        reply = await chat.until(lambda: next((one for one in chat.posted if one.thread_ts), None), what="its details")
+        assert (reply.thread_ts, reply.text) == (card.ts, "node-7: details")
+        (incident,) = await bot.ledger.incidents()
+        assert (incident.source, incident.source_id.split("/")[0]) == ("memory", ONCALL)
+        assert f"memory:{TEAM}/{ALICE}" in json.dumps(card.blocks), "who asked"
+
+        chat.say("gus", ONCALL, "check node-8")
+        told = await chat.until(lambda: next((one for one in chat.posted if one.only_for), None), what="the refusal")
+        assert told.only_for == GUEST
+        assert "NotAllowedToAsk" in told.text
+        assert readings.asked == {"node-7": 1}
+
+
+async def test_second_person_approves_with_a_reason_and_the_asker_is_refused_in_private(tmp_path: Path) -> None:
+    async with team_at(tmp_path) as (chat, team):
+        offer = await team.proposed("node-1")
+        await team.decides("alice", offer)
+        assert (await team.told("alice", "SelfApproval")).only_for == ALICE
+        await team.decided_nothing()
+
+        view: Any = await team.dialog("bob", offer)
+        assert "ecs.service" in json.dumps([str(block) for block in view.dialog.blocks]), "the plan is shown whole"
+        blank = await chat.submit("bob", view, {"reason": ""})
+        assert "ReasonMissing" in blank.errors["reason"]
+        await chat.submit("bob", view, {"reason": "it leaks, and training dies"})
+        await team.until_state("resolved")
+        await team.idle()
+        assert offer.text.startswith("Resolved: node-1"), "the card is edited in place"
+        assert "it leaks, and training dies" in json.dumps(offer.blocks)
+        assert [one.thread_ts for one in chat.posted if "said yes to node-1" in one.text] == [offer.ts]
+
+
+async def test_changed_dialog_is_refused(tmp_path: Path) -> None:
+    async with team_at(tmp_path) as (chat, team):
+        view: Any = await team.dialog("bob", await team.proposed("node-1"))
+        view.private_metadata = view.private_metadata.replace("node", "n0de").replace(BOB, ALICE)
+        sent = await chat.submit("bob", view, {"reason": "now"})
+        assert "PlanChanged" in sent.errors["reason"]
+        await team.decided_nothing()
+
+
+async def test_undo_is_a_plan_of_its_own(tmp_path: Path) -> None:
+    async with team_at(tmp_path) as (_, team):
+        offer = await team.proposed("node-1")
+        await team.decides("bob", offer)
+        await team.until_state("resolved")
+        await team.idle()
+        await team.decides("bob", offer, "undo", "it was the wrong agent")
+        await team.idle()
+        again = await team.offering("undo")
+        assert again.ts != offer.ts
+        await team.decides("bob", again)
+        assert "SelfApproval" in (await team.told("bob", "SelfApproval")).text
+
+
+async def test_brake_holds_what_is_approved_and_is_released(tmp_path: Path) -> None:
+    async with team_at(tmp_path) as (chat, team):
+        offer = await team.proposed("node-1")
+        chat.say("bob", ONCALL, "brake on a rollout")
+        assert "The brake is on" in (await team.told("bob", "The brake is on")).text
+        view: Any = await team.dialog("bob", offer)
+        assert "Braked" in str(view.dialog.blocks), "what would refuse it stands in the dialog"
+        assert not view.dialog.asks
+        await chat.close("bob", view)
+        await team.sends("bob", view, "now")
+        await team.told("bob", "Braked")
+        await team.decided_nothing()
+
+        chat.heard.home.open(BOB)
+        blocks, _ = await chat.until(lambda: chat.homes.get(BOB), what="the home")
+        assert "Release the brake" in str(blocks)
+        chat.say("bob", ONCALL, "brake off over")
+        await team.told("bob", "The brake is off.")
+        await team.decides("bob", offer)
+        await team.until_state("resolved")
+
+
+async def test_yes_to_a_wave_is_one_dialog_with_every_plan(tmp_path: Path) -> None:
+    fleet = Fleet()
+    async with team_at(tmp_path, fleet=fleet) as (chat, team):
+        fleet.reader.let_go.set()
+        ask = FleetAsk.typed(["role=gpu", "--cause", LEAK])
+        await team.fleet.start(ask, "cmd-1", MessageTarget(ONCALL), f"slack:{TEAM}/{ALICE}")
+        await chat.click("alice", await team.card("nodes have"), "fleet-plan")
+        card = await team.card("Wave: ")
+        await chat.until(lambda: '"approve"' in json.dumps(card.blocks), what="its offer")
+        await team.decides("bob", card)
+        await chat.until(lambda: "running" in card.text or "completed" in card.text, what="the wave to run")
+        await fleet.carry_on()
+        await chat.until(lambda: "completed" in card.text, what="its end")
+        assert [wave.state.value for wave in await fleet.waves()] == ["completed"]
+        assert all(one.stopped for one in team.stage.nodes.values())
+        await fleet.watching.drain(0)
+
+
+async def test_without_a_chat_alerts_are_diagnosed_and_recorded(tmp_path: Path) -> None:
+    readings = Readings()
+    nobody: Any = memory()
+    alert = {"status": "firing", "labels": {"alertname": "CpuPinned", "instance": "node-3"}, "fingerprint": "f1"}
+    body = {"version": "4", "groupKey": "g1", "status": "firing", "alerts": [alert | {"startsAt": NOW}]}
+    environment = {"ALERTMANAGER_TOKEN": "t" * 20}
+    async with (
+        serving(nobody, tmp_path, readings, chat=NoChat(), environment=environment, toml=ALERTS) as bot,
+        aiohttp.ClientSession() as client,
+    ):
+        async with client.get(f"{bot.address}/readyz") as ready:
+            assert (ready.status, bot.logged("ready")[0]["by"]) == (200, "none")
+        headers = {"Authorization": f"Bearer {'t' * 20}"}
+        async with client.post(f"{bot.address}/alertmanager", json=body, headers=headers) as answer:
+            assert answer.status == 202
+        async with asyncio.timeout(20):
+            while (await bot.incidents()).get("node-3") in (None, "opened"):  # noqa: ASYNC110 - asks a database
+                await asyncio.sleep(0.02)
+        assert readings.asked == {"node-3": 1}
+        assert not [line for line in bot.lines if line["event"].endswith("_failed")]
+
+
+@pytest.mark.parametrize(("token", "status"), [("t" * 20, 0), ("", 2)])
+async def test_serve_needs_a_chat_or_alerts(tmp_path: Path, token: str, status: int) -> None:
+    (tmp_path / "nodes.toml").write_text('[nodes.node-1]\naddress = "127.0.0.1"\n')
+    program = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "bot", "serve", "--inventory", str(tmp_path / "nodes.toml")),
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "ZOMBIE_LISTEN": "127.0.0.1:0"}
+        | {"ZOMBIE_STATE_DIR": str(tmp_path), "ALERTMANAGER_TOKEN": token},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert program.stderr is not None
+    said = b""
+    async with asyncio.timeout(60):
+        while line := await program.stderr.readline():
+            said += line
+            if b'"ready"' in line:
+                program.send_signal(signal.SIGTERM)
+        assert await program.wait() == status, said
+    assert (b'"by": "none"' in said) is not (b"SLACK_BOT_TOKEN is not set" in said)
+
+
+ROOT = Path(__file__).parents[2]
+NOW = "2026-11-22T03:00:00Z"
+ALERTS = '[slack]\nalerts_channel = "C0ONCALL01"\n'

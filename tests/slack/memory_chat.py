@@ -1,0 +1,257 @@
+"""A chat in memory, beside Slack: it stands on the seat alone, and draws a document as plain JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+from bot.chat.clicks import Click, Submission
+from bot.chat.commands import Commands
+from bot.chat.connection import ChatConnection
+from bot.chat.decisions import Decisions
+from bot.chat.dialog import MetadataSigner
+from bot.chat.document import Block, Dialog, Document, Marked
+from bot.chat.home import HomePublisher
+from bot.chat.people import Membership, People, Person
+from bot.chat.requests import CommandRequest
+from bot.chat.service import ChatService, Delivered, Message, Outcome, Uploaded, UploadOutcome, message_of
+from bot.chat.suggestions import NodeSuggestions
+from bot.demo.slack.people import BOT_USER
+from bot.domain.errors import NotAnApprover
+from bot.domain.post import MessageRef
+from bot.view.words import plain
+
+T = TypeVar("T")
+TEAM = "T0DEMO0001"
+
+
+@dataclass(slots=True)
+class Shown:
+    """A message as people see it; `only_for` is the one person who does, where it is private."""
+
+    channel: str
+    ts: str
+    text: str
+    blocks: Sequence[Any]
+    thread_ts: str = ""
+    only_for: str = ""
+    user: str = BOT_USER
+
+
+@dataclass(slots=True)
+class OpenDialog:
+    """A dialog in front of a person."""
+
+    id: str
+    private_metadata: str
+    dialog: Dialog
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class MemoryChat(ChatConnection, ChatService, People):
+    """Everything of a chat, in memory. `ids` are its people by name, `members` who is in the group of approvers."""
+
+    ids: Mapping[str, str]
+    members: frozenset[str] = frozenset()
+    guests: frozenset[str] = frozenset()
+    group: str = "slack:S0SRE00001"
+    chat: str = "slack"
+    word: str = "Memory"
+    by: str = "memory"
+    bot_token: str = "memory"
+    app_token: str = "memory"
+    api_url: str = "https://memory.example/"
+    is_open: bool = False
+    posted: list[Shown] = field(default_factory=list)
+    edits: int = 0
+    dialogs: dict[str, OpenDialog] = field(default_factory=dict)
+    homes: dict[str, tuple[Sequence[Block], str]] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+    calls: Any = None
+    signer: Any = None
+    heard: Any = None
+    numbers: int = 0
+
+    def __post_init__(self) -> None:
+        self.calls, self.signer, self.listeners = self, MetadataSigner(self.bot_token), self
+        self.state = SimpleNamespace(user=lambda name: SimpleNamespace(id=self.ids[name]))
+
+    # --- the connection
+
+    @property
+    def is_connected(self) -> bool:
+        return self.is_open
+
+    def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions, nodes: NodeSuggestions) -> None:
+        self.heard = SimpleNamespace(commands=commands, home=home, decisions=decisions, nodes=nodes)
+
+    bind = listen
+
+    def people(self, groups: Collection[str]) -> People:
+        return self
+
+    def address(self, place: MessageRef) -> str:
+        return f"memory://{place.channel}/{place.ts}"
+
+    def routes(self) -> Sequence[tuple[str, Any]]:
+        return ()
+
+    async def start(self) -> str:
+        self.is_open = True
+        return ""
+
+    async def stop_listening(self) -> None:
+        self.is_open = False
+
+    async def stop(self) -> None:
+        self.is_open = False
+
+    # --- its people
+
+    is_known = True
+
+    def is_ours(self, person: Person) -> bool:
+        return person.team == TEAM
+
+    def of(self, user: str) -> Person:
+        return Person(user, TEAM, chat=self.chat)
+
+    def user(self, by: str) -> str:
+        kind, _, name = by.partition(":")
+        return name.rpartition("/")[2] if kind == self.chat else ""
+
+    async def admit(self, user: str, do: str = "decide") -> None:
+        if user in self.guests:
+            raise NotAnApprover(f"{user} is a guest: only full members of this workspace {do}.")
+
+    async def membership(self, user: str) -> Membership:
+        return Membership(frozenset({self.group} if user in self.members else ()))
+
+    async def named(self, words: str) -> str:
+        for name, user in self.ids.items():
+            words = words.replace(f"{self.chat}:{TEAM}/{user}", name)
+        return words
+
+    # --- what it shows
+
+    def draw(self, document: Document) -> Message:
+        text = document.text
+        said = text if isinstance(text, str) else text.words if isinstance(text, Marked) else plain(text)
+        return Message(said, _drawn(document.blocks), document.broadcast)
+
+    def fits(self, blocks: Sequence[Block], *, dialog: bool = False) -> bool:
+        return len(json.dumps(_drawn(blocks))) < (150_000 if dialog else 20_000)
+
+    def added(self, content: Mapping[str, Any], blocks: Sequence[Block]) -> Message | None:
+        stands = message_of(content)
+        more = [block for block in _drawn(blocks) if block not in stands.blocks]
+        return replace(stands, blocks=(*stands.blocks, *more))
+
+    def strips(self, message: Message) -> Sequence[str]:
+        return ()
+
+    def illustrated(self, message: Message, pictures: Mapping[str, tuple[str, str]]) -> Message:
+        return message
+
+    async def post(self, channel: str, thread: str, message: Message) -> Outcome:
+        return Delivered(self._shown(channel, thread, message))
+
+    async def edit(self, place: MessageRef, message: Message) -> Outcome:
+        (stands,) = [each for each in self.posted if (each.channel, each.ts) == (place.channel, place.ts)]
+        stands.text, stands.blocks, self.edits = message.text, message.blocks, self.edits + 1
+        return Delivered(place)
+
+    async def whisper(self, channel: str, user: str, thread: str, message: Message) -> Outcome:
+        self._shown(channel, thread, message, user)
+        return Delivered()
+
+    async def answer(self, address: str, message: Message, *, for_card: bool = False) -> Outcome:
+        self._shown(address, "", message)
+        return Delivered()
+
+    async def open_dialog(self, trigger: str, dialog: Dialog, sealed: str) -> None:
+        fields = {"submit": dialog.submit} if dialog.asks else {}
+        self.dialogs[trigger.partition("/")[0]] = OpenDialog(self._number("view"), sealed, dialog, fields)
+
+    async def publish_home(self, user: str, blocks: Sequence[Block], sealed: str) -> None:
+        self.homes[user] = blocks, sealed
+
+    async def upload(
+        self, name: str, content: bytes, alt_text: str, *, channel: str = "", thread: str = ""
+    ) -> UploadOutcome:
+        self.files.append(name)
+        return Uploaded(name)
+
+    def _shown(self, channel: str, thread: str, message: Message, only_for: str = "") -> MessageRef:
+        ts = f"{len(self.posted) + 1}.0"
+        self.posted.append(Shown(channel, ts, message.text, message.blocks, thread, only_for))
+        return MessageRef(channel, ts)
+
+    def _number(self, word: str) -> str:
+        self.numbers += 1
+        return f"{word}-{self.numbers}"
+
+    # --- what people do there
+
+    def messages(self, channel: str, viewer: str = "") -> list[Any]:
+        """Return what stands in a channel; to a viewer also what only they see."""
+        mine = ("", self.ids[viewer]) if viewer else ("",)
+        return [each for each in self.posted if each.channel == channel and each.only_for in mine]
+
+    async def until(
+        self, found: Callable[[], T | None], within: timedelta = timedelta(seconds=20), what: str = ""
+    ) -> T:
+        """Wait until something is there."""
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + within.total_seconds()
+        while not (there := found()):
+            assert loop.time() < ends, f"{what}: {[each.text for each in self.posted]}"
+            await asyncio.sleep(0.01)
+        return there
+
+    def say(self, user: str, channel: str, text: str, thread: str = "") -> None:
+        """Type a command."""
+        who = self.of(self.ids[user])
+        said = CommandRequest(self._number("cmd"), TEAM, who.user, channel, text, thread, workspace=TEAM, chat=who.chat)
+        self.heard.commands.take(said)
+
+    async def click(self, user: str, message: Any, action: str) -> None:
+        """Press a button of a message, by its action or its name."""
+        row, button = next(_buttons(message.blocks, action))
+        key, who = self._number("click"), self.of(self.ids[user])
+        name = button["name"] or button["action"]
+        where = (message.channel, message.ts, message.thread_ts)
+        self.heard.decisions.clicked(Click(key, who, name, button["value"], row, f"{user}/{key}", *where))
+
+    def modal(self, user: str) -> OpenDialog | None:
+        """Return the dialog in front of a person."""
+        return self.dialogs.get(user)
+
+    async def submit(self, user: str, view: OpenDialog, values: Mapping[str, str]) -> Any:
+        """Send a dialog; return its errors."""
+        sent = Submission(self._number(view.id), self.of(self.ids[user]), view.private_metadata, values["reason"])
+        why_not = await self.heard.decisions.submitted(sent)
+        if not why_not:
+            await self.close(user, view)
+        return SimpleNamespace(errors={"reason": why_not} if why_not else {}, trouble="")
+
+    async def close(self, user: str, view: OpenDialog) -> None:
+        """Close a dialog without sending it."""
+        self.dialogs.pop(user, None)
+
+
+def _drawn(blocks: Sequence[Block]) -> tuple[Any, ...]:
+    return tuple(json.loads(json.dumps({"is": type(each).__name__} | asdict(each), default=str)) for each in blocks)
+
+
+def _buttons(blocks: Sequence[Any], action: str) -> Any:
+    for block in blocks:
+        for item in block.get("items", ()) if block["is"] == "Row" else ():
+            if action in (item.get("name"), item.get("action")):
+                yield block["name"], item

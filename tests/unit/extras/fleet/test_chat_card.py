@@ -1,0 +1,95 @@
+"""The card of a sweep: what labels and nodes say is never markup, and everything fits however much there is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bot.chat.document import TEXT
+from bot.domain.node import Node
+from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.chat_card import many_card, report_card, running_card
+from bot.extras.fleet.report import FleetReport, report
+from bot.extras.fleet.sweep import Found, JudgedBy, NodeAnswer, NodeOutcome
+from bot.surfaces.slack.drawing import ALL_BLOCKS, draw, length
+
+LEAK = "leaked-memory-cgroups"
+ASK = FleetAsk(("*",), (LEAK,))
+BY = "slack:T024/U0ALICE001"
+EVIL = ("<!channel> *now* `id` $(reboot) \x1b[2J\u202e", "<@U0BOB00001>|<http://evil|here>", "a,b=c & d")
+
+
+def told(nodes: int, words: tuple[str, ...], length_of_name: int = 4) -> FleetReport:
+    known, answers = [], []
+    for at in range(nodes):
+        word = words[at % len(words)]
+        name = f"n{at}".ljust(length_of_name, "x")
+        known.append(Node(name, "10.0.0.1", labels={"az": word, "role": word, "team": word}))
+        found = (Found(LEAK, "degraded", "possible", f"70,000 dying {word}"),)
+        answers.append(NodeAnswer(name, NodeOutcome.ANSWERED, "degraded", found=found, traits={"kernel": word}))
+    return report(known, answers, {LEAK: JudgedBy.SIGNATURE}, selected=nodes, seconds=1.0)
+
+
+def texts(value: Any) -> Iterator[tuple[str, str]]:
+    """Yield every text of a message's blocks with the type of what holds it."""
+    if isinstance(value, dict):
+        if isinstance(value.get("text"), str):
+            yield str(value.get("type", "")), value["text"]
+        for each in value.values():
+            yield from texts(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from texts(each)
+
+
+def test_labels_with_metacharacters_are_shown_as_they_are_and_call_nobody() -> None:
+    found = told(6, EVIL)
+    for card in (
+        draw(report_card(ASK, found, BY, cured=(LEAK,))),
+        draw(running_card(ASK, found, "fleet-x", BY)),
+        draw(many_card(ASK, 300, 10.0, "fleet-x", BY)),
+    ):
+        assert "<" not in card.text.replace("&lt;", "")
+        said = list(texts(card.blocks))
+        assert "mrkdwn" not in {kind for kind, _ in said}
+        assert not [words for _, words in said if "\x1b" in words or "\u202e" in words]
+    cells = [words for kind, words in texts(draw(report_card(ASK, found, BY)).blocks) if kind == "raw_text"]
+    assert any("<!channel> *now* `id` $(reboot)" in words for words in cells), "as it is, in plain text"
+
+
+@pytest.mark.parametrize("length_of_name", [4, 30, 75, 250])
+@pytest.mark.parametrize("nodes", [1, 21, 40, 5_000])
+def test_card_of_any_fleet_fits_shows_a_table_and_says_how_many_more(nodes: int, length_of_name: int) -> None:
+    words = tuple(f"zone {at} {'x' * 80}" for at in range(300))
+    card = draw(report_card(ASK, told(nodes, words, length_of_name), BY, cured=(LEAK,)))
+    assert len(card.text) <= TEXT
+    assert sum(map(length, card.blocks)) <= ALL_BLOCKS
+    rows = next(block["rows"] for block in card.blocks if block["type"] == "data_table")
+    assert len(rows) - 1 >= min(nodes, 5)
+    assert (len(rows) - 1 == nodes) is not (
+        "more: zombie fleet * --cause leaked-memory-cgroups" in json.dumps(card.blocks)
+    )
+    menus = {each["action_id"] for block in card.blocks if block["type"] == "actions" for each in block["elements"]}
+    assert ("fleet-check" in menus) is (length_of_name <= 75), "a menu's entry takes no longer name"
+    assert "fleet-plan" in menus
+
+
+def test_cell_says_what_a_node_has_in_one_short_line_and_nothing_is_cut() -> None:
+    says = "68,440 dying memory cgroups beside 240 alive: present, not proven; the leaker was not found; units unread"
+    has = NodeAnswer("n1", NodeOutcome.ANSWERED, "degraded", found=(Found(LEAK, "degraded", "possible", says),))
+    silent = NodeAnswer(
+        "n2",
+        NodeOutcome.UNREACHABLE,
+        "unreachable",
+        because="n2 (10.0.0.2:22) accepted the connection and then said nothing.",
+    )
+    known = [Node(answer.node, "10.0.0.1") for answer in (has, silent)]
+    found = report(known, [has, silent], {LEAK: JudgedBy.SIGNATURE}, selected=2, seconds=1.0)
+    (rows,) = [block["rows"] for block in draw(report_card(ASK, found, BY)).blocks if block["type"] == "data_table"]
+    assert {row[0]["text"]: row[2]["text"] for row in rows[1:]} == {
+        "n1": "68,440 dying memory cgroups beside 240 alive",
+        "n2": "accepted the connection and then said nothing.",
+    }
