@@ -96,6 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of the output left, as in `zombie … | head`
+        _let_go_of_stdout()  # what is still to be written would make Python exit with 120
         sys.stderr.close()
         return 141
     # A crash must not look like a verdict: Python itself would exit with 1.
