@@ -19,7 +19,9 @@ _FLOOD_LINES, _FLOOD_SECONDS = 20, 10.0
 _TOGETHER = timedelta(minutes=1)
 _FIGURE = re.compile(r"\b(?:0x)?[0-9a-f]*[0-9][0-9a-f]*")
 _WORDS = 40  # characters of a wording: what follows names processes and files
-_DEVICE = re.compile(r"(?!platform |pcieport )[a-z][\w-]* \S*[0-9]")  # with its driver: in a boot too
+# While the machine starts: a card or a disk. Platforms, boards and firmware say in many ways what they do not have.
+_DEVICE = re.compile(r"(?!pcieport )[a-z][\w-]* [0-9a-f]{4}:[0-9a-f:.]{7,}|(?:sd|scsi) [0-9:]{7,}")
+_STARTS = timedelta(minutes=2)  # ours: a unit may take 90 s to start (systemd-system.conf(5), DefaultTimeoutStartSec=)
 
 
 def in_trouble(events: Sequence[KernelEvent]) -> dict[str, tuple[KernelEvent, ...]]:
@@ -57,7 +59,7 @@ def _fails_in_two_wordings(speaker: str, said: Sequence[KernelEvent]) -> bool:
         for event in said
         if event.kind in ("complaint", "mending")
         and (at := event.since_boot) is not None
-        and (at >= BOOT or _DEVICE.match(speaker))
+        and (at >= _STARTS or _DEVICE.match(speaker))
     ]
     return any(
         (fails or also) and words != others and later - at <= _TOGETHER
