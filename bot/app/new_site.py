@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import bot
 from bot.domain.errors import UsageError
 from bot.domain.node import is_name
+from bot.domain.own_playbooks import shipped
 from bot.domain.safe_text import one_line
 from bot.response.execution.privilege import checked_login
 
@@ -64,10 +64,10 @@ class NewSite:
         if secrets := list(self._secrets()):
             files["zombie.env"] = _ABOUT_SECRETS + "".join(f"{line}\n" for line in secrets)
         if self.slack:
-            files["slack-manifest.yaml"] = shipped("docs/slack-manifest.yaml")
+            files["slack-manifest.yaml"] = shipped_text("docs/slack-manifest.yaml")
         if self.service:
             name = SERVICES[self.service]
-            files[name] = shipped(f"deploy/{name}").replace("    build: ..\n", "    image: zombie\n")
+            files[name] = shipped_text(f"deploy/{name}").replace("    build: ..\n", "    image: zombie\n")
         return files
 
     def _inventory(self) -> str:
@@ -136,15 +136,6 @@ def named_node(text: str) -> tuple[str, Address]:
     return name, Address(host, port)
 
 
-def login(text: str) -> str:
-    """Parse a login's name. Raises: UsageError."""
-    if LOGIN.match(text.strip()) is None:
-        raise UsageError(
-            f"“{one_line(text, 60)}” is not the name of a login.", "Small letters, digits, dots and dashes."
-        )
-    return text.strip()
-
-
 def approver(text: str) -> str:
     """Parse who may approve: a Slack id of a member or a group, or a login of this machine.
 
@@ -166,11 +157,9 @@ def channel(text: str) -> str:
     return text.strip()
 
 
-def shipped(name: str) -> str:
+def shipped_text(name: str) -> str:
     """Return a file of `deploy/` or `docs/` that comes with the program."""
-    package = Path(bot.__file__).parent
-    packaged = package / "_deploy" / Path(name).name
-    return (packaged if packaged.is_file() else package.parent / name).read_text("utf-8")
+    return shipped(f"_deploy/{Path(name).name}", name).read_text("utf-8")
 
 
 _NODE_SCRIPT = """#!/bin/sh

@@ -7,7 +7,7 @@ import os
 import platform
 import re
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -147,11 +147,11 @@ def this_machine() -> Node:
     return Node(name or "localhost", "localhost")
 
 
-def sudoers(user: str, extra: Sequence[Path] = (), there: Collection[str] | None = None) -> str:
-    """Return the sudoers lines that all playbooks need for reading; `there` are the files that the node has."""
+def sudoers(user: str, extra: Sequence[Path] = ()) -> str:
+    """Return the sudoers lines that all playbooks need for reading."""
     from bot.response.execution.privilege import reading_lines
 
-    return reading_lines(user, probes_of_all(extra), there)
+    return reading_lines(user, probes_of_all(extra))
 
 
 def probes_of_all(extra: Sequence[Path] = ()) -> list[Probe]:

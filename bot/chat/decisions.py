@@ -65,7 +65,7 @@ Decide: TypeAlias = Callable[[str], Awaitable[object]]  # decides about the inci
 
 @dataclass(frozen=True, slots=True)
 class CardRequests:
-    """Does them."""
+    """What a click on a card asks for that decides nothing: a check, the node that is meant, a report."""
 
     context: ChatContext
 

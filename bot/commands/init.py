@@ -180,9 +180,10 @@ def _node(text: str) -> Any:
 
 
 def _login(text: str) -> str:
-    from bot.app.new_site import login
+    from bot.response.execution.privilege import checked_login
 
-    return login(text)
+    checked_login(text.strip())  # now: the script for the node refuses others, once the first files are there
+    return text.strip()
 
 
 def _channel(text: str) -> str:
@@ -226,11 +227,12 @@ def _trust(known: Path, nodes: Sequence[Node], questions: Questions, unasked: bo
     """Fetch the host keys that are not known yet, show their fingerprints, and write those that are confirmed."""
     import asyncio
 
+    from bot.domain.node import known_hosts_name
     from bot.transport.ssh_host_key import ShownHostKey, shown_host_key
 
     written = known.read_text("utf-8") if known.exists() else ""
     names = [line.split(maxsplit=1)[0] for line in written.splitlines() if line.strip()]
-    new = [node for node in nodes if _known_as(node) not in names]
+    new = [node for node in nodes if known_hosts_name(node.address, node.port or 22) not in names]
     turns = asyncio.Semaphore(MOST_KEYS_AT_ONCE)
 
     async def ask(node: Node) -> ShownHostKey | OSError:
@@ -259,10 +261,6 @@ def _trust(known: Path, nodes: Sequence[Node], questions: Questions, unasked: bo
         print(f"wrote {known}")
     else:
         print("No key was written. The bot trusts no host that is not in known_hosts.")
-
-
-def _known_as(node: Node) -> str:
-    return node.address if node.port in (None, 22) else f"[{node.address}]:{node.port}"
 
 
 def _write_login(folder: Path, site: NewSite, public: str, questions: Questions) -> None:

@@ -44,38 +44,35 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from bot.app.extras import rights_of
-    from bot.app.parts import sudoers
-    from bot.response.execution.privilege import capture_text
+    from bot.app.parts import probes_of_all
+    from bot.response.execution.privilege import acting_text, capture_text, reading_lines
 
     if arguments.profile:
         print(capture_text(arguments.user, rights_of(arguments.extras.on)), end="")
         return 0
     settings = options.settings(arguments)
+    probes = probes_of_all(settings.playbooks)
     if arguments.script:
         from bot.app.new_site import node_script, public_key
 
-        print(
-            node_script(arguments.user, public_key(arguments.script), sudoers(arguments.user, settings.playbooks)),
-            end="",
-        )
+        lines = reading_lines(arguments.user, probes)
+        print(node_script(arguments.user, public_key(arguments.script), lines), end="")
         return 0
     there = None
     if arguments.node:
         import asyncio
 
         from bot.app.doctor.nodes import files_of
-        from bot.app.parts import probes_of_all, ssh_transport
+        from bot.app.parts import ssh_transport
         from bot.domain.errors import Unreachable
 
         node = options.inventory(arguments, settings).find(arguments.node)
         try:
-            probes = probes_of_all(settings.playbooks)
             there = asyncio.run(files_of(ssh_transport(arguments.environ), node, probes))
         except Unreachable as no:
             raise UsageError(no.sentence, no.try_next) from no
-    print(sudoers(arguments.user, settings.playbooks, there), end="")
+    print(reading_lines(arguments.user, probes, there), end="")
     from bot.app.acting import acting_rights
-    from bot.response.execution.privilege import acting_text
 
     acts_as = settings.acting_login.user or arguments.user
     if lines := acting_text(acts_as, acting_rights(settings)):

@@ -30,6 +30,16 @@ class Node:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
+def known_hosts_name(host: str, port: int) -> str:
+    """Return a server's name in known_hosts (sshd(8)).
+
+    Example:
+    >>> known_hosts_name("10.0.0.7", 22), known_hosts_name("10.0.0.7", 2222)
+    ('10.0.0.7', '[10.0.0.7]:2222')
+    """
+    return host if port == 22 else f"[{host}]:{port}"
+
+
 def is_name(text: str) -> bool:
     """True when `text` can be a node's name.
 

@@ -12,10 +12,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def own_playbooks() -> Path:
-    """Return their folder: within the installed package, or beside it in a checkout."""
+    """Return their folder."""
+    return shipped("_playbooks", "playbooks")
+
+
+def shipped(packaged: str, in_checkout: str) -> Path:
+    """Return the path of what comes with the program: within the installed package, or beside it in a checkout."""
     package = Path(__file__).parents[1]
-    packaged = package / "_playbooks"
-    return packaged if packaged.is_dir() else package.parent / "playbooks"
+    inside = package / packaged
+    return inside if inside.exists() else package.parent / in_checkout
 
 
 def own_rows(name: str) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import asyncssh
 
+from bot.domain.node import known_hosts_name
 from bot.domain.safe_text import one_line
 
 
@@ -42,9 +43,8 @@ async def shown_host_key(host: str, port: int, limit: timedelta) -> ShownHostKey
         raise OSError(one_line(str(no) or type(no).__name__, 120)) from no
     if key is None:
         raise OSError("it shows no host key")
-    name = host if port == 22 else f"[{host}]:{port}"
     kind, text = key.export_public_key().decode().split()[:2]
-    return ShownHostKey(f"{name} {kind} {text}", kind, key.get_fingerprint())
+    return ShownHostKey(f"{known_hosts_name(host, port)} {kind} {text}", kind, key.get_fingerprint())
 
 
 def make_key(path: Path, comment: str) -> str:

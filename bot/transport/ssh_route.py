@@ -16,7 +16,7 @@ from typing import Any
 import asyncssh
 
 from bot.domain.errors import MissingFile
-from bot.domain.node import Node
+from bot.domain.node import Node, known_hosts_name
 from bot.domain.safe_text import one_line
 from bot.transport.ssh_options import Keyring, closed, readable
 
@@ -54,7 +54,7 @@ class Hop:
     @property
     def forget(self) -> str:
         """The command that removes the server's host key from known_hosts."""
-        name = self.host_key_name if self.port == 22 else f"[{self.host_key_name}]:{self.port}"
+        name = known_hosts_name(self.host_key_name, self.port)
         return f"ssh-keygen -R {shlex.quote(name)} -f {shlex.quote(str(self.known_path))}"
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.new_site import Address, NewSite, approver, channel, named_node, node_script, shipped
+from bot.app.new_site import Address, NewSite, approver, channel, named_node, node_script, shipped_text
 from bot.app.parts import sudoers
 from bot.domain.errors import UsageError
 from bot.inventory import Inventory
@@ -81,6 +81,12 @@ def test_host_key_that_nobody_confirmed_is_not_trusted(sshd: Sshd, tmp_path: Pat
     assert fingerprint in done.stdout
     assert not (tmp_path / "known_hosts").exists()
     assert done.returncode in (2, 4)
+
+
+def test_login_that_no_script_could_make_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    done = init(tmp_path, "--node=node-1=10.0.0.7", "--user=first.last")
+    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert "'first.last' is not a login name" in done.stderr
 
 
 def test_nobody_to_ask_is_an_error_that_says_what_to_write(tmp_path: Path) -> None:
@@ -262,6 +268,6 @@ def test_channel_is_an_id_or_nothing() -> None:
 
 
 def test_files_that_come_with_the_program_are_those_of_the_checkout() -> None:
-    assert "DynamicUser=yes" in shipped("deploy/zombie.service")
+    assert "DynamicUser=yes" in shipped_text("deploy/zombie.service")
     assert "image: zombie" in NewSite(service="compose").files()["compose.yaml"]
     assert "build:" not in NewSite(service="compose").files()["compose.yaml"]

@@ -83,10 +83,12 @@ class NodeExamination:
 async def files_of(transport: Transport, node: Node, probes: Iterable[Probe]) -> frozenset[str]:
     """Return which programs and devices a node has, of those that are read as root.
 
-    Raises: Unreachable and MissingFile when the node cannot be asked.
+    Raises: Unreachable and MissingFile when the node cannot be asked, or does not say it whole.
     """
     command = files_there(reading_ways(probes))
-    return _there(await _answers(transport, node, [(command.name, command)]))
+    if not (there := _there(await _answers(transport, node, [(command.name, command)]))):
+        raise Unreachable(f"{node.name} does not say which programs it has.", "Try again, or leave --node out.")
+    return there
 
 
 def files_there(rights: Iterable[Sequence[str]]) -> Command:
@@ -104,8 +106,9 @@ async def _answers(transport: Transport, node: Node, asked: Iterable[tuple[str, 
 
 
 def _there(runs: Mapping[str, Completed]) -> frozenset[str]:
-    run = runs.get("there")
-    return frozenset(run.stdout.splitlines()) if run is not None else frozenset()
+    run = runs.get("there")  # the root of the file system is always there: without it ls did not answer
+    found = frozenset(run.stdout.splitlines()) if run is not None and not run.cut else frozenset()
+    return found if "/" in found else frozenset()
 
 
 def _said(runs: Mapping[str, Completed], name: str) -> str:

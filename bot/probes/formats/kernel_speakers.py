@@ -54,18 +54,20 @@ def _repeats(times: Sequence[float]) -> bool:
 
 def _fails_in_two_wordings(speaker: str, said: Sequence[KernelEvent]) -> bool:
     """True for two wordings, at least one of them a failure, within a minute of each other."""
-    told = [
-        (at, event.kind == "complaint", _wording(event))
-        for event in said
-        if event.kind in ("complaint", "mending")
-        and (at := event.since_boot) is not None
-        and (at >= _STARTS or _DEVICE.match(speaker))
-    ]
-    return any(
-        (fails or also) and words != others and later - at <= _TOGETHER
-        for number, (at, fails, words) in enumerate(told)
-        for later, also, others in told[number + 1 :]
-    )
+    latest: dict[str, timedelta] = {}  # of each wording
+    failed: dict[str, timedelta] = {}  # of each as a failure: what mends tells of one only beside a failure
+    is_device = _DEVICE.match(speaker) is not None
+    for event in said:
+        at, fails = event.since_boot, event.kind == "complaint"
+        if at is None or not (fails or event.kind == "mending") or not (at >= _STARTS or is_device):
+            continue
+        words = _wording(event)
+        others = latest if fails else failed
+        if any(other != words and at - before <= _TOGETHER for other, before in others.items()):
+            return True
+        for known in (latest, failed) if fails else (latest,):
+            known[words] = max(at, known.get(words, at))
+    return False
 
 
 def _wording(event: KernelEvent) -> str:

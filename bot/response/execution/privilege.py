@@ -41,8 +41,14 @@ def reading_lines(user: str, probes: Iterable[Probe], there: Collection[str] | N
 
 def reading_ways(probes: Iterable[Probe]) -> tuple[tuple[str, ...], ...]:
     """Return every argument list for reading that a node may allow as root, without those that need a `secure_path`."""
-    ways = {way for probe in probes for command in probe.commands for way in root_ways(command)}
-    return tuple(sorted(way for way in ways if not needs_secure_path(way)))
+    return tuple(sorted({way for _, way in _ways_of(probes, needs_path=False)}))
+
+
+def _ways_of(probes: Iterable[Probe], needs_path: bool) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the argument lists with the probe's name before each, in order."""
+    unique = {probe.name: probe for probe in probes}.values()
+    ways = {(probe.name, way) for probe in unique for command in probe.commands for way in root_ways(command)}
+    return sorted((probe, way) for probe, way in ways if needs_secure_path(way) is needs_path)
 
 
 def files_needed(argv: Sequence[str]) -> tuple[str, ...]:
@@ -63,16 +69,10 @@ def as_root(argv: Sequence[str]) -> Sequence[str]:
 
 
 def _lines_of(user: str, probes: Iterable[Probe], needs_path: bool, there: Collection[str] | None = None) -> list[str]:
-    commands = sorted(
-        (probe.name, argv[3:])
-        for probe in {probe.name: probe for probe in probes}.values()
-        for argv in {way for command in probe.commands for way in root_ways(command)}
-        if needs_secure_path(argv) is needs_path
-        if there is None or all(file in there for file in files_needed(argv))
-    )
     return [
-        f"{user} ALL=(root) NOPASSWD: {TIMEOUT} {_MEANINGFUL.sub(_ESCAPED, ' '.join(argv))}  # {probe}"
-        for probe, argv in commands
+        f"{user} ALL=(root) NOPASSWD: {TIMEOUT} {_MEANINGFUL.sub(_ESCAPED, ' '.join(way[3:]))}  # {probe}"
+        for probe, way in _ways_of(probes, needs_path)
+        if there is None or all(file in there for file in files_needed(way))
     ]
 
 
