@@ -42,14 +42,12 @@ from bot.chat.document import (
     in_chat,
     line,
 )
-from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
 from bot.view.before_after import MOST_CHANGES, change_words, changes
-from bot.view.context import ViewContext
 from bot.view.standing import APPROVE
-from bot.view.view import GroupView, IncidentView, group_view
+from bot.view.view import GroupView, IncidentView
 from bot.view.words import Bold, Link, Person, Sentence, Styled, cause_words, joined, mute_words, trait_words
 
 SAID = 500  # characters of a sentence
@@ -81,14 +79,6 @@ _SHOWS_HEAT = (State.TRIAGED, State.PROPOSED, State.UNKNOWN)
 def incident_card(group: GroupView) -> Document:
     """Return the card of a group in any state; its text says everything on a locked phone."""
     return _single(group, group.incidents[0]) if len(group.incidents) == 1 else _table(group)
-
-
-def acting_card(group: Sequence[Incident], context: ViewContext) -> Document | None:
-    """Return the card of a group that has more than verdicts; None while it has not."""
-    if not group:
-        return None
-    view = group_view(group, context)
-    return None if view.shows_verdicts else incident_card(view)
 
 
 # --- a single node

@@ -15,7 +15,7 @@ from bot.domain.verdict import Verdict
 from bot.surfaces.slack.drawing import Block, dialog_view, draw, fits
 from bot.view.context import ViewContext
 from bot.view.plan_words import BY_NAME, PlanView, PlanWords
-from bot.view.view import GroupView
+from bot.view.view import GroupView, group_view
 
 fits_dialog = partial(fits, dialog=True)
 
@@ -25,8 +25,9 @@ def incident_card(group: GroupView) -> Message:
 
 
 def acting_card(group: Sequence[Incident], context: ViewContext) -> Message | None:
-    shown = card.acting_card(group, context)
-    return draw(shown) if shown is not None else None
+    """The card of a group that has more than verdicts; none while it has not."""
+    view = group_view(group, context) if group else None
+    return incident_card(view) if view is not None and not view.shows_verdicts else None
 
 
 class Reply:
