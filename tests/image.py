@@ -68,7 +68,7 @@ class Build:
     """A Dockerfile carried out, step after step; `stages` are what came of it, the last one the image."""
 
     def __init__(self, context: Path, base: Path, folder: Path, given: Mapping[str, str]) -> None:
-        """`base` is a tar of its root, `context` what is built, `folder` takes the roots, `given` is each `--build-arg`."""
+        """`base` is a tar of its root; `context` is built, in `folder`, with the build arguments `given`."""
         self._context, self._base, self._folder, self._given = context, base, folder, given
         self._stages: dict[str, Stage] = {}
         self._sent = [line[1:] for line in (context / ".dockerignore").read_text().splitlines() if line[:1] == "!"]
