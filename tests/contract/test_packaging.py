@@ -1,5 +1,7 @@
 """What is installed is what was tested: the locks, the wheel and the image."""
 
+import hashlib
+import json
 import os
 import re
 import shlex
@@ -157,6 +159,28 @@ def test_index_page_shows_pictures_and_links_that_lead_somewhere(tmp_path: Path,
     assert (picture in said, "Project-URL: Source, " in said) == (bool(repository), bool(repository))
     assert "Description-Content-Type: text/markdown" in said
     assert "zombie check node-123" in said
+
+
+@pytest.mark.long
+def test_release_is_the_same_bytes_twice_and_says_what_is_in_it(tmp_path: Path) -> None:
+    folders = [tmp_path / "once", tmp_path / "twice"]
+    for folder in folders:
+        made = [sys.executable, str(ROOT / "deploy/release.py"), str(folder)]
+        subprocess.run(made, cwd=tmp_path, capture_output=True, timeout=120, check=True)
+    once, twice = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in folders)
+    assert once == twice
+    sums = dict(reversed(line.split()) for line in once["SHA256SUMS"].decode().splitlines())
+    assert sums == {name: hashlib.sha256(file).hexdigest() for name, file in once.items() if name != "SHA256SUMS"}
+    (wheel,) = folders[0].glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (inside,) = (name for name in archive.namelist() if "/sboms/" in name)
+        bill = json.loads(archive.read(inside))
+    beside = json.loads(once["sbom.cdx.json"])
+    assert {one["purl"] for one in bill["components"]} == {one["purl"] for one in beside["components"]}
+    assert bill["metadata"]["component"]["version"] == wheel.name.split("-")[1]
+    assert once["changes.md"].startswith(b"### ")
+    again = subprocess.run(made, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert (again.returncode, "is not empty" in again.stderr) == (1, True)
 
 
 def dockerfile() -> list[tuple[str, str]]:
