@@ -255,7 +255,7 @@ def read(path: str, state: State, now: Moment) -> str | None:
 
 def tail(paths: Sequence[str], state: State, now: Moment) -> tuple[str, str]:
     """Return the stdout and the stderr of `tail -v -n +1`."""
-    contents = {path: read(path, state, now) for path in paths}
-    printed = "\n".join(f"==> {path} <==\n{text}" for path, text in contents.items() if text is not None)
-    missing = (path for path, text in contents.items() if text is None)
+    contents = [(path, read(path, state, now)) for path in paths]  # a path may come again
+    printed = "\n".join(f"==> {path} <==\n{text}" for path, text in contents if text is not None)
+    missing = (path for path, text in contents if text is None)
     return printed, "".join(f"tail: cannot open '{path}' for reading: No such file or directory\n" for path in missing)
