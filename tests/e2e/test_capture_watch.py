@@ -113,7 +113,7 @@ async def test_of_two_programs_one_looks_and_the_other_goes_on_when_it_is_gone(p
     def program(name: str) -> tuple[RollingKeeper, Leases]:
         turns, leases = looks_of(patient, name)
         watch = RollingWatch(patient.control())
-        return RollingKeeper(watch, Directory(patient.node), turns, unheard, Heard(name, heard).news), leases
+        return RollingKeeper(watch, Directory(patient.node), turns, unheard, Heard(name, heard)), leases
 
     (one, leases), (other, _) = program("one"), program("other")
     for keeper in (one, other, one):

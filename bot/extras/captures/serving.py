@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bot.app.parts import now
 from bot.app.version import program_name
@@ -34,7 +34,7 @@ _LOOKS_FOR = 900.0  # a look that reads many segments is stopped after this, and
 def serving(bot: Bot) -> RollingKeeper:
     """Return what looks at captures while the bot serves."""
     cards = bot.once(capture_cards)
-    return RollingKeeper(cards.watch, bot.known, cards.turns, bot.log, cards.news)
+    return RollingKeeper(cards.watch, bot.known, cards.turns, bot.log, cards)
 
 
 def chat(bot: Bot, context: ChatContext) -> CaptureChat:
@@ -49,8 +49,11 @@ def capture_cards(bot: Bot) -> CaptureCards:
     return CaptureCards(bot, RollingWatch(control, sketches), LookTurns(stores.chat_requests), sketches)
 
 
-async def _unheard(news: RollingNews) -> None:
-    pass
+class HearsNews(Protocol):
+    """Is told of each look at a capture."""
+
+    async def news(self, news: RollingNews) -> object:
+        """Show it."""
 
 
 @dataclass(slots=True)
@@ -61,7 +64,7 @@ class RollingKeeper:
     known: NodeDirectory
     turns: LookTurns
     log: Log
-    hears: Callable[[RollingNews], Awaitable[object]] = _unheard
+    hears: HearsNews | None = None
     _said: dict[str, str] = field(default_factory=dict)
     _task: asyncio.Task[None] | None = None
 
@@ -101,7 +104,8 @@ class RollingKeeper:
         try:
             async with asyncio.timeout(_LOOKS_FOR):
                 news = await self.watch.seen(self.known, rolling)
-            await self.hears(news)
+            if self.hears is not None:
+                await self.hears.news(news)
         except Exception as error:  # noqa: BLE001 - whatever a node answers, the others are looked at
             said = one_line(str(error)) or type(error).__name__
             if self._said.get(rolling.id) != said:

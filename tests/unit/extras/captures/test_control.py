@@ -352,8 +352,9 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
         async def take(self, _: str, is_over: bool) -> bool:
             return not is_over
 
-    async def hears(news: Any) -> None:
-        heard.append(news)
+    class Hears:
+        async def news(self, news: Any) -> None:
+            heard.append(news)
 
     logged: list[tuple[str, Any]] = []
     heard: list[Any] = []
@@ -361,7 +362,7 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
     watch.control = watch
     known: Any = None
     turns: Any = Turns()
-    keeper = RollingKeeper(watch, known, turns, lambda event, **fields: logged.append((event, fields)), hears)
+    keeper = RollingKeeper(watch, known, turns, lambda event, **fields: logged.append((event, fields)), Hears())
     asyncio.run(keeper.once())
     assert logged == [("capture_unread", {"capture": "a", "node": "a", "error": "no such number"})]
     assert len(heard) == 1
