@@ -225,7 +225,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
         view,
         headline=view.headline if len(views) == 1 else with_lead(word, view.headline),
         shows_verdicts=shows_verdicts,
-        choices=tuple(choices_of(group, context.checking, context.undoable)),
+        choices=tuple(choices_of(group, context.checking, context.undoes)),
         needs=needs_of(undecided, context),
         approvers=approvers_of(context) if undecided else (),
         on_call=on_call_of(context) if needs_a_person(group) else (),
