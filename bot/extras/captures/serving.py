@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bot.app.check import PROGRAM
 from bot.app.parts import now
+from bot.app.version import program_name
 from bot.chat.context import ChatContext
 from bot.domain.contracts import Log, NodeDirectory, Sleep
 from bot.domain.errors import ZombieError
@@ -54,7 +54,7 @@ def chat(bot: Bot, context: ChatContext) -> CaptureChat:
 
 def capture_cards(bot: Bot) -> CaptureCards:
     """Return what shows captures in Slack."""
-    stores, sketches = bot.stores, Sketches(bot.stores.kept_cases, now, PROGRAM, bot.log)
+    stores, sketches = bot.stores, Sketches(bot.stores.kept_cases, now, program_name(), bot.log)
     control = rolling_control(bot.settings, stores.database, stores.threads, bot.environment)
     return CaptureCards(bot, RollingWatch(control, sketches), LookTurns(stores.chat_requests), sketches)
 

@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
-from bot.app.check import PROGRAM
 from bot.app.extras import named_by
 from bot.app.parts import now
+from bot.app.version import program_name
 from bot.chat.thread_files import ReportFile
 from bot.domain.case import Case, read_case
 from bot.domain.core_heat import CoreHeat
@@ -85,7 +85,7 @@ def report_data(
     return ReportData(
         incident,
         entries,
-        PROGRAM,
+        program_name(),
         at,
         WORDS,
         head,
