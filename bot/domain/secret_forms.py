@@ -290,7 +290,7 @@ def _short_name(text: str) -> str:
     return "\0" + hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
 
 
-def _marked_lines(lines: list[str], cuts: list[Cut]) -> list[str]:
+def _marked_lines(lines: list[str], cuts: Sequence[Cut]) -> list[str]:
     kept, begin, at = [], 0, 0
     for line in lines:
         end = begin + len(line)
