@@ -357,9 +357,10 @@ _SIGNS = (
 )
 # Other blanks than a space; and lone surrogates, which RE2 cannot read.
 _UNSEEN = re.compile(rf"(?<!\w){_SIGNS}|{_SIGNS}(?!\w)|[\r\xa0\u2000-\u200a\u202f\u205f\u3000\ud800-\udfff]")
-# What stands around names and values, as JSON, markup, JavaScript and addresses within addresses may write it.
+# What stands around names and values, as JSON, markup, JavaScript and addresses within addresses may write it. A blank
+# that is escaped is within a value.
 _ESCAPED_SIGN = re.compile(
-    r"\\(?:u00|x)(?:2[0267fF]|3[aAc-eC-E]|40)|&(?:lt|gt|equals|#0{0,4}(?:6[0-2]|58)|#[xX]0{0,4}(?:2[27]|3[aAc-eC-E]));"
+    r"\\(?:u00|x)(?:2[267fF]|3[aAc-eC-E]|40)|&(?:lt|gt|equals|#0{0,4}(?:6[0-2]|58)|#[xX]0{0,4}(?:2[27]|3[aAc-eC-E]));"
     r"|%25(?=[0-9A-Fa-f]{2})"
 )
 # The letters of a log from the rarest on: a text without the rarest of a literal does not hold the literal.

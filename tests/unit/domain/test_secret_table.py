@@ -369,3 +369,9 @@ def test_what_is_left_of_an_escaped_text_is_as_it_was() -> None:
     assert (
         json.loads(redacted_text(r'{"a":"{\u0022password\u0022:\u0022x y\u0022}"}'))["a"] == '{"password":"[redacted]"}'
     )
+
+
+@pytest.mark.parametrize("sign", " \"'<>&=:/@-")
+def test_sign_that_is_escaped_within_a_value_does_not_end_it(sign: str) -> None:
+    for written in (rf"\x{ord(sign):02x}", rf"\u{ord(sign):04x}", f"%25{ord(sign):02X}"):
+        assert redacted_text(f"Environment=DB_PASSWORD=hunter{written}two x") == "Environment=DB_PASSWORD=[redacted] x"
