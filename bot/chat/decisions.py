@@ -236,11 +236,13 @@ class Decisions:
         return found
 
     async def _undo(self, click: Click) -> None:
-        incident = await self._context.clicked(click, click.value)
-        done = self._context.surface.words.plan(incident.proposal.plan) if incident.proposal is not None else ""
+        incident, worded = await self._context.clicked(click, click.value), self._context.surface.words
+        done = worded.plan(incident.proposal.plan) if incident.proposal is not None else ""
+        back = worded.view(worded.undo(incident))
         words = [
             f"{incident.node}: incident {incident.id} did this: {one_line(done, 500)}.",
-            "What can be undone is proposed as a separate plan, which another person has to approve.",
+            f"To {one_line(back.words or 'bring nothing back', 500)}: {back.effect} What else it did is not undone.",
+            "This is proposed as a separate plan, which another person has to approve.",
         ]
         await self._open(click, UNDO, {incident.id: ""}, words)
 
