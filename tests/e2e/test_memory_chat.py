@@ -17,10 +17,14 @@ import pytest
 from bot.chat.connection import NoChat
 from bot.chat.parts import MessageTarget
 from bot.domain.alert import PEOPLE
+from bot.domain.post import Post
 from bot.extras.fleet.ask import FleetAsk
+from bot.extras.marks.marks import scores
+from bot.ledger import Database, Leases, Outbox
+from bot.ledger.chat_requests import ChatRequestStore
 from tests.slack.acting_team import ALICE, BOB, GUEST, ONCALL, TEAM, ActingTeam, acting_team
 from tests.slack.memory_chat import MemoryChat
-from tests.slack.service import Readings, serving
+from tests.slack.service import QUICK, Readings, serving
 from tests.slack.wave_team import LEAK, Fleet
 
 IDS = {"alice": ALICE, "bob": BOB, "gus": GUEST}
@@ -98,18 +102,55 @@ async def test_changed_dialog_is_refused(tmp_path: Path) -> None:
         await team.decided_nothing()
 
 
-async def test_undo_is_a_plan_of_its_own(tmp_path: Path) -> None:
-    async with team_at(tmp_path) as (_, team):
+async def test_undo_says_what_it_brings_back_and_is_a_plan_of_its_own(tmp_path: Path) -> None:
+    async with team_at(tmp_path) as (chat, team):
         offer = await team.proposed("node-1")
         await team.decides("bob", offer)
         await team.until_state("resolved")
         await team.idle()
-        await team.decides("bob", offer, "undo", "it was the wrong agent")
+        row = next(block for block in offer.blocks if "undo" in str(block))
+        assert [item["words"] for item in row["items"]][-1] == "Undo: bring back ecs.service"
+        before, _, after = json.dumps(offer.blocks).partition('"undo"')
+        assert "proved after" in before, "what came of it is seen first"
+        assert '"report"' not in after
+        view: Any = await team.dialog("bob", offer, "undo")
+        assert "ecs.service is again as it was before (enable start)" in str(view.dialog.blocks)
+        await chat.submit("bob", view, {"reason": "it was the wrong agent"})
         await team.idle()
         again = await team.offering("undo")
         assert again.ts != offer.ts
         await team.decides("bob", again)
         assert "SelfApproval" in (await team.told("bob", "SelfApproval")).text
+
+
+async def test_wrong_verdict_is_asked_what_it_was_and_taken_back_by_whoever_said_so(tmp_path: Path) -> None:
+    async with team_at(tmp_path) as (chat, team):
+        offer = await team.proposed("node-1")
+        await team.decides("bob", offer, "decline", "the job has to finish")
+        await team.until_state("declined")
+        await team.idle()
+        view: Any = await team.dialog("bob", offer, "feedback-wrong")
+        assert "What was it?" in str(view.dialog.blocks)
+        assert not await team.marks.read(), "a click alone says nothing"
+        assert "ReasonMissing" in (await chat.submit("bob", view, {"reason": ""})).errors["reason"]
+        await chat.submit("bob", view, {"reason": "the disk is full"})
+        told = await team.told("bob", "was wrong, and it was: the disk is full.")
+        assert "--expect CAUSE|none" in told.text, "those words name no cause"
+        (score,) = scores(await team.marks.read())
+        assert (score.right, score.wrong) == (0, 1)
+
+        await chat.click("alice", offer, "feedback-right")
+        await team.told("alice", "was right.")
+        await chat.click("bob", told, "feedback-back")
+        taken = await team.told("bob", "Taken back")
+        assert not any(block["is"] == "Row" for block in taken.blocks)
+        (score,) = scores(await team.marks.read())
+        assert (score.right, score.wrong) == (1, 0), "alice's word stands"
+        again: Any = await team.dialog("bob", offer, "feedback-wrong")
+        await chat.submit("bob", again, {"reason": "io-stall"})
+        assert "--expect io-stall" in (await team.told("bob", "io-stall")).text
+        (score,) = scores(await team.marks.read())
+        assert (score.right, score.wrong) == (1, 1)
 
 
 async def test_brake_holds_what_is_approved_and_is_released(tmp_path: Path) -> None:
@@ -172,6 +213,23 @@ async def test_without_a_chat_alerts_are_diagnosed_and_recorded(tmp_path: Path) 
                 await asyncio.sleep(0.02)
         assert readings.asked == {"node-3": 1}
         assert not [line for line in bot.lines if line["event"].endswith("_failed")]
+
+
+async def test_without_a_chat_nothing_is_taken_from_those_that_share_the_record_and_have_one(tmp_path: Path) -> None:
+    """A dialog that was acknowledged right before its program died is for the next one that is in that chat."""
+    readings, nobody = Readings(), memory()
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        left, outbox = ChatRequestStore(database, Leases(database, "gone")), Outbox(database)
+        assert left.keep("sent-1", '{"metadata": "of Slack", "reason": "it burns"}')
+        outbox.keep(Post("incident", "card", ONCALL, {"text": "Escalated: node-1"}))
+    environment = {"ALERTMANAGER_TOKEN": "t" * 20}
+    settings: dict[str, Any] = {"chat": NoChat(), "environment": environment, "toml": ALERTS}
+    async with serving(nobody, tmp_path, readings, **settings) as bot:
+        await asyncio.sleep(10 * QUICK.sweep_every)
+        assert bot.logged("ready")
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        assert [kept.key for kept in ChatRequestStore(database, Leases(database, "next")).left()] == ["sent-1"]
+        assert Outbox(database).waiting() == 1
 
 
 @pytest.mark.parametrize(("token", "status"), [("t" * 20, 0), ("", 2)])
