@@ -157,9 +157,16 @@ class Decisions:
 
     # --- clicks
 
-    def clicked(self, click: Click) -> None:
-        """Begin to handle a click; returns at once. A second delivery of it is ignored."""
-        self._background.begin(self._once(click), f"click {one_line(click.action, 40)}")
+    def clicked(self, click: Click, ended: Callable[[], None] = lambda: None) -> None:
+        """Begin to handle a click; returns at once, and calls `ended` at its end. A second delivery is ignored."""
+
+        async def handled() -> None:
+            try:
+                await self._once(click)
+            finally:
+                ended()
+
+        self._background.begin(handled(), f"click {one_line(click.action, 40)}")
 
     async def _once(self, click: Click) -> None:
         """Handle a click that no program has taken before: open its dialog, or tell the person why not."""
