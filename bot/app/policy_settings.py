@@ -92,8 +92,8 @@ def _why_nobody(policy: Policy) -> str:
         return "nobody may approve anything: [policy] names no approvers"
     if not policy.acting:
         return (
-            "[policy] acting is off, or SLACK_API_URL is not Slack's, or an address of Teams not Microsoft's: nothing is "
-            "offered and nothing begins"
+            "[policy] acting is off, or SLACK_API_URL is not Slack's, or an address of Teams not Microsoft's: nothing "
+            "is offered and nothing begins"
         )
     if not policy.units and not policy.start_units:
         return "[act] units names no unit: nothing may be stopped"

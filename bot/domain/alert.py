@@ -26,9 +26,9 @@ class Alert:
 
     Shape: `id` is the source's id of it. `asked_by` is the person who asked, as the ledger writes people
     (`slack:TEAM/USER`, `teams:TENANT/OBJECT`, `terminal:NAME`); empty if a source raised it. `text` is the alert's own
-    words. `os_user` is the login behind a name that was only claimed in a terminal; empty elsewhere. `fired_at` is when it fired by its
-    source's clock, None if the source does not say or a person asked. `url` is where its source shows it, as the source
-    says; empty if it does not.
+    words. `os_user` is the login behind a name that was only claimed in a terminal; empty elsewhere. `fired_at` is when
+    it fired by its source's clock, None if the source does not say or a person asked. `url` is where its source shows
+    it, as the source says; empty if it does not.
     """
 
     kind: SourceKind

@@ -6,6 +6,7 @@ The Bot Framework's REST: https://learn.microsoft.com/azure/bot-service/rest-api
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +37,7 @@ from bot.surfaces.teams.keys import mapping
 from bot.surfaces.teams.settings import TeamsSettings
 
 SCOPE = "https://api.botframework.com/.default"
+_WHO = re.compile(r"teams:[0-9a-f-]{36}/([0-9a-f-]{36})\b")
 EARLY = 300.0  # seconds before its end that a token is replaced
 REMEMBERED = 2000
 _THREADED = ("@thread.tacv2", "@thread.skype")  # ends the ids of channels; chats have no threads
@@ -203,6 +205,10 @@ class TeamsCalls(ChatService):
         if direct:
             self._direct[user] = direct
 
+    def named(self, words: str) -> str:
+        """Return words with people's names in place of their ids, as far as known."""
+        return _WHO.sub(lambda match: self.names.get(match[1], match[0]), words)
+
     async def answer(self, address: str, message: Message, *, for_card: bool = False) -> Outcome:
         """Teams has no addresses that answer a command."""
         return MessageGone("no such address")
@@ -252,7 +258,7 @@ class TeamsCalls(ChatService):
 
     async def _activity(self, message: Message) -> dict[str, Any]:
         body: dict[str, Any] = {"type": "message", "textFormat": "plain"}
-        text = drawing.defused(message.text)
+        text = drawing.defused(self.named(message.text))
         if not message.blocks:
             return {**body, "text": text}
         names = {user: self.names[user] for user in drawing.people_in(message.blocks) if user in self.names}

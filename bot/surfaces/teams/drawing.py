@@ -286,7 +286,7 @@ def _row(items: Sequence[Button | Menu | NodeMenu], name: str) -> Iterator[Eleme
         if isinstance(item, Menu):
             chosen, action, words = f"{item.action}-{name}", item.action, item.placeholder
             choices = [{"title": one_line(each, OPTION) or "?", "value": value} for each, value in item.options]
-            more = {"type": "Input.ChoiceSet", "choices": choices[:MOST_OPTIONS]}
+            more: dict[str, Any] = {"type": "Input.ChoiceSet", "choices": choices[:MOST_OPTIONS]}
         else:
             chosen, action, words = f"{FIND_NODE}-{name}", FIND_NODE, "Check a node"
             more = {"type": "Input.Text", "maxLength": 200}

@@ -7,7 +7,6 @@ somebody from outside clicks, so each person is looked up among the members of a
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Collection
 
 from bot.chat.people import Membership, People, Person
@@ -19,7 +18,6 @@ from bot.surfaces.teams.calls import REMEMBERED, Connector, TeamsCalls
 from bot.surfaces.teams.settings import teams_user
 
 MEMBERS = frozenset(("", "user", "owner", "admin"))  # roles; anybody else, such as a guest, is refused
-_WHO = re.compile(r"teams:[0-9a-f-]{36}/([0-9a-f-]{36})\b")
 
 
 class Whereabouts:
@@ -95,7 +93,7 @@ class TeamsPeople(People):
 
     async def named(self, words: str) -> str:
         """Return the words with people's names in place of their ids."""
-        return _WHO.sub(lambda match: self._calls.names.get(match[1], match[0]), words)
+        return self._calls.named(words)
 
     async def _is_in(self, group: str, user: str) -> tuple[bool, str]:
         try:
