@@ -1,4 +1,4 @@
-"""What is Teams' own: who is let in, which card counts, what is delivered twice, and how the bot bears trouble there."""
+"""What is Teams' own: who is let in, which card counts, what is delivered twice, and what the bot bears there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from bot.chat.document import Document, Lines, Paragraph, Title, bullets, line
 from bot.surfaces.teams.connection import TeamsConnection
+from bot.surfaces.teams.drawing import draw
+from bot.view.words import Person
 from tests.slack.acting_team import ActingTeam, Cast, acting_team, people
 from tests.slack.service import QUICK
 from tests.teams.simulated import ALICE, APPROVERS, BOB, EVE, GUS, ONCALL, TENANT, SimulatedTeams, simulated_teams
@@ -26,7 +29,10 @@ async def deciding(folder: Path, **changes: Any) -> AsyncIterator[tuple[Simulate
     async with simulated_teams() as teams:
         connection = teams.connection(QUICK, lambda event, **_: None)
         policy = replace(POLICY, **changes)
-        async with acting_team(teams, folder, chat=connection, cast=CAST, policy=policy) as team, teams.hosted(connection):  # type: ignore[arg-type]
+        async with (
+            acting_team(teams, folder, chat=connection, cast=CAST, policy=policy) as team,
+            teams.hosted(connection),
+        ):  # type: ignore[arg-type]
             yield teams, team
 
 
@@ -74,17 +80,22 @@ async def test_nobody_is_let_in_while_teams_does_not_say_who_they_are(tmp_path: 
         await team.decided_nothing()
 
 
-@pytest.mark.parametrize(
-    "changed", [{"aadObjectId": ALICE}, {"tenantId": ""}, {"userRole": "anonymous"}, {"userRole": "", "userPrincipalName": ""}]
-)
-async def test_member_of_whom_teams_says_too_little_or_something_else_is_refused(
-    tmp_path: Path, changed: dict[str, str]
-) -> None:
+SAYS: dict[str, tuple[dict[str, str], str]] = {
+    "somebody else": ({"aadObjectId": ALICE}, "NotAnApprover"),
+    "no tenant": ({"tenantId": ""}, "NotAnApprover"),
+    "a role of which nobody knows": ({"userRole": "anonymous"}, "NotAnApprover"),
+    "neither login nor role": ({"userRole": "", "userPrincipalName": ""}, "CannotTell"),
+}
+
+
+@pytest.mark.parametrize("says", SAYS)
+async def test_member_of_whom_teams_says_too_little_or_something_else_is_refused(tmp_path: Path, says: str) -> None:
+    changed, refusal = SAYS[says]
     async with deciding(tmp_path) as (teams, team):
         offer = await team.proposed("node-1")
         teams.profiles[BOB] |= changed
         await team.decides("bob", offer)
-        await team.until_refused()
+        await team.told("bob", refusal)
         await team.decided_nothing()
 
 
@@ -104,8 +115,8 @@ async def test_forwarded_copied_and_stale_cards_are_refused(tmp_path: Path) -> N
         await team.decides("bob", offer)
         await team.until_state("resolved")
         await team.idle()
-        await teams.press("bob", offer, button)
-        assert "AlreadyDecided" in teams.posted[-1].text, "an old client shows the card as it was"
+        answer = await teams.press("bob", offer, button)
+        assert "AlreadyDecided" in answer["task"]["value"], "an old client shows the card as it was"
 
 
 async def test_click_that_is_delivered_twice_is_one(tmp_path: Path) -> None:
@@ -140,7 +151,6 @@ async def test_yes_that_was_stored_before_the_bot_died_is_carried_out_by_the_nex
         assert sent.errors == {}
         team.is_dying = False
         team.acting = team.restarted("runner-2")
-        team.world.forward()
         await team.acting.decisions.carry_on()
         await team.until_state("resolved")
         await team.idle()
@@ -171,20 +181,16 @@ async def test_home_belongs_to_one_person(tmp_path: Path) -> None:
         assert "ecs.service" in json.dumps(view.dialog.blocks)
         await teams.close("bob", view)
 
-        stolen = replace(home, channel=teams.direct("gus"))
-        await teams.click("gus", stolen, "brake")
-        assert teams.modal("gus") is None or "NotAnApprover" in json.dumps(teams.modal("gus"), default=str)
+        answer = await teams.click("gus", replace(home, channel=teams.direct("gus")), "approve")
+        assert answer["task"]["value"].startswith("This is not the card of that incident")
+        assert teams.modal("gus") is None
 
 
-async def test_hostile_words_are_neither_link_nor_mention_and_a_name_is_known(tmp_path: Path) -> None:
-    from bot.chat.document import Document, Lines, Paragraph, Title, bullets, line
-    from bot.surfaces.teams.drawing import draw
-    from bot.view.words import Person
-
+async def test_hostile_words_are_neither_link_nor_mention_and_a_name_is_known() -> None:
     evil = "[APPROVED](https://evil.example) <at>everyone</at> **b** \u202e\x1b[31m"
     drawn = draw(Document(evil, (Title(evil), Paragraph(evil), Lines((evil,)), bullets([(evil, evil)]), line(evil))))
     texts = json.dumps([drawn.text, *drawn.blocks], ensure_ascii=False)
-    assert not any(kind in texts for kind in ("TextBlock", "FactSet", "\u202e", "\x1b", "Action.OpenUrl"))
+    assert not any(kind in texts for kind in ('"TextBlock"', "FactSet", "\u202e", "\x1b", "Action.OpenUrl"))
     shown = json.dumps(drawn.blocks, ensure_ascii=False)
     assert not any(live in shown for live in ("](", "https://", "<at>", "</at>"))
     assert "person" not in shown, "nobody's words are taken for a person"
