@@ -186,10 +186,11 @@ class TeamsConnection(ChatConnection):
             return late
 
     def _ended(self, waiting: Waiting, same: tuple[str, ...], trigger: str) -> None:
-        """Answer a click that needs no other answer, and give the same answer for a moment."""
+        """Answer a click that needs no other answer. Words are given again for a moment; a dialog opens anew."""
         waiting.told(DONE)
         self.calls.waiting.pop(trigger, None)
-        asyncio.get_running_loop().call_later(AGAIN_SECONDS, self._clicks.pop, same, None)
+        again = AGAIN_SECONDS if "words" in waiting.answer.result() else 0.0
+        asyncio.get_running_loop().call_later(again, self._clicks.pop, same, None)
 
     async def _submitted(self, spoken: Spoken) -> Answer:
         sent = spoken.submission()
