@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from bot.demo.machine.power import ActingMachine
+from bot.demo.machine.machine import Machine
 from bot.demo.pagerduty.account import SCHEDULE
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.people import BOT, GROUPS
@@ -72,7 +72,7 @@ async def test_what_is_well_is_said_to_be_and_nothing_was_touched(here: Surround
     asked = {one.method for one in here.slack.asked()}
     assert asked == {"auth.test", "apps.connections.open", "usergroups.users.list", "users.info"}
     for server in here.fleet.servers.values():
-        assert isinstance(server.machine, ActingMachine)
+        assert isinstance(server.machine, Machine)
         assert (server.machine.done, server.machine.reboots) == ([], 0)
 
 
@@ -160,7 +160,7 @@ async def test_silent_slack_costs_no_more_than_its_time(here: Surroundings) -> N
 async def test_node_that_cannot_be_reached_or_lacks_rights_or_lags_is_named(tmp_path: Path) -> None:
     async with surroundings(tmp_path, late=90.0) as here:
         machine = here.fleet.servers["sick"].machine
-        assert isinstance(machine, ActingMachine)
+        assert isinstance(machine, Machine)
         machine.become(replace(machine.state, sudo=False))
         text = here.fleet.inventory.read_text() + '\n[nodes.gone]\naddress = "127.0.0.1"\nport = 1\n'
         inventory = here.fleet.inventory.with_name("more.toml")

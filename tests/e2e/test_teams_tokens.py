@@ -19,7 +19,7 @@ from bot.surfaces.teams.connection import TeamsConnection
 from tests.slack.service import QUICK
 from tests.teams.simulated import APP, ISSUER, ONCALL, SECRET, SimulatedTeams, key_of, simulated_teams
 
-SAID = {"type": "message", "text": "<at>zombie</at> check node-1"}
+SAID: dict[str, Any] = {"type": "message", "text": "<at>zombie</at> check node-1"}
 MENTION = {"type": "mention", "text": "<at>zombie</at>", "mentioned": {"id": f"28:{APP}"}}
 
 
@@ -165,7 +165,7 @@ UNHEARD: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("what", UNHEARD)
 async def test_what_is_not_for_the_bot_is_not_taken(what: str) -> None:
     async with simulated_teams() as teams, listening(teams) as heard:
-        activity = teams.activity("alice", ONCALL, **{**SAID, "entities": [MENTION]})
+        activity = teams.activity("alice", ONCALL, **SAID, entities=[MENTION])
         for key, value in UNHEARD[what].items():
             activity[key] = {**activity[key], **value} if key in ("channelData", "conversation") else value
         status, _ = await teams.deliver(activity)

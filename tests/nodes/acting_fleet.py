@@ -15,7 +15,7 @@ from typing import Any
 
 from bot.demo.faults import Fault
 from bot.demo.fleet import Fleet, Member, running
-from bot.demo.machine.power import ActingMachine
+from bot.demo.machine.machine import Machine
 from bot.demo.machine.state import State
 
 ROOT = Path(__file__).parents[2]
@@ -49,9 +49,9 @@ class Site:
     fleet: Fleet
     environ: Mapping[str, str] = field(default_factory=dict)
 
-    def machine(self, name: str) -> ActingMachine:
+    def machine(self, name: str) -> Machine:
         machine = self.fleet.servers[name].machine
-        assert isinstance(machine, ActingMachine)
+        assert isinstance(machine, Machine)
         return machine
 
     async def start(self, *arguments: str, login: str = "") -> asyncio.subprocess.Process:

@@ -389,5 +389,6 @@ async def simulated_teams() -> AsyncIterator[SimulatedTeams]:
 def _buttons(blocks: Sequence[Any], action: str) -> Any:
     for block in blocks:
         for item in block.get("actions", ()):
-            if item.get("data", {}).get("a") == action:
+            data = item.get("data", {})
+            if action in (data.get("a"), f"{data.get('a')}-{str(data.get('v')).partition('-')[0]}"):
                 yield item

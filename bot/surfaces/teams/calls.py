@@ -121,6 +121,10 @@ class Waiting:
     channel: str
     answer: asyncio.Future[Mapping[str, Any]] = field(default_factory=asyncio.Future)
 
+    def is_for(self, user: str, channel: str) -> bool:
+        """True while this person waits for an answer there."""
+        return (self.user, self.channel) == (user, channel) and not self.answer.done()
+
     def told(self, answer: Mapping[str, Any]) -> bool:
         """Answer it; False where it was answered."""
         if self.answer.done():
@@ -163,16 +167,18 @@ class TeamsCalls(ChatService):
         return await self._shown("PUT", place.channel, f"/activities/{quote(place.ts, safe='')}", message)
 
     async def whisper(self, channel: str, user: str, thread: str, message: Message) -> Outcome:
-        """Answer the click that waits for it; else tell them in their chat with the bot."""
-        for waiting in self.waiting.values():
-            if (waiting.user, waiting.channel) == (user, channel) and waiting.told(
-                {"words": drawing.words_of(message)}
-            ):
-                return Delivered()
-        try:
-            outcome = await self.post(await self.direct(user), "", message)
-        except (*FAILURES, SettingsError, LookupError) as error:
-            outcome = NoAccess(why(error)) if isinstance(error, LookupError) else RetryLater(why(error))
+        """Answer the click that waits for it; else, and what has buttons, tell them in their chat with the bot."""
+        waiting = next((one for one in self.waiting.values() if one.is_for(user, channel)), None)
+        outcome: Outcome = NoAccess("")
+        if waiting is None or drawing.has_buttons(message):
+            try:
+                outcome = await self.post(await self.direct(user), "", message)
+            except LookupError as error:
+                outcome = NoAccess(str(error))
+            except (*FAILURES, SettingsError) as error:
+                outcome = RetryLater(why(error))
+        if isinstance(outcome, NoAccess) and waiting is not None and waiting.told({"words": drawing.words_of(message)}):
+            return Delivered()
         if isinstance(outcome, NoAccess) and channel:
             words = "I have an answer for one of you, but no chat with them: add me to your apps and ask again."
             outcome = await self.post(channel, thread, self.draw(said(words)))

@@ -142,6 +142,11 @@ def elements_of(blocks: Iterable[Block]) -> list[Element]:
     return [each for block in blocks for each in _elements(block)]
 
 
+def has_buttons(message: Message) -> bool:
+    """True for a message that somebody can press something on."""
+    return any(each.get("type") == "ActionSet" and "data" in each["actions"][0] for each in message.blocks)
+
+
 def people_in(part: Any) -> set[str]:
     """Return the ids of the people whose names a message needs."""
     if isinstance(part, Mapping):
@@ -264,7 +269,7 @@ def _elements(shown: Block) -> Iterator[Element]:
         case Row(items=items, name=name):
             yield from _row(items, name)
         case Question(action=action, yes=yes, no=no):
-            answers = [_action(label, action, {VALUE: value}, opens=False) for label, value in (yes, no)]
+            answers = [_action(label, action, {VALUE: value}) for label, value in (yes, no)]
             yield {"type": "ActionSet", "actions": answers}
         case Record(head=head):
             yield _rich([_run(f"record {head}", isSubtle=True, size="small")])
@@ -302,9 +307,9 @@ def _button(button: Button, row: str) -> Element:
     return {**drawn, "associatedInputs": "none", **styled}
 
 
-def _action(words: str, action: str, data: Mapping[str, str], name: str = "", *, opens: bool = True) -> Element:
+def _action(words: str, action: str, data: Mapping[str, str], name: str = "") -> Element:
     data = {ACTION: name or action, **data}
-    if not opens or action in _QUICK or name.startswith(CHECK_MEANT):
+    if action in _QUICK or name.startswith(CHECK_MEANT):
         return {"type": "Action.Execute", "title": words, "verb": VERB, "data": data}
     return {"type": "Action.Submit", "title": words, "data": {**data, "msteams": {"type": "task/fetch"}}}
 
