@@ -167,6 +167,10 @@ class Commands:
             return await self._status()
         if asked.verb == "brake" and asked.on:
             return await self.context.pull(person, asked.reason, request.key)
+        pull, asked_at = asked.pull, request.asked_at
+        if asked.verb == "brake" and not pull and asked_at is None:  # what comes while the chat is asked is not meant
+            present = await self.context.ledger.braked()
+            pull, asked_at = (0, responder.clock()) if present is None else (present.seq, None)
         approval = await self.context.people.approval(
             person, self.context.policy, asked.reason, by_group=asked.verb in ("brake", "pagerduty")
         )
@@ -174,7 +178,7 @@ class Commands:
             return await self._pagerduty(approval)
         try:
             if asked.verb == "brake":
-                return brake_words(await responder.brake(False, approval, pull=asked.pull, asked_at=request.asked_at))
+                return brake_words(await responder.brake(False, approval, pull=pull, asked_at=asked_at))
             if asked.verb == "cancel":
                 await responder.cancel(asked.incident, approval)
                 self.context.notices.decided(asked.incident)

@@ -21,8 +21,11 @@ from bot.chat.parts import MessageTarget
 from bot.domain.alert import PEOPLE
 from bot.domain.fold import fold
 from bot.domain.policy import Policy
+from bot.domain.post import Post
 from bot.extras.fleet.ask import FleetAsk
 from bot.extras.marks.marks import scores
+from bot.ledger import Database, Leases, Outbox
+from bot.ledger.chat_requests import ChatRequestStore
 from tests.slack.acting_team import ALICE, BOB, GROUPED, GUEST, IN_SLACK, ActingTeam, Cast, acting_team, people
 from tests.slack.memory_chat import MemoryChat
 from tests.slack.service import QUICK, Readings, serving
@@ -250,6 +253,23 @@ async def test_without_a_chat_alerts_are_diagnosed_and_recorded(tmp_path: Path) 
                 await asyncio.sleep(0.02)
         assert readings.asked == {"node-3": 1}
         assert not [line for line in bot.lines if line["event"].endswith("_failed")]
+
+
+async def test_without_a_chat_nothing_is_taken_from_those_that_share_the_record_and_have_one(tmp_path: Path) -> None:
+    """A dialog that was acknowledged right before its program died is for the next one that is in that chat."""
+    readings, nobody = Readings(), memory()
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        left, outbox = ChatRequestStore(database, Leases(database, "gone")), Outbox(database)
+        assert left.keep("sent-1", '{"metadata": "of Slack", "reason": "it burns"}')
+        outbox.keep(Post("incident", "card", IN_SLACK.channel, {"text": "Escalated: node-1"}))
+    environment = {"ALERTMANAGER_TOKEN": "t" * 20}
+    settings: dict[str, Any] = {"chat": NoChat(), "environment": environment, "toml": ALERTS}
+    async with serving(nobody, tmp_path, readings, **settings) as bot:
+        await asyncio.sleep(10 * QUICK.sweep_every)
+        assert bot.logged("ready")
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        assert [kept.key for kept in ChatRequestStore(database, Leases(database, "next")).left()] == ["sent-1"]
+        assert Outbox(database).waiting() == 1
 
 
 @pytest.mark.parametrize(("token", "status"), [("t" * 20, 0), ("", 2)])
