@@ -74,7 +74,8 @@ def library(extra: Sequence[Path] = (), usual: str = "") -> Library:
     """Load the shipped playbooks and those of further directories; `left_out` are unusable files.
 
     Shape: `usual` is the name of the default playbook. From then on every text is searched for those directories' own
-    forms of secrets too, and their other tables and their causes are added to ours.
+    forms of secrets too, and their other tables and their causes are added to ours. A cause of a later directory
+    replaces one of the same name in an earlier, as a playbook does.
 
     Raises: PlaybookError when a directory, or a table or a cause of it, cannot be read.
     """
@@ -85,7 +86,7 @@ def library(extra: Sequence[Path] = (), usual: str = "") -> Library:
         add_site_rows(extra)
         probes = PROBES | {"kernel_log": kernel_log.probe(node_filter(table()))}
         for folder in dict.fromkeys(path.absolute() for path in extra):
-            causes |= {cause.name: cause for cause in causes_in(folder / "causes", causes)}
+            causes |= {cause.name: cause for cause in causes_in(folder / "causes", CAUSES)}
     return Library.load([own_playbooks(), *extra], probes, causes, ACTIONS, lenient=True, usual=usual)
 
 
