@@ -168,7 +168,7 @@ class TeamsCalls(ChatService):
 
     async def whisper(self, channel: str, user: str, thread: str, message: Message) -> Outcome:
         """Answer the click that waits for it; else, and what has buttons, tell them in their chat with the bot."""
-        waiting = next((one for one in self.waiting.values() if one.is_for(user, channel)), None)
+        waiting = next((click for click in self.waiting.values() if click.is_for(user, channel)), None)
         outcome: Outcome = NoAccess("")
         if waiting is None or drawing.has_buttons(message):
             try:

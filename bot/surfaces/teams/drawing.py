@@ -85,7 +85,9 @@ def draw(document: Document) -> Message:
     if isinstance(text, Marked) and not document.blocks:
         drawn = [list(_elements(text))]
     words = text.words if isinstance(text, Marked) else text if isinstance(text, str) else plain(text)
-    return Message(clipped(safe(words), TEXT), tuple(each for one in drawn for each in one), document.broadcast)
+    return Message(
+        clipped(safe(words), TEXT), tuple(each for elements in drawn for each in elements), document.broadcast
+    )
 
 
 def fits(blocks: Sequence[Block], *, dialog: bool = False) -> bool:
