@@ -23,7 +23,9 @@ from bot.library import Library
 from bot.probes import PROBES, kernel_log
 from bot.probes.formats.kernel_filter import node_filter
 from bot.probes.formats.kernel_table import table
-from bot.settings import home_of
+from bot.settings import Settings, home_of
+from bot.settings.tables import SlackSettings
+from bot.surfaces.teams.settings import TeamsSettings
 
 if TYPE_CHECKING:
     from bot.domain.probe import Probe
@@ -133,6 +135,12 @@ def runner_name() -> str:
     """A fresh name for this program among those that share the database; it says where it runs."""
     host = re.sub(r"[^A-Za-z0-9.-]", "-", platform.node())[:40] or "host"
     return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+def of_chat(settings: Settings) -> SlackSettings | TeamsSettings:
+    """Return the settings of the chat that is set up: where it is used, and how much people may ask."""
+    teams = settings.of(TeamsSettings)
+    return teams if teams.is_set else settings.slack
 
 
 def local_transport() -> Transport:

@@ -90,12 +90,12 @@ class Commands:
 
     def _kept(self, request: CommandRequest, asked: Request) -> str:
         """What the next run needs to begin a check that a crash breaks off; empty for anything else."""
-        if not isinstance(asked, CheckRequest) or not asked.nodes or not self._is_here(request.channel):
+        if not isinstance(asked, CheckRequest) or not asked.nodes or not self._is_here(request):
             return ""
         return kept_text(request, [node.name for node in asked.nodes])
 
-    def _is_here(self, channel: str) -> bool:
-        return not self.channels or channel in self.channels or channel.startswith("D")
+    def _is_here(self, request: CommandRequest) -> bool:
+        return not self.channels or request.channel in self.channels or request.direct
 
     async def _handle(self, request: CommandRequest, asked: Request) -> None:
         ephemeral = self.context.ephemeral
@@ -107,7 +107,7 @@ class Commands:
                 await ephemeral.say(request, says)
         elif isinstance(asked, Subcommand | Question):
             await self.reply(request, asked)
-        elif not self._is_here(request.channel):
+        elif not self._is_here(request):
             await ephemeral.say(request, not_here(self.channels))
         elif isinstance(asked, WorkRequest):
             if await self._may_ask(request, True):
