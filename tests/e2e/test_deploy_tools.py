@@ -93,7 +93,7 @@ def test_github_takes_the_forms_for_issues(programs: Path) -> None:
 
 
 def test_workflows_are_as_github_reads_them_and_grant_no_more_than_each_step_needs(programs: Path) -> None:
-    assert [path.name for path in WORKFLOWS] == ["release.yml", "tests.yml"]
+    assert [path.name for path in WORKFLOWS] == ["gate.yml", "release.yml"]
     code, said = says(programs / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS)
     assert code == 0, said
     code, said = says(programs / "zizmor", "--offline", "--no-progress", "--min-severity", "medium", *WORKFLOWS)
@@ -112,7 +112,7 @@ def test_workflows_are_as_github_reads_them_and_grant_no_more_than_each_step_nee
 def test_workflow_that_grants_too_much_is_caught(
     programs: Path, tmp_path: Path, before: str, after: str, names: str
 ) -> None:
-    wrong = spoiled(".github/workflows/tests.yml", before, after, tmp_path)
+    wrong = spoiled(".github/workflows/gate.yml", before, after, tmp_path)
     code, said = says(
         programs / "zizmor", "--offline", "--no-progress", "--min-severity", "low", "--persona", "auditor", wrong
     )
