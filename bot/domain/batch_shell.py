@@ -99,7 +99,7 @@ shown() {
   exec 2>&4 3>&- 4>&- 8>&-
   trap 'printf "\n%s" $? >&2' 0
   case "$1 $2 $3 $4" in
-    'call sh -c '*'$$'*) ("$@");;
+    'call sh -c '*'$$'*|'call sh -c '*exec*) ("$@");;
     'call sh -c '*|apart*) "$@";;
     *) ("$@");;
   esac

@@ -124,7 +124,8 @@ def test_every_shell_hands_a_command_its_words_as_they_were(shell: list[str], as
     defined = asked.script(NONCE).removeprefix(preamble(NONCE, timedelta(seconds=asked.sampling.samples + 30)))
     stubs = (
         'show() { shift 3; printf \'%s\\0\' "$#" "$@"; }\nrun() { show "$@"; }\ntry() { show "$@"; return 1; }\n'
-        'run_alone() { run "$@"; }\ntry_alone() { try "$@"; }\nrun_apart() { run "$@"; }\ntry_apart() { try "$@"; }\nskip() { return 1; }\n'
+        'run_alone() { run "$@"; }\ntry_alone() { try "$@"; }\nskip() { return 1; }\n'
+        'run_apart() { run "$@"; }\ntry_apart() { try "$@"; }\n'
     )
     shown = "\n".join([defined.partition("\npause() {")[0].partition(NOTHING_ASKED)[0], *asked.parts])
     said = subprocess.run([*shell], input=(stubs + shown).encode(), capture_output=True, timeout=30, check=True)
