@@ -91,6 +91,7 @@ class Cause:
     lasting_fix: str = ""
     settled_by: str = ""
     about: str = ""  # what it is, where that is not the docstring of a module
+    definition: str = ""  # of a site's own: all in its file that decides; ours are part of the program
 
     @property
     def usual(self) -> Mapping[str, Threshold]:

@@ -75,9 +75,10 @@ class MarkClicks:
         else:
             await self._mark(intent, click.person, click.key)
 
-    async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> None:
+    async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> str:
         """Record that a verdict was wrong, and what it was; the same again adds nothing."""
         await self._mark(intent, person, was=reason)
+        return ""
 
     async def _mark(self, intent: Intent, person: Person, request: str = "", was: str = "") -> None:
         incident = await self._context.find(next(iter(intent.plans)))

@@ -160,7 +160,7 @@ class ProfileChat:
         async with self._context.surface.working(incident, f"Profiling {core} for {asked.seconds} s…"):
             await self._profiles.ask(node, asked, target, click.key, click.person.by, incident.id)
 
-    async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> None:
+    async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> str:
         """Say that there is nothing to decide: it has no dialog."""
         raise NothingProposed(UNKNOWN_BUTTON)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -106,7 +106,7 @@ def report_data(
 class ReportMaker:
     """Makes the pages of reports for `serve`, with its own connection to the database.
 
-    Shape: `named` puts people's names in place of their ids.
+    Shape: the chat of `bot` says the names of people.
     """
 
     database: Database
@@ -114,14 +114,15 @@ class ReportMaker:
     playbooks: Playbooks
     known: Inventory
     extras: Sequence[Extra] = ()
-    named: Callable[[str], Awaitable[str]] | None = None
+    bot: Bot | None = None
 
     async def page(self, incident_id: str) -> str:
         """Return an incident's page; raises as `report_data`."""
         in_thread = partial(asyncio.get_running_loop().run_in_executor, self.threads)
         data = await in_thread(self._data, incident_id)
-        if self.named is not None:
-            data = replace(data, names={by: one_line(await self.named(by), 80) for by in data.people})
+        if self.bot is not None:
+            people = self.bot.desk.people
+            data = replace(data, names={by: one_line(await people.named(by), 80) for by in data.people})
         return await in_thread(lambda: page(whole_report(data)))
 
     def _data(self, incident_id: str) -> ReportData:
@@ -204,9 +205,5 @@ def _why(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, .
 
 def thread_files(bot: Bot) -> tuple[ThreadFileKind, ...]:
     """Return the kind of file that brings an incident's report into its card's thread."""
-
-    async def named(words: str) -> str:
-        return await bot.desk.people.named(words)
-
-    maker = ReportMaker(bot.stores.database, bot.stores.threads, bot.playbooks, bot.known, bot.extras, named)
+    maker = ReportMaker(bot.stores.database, bot.stores.threads, bot.playbooks, bot.known, bot.extras, bot)
     return (ReportFile(maker.page),)
