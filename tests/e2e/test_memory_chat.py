@@ -159,7 +159,6 @@ async def test_pressed_button_shows_on_the_card_at_once_that_it_works(tmp_path: 
             await chat.until(lambda: "Profiling core 39 for 10 s" in json.dumps(offer.blocks), what="that it works")
             said = json.dumps(offer.blocks)
             assert '"approve"' in said, "nobody has to wait for it"
-            assert ('"profile"' in before, '"profile"' in said) == (True, False), "and nobody presses it twice"
         await chat.until(lambda: json.dumps(offer.blocks) == before, what="the card as it was")
 
 

@@ -208,6 +208,8 @@ async def test_button_says_on_the_card_what_it_does_until_the_answer_is_there(be
     await program.ends()
     assert "was not profiled" in bench.channel.edits[-1]
 
+    program = bench.program("b")
+    chat = ProfileChat(context, program.profiles, cast(KnownNodes, None))
     kept = SimpleNamespace(key="profile" + "0" * 20, body=json.dumps({"channel": "C1", "thread_ts": "", "node": "n"}))
     assert chat.takes(cast(ChatRequest, kept)), "one of an older version names no incident"
     kept.body = json.dumps(json.loads(kept.body) | {"incident": incident.id})
