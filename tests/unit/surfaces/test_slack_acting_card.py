@@ -232,9 +232,10 @@ def test_no_sign_alone_says_how_bad_it_is(state: State) -> None:
 
 
 def test_likely_verdict_says_what_would_settle_it_on_an_offer_and_without_one() -> None:
-    settled = {"confidence": Confidence.LIKELY, "settled_by": "a profile of core 17"}
-    triaged = replace(TRIAGED, verdict=replace(TRIAGED.verdict, **settled))
-    for events in ([OPENING, triaged], [OPENING, triaged, PROPOSED]):
+    likely = replace(TRIAGED.verdict, confidence=Confidence.LIKELY, settled_by="a profile of core 17")
+    triaged = replace(TRIAGED, verdict=likely)
+    found: tuple[IncidentEvent, ...] = (OPENING, triaged)
+    for events in (found, (*found, PROPOSED)):
         message = card_of(told(*events))
         taken_by_slack(message)
         assert "Likely, not confirmed: a profile of core 17 would settle it." in words(message)
