@@ -136,8 +136,9 @@ class HomePublisher:
             guards.is_approver(context.policy, approval)
         except Refused as no:
             approval, may_not = None, f"You cannot decide anything here. {refusal_words(no)}"
-        summaries = await context.ledger.incidents(since=context.responder.clock() - LATELY)
-        asks = [each for each in summaries if each.state is State.PROPOSED and not self._is_of_wave(each)]
+        found = await context.ledger.incidents(since=context.responder.clock() - LATELY)
+        summaries = [each for each in found if each.state is not State.PROPOSED or not self._is_of_wave(each)]
+        asks = [each for each in summaries if each.state is State.PROPOSED]
         last = {each.node: each for each in reversed(summaries) if each.node and each.state is not State.OPENED}
         shown = sorted((each for each in last.values() if each.state is not State.RESOLVED), key=_without_cause)
         chosen = dict.fromkeys(each.id for each in (*asks[:MOST_READ], *shown[:MOST_READ]))

@@ -220,7 +220,7 @@ def test_no_evidence_is_a_conditions_own_rule() -> None:
     assert not rules & {line for item in sick.evidence for line in item.source}
 
 
-@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
+@pytest.mark.parametrize("cause", CAUSES.values(), ids=CAUSES)
 def test_cause_that_may_be_found_and_not_confirmed_says_what_would_settle_it(cause: Cause) -> None:
     module = ROOT / f"bot/causes/{cause.name.replace('-', '_')}.py"
     written = module if module.exists() else ROOT / f"playbooks/causes/{cause.name}.yaml"
