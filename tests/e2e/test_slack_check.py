@@ -212,7 +212,7 @@ async def test_what_a_hostile_node_prints_mentions_nobody(slack: SlackWorkspace,
     evil = "<!channel> <!here> <@U0BOB00001> <http://evil.example|click> *all* `is` well"
     sick = FLEET[0].state
     units = tuple(replace(unit, description=evil) for unit in sick.units)
-    broken = Unit("evil.service", evil, active="failed", sub="failed", exit_status=1, command=f"/bin/{evil}")
+    broken = Unit("evil.service", evil, active="failed", sub="failed", exit_status=1, program=evil)
     member = Member(replace(sick, name="node-evil", units=(*units, broken)), "hostile", "gpu")
     (tmp_path / "fleet").mkdir()
     async with running((member,), tmp_path / "fleet", now, asyncio.get_running_loop().time) as fleet:

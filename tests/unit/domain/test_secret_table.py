@@ -76,6 +76,7 @@ def pieces(seen: str) -> list[str]:
     return [*{text[:end] for end in (len(text) // 4, len(text) // 2, len(text) - 2) if end > 0}, text + " ", text]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_hostile_lines_cost_time_in_proportion_to_their_length(name: str) -> None:
     form = FORMS[name]
@@ -179,10 +180,14 @@ def documents() -> Iterator[tuple[str, object]]:
                 continue
 
 
-def test_json_stays_json() -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("places", [1, pytest.param(6, marks=pytest.mark.long)])
+def test_json_stays_json(places: int) -> None:
+    """Each document is changed in one place, another for each, or in each of six."""
     count = 0
-    for name, document in documents():
-        for changed in list(with_secrets(document))[:6]:
+    for number, (name, document) in enumerate(documents()):
+        every = list(with_secrets(document))[:6]
+        for changed in [every[(number + at) % len(every)] for at in range(places)] if every else ():
             for text in (
                 json.dumps(changed),
                 json.dumps(changed, indent=2),
@@ -227,6 +232,7 @@ UNITS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 def test_text_of_one_unit_costs_little(unit: str) -> None:
     text = (unit * (131_072 // len(unit) + 1))[:131_072]
