@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from bot.demo.fleet import Fleet
-from bot.demo.slack.server import SlackWorkspace
 from tests.e2e.test_slack_check import FOUNDING, ROOT, cards, fleet, serving, slack
+from tests.slack.workspace import SlackWorkspace
 
 __all__ = ["fleet", "slack"]
 WHY = "What would have changed this verdict"

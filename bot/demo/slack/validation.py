@@ -44,7 +44,7 @@ def _unknown(error: Any) -> str:
     return ", ".join(sorted(error.instance.keys() - error.schema["properties"].keys()))
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)
 def _validator() -> Any:
     """The schema with its own three keywords, None where there is no jsonschema."""
     try:
@@ -76,9 +76,11 @@ def _validator() -> Any:
 def problems(kind: str, value: Any, at: str = "") -> list[str]:
     """Return what is wrong with a value by a definition of the schema, in Slack's words; `at` is where it stands."""
     validator: Any = _validator()
-    found = validator.evolve(schema={"$ref": f"#/$defs/{kind}"}).iter_errors(value) if validator is not None else ()
-    worded = ((_WORDS.get(error.validator, lambda error: error.message)(error), error.path) for error in found)
-    return [problem(says, "/".join((at, *map(str, path)))) for says, path in worded]
+    found = () if validator is None else validator.evolve(schema={"$ref": f"#/$defs/{kind}"}).iter_errors(value)
+    worded = (
+        (_WORDS[error.validator](error) if error.validator in _WORDS else error.message, error) for error in found
+    )
+    return [problem(says, "/".join((at, *map(str, error.path)))) for says, error in worded]
 
 
 def check_message(text: str, blocks: Any, attachments: Any = None, *, in_all: int | None = BLOCKS_CHARACTERS) -> None:
