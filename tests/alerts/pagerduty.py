@@ -86,12 +86,13 @@ class PagerDuty(server.PagerDuty):
         self._closing = asyncio.Event()
 
     def middlewares(self) -> list[Any]:
-        return [*super().middlewares(), web.middleware(self._goes_wrong)]
+        return [*super().middlewares(), self._goes_wrong]
 
     async def close_connections(self) -> None:
         self._closing.set()
         await super().close_connections()
 
+    @web.middleware
     async def _goes_wrong(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Apply the call's fault and the limit, and record it."""
         call = request.match_info.route.name
@@ -180,8 +181,10 @@ class Naps:
 async def account(**settings: Any) -> AsyncIterator[PagerDuty]:
     """A PagerDuty of its own for one test."""
     settings.setdefault("clock", now)
+    limit = settings.pop("limit", LIMIT)
     async with PagerDuty.start(random_bytes=os.urandom, **settings) as started:
         assert isinstance(started, PagerDuty)
+        started.limit.calls = limit
         yield started
 
 

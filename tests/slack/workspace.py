@@ -104,12 +104,13 @@ class SlackWorkspace(server.SlackWorkspace):
         self._closing = asyncio.Event()
 
     def middlewares(self) -> list[Any]:
-        return [*super().middlewares(), web.middleware(self._goes_wrong)]
+        return [*super().middlewares(), self._goes_wrong]
 
     async def close_connections(self) -> None:
         self._closing.set()
         await super().close_connections()
 
+    @web.middleware
     async def _goes_wrong(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Apply the call's fault and its limit, and record it."""
         _, kind, *rest = request.path.split("/")
