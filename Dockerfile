@@ -1,4 +1,4 @@
-# docker build -t zombie .
+# docker build --build-arg VERSION="$(./zombie --version | cut -d" " -f2)" -t zombie .
 #
 # One check; /etc/zombie is the working folder, with inventory, key, known_hosts, zombie.toml and one's own playbooks.
 # docker run --rm --read-only --user "$(id -u)" -v "$PWD/inventory:/etc/zombie:ro" zombie check --inventory inventory.toml node-123
@@ -15,17 +15,20 @@ RUN python -m venv /opt/zombie \
 COPY bot /opt/zombie/app/bot
 COPY playbooks /opt/zombie/app/playbooks
 COPY LICENSE /opt/zombie/LICENSE
+ARG VERSION=0+unknown
 # Bytecode is made here, for the running image may be read-only.
-RUN python -m compileall -q /opt/zombie/app \
+RUN printf 'version = "%s"\n' "$VERSION" > /opt/zombie/app/bot/app/_version.py \
+    && python -m compileall -q /opt/zombie/app \
     && printf '#!/bin/sh\nexec /opt/zombie/bin/python -P -m bot "$@"\n' > /opt/zombie/bin/zombie \
     && chmod 0755 /opt/zombie/bin/zombie \
     && mkdir -p /opt/zombie/share/man/man1 \
     && PYTHONPATH=/opt/zombie/app /opt/zombie/bin/zombie manual > /opt/zombie/share/man/man1/zombie.1
 
 FROM python:3.13-slim-trixie
+ARG VERSION=0+unknown
 LABEL org.opencontainers.image.title="zombie" \
     org.opencontainers.image.description="Diagnoses a sick Linux node over SSH and gives one verdict a person can trust." \
-    org.opencontainers.image.version="0.2.0.dev0" \
+    org.opencontainers.image.version="$VERSION" \
     org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/zombie /opt/zombie
 # Whoever runs the image may write here, as in /tmp; a new volume takes owner and mode from this folder.

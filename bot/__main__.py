@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot import __version__
 from bot.domain.errors import LedgerError, UnknownIncident, UsageError
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def parser(program: str = "zombie", extras: ExtrasInForce | None = None, first: 
         description="Log in to a sick node, read what matters, and say what is wrong with it: a verdict with proof.",
         epilog="Try `zombie demo` first: it needs no account, no root and no network.",
     )
-    top.add_argument("--version", action="version", version=f"zombie {__version__}")
+    top.add_argument("--version", action=_Version, nargs=0, help="show the version and end")
     commands = top.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add(commands)
@@ -55,6 +54,16 @@ def parser(program: str = "zombie", extras: ExtrasInForce | None = None, first: 
                 said = one_line(f"{type(no).__name__}: {no}", 300)
                 print(f"zombie: {words} cannot be loaded, and is left out ({said})", file=sys.stderr)
     return top
+
+
+class _Version(argparse.Action):
+    """`--version`: git is asked for it only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from bot.app.version import program_name
+
+        print(program_name())
+        parser.exit()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -85,10 +94,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         status: int = arguments.run(arguments)
         sys.stdout.flush()  # here, so that a failed write is reported too
     except (UsageError, LedgerError) as error:
-        from bot.domain.safe_text import safe
+        from bot.domain.safe_text import redacted_text, safe
 
-        # A sentence may name a file or quote a case that came from a stranger.
-        print(f"zombie: {safe(as_called(error.sentence, command))}", file=sys.stderr)
+        # A sentence may name a file, or quote a setting or a case that came from a stranger.
+        print(f"zombie: {redacted_text(safe(as_called(error.sentence, command)))}", file=sys.stderr)
         lists = "zombie incidents lists them." if isinstance(error, UnknownIncident) else ""
         if try_next := error.try_next or lists:
             print(f"        {safe(as_called(try_next, command))}", file=sys.stderr)

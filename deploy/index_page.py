@@ -26,8 +26,7 @@ class IndexPage(MetadataHookInterface):
         repository = os.environ.get(REPOSITORY, "").rstrip("/")
         if repository and re.fullmatch(r"https://[\w.-]+(?:/[\w.~-]+)+", repository) is None:
             raise ValueError(f"{REPOSITORY} should be like https://example.com/owner/zombie")
-        version = re.search(r'__version__ = "([^"]+)"', (Path(self.root) / "bot/__init__.py").read_text())
-        tag = f"v{version.group(1)}" if version is not None else "main"
+        tag = "main" if "+" in metadata["version"] else f"v{metadata['version']}"
         metadata["readme"] = {"content-type": "text/markdown", "text": shown(text, repository, tag)}
         metadata["urls"] = (
             {

@@ -1,4 +1,4 @@
-"""Puts the man page into the wheel, where `man zombie` finds it beside the program that pip installs.
+"""Puts two files into the wheel: the man page, where `man zombie` finds it, and the version that git said.
 
 Source: Hatch's build hooks. It runs where the wheel is built, with nothing installed but Hatch: so it may import only
 the parsers and settings, which need the standard library alone.
@@ -26,9 +26,12 @@ class ManPage(BuildHookInterface):  # type: ignore[type-arg]
 
             self._folder = tempfile.TemporaryDirectory()
             page = Path(self._folder.name) / "zombie.1"
+            built = Path(self._folder.name) / "_version.py"
+            built.write_text(f'version = "{self.metadata.version}"\n', encoding="ascii")
             page.write_text(man_page(parser("zombie")), encoding="ascii")
         finally:
             sys.path.remove(self.root)
+        build_data["force_include"][str(built)] = "bot/app/_version.py"
         build_data["shared_data"][str(page)] = "share/man/man1/zombie.1"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

@@ -137,8 +137,10 @@ def main(arguments: Sequence[str]) -> int:
             print(f"{package.name} {package.version}  {package.licence or 'not installed here: see its own page'}")
         return 0
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    version = re.search(r'__version__ = "(.+)"', (ROOT / "bot/__init__.py").read_text(encoding="utf-8"))
-    print(json.dumps(document(lock, project, version[1] if version else "unknown"), indent=2))
+    sys.path.insert(0, str(ROOT))
+    from bot.app.version import of_sources
+
+    print(json.dumps(document(lock, project, of_sources(ROOT)), indent=2))
     return 0
 
 

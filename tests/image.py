@@ -13,7 +13,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -67,9 +67,9 @@ class Stage:
 class Build:
     """A Dockerfile carried out, step after step; `stages` are what came of it, the last one the image."""
 
-    def __init__(self, context: Path, base: Path, folder: Path) -> None:
-        """`base` is a tar of the base's root, `context` what is built, `folder` takes the roots."""
-        self._context, self._base, self._folder = context, base, folder
+    def __init__(self, context: Path, base: Path, folder: Path, given: Mapping[str, str]) -> None:
+        """`base` is a tar of its root; `context` is built, in `folder`, with the build arguments `given`."""
+        self._context, self._base, self._folder, self._given = context, base, folder, given
         self._stages: dict[str, Stage] = {}
         self._sent = [line[1:] for line in (context / ".dockerignore").read_text().splitlines() if line[:1] == "!"]
 
@@ -132,6 +132,10 @@ class Build:
     def _env(self, stage: Stage, arguments: str) -> None:
         for name, value in _pairs(arguments):
             stage.environment[name] = re.sub(r"\$(\w+)", lambda found: stage.environment.get(found[1], ""), value)
+
+    def _arg(self, stage: Stage, arguments: str) -> None:
+        name, _, value = arguments.partition("=")
+        stage.environment[name] = self._given.get(name, value)
 
     def _label(self, stage: Stage, arguments: str) -> None:
         stage.labels.update(_pairs(arguments))

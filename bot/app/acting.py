@@ -10,10 +10,11 @@ from datetime import timedelta
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM
+from bot.app.check import DEADLINE_BEYOND_WINDOW
 from bot.app.kubernetes import cluster_reach, draining
 from bot.app.parts import SteadyClock, library, now, runner_name, ssh_key, ssh_transport
 from bot.app.policy_settings import policy_of
+from bot.app.version import program_name
 from bot.domain.batch import Sampling
 from bot.domain.case import KeptCases
 from bot.domain.contracts import ActingLedger, Transport
@@ -84,7 +85,7 @@ def acting(
         return await triage.diagnose(node, playbooks.get(playbook))
 
     proposer = Proposer(policy, reach, ledger, known, str(login.get("user", "")))
-    before_reboot = PreRebootReader(transport, cases, clock, PROGRAM) if cases is not None else None
+    before_reboot = PreRebootReader(transport, cases, clock, program_name()) if cases is not None else None
     stepping = StepExecutor(
         policy, ledger, reach, known, clock, asyncio.sleep, runner or runner_name(), before_reboot, recheck.ends
     )
@@ -140,5 +141,5 @@ def triage_of(settings: Settings, transport: Transport, mutes: MuteRecord | None
     sampling = Sampling(settings.samples)
     deadline = settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
     return Triage(
-        transport, ACTIONS, now, sampling, deadline, draining=draining(settings), mutes=mutes, program=PROGRAM
+        transport, ACTIONS, now, sampling, deadline, draining=draining(settings), mutes=mutes, program=program_name()
     )

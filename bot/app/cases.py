@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from bot.actions import ACTIONS
-from bot.app.check import PROGRAM, Check
+from bot.app.check import Check
 from bot.app.parts import now
+from bot.app.version import program_name
 from bot.domain.batch import Sampling
 from bot.domain.case import FORM, Case, Head
 from bot.domain.change import Change, changed_playbook
@@ -43,7 +44,7 @@ class Recording:
         Raises: CaseError when the folder cannot be made: before any node is read.
         """
         self._heard = RecordingTransport(what.transport)
-        self.check = replace(what, transport=self._heard, program=PROGRAM)
+        self.check = replace(what, transport=self._heard, program=program_name())
         self._folder = case_file.made(folder)
         self._judges = judges
 

@@ -18,7 +18,7 @@ from bot.chat.context import ChatContext
 from bot.chat.decisions import Decisions
 from bot.chat.ephemeral import Ephemeral
 from bot.chat.home import HomePublisher
-from bot.chat.people import Askers, ChatApproverLookup, groups_among
+from bot.chat.people import Askers, ChatApproverLookup, People, groups_among
 from bot.chat.pictures import Pictures
 from bot.chat.poster import Poster
 from bot.chat.requests import Typed
@@ -126,6 +126,7 @@ class ChatDesk:
     decisions: Decisions
     home: HomePublisher
     nodes: NodeSuggestions
+    people: People
 
     def hear(self, connection: ChatConnection) -> None:
         """Take what the chat delivers from now on."""
@@ -164,4 +165,4 @@ def chat_desk(bot: Bot) -> ChatDesk:
     typed = [chat for chat in of_extras if isinstance(chat, Typed)]
     commands = Commands(context, posting.work, bot.known, settings.slack.channels, typed, bot.pagerduty)
     decisions = Decisions(context, home, posting.work, of_extras)
-    return ChatDesk(bot.cards, commands, decisions, home, NodeSuggestions(bot.known, askers))
+    return ChatDesk(bot.cards, commands, decisions, home, NodeSuggestions(bot.known, askers), people)

@@ -9,7 +9,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeAlias
 
-from bot import __version__
 from bot.actions import ACTIONS
 from bot.app.parts import now
 from bot.app.start_limiter import StartLimiter
@@ -29,8 +28,6 @@ from bot.response.diagnosis.triage import CpuLock, Triage
 
 # A slow node is read for so long while it answers; one that is silent is given up sooner (`Batch.silence`).
 DEADLINE_BEYOND_WINDOW = timedelta(seconds=55)
-PROGRAM = f"zombie {__version__}"  # as cases name it
-
 
 HearsVerdict: TypeAlias = Callable[[Verdict], None]
 Judges: TypeAlias = Callable[[Node, Listener], Awaitable[None]]

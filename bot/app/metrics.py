@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from bot import __version__
 from bot.actions import ACTIONS
 from bot.app.json_log import JsonLog
 from bot.app.parts import now
 from bot.app.stores import Stores
+from bot.app.version import version
 from bot.domain.errors import LedgerError
 from bot.ledger.ledger_counts import LedgerCount, LedgerCounts
 from bot.response.diagnosis.progress import Readings
@@ -47,7 +47,7 @@ class Metering:
     ) -> None:
         """`counts` reads the record's counts, those `of_extras` too."""
         self.metrics = Metrics(
-            __version__, ACTIONS, {name: says for each in of_extras for name, says in each.gauges.items()}
+            version(), ACTIONS, {name: says for each in of_extras for name, says in each.gauges.items()}
         )
         self.counted = self.metrics.counted
         self.incident_log = IncidentLog(json_log.log, now())

@@ -126,8 +126,11 @@ def choice_blocks(choices: Sequence[Choice]) -> Iterator[Row]:
 def undo_buttons(choices: Sequence[Choice]) -> list[Button]:
     """Return a button for each incident whose steps can be undone."""
     undos = [choice for choice in choices if choice.kind == UNDO]
-    named = ["Undo" if len(undos) == 1 else f"Undo on {one_line(choice.nodes[0], 50)}" for choice in undos]
-    return [Button(words, UNDO, choice.about) for words, choice in zip(named, undos, strict=True)]
+    where = "" if len(undos) == 1 else " on {}"
+    return [
+        Button(f"Undo{where.format(one_line(each.nodes[0], 50))}: {'; '.join(each.options)}", UNDO, each.about)
+        for each in undos
+    ]
 
 
 def again_button(incident: str, nodes: int = 1) -> Button:

@@ -108,8 +108,9 @@ def _single(group: GroupView, view: IncidentView) -> Document:
         last += _remainder(view.verdict)
     last += _closing(group)
     stop = "" if view.state is State.OPENED else "."
-    came = change_words(view.resolved) if view.resolved is not None else ()
-    words = joined(((view.headline + stop,), view.story, came, group.needs, (summary,) if summary else ()))
+    words = joined(
+        ((view.headline + stop,), view.story, change_words(view.compared), group.needs, (summary,) if summary else ())
+    )
     return Document(_text(group, words), (*first, *map(IfRoom, middle), *last))
 
 
@@ -138,8 +139,8 @@ def _state_blocks(view: IncidentView) -> Iterator[Block]:
         yield line(*joined(view.sentences))
     if view.decided:
         yield line(*view.decided)
-    if view.resolved is not None and (changed := changes(view.resolved)):
-        yield bullets(changed[:MOST_CHANGES])
+    if view.compared:
+        yield bullets(changes(view.compared)[:MOST_CHANGES])
     elif view.plan is not None and view.decided:
         yield from step_blocks(view.plan)
     yield from _evidence(view.seen)

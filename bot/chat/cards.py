@@ -39,7 +39,7 @@ from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.progress import Underway
 from bot.response.diagnosis.requests import CheckRequests
 from bot.response.execution.usual import UsualTimes
-from bot.response.record import Opening, readable, undoable
+from bot.response.record import Opening, readable
 from bot.view.context import NOTHING, ViewContext
 from bot.view.plan_words import PlanWords
 from bot.view.standing import needs_a_person
@@ -423,7 +423,7 @@ class ChatCards:
             self.view,
             checking={each.id: self._checking[each.id] for each in group if each.id in self._checking},
             waits_for=waits,
-            undoable=frozenset(each.id for each in group if each.ended and undoable(each, self._actions)),
+            undoes={each.id: words for each in group if (words := self.words.plan(self.words.undo(each)))},
             usual=await self._usual.under_way(rebooting) if self._usual is not None and rebooting else {},
             now=shown.seconds_at,
             on_call=await self._on_call.read() if self._on_call is not None and needs_a_person(group) else None,

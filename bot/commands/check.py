@@ -179,9 +179,10 @@ def _written(stream: DocumentStream | None, opens: bool = False) -> AbstractAsyn
 
 
 def _what(arguments: argparse.Namespace) -> Check:
-    from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM, Check
+    from bot.app.check import DEADLINE_BEYOND_WINDOW, Check
     from bot.app.kubernetes import draining
     from bot.app.parts import local_transport, ssh_transport, this_machine
+    from bot.app.version import program_name
     from bot.domain.batch import Sampling
 
     settings = options.settings(arguments)
@@ -201,7 +202,7 @@ def _what(arguments: argparse.Namespace) -> Check:
             "Use a longer --deadline or fewer --samples.",
         )
     drains = draining(settings)
-    program = PROGRAM if arguments.open else ""
+    program = program_name() if arguments.open else ""
     mutes = None
     if arguments.record is None:  # a case is what the node said, without people's mutes
         from bot.commands import record

@@ -9,7 +9,7 @@ import argparse
 import re
 from collections.abc import Iterator
 
-from bot import __version__
+from bot.app.version import version
 from bot.commands import options
 from bot.commands.completion import every_parser
 
@@ -41,7 +41,7 @@ def man_page(parser: argparse.ArgumentParser) -> str:
 
 
 def _head(parser: argparse.ArgumentParser) -> Iterator[str]:
-    yield f'.TH ZOMBIE 1 "" "zombie {__version__}" "User Commands"'
+    yield f'.TH ZOMBIE 1 "" "zombie {version()}" "User Commands"'
     yield from (".SH NAME", r"zombie \- say what is wrong with a sick Linux node, with proof")
     yield from (".SH SYNOPSIS", ".nf", *_lines(_usage(parser)), ".fi")
     yield from (".SH DESCRIPTION", _text(parser.description or ""), ".PP", _text(parser.epilog or ""))

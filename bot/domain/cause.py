@@ -89,6 +89,7 @@ class Cause:
     remedy: tuple[str, ...] = ()
     lasting_fix: str = ""
     about: str = ""  # what it is, where that is not the docstring of a module
+    definition: str = ""  # of a site's own: all in its file that decides; ours are part of the program
 
     @property
     def usual(self) -> Mapping[str, Threshold]:

@@ -18,6 +18,7 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
 from bot.response.diagnosis.progress import Underway
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
+from bot.view.before_after import Row, before_and_after
 from bot.view.context import ClosingQuestion, ViewContext
 from bot.view.growth_words import growth_words
 from bot.view.plan_words import SAID, PlanView, with_times
@@ -75,7 +76,7 @@ class IncidentView:
     `sentences` tell its state, `decided` who said yes or no; `short` is both in the few words of a row. `plan` is
     what is proposed, or what would help. `waits_for` is why an approved plan has not begun; `seen` is what was read
     last while the node is watched. `recurs` says that the node had the same cause before; `growth` is how fast the
-    cause's count grew there. `links` are names and addresses.
+    cause's count grew there. `links` are names and addresses. `compared` are the figures of a cure, before and after.
     """
 
     id: str
@@ -91,7 +92,7 @@ class IncidentView:
     waits_for: str = ""
     withheld: PlanWithheld | None = None
     seen: tuple[Evidence, ...] = ()
-    resolved: Resolved | None = None
+    compared: tuple[Row, ...] = ()
     escalated: Escalated | None = None
     ended: bool = False
     has_acted: bool = False
@@ -191,7 +192,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         waits_for=context.waits_for.get(incident.id, ""),
         withheld=incident.withheld,
         seen=incident.samples[-1].seen if incident.samples and incident.state is State.VERIFYING else (),
-        resolved=incident.ending if isinstance(incident.ending, Resolved) else None,
+        compared=compared_of(incident),
         escalated=incident.ending if isinstance(incident.ending, Escalated) else None,
         ended=incident.ended,
         has_acted=incident.has_begun,
@@ -200,6 +201,12 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         links=links_of(incident, context.links) if context.links or any(alert.url for alert in incident.alerts) else (),
         growth=incident.triage.growth if incident.triage is not None else None,
     )
+
+
+def compared_of(incident: Incident) -> tuple[Row, ...]:
+    """Return the figures of a cure, each with its value before and after; none where it is not cured."""
+    watched = incident.validation.window if incident.validation is not None else timedelta(0)
+    return before_and_after(incident.ending, watched) if isinstance(incident.ending, Resolved) else ()
 
 
 def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
@@ -218,7 +225,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
         view,
         headline=view.headline if len(views) == 1 else with_lead(word, view.headline),
         shows_verdicts=shows_verdicts,
-        choices=tuple(choices_of(group, context.checking, context.undoable)),
+        choices=tuple(choices_of(group, context.checking, context.undoes)),
         needs=needs_of(undecided, context),
         approvers=approvers_of(context) if undecided else (),
         on_call=on_call_of(context) if needs_a_person(group) else (),

@@ -73,6 +73,7 @@ MAY_USE: dict[str, list[str]] = {
     "distributed": ["bot/extras/fleet/dask_*.py"],
     "PIL": ["bot/view/core_picture.py", "bot/extras/profiles/*_picture.py"],
     "shtab": ["bot/commands/completion.py"],
+    "jsonschema": ["bot/demo/slack/validation.py"],  # of a checkout; without it the demo checks no blocks
 }
 
 READS_THE_LIST = "bot/app/extras.py"  # of the extras' doors
@@ -175,13 +176,13 @@ def _imports(path: str, tree: ast.AST) -> set[tuple[int, str]]:
             case ast.ImportFrom(module=module, names=names, level=level):
                 start = package[: len(package) - level + 1] if level else []
                 whole = ".".join([*start, *([module] if module else [])])
-                # `from bot import probes` imports a room, `from bot import __version__` does not
+                # `from bot import probes` imports a room
                 found |= {(node.lineno, f"bot.{alias.name}" if whole == "bot" else whole) for alias in names}
             case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if ast.unparse(function).rsplit(
                 ".", 1
             )[-1] in ("import_module", "__import__"):
                 found.add((node.lineno, name))
-    return {(line, "bot" if module == "bot.__version__" else module) for line, module in found}
+    return found
 
 
 def _names(tree: ast.AST) -> set[tuple[int, str]]:

@@ -28,6 +28,7 @@ _CLASS = re.compile(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)*)`")
 # Made by whoever deploys or reads along, or by the wheel; those of docs/extending.md by test_extending.py.
 _ELSEWHERE = (
     *("deploy/inventory", "deploy/secrets", "playbooks/tmp-space.yaml", "bot/_playbooks", "bot/_deploy"),
+    "bot/app/_version",
     *("bot/probes/entropy", "playbooks/causes/entropy-starved", "bot/sources/klaxon"),
 )
 

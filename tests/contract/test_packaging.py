@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from setuptools_scm import get_version
 
-from bot import __version__
+from bot.app.version import UNKNOWN, of_description, of_sources, version
 from bot.settings.general import General
 from tests.image import instructions
 
@@ -70,7 +71,9 @@ def test_wheel_runs_by_itself_and_carries_the_playbooks(tmp_path: Path) -> None:
     folder = ROOT / "playbooks"
     playbooks = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert {name.removeprefix("bot/_playbooks/") for name in names if name.startswith("bot/_playbooks/")} == playbooks
-    named = f"zombie_bot-{__version__}"
+    said = wheel.name.split("-")[1]
+    assert re.sub(r"\.d\d{8}$", "", said) == version(), "the build's, and that of its checkout, but for changed files"
+    named = f"zombie_bot-{said}"
     assert {name.split("/")[0] for name in names} == {"bot", f"{named}.data", f"{named}.dist-info"}
     assert f"{named}.data/data/share/man/man1/zombie.1" in names
     files = subprocess.run(
@@ -78,7 +81,7 @@ def test_wheel_runs_by_itself_and_carries_the_playbooks(tmp_path: Path) -> None:
     ).stdout
     assert set(files.split("\0")) - {""} <= names, "what a command reads, as pages and scripts, comes along"
     assert not any(name.startswith("bot/tests") or "__pycache__" in name for name in names)
-    entry_points = (tmp_path / f"installed/zombie_bot-{__version__}.dist-info/entry_points.txt").read_text()
+    entry_points = (tmp_path / f"installed/{named}.dist-info/entry_points.txt").read_text()
     assert "zombie = bot.__main__:main" in entry_points
     done = subprocess.run(
         [sys.executable, "-P", "-c", "import sys, bot.__main__; sys.exit(bot.__main__.main(['--version']))"],
@@ -89,7 +92,49 @@ def test_wheel_runs_by_itself_and_carries_the_playbooks(tmp_path: Path) -> None:
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"zombie {__version__}\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"zombie {said}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("described", "named"),
+    [
+        ("v0.1.0", "0.1.0"),
+        ("v0.1.0-0-g1a2b3c4d5", "0.1.0"),
+        ("v0.1.0-243-ge27962722", "0.2.0.dev243+ge27962722"),
+        ("v1.9.3-1-g0000000001", "1.10.0.dev1+g000000000"),
+        ("$Format:%(describe:tags=true,match=v[0-9]*)$", UNKNOWN),
+        ("", UNKNOWN),
+    ],
+)
+def test_version_is_what_git_says_of_the_commit(described: str, named: str) -> None:
+    assert of_description(described) == named
+
+
+def test_archive_and_sdist_say_their_version_and_a_bare_copy_says_that_it_knows_none(tmp_path: Path) -> None:
+    assert of_sources(tmp_path) == UNKNOWN
+    (tmp_path / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: zombie-bot\nVersion: 0.2.0.dev7+gabc\n")
+    assert of_sources(tmp_path) == "0.2.0.dev7+gabc"
+    (tmp_path / ".git_archival.txt").write_text("node: 1a2b\ndescribe-name: v0.1.0-7-gabcdef123\n")
+    assert of_sources(tmp_path) == "0.2.0.dev7+gabcdef123"
+    (tmp_path / ".git").write_text("gitdir: /nonexistent\n")
+    assert of_sources(tmp_path) == UNKNOWN, "git is asked where it is, and does not know"
+
+
+def test_checkout_says_what_hatch_vcs_says_with_tags_and_without(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=A", "-c", "user.email=a@example.com")
+        subprocess.run(["git", "-C", str(tmp_path), *who, *words], check=True, capture_output=True)
+
+    git("init", "--quiet")
+    said = []
+    for tag in ("", "", "v0.1.0", "", "", "v0.1.1", ""):
+        git("commit", "--quiet", "--allow-empty", "--message", "change")
+        if tag:
+            git("tag", tag)
+        of_the_build = get_version(str(tmp_path), version_scheme="semver-pep440-release-branch")
+        assert of_sources(tmp_path) == of_the_build
+        said.append(of_the_build.partition("+")[0])
+    assert said == ["0.1.0.dev1", "0.1.0.dev2", "0.1.0", "0.2.0.dev1", "0.2.0.dev2", "0.1.1", "0.2.0.dev1"]
 
 
 @pytest.mark.parametrize("repository", ["", "https://example.com/sre/zombie"])
@@ -104,10 +149,11 @@ def test_index_page_shows_pictures_and_links_that_lead_somewhere(tmp_path: Path,
     )
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        said = archive.read(f"zombie_bot-{__version__}.dist-info/METADATA").decode()
+        said = archive.read("-".join(wheel.name.split("-")[:2]) + ".dist-info/METADATA").decode()
+    tag = "main" if "+" in version() else f"v{version()}"
     targets = re.findall(r"\]\(([^)\s]+)\)", said)
     assert [target for target in targets if not target.startswith(("https://", "#"))] == []
-    picture = f"]({repository}/raw/v{__version__}/docs/card.png)"
+    picture = f"]({repository}/raw/{tag}/docs/card.png)"
     assert (picture in said, "Project-URL: Source, " in said) == (bool(repository), bool(repository))
     assert "Description-Content-Type: text/markdown" in said
     assert "zombie check node-123" in said
@@ -152,7 +198,8 @@ def test_image_says_what_it_is_where_it_keeps_its_record_and_where_it_answers() 
     assert given["ZOMBIE_LISTEN"] == f"0.0.0.0:{told['EXPOSE']}"
     assert General().listen.endswith(f":{told['EXPOSE']}")
     labels = dict(word.split("=", 1) for word in shlex.split(told["LABEL"]))
-    assert labels["org.opencontainers.image.version"] == __version__
+    assert labels["org.opencontainers.image.version"] == "$VERSION"
+    assert [arguments for word, arguments in steps if word == "ARG"] == [f"VERSION={UNKNOWN}"] * 2
     assert labels["org.opencontainers.image.licenses"] == PROJECT["project"]["license"]
     assert labels["org.opencontainers.image.description"] == PROJECT["project"]["description"]
     assert ("COPY", "LICENSE /opt/zombie/LICENSE") in steps

@@ -14,7 +14,7 @@ from jsonschema import Draft7Validator
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT7
 
-from bot import __version__
+from bot.app.version import version
 from tests.contract.test_packaging import locked
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +58,7 @@ def test_it_is_cyclonedx(bill: dict[str, Any], validator: Draft7Validator) -> No
 def test_it_holds_the_lock_and_nothing_else(bill: dict[str, Any]) -> None:
     assert {part["name"]: part["version"] for part in bill["components"]} == locked("requirements.lock")
     assert all(part["externalReferences"][0]["hashes"] for part in bill["components"])
-    assert bill["metadata"]["component"]["version"] == __version__
+    assert bill["metadata"]["component"]["version"] == version()
     direct = set(bill["dependencies"][0]["dependsOn"])
     assert {"asyncssh", "slack-bolt", "boto3"} <= {purl.split("/")[1].partition("@")[0] for purl in direct}
     assert direct < {part["bom-ref"] for part in bill["components"]}

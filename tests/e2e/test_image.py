@@ -19,6 +19,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
+from bot.app.version import version
 from tests.conftest import missing
 from tests.image import Build, Container, Stage, base_of
 from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
@@ -43,7 +44,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder = tmp_path_factory.mktemp("image")
     folder.parent.chmod(0o755)
     folder.chmod(0o755)  # the image's user goes through it
-    yield Build(ROOT, base_of(ROOT / "Dockerfile"), folder).run()
+    yield Build(ROOT, base_of(ROOT / "Dockerfile"), folder, {"VERSION": version()}).run()
     shutil.rmtree(folder)
 
 

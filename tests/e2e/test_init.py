@@ -1,10 +1,12 @@
 """`zombie init` as it is typed: in a terminal, and with every answer given, against a real OpenSSH server."""
 
+import contextlib
 import json
 import os
 import pty
 import pwd
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -149,6 +151,8 @@ def test_login_of_somebody_else_loses_the_key_and_the_lines_alone(tmp_path: Path
         (sshd.home / ".ssh").mkdir(mode=0o700)
         keys = sshd.home / ".ssh" / "authorized_keys"
         keys.write_text("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOther other@host\n")
+        for path in (keys, keys.parent):
+            shutil.chown(path, sshd.user)
         key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOurs zombie@host"
         (tmp_path / "setup.sh").write_text(node_script(sshd.user, key, sudoers(sshd.user)))
         change_accounts(["sh", str(tmp_path / "setup.sh")])
@@ -156,6 +160,28 @@ def test_login_of_somebody_else_loses_the_key_and_the_lines_alone(tmp_path: Path
         change_accounts(["sh", str(tmp_path / "setup.sh"), "--remove"])
         assert keys.read_text() == "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOther other@host\n"
         assert pwd.getpwnam(sshd.user).pw_name == sshd.user
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root makes logins")
+@pytest.mark.parametrize("link", [".ssh", ".ssh/authorized_keys"])
+def test_link_that_the_login_made_in_its_home_leads_the_script_nowhere(tmp_path: Path, link: str) -> None:
+    with Sshd() as sshd:
+        of_root = tmp_path / "of-root"
+        of_root.mkdir()
+        tmp_path.chmod(0o711)
+        (of_root / "authorized_keys").write_text("ssh-ed25519 AAAA root@host\n")
+        if link == ".ssh":
+            (sshd.home / link).symlink_to(of_root)
+        else:
+            (sshd.home / ".ssh").mkdir(mode=0o700)
+            (sshd.home / link).symlink_to(of_root / "authorized_keys")
+        key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOurs zombie@host"
+        (tmp_path / "setup.sh").write_text(node_script(sshd.user, key, sudoers(sshd.user)))
+        for more in ([], ["--remove"]):
+            with contextlib.suppress(subprocess.CalledProcessError):
+                change_accounts(["sh", str(tmp_path / "setup.sh"), *more])
+            assert (of_root / "authorized_keys").read_text() == "ssh-ed25519 AAAA root@host\n"
+            assert (of_root / "authorized_keys").stat().st_uid == 0
 
 
 @pytest.mark.parametrize(

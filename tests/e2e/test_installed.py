@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot import __version__
+from bot.app.version import version
 from tests.contract.test_packaging import locked
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
@@ -62,7 +62,7 @@ def program(request: pytest.FixtureRequest, installed: Installed, tmp_path: Path
 
 
 def test_installed_program_works_from_any_folder_and_calls_itself_by_its_name(program: Installed) -> None:
-    assert program.run("--version").stdout == f"zombie {__version__}\n"
+    assert program.run("--version").stdout == f"zombie {version()}\n"
     for name in ("node-health", "zombie-cgroups"):
         assert name in program.run("playbooks").stdout
     done = program.run("check", "--local", "--json", "--samples", "1")

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from bot.__main__ import main
 from bot.app.acting import acting
-from bot.app.check import PROGRAM
+from bot.app.version import program_name
 from bot.domain.node import Node
 from bot.inventory import Inventory
 from bot.settings import Settings
@@ -41,7 +41,7 @@ def test_bot_that_serves_has_its_readings_keep_their_cases(tmp_path: Path) -> No
     settings = Settings.load({}, {}, tmp_path, tmp_path, settings_of())
     known = Inventory.load(tmp_path / "inventory.toml", home=tmp_path)
     parts = acting(settings, known, None, {"HOME": str(tmp_path)})  # type: ignore[arg-type]
-    assert parts.triage.program == PROGRAM
+    assert parts.triage.program == program_name()
 
 
 def test_why_is_said_of_an_incident(

@@ -18,6 +18,7 @@ from bot.chat.connection import NoChat
 from bot.chat.parts import MessageTarget
 from bot.domain.alert import PEOPLE
 from bot.extras.fleet.ask import FleetAsk
+from bot.extras.marks.marks import scores
 from tests.slack.acting_team import ALICE, BOB, GUEST, ONCALL, TEAM, ActingTeam, acting_team
 from tests.slack.memory_chat import MemoryChat
 from tests.slack.service import Readings, serving
@@ -98,18 +99,55 @@ async def test_changed_dialog_is_refused(tmp_path: Path) -> None:
         await team.decided_nothing()
 
 
-async def test_undo_is_a_plan_of_its_own(tmp_path: Path) -> None:
-    async with team_at(tmp_path) as (_, team):
+async def test_undo_says_what_it_brings_back_and_is_a_plan_of_its_own(tmp_path: Path) -> None:
+    async with team_at(tmp_path) as (chat, team):
         offer = await team.proposed("node-1")
         await team.decides("bob", offer)
         await team.until_state("resolved")
         await team.idle()
-        await team.decides("bob", offer, "undo", "it was the wrong agent")
+        row = next(block for block in offer.blocks if "undo" in str(block))
+        assert [item["words"] for item in row["items"]][-1] == "Undo: bring back ecs.service"
+        before, _, after = json.dumps(offer.blocks).partition('"undo"')
+        assert "proved after" in before, "what came of it is seen first"
+        assert '"report"' not in after
+        view: Any = await team.dialog("bob", offer, "undo")
+        assert "ecs.service is again as it was before (enable start)" in str(view.dialog.blocks)
+        await chat.submit("bob", view, {"reason": "it was the wrong agent"})
         await team.idle()
         again = await team.offering("undo")
         assert again.ts != offer.ts
         await team.decides("bob", again)
         assert "SelfApproval" in (await team.told("bob", "SelfApproval")).text
+
+
+async def test_wrong_verdict_is_asked_what_it_was_and_taken_back_by_whoever_said_so(tmp_path: Path) -> None:
+    async with team_at(tmp_path) as (chat, team):
+        offer = await team.proposed("node-1")
+        await team.decides("bob", offer, "decline", "the job has to finish")
+        await team.until_state("declined")
+        await team.idle()
+        view: Any = await team.dialog("bob", offer, "feedback-wrong")
+        assert "What was it?" in str(view.dialog.blocks)
+        assert not await team.marks.read(), "a click alone says nothing"
+        assert "ReasonMissing" in (await chat.submit("bob", view, {"reason": ""})).errors["reason"]
+        await chat.submit("bob", view, {"reason": "the disk is full"})
+        told = await team.told("bob", "was wrong, and it was: the disk is full.")
+        assert "--expect CAUSE|none" in told.text, "those words name no cause"
+        (score,) = scores(await team.marks.read())
+        assert (score.right, score.wrong) == (0, 1)
+
+        await chat.click("alice", offer, "feedback-right")
+        await team.told("alice", "was right.")
+        await chat.click("bob", told, "feedback-back")
+        taken = await team.told("bob", "Taken back")
+        assert not any(block["is"] == "Row" for block in taken.blocks)
+        (score,) = scores(await team.marks.read())
+        assert (score.right, score.wrong) == (1, 0), "alice's word stands"
+        again: Any = await team.dialog("bob", offer, "feedback-wrong")
+        await chat.submit("bob", again, {"reason": "io-stall"})
+        assert "--expect io-stall" in (await team.told("bob", "io-stall")).text
+        (score,) = scores(await team.marks.read())
+        assert (score.right, score.wrong) == (1, 1)
 
 
 async def test_brake_holds_what_is_approved_and_is_released(tmp_path: Path) -> None:

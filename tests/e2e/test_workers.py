@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot import __version__
+from bot.app.version import version
 from bot.demo.faults import Fault
 from bot.demo.fleet_leaks import AUTO_RESTART, STOPPED
 from bot.demo.fleet_other_faults import BUSY
@@ -64,7 +64,9 @@ async def test_workers_tell_what_one_machine_tells_and_do_nothing_on_any_node(tm
         assert [here.machine(name).done for name in NODES] == [[], [], [], []]
 
 
-OTHER_VERSION = "import bot, sys; bot.__version__ = '0.0.9'; from bot.__main__ import main; sys.exit(main())"
+OTHER_VERSION = (
+    "import bot.app.version as it, sys; it.version = lambda: '0.0.9'; from bot.__main__ import main; sys.exit(main())"
+)
 
 
 LATE = (
@@ -89,7 +91,7 @@ async def test_worker_of_another_version_is_named_and_gets_no_work(tmp_path: Pat
             shop.worker()
             told, said = await swept(here, "role=gpu", "--cause", LEAK, "--parallel", "1", "--scheduler", shop.url)
             assert told["complete"]
-            assert f"is not used: it is zombie 0.0.9, and this is zombie {__version__}" in said
+            assert f"is not used: it is zombie 0.0.9, and this is zombie {version()}" in said
             assert "zombie: read" not in other.said
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.check import PROGRAM
 from bot.app.parts import library
+from bot.app.version import program_name
 from bot.domain.batch import Sampling
 from bot.domain.entry import NotedHead
 from bot.domain.events import Approved, Escalated, PlanProposed, StepStarted
@@ -87,7 +87,7 @@ async def verdict_of(at_node: Node) -> Verdict:
         Sampling(said.head.samples),
         timedelta(seconds=20),
         draining=DrainSettings("", "prod"),
-        program=PROGRAM,
+        program=program_name(),
     )
     return without_secrets(await triage.diagnose(at_node, library().get("node-health")))
 

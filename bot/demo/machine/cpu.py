@@ -126,10 +126,12 @@ async def busiest(asked: Asked) -> str:
         born, spent = min(process.since for process in mine), sum(sum(used[process.pid]) for process in mine)
         text += f"n {len(mine)} {int(born * TICKS)} {spent} ({name})\n"
     text += f"names {len(alike)}\n"
-    by_kernel = sorted((one for one in everyone if used[one.pid][1]), key=lambda one: -used[one.pid][1])[:15]
-    rest = (one for one in everyone if any(used[one.pid]) and one not in by_kernel)
-    by_all = sorted(rest, key=lambda one: -sum(used[one.pid]))[: 25 - len(by_kernel)]
-    text += "".join(f"p {used[one.pid][0]} {used[one.pid][1]} {stat(one, second)}" for one in (*by_kernel, *by_all))
+    in_kernel = (process for process in everyone if used[process.pid][1])
+    by_kernel = sorted(in_kernel, key=lambda process: -used[process.pid][1])[:15]
+    rest = (process for process in everyone if any(used[process.pid]) and process not in by_kernel)
+    by_all = sorted(rest, key=lambda process: -sum(used[process.pid]))[: 25 - len(by_kernel)]
+    for process in (*by_kernel, *by_all):
+        text += f"p {used[process.pid][0]} {used[process.pid][1]} {stat(process, second)}"
     if many := [process for process in by_kernel[:5] if len(process.threads) > 1]:
         await asyncio.sleep(0.3)
         for process in many:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from bot.actions import ACTIONS
 from bot.app.cases import awaited, judged_as_said
-from bot.app.check import PROGRAM
+from bot.app.version import program_name
 from bot.domain.case import Case, RecordedVerdict, read_case
 from bot.domain.entry import ANCHORED, Entry, Head, NotedHead, instant_text
 from bot.domain.errors import BundleError, CaseError, ImpossibleEvent, PlaybookError, UnknownIncident, UnreadableEntry
@@ -310,10 +310,10 @@ class _Look:
             says = f"the head: its field {listed(unknown, 3)} is not known here, and nothing says that it is right"
             findings.unproven.append(says)
         is_same = report == shown
-        if head.program != PROGRAM:
+        if head.program != program_name():
             differs = "" if is_same else ", and its report has other words"
             by = one_line(head.program, 60)
-            findings.unproven.append(f"the head: {by} wrote it{differs}; this is {PROGRAM}. Verify it there too")
+            findings.unproven.append(f"the head: {by} wrote it{differs}; this is {program_name()}. Verify it there too")
         elif not is_same:
             findings.broken.append("the report: it is not what its entries say")
 
@@ -385,10 +385,10 @@ class _Look:
         # The case is as it was cut then. By the forms of today more may be cut, which is no difference.
         if differs := was.differs_from(recorded(verdict)) and was.differs_from(recorded(without_secrets(verdict))):
             says = f"the verdict: derived again, it differs: {'; '.join(differs)}"
-            if head.program == PROGRAM:
+            if head.program == program_name():
                 findings.broken.append(says)
             else:
-                findings.unproven.append(f"{says}. It was made by {head.program}, and this is {PROGRAM}")
+                findings.unproven.append(f"{says}. It was made by {head.program}, and this is {program_name()}")
             return
         now = recorded(verdict)
         sure = f" ({now.confidence})" if now.confidence else ""
@@ -441,7 +441,7 @@ def _head(incident: Incident, entries: Sequence[Entry], before: Head, last: Head
     return BundleHead(
         incident=incident.id,
         node=incident.node,
-        program=PROGRAM,
+        program=program_name(),
         exported_at=at,
         status=judged.status,
         cause=judged.cause,

@@ -96,8 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
     }
     try:
         with record.stores(arguments.environ, create=arguments.verb == "start") as stores:
-            from bot.app.check import PROGRAM
             from bot.app.parts import now
+            from bot.app.version import program_name
             from bot.extras.captures.control import rolling_control
             from bot.extras.captures.watch import RollingWatch
             from bot.extras.profiles.sketches import Sketches
@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
 
             settings = options.settings(arguments)
             control = rolling_control(settings, stores.database, stores.threads, arguments.environ)
-            watch = RollingWatch(control, Sketches(stores.cases, now, PROGRAM, unheard))
+            watch = RollingWatch(control, Sketches(stores.cases, now, program_name(), unheard))
             return asyncio.run(verbs[arguments.verb](arguments, watch))
     except Refused as no:
         return approvals.say_refused(no)
@@ -139,7 +139,7 @@ async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> int:
 
 
 async def _list(arguments: argparse.Namespace, watch: RollingWatch) -> int:
-    _print_list(arguments, list(reversed((await watch.control.all()).values())))
+    _print_list(arguments, list((await watch.control.all()).values())[::-1])
     return 0
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bot.actions import ACTIONS
-from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM, Check
+from bot.app.check import DEADLINE_BEYOND_WINDOW, Check
 from bot.app.kubernetes import draining
 from bot.app.many_nodes import cores, how_many
 from bot.app.parts import library, now, randomness
 from bot.app.selecting import meant
+from bot.app.version import program_name
 from bot.app.weighing_pool import open_pool
 from bot.app.weighing_worker import WeighingJob, WeighingTask, WeighingWorker
 from bot.domain.batch import Sampling
@@ -89,7 +90,7 @@ class SweepDependencies:
         return DaskReader(address, self._question(sweep, triage), sweep, size, now, self.remark, triage.mutes)
 
     def _question(self, sweep: Sweep, triage: Triage) -> Question:
-        return Question.of(sweep, PROGRAM, self.settings.samples, triage.deadline)
+        return Question.of(sweep, program_name(), self.settings.samples, triage.deadline)
 
     def _triage(self, sweep: Sweep, drains: DrainSettings | None = None, mutes: MuteRecord | None = None) -> Triage:
         window = self.sampling.window if sweep.needs_window else timedelta(0)

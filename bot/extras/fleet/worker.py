@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.actions import ACTIONS
-from bot.app.check import PROGRAM
 from bot.app.parts import library, now, runner_name, ssh_transport
+from bot.app.version import program_name
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed
 from bot.domain.contracts import Clock, NodeDirectory, Transport
@@ -122,7 +122,7 @@ async def work(
         raise SchedulerError("That is not a valid zone.", "Write it like the nodes' label az or zone: us-east-1a.")
     name = runner_name()
     desk = ChunkWorker(
-        PROGRAM, name, known, library(settings.playbooks), ReadingOnly(ssh_transport(environment)), now, remark
+        program_name(), name, known, library(settings.playbooks), ReadingOnly(ssh_transport(environment)), now, remark
     )
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

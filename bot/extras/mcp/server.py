@@ -12,7 +12,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
-from bot import __version__
+from bot.app.version import version
 from bot.domain.errors import Refused, ZombieError
 from bot.domain.safe_text import redacted_text, safe
 from bot.extras.mcp.tools import Answer, Tool, Toolbox, UnknownTool
@@ -46,7 +46,7 @@ def mcp_server(toolbox: Toolbox) -> Server[Any]:
 
     return Server(
         "zombie",
-        version=__version__,
+        version=version(),
         title="zombie",
         instructions=INSTRUCTIONS,
         on_list_tools=listed,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.app.cases import judge
-from bot.app.check import PROGRAM
 from bot.app.parts import nonce, now, ssh_scripts
+from bot.app.version import program_name
 from bot.chat.context import ChatContext
 from bot.extras.profiles.chat import ChatProfiles, ProfileChat
 from bot.extras.profiles.chat_file import SketchFile
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def chat(bot: Bot, context: ChatContext) -> ProfileChat:
     """Return what takes the button *Profile*, and what people type about profiles."""
     stores, posting, log = bot.stores, bot.posting, bot.log
-    sketches = Sketches(stores.kept_cases, now, PROGRAM, log)
+    sketches = Sketches(stores.kept_cases, now, program_name(), log)
     weighing = Reweigher(bot.record, stores.ledger, stores.kept_cases, judge(bot.playbooks), log)
     runner = ProfileRunner(Profiler(ssh_scripts(bot.environment), nonce), bot.record, log, weighing, sketches)
     profiles = ChatProfiles(runner, posting.poster, stores.chat_requests, posting.work, log)

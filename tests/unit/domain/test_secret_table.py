@@ -336,3 +336,42 @@ def test_data_of_a_secret_and_private_parts_of_a_key_are_found_in_parsed_values(
     assert redacted({"items": [secret]}) == {"items": [hidden]}
     assert redacted({"kind": "ConfigMap", "data": {"a": "x"}}) == {"kind": "ConfigMap", "data": {"a": "x"}}
     assert redacted({"kty": "EC", "x": "fake0", "d": "fake1"}) == {"kty": "EC", "x": "fake0", "d": "[redacted]"}
+
+
+WRITTEN = {
+    "JSON": lambda sign: f"\\u{ord(sign):04x}",
+    "JavaScript": lambda sign: f"\\x{ord(sign):02x}",
+    "markup": lambda sign: f"&#x{ord(sign):x};",
+}
+
+
+@pytest.mark.parametrize("form", WRITTEN)
+def test_secret_is_found_where_the_signs_around_it_are_escaped(form: str) -> None:
+    signs = re.compile("[\"'<>&:=]" if form == "markup" else "[\"'<>&:=/@]")
+    left = []
+    for _, seen in SEEN:
+        cut = redacted_text(signs.sub(lambda found: WRITTEN[form](found[0]), plain(seen)))
+        assert redacted_text(cut) == cut
+        secrets = [secret for secret in re.findall("«([^»]*)»", seen) if len(secret) > 1 and not signs.search(secret)]
+        left += [seen for secret in secrets if secret in cut]
+    assert left == []
+
+
+def test_what_is_left_of_an_escaped_text_is_as_it_was() -> None:
+    for text in (
+        r'{"a":"{\u0022password\u0022:\u0022«hunter2»\u0022,\u0022b\u0022:1}"}',
+        r'"url":"jdbc:mysql://db/x?user\u003dbot\u0026password\u003d«hunter2»"',
+        "&lt;password&gt;«hunter2»&lt;/password&gt; &amp; more",
+        "go=https%253A%252F%252Fbot%253A«hunter2»%2540db%252Fx",
+        r"\u003cpassword\u003e«hunter2»\u003c/password\u003e \u003cuser\u003eann",
+    ):
+        assert redacted_text(plain(text)) == re.sub("«[^»]*»", "[redacted]", text)
+    assert (
+        json.loads(redacted_text(r'{"a":"{\u0022password\u0022:\u0022x y\u0022}"}'))["a"] == '{"password":"[redacted]"}'
+    )
+
+
+@pytest.mark.parametrize("sign", " \"'<>&=:/@-")
+def test_sign_that_is_escaped_within_a_value_does_not_end_it(sign: str) -> None:
+    for written in (rf"\x{ord(sign):02x}", rf"\u{ord(sign):04x}", f"%25{ord(sign):02X}"):
+        assert redacted_text(f"Environment=DB_PASSWORD=hunter{written}two x") == "Environment=DB_PASSWORD=[redacted] x"

@@ -192,7 +192,7 @@ def test_name_that_a_node_prints_is_no_mention() -> None:
 
 def test_resolved_begins_so_and_says_before_and_after_itself() -> None:
     incident = told(*WAYS[State.RESOLVED])
-    message = shown(incident, replace(CONTEXT, undoable=frozenset((incident.id,))))
+    message = shown(incident, replace(CONTEXT, undoes={incident.id: "bring back ecs.service"}))
     assert message.text.startswith("Resolved: node-gpu-01")
     assert "memory cgroups: 68,700 → 260" in message.text
     assert "68,700 → 260" in words(message)
@@ -200,6 +200,9 @@ def test_resolved_begins_so_and_says_before_and_after_itself() -> None:
     assert list(actions(list(message.blocks))) == [*asked, ("feedback", "")]
     rows = [block for block in message.blocks if block["type"] == "actions"]
     assert len(rows) == 1, "on a phone a row of its own for each button is a screen"
+    (changed,) = [at for at, block in enumerate(message.blocks) if "68,700" in str(block)]
+    assert changed < message.blocks.index(rows[0]), "what came of it is seen before anybody undoes it"
+    assert rows[0]["elements"][-1]["text"]["text"] == "Undo: bring back ecs.service"
     assert list(replies(incident)) == [], "nothing is said twice"
 
 
