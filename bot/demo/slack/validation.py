@@ -56,7 +56,7 @@ def _validator() -> Any:
         kind = value.get("type") if isinstance(value, dict) else None
         if isinstance(kind, str) and kind in schemas:
             yield from validator.descend(value, schemas[kind])
-        elif kind is not None:
+        elif isinstance(value, dict) and "type" in value:
             yield ValidationError(f"unsupported type: {kind}", path=["type"])
 
     def matching(validator: Any, schema: Any, value: Any, _: Any) -> Iterator[Any]:
@@ -65,7 +65,7 @@ def _validator() -> Any:
             yield from found
 
     def alike(validator: Any, wanted: bool, value: Any, _: Any) -> Iterator[Any]:
-        if len({len(row) for row in value}) > 1:
+        if len({len(row) for row in value if isinstance(value, list) and isinstance(row, list)}) > 1:
             yield ValidationError("all rows must have the same number of cells")
 
     extend: Any = validators.extend
