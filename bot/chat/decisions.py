@@ -160,9 +160,18 @@ class Decisions:
 
     # --- clicks
 
-    def clicked(self, click: Click) -> None:
-        """Begin to handle a click; returns at once. A second delivery of it is ignored."""
-        self._background.begin(self._once(click), f"click {one_line(click.action, 40)}")
+    def clicked(self, click: Click) -> asyncio.Future[None]:
+        """Begin to handle a click; returns at once, with what is done at its end. A second delivery is ignored."""
+        ended = asyncio.get_running_loop().create_future()
+
+        async def handled() -> None:
+            try:
+                await self._once(click)
+            finally:
+                ended.set_result(None)
+
+        self._background.begin(handled(), f"click {one_line(click.action, 40)}")
+        return ended
 
     async def _once(self, click: Click) -> None:
         """Handle a click that no program has taken before: open its dialog, or tell the person why not."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
+Taken: TypeAlias = "Mapping[SiteRows[Any], tuple[Mapping[str, Any], Mapping[str, str]]]"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -48,6 +49,18 @@ class SiteRows(Generic[T]):
     def definitions(cls) -> list[str]:
         """Return what all tables of sites say that a verdict may depend on."""
         return sorted(text for each in cls._all for text in each._definitions.values())
+
+    @classmethod
+    def taken(cls) -> Taken:
+        """Return all rows as they are, for `put`."""
+        return {each: (dict(each._by_source), dict(each._definitions)) for each in cls._all}
+
+    @classmethod
+    def put(cls, taken: Taken) -> None:
+        """Have the rows that were there when they were taken, and no others."""
+        for each in cls._all:
+            each._by_source, each._definitions = map(dict, taken.get(each, ({}, {})))
+            each._forget()
 
     def __iter__(self) -> Iterator[T]:
         for rows in self._by_source.values():

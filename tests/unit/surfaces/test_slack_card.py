@@ -20,6 +20,7 @@ from bot.surfaces.slack.drawing import without_blocks
 from bot.view.context import ViewContext
 from bot.view.plan_words import BY_NAME, PlanWords
 from bot.view.view import group_view
+from tests.examples import up_to
 from tests.record.incidents import OPENING, entries
 from tests.slack.drawn import details, incident_card
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED, arbitrary
@@ -63,7 +64,7 @@ def marked_up(value: Any) -> Iterator[str]:
             yield from marked_up(one)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=up_to(150), deadline=None)
 @given(arbitrary)
 def test_no_verdict_breaks_a_limit(verdict: Verdict) -> None:
     messages = [card({}, [verdict]), without_blocks(card({}, [verdict]))]
