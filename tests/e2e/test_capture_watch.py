@@ -13,10 +13,11 @@ import pytest
 from bot.domain.clock_offset import ClockOffset
 from bot.domain.node import Node
 from bot.extras.captures.access import RingAccess
+from bot.extras.captures.chat_cards import LookTurns
 from bot.extras.captures.recorder import RollingRequest
 from bot.extras.captures.serving import RollingKeeper
 from bot.extras.captures.status import LogLine
-from bot.extras.captures.watch import LookTurns, RollingNews, RollingWatch
+from bot.extras.captures.watch import RollingNews, RollingWatch
 from bot.ledger import Leases
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.record import unheard
@@ -112,7 +113,7 @@ async def test_of_two_programs_one_looks_and_the_other_goes_on_when_it_is_gone(p
     def program(name: str) -> tuple[RollingKeeper, Leases]:
         turns, leases = looks_of(patient, name)
         watch = RollingWatch(patient.control())
-        return RollingKeeper(watch, Directory(patient.node), turns, unheard, (Heard(name, heard),)), leases
+        return RollingKeeper(watch, Directory(patient.node), turns, unheard, Heard(name, heard)), leases
 
     (one, leases), (other, _) = program("one"), program("other")
     for keeper in (one, other, one):
@@ -134,7 +135,7 @@ class Heard:
     name: str
     heard: list[str]
 
-    def news(self, news: RollingNews) -> None:
+    async def news(self, news: RollingNews) -> None:
         self.heard.append(self.name)
 
 

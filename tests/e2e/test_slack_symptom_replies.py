@@ -6,13 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from bot.app.json_log import JsonLog
 from bot.demo.slack.message import Message
-from bot.demo.slack.server import SlackWorkspace
 from bot.extras.captures.chat_card import card_name
-from bot.extras.captures.chat_cards import SymptomReplies
+from bot.extras.captures.chat_cards import CaptureCards, LookTurns
 from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.record import RollingCapture, RollingState
 from bot.extras.captures.recorder import RollingRequest
@@ -21,7 +21,7 @@ from bot.extras.profiles.sketches import Sketches
 from bot.ledger import Database, KeptCases, Leases, Outbox, on_threads
 from tests.e2e.test_slack_sketches import DRAWN
 from tests.slack.acting_team import ActingTeam, acting_team
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 ID = "c4pture0001"
 SAID = "reset at 12:03:07.412 UTC; in the 6.6 s before it core 39 ran <!channel> (2114) in walk for 97 % of samples"
@@ -33,16 +33,19 @@ class Parts:
     def __call__(self, team: ActingTeam, _: object, database: Database, threads: ThreadPoolExecutor) -> None:
         self.team, self.database, self.threads = team, database, threads
 
-    def made(self) -> tuple[SymptomReplies, Sketches]:
+    def made(self) -> tuple[CaptureCards, Sketches]:
         cases: Any = on_threads(KeptCases(self.database), self.threads)
         outbox: Any = on_threads(Outbox(self.database), self.threads)
         team: Any = self.team
         log = JsonLog(team.log).log
         sketches = Sketches(cases, lambda: datetime.now(UTC), "zombie", log)
         leases: Any = on_threads(Leases(self.database, "runner-1"), self.threads)
-        return SymptomReplies(
-            sketches, team.ledger, team.poster, outbox, leases, team.chat_requests, team, log
-        ), sketches
+        stores = SimpleNamespace(
+            ledger=team.ledger, outbox=outbox, leases=leases, chat_requests=team.chat_requests, kept_cases=cases
+        )
+        bot: Any = SimpleNamespace(stores=stores, posting=SimpleNamespace(poster=team.poster), log=log)
+        never: Any = None
+        return CaptureCards(bot, never, LookTurns(team.chat_requests), sketches), sketches
 
 
 def caught(at: datetime, sketch: str = "", mono: float = 4400.25) -> RollingCapture:
@@ -63,12 +66,12 @@ async def test_it_is_told_once_under_the_card_of_its_incident_with_both_pictures
         beside, sketches = parts.made()
         at = (await team.ledger.incidents(node="node-1"))[0].opened_at - timedelta(minutes=2)
         rolling = caught(at, await sketches.keep(ID, DRAWN))
-        beside.news(RollingNews(rolling))
+        await beside.news(RollingNews(rolling))
         for _ in range(2):  # the next look brings the same, be it told by then or not
-            beside.news(RollingNews(rolling))
+            await beside.news(RollingNews(rolling))
             await team.idle()
         again, _ = parts.made()
-        again.news(RollingNews(rolling))
+        await again.news(RollingNews(rolling))
         await team.idle()
         (said,) = await slack.until(lambda: told(slack, card), what="what was caught, in the thread")
         assert "<!channel>" not in said.text, "no mention comes of it"
@@ -87,15 +90,17 @@ async def test_what_belongs_to_no_incident_waits_for_one_and_what_has_a_card_is_
     async with workspace() as slack, acting_team(slack, tmp_path, fleet=parts) as team:
         beside, _ = parts.made()
         early = caught(team.world.clock())
-        beside.news(RollingNews(early))
+        await beside.news(RollingNews(early))
         await team.idle()
         card = await team.proposed("node-1")
-        beside.news(RollingNews(replace(early, caught=(*early.caught, *caught(team.world.clock(), mono=9.0).caught))))
+        await beside.news(
+            RollingNews(replace(early, caught=(*early.caught, *caught(team.world.clock(), mono=9.0).caught)))
+        )
         await team.idle()
         await slack.until(lambda: len(told(slack, card)) == 2, what="both, under the card that came after the first")
 
         await team.chat_requests.keep(card_name(ID), "{}")
         asked_in_slack, _ = parts.made()
-        asked_in_slack.news(RollingNews(caught(team.world.clock(), mono=99.0)))
+        await asked_in_slack.news(RollingNews(caught(team.world.clock(), mono=99.0)))
         await team.idle()
         assert len(told(slack, card)) == 2

@@ -17,7 +17,7 @@ from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.node import Node
 from bot.extras.captures.access import MachineIdentity
 from bot.extras.captures.control import RollingControl
-from bot.extras.captures.record import CaptureDecision, RollingCapture, captures_of
+from bot.extras.captures.record import CaptureDecision, CaptureRecord, RollingCapture, captures_of
 from bot.extras.captures.recorder import HERE, RollingRequest
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.status import RollingStatus, read_look
@@ -185,11 +185,8 @@ class CaptureRecorder:
     store: CaptureStore
     recorder: Recorder
 
-    async def entries(self) -> tuple[Entry, ...]:
-        return await self.recorder.do(self.store.entries)  # type: ignore[no-any-return]
-
-    async def braked(self) -> Entry | None:
-        return await self.recorder.do(self.store.braked)  # type: ignore[no-any-return]
+    async def record(self) -> CaptureRecord:
+        return await self.recorder.do(self.store.record)  # type: ignore[no-any-return]
 
     async def append(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
         return await self.recorder.do(self.store.append, decide, by)  # type: ignore[no-any-return]

@@ -96,7 +96,7 @@ class CaptureChat:
         words = await self._looked(rolling, click.person.by, click.action == STOP)
         await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, words)
 
-    async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> None:
+    async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> str:
         """Say that there is nothing to decide: only older programs had a dialog."""
         raise _NO_YES
 
@@ -106,7 +106,7 @@ class CaptureChat:
 
     async def _looked(self, rolling: RollingCapture, by: str, stops: bool) -> str:
         try:
-            news = await (self._cards.stop(rolling, by) if stops else self._cards.look(rolling))
+            news = await self._cards.look(rolling, by if stops else "")
         except (CannotRead, Unreachable) as no:
             self._context.log("capture_unread", capture=rolling.id, node=rolling.node, error=one_line(str(no)))
             return f"Capture {rolling.id} cannot be looked at now: {no}"

@@ -115,14 +115,12 @@ def listed(captures: Sequence[RollingCapture]) -> str:
 
 
 _TITLES = {
-    RollingState.ASKED: "Recording begins:",
     RollingState.STARTING: "Recording begins:",
     RollingState.RUNNING: "Recording",
     RollingState.STOPPING: "Recording stops:",
     RollingState.ENDED: "Recorded",
 }
 _VERBS = {
-    RollingState.ASKED: "is about to record",
     RollingState.STARTING: "is being started on",
     RollingState.RUNNING: "records on",
     RollingState.STOPPING: "is being stopped on",

@@ -139,7 +139,7 @@ async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> int:
 
 
 async def _list(arguments: argparse.Namespace, watch: RollingWatch) -> int:
-    _print_list(arguments, list(reversed((await watch.control.all()).values())))
+    _print_list(arguments, list((await watch.control.all()).values())[::-1])
     return 0
 
 

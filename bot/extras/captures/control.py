@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +18,6 @@ from bot.domain.errors import (
     CannotRead,
     CannotTell,
     ConnectionLost,
-    LedgerError,
     MissingRight,
     NodeBusy,
     NotAllowedToAsk,
@@ -43,7 +40,7 @@ from bot.extras.captures.events import (
     CaptureStopping,
     SymptomCaught,
 )
-from bot.extras.captures.record import STARTS_WITHIN, CaptureLedger, CaptureRecord, RollingCapture, captures_of
+from bot.extras.captures.record import CaptureLedger, CaptureRecord, RollingCapture
 from bot.extras.captures.recorder import (
     ROOM_KIB,
     ROOT_SECONDS,
@@ -78,9 +75,9 @@ class RollingControl:
     new_id: Fresh
     seconds: int = 0
 
-    async def all(self) -> dict[str, RollingCapture]:
+    async def all(self) -> Mapping[str, RollingCapture]:
         """Return every capture on record, by its id, the oldest first."""
-        return captures_of(await self.ledger.entries())
+        return (await self.ledger.record()).captures
 
     async def find(self, capture: str) -> RollingCapture:
         """Return the capture whose id begins like this. Raises: UsageError for none or several."""
@@ -93,8 +90,9 @@ class RollingControl:
     async def ask(
         self, node: Node, request: RollingRequest, by: str, os_user: str = "", capture: str = ""
     ) -> RollingCapture:
-        """Record a request, and start it; `capture` is its id, where known.
+        """Look whether the node can be recorded, put request and start on record, and start the recorder.
 
+        Shape: `capture` is its id, where known. Nothing is on record of one that is refused.
         Raises: Refused, by its name, when not allowed; Unreachable; CannotRead, with what to do. Where it is not known
         whether the recorder started, the error says so, and a later look finds out.
         """
@@ -102,13 +100,22 @@ class RollingControl:
             raise BudgetSpent(f"[capture] most_hours allows {self.limits.most_hours} hours, not {request.hours}.")
         around, minutes = request.around, request.segment_minutes
         asked = CaptureAsked(capture or self.new_id(), node.name, request.hours, minutes, around, os_user=os_user)
-        await self.ledger.append(lambda record: self._asked(record, asked, by), by)
-        try:
-            return await self._begin(node, await self.find(asked.capture))
-        except (Exception, asyncio.CancelledError) as no:
-            with contextlib.suppress(LedgerError):  # then its place is free some minutes later
-                await self.not_begun(asked.capture, str(getattr(no, "sentence", "")) or type(no).__name__)
-            raise
+        self._may_ask(await self.ledger.record(), asked, by)  # else nobody logs in there
+        whom, look = await self.access.look(node)
+        can_keep_ring(node, look)
+        starting = CaptureStarting(asked.capture, whom.boot_id, whom.machine_id, whom.host_key, whom.uptime, look.event)
+
+        def decide(record: CaptureRecord) -> Sequence[CaptureEvent]:
+            self._may_ask(record, asked, by)
+            return (*_ends_before(record, starting, whom), asked, starting)
+
+        await self.ledger.append(decide, by)
+        record = await self.ledger.record()
+        rolling = record.captures[asked.capture]
+        if record.pulled is not None:
+            await self.over(rolling, "the brake was pulled before anything was sent to the node", "")
+            raise _braked(record.pulled)
+        return await self._started(node, whom, rolling, look)
 
     async def stop(self, node: Node, rolling: RollingCapture, by: str, os_user: str = "") -> RollingCapture:
         """Stop the recorder. Its ring stays for the next look, which reads the last samples and removes it.
@@ -121,14 +128,14 @@ class RollingControl:
         whom, look = await self.access.look(node)
         same_machine(node, rolling, whom)
         if not owns(rolling, whom, look):
-            if not rolling.since_usec and not has_arrived(rolling.started, whom):
+            if not (rolling.since_usec or has_arrived(rolling.started, whom)):
                 raise StateChanged(f"Capture {rolling.id} is just being started.", "Stop it in half a minute.")
             return rolling  # it ended by itself: the next look says why
         recorded = max(0.0, whom.uptime - look.since_usec / 1e6)
         stopping = CaptureStopping(rolling.id, os_user, look.spent_seconds, recorded)
-        await self._append(stopping, by, lambda now, _: now.stopping is None)
+        rolling = await self._append(stopping, by, lambda now, _: now.stopping is None)
         await self.halt(node, whom)
-        return await self.find(rolling.id)
+        return rolling
 
     async def halt(self, node: Node, whom: MachineIdentity) -> None:
         """Stop the recorder on the node. Raises: Unreachable, StateChanged, MissingRight; CannotRead if it runs on."""
@@ -137,22 +144,6 @@ class RollingControl:
             said = one_line(ended.stderr, 160) or f"exit status {ended.exit_status}"
             raise CannotRead(f"systemd did not stop the recorder ({said})", "It ends by itself at its time.")
 
-    async def not_begun(self, capture: str, said: str) -> RollingCapture | None:
-        """End a capture of which nothing was sent to its node, and say why; return its state, None if it has none."""
-        await self._append(CaptureEnded(capture, f"it was not started: {one_line(said, 200)}"), BOT, _is_unsent)
-        return (await self.all()).get(capture)
-
-    async def called_off(self, rolling: RollingCapture, by: str) -> RollingCapture:
-        """End a capture of which nothing was sent to its node, because a person says so; return its state."""
-        await self._append(CaptureEnded(rolling.id, f"{by} called it off"), by, _is_unsent)
-        return await self.find(rolling.id)
-
-    async def lapsed(self, rolling: RollingCapture) -> RollingCapture:
-        """End a capture whose program ended before it sent anything to the node; return its state."""
-        ended = CaptureEnded(rolling.id, "its program ended before it began, so nothing was started")
-        await self._append(ended, BOT, lambda now, at: _is_unsent(now, at) and now.is_overdue(at))
-        return await self.find(rolling.id)
-
     async def lost(self, rolling: RollingCapture, said: str, by: str = "") -> RollingCapture:
         """End a capture that has ended by itself on a node that cannot be looked at; return its state.
 
@@ -160,15 +151,11 @@ class RollingControl:
         """
         because = f"its time was over, and its node could not be looked at ({one_line(said, 160).rstrip('.')})"
         ended = CaptureEnded(rolling.id, because, f"its ring in {self.access.places.folder}, if that node still exists")
-        await self._append(
-            ended, by or BOT, lambda now, at: now.is_on_node and (now.is_overdue(at) if by else now.is_lost(at))
-        )
-        return await self.find(rolling.id)
+        return await self._append(ended, by or BOT, lambda now, at: now.is_overdue(at) if by else now.is_lost(at))
 
     async def began(self, rolling: RollingCapture, since_usec: int) -> RollingCapture:
         """Record that its recorder runs, and since when; return its state."""
-        await self._append(CaptureBegan(rolling.id, since_usec), BOT, lambda now, _: not now.since_usec)
-        return await self.find(rolling.id)
+        return await self._append(CaptureBegan(rolling.id, since_usec), BOT, lambda now, _: not now.since_usec)
 
     async def caught(self, event: SymptomCaught) -> None:
         """Record a symptom, unless it is on record: several programs may see it."""
@@ -176,8 +163,7 @@ class RollingControl:
 
     async def over(self, rolling: RollingCapture, because: str, left: str) -> RollingCapture:
         """Record the end, and return the capture's new state."""
-        await self._append(CaptureEnded(rolling.id, because, left), BOT, lambda now, _: True)
-        return await self.find(rolling.id)
+        return await self._append(CaptureEnded(rolling.id, because, left), BOT, lambda *_: True)
 
     async def cleaned(self, node: Node, whom: MachineIdentity, look: RollingStatus) -> str:
         """Remove the ring of an ended recorder; return what is left, empty if nothing is.
@@ -195,19 +181,11 @@ class RollingControl:
             return f"what is in {places.folder}, which the login may not remove"
         return "" if ended.exit_status == 0 else f"its ring ({one_line(ended.stderr, 160)})"
 
-    async def _begin(self, node: Node, rolling: RollingCapture) -> RollingCapture:
-        """Check the node's resources, record the intent, start the recorder, and look whether it runs.
-
-        Raises: as `ask`.
-        """
-        whom, look = await self.access.look(node)
-        can_keep_ring(node, look)
-        starting = CaptureStarting(rolling.id, whom.boot_id, whom.machine_id, whom.host_key, whom.uptime, look.event)
-        await self.ledger.append(lambda record: _starting(record, starting, whom), BOT)
-        rolling = await self.find(rolling.id)
-        if (pulled := await self.ledger.braked()) is not None:
-            await self.over(rolling, "the brake was pulled before anything was sent to the node", "")
-            raise _braked(pulled)
+    async def _started(
+        self, node: Node, whom: MachineIdentity, rolling: RollingCapture, look: RollingStatus
+    ) -> RollingCapture:
+        """Start the recorder, and look whether it runs. Raises: as `ask`."""
+        assert rolling.started is not None
         failed, has_ended = await self._sent(node, whom, rolling, look)
         try:
             whom, look = await self.access.look(node)
@@ -216,7 +194,7 @@ class RollingControl:
             raise _not_known(rolling, failed or no) from no
         if owns(rolling, whom, look):
             return await self.began(rolling, look.since_usec)
-        if look.is_active or (not has_ended and not has_arrived(starting, whom)):
+        if look.is_active or (not has_ended and not has_arrived(rolling.started, whom)):
             raise _not_known(rolling, failed or CannotRead("its command did not end"))
         said = f"the recorder ended at once ({look.reason or 'no reason was given'})"
         because = said if failed is None else f"it did not start: {one_line(failed.sentence, 200)}"
@@ -249,11 +227,8 @@ class RollingControl:
         failed = CannotRead(f"the recorder did not start ({said})", "systemctl status zombie-capture says more.")
         return failed, ended.exit_status not in _ENDED_BY_TIME
 
-    def _asked(self, record: CaptureRecord, asked: CaptureAsked, by: str) -> Sequence[CaptureEvent]:
-        """Return the request, if it may go on record now.
-
-        Raises: Braked, StateChanged, NodeBusy, BudgetSpent or NotAllowedToAsk.
-        """
+    def _may_ask(self, record: CaptureRecord, asked: CaptureAsked, by: str) -> None:
+        """Raises: Braked, StateChanged, NodeBusy, BudgetSpent or NotAllowedToAsk where it may not go on record now."""
         if record.pulled is not None:
             raise _braked(record.pulled)
         if asked.capture in record.captures:
@@ -267,29 +242,28 @@ class RollingControl:
         lately = (rolling for rolling in record.captures.values() if rolling.was_asked_lately(record.now))
         if sum(rolling.by == by for rolling in lately) >= most:
             raise NotAllowedToAsk(f"{by} asked for {most} captures within a day; [capture] a_day allows no more.")
-        return (asked,)
 
-    async def _append(self, event: CaptureEvent, by: str, may: Callable[[RollingCapture, datetime], bool]) -> None:
-        """Append it where its capture is not over, and where `may` says so of the capture at the ledger's time."""
+    async def _append(
+        self, event: CaptureEvent, by: str, may: Callable[[RollingCapture, datetime], bool]
+    ) -> RollingCapture:
+        """Append it where its capture is not over, and where `may` says so of the capture at the ledger's time.
+
+        Returns the capture's state afterwards.
+        """
 
         def decide(record: CaptureRecord) -> Sequence[CaptureEvent]:
             rolling = record.captures.get(event.capture)
             return () if rolling is None or rolling.is_over or not may(rolling, record.now) else (event,)
 
         await self.ledger.append(decide, by)
+        return await self.find(event.capture)
 
 
-def _starting(record: CaptureRecord, starting: CaptureStarting, whom: MachineIdentity) -> Sequence[CaptureEvent]:
-    """Return what goes on record before the command is sent; `whom` is the machine, which was seen without a recorder.
+def _ends_before(record: CaptureRecord, starting: CaptureStarting, whom: MachineIdentity) -> Iterator[CaptureEnded]:
+    """Yield the ends of what ran before on the machine `whom`, which was seen without a recorder.
 
-    Raises: Braked, StateChanged or NodeBusy where it may not be sent.
+    Raises: NodeBusy where one of them may still run.
     """
-    if record.pulled is not None:
-        raise _braked(record.pulled)
-    rolling = record.captures.get(starting.capture)
-    if rolling is None or not _is_unsent(rolling) or record.now > rolling.asked_at + STARTS_WITHIN:
-        raise StateChanged(f"Capture {starting.capture} was called off, or took too long to begin.", "Ask again.")
-    before = []
     for other in record.captures.values():  # a machine may have two names
         # Copied images share a machine-id, and never a boot. A capture of an earlier boot is ended by its own look.
         if other.is_over or other.started is None or not whom.is_that_of(other.started):
@@ -298,14 +272,7 @@ def _starting(record: CaptureRecord, starting: CaptureStarting, whom: MachineIde
             raise NodeBusy(
                 f"The machine has capture {other.id} already, as {other.node}.", f"zombie capture show {other.id}"
             )
-        before.append(other)
-    because = f"its time was over, and capture {starting.capture} began there"
-    return (*(CaptureEnded(other.id, because) for other in before), starting)
-
-
-def _is_unsent(rolling: RollingCapture, _: datetime | None = None) -> bool:
-    """True where nothing was sent to the node."""
-    return rolling.started is None and not rolling.is_over
+        yield CaptureEnded(other.id, f"its time was over, and capture {starting.capture} began there")
 
 
 def _braked(pulled: Entry) -> Braked:

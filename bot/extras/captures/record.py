@@ -26,18 +26,17 @@ if TYPE_CHECKING:
     from bot.domain.entry import Entry
 
 SAME_SECONDS = 10.0  # symptoms of the same kind closer together than this are the same
-STARTS_WITHIN = timedelta(minutes=5)  # from the request to the command: one look at the node, and one connection
 ENDS_WITHIN = timedelta(minutes=5)  # after its time: `timeout` and systemd end the recorder within two minutes
 LOST_AFTER = timedelta(days=1)  # after its time, without an answer of its node
 LED_TO = timedelta(minutes=30)  # a symptom this long before an alert may be its cause
 _CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 WAITED_FOR_A_YES = "it waited for another person's yes, which captures no longer need: ask for it again"
+NEVER_BEGAN = "its program ended before it began, so nothing was started"
 
 
 class RollingState(enum.StrEnum):
     """The state of a capture."""
 
-    ASKED = "asked"  # nothing was sent to the node yet
     STARTING = "starting"  # the command may have reached the node or not
     RUNNING = "running"
     STOPPING = "stopping"
@@ -48,8 +47,9 @@ class RollingState(enum.StrEnum):
 class RollingCapture:
     """A rolling capture, as far as the ledger knows it.
 
-    Shape: `by` is who asked; `started` is the machine and boot it was started on, `since_usec` the time by the node's
-    clock, 0 if it was never read; `stopping` and `ended` say how it ended.
+    Shape: `by` is who asked; `started` is the machine and boot it was started on, None for one of an older record that
+    never began; `since_usec` is the time by the node's clock, 0 if it was never read; `stopping` and `ended` say how it
+    ended.
     """
 
     id: str
@@ -58,7 +58,7 @@ class RollingCapture:
     by: str
     asked_at: datetime
     os_user: str = ""
-    state: RollingState = RollingState.ASKED
+    state: RollingState = RollingState.STARTING
     started: CaptureStarting | None = None
     started_at: datetime | None = None
     since_usec: int = 0
@@ -71,11 +71,6 @@ class RollingCapture:
     def is_over(self) -> bool:
         """True when it is done, and nothing of it is left on the node."""
         return self.state is RollingState.ENDED
-
-    @property
-    def is_on_node(self) -> bool:
-        """True while its recorder or its ring may be on the node."""
-        return self.started is not None and not self.is_over
 
     @property
     def until(self) -> datetime | None:
@@ -95,15 +90,13 @@ class RollingCapture:
         return now - timedelta(days=1) < self.asked_at <= now + _CLOCK_TOLERANCE
 
     def is_overdue(self, now: datetime) -> bool:
-        """True when it takes no place any more: its recorder has ended by itself, or its program never began it.
+        """True when its recorder has ended by itself, so that it takes no place any more.
 
         Also where the ledger's clock was set back since, so that its age is not known: what runs on the node is seen
         there, and nothing begins beside it. `now` is the ledger's time.
         """
-        since, lasts = self.asked_at, STARTS_WITHIN
-        if self.started_at is not None:
-            since, lasts = self.started_at, self.request.lasts + ENDS_WITHIN
-        return not since - _CLOCK_TOLERANCE <= now <= since + lasts
+        since = self.started_at or self.asked_at
+        return not since - _CLOCK_TOLERANCE <= now <= since + self.request.lasts + ENDS_WITHIN
 
     def is_lost(self, now: datetime) -> bool:
         """True when its time is over for so long that its node need not be waited for."""
@@ -126,11 +119,8 @@ CaptureDecision: TypeAlias = Callable[[CaptureRecord], Sequence[CaptureEvent]]
 class CaptureLedger(Protocol):
     """The record of captures, as `store.py` has it; every method raises LedgerUnavailable without the database."""
 
-    async def entries(self) -> tuple[Entry, ...]:
-        """Return every entry of captures, the oldest first."""
-
-    async def braked(self) -> Entry | None:
-        """Return the pull of the brake that is on."""
+    async def record(self) -> CaptureRecord:
+        """Return what is on record now."""
 
     async def append(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
         """Append what `decide` says about the captures on record; whatever it raises appends nothing."""
@@ -139,7 +129,7 @@ class CaptureLedger(Protocol):
 def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:
     """Return the captures by id, in the order of their requests; entries of newer programs are left out.
 
-    In older records a capture may wait for another person's yes: nobody is asked any more, so it is over.
+    In older records one may have been asked for and never begun, or wait for another person's yes: it is over.
     """
     found: dict[str, RollingCapture] = {}
     waiting: set[str] = set()
@@ -155,9 +145,10 @@ def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:
         before = found.get(getattr(event, "capture", ""))
         if before is not None and not before.is_over:
             found[before.id] = _after(before, event, entry)
-    for name in waiting:
-        if found[name].state is RollingState.ASKED:
-            found[name] = replace(found[name], state=RollingState.ENDED, ended=CaptureEnded(name, WAITED_FOR_A_YES))
+    for name, rolling in found.items():
+        if rolling.started is None and rolling.ended is None:
+            ended = CaptureEnded(name, WAITED_FOR_A_YES if name in waiting else NEVER_BEGAN)
+            found[name] = replace(rolling, state=RollingState.ENDED, ended=ended)
     return found
 
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from bot.app.parts import now
 from bot.app.version import program_name
 from bot.chat.context import ChatContext
-from bot.domain.contracts import Log, NodeDirectory, Sleep
+from bot.domain.contracts import Log, NodeDirectory
 from bot.domain.errors import ZombieError
 from bot.domain.safe_text import one_line
 from bot.extras.captures.chat import CaptureChat
-from bot.extras.captures.chat_cards import CaptureCards, SymptomReplies
+from bot.extras.captures.chat_cards import CaptureCards, LookTurns
 from bot.extras.captures.control import rolling_control
 from bot.extras.captures.record import RollingCapture
-from bot.extras.captures.watch import LookTurns, RollingNews, RollingWatch
+from bot.extras.captures.watch import RollingNews, RollingWatch
 from bot.extras.profiles.sketches import Sketches
 
 if TYPE_CHECKING:
@@ -33,18 +33,8 @@ _LOOKS_FOR = 900.0  # a look that reads many segments is stopped after this, and
 
 def serving(bot: Bot) -> RollingKeeper:
     """Return what looks at captures while the bot serves."""
-    cards, stores, posting = bot.once(capture_cards), bot.stores, bot.posting
-    beside = SymptomReplies(
-        cards.sketches,
-        stores.ledger,
-        posting.poster,
-        stores.outbox,
-        stores.leases,
-        stores.chat_requests,
-        posting.work,
-        bot.log,
-    )
-    return RollingKeeper(cards.watch, bot.known, cards.turns, bot.log, (cards, beside))
+    cards = bot.once(capture_cards)
+    return RollingKeeper(cards.watch, bot.known, cards.turns, bot.log, cards)
 
 
 def chat(bot: Bot, context: ChatContext) -> CaptureChat:
@@ -53,29 +43,28 @@ def chat(bot: Bot, context: ChatContext) -> CaptureChat:
 
 
 def capture_cards(bot: Bot) -> CaptureCards:
-    """Return what shows captures in Slack."""
+    """Return what shows captures in a chat."""
     stores, sketches = bot.stores, Sketches(bot.stores.kept_cases, now, program_name(), bot.log)
     control = rolling_control(bot.settings, stores.database, stores.threads, bot.environment)
     return CaptureCards(bot, RollingWatch(control, sketches), LookTurns(stores.chat_requests), sketches)
 
 
 class HearsNews(Protocol):
-    """Is told what each look at a capture found."""
+    """Is told of each look at a capture."""
 
-    def news(self, news: RollingNews) -> None:
-        """Take note."""
+    async def news(self, news: RollingNews) -> object:
+        """Show it."""
 
 
 @dataclass(slots=True)
 class RollingKeeper:
-    """Keeps looking. What it finds is recorded; what it cannot read is logged once for each reason."""
+    """Keeps looking. What it finds is recorded, and told to `hears`; what it cannot read is logged once a reason."""
 
     watch: RollingWatch
     known: NodeDirectory
     turns: LookTurns
     log: Log
-    hears: Sequence[HearsNews] = ()
-    sleep: Sleep = asyncio.sleep
+    hears: HearsNews | None = None
     _said: dict[str, str] = field(default_factory=dict)
     _task: asyncio.Task[None] | None = None
 
@@ -97,16 +86,14 @@ class RollingKeeper:
     async def run(self) -> None:
         """Look until cancelled."""
         while True:
-            await self.sleep(EVERY_SECONDS)
+            await asyncio.sleep(EVERY_SECONDS)
             await self.once()
 
     async def once(self) -> None:
-        """Look at each capture that is not over and that nobody else looks at, in turn."""
+        """Look at each capture that nobody else looks at, in turn, until it was told that it is over."""
         try:
-            captures = await self.watch.control.all()
-            ours = [
-                rolling for rolling in captures.values() if not rolling.is_over and await self.turns.take(rolling.id)
-            ]
+            captures = (await self.watch.control.all()).values()
+            ours = [rolling for rolling in captures if await self.turns.take(rolling.id, rolling.is_over)]
         except ZombieError as error:
             self.log("captures_unread", error=one_line(str(error)))
             return
@@ -117,6 +104,8 @@ class RollingKeeper:
         try:
             async with asyncio.timeout(_LOOKS_FOR):
                 news = await self.watch.seen(self.known, rolling)
+            if self.hears is not None:
+                await self.hears.news(news)
         except Exception as error:  # noqa: BLE001 - whatever a node answers, the others are looked at
             said = one_line(str(error)) or type(error).__name__
             if self._said.get(rolling.id) != said:
@@ -124,8 +113,6 @@ class RollingKeeper:
             self._said[rolling.id] = said
             return
         self._said.pop(rolling.id, None)
-        for hears in self.hears:
-            hears.news(news)
         for caught in news.rolling.caught[len(rolling.caught) :]:
             self.log("capture_caught", capture=rolling.id, node=rolling.node, says=one_line(caught.sentence, 400))
         if news.rolling.ended is not None:

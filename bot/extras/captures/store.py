@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from sqlalchemy import Connection
+
 from bot.domain.contracts import Clock
-from bot.domain.entry import Entry, instant_of, instant_text, is_who
+from bot.domain.entry import Entry, instant_text, is_who
 from bot.domain.house_events import HOUSE
 from bot.extras.captures.events import KINDS
 from bot.extras.captures.record import CaptureDecision, CaptureRecord, captures_of
@@ -28,10 +30,10 @@ class CaptureStore:
         with self._database.reading() as connection:
             return self._entries.read(connection)
 
-    def braked(self) -> Entry | None:
-        """Return the pull of the brake that is on."""
+    def record(self) -> CaptureRecord:
+        """Return what is on record now."""
         with self._database.reading() as connection:
-            return holds.brake(connection)
+            return self._record(connection)
 
     def append(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
         """Append what `decide` says about the captures on record, which it reads in the transaction that appends.
@@ -41,7 +43,10 @@ class CaptureStore:
         if not is_who(by):
             raise ValueError(f"{by!r} cannot be the author of an entry")
         with self._database.writing() as connection:
-            now = instant_text(self._time()) if self._time is not None else self._database.now(connection)
-            captures = captures_of(self._entries.read(connection))
-            record = CaptureRecord(captures, holds.brake(connection), instant_of(now))
+            record = self._record(connection)
+            now = instant_text(record.now)
             return tuple(append_entry(connection, HOUSE, None, event, by, now) for event in decide(record))
+
+    def _record(self, connection: Connection) -> CaptureRecord:
+        captures = captures_of(self._entries.read(connection))
+        return CaptureRecord(captures, holds.brake(connection), self._database.instant(connection, self._time))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import NodeDirectory
 from bot.domain.errors import (
     CannotRead,
@@ -34,7 +33,6 @@ from bot.extras.profiles.sketches import Sketches
 BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # around a symptom: the text that is copied to the bot
 _NEAR_SECONDS = 1.5  # a core released this shortly before a symptom counts as held until then
 _MOST_HELD = 5  # stretches of a look that are recorded
-_LOOKS = "look-"
 Keep = Callable[[str, bytes], None]  # a name for a file, and the next piece of perf's text
 
 
@@ -74,19 +72,13 @@ class RollingWatch:
     sketches: Sketches | None = None
     _through: dict[str, set[str]] = field(default_factory=dict)
 
-    async def seen(
-        self, known: NodeDirectory, rolling: RollingCapture, keep: Keep = _keep_nothing, deep: bool = True
-    ) -> RollingNews:
-        """Look once, as `look`; one that never began, or whose node has not answered since its time, is over.
+    async def seen(self, known: NodeDirectory, rolling: RollingCapture, keep: Keep = _keep_nothing) -> RollingNews:
+        """Look once, as `look`; one whose node has not answered since its time is over.
 
         Raises: as `look`; InventoryError where the node is not in the inventory.
         """
-        if rolling.started is None:  # whatever became of its node
-            rolling = await self.control.lapsed(rolling)
-        if not rolling.is_on_node:
-            return RollingNews(rolling)
         try:
-            return await self.look(known.find(rolling.node), rolling, keep, deep)
+            return RollingNews(rolling) if rolling.is_over else await self.look(known.find(rolling.node), rolling, keep)
         except (InventoryError, Unreachable, CannotRead, CannotTell) as no:
             rolling = await self.control.lost(rolling, no.sentence)
             if not rolling.is_over:
@@ -105,7 +97,7 @@ class RollingWatch:
 
         Raises: as `RollingControl.stop` and `seen`, unless its time is over: then its recorder has ended by itself.
         """
-        rolling = await self.control.called_off(rolling, by)
+        rolling = await self.control.find(rolling.id)
         try:
             if not rolling.is_over:
                 rolling = await self.control.stop(known.find(rolling.node), rolling, by, os_user)
@@ -115,16 +107,13 @@ class RollingWatch:
                 raise
         return await self.seen(known, rolling, keep)
 
-    async def look(
-        self, node: Node, rolling: RollingCapture, keep: Keep = _keep_nothing, deep: bool = True
-    ) -> RollingNews:
+    async def look(self, node: Node, rolling: RollingCapture, keep: Keep = _keep_nothing) -> RollingNews:
         """Look once: record what was caught, and close a capture that has ended on the node.
 
-        Shape: `keep` takes perf's text around each symptom; without `deep` segments are not searched for held cores,
-        which costs the node some seconds of CPU for each segment.
+        Shape: `keep` takes perf's text around each symptom.
         Raises: Unreachable; CannotRead; CannotTell when another machine answers: nothing is sent to it.
         """
-        if not rolling.is_on_node or rolling.started is None:
+        if rolling.is_over or rolling.started is None:
             return RollingNews(rolling)
         whom, look = await self.control.access.look(node)
         same_machine(node, rolling, whom)
@@ -137,7 +126,7 @@ class RollingWatch:
             rolling = await self.control.began(rolling, look.since_usec)
         waits = await self._halted(node, whom) if ours and rolling.stopping is not None else []
         waits += await self._catch(node, rolling, look, ours, keep)
-        if (ours or not look.is_active) and deep and "core-held" in rolling.request.around:
+        if (ours or not look.is_active) and "core-held" in rolling.request.around:
             waits += await self._held(node, rolling, look, keep)
         rolling = await self.control.find(rolling.id)
         if not ours and look.is_active and not rolling.is_overdue(self.control.now()):
@@ -294,28 +283,6 @@ class RollingWatch:
             return ""
         drawn = await asyncio.to_thread(sketch, rolling.node, held.core, runs.cores[held.core], says)
         return await self.sketches.keep(rolling.id, drawn)
-
-
-@dataclass(frozen=True, slots=True)
-class LookTurns:
-    """Takes the looks at captures for this program. It spares nodes a second look, and no more than that.
-
-    Raises: every verb raises LedgerUnavailable when the database cannot be asked.
-    """
-
-    chat_requests: ChatRequests
-    _mine: set[str] = field(default_factory=set)
-
-    async def take(self, capture: str) -> bool:
-        """Look at it from now on; False while another program that is alive does."""
-        if capture not in self._mine and await self.chat_requests.keep(_LOOKS + capture):
-            self._mine.add(capture)
-        return capture in self._mine
-
-    async def over(self, capture: str) -> None:
-        """Say that nobody has to look at it any more."""
-        self._mine.discard(capture)
-        await self.chat_requests.done(_LOOKS + capture)
 
 
 def _around(look: RollingStatus, rolling: RollingCapture, at: float, runs: bool) -> tuple[list[str], bool]:

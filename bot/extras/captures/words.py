@@ -85,8 +85,6 @@ def document(rolling: RollingCapture, news: RollingNews | None = None) -> dict[s
 
 def _standing(rolling: RollingCapture) -> str:
     match rolling.state:
-        case RollingState.ASKED:
-            return "was asked for; nothing was sent to the node yet"
         case RollingState.ENDED:
             because = rolling.ended.because if rolling.ended is not None else ""
             return f"ended: {one_line(because, 200).rstrip('.')}" if because else "ended"

@@ -49,7 +49,6 @@ RUNNING = RollingCapture(
     since_usec=100_000_000,
 )
 IN_STATE = {
-    RollingState.ASKED: replace(RUNNING, state=RollingState.ASKED, started=None, started_at=None, since_usec=0),
     RollingState.STARTING: replace(RUNNING, state=RollingState.STARTING, since_usec=0),
     RollingState.RUNNING: RUNNING,
     RollingState.STOPPING: replace(

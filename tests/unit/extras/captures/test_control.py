@@ -132,10 +132,10 @@ def test_brake_that_is_pulled_while_the_node_is_looked_at_stops_the_start(stage:
 
     with pytest.raises(Braked):
         stage.ask(access=Between(stage.access, pull))
-    assert (stage.machine.runs, stage.kinds()) == ([], ["CaptureAsked", "CaptureEnded"])
+    assert (stage.machine.runs, stage.kinds()) == ([], [])
     with pytest.raises(Braked):
         stage.ask()
-    assert len(stage.kinds()) == 2, "and nothing is asked for while it is on"
+    assert stage.kinds() == [], "and nothing is asked for while it is on"
 
 
 def test_brake_that_is_pulled_before_the_command_is_sent_stops_it(
@@ -159,8 +159,9 @@ def test_brake_that_is_pulled_before_the_command_is_sent_stops_it(
 def test_of_two_who_ask_at_once_one_begins(stage: Stage) -> None:
     with pytest.raises(NodeBusy):
         stage.ask(access=Between(stage.access, lambda: stage.ask()))
-    assert stage.kinds() == ["CaptureAsked", "CaptureEnded"], "the second was refused before it was on record"
-    assert stage.machine.runs == []
+    assert stage.kinds() == ["CaptureAsked", "CaptureStarting", "CaptureBegan"], "the second is not on record"
+    assert len(stage.machine.runs) == 1
+    assert (stage.machine.run is not None, stage.machine.robbed) == (True, 0)
 
 
 def test_one_machine_with_two_names_is_recorded_once(stage: Stage) -> None:
@@ -169,13 +170,6 @@ def test_one_machine_with_two_names_is_recorded_once(stage: Stage) -> None:
     assert len(stage.machine.runs) == 1
     assert stage.machine.run is not None
     assert stage.machine.robbed == 0
-
-
-def test_one_that_is_called_off_while_it_begins_is_not_started(stage: Stage) -> None:
-    with pytest.raises(StateChanged, match="called off"):
-        stage.ask(access=Between(stage.access, lambda: stage.stopped()))
-    assert stage.machine.runs == []
-    assert stage.find().ended.because == "terminal:bob called it off"
 
 
 def test_whoever_calls_it_off_too_late_stops_its_recorder(stage: Stage) -> None:
@@ -243,27 +237,34 @@ def test_command_that_never_arrived_is_said_so_once_it_cannot_any_more(stage: St
     assert stage.seen().ended.because == "it did not start: the node shows no recorder of it, and no segment"
 
 
-def test_one_whose_program_died_before_it_began_takes_its_place_for_minutes(stage: Stage) -> None:
+def test_one_that_an_older_program_asked_for_and_never_began_is_over_and_takes_no_place(stage: Stage) -> None:
     stage.limits = CaptureSettings(at_once=1, most_hours=24, a_day=9)
     stage.asked()
+    assert stage.find().ended.because == "its program ended before it began, so nothing was started"
+    assert stage.stopped().is_over
+    assert stage.ask().state is RollingState.RUNNING
     with pytest.raises(NodeBusy):
         stage.ask()
     with pytest.raises(BudgetSpent):
         stage.ask("n1")
-    stage.world.now += timedelta(minutes=6)
-    stage.known.without = "n0"  # which needs no node
-    assert stage.seen().ended.because == "its program ended before it began, so nothing was started"
-    stage.known.without = ""
-    assert stage.ask().state is RollingState.RUNNING
 
 
 def test_program_that_froze_while_it_began_one_does_not_begin_it_later(stage: Stage) -> None:
     def later() -> None:
         stage.world.now += timedelta(minutes=7)
 
-    with pytest.raises(StateChanged, match="took too long"):
+    with pytest.raises(StateChanged, match="nothing was run"):
         stage.ask(access=Between(stage.access, later))
     assert stage.machine.runs == []
+    assert stage.find().is_over
+
+
+def test_refused_request_costs_the_node_no_login(stage: Stage) -> None:
+    stage.ask()
+    access = Between(stage.access)
+    with pytest.raises(NodeBusy):
+        stage.ask(access=access)
+    assert access.looks == 0
 
 
 @pytest.mark.parametrize("how", ["away", "removed"])
@@ -348,8 +349,12 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
             return SimpleNamespace(rolling=SimpleNamespace(caught=(), ended=None))
 
     class Turns:
-        async def take(self, _: str) -> bool:
-            return True
+        async def take(self, _: str, is_over: bool) -> bool:
+            return not is_over
+
+    class Hears:
+        async def news(self, news: Any) -> None:
+            heard.append(news)
 
     logged: list[tuple[str, Any]] = []
     heard: list[Any] = []
@@ -357,8 +362,7 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
     watch.control = watch
     known: Any = None
     turns: Any = Turns()
-    hears: Any = (SimpleNamespace(news=heard.append),)
-    keeper = RollingKeeper(watch, known, turns, lambda event, **fields: logged.append((event, fields)), hears)
+    keeper = RollingKeeper(watch, known, turns, lambda event, **fields: logged.append((event, fields)), Hears())
     asyncio.run(keeper.once())
     assert logged == [("capture_unread", {"capture": "a", "node": "a", "error": "no such number"})]
     assert len(heard) == 1

@@ -12,7 +12,7 @@ from bot.extras.captures.events import (
     CaptureStarting,
     SymptomCaught,
 )
-from bot.extras.captures.record import RollingState, captures_of
+from bot.extras.captures.record import NEVER_BEGAN, RollingState, captures_of
 from bot.extras.captures.recorder import (
     FOLDER,
     HOURS,
@@ -86,7 +86,7 @@ def test_a_capture_is_a_fold_of_its_entries() -> None:
     assert rolling.request == RollingRequest(12, 2, ("nic-reset",))
     assert rolling.since_usec == 101_000_000
     assert len(rolling.caught) == 1, "two programs that saw the same put it down once"
-    assert rolling.is_on_node
+    assert not rolling.is_over
     assert rolling.started_at is not None
     assert rolling.until == rolling.started_at + timedelta(hours=12)
 
@@ -95,7 +95,6 @@ def test_what_is_over_stays_over() -> None:
     told = entries((ASKED, STARTING, CaptureEnded("abc1234567", "ann stopped it"), STARTING, CAUGHT), "house")
     rolling = captures_of(told)["abc1234567"]
     assert rolling.is_over
-    assert not rolling.is_on_node
     assert rolling.caught == ()
 
 
@@ -109,9 +108,9 @@ def test_one_of_an_older_record_that_waits_for_a_yes_is_over_and_says_so() -> No
 def test_what_an_older_program_did_with_one_that_waited_still_counts() -> None:
     asked, agreed = CaptureAsked("abc1234567", "node-7", 12, 2, (), True), CaptureApproved("abc1234567")
     (rolling,) = captures_of(entries((asked, agreed), "house")).values()
-    assert (rolling.state, rolling.is_on_node) == (RollingState.ASKED, False)
+    assert rolling.ended == CaptureEnded("abc1234567", NEVER_BEGAN)
     (rolling,) = captures_of(entries((asked, agreed, STARTING), "house")).values()
-    assert (rolling.state, rolling.is_on_node) == (RollingState.STARTING, True)
+    assert (rolling.state, rolling.is_over) == (RollingState.STARTING, False)
     (rolling,) = captures_of(entries((asked, CaptureEnded("abc1234567", "bob declined it")), "house")).values()
     assert rolling.ended is not None
     assert rolling.ended.because == "bob declined it"
