@@ -193,7 +193,6 @@ async def test_cured_node_shows_what_changed_on_one_screen(tmp_path: Path) -> No
         told = await card.inner_text()
         for words in (
             "dying memory cgroups: 68,4",
-            "→ 0 %",
             "network card resets: none since the reboot",
             "the node was rebooted",
         ):
