@@ -122,7 +122,7 @@ def _single(group: GroupView, view: IncidentView) -> Document:
     last += _closing(group)
     stop = "" if view.state is State.OPENED else "."
     words = joined(((view.headline + stop,), view.story, change_words(view.compared), group.needs, *said))
-    return Document(_text(group, words), (*first, *map(IfRoom, middle), *last))
+    return Document((*words, f"\n{group.about}") if group.about else words, (*first, *map(IfRoom, middle), *last))
 
 
 def _short(sentence: Sentence) -> Sentence:
@@ -215,7 +215,7 @@ def _table(group: GroupView) -> Document:
     last += _closing(group)
     table = Table(HEADING, [_row(group, view) for view in group.incidents], group.headline, "/zombie status")
     words = joined(((f"{group.headline}.",), group.needs, *_foremost(group)))
-    return Document(_text(group, words), (*first, table, *last))
+    return Document((*words, f"\n{group.about}") if group.about else words, (*first, table, *last))
 
 
 def _row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
@@ -283,10 +283,6 @@ def _further_of_many(group: GroupView) -> Iterator[Block]:
         looks.append(again_button(known[0].id, len({view.node for view in known})))
     if looks:
         yield Row(tuple(looks))
-
-
-def _text(group: GroupView, words: Sentence) -> Sentence:
-    return (*words, f"\n{group.about}") if group.about else words
 
 
 # --- its last lines: what the verdict leaves open, links, the record's head, the alerts, and who asked
