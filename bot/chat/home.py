@@ -100,15 +100,14 @@ class HomePublisher:
 
         Without the ledger it is shown without what stands there.
         """
-        state, given_up, posts = None, (), "the ledger cannot be read"
+        state, posts = None, "the ledger cannot be read"
+        given_up: Sequence[GivenUpDelivery] = ()
         with contextlib.suppress(LedgerError):
             waiting, found = await self.outbox.waiting(), await self.state(user)
             # Their titles name nodes, too.
             given_up = await self.deliveries.given_up() if found.sick is not None else ()
-            state, posts = (
-                found,
-                f"{waiting} {'post' if waiting == 1 else 'posts'} waiting for {self.context.people.word}",
-            )
+            many = f"{waiting} {'post' if waiting == 1 else 'posts'}"
+            state, posts = found, f"{many} waiting for {self.context.people.word}"
         channel = self._direct.get(user)
         # Signed, so that the answer to a choice goes to the person who opened it and to nobody else.
         sealed = self.context.signer.sign(Intent(HOME, user, {}, channel)) if channel else ""
