@@ -176,7 +176,11 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
     row = [Button("Report", REPORT, view.id)] if reports else []
     row += _who_else(group)
     found = view.verdict.evidence if view.verdict is not None and view.state in _SHOWS_HEAT else ()
-    if any(_is_about_a_core(item) for item in found) and not view.working and PROFILE not in group.absent:
+    if (
+        any(seen.probe in _CORE_PROBES or seen.finding in _CORE_FINDINGS for seen in found)
+        and not view.working
+        and PROFILE not in group.absent
+    ):
         row.append(Button("Profile", PROFILE, view.id))
     if view.node and (offered or view.ended):
         row.append(again_button(view.id))
@@ -198,10 +202,6 @@ def _who_else(group: GroupView) -> Iterator[Button]:
     }
     if len(causes) == 1 and WHO_ELSE not in group.absent:
         yield Button("Who else?", WHO_ELSE, *causes.values())
-
-
-def _is_about_a_core(item: Evidence) -> bool:
-    return item.probe in _CORE_PROBES or item.finding in _CORE_FINDINGS
 
 
 # --- several nodes

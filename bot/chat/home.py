@@ -144,7 +144,8 @@ class HomePublisher:
         summaries = [each for each in found if each.state is not State.PROPOSED or not self._is_of_wave(each)]
         asks = [each for each in summaries if each.state is State.PROPOSED]
         last = {each.node: each for each in reversed(summaries) if each.node and each.state is not State.OPENED}
-        shown = sorted((each for each in last.values() if each.state is not State.RESOLVED), key=_without_cause)
+        shown = [each for each in last.values() if each.state is not State.RESOLVED]
+        shown.sort(key=lambda each: each.cause is None)  # what has a cause is read first
         chosen = dict.fromkeys(each.id for each in (*asks[:MOST_READ], *shown[:MOST_READ]))
         read = {name: incident for name in chosen if (incident := await self._read(name)) is not None}
         pending: dict[str, list[Incident]] = {}
@@ -177,10 +178,6 @@ class HomePublisher:
         except Refused:
             return False
         return incident.state is State.PROPOSED
-
-
-def _without_cause(summary: IncidentSummary) -> bool:
-    return summary.cause is None
 
 
 def _given_up(given_up: Sequence[GivenUpDelivery]) -> Iterator[Block]:
