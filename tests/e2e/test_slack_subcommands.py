@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 
 from bot.chat.home import MOST_READ
-from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import mentions
 from bot.demo.slack.view import View
 from tests.slack.acting_team import ALICE, CAROL, ActingTeam
+from tests.slack.workspace import SlackWorkspace
 
 
 async def only(team: ActingTeam) -> str:
