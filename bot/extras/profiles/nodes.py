@@ -38,9 +38,9 @@ class NodeProfile:
         """0 for a whole profile that names a function, 3 where something is unread, 4 for an unreachable node."""
         if self._is_unreachable:
             return EXIT_UNREACHABLE
-        if self.captured is None or self.profile is None or self.captured.incomplete:
+        if self.captured is None or self.profile is None or says(self.captured, self.profile).unread:
             return EXIT_UNREAD
-        return EXIT_UNREAD if says(self.captured, self.profile).unread else 0
+        return 0
 
     @property
     def _is_unreachable(self) -> bool:
@@ -54,13 +54,16 @@ class NodeProfile:
             return body | {"status": kind, "reason": self.why.sentence, "try": self.why.try_next}
         assert self.captured is not None
         assert self.profile is not None
-        said = says(self.captured, self.profile)
-        body |= self.profile.document()
-        return body | {
-            "status": "unread" if said.unread or self.captured.incomplete else "read",
-            "reason": said.unread or self.captured.incomplete,
-            "capture": _capture(self.captured),
-        }
+        unread = says(self.captured, self.profile).unread
+        return (
+            body
+            | self.profile.document()
+            | {
+                "status": "unread" if unread else "read",
+                "reason": unread,
+                "capture": _capture(self.captured),
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True)
