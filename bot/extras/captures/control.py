@@ -103,7 +103,9 @@ class RollingControl:
         self._may_ask(await self.ledger.record(), asked, by)  # else nobody logs in there
         whom, look = await self.access.look(node)
         can_keep_ring(node, look)
-        starting = CaptureStarting(asked.capture, whom.boot_id, whom.machine_id, whom.host_key, whom.uptime, look.event)
+        starting = CaptureStarting(
+            asked.capture, whom.boot_id, whom.machine_id, whom.host_key, whom.uptime, look.facts.event
+        )
 
         def decide(record: CaptureRecord) -> Sequence[CaptureEvent]:
             self._may_ask(record, asked, by)
@@ -206,13 +208,16 @@ class RollingControl:
     ) -> tuple[ZombieError | None, bool]:
         """Send the command that starts the recorder; return what went wrong, and whether the command has ended."""
         places = self.access.places
+        start = start_argv(rolling.request, look.facts.event, look.systemd, places, self.seconds)
         steps = (
             unit_is_free(places),
             root_line(remove_argv(places), ROOT_SECONDS),  # what an earlier capture may have left
             f"{{ {_first(forget_ways(places))} 2>/dev/null; true; }}",  # an older systemd starts no failed unit anew
             shlex.join(root_argv(make_folder_argv(places), ROOT_SECONDS)),
             shlex.join(
-                root_argv(start_argv(rolling.request, look.event, look.systemd, places, self.seconds), ROOT_SECONDS)
+                root_argv(
+                    start_argv(rolling.request, look.facts.event, look.systemd, places, self.seconds), ROOT_SECONDS
+                )
             ),
         )
         try:

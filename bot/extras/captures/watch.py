@@ -240,7 +240,7 @@ class RollingWatch:
                 said = f"core held for {stretch.seconds:.1f} s from {_clock(at)} UTC: {stretch.says}"
                 drawn = await self._sketched(rolling, stretch, runs, said)
                 event = SymptomCaught(
-                    rolling.id, "core-held", at, stretch.begins, said, error=look.wall_error, sketch=drawn
+                    rolling.id, "core-held", at, stretch.begins, said, error=look.clock.error, sketch=drawn
                 )
                 await self.control.caught(event)
         return waits
@@ -309,7 +309,7 @@ def _said(held: HeldStretch, at_mono: float) -> str:
 def _error(look: RollingStatus) -> float | None:
     """Possible error of a symptom's time, in seconds: kernel log against perf's clock, and that to the bot's."""
     log = look.kernel_log.error if look.kernel_log is not None else None
-    return None if log is None or look.wall_error is None else log + look.wall_error
+    return None if log is None or look.clock.error is None else log + look.clock.error
 
 
 def _clock(at: datetime) -> str:

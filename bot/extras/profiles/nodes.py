@@ -139,8 +139,8 @@ def _capture(captured: Captured) -> dict[str, Any]:
         "asked_seconds": captured.request.seconds,
         "kernel": captured.facts.text("kernel"),
         "load_percent": round(captured.load_percent, 2),
-        "wall_minus_mono": end.wall_minus_mono,
-        "wall_error": round(end.wall_error, 3),
+        "wall_minus_mono": end.clock.minus_mono,
+        "wall_error": round(end.clock.error or 0.0, 3),
         "kernel_log": None
         if offset is None
         else {"seconds": round(offset.seconds, 6), "error": round(offset.error, 6), "pairs": offset.pairs},

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -21,7 +22,7 @@ from bot.domain.errors import UsageError
 from bot.domain.events import ProfileTaken
 from bot.domain.node import Node
 from bot.domain.post import MessageRef
-from bot.extras.profiles.chat import ChatProfiles
+from bot.extras.profiles.chat import ProfileChat
 from bot.extras.profiles.perf_command import CaptureRequest
 from bot.extras.profiles.runner import ProfileAnswer, ProfileRunner
 from bot.ledger import Database, Leases, Outbox, on_threads
@@ -71,7 +72,7 @@ class Desk:
 class Program:
     """What one start of the program has."""
 
-    profiles: ChatProfiles
+    profiles: ProfileChat
     desk: Desk
     leases: Leases
     chat_requests: Any
@@ -79,7 +80,7 @@ class Program:
     background: Background
 
     async def asked(self, key: str = "click-1") -> None:
-        await self.profiles.ask(NODE, CaptureRequest(), AT, key, "slack:T1/U1")
+        await self.profiles.show(NODE, CaptureRequest(), AT, key, "slack:T1/U1")
 
     async def ends(self) -> None:
         await self.background.drain(10.0)
@@ -100,7 +101,9 @@ class Bench:
         outbox: Any = on_threads(Outbox(self.database, leases=leases), self.threads)
         chat_requests: Any = on_threads(ChatRequestStore(self.database, leases), self.threads)
         poster = Poster(cast(Calls, self.channel), outbox, QUICK, lambda: datetime.now(UTC), log)
-        profiles = ChatProfiles(cast(ProfileRunner, desk), poster, chat_requests, background, log)
+        nothing: Any = None
+        context: Any = SimpleNamespace(chat_requests=chat_requests, log=log)
+        profiles = ProfileChat(context, nothing, cast(ProfileRunner, desk), poster, background)
         return Program(profiles, desk, leases, chat_requests, poster, background)
 
 
