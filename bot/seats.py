@@ -103,8 +103,8 @@ class Chat(Protocol):
         """Open the dialog of a click, or do what needs none. Raises: Refused, UsageError, LedgerError."""
         ...
 
-    async def decide(self, intent: Any, person: Any, reason: str, *, again: bool = False) -> None:
-        """Record what a dialog asks for; `again`: an earlier run began to handle it."""
+    async def decide(self, intent: Any, person: Any, reason: str, *, again: bool = False) -> str:
+        """Record what a dialog asks for, and return what to tell the person; `again`: an earlier run began with it."""
         ...
 
     def takes(self, kept: ChatRequest, /) -> bool:

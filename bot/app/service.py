@@ -18,6 +18,7 @@ from bot.domain.engine_contracts import Surface
 from bot.domain.errors import LedgerError, ZombieError
 from bot.domain.safe_text import one_line
 from bot.engine import Engine
+from bot.ledger import on_threads
 from bot.response.lifecycle import Lifecycle
 from bot.seats import Drains, Serves
 from bot.surfaces.web import WebEdge
@@ -192,6 +193,7 @@ class Service:
             return f"not connected to {self._chat.word}"
         try:
             await self._bot.stores.outbox.waiting()
+            await on_threads(self._bot.stores.database, self._bot.stores.threads).check()
         except LedgerError as error:
             return str(error)
         return ""

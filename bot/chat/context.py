@@ -143,9 +143,13 @@ class ChatContext:
     async def tell(
         self, no: ZombieError, action: str, person: Person, channel: str, thread_ts: str, about: str = ""
     ) -> None:
-        """Tell a person why something is not done, any of `TOLD`; a refusal is recorded.
+        """Tell a person why something is not done, any of `TOLD`; a refusal is recorded."""
+        await self.ephemeral.tell(person.by, channel, thread_ts, await self.why_not(no, action, person, about))
 
-        The responder records its refusals itself: tell those by `ephemeral` alone.
+    async def why_not(self, no: ZombieError, action: str, person: Person, about: str = "") -> str:
+        """Return what a person is told of why something is not done, any of `TOLD`; a refusal is recorded.
+
+        The responder records its refusals itself: their words are `refusal_words`.
         """
         is_refusal = isinstance(no, Refused | Conflict | ImpossibleEvent)  # else there is no such incident or node
         if isinstance(no, Conflict | ImpossibleEvent):
@@ -155,7 +159,7 @@ class ChatContext:
             no = CannotTell("The ledger cannot be read or written now, so nothing was decided.", "Try again.")
         if is_refusal:
             await self.note(action, person.by, no, about)
-        await self.ephemeral.tell(person.by, channel, thread_ts, refusal_words(no))
+        return refusal_words(no)
 
     async def check_reader(self, person: Person) -> None:
         """Return for a person who may learn which nodes are sick: who may ask for checks, or decides.

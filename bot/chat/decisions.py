@@ -2,7 +2,8 @@
 
 A click decides nothing, so it is only noted, and handled once; its payload is not trusted. A submission is on disk
 before it is acknowledged, so a crash right after loses nothing: the next run goes on with it. It decides: the first
-submission wins; person, groups and node are checked then.
+submission wins; person, groups and node are checked then. Whoever is told that nothing was decided is right for ever:
+that it was handled is on disk before.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, options_of
 DIGEST = 32  # digits of the digest by which a dialog names its plan
 TRIGGER_SECONDS = 3.0  # after that no dialog opens for a click
 KEEP_SECONDS = 2.0  # a chat waits three seconds for an acknowledgement
+NOTED_AGAIN_SECONDS = 1.0  # between tries to note that a submission was handled
 MOST_LEFT_OUT = 3  # sentences: a dialog has few blocks beside those of its plans
 AT_ONCE = 8  # nodes that a decision reads again at a time
 _UNKNOWN = "click"
@@ -58,6 +60,7 @@ _NUMBERED = (ANSWER, CHECK_MEANT)  # a row may have several of these buttons, ea
 
 BAD_SIGNATURE = PlanChanged("This dialog's content was changed on the way, so nothing was decided.", "Click again.")
 NOT_KEPT = CannotTell("The ledger cannot be written now, so nothing was decided.", "Try again.")
+NOT_NOTED = "The ledger cannot be written now. What became of your decision is told here once it can."
 NO_REASON = ReasonMissing("A decision needs a reason: it goes on record.")
 
 Decide: TypeAlias = Callable[[str], Awaitable[object]]  # decides about the incident with this id
@@ -320,7 +323,7 @@ class Decisions:
             submission = kept_submission(kept.body)
             if submission is None or (intent := self._context.signer.verify(submission.metadata)) is None:
                 self._context.log("submission_unreadable", key=one_line(kept.key, 80))
-                await self._done(kept.key)
+                await self._context.chat_requests.done(kept.key)
             else:
                 self._context.log("submission_carried_on", key=one_line(kept.key, 80))
                 self._background.begin(self._go_on(submission, intent, again=True), "submission carried on")
@@ -358,47 +361,57 @@ class Decisions:
             if await self._context.chat_requests.keep(submission.key, done=True):
                 await self._context.note("decide", submission.person.by, refusal)
 
-    async def _done(self, key: str) -> None:
-        """Note that it was handled, so that no later run goes on with it."""
-        with contextlib.suppress(LedgerError):
+    async def _is_noted(self, key: str) -> bool:
+        """Note that it was handled, so that no later run goes on with it; False where the ledger is away."""
+        try:
             await self._context.chat_requests.done(key)
+        except LedgerError:
+            return False
+        return True
 
     async def _forget(self, keeping: asyncio.Future[bool], key: str) -> None:
         """Drop it: its sender was told that nothing was decided, so no later run may go on with it."""
-        with contextlib.suppress(LedgerError):
-            if await keeping:
-                await self._done(key)
+        with contextlib.suppress(LedgerError):  # whether it is on disk is not known then
+            if not await keeping:
+                return
+        while not await self._is_noted(key):  # noqa: ASYNC110 - asks a database
+            await asyncio.sleep(NOTED_AGAIN_SECONDS)
 
     # --- dialogs, from there on
 
     async def _go_on(self, submission: Submission, intent: Intent, *, again: bool = False) -> None:
-        """Decide what a dialog asks for, and tell the person what was refused.
+        """Decide what a dialog asks for, note that, and then tell the person what was refused.
 
-        Shape: `again`: an earlier run began to handle it; what is already on record is not done twice.
+        Shape: `again`: an earlier run began to handle it; what is already on record is not done twice. Where this one
+        ends before it was noted, the next goes on with it.
         """
-        person, about, is_broken_off = submission.person, " ".join(intent.plans), False
+        person, told_to_wait = submission.person, False
         try:
-            await self._decide(intent, submission, submission.reason[:LONGEST_REASON], again)
+            words = await self._decide(intent, submission, submission.reason[:LONGEST_REASON], again)
         except TOLD as no:
-            await self._context.tell(no, intent.action, person, intent.channel, intent.thread_ts, about)
-        except asyncio.CancelledError:
-            is_broken_off = True  # the next run goes on with it
+            words = await self._context.why_not(no, intent.action, person, " ".join(intent.plans))
+        except Exception:  # a bug would be met again
+            await self._is_noted(submission.key)
             raise
-        finally:
-            if not is_broken_off:
-                await self._done(submission.key)
+        while not await self._is_noted(submission.key) and words:
+            if not told_to_wait:
+                await self._tell(intent, person, NOT_NOTED)
+            told_to_wait = True
+            await asyncio.sleep(NOTED_AGAIN_SECONDS)
+        if words:
+            await self._tell(intent, person, words)
         if not intent.channel:  # decided in a home, which lists what waits
             self._home.open(person.user)
 
-    async def _decide(self, intent: Intent, submission: Submission, reason: str, again: bool) -> None:
+    async def _decide(self, intent: Intent, submission: Submission, reason: str, again: bool) -> str:
+        """Decide, and return what to tell the person. Raises: any of `TOLD`."""
         person, action = submission.person, intent.action
         if other := self._other(action, next(iter(intent.plans), "")):
-            await other.decide(intent, person, reason, again=again)
-            return
+            return await other.decide(intent, person, reason, again=again)
         if action == BRAKE and intent.detail == "on":
             if not (again and await self._context.ledger.pulled_by(submission.key)):
                 await self._tell(intent, person, await self._context.pull(person, reason, submission.key))
-            return
+            return ""
         if again and action in (APPROVE, DECLINE):
             intent = await self._undecided(intent, person)
         found, checking = await self._meant(intent, person) if action == APPROVE else ((), nullcontext())
@@ -407,8 +420,7 @@ class Decisions:
                 person, self._context.policy, reason, by_group=action in (APPROVE, BRAKE, ANSWER)
             )
             if action == BRAKE:
-                await self._let_go(intent, approval)
-                return
+                return await self._let_go(intent, approval)
             decide: dict[str, Decide] = {
                 APPROVE: lambda name: self._approve(intent, found, name, approval),
                 DECLINE: lambda name: self._context.responder.decline(name, approval),
@@ -417,7 +429,7 @@ class Decisions:
             }
             if action not in decide:
                 raise NothingProposed("This bot cannot do that.")
-            await self._each(intent, person, decide[action])
+            return await self._each(intent, person, decide[action])
 
     async def _approve(self, intent: Intent, found: Sequence[Incident], name: str, approval: Approval) -> None:
         """Say yes to the plan that the dialog showed: it carries its first digits; guards refuse any other plan."""
@@ -446,8 +458,8 @@ class Decisions:
             return True
         return not policy.self_approval and any(guards.has_asked(policy, incident, approval) for incident in found)
 
-    async def _each(self, intent: Intent, person: Person, decide: Decide) -> None:
-        """Decide about each incident, and list the refusals in a single message."""
+    async def _each(self, intent: Intent, person: Person, decide: Decide) -> str:
+        """Decide about each incident, and return the refusals."""
         slots = asyncio.Semaphore(AT_ONCE)
 
         async def refusal_of(incident_id: str) -> str:
@@ -457,19 +469,20 @@ class Decisions:
                     return ""
                 except (Refused, UnknownIncident) as no:
                     return refusal_words(no)
+                except LedgerError as no:  # of this incident: others may be decided
+                    return await self._context.why_not(no, intent.action, person, incident_id)
                 finally:
                     self._context.notices.decided(incident_id)
 
         answers = await asyncio.gather(*map(refusal_of, intent.plans), return_exceptions=True)
+        for failure in answers:
+            if isinstance(failure, BaseException):
+                raise failure
         lines = []
         for incident_id, words in zip(intent.plans, answers, strict=True):
             if isinstance(words, str) and words:
                 lines.append(f"{await self._node(incident_id)}: {words}" if len(intent.plans) > 1 else words)
-        if lines:
-            await self._tell(intent, person, "\n".join(lines))
-        for failure in answers:
-            if isinstance(failure, BaseException):
-                raise failure
+        return "\n".join(lines)
 
     async def _node(self, incident_id: str) -> str:
         try:
@@ -499,14 +512,13 @@ class Decisions:
         }
         return replace(intent, plans={name: digest for name, digest in intent.plans.items() if name not in said})
 
-    async def _let_go(self, intent: Intent, approval: Approval) -> None:
+    async def _let_go(self, intent: Intent, approval: Approval) -> str:
         try:
             if not intent.pull:  # a dialog of an older version
                 raise StaleRequest("This dialog does not say which pull of the brake it is about.", "Click again.")
-            words = brake_words(await self._context.responder.brake(False, approval, pull=intent.pull))
+            return brake_words(await self._context.responder.brake(False, approval, pull=intent.pull))
         except Refused as no:
-            words = refusal_words(no)
-        await self._context.ephemeral.tell(approval.by, intent.channel, intent.thread_ts, words)
+            return refusal_words(no)
 
 
 def left_out(refused: Sequence[tuple[str, str]]) -> list[str]:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Protocol
 
 from bot.chat.remembered import Remembered
-from bot.domain.alert import SLACK
+from bot.domain.alert import CHATS, SLACK
 from bot.domain.allowance import CHECKS_PER_PERSON, Allowance
 from bot.domain.contracts import Seconds
 from bot.domain.duration import span
@@ -137,9 +137,16 @@ class ChatApproverLookup:
     async def again(self, by: str) -> Approval:
         """Return the person with their present groups.
 
-        Raises: NotAnApprover for a person who is no longer a full member; CannotTell when the chat does not say.
+        Raises: NotAnApprover for a person who is no longer a full member; CannotTell when the chat does not say, or
+        where a group of another chat may name them.
         """
-        if by.partition(":")[0] != self.people.chat:
+        if (kind := by.partition(":")[0]) != self.people.chat:
+            if (
+                kind in CHATS and self.policy.approver_groups and not self.policy.may_approve(by)
+            ):  # a group may name them
+                raise CannotTell(
+                    f"{by} has said yes, and cannot be asked about here.", "Say the last yes in their chat."
+                )
             return Approval(by, "")
         word = self.people.word
         no = CannotTell(f"{by} has said yes, and {word} does not say whether they still may.", "Try again.")

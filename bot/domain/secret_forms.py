@@ -27,6 +27,14 @@ KEY_EDGES = re.compile(rf"-----(?:BEGIN|END) {_BLOCK}|---- (?:BEGIN|END) {_SSH2}
 KEY_MARK = "[redacted: private key]"
 MARK = "[redacted]"
 
+# What Unicode lets nobody see (Default_Ignorable_Code_Point), bidirectional marks, and the line separators that some
+# viewers obey; and control characters, but for tab, newline and NUL, which stands between words: for a pattern's [].
+UNSEEN = (
+    r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    r"\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+CONTROLS = r"\x01-\x08\x0b-\x1f\x7f-\x9f"
+
 
 class Pattern(Protocol):
     """A compiled pattern of `re` or of re2."""
@@ -310,8 +318,9 @@ def _blank(found: re.Match[str]) -> str:
 
 # As they are, or as `safe` writes them. Within a word they stay, for they may be within a secret.
 _SIGNS = (
-    r"(?:(?:\x1b|\\x1b)\[[\d;]{0,16}[A-Za-z]|\\x(?:0d|ad)|\\u(?:034f|061c|115f|1160|180e|20[0-6][0-9a-f]|3164|feff)"
-    r"|[\xad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff])++"
+    rf"(?:(?:\x1b|\\x1b)\[[\d;]{{0,16}}[A-Za-z]|[{CONTROLS}{UNSEEN}]"
+    r"|\\x(?:0[1-8bcdef]|1[\da-f]|7f|[89][\da-f]|ad)|\\u(?:034f|061c|115f|1160|17b[45]|180[b-f]|20[06][\da-f]"
+    r"|202[89a-e]|3164|fe0[\da-f]|feff|ffa0|fff[\dab])|\\U000(?:1bca[0-3]|1d17[3-9a]|e0[\da-f]{3}))++"
 )
 # Other blanks than a space; and lone surrogates, which RE2 cannot read.
 _UNSEEN = re.compile(rf"(?<!\w){_SIGNS}|{_SIGNS}(?!\w)|[\r\xa0\u2000-\u200a\u202f\u205f\u3000\ud800-\udfff]")

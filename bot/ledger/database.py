@@ -34,7 +34,7 @@ from bot.domain.entry import instant_of
 from bot.domain.errors import LedgerUnavailable, SettingsError
 from bot.domain.safe_text import one_line
 from bot.ledger.entries import database_time
-from bot.ledger.migrations import migrate
+from bot.ledger.migrations import migrate, refuse_newer
 
 BUSY = timedelta(seconds=10)  # how long a process waits for another's transaction, which takes milliseconds
 ASKS_AGAIN = timedelta(milliseconds=5)
@@ -119,7 +119,7 @@ class Database:
             with _folder_locked(path):
                 if path is not None:
                     database._begin_wal()
-                with database.writing() as connection:
+                with database._transaction(writes=True) as connection:
                     migrate(connection)
         except OSError as no:
             engine.dispose()
@@ -145,9 +145,11 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """The only writing transaction at a time; committed at the end of the block.
 
-        Raises: LedgerUnavailable when the database is locked for too long, unreachable or full.
+        Raises: LedgerUnavailable when the database is locked for too long, unreachable or full, or when a newer program
+        has migrated it since it was opened: what that one relies on is not known here.
         """
         with self._transaction(writes=True) as connection:
+            refuse_newer(connection)
             yield connection
 
     @contextlib.contextmanager
@@ -167,6 +169,14 @@ class Database:
         """
         with self._transaction(writes=False) as connection:
             yield connection
+
+    def check(self) -> None:
+        """Do nothing if this program can read it and may write.
+
+        Raises: LedgerUnavailable when it cannot be read, or a newer program has migrated it.
+        """
+        with self.reading() as connection:
+            refuse_newer(connection)
 
     def now(self, connection: Connection) -> str:
         """Return the database's time, in the format of entries."""

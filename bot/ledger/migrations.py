@@ -201,21 +201,30 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
 VERSION = len(MIGRATIONS)
 
 
+def refuse_newer(connection: Connection, known: int = VERSION) -> int:
+    """Return the version that the database has, 0 for none.
+
+    Raises: LedgerUnavailable when a newer program wrote it.
+    """
+    version = connection.exec_driver_sql("SELECT version FROM zombie_schema").scalar_one_or_none() or 0
+    if version > known:
+        raise LedgerUnavailable(
+            f"The ledger's database has version {version}, and this program knows up to {known}.",
+            "Run a program at least as new as the program that wrote it.",
+        )
+    return int(version)
+
+
 def migrate(connection: Connection, to: int = VERSION) -> None:
     """Migrate the database to that version.
 
     Raises: LedgerUnavailable when a newer program wrote it.
     """
     connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS zombie_schema (version INTEGER NOT NULL)")
-    found = connection.exec_driver_sql("SELECT version FROM zombie_schema").scalar_one_or_none()
-    if found is None:
-        connection.exec_driver_sql("INSERT INTO zombie_schema (version) VALUES (0)")
-    version = found or 0
-    if version > to:
-        raise LedgerUnavailable(
-            f"The ledger's database has version {version}, and this program knows up to {to}.",
-            "Run a program at least as new as the program that wrote it.",
-        )
+    connection.exec_driver_sql(
+        "INSERT INTO zombie_schema (version) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM zombie_schema)"
+    )
+    version = refuse_newer(connection, to)
     if version == to:
         return
     for changes in MIGRATIONS[version:to]:

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
+from bot.domain.alert import Delivery
 from bot.domain.errors import LedgerUnavailable, SettingsError
 from bot.domain.events import StepStarted
 from bot.domain.fold import fold
@@ -22,6 +23,7 @@ from bot.domain.post import Post
 from bot.domain.transitions import State
 from bot.ledger import Database, Leases, Ledger, Outbox, audit, is_there
 from bot.ledger.health import holds_ledger, is_served, named
+from bot.ledger.inbox import Inbox
 from bot.ledger.migrations import VERSION, migrate
 from tests.record.incidents import ASKER, OPENING, VERDICT, VERIFIED
 from tests.record.postgresql import Postgresql
@@ -122,9 +124,20 @@ def test_damaged_incident_does_not_lock_up_the_others(older_url: str) -> None:
         assert [(one.stream, one.seq) for one in audit(database).broken] == [("open000000", 2)]
 
 
-def test_newer_database_is_left_alone(database_url: str) -> None:
-    with Database.open(database_url) as database, database.writing() as connection:
-        connection.execute(text("UPDATE zombie_schema SET version = 99"))
+def test_newer_database_is_left_alone_also_by_a_program_that_has_it_open(database_url: str) -> None:
+    with Database.open(database_url) as database:
+        Ledger(database).append("7k3m9x2qpv", 0, OPENING, ASKER)
+        with database.writing() as connection:
+            connection.execute(text("UPDATE zombie_schema SET version = 99"))
+        with pytest.raises(LedgerUnavailable, match="version 99"):
+            Ledger(database).append("7k3m9x2qpw", 0, OPENING, ASKER)
+        with pytest.raises(LedgerUnavailable, match="version 99"):
+            database.check()  # so /readyz says why
+        assert Inbox(database, "runner").keep(Delivery("pagerduty", "E1", None)), (
+            "what comes is taken all the same, for the newer program"
+        )
+        assert len(Ledger(database).read("7k3m9x2qpv")) == 1
+        assert Ledger(database).read("7k3m9x2qpw") == ()
     with pytest.raises(LedgerUnavailable, match="version 99"):
         Database.open(database_url)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
@@ -295,3 +297,23 @@ async def test_fault_of_our_own_at_one_node_is_a_verdict_that_says_so(slack: Sla
         assert "The key /etc/zombie/key is missing." in details
         await eventually(bot.incidents, {f"node-{number}": "triaged" for number in (1, 2, 3)})
         assert len(bot.logged("diagnosis_failed")) == 2
+
+
+async def test_bot_whose_record_a_newer_program_upgraded_writes_nothing_and_says_that_it_is_not_ready(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+) -> None:
+    def upgraded(versions: int) -> None:
+        with contextlib.closing(sqlite3.connect(tmp_path / "zombie.db")) as database, database:
+            database.execute("UPDATE zombie_schema SET version = version + ?", (versions,))
+
+    async with serving(slack, tmp_path, readings) as bot:
+        upgraded(1)
+        status, because = await ready(bot)
+        assert (status, "this program knows up to" in because) == (503, True)
+        await slack.say("alice", "oncall-gpu", CHECK)
+        await card_saying(slack, "CRITICAL")
+        await slack.until(lambda: bot.logged("record_failed"), what="the record's failure to be logged")
+        assert await bot.incidents() == {}, "nobody can say yes to what is not on record"
+        upgraded(-1)
+        await eventually(lambda: ready(bot), (200, ""))
+        await eventually(bot.incidents, {"node-1": "triaged"})

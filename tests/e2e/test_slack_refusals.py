@@ -13,7 +13,8 @@ import pytest
 from bot.chat.clicks import Submission
 from bot.chat.people import Person
 from bot.demo.slack.server import SlackWorkspace
-from bot.domain.house_events import HOUSE, BrakePulled
+from bot.domain.errors import LedgerUnavailable
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from tests.slack.acting_team import ALICE, BOB, CAROL, GUEST, TEAM, ActingTeam, acting_team, people
 
 WHO: dict[str, tuple[str, Callable[[SlackWorkspace], None], str, str]] = {
@@ -153,6 +154,79 @@ async def test_yes_that_is_carried_on_after_a_crash_counts_only_for_whoever_stil
     await team.restarted("runner-2").decisions.carry_on()
     await team.told("bob", "NotAnApprover")
     await team.decided_nothing()
+
+
+async def test_who_is_told_that_nothing_was_decided_is_right_also_after_the_next_start(
+    slack: SlackWorkspace, team: ActingTeam
+) -> None:
+    """The record is gone while the yes is handled, and so cannot note that it was."""
+    view = await team.dialog("bob", await team.proposed("node-1"))
+    team.ledger.is_gone, team.chat_requests.is_gone_for = True, "done"
+    await slack.submit("bob", view, {"reason": "yes"})
+    await asyncio.sleep(1)
+    team.ledger.is_gone, team.chat_requests.is_gone_for = False, ""
+    await team.told("bob", "so nothing was decided")
+    await team.restarted("runner-2").decisions.carry_on()
+    await team.decided_nothing()
+
+
+async def test_yes_that_was_refused_for_the_brake_is_not_taken_up_once_it_is_released(
+    slack: SlackWorkspace, team: ActingTeam
+) -> None:
+    view = await team.dialog("bob", await team.proposed("node-1"))
+    pulled = await team.ledger.append(HOUSE, None, BrakePulled("a rollout"), f"slack:T0DEMO0001/{ALICE}")
+    team.chat_requests.is_gone_for = "done"
+    await slack.submit("bob", view, {"reason": "yes"})
+    await asyncio.sleep(1)
+    team.chat_requests.is_gone_for = ""
+    await team.told("bob", "Braked")
+    await team.ledger.append(HOUSE, None, BrakeReleased("it is over", pulled.seq), f"slack:T0DEMO0001/{ALICE}")
+    await team.restarted("runner-2").decisions.carry_on()
+    await team.decided_nothing()
+
+
+async def test_who_is_told_in_the_dialog_that_nothing_was_decided_is_right_although_it_was_kept_too_late(
+    slack: SlackWorkspace, team: ActingTeam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.chat.decisions.KEEP_SECONDS", 0.1)
+    view, keep = await team.dialog("bob", await team.proposed("node-1")), team.chat_requests.keep
+
+    async def late(key: str, body: str = "", *, done: bool = False) -> bool:
+        await asyncio.sleep(0.3)
+        return bool(await keep(key, body, done=done))
+
+    team.chat_requests.keep, team.chat_requests.is_gone_for = late, "done"
+    sent = await slack.submit("bob", view, {"reason": "yes"})
+    assert "so nothing was decided" in sent.errors["reason"]
+    await asyncio.sleep(1)
+    team.chat_requests.is_gone_for = ""
+    await team.idle()
+    await team.restarted("runner-2").decisions.carry_on()
+    await team.decided_nothing()
+
+
+async def test_only_of_the_plan_that_was_not_decided_is_said_that_nothing_was(
+    slack: SlackWorkspace, team: ActingTeam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team.run_plans = False
+    view = await team.dialog("bob", await team.proposed("node-1", "node-2"))
+    decide = type(team.responder).decide
+    first = [one.id for one in await team.ledger.incidents() if one.node == "node-1"]
+
+    async def sometimes(self: Any, incident_id: str, approval: Any) -> Any:
+        if incident_id in first:
+            raise LedgerUnavailable("The database is locked.")
+        return await decide(self, incident_id, approval)
+
+    monkeypatch.setattr(type(team.responder), "decide", sometimes)
+    await slack.submit("bob", view, {"reason": "yes"})
+    told = await team.told("bob", "so nothing was decided")
+    assert told.text.startswith("node-1: The ledger cannot be read or written now, so nothing was decided.")
+    await team.idle()
+    assert sorted((one.node, one.state.value) for one in await team.ledger.incidents()) == [
+        ("node-1", "proposed"),
+        ("node-2", "approved"),
+    ]
 
 
 async def test_one_person_who_says_yes_to_two_programs_at_once_is_one_voice(

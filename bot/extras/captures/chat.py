@@ -97,7 +97,7 @@ class CaptureChat:
         words = await self._looked(rolling, click.person.by, click.action == STOP)
         await self.context.ephemeral.tell(click.person.by, click.channel, click.thread, words)
 
-    async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> None:
+    async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> str:
         """Say that there is nothing to decide: only older programs had a dialog."""
         raise _NO_YES
 

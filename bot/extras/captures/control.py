@@ -214,11 +214,7 @@ class RollingControl:
             root_line(remove_argv(places), ROOT_SECONDS),  # what an earlier capture may have left
             f"{{ {_first(forget_ways(places))} 2>/dev/null; true; }}",  # an older systemd starts no failed unit anew
             shlex.join(root_argv(make_folder_argv(places), ROOT_SECONDS)),
-            shlex.join(
-                root_argv(
-                    start_argv(rolling.request, look.facts.event, look.systemd, places, self.seconds), ROOT_SECONDS
-                )
-            ),
+            shlex.join(root_argv(start, ROOT_SECONDS)),
         )
         try:
             ended = await self.access.run(node, whom, " && ".join(steps))

@@ -96,7 +96,7 @@ class FleetCards:
         """True for a button of its cards, and for *Who else?* on an incident's."""
         return action == WHO_ELSE or action.startswith(OF_FLEET)
 
-    async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> None:
+    async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> str:
         """Its cards open no dialog. Raises: NothingProposed."""
         raise NothingProposed(UNKNOWN_BUTTON)
 

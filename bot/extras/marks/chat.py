@@ -62,7 +62,7 @@ class MarkClicks:
         marked = await self._marker.mark(incident, said[1], click.person.by, request=click.key, groups=groups)
         await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, thanks(incident, marked))
 
-    async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> None:
+    async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> str:
         """Raises: NothingProposed, for it has no dialogs."""
         raise NothingProposed(UNKNOWN_BUTTON)
 

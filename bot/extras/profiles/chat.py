@@ -85,7 +85,7 @@ class ProfileChat:
         target = MessageTarget(click.channel, click.thread_ts or click.ts)
         await self.show(node, CaptureRequest(), target, click.key, click.person.by, incident.id)
 
-    async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> None:
+    async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> str:
         """Say that there is nothing to decide: it has no dialog."""
         raise NothingProposed(UNKNOWN_BUTTON)
 

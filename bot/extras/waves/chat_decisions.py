@@ -79,8 +79,8 @@ class WaveDecisions:
         dialog = reason_dialog(click.action, (), words, objection, more=more, titles=titles, read_first=read_first)
         await self._context.open(click, intent, dialog)  # at its top, where the plans stand
 
-    async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> None:
-        """Record what a dialog asks for, and tell the person what was refused.
+    async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> str:
+        """Record what a dialog asks for, and return what was refused.
 
         Shape: `again`: an earlier run began to handle it; what is already on record is not done twice.
         Raises: NotAnApprover, CannotTell, LedgerError.
@@ -92,13 +92,14 @@ class WaveDecisions:
         try:
             wave = await self._desk.find(name)
             if again and _is_done(intent.action, wave, person.by):
-                return
+                return ""
             # The dialog carries the first digits of its wave's digest; a different wave is refused.
             whole = wave.proposal.digest
             approval = replace(approval, digest=whole if seen and whole.startswith(seen) else seen or "none")
             await self._said(intent, wave, approval)
         except (Refused, UnknownIncident) as no:  # that is on record already
-            await self._context.ephemeral.tell(person.by, intent.channel, intent.thread_ts, refusal_words(no))
+            return refusal_words(no)
+        return ""
 
     async def _said(self, intent: Intent, wave: Wave, approval: Approval) -> None:
         if intent.action == APPROVE:

@@ -171,12 +171,11 @@ class StepExecutor:
             guards.is_not_quiet(self.policy, now)
             # Both first: the look has to be fresh. A decision of this moment has looked for databases, too; how old
             # another is, told by the ledger's clock, nobody knows by this one.
+            if not incident.has_begun and (because := await self._outlived(incident, node, now)):
+                return stopped(incident, because)
             lately = None if incident.steps else self.reach.recall(incident.id)
-            if lately is None:
-                if not incident.has_begun and (because := await self._outlived(incident, node, now)):
-                    return stopped(incident, because)
-                if others := await self.came_since(incident, node, steps[-1]):
-                    return stopped(incident, f"{StateChanged.__name__}: {'; '.join(others)}")
+            if lately is None and (others := await self.came_since(incident, node, steps[-1])):
+                return stopped(incident, f"{StateChanged.__name__}: {'; '.join(others)}")
             kept = await self._kept(incident, node, steps[-1], until - now)
             lately, in_time = lately if kept is NOTHING else None, self.in_time()
             around = steps[-1:] if incident.steps else plan.steps
@@ -210,7 +209,7 @@ class StepExecutor:
     async def _outlived(self, incident: Incident, node: Node, now: datetime) -> str:
         """Say what came on record since the yes with which nobody would be asked for one; empty if nothing did.
 
-        A plan may wait long for its turn after the yes.
+        A plan may wait long for its turn after the yes, and for the yes the node was read after the record.
         Raises: CauseInDoubt, which a person may lift while the yes lives.
         """
         guards.is_trusted(self.policy, incident, await self.ledger.doubts())

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.safe_text import Redactor, redacted, redacted_text
+from bot.domain.safe_text import Redactor, redacted, redacted_text, safe
 from bot.domain.secret_forms import ShortTexts, table
 from tests.readings.secrets import Seeded, seeded
 
@@ -281,3 +281,12 @@ def test_long_text_without_secrets_is_searched_once_and_one_with_a_secret_each_t
     for _ in range(2):
         assert shared.cut(f"{said}mysql --password hunter2") == f"{said}mysql --password [redacted]"
     assert len(shared._clean) == known
+
+
+def test_every_sign_that_nobody_sees_is_a_blank_to_the_search() -> None:
+    unseen = [sign for sign in map(chr, range(1, 0x110000)) if safe(sign) != sign and not "\ud800" <= sign <= "\udfff"]
+    assert len(unseen) > 4_000
+    texts = [
+        f"password{sign}{sign} = hunter2" for sign in [*map(safe, unseen), *(sign for sign in unseen if sign > "\x7f")]
+    ]
+    assert [text for text in texts if "hunter" in redacted_text(text)] == []

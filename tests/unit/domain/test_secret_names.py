@@ -67,6 +67,7 @@ def test_what_only_a_machine_writes_is_found_wherever_it_stands() -> None:
         "Installed: perl-TermReadKey-2.30-20.el7.x86_64",
         "Lustre: cpu238-OST6937-osc-0e57f2c2c041671c: Connection restored",
         "dev-disk-by\\x2did-dm\\x2duuid\\x2dLVM\\x2deP73apHGoZ6LcvX230L0BUHQiPDhXceEkTtrOvL6P2biOWacMR3YS7rISVOgnPdc.swap",
+        "NVRM: gpuWaitForGfwBootComplete_TU102: failed to wait for GFW_BOOT: (progress 0x3)",
         "model Qwen2.5-72B-Instruct-GPTQ-Int4 on node-7",
         "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import pytest
 
 from bot.actions import ACTIONS
+from bot.chat.connection import NoChat
+from bot.chat.people import ChatApproverLookup
 from bot.domain.alert import BOT, Alert
-from bot.domain.errors import Refused, SelfApproval
+from bot.domain.errors import CannotTell, Refused, SelfApproval
 from bot.domain.events import (
     AlertJoined,
     AlertReceived,
@@ -212,3 +215,16 @@ def test_voice_that_only_a_group_names_is_not_counted_where_nobody_can_be_asked(
     assert isinstance(refused, Refused), refused
     assert refused.name == "CannotTell"
     assert incident(stage, "of-x1").state == "proposed"
+
+
+@pytest.mark.parametrize(
+    ("by", "is_known"), [("slack:T1/U7", False), ("slack:T1/U1", True), ("terminal:ann", True), ("terminal:eve", True)]
+)
+def test_without_their_chat_it_is_not_known_whether_a_group_names_who_said_yes(by: str, is_known: bool) -> None:
+    """A program without a chat that runs a wave would stop it otherwise, for a yes that counts."""
+    lookup = ChatApproverLookup(NoChat(), replace(TWO, approver_groups=frozenset(("slack:S1",))))
+    if is_known:
+        assert asyncio.run(lookup.again(by)) == Approval(by, "")
+        return
+    with pytest.raises(CannotTell, match="cannot be asked about here"):
+        asyncio.run(lookup.again(by))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -26,6 +27,8 @@ from bot.domain.node import Node
 from bot.domain.verdict import Verdict
 from bot.ledger import Ledger
 from bot.response.decision.preflight import Preflight
+from bot.response.decision.recheck import RecheckResult
+from bot.response.execution.node_access import NodeStatus
 from tests.directories import Nowhere
 from tests.schedules.stage import POLICY, Stage
 from tests.schedules.whole_look import WholeLook
@@ -129,6 +132,42 @@ def test_plan_whose_cause_comes_into_doubt_after_the_yes_waits_and_begins_once_i
     assert stage.nodes["n1"].enabled
     doubted[0] = False
     assert run(stage).state == "resolved"
+
+
+@pytest.mark.parametrize("came", ["doubt", "mute"])
+def test_plan_whose_cause_is_doubted_or_accepted_while_the_node_is_read_for_the_yes_does_not_begin(
+    stage: Stage, came: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The yes has just looked at the node, so the step looks no more; the record may know more by then."""
+    doubted: list[str] = []
+
+    def doubts(_: object) -> Doubts:
+        return lambda policy, cause: next(iter(doubted), "")
+
+    stage.recorder.ledger = stage.ledger = Ledger(stage.ledger._database, lambda: stage.world.now, doubters=[doubts])
+    responder, remediation = stage.responder(), stage.remediation()
+    reach = remediation.stepping.reach = responder.reach
+    lately: dict[str, NodeStatus] = {}  # there is no event loop that would say how old it is
+    monkeypatch.setattr(reach, "remember", lately.__setitem__)
+    monkeypatch.setattr(reach, "recall", lambda name: lately.pop(name, None))
+
+    class Looks(WholeLook):
+        async def looks(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
+            async for result in super().looks(incident, node):
+                if came == "mute":
+                    mute(stage)
+                else:
+                    doubted.append("It was wrong.")
+                assert incident.proposal is not None
+                steps = incident.proposal.plan.steps
+                yield replace(result, seen=await reach.look(node, steps[:1], steps))
+
+    preflight = Preflight(reach, stage, Looks(reach, stage.diagnose))
+    assert do(stage, replace(responder, preflight=preflight).decide("one", ANN)).state == "approved"
+    assert lately
+    do(stage, remediation.advance("one"))
+    assert stage.nodes["n1"].enabled
+    assert incident(stage).steps == ()
 
 
 @pytest.mark.parametrize("name", ["n1", "n1.local"])
