@@ -41,7 +41,7 @@ LIBRARY = ["bot/library.py", "bot/library_*.py", "bot/library/*"]
 SSH = ["bot/transport/ssh*.py", "bot/transport/ssh/*", "bot/demo/*"]
 SLACK = ["bot/surfaces/slack.py", "bot/surfaces/slack_*.py", "bot/surfaces/slack/*"]
 KUBERNETES = ["bot/transport/kubernetes.py"]
-EDGES = ["bot/sources/*", "bot/surfaces/pagerduty*.py", "bot/extras/history/prometheus.py"]
+EDGES = ["bot/sources/*", "bot/surfaces/pagerduty*.py", "bot/extras/history/monitoring.py"]
 MAY_USE: dict[str, list[str]] = {
     "asyncssh": SSH,
     "tenacity": [*SSH, *SLACK, *EDGES],
@@ -63,7 +63,7 @@ MAY_USE: dict[str, list[str]] = {
         "bot/extras/mcp/http.py",
         "bot/demo/*",
     ],
-    "httpx": [*EDGES, "bot/extras/history/pyroscope.py"],
+    "httpx": EDGES,
     "mcp": ["bot/extras/mcp/server.py", "bot/extras/mcp/http.py"],
     "prometheus_client": ["bot/surfaces/metrics.py"],
     "sqlalchemy": ["bot/ledger/*", "bot/extras/*/store.py"],
