@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.app.parts import incident_id, nonce, now, ssh_scripts, ssh_transport
 from bot.domain.alert import BOT
 from bot.domain.contracts import Clock, Fresh
 from bot.domain.entry import Entry
@@ -55,10 +53,7 @@ from bot.extras.captures.recorder import (
 )
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.status import RollingStatus
-from bot.extras.captures.store import CaptureStore
 from bot.extras.profiles.profiler import perf_missing, too_starved
-from bot.ledger import Database, on_threads
-from bot.settings import Settings
 
 _SETTLES = 45.0  # seconds from the fence until systemd has started the unit: what runs before it takes 10 s each
 _ENDED_BY_TIME = (None, 124, 137)  # what it asked systemd for may still be done
@@ -341,12 +336,3 @@ def can_keep_ring(node: Node, look: RollingStatus) -> None:
         raise CannotRead(f"not started: /var/lib has {free} free, and 2 GB are wanted", "Make room there first.")
     if why := too_starved(look.facts):
         raise CannotRead(f"not started: {why}", "zombie profile --anyway profiles it for some seconds all the same.")
-
-
-def rolling_control(
-    settings: Settings, database: Database, threads: ThreadPoolExecutor, environment: Mapping[str, str]
-) -> RollingControl:
-    """Return what starts and stops captures, with the limits of the settings."""
-    access = RingAccess(ssh_transport(environment), ssh_scripts(environment), nonce)
-    ledger: CaptureLedger = on_threads(CaptureStore(database), threads)
-    return RollingControl(access, ledger, settings.of(CaptureSettings), now, incident_id)

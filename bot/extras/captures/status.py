@@ -247,7 +247,6 @@ class Symptom:
     name: str
     words: str
     at_mono: float
-    line: str
 
 
 def symptoms(look: RollingStatus, wanted: Collection[str], since_mono: float) -> list[Symptom]:
@@ -270,4 +269,4 @@ def _all(look: RollingStatus) -> Iterator[Symptom]:
         event = table().event(KernelLine(line.says, line.says))
         if event is not None and event.kind in _OF:
             name, called = _OF[event.kind]
-            yield Symptom(name, called, line.stamp + offset, one_line(line.says, 160))
+            yield Symptom(name, called, line.stamp + offset)

@@ -62,7 +62,7 @@ class SecondsMap:
                     yield _LEFT + at * self.cell_wide, top, viridis(times / self.most)
 
     def letters(self, title: str, said: str) -> Iterator[tuple[int, int, str, int, Colour, str]]:
-        """Yield all words: where their base line is, text, height, colour, and whether the text ends or starts there."""
+        """Yield all words: where the base line is, text, height, colour, and whether the text ends or starts there."""
         bottom, wide = _TOP + ROWS * CELL_TALL, self.size[0]
         yield 12, 32, shown_title(title, wide), 22, INK, "start"
         for at, line in enumerate(lines(said, wide)):
