@@ -94,10 +94,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         status: int = arguments.run(arguments)
         sys.stdout.flush()  # here, so that a failed write is reported too
     except (UsageError, LedgerError) as error:
-        from bot.domain.safe_text import safe
+        from bot.domain.safe_text import redacted_text, safe
 
-        # A sentence may name a file or quote a case that came from a stranger.
-        print(f"zombie: {safe(as_called(error.sentence, command))}", file=sys.stderr)
+        # A sentence may name a file, or quote a setting or a case that came from a stranger.
+        print(f"zombie: {redacted_text(safe(as_called(error.sentence, command)))}", file=sys.stderr)
         lists = "zombie incidents lists them." if isinstance(error, UnknownIncident) else ""
         if try_next := error.try_next or lists:
             print(f"        {safe(as_called(try_next, command))}", file=sys.stderr)

@@ -84,7 +84,7 @@ def acting(
     async def diagnose(node: Node, playbook: str) -> Verdict:
         return await triage.diagnose(node, playbooks.get(playbook))
 
-    proposer = Proposer(policy, reach, ledger, known, str(login.get("user", "")))
+    proposer = Proposer(policy, reach, ledger, known, str(login.get("user", "")), now)
     before_reboot = PreRebootReader(transport, cases, clock, program_name()) if cases is not None else None
     stepping = StepExecutor(
         policy, ledger, reach, known, clock, asyncio.sleep, runner or runner_name(), before_reboot, recheck.ends

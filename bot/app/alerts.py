@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from bot.app.pagerduty import asker_of
-from bot.app.parts import now
+from bot.app.parts import now, of_chat
 from bot.domain.alert import AlertGroup, SourceAlert
 from bot.domain.engine_contracts import Notices
 from bot.domain.errors import InventoryError
@@ -25,6 +25,7 @@ from bot.settings.tables import RouteSettings
 from bot.sources import SOURCES
 from bot.sources.source import Source, Webhook
 from bot.surfaces.hooks import Hooks
+from bot.surfaces.teams.settings import TeamsSettings
 from bot.surfaces.web import Handler
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ def alerts(bot: Bot) -> Alerts:
     )
     found = webhooks(bot.settings, bot.sources)
     if found and not channel_of(rules):
-        bot.log("alerts_unseen", because="[slack] alerts_channel is not set: incidents of alerts have no card in Slack")
+        table = "teams" if bot.settings.of(TeamsSettings).is_set else "slack"
+        because = f"[{table}] alerts_channel is not set: incidents of alerts have no card in {table.capitalize()}"
+        bot.log("alerts_unseen", because=because)
     posts = Hooks(stores.inbox, now, bot.log, arrivals, bot.metered.counted).posts(found)
     return Alerts(posts, intake, recorder, known, bot.notices)
 
@@ -112,7 +115,7 @@ def rules_of(settings: Settings, playbooks: Library, sources: Iterable[Source] =
 
 def _routes(settings: Settings) -> Routes:
     """The routes; values that a route leaves out have the general default."""
-    playbook, channel = settings.playbook, settings.slack.alerts_channel
+    playbook, channel = settings.playbook, of_chat(settings).alerts_channel
     routes = tuple(
         Route(number, route.match, route.playbook or playbook, route.channel or channel, route.mode)
         for number, route in enumerate(settings.routes, 1)

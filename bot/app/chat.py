@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
 from bot.app.alerts import channel_of
-from bot.app.parts import now
+from bot.app.parts import now, of_chat
 from bot.chat.background import Background
 from bot.chat.blocks import OF_EXTRAS
 from bot.chat.cards import ChatCards, CheckOpener
@@ -18,7 +18,7 @@ from bot.chat.context import ChatContext
 from bot.chat.decisions import Decisions
 from bot.chat.ephemeral import Ephemeral
 from bot.chat.home import HomePublisher
-from bot.chat.people import Askers, ChatApproverLookup, groups_among
+from bot.chat.people import Askers, ChatApproverLookup, People, groups_among
 from bot.chat.pictures import Pictures
 from bot.chat.poster import Poster
 from bot.chat.requests import Typed
@@ -26,11 +26,13 @@ from bot.chat.storm_board import StormBoard
 from bot.chat.suggestions import NodeSuggestions
 from bot.chat.thread_files import ThreadFiles
 from bot.chat.why_replies import WhyReplies
+from bot.domain.policy import person_of
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.requests import CheckRequests
 from bot.response.execution.usual import UsualTimes
 from bot.response.intake.intake import why_nothing_in_storm
 from bot.seats import Chat, Explains
+from bot.surfaces.teams.settings import TeamsSettings
 from bot.view.context import ViewContext
 from bot.view.plan_words import PlanWords
 
@@ -62,6 +64,10 @@ def chat_posting(bot: Bot) -> ChatPosting:
         from bot.surfaces.slack.connection import SlackConnection
 
         connection = SlackConnection(bot.tokens, timing, now, log, bot.json_log.logger("slack"), bot.metered.counted)
+    elif bot.chat is None and (teams := bot.settings.of(TeamsSettings)).is_set:
+        from bot.surfaces.teams.connection import TeamsConnection
+
+        connection = TeamsConnection(teams.checked(), timing, log, bot.metered.counted)
     pictures = Pictures(connection.calls, stores.outbox, timing, now, log)
 
     kinds = [kind for kinds in bot.seated("thread_files") for kind in kinds]
@@ -126,6 +132,7 @@ class ChatDesk:
     decisions: Decisions
     home: HomePublisher
     nodes: NodeSuggestions
+    people: People
 
     def hear(self, connection: ChatConnection) -> None:
         """Take what the chat delivers from now on."""
@@ -138,9 +145,9 @@ def chat_desk(bot: Bot) -> ChatDesk:
     policy, connection = bot.acting.policy, posting.connection
     people = connection.people(policy.approver_groups)
     responder = replace(bot.acting.responder, lookup=ChatApproverLookup(people, policy))
-    may_ask = settings.policy.askers
+    may_ask = frozenset(person_of(who).rpartition(":")[2] for who in settings.policy.askers)
     asking = connection.people({f"{people.chat}:{group}" for group in groups_among(may_ask)})
-    askers = Askers(asking, bot.timing.clock, may_ask, settings.slack.checks_per_person)
+    askers = Askers(asking, bot.timing.clock, may_ask, of_chat(settings).checks_per_person)
     requests = CheckRequests(stores.ledger, stores.leases, bot.checking.diagnosis, now, log)
     context = ChatContext(
         responder=responder,
@@ -162,6 +169,6 @@ def chat_desk(bot: Bot) -> ChatDesk:
     home = HomePublisher(context, posting.work, stores.outbox, nodes, readings, stores.inbox, bot.pagerduty)
     of_extras: list[Chat] = bot.seated("chat", context)
     typed = [chat for chat in of_extras if isinstance(chat, Typed)]
-    commands = Commands(context, posting.work, bot.known, settings.slack.channels, typed, bot.pagerduty)
+    commands = Commands(context, posting.work, bot.known, of_chat(settings).channels, typed, bot.pagerduty)
     decisions = Decisions(context, home, posting.work, of_extras)
-    return ChatDesk(bot.cards, commands, decisions, home, NodeSuggestions(bot.known, askers))
+    return ChatDesk(bot.cards, commands, decisions, home, NodeSuggestions(bot.known, askers), people)

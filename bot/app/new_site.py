@@ -172,14 +172,16 @@ made_here='reads this node for zombie'
 lines=/etc/sudoers.d/zombie-$user
 home=$(getent passwd "$user" | cut -d: -f6)
 [ "$(id -u)" = 0 ] || {{ echo "run this as root" >&2; exit 1; }}
+as_login() {{ # in the login's own home only the login writes: a link that it made there would lead root anywhere
+    su -s /bin/sh "$user" -c "set -eu; umask 077; cd; key='$key'; keys=.ssh/authorized_keys; $1" </dev/null
+}}
 
 if [ "${{1-}}" = --remove ]; then
     rm -f "$lines"
     if [ "$(getent passwd "$user" | cut -d: -f5)" = "$made_here" ]; then
         userdel --remove "$user" 2>/dev/null || userdel "$user"
-    elif [ -f "$home/.ssh/authorized_keys" ]; then # somebody else's login: only the key goes
-        rest=$(grep -vxF "$key" "$home/.ssh/authorized_keys" || true)
-        printf '%s\\n' "$rest" >"$home/.ssh/authorized_keys"
+    elif [ -n "$home" ]; then # somebody else's login: only the key goes
+        as_login '[ ! -f $keys ] || {{ rest=$(grep -vxF "$key" $keys || true); printf "%s\\n" "$rest" >$keys; }}'
     fi
     echo "removed"
     exit
@@ -187,16 +189,10 @@ fi
 
 # '*': no password fits, yet the login is not locked, which an sshd without PAM would refuse.
 [ -n "$home" ] || useradd --system --create-home --shell /bin/sh --password '*' --comment "$made_here" "$user"
-home=$(getent passwd "$user" | cut -d: -f6)
 for group in adm systemd-journal; do # who may read the kernel's log, where the distribution has them
     if getent group "$group" >/dev/null; then usermod -aG "$group" "$user"; fi
 done
-[ -d "$home/.ssh" ] || install -d -m 700 -o "$user" "$home/.ssh"
-if ! grep -qxF "$key" "$home/.ssh/authorized_keys" 2>/dev/null; then
-    printf '%s\\n' "$key" >>"$home/.ssh/authorized_keys"
-    chown "$user" "$home/.ssh/authorized_keys"
-    chmod 600 "$home/.ssh/authorized_keys"
-fi
+as_login 'mkdir -p .ssh; grep -qxF "$key" $keys 2>/dev/null || {{ printf "%s\\n" "$key" >>$keys; chmod 600 $keys; }}'
 
 command -v visudo >/dev/null || {{ echo "sudo is not installed: what only root may read stays unread" >&2; exit; }}
 draft=$(mktemp)

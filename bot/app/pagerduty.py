@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TypeAlias
 
 from bot.actions import ACTIONS
-from bot.app.parts import now
+from bot.app.parts import now, of_chat
 from bot.app.policy_settings import rules_of_acting
 from bot.app.stores import Stores
 from bot.chat.document import Document
@@ -206,7 +206,7 @@ def serving_pagerduty(
 
     Raises: SettingsError for unusable settings.
     """
-    channel = settings.slack.alerts_channel
+    channel = of_chat(settings).alerts_channel
 
     async def tell(name: str, says: str) -> None:
         if channel:

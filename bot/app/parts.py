@@ -23,7 +23,9 @@ from bot.library import Library
 from bot.probes import PROBES, kernel_log
 from bot.probes.formats.kernel_filter import node_filter
 from bot.probes.formats.kernel_table import table
-from bot.settings import home_of
+from bot.settings import Settings, home_of
+from bot.settings.tables import SlackSettings
+from bot.surfaces.teams.settings import TeamsSettings
 
 if TYPE_CHECKING:
     from bot.domain.probe import Probe
@@ -72,7 +74,8 @@ def library(extra: Sequence[Path] = (), usual: str = "") -> Library:
     """Load the shipped playbooks and those of further directories; `left_out` are unusable files.
 
     Shape: `usual` is the name of the default playbook. From then on every text is searched for those directories' own
-    forms of secrets too, and their other tables and their causes are added to ours.
+    forms of secrets too, and their other tables and their causes are added to ours. A cause of a later directory
+    replaces one of the same name in an earlier, as a playbook does.
 
     Raises: PlaybookError when a directory, or a table or a cause of it, cannot be read.
     """
@@ -83,7 +86,7 @@ def library(extra: Sequence[Path] = (), usual: str = "") -> Library:
         add_site_rows(extra)
         probes = PROBES | {"kernel_log": kernel_log.probe(node_filter(table()))}
         for folder in dict.fromkeys(path.absolute() for path in extra):
-            causes |= {cause.name: cause for cause in causes_in(folder / "causes", causes)}
+            causes |= {cause.name: cause for cause in causes_in(folder / "causes", CAUSES)}
     return Library.load([own_playbooks(), *extra], probes, causes, ACTIONS, lenient=True, usual=usual)
 
 
@@ -132,6 +135,12 @@ def runner_name() -> str:
     """A fresh name for this program among those that share the database; it says where it runs."""
     host = re.sub(r"[^A-Za-z0-9.-]", "-", platform.node())[:40] or "host"
     return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+def of_chat(settings: Settings) -> SlackSettings | TeamsSettings:
+    """Return the settings of the chat that is set up: where it is used, and how much people may ask."""
+    teams = settings.of(TeamsSettings)
+    return teams if teams.is_set else settings.slack
 
 
 def local_transport() -> Transport:

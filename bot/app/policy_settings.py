@@ -9,10 +9,11 @@ from bot.domain.alert import BOT, PEOPLE, SLACK, TERMINAL
 from bot.domain.contracts import Ledger, Log
 from bot.domain.errors import LedgerError, UnreadableEntry
 from bot.domain.house_events import HOUSE, PolicyChanged
-from bot.domain.policy import Limits, Policy
+from bot.domain.policy import Limits, Policy, person_of
 from bot.inventory import Inventory
 from bot.seats import Rules
 from bot.settings import Settings
+from bot.surfaces.teams.settings import TeamsSettings
 
 SLACK_HOSTS = ("slack.com", "slack-gov.com")
 SIMULATED = frozenset({"demo", "lab"})  # the labels of simulated nodes
@@ -21,7 +22,7 @@ SIMULATED = frozenset({"demo", "lab"})  # the labels of simulated nodes
 def policy_of(settings: Settings, known: Inventory) -> Policy:
     """Return the policy in force.
 
-    Shape: a server that stands in for Slack could say yes in anybody's name. With such a server acting is off, unless
+    Shape: a server that stands in for a chat could say yes in anybody's name. With such a server acting is off, unless
     the settings have an explicit `acting = true`, or every node belongs to the demo or the lab.
     """
     policy = rules_of_acting(settings, len(known.nodes))
@@ -29,20 +30,23 @@ def policy_of(settings: Settings, known: Inventory) -> Policy:
     is_slack = host in SLACK_HOSTS or host.endswith(tuple(f".{known_host}" for known_host in SLACK_HOSTS))
     is_written = settings.policy.acting is True
     is_ours = bool(known.nodes) and all(SIMULATED & node.labels.keys() for node in known.nodes)
-    return policy if is_slack or is_written or is_ours else replace(policy, acting=False)
+    is_chats = is_slack and settings.of(TeamsSettings).is_microsofts
+    return policy if is_chats or is_written or is_ours else replace(policy, acting=False)
 
 
 def rules_of_acting(settings: Settings, nodes: int = 0) -> Policy:
     """Return the settings for acting; `nodes` is how many the inventory has."""
     said, act = settings.policy, settings.act
-    by_member = {user: f"{SLACK}:{user}" for user in (*said.approvers, *said.terminal_approvers.values()) if user}
+    by_member = {
+        user: person_of(_with_kind(user)) for user in (*said.approvers, *said.terminal_approvers.values()) if user
+    }
     in_terminal = {name: f"{TERMINAL}:{name}" for name in said.terminal_approvers}
     approvers = frozenset((*(by_member[user] for user in said.approvers), *in_terminal.values()))
     policy = Policy(
         # Acting is on if approvers are named, and `acting = false` always turns it off.
         acting=bool(approvers or said.approver_groups) if said.acting is None else said.acting,
         approvers=approvers,
-        approver_groups=frozenset(f"{SLACK}:{group}" for group in said.approver_groups),
+        approver_groups=frozenset(_with_kind(group) for group in said.approver_groups),
         same_person={in_terminal[name]: by_member[user] for name, user in said.terminal_approvers.items() if user},
         kinds=PEOPLE,
         self_approval=said.self_approval,
@@ -61,6 +65,11 @@ def rules_of_acting(settings: Settings, nodes: int = 0) -> Policy:
         if isinstance(table, Rules):
             policy = table.over(policy)
     return policy
+
+
+def _with_kind(name: str) -> str:
+    """Return the name of a person or a group with its kind, which those of Slack need not have."""
+    return name if ":" in name else f"{SLACK}:{name}"
 
 
 async def note_policy(policy: Policy, ledger: Ledger, log: Log) -> None:
@@ -82,7 +91,10 @@ def _why_nobody(policy: Policy) -> str:
     if not policy.names_anybody:
         return "nobody may approve anything: [policy] names no approvers"
     if not policy.acting:
-        return "[policy] acting is off, or SLACK_API_URL is not Slack's: nothing is offered and nothing begins"
+        return (
+            "[policy] acting is off, or SLACK_API_URL is not Slack's, or an address of Teams not Microsoft's: nothing "
+            "is offered and nothing begins"
+        )
     if not policy.units and not policy.start_units:
         return "[act] units names no unit: nothing may be stopped"
     return ""

@@ -11,11 +11,13 @@ from bot.app.bot import Bot
 from bot.app.json_log import JsonLog
 from bot.app.service import Service
 from bot.app.stores import open_stores
+from bot.domain.errors import SettingsError
 from bot.inventory import Inventory
 from bot.seats import Extra, loaded
 from bot.settings import Settings
 from bot.sources.pagerduty_settings import PagerDutySettings
 from bot.surfaces.slack.tokens import SlackTokens
+from bot.surfaces.teams.settings import TeamsSettings
 
 # A transaction gives the interpreter up and takes it back some fifteen times; beside a thread that computes, each costs
 # this long. Python's own 5 ms made the answer to an alert wait for half a second in a storm.
@@ -33,7 +35,10 @@ def serve(
 
     Raises: SettingsError when a token is missing or rejected; LedgerUnavailable when the ledger cannot be opened.
     """
-    has_chat = any(settings.slack.access[:3])
+    has_slack, in_teams = any(settings.slack.access[:3]), settings.of(TeamsSettings).is_set
+    has_chat = has_slack or in_teams
+    if has_slack and in_teams:
+        raise SettingsError("Slack and Teams are both set up.", "Set up one: a bot and its record serve one chat.")
     has_alerts = bool(webhooks(settings)) or settings.of(PagerDutySettings).poll
     if not has_chat and not has_alerts:
         for extra in extras:
@@ -41,7 +46,7 @@ def serve(
                 status: int | None = loaded(extra.serves_alone)(settings, known, database_url, environment)
                 if status is not None:
                     return status
-    tokens = SlackTokens.of(*settings.slack.access) if has_chat or not has_alerts else None
+    tokens = SlackTokens.of(*settings.slack.access) if has_slack or not (has_chat or has_alerts) else None
     json_log = JsonLog(secrets=settings.secrets)
     with json_log.everything(), open_stores(database_url, settings.retention.deliveries, extras) as stores:
         sys.setswitchinterval(SWITCH_SECONDS)

@@ -14,6 +14,7 @@ from bot.app.machines import note_machines
 from bot.app.parts import inventory
 from bot.app.policy_settings import note_policy
 from bot.app.upkeep import Upkeep
+from bot.chat.connection import NoChat
 from bot.domain.engine_contracts import Surface
 from bot.domain.errors import LedgerError, ZombieError
 from bot.domain.safe_text import one_line
@@ -164,7 +165,8 @@ class Service:
             attempt += 1
         self._not_yet = ""
         self._bot.log("ready", by=self._chat.by)
-        self._begin(self._upkeep.run(), "upkeep")
+        if not isinstance(self._chat, NoChat):  # what others are owed in theirs is for a program that is there
+            self._begin(self._upkeep.run(), "upkeep")
 
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._tasks.append(asyncio.create_task(work, name=name))

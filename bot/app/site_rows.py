@@ -32,11 +32,12 @@ def add_site_rows(folders: Iterable[Path]) -> None:
     _add_secret_rows(folders)
     _add_kernel_rows(folders)
     for site in site_tables(folders, "units"):
-        UNITS_OF_SITES.add(site.source, [pair for pairs in _rows(site, _units).values() for pair in pairs])
+        pairs = [pair for pairs in _rows(site, _units).values() for pair in pairs]
+        UNITS_OF_SITES.add(site.source, pairs, site.definition)
     for site in site_tables(folders, "xid"):
-        MEANINGS_OF_SITES.add(site.source, _rows(site, _meaning).items())
+        MEANINGS_OF_SITES.add(site.source, _rows(site, _meaning).items(), site.definition)
     for site in site_tables(folders, "functions"):
-        SIGNATURES_OF_SITES.add(site.source, _rows(site, _signature).values())
+        SIGNATURES_OF_SITES.add(site.source, _rows(site, _signature).values(), site.definition)
 
 
 def _rows(site: SiteTable, read: Callable[[SiteTable, str, Any], Any]) -> Mapping[str, Any]:
@@ -118,7 +119,7 @@ def _add_kernel_rows(folders: Iterable[Path]) -> None:
         if sum(len(has) for row in rows for has in row.has) > _MOST:
             site.problems.add(0, f"has more than {_MOST:,} characters of literals in all; shorten them")
         site.problems.stop_if_any()
-        ROWS_OF_SITES.add(site.source, rows)
+        ROWS_OF_SITES.add(site.source, rows, site.definition)
 
 
 def _kernel_rows(site: SiteTable) -> Iterator[tuple[str, Any]]:

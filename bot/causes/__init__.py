@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bot.causes.bond_degraded import CAUSE as BOND_DEGRADED
 from bot.causes.crash_looping_unit import CAUSE as CRASH_LOOPING_UNIT
 from bot.causes.declared import causes_in
@@ -46,6 +48,6 @@ CAUSES = {
         NIC_DEVICE_FAULT,
         MEMORY_ERRORS,
         GPU_FAULT,
-        *causes_in(own_playbooks() / "causes"),
+        *(replace(cause, definition="") for cause in causes_in(own_playbooks() / "causes")),
     )
 }

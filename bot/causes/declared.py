@@ -5,10 +5,11 @@ Shape: probes that it needs, what leaves it open, and how grave it can be follow
 
 from __future__ import annotations
 
+import json
 import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from heapq import nlargest
 from pathlib import Path
@@ -18,6 +19,7 @@ from bot.causes import _recent
 from bot.causes._figures import count, memory, percent, sentence, span
 from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.errors import PlaybookError
+from bot.domain.json_form import plain
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.problems import Problems, decode_file
 from bot.domain.protected import services
@@ -302,6 +304,7 @@ def cause_of(path: Path) -> Cause:
 
 
 Read: TypeAlias = Callable[[str], Part]
+_NO_DECISION: Mapping[str, Any] = {"title": "", "about": "", "examples": (), "thresholds": None}  # or the playbook's
 
 
 class _Reading:
@@ -341,7 +344,9 @@ class _Reading:
             beside=beside,
             of_one=shape.of_one,
             lasting_fix=one_line(shape.lasting_fix, 2000),
+            settled_by=one_line(shape.settled_by or "", 300),
             about=" ".join(shape.about.split()),
+            definition=json.dumps(plain(replace(shape, **_NO_DECISION)), sort_keys=True),
         )
 
     def _threshold(self, name: str) -> Threshold:

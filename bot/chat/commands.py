@@ -90,12 +90,12 @@ class Commands:
 
     def _kept(self, request: CommandRequest, asked: Request) -> str:
         """What the next run needs to begin a check that a crash breaks off; empty for anything else."""
-        if not isinstance(asked, CheckRequest) or not asked.nodes or not self._is_here(request.channel):
+        if not isinstance(asked, CheckRequest) or not asked.nodes or not self._is_here(request):
             return ""
         return kept_text(request, [node.name for node in asked.nodes])
 
-    def _is_here(self, channel: str) -> bool:
-        return not self.channels or channel in self.channels or channel.startswith("D")
+    def _is_here(self, request: CommandRequest) -> bool:
+        return not self.channels or request.channel in self.channels or request.direct
 
     async def _handle(self, request: CommandRequest, asked: Request) -> None:
         ephemeral = self.context.ephemeral
@@ -107,7 +107,7 @@ class Commands:
                 await ephemeral.say(request, says)
         elif isinstance(asked, Subcommand | Question):
             await self.reply(request, asked)
-        elif not self._is_here(request.channel):
+        elif not self._is_here(request):
             await ephemeral.say(request, not_here(self.channels))
         elif isinstance(asked, WorkRequest):
             if await self._may_ask(request, True):
@@ -167,6 +167,10 @@ class Commands:
             return await self._status()
         if asked.verb == "brake" and asked.on:
             return await self.context.pull(person, asked.reason, request.key)
+        pull, asked_at = asked.pull, request.asked_at
+        if asked.verb == "brake" and not pull and asked_at is None:  # what comes while the chat is asked is not meant
+            present = await self.context.ledger.braked()
+            pull, asked_at = (0, responder.clock()) if present is None else (present.seq, None)
         approval = await self.context.people.approval(
             person, self.context.policy, asked.reason, by_group=asked.verb in ("brake", "pagerduty")
         )
@@ -174,7 +178,7 @@ class Commands:
             return await self._pagerduty(approval)
         try:
             if asked.verb == "brake":
-                return brake_words(await responder.brake(False, approval, pull=asked.pull, asked_at=request.asked_at))
+                return brake_words(await responder.brake(False, approval, pull=pull, asked_at=asked_at))
             if asked.verb == "cancel":
                 await responder.cancel(asked.incident, approval)
                 self.context.notices.decided(asked.incident)

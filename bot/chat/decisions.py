@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from bot.chat.background import Background
 from bot.chat.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, REPORT
@@ -21,6 +21,7 @@ from bot.chat.clicks import UNKNOWN_BUTTON, Click, Submission, kept_submission
 from bot.chat.context import TOLD, ChatContext, brake_words
 from bot.chat.dialog import HOME, LONGEST_REASON, Intent, covered, reason_dialog
 from bot.chat.ephemeral import refusal_words
+from bot.chat.home import HomePublisher
 from bot.chat.kept_checks import KeptChecks
 from bot.chat.parts import MessageTarget
 from bot.chat.people import Person
@@ -125,17 +126,12 @@ class CardRequests:
         await self.begin(click, tuple(nodes))
 
 
-class Home(Protocol):
-    """Shows people their home."""
-
-    def open(self, user: str, channel: str = "", /) -> None:
-        """Begin to bring a person's home up to date; returns at once. `channel` is their direct message."""
-
-
 class Decisions:
     """Takes clicks and submitted dialogs."""
 
-    def __init__(self, context: ChatContext, home: Home, background: Background, others: Sequence[Chat] = ()) -> None:
+    def __init__(
+        self, context: ChatContext, home: HomePublisher, background: Background, others: Sequence[Chat] = ()
+    ) -> None:
         """`others` take clicks on other cards than incidents', their dialogs, and what else an earlier run has left."""
         self._context = context
         self._home = home
@@ -160,9 +156,18 @@ class Decisions:
 
     # --- clicks
 
-    def clicked(self, click: Click) -> None:
-        """Begin to handle a click; returns at once. A second delivery of it is ignored."""
-        self._background.begin(self._once(click), f"click {one_line(click.action, 40)}")
+    def clicked(self, click: Click) -> asyncio.Future[None]:
+        """Begin to handle a click; returns at once, with what is done at its end. A second delivery is ignored."""
+        ended = asyncio.get_running_loop().create_future()
+
+        async def handled() -> None:
+            try:
+                await self._once(click)
+            finally:
+                ended.set_result(None)
+
+        self._background.begin(handled(), f"click {one_line(click.action, 40)}")
+        return ended
 
     async def _once(self, click: Click) -> None:
         """Handle a click that no program has taken before: open its dialog, or tell the person why not."""
@@ -236,11 +241,13 @@ class Decisions:
         return found
 
     async def _undo(self, click: Click) -> None:
-        incident = await self._context.clicked(click, click.value)
-        done = self._context.surface.words.plan(incident.proposal.plan) if incident.proposal is not None else ""
+        incident, worded = await self._context.clicked(click, click.value), self._context.surface.words
+        done = worded.plan(incident.proposal.plan) if incident.proposal is not None else ""
+        back = worded.view(worded.undo(incident))
         words = [
             f"{incident.node}: incident {incident.id} did this: {one_line(done, 500)}.",
-            "What can be undone is proposed as a separate plan, which another person has to approve.",
+            f"To {one_line(back.words or 'bring nothing back', 500)}: {back.effect} What else it did is not undone.",
+            "This is proposed as a separate plan, which another person has to approve.",
         ]
         await self._open(click, UNDO, {incident.id: ""}, words)
 

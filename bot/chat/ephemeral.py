@@ -39,13 +39,15 @@ class Ephemeral:
     async def _answer(self, request: CommandRequest, document: Document) -> None:
         await self._send(request.user, request.channel, request.thread_ts, document, request.answer_at)
 
-    async def tell(self, by: str, channel: str, thread_ts: str, words: str, answer_at: str = "") -> None:
+    async def tell(
+        self, by: str, channel: str, thread_ts: str, words: str, answer_at: str = "", below: Sequence[Block] = ()
+    ) -> None:
         """Tell a person something that may quote a node: in their channel, else in a direct message.
 
         People appear by name, and nobody is notified.
         """
         named = await self._people.named(redacted_text(words))  # a refusal may quote what a node said
-        await self._send(self._people.user(by), channel, thread_ts, said(named), answer_at)
+        await self._send(self._people.user(by), channel, thread_ts, said(named, *below), answer_at)
 
     async def _send(self, user: str, channel: str, thread_ts: str, document: Document, answer_at: str) -> None:
         """Send it to the command's address, else into the channel, else as a direct message."""

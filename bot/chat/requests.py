@@ -52,7 +52,7 @@ class CommandRequest:
     Shape: `key` is the chat's id of the command or message: deliveries with the same key are one request. `answer_at`
     is the address that answers a slash command in private. `team` is the enterprise's id, if any;
     `workspace` and `enterprise` say which workspace the request came from. `asked_at` is None where the chat does
-    not say when it was typed.
+    not say when it was typed. `direct`: in a chat with the bot alone.
     """
 
     key: str
@@ -66,6 +66,7 @@ class CommandRequest:
     enterprise: str = ""
     asked_at: datetime | None = None
     chat: str = SLACK
+    direct: bool = False
 
     @property
     def by(self) -> str:
@@ -141,6 +142,11 @@ class Question:
 
 class KnownNodes(Protocol):
     """The nodes that may be asked for."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names, in the inventory's order."""
+        ...
 
     def knows(self, name: str) -> bool:
         """True when there is a node of that name."""

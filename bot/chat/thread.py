@@ -19,7 +19,6 @@ from bot.chat.document import (
     Record,
     Small,
     Strip,
-    Table,
     bullets,
     clipped,
     folded,
@@ -39,12 +38,11 @@ from bot.view.before_after import MOST_CHANGES, changes
 from bot.view.context import ViewContext
 from bot.view.plan_words import BY_NAME, PlanWords
 from bot.view.view import IncidentView, incident_view
-from bot.view.words import Bold, Person, Sentence, rights_hint
+from bot.view.words import Bold, Person, Sentence, plain, rights_hint
 
 SAID = 300
 PIECE = 1500  # characters of a preformatted block
 WORD = 160
-MOST_ROWS = 20
 NAMED = 10  # nodes of a yes that are named
 REMEMBERED = 2000  # cards; of others the outbox knows what was said
 MOST_WHY, WHY = 3, 600  # sentences, and characters of each
@@ -93,10 +91,12 @@ def replies(incident: Incident, words: PlanWords = BY_NAME, *, of_several: bool 
     Shape: `of_several`: the card is a table of nodes; a single node's card shows before and after itself.
     """
     view = incident_view(incident, ViewContext(words=words))
-    changed = changes(view.resolved) if view.resolved is not None else ()
+    changed = changes(view.compared)
     if len(changed) > (0 if of_several else MOST_CHANGES):
         said = "\n".join(f"{name}: {value}" for name, value in changed)
-        yield Reply(f"after-{view.id}", _before_and_after(view), tuple(folded("Before and after", said)))
+        text = f"{view.node} before and after. {plain(view.story)} {one_line(said, 3000)}"
+        below = tuple(folded("Before and after", said))
+        yield Reply(f"after-{view.id}", Document(text, (line(Bold(view.node)), *below)), below)
     if view.escalated is not None and incident.steps:
         yield Reply(f"escalated-{view.id}", _not_fixed(view))
 
@@ -189,17 +189,6 @@ def _pieces(rows: Sequence[tuple[str, str]]) -> Iterator[Block]:
             together.append(row)
     if together:
         yield bullets(together)
-
-
-def _before_and_after(view: IncidentView) -> Document:
-    assert view.resolved is not None
-    compared = view.resolved.compared
-    rows = [(row.name, row.before, row.after) for row in compared[:MOST_ROWS]]
-    words = "; ".join(f"{row.name}: {row.before} → {row.after}" for row in compared)
-    said = f"{view.node} before and after. {one_line(view.resolved.summary, SAID)} {one_line(words, 3000)}"
-    return Document(
-        said, (line(Bold(f"{view.node}: before and after")), Table(("", "before", "after"), rows, sortable=False))
-    )
 
 
 def _not_fixed(view: IncidentView) -> Document:

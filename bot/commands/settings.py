@@ -24,12 +24,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    from bot.domain.safe_text import redacted, redacted_text
+
     settings = options.settings(arguments)
     for given in settings.given:
         row = given.setting
-        print(f"{row.name} = {given.shown or '(not set)'}  [{given.origin}]")
+        print(f"{row.name} = {redacted_text(given.shown) or '(not set)'}  [{given.origin}]")
         print(f"    {row.help}" + (f" ({row.environment})" if row.environment else ""))
     for name, written in settings.in_tables():
-        value = json.dumps(written, ensure_ascii=False)
+        value = json.dumps(redacted(written), ensure_ascii=False)  # an address may hold a secret
         print(f"{name} = (its default)  [default]" if written is None else f"{name} = {value}  [zombie.toml]")
     return 0

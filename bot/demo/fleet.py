@@ -19,8 +19,6 @@ from bot.demo.faults import Fault
 from bot.demo.images import CONTAINERD, UBUNTU_22, usual_units
 from bot.demo.machine.load import Load, Shares
 from bot.demo.machine.machine import Machine
-from bot.demo.machine.power import ActingMachine
-from bot.demo.machine.proc_files import identity
 from bot.demo.machine.state import Memory, Nic, State
 from bot.demo.ssh_server import ADDRESS, USER, NodeServer
 
@@ -197,7 +195,7 @@ class Fleet:
 
         in_cluster: dict[str, tuple[Machine, Callable[[], bool]]] = {}
         for name, member in self.members.items():
-            machine = ActingMachine(member.state, began_at, elapsed, member.fault)
+            machine = Machine(member.state, began_at, elapsed, member.fault)
             server = NodeServer(machine, login, member.fault)
             machine.power = server.powered
             await server.start()
@@ -253,7 +251,7 @@ def _cluster_of(machines: Mapping[str, tuple[Machine, Callable[[], bool]]], seco
 
 
 def _boot_of(machine: Machine) -> Callable[[], str]:
-    return lambda: str(identity(machine.state, f"boot {machine.state.generation}"))
+    return lambda: machine.state.boot_id
 
 
 def _pods(node: str) -> tuple[DemoPod, ...]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.demo import ecs_agent
-from bot.demo.images import AMAZON_2, CONTAINERD, DOCKER, KUBELET, UBUNTU_20, kubelet, usual_units
+from bot.demo.images import AMAZON_2, CONTAINERD, DOCKER, ECS, KUBELET, UBUNTU_20, kubelet, usual_units
 from bot.demo.machine.load import Hold, Load, Shares
 from bot.demo.machine.state import (
     DAY,
+    Agent,
     Cgroups,
     Container,
     Gpu,
@@ -19,7 +19,6 @@ from bot.demo.machine.state import (
     Nic,
     Process,
     Resets,
-    Runtime,
     State,
     Thread,
     Unit,
@@ -38,11 +37,8 @@ def _training(cores: int) -> tuple[Process, ...]:
             40_000 + 12 * number,
             "ray::train_step",
             (Thread(number, 52.0, 0.6),),
-            command="ray::train_step",
             ppid=39_870,
-            rss_kib=6_100_000,
             since=500_000.0 - number,
-            group="/kubepods/burstable/pod-ray",
         )
         for number in range(0, cores, 2)
     )
@@ -95,18 +91,14 @@ def gpu_node(
         uptime=loop.since + (dying - 17) * loop.turn + 3.0,
         cgroups=Cgroups(alive=240, dying=17, every=loop.turn, since=loop.since),
         units=usual_units(UBUNTU_20, CONTAINERD, DOCKER, KUBELET, ecs),
-        runtime=Runtime(docker=(ecs_agent.container(loop, ecs.exit_status), *_pods(number))),
+        docker=_pods(number),
+        agent=Agent(loop, ecs.exit_status),
         nics=(Nic(bus="0000:20:03.0", queues=queues, irq_cores=of_queues, packets=61_000.0, resets=resets),),
         processes=(*_training(cores), kubelet(Thread(core, 0.2, 95.4))),
         memory=_GPU_MEMORY,
         kernel_path=_WALK,
         conntrack=(21_400, 2_097_152),
         gpus=_in_use(_training(cores)),
-        files={
-            "/var/lib/kubelet/config.yaml": "kind: KubeletConfiguration\n",
-            "/etc/ecs/ecs.config": "",
-            ecs_agent.LOG: ecs_agent.supervisor_log(loop, ecs.exit_status),
-        },
     )
 
 
@@ -118,7 +110,7 @@ AUTO_RESTART = gpu_node(
     0x417,
     68_440,
     _AUTO_RESTART_LOOP,
-    replace(ecs_agent.UNIT, loop=_AUTO_RESTART_LOOP, exit_status=5),
+    replace(ECS, loop=_AUTO_RESTART_LOOP, exit_status=5),
     core=39,
     resets=Resets(queue=5, first=41_000.0, every=5_413.0),
 )
@@ -127,7 +119,7 @@ HIDDEN = gpu_node(
     0x533,
     52_110,
     _HIDDEN_LOOP,
-    replace(ecs_agent.UNIT, exit_status=1, since=44.0),
+    replace(ECS, exit_status=1, since=44.0),
     core=71,
     resets=Resets(queue=9, first=39_000.0, every=7_919.0),
 )
@@ -156,7 +148,7 @@ BETWEEN_LOOKS = _between_looks(
         0x712,
         57_300,
         _AUTO_RESTART_LOOP,
-        replace(ecs_agent.UNIT, loop=_AUTO_RESTART_LOOP, exit_status=5),
+        replace(ECS, loop=_AUTO_RESTART_LOOP, exit_status=5),
         core=52,
         resets=Resets(queue=7, first=40_000.0, every=6_113.0),
     ),
@@ -176,7 +168,7 @@ STOPPED = State(
         AMAZON_2,
         DOCKER,
         replace(
-            ecs_agent.UNIT,
+            ECS,
             active="failed",
             sub="failed",
             exit_status=5,
@@ -184,10 +176,10 @@ STOPPED = State(
             ran=_STOPPED_AFTER - 44.0,
         ),
     ),
-    runtime=Runtime(docker=(Container("batch/featurize:2025-01", "featurize-0"),)),
+    docker=(Container("batch/featurize:2025-01", "featurize-0"),),
+    agent=Agent(_OLD_LOOP, 1),
     nics=(Nic(queues=8, version="2.13.2g"),),
     memory=Memory(total=64_000_000, available=41_000_000, percpu=1_150_000, unreclaimable=780_000),
-    files={"/etc/ecs/ecs.config": "", ecs_agent.LOG: ecs_agent.supervisor_log(_OLD_LOOP, 1)},
 )
 
 # The same leak on smaller nodes. Each ends differently once the bot acts on it: fleet.py gives it its fault.
@@ -200,7 +192,7 @@ def small_leak(name: str, number: int, dying: int) -> State:
         number,
         dying,
         _AUTO_RESTART_LOOP,
-        replace(ecs_agent.UNIT, loop=_AUTO_RESTART_LOOP, exit_status=5),
+        replace(ECS, loop=_AUTO_RESTART_LOOP, exit_status=5),
         core=number % 16,
         resets=Resets(queue=3, first=39_000.0, every=6_000.0 + number),
         cores=16,

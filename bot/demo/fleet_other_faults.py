@@ -28,14 +28,12 @@ from bot.demo.machine.state import (
     Nic,
     Process,
     Quota,
-    Runtime,
     State,
     Thread,
     Unit,
 )
 
 _QUIET_PRESSURE = {"cpu some": 0.4, "memory some": 0.0, "io some": 0.1}
-_KUBERNETES = {"/var/lib/kubelet/config.yaml": "kind: KubeletConfiguration\n"}
 
 
 def _pods(*names: str) -> tuple[Container, ...]:
@@ -52,7 +50,7 @@ BUSY = State(
     uptime=3.4 * DAY,
     cgroups=Cgroups(alive=188, dying=41),
     units=usual_units(UBUNTU_22, CONTAINERD, KUBELET),
-    runtime=Runtime(cri=_pods("trainer", "dcgm-exporter", "aws-node", "kube-proxy")),
+    cri=_pods("trainer", "dcgm-exporter", "aws-node", "kube-proxy"),
     nics=(Nic(version="2.13.0g", queues=32, packets=340_000.0, bus="0000:20:03.0"),),
     processes=(
         *(
@@ -60,11 +58,8 @@ BUSY = State(
                 30_000 + 40 * core,
                 "python3",
                 (Thread(core, 94.0, 1.6),),
-                command="python3 train.py --rank 0",
                 ppid=29_900,
-                rss_kib=10_400_000,
                 since=4_000.0,
-                group="/kubepods.slice/pod-trainer",
             )
             for core in range(96)
         ),
@@ -78,7 +73,6 @@ BUSY = State(
         pressure={"cpu some": 6.1, "memory some": 0.0, "io some": 0.2},
     ),
     conntrack=(8_100, 2_097_152),
-    files=_KUBERNETES,
 )
 
 _LOST = "0000:90:1c.0"
@@ -134,9 +128,8 @@ IRQ_AFFINITY = State(
     uptime=6.6 * DAY,
     units=usual_units(UBUNTU_22, CONTAINERD, irqbalance=False),
     nics=(Nic(version="2.13.0g", queues=8, packets=410_000.0, irq_cores=(0,), irqbalance=False, squeezed=340.0),),
-    processes=(Process(10, "ksoftirqd/0", (Thread(0, 0.0, 58.0),), ppid=2, kernel=True, since=0.0, group="/"),),
+    processes=(Process(10, "ksoftirqd/0", (Thread(0, 0.0, 58.0),), ppid=2, kernel=True, since=0.0),),
     memory=Memory(pressure=_QUIET_PRESSURE),
-    files=_KUBERNETES,
 )
 
 BACKUP_FAILED = State(
@@ -158,7 +151,7 @@ BACKUP_FAILED = State(
             ran=31.0,
             wanted_by=(),
             triggered_by=("restic-backup.timer",),
-            command="/usr/bin/restic backup /srv/data",
+            program="restic",
         ),
         Unit(
             "postgresql@15-main.service",
@@ -166,7 +159,7 @@ BACKUP_FAILED = State(
             "enabled-runtime",
             pid=1402,
             type="forking",
-            command="/usr/lib/postgresql/15/bin/postgres -D /var/lib/postgresql/15/main",
+            program="postgres",
         ),
     ),
     nics=(Nic(version="6.1.0-28-cloud-amd64", queues=4, packets=4_200.0),),
@@ -180,13 +173,12 @@ QUIET_ZOMBIES = State(
     uptime=52.0 * DAY,
     cgroups=Cgroups(alive=164, dying=70_012),
     units=usual_units(AMAZON_2023, CONTAINERD, KUBELET),
-    runtime=Runtime(cri=_pods("web", "sidecar", "kube-proxy")),
+    cri=_pods("web", "sidecar", "kube-proxy"),
     nics=(Nic(version="2.13.2g"),),
     processes=(kubelet(),),
     memory=Memory(
         total=64_000_000, available=49_000_000, percpu=2_200_000, unreclaimable=1_400_000, pressure=_QUIET_PRESSURE
     ),
-    files=_KUBERNETES,
 )
 
 _SHIPPER_LOOP = Loop(runs=0.45, rests=0.1, since=1_900.0)
@@ -207,10 +199,10 @@ FAST_LEAK = State(
             exit_status=1,
             loop=_SHIPPER_LOOP,
             pid=61_240,
-            command="/opt/metrics/bin/shipper --config shipper.toml",
+            program="shipper",
         ),
     ),
-    runtime=Runtime(docker=(Container("actions/runner:2.321", "runner-19"),)),
+    docker=(Container("actions/runner:2.321", "runner-19"),),
     nics=(Nic(version="2.13.0g"),),
     memory=Memory(pressure={"cpu some": 2.1, "memory some": 0.0, "io some": 0.3}),
 )
@@ -245,16 +237,16 @@ IO_STALL = State(
     system=replace(AMAZON_2023, product="m5.2xlarge"),
     load=Load(8, Shares(usr=6.0, sys=2.0, iowait=61.0)),
     uptime=23.0 * DAY,
-    units=usual_units(AMAZON_2023, Unit("kafka.service", "Kafka", pid=3120, command="/usr/bin/java kafka.Kafka")),
+    units=usual_units(AMAZON_2023, Unit("kafka.service", "Kafka", pid=3120, program="java")),
     nics=(Nic(version="2.13.2g"),),
     log=(
         Line(23.0 * DAY - 1_400.0, f"nvme nvme1: I/O 214 ({_DISK}) QID 3 timeout, aborting", 4, every=130.0),
         Line(23.0 * DAY - 900.0, "INFO: task kafka-log-clean:3377 blocked for more than 122 seconds.", 3, every=122.0),
     ),
     processes=(
-        Process(3120, "java", (Thread(1, 31.0, 6.0),), "S", "/usr/bin/java kafka.Kafka", rss_kib=9_000_000),
-        Process(3377, "kafka-log-clean", (Thread(3),), "D", "/usr/bin/java kafka.Kafka"),
-        Process(3378, "kafka-request-h", (Thread(4),), "D", "/usr/bin/java kafka.Kafka"),
+        Process(3120, "java", (Thread(1, 31.0, 6.0),), "S"),
+        Process(3377, "kafka-log-clean", (Thread(3),), "D"),
+        Process(3378, "kafka-request-h", (Thread(4),), "D"),
     ),
     memory=Memory(pressure={"cpu some": 1.2, "memory some": 0.0, "io some": 78.0, "io full": 64.0}),
     disks=(Disk(), Disk("/var/lib/kafka", "nvme1n1", stuck=True)),
@@ -266,7 +258,7 @@ THROTTLED = State(
     load=Load(16, Shares(usr=19.0, sys=4.0)),
     uptime=9.0 * DAY,
     units=usual_units(UBUNTU_22, CONTAINERD, KUBELET),
-    runtime=Runtime(cri=_pods("checkout", "cart", "kube-proxy")),
+    cri=_pods("checkout", "cart", "kube-proxy"),
     nics=(Nic(version="2.13.0g"),),
     processes=(kubelet(),),
     memory=Memory(pressure=_QUIET_PRESSURE),
@@ -278,7 +270,6 @@ THROTTLED = State(
         ),
         Quota("kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod77ac001.slice"),
     ),
-    files=_KUBERNETES,
 )
 
 KUBELET_STOPPED = State(
@@ -291,10 +282,9 @@ KUBELET_STOPPED = State(
         CONTAINERD,
         replace(KUBELET, active="inactive", sub="dead", pid=0, since=17.3 * DAY - 2_520.0),
     ),
-    runtime=Runtime(cri=_pods("web", "sidecar", "kube-proxy")),
+    cri=_pods("web", "sidecar", "kube-proxy"),
     nics=(Nic(version="2.13.0g"),),
     memory=Memory(pressure=_QUIET_PRESSURE),
-    files=_KUBERNETES,
 )
 
 # These two cannot be read: fleet.py breaks their connections.

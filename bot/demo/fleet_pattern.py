@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.demo import ecs_agent
 from bot.demo.fleet_leaks import small_leak
-from bot.demo.images import CONTAINERD, DOCKER, KUBELET, UBUNTU_20, UBUNTU_22, usual_units
+from bot.demo.images import CONTAINERD, DOCKER, ECS, KUBELET, UBUNTU_20, UBUNTU_22, usual_units
 from bot.demo.machine.load import Load, Shares
 from bot.demo.machine.state import Memory, Nic, State
 
@@ -31,7 +30,7 @@ def _quiet(name: str) -> State:
 
 def _kept_down(name: str) -> State:
     """The older image, where the agent failed at its start and stayed down."""
-    failed = replace(ecs_agent.UNIT, active="failed", sub="failed", exit_status=127, since=44.0, ran=0.1, restart="no")
+    failed = replace(ECS, active="failed", sub="failed", exit_status=127, since=44.0, ran=0.1, restart="no")
     return replace(
         _quiet(name),
         system=replace(UBUNTU_20, product="g5.4xlarge"),

@@ -41,7 +41,7 @@ AMAZON_2 = System(
     os_version="2",
     pretty="Amazon Linux 2",
     systemd=219,
-    sysstat="10.1.5",
+    sysstat="",  # 10.1.5, which knows no JSON
     cgroups="v1",
 )
 AMAZON_2023 = System(
@@ -72,27 +72,27 @@ _USUAL = (
     Unit("systemd-resolved.service", "Network Name Resolution", pid=613, restart="always"),
     Unit("systemd-logind.service", "Login Service", "static", pid=702, restart="always"),
     Unit("dbus.service", "D-Bus System Message Bus", "static", pid=690, wanted_by=(), triggered_by=("dbus.socket",)),
-    Unit("chrony.service", "chrony, an NTP client/server", pid=715, command="/usr/sbin/chronyd -F 1"),
-    Unit("cron.service", "Regular background program processing daemon", pid=720, command="/usr/sbin/cron -f"),
-    Unit("rsyslog.service", "System Logging Service", pid=731, command="/usr/sbin/rsyslogd -n"),
+    Unit("chrony.service", "chrony, an NTP client/server", pid=715, program="chronyd"),
+    Unit("cron.service", "Regular background program processing daemon", pid=720, program="cron"),
+    Unit("rsyslog.service", "System Logging Service", pid=731, program="rsyslogd"),
     Unit(
         "ssh.service",
         "OpenBSD Secure Shell server",
         pid=812,
         aliases=("sshd.service",),
         restart="on-failure",
-        command="/usr/sbin/sshd -D",
+        program="sshd",
     ),
     Unit("getty@tty1.service", "Getty on tty1", pid=840, restart="always", wanted_by=("getty.target",)),
 )
-_IRQBALANCE = Unit("irqbalance.service", "irqbalance daemon", pid=718, command="/usr/sbin/irqbalance --foreground")
+_IRQBALANCE = Unit("irqbalance.service", "irqbalance daemon", pid=718, program="irqbalance")
 _SSM = {
     "ubuntu": Unit(
         "snap.amazon-ssm-agent.amazon-ssm-agent.service",
         "Service for snap application amazon-ssm-agent",
         pid=744,
         restart="always",
-        command="/snap/amazon-ssm-agent/7983/amazon-ssm-agent",
+        program="amazon-ssm-agent",
     ),
     "amzn": Unit(
         "amazon-ssm-agent.service",
@@ -100,20 +100,18 @@ _SSM = {
         pid=744,
         restart="on-failure",
         restart_usec=900_000_000,
-        command="/usr/bin/amazon-ssm-agent",
+        program="amazon-ssm-agent",
     ),
 }
 
-CONTAINERD = Unit(
-    "containerd.service", "containerd container runtime", pid=905, restart="always", command="/usr/bin/containerd"
-)
+CONTAINERD = Unit("containerd.service", "containerd container runtime", pid=905, restart="always", program="containerd")
 DOCKER = Unit(
     "docker.service",
     "Docker Application Container Engine",
     pid=1103,
     restart="always",
     triggered_by=("docker.socket",),
-    command="/usr/bin/dockerd -H fd://",
+    program="dockerd",
 )
 KUBELET = Unit(
     "kubelet.service",
@@ -121,7 +119,17 @@ KUBELET = Unit(
     pid=2114,
     restart="always",
     restart_usec=10_000_000,
-    command="/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml --node-labels=pool=ray",
+    program="kubelet",
+)
+# The Amazon ECS agent: aws/amazon-ecs-agent, ecs-init/engine/engine.go (exit codes, back-off), packaging/*/ecs.service.
+ECS = Unit(
+    "ecs.service",
+    "Amazon Elastic Container Service - container agent",
+    restart="on-failure",
+    restart_usec=10_000_000,
+    pid=2960,
+    program="amazon-ecs-init",
+    part_of=("docker.service",),
 )
 
 
@@ -137,12 +145,4 @@ def usual_units(system: System, *more: Unit, irqbalance: bool = True) -> tuple[U
 
 def kubelet(*threads: Thread) -> Process:
     """Return kubelet's process, with these busy threads besides its usual thread."""
-    return Process(
-        2114,
-        "kubelet",
-        (Thread(2, 0.8, 0.4), *threads),
-        command=KUBELET.command,
-        rss_kib=160_000,
-        since=31.0,
-        group="/system.slice/kubelet.service",
-    )
+    return Process(2114, "kubelet", (Thread(2, 0.8, 0.4), *threads), since=31.0)

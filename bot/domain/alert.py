@@ -12,7 +12,8 @@ BOT = "bot"
 TERMINAL = "terminal"
 MCP = "mcp"  # asked for by another program, for somebody
 SLACK = "slack"
-CHATS = frozenset({SLACK})
+TEAMS = "teams"
+CHATS = frozenset({SLACK, TEAMS})
 PEOPLE = CHATS | {TERMINAL, MCP}  # the kinds of people that the bot knows; all other alerts are of sources
 
 # The name of a source, or of the surface where somebody asked. The ledger stores it as it is.
@@ -24,10 +25,10 @@ class Alert:
     """What opened an incident: a source's alert, or a person's request.
 
     Shape: `id` is the source's id of it. `asked_by` is the person who asked, as the ledger writes people
-    (`slack:TEAM/USER`, `terminal:NAME`); empty if a source raised it. `text` is the alert's own words. `os_user` is the
-    login behind a name that was only claimed in a terminal; empty elsewhere. `fired_at` is when it fired by its
-    source's clock, None if the source does not say or a person asked. `url` is where its source shows it, as the source
-    says; empty if it does not.
+    (`slack:TEAM/USER`, `teams:TENANT/OBJECT`, `terminal:NAME`); empty if a source raised it. `text` is the alert's own
+    words. `os_user` is the login behind a name that was only claimed in a terminal; empty elsewhere. `fired_at` is when
+    it fired by its source's clock, None if the source does not say or a person asked. `url` is where its source shows
+    it, as the source says; empty if it does not.
     """
 
     kind: SourceKind

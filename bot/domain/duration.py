@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 _WRITTEN = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d)\Z", re.ASCII)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -78,3 +78,15 @@ def parse_day_span(written: str) -> tuple[int, int]:
     if not (begin_hour < 24 and end_hour < 24 and begin < 60 and end < 60):
         raise ValueError('a span is written like "22:00-06:00"')
     return begin_hour * 60 + begin, end_hour * 60 + end
+
+
+def is_in_day_span(at: datetime, span: tuple[int, int]) -> bool:
+    """True within a span of the day; one that ends where it begins is the whole day.
+
+    Example:
+    >>> noon = datetime(2026, 11, 22, 12)
+    >>> [is_in_day_span(noon, parse_day_span(span)) for span in ("09:00-12:00", "22:00-12:01", "06:00-06:00")]
+    [False, True, True]
+    """
+    minute, (begin, end) = at.hour * 60 + at.minute, span
+    return begin <= minute < end if begin < end else minute >= begin or minute < end

@@ -135,6 +135,9 @@ class IncidentsPruned:
     before: datetime
 
 
+# Names and hashes, all of them ours: no secret is in them, and an incident's name may look like a secret's.
+OF_HASHES = (IncidentEnded, EntryAnchored, OlderNoted, IncidentsPruned)
+
 HouseEvent: TypeAlias = (
     IncidentEnded
     | EntryAnchored

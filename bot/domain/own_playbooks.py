@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
+Taken: TypeAlias = "Mapping[SiteRows[Any], tuple[Mapping[str, Any], Mapping[str, str]]]"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -36,22 +37,48 @@ def own_rows(name: str) -> Mapping[str, Any]:
 class SiteRows(Generic[T]):
     """What the tables of sites add to one of ours, in the order in which they were read."""
 
+    _all: ClassVar[list[SiteRows[Any]]] = []
+
     def __init__(self) -> None:
         self._by_source: dict[str, tuple[T, ...]] = {}
+        self._definitions: dict[str, str] = {}
         self._caches: list[Any] = []
+        self._all.append(self)
+
+    @classmethod
+    def definitions(cls) -> list[str]:
+        """Return what all tables of sites say that a verdict may depend on."""
+        return sorted(text for each in cls._all for text in each._definitions.values())
+
+    @classmethod
+    def taken(cls) -> Taken:
+        """Return all rows as they are, for `put`."""
+        return {each: (dict(each._by_source), dict(each._definitions)) for each in cls._all}
+
+    @classmethod
+    def put(cls, taken: Taken) -> None:
+        """Have the rows that were there when they were taken, and no others."""
+        for each in cls._all:
+            each._by_source, each._definitions = map(dict, taken.get(each, ({}, {})))
+            each._forget()
 
     def __iter__(self) -> Iterator[T]:
         for rows in self._by_source.values():
             yield from rows
 
-    def add(self, source: str, rows: Iterable[T]) -> None:
-        """Add rows; `source` says whose they are, and replaces what it added before."""
+    def add(self, source: str, rows: Iterable[T], definition: str = "") -> None:
+        """Add rows; `source` says whose they are, and replaces what it added before.
+
+        Shape: `definition` is all of them as text, where a verdict may depend on it.
+        """
         self._by_source[source] = tuple(rows)
+        self._definitions |= {source: definition} if definition else {}
         self._forget()
 
     def clear(self) -> None:
         """Take all out again."""
         self._by_source.clear()
+        self._definitions.clear()
         self._forget()
 
     def cached(self, function: F) -> F:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from bot.domain.cause import Cause, Threshold, Tuning
+from bot.domain.own_playbooks import SiteRows
 from bot.domain.probe import Probe, Snapshot
 from bot.domain.truth import Truth
 from bot.domain.verdict import Confidence, Status
@@ -72,8 +73,8 @@ class Playbook:
     def digest(self) -> str:
         """SHA-256, in hex, over all that decides a verdict: playbooks that judge alike have the same digest.
 
-        Shape: titles, reasons and descriptions are not part of it, nor are readings made beforehand, nor the program,
-        which has its own version.
+        Shape: titles, reasons and descriptions are not part of it, nor are readings made beforehand, nor the program
+        with its causes and tables, which has its own version. A site's causes and tables are.
         """
         body = {
             "probes": [
@@ -83,11 +84,16 @@ class Playbook:
             ],
             "must_read": self.must_read,
             "causes": [
-                [used.cause.name, dict(used.tuning), used.remedy, used.lasting_fix, *used.allow] for used in self.causes
+                [
+                    *(used.cause.name, dict(used.tuning), used.remedy, used.lasting_fix, *used.allow),
+                    *filter(None, [used.cause.definition]),
+                ]
+                for used in self.causes
             ],
             "conditions": [[c.name, c.when, c.says, c.status, c.cause, c.confidence] for c in self.conditions],
         }
-        written = json.dumps([self.name, self.version, body], sort_keys=True, separators=(",", ":"))
+        whole = [self.name, self.version, body, *SiteRows.definitions()]
+        written = json.dumps(whole, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(written.encode()).hexdigest()
 
 

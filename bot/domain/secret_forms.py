@@ -6,6 +6,7 @@ site's rows are added to ours, and cannot remove one. A text is searched only fo
 
 from __future__ import annotations
 
+import bisect
 import functools
 import hashlib
 import itertools
@@ -239,7 +240,8 @@ class SecretTable:
             lower = "\n".join(kept).lower()
             for form in self._blocks:
                 if any(literal in lower for literal in (*form.has, *form.starts)):
-                    kept = _marked_lines(kept, form.found(searched("\n".join(kept))))
+                    whole = "\n".join(kept)
+                    kept = _marked_lines(kept, _in_text(whole, form.found(searched(whole))))
             if kept == before:
                 break
         return kept
@@ -272,7 +274,8 @@ class SecretTable:
             if form.hexadecimal:
                 cuts = [cut for cut in cuts if self._holds_secret(_of_hexadecimal(view[cut.begin : cut.end]))]
             if cuts:
-                text, view = marked(text, cuts), marked(view, cuts)
+                text = marked(text, _in_text(text, cuts))
+                view = searched(text)
                 names = names and _names().found(view, view.lower())
         return text
 
@@ -287,7 +290,7 @@ def _short_name(text: str) -> str:
     return "\0" + hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
 
 
-def _marked_lines(lines: list[str], cuts: list[Cut]) -> list[str]:
+def _marked_lines(lines: list[str], cuts: Sequence[Cut]) -> list[str]:
     kept, begin, at = [], 0, 0
     for line in lines:
         end = begin + len(line)
@@ -307,9 +310,39 @@ def _marked_lines(lines: list[str], cuts: list[Cut]) -> list[str]:
 
 
 def searched(text: str) -> str:
-    """Return a text of the same length with blanks in place of colours and of other signs that show nothing."""
+    """Return a text with blanks in place of colours and of other signs that show nothing, and without escapes."""
+    view = _blanked(text)
+    if "\\" in view or "&" in view or "%25" in view:
+        return _ESCAPED_SIGN.sub(lambda found: _sign(found[0]), view)
+    return view
+
+
+def _blanked(text: str) -> str:
+    """Return a text of the same length."""
     plain = text.isascii() and not any(sign in text for sign in "\\\r\x1b")
     return text if plain else _UNSEEN.sub(_blank, text)
+
+
+def _in_text(text: str, cuts: Sequence[Cut]) -> Sequence[Cut]:
+    """Return the cuts of a text as it is searched as cuts of the text itself."""
+    places, longer = list[int](), [0]  # of the escapes, and by how much the text is longer behind each
+    for escape in _ESCAPED_SIGN.finditer(_blanked(text)):
+        places.append(escape.start() - longer[-1])
+        longer.append(longer[-1] + len(escape[0]) - 1)
+
+    def place(at: int) -> int:
+        return at + longer[bisect.bisect_left(places, at)]
+
+    return [Cut(place(cut.begin), place(cut.end), cut.mark) for cut in cuts] if places else cuts
+
+
+@functools.cache
+def _sign(escape: str) -> str:
+    if escape[0] == "\\":
+        return chr(int(escape[2:], 16))
+    import html  # which is seldom needed
+
+    return html.unescape(escape) if escape[0] == "&" else "%"
 
 
 def _blank(found: re.Match[str]) -> str:
@@ -324,6 +357,12 @@ _SIGNS = (
 )
 # Other blanks than a space; and lone surrogates, which RE2 cannot read.
 _UNSEEN = re.compile(rf"(?<!\w){_SIGNS}|{_SIGNS}(?!\w)|[\r\xa0\u2000-\u200a\u202f\u205f\u3000\ud800-\udfff]")
+# What stands around names and values, as JSON, markup, JavaScript and addresses within addresses may write it. A blank
+# that is escaped is within a value.
+_ESCAPED_SIGN = re.compile(
+    r"\\(?:u00|x)(?:2[267fF]|3[aAc-eC-E]|40)|&(?:lt|gt|equals|#0{0,4}(?:6[0-2]|58)|#[xX]0{0,4}(?:2[27]|3[aAc-eC-E]));"
+    r"|%25(?=[0-9A-Fa-f]{2})"
+)
 # The letters of a log from the rarest on: a text without the rarest of a literal does not hold the literal.
 _RARE = "`^~<|{;$\\&*!?%@+#q'z\"(,j=/xkvwybg_hfmup-cld:nsroaite. "
 _BEGINNING = operator.itemgetter(slice(3))

@@ -11,6 +11,7 @@ from bot.domain.entry import Entry, Event, Head, body_of, chained, instant_of, i
 from bot.domain.errors import Conflict, LedgerUnavailable, UnreadableEntry
 from bot.domain.house_events import (
     HOUSE,
+    OF_HASHES,
     CauseMuted,
     CauseUnmuted,
     OlderNoted,
@@ -136,7 +137,7 @@ def sealed(stream: str, before: Head, at: str, event: Event, by: str) -> Entry:
 
     Shape: the first of `house` also says that no stream is older than its notes, unless it lists those.
     """
-    body = redacted(body_of(event))
+    body = body_of(event) if isinstance(event, OF_HASHES) else redacted(body_of(event))
     if stream == HOUSE and not before.seq and not isinstance(event, OlderNoted):
         body[NONE_OLDER] = True
     seq, kind = before.seq + 1, kind_of(event)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,6 +28,11 @@ class SiteTable:
         except tomllib.TOMLDecodeError as error:
             found = re.search(r"at line (\d+)", str(error))
             self.problems.fail(int(found[1]) if found else 0, f"is not TOML: {error}")
+
+    @property
+    def definition(self) -> str:
+        """All that it says, as text; comments and the order of its rows are left out."""
+        return json.dumps(self.rows, sort_keys=True, default=str)
 
     def fault(self, says: str, name: str, column: str = "") -> None:
         """Note what is wrong with a row, or with a column of it."""

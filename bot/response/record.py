@@ -169,15 +169,25 @@ def proved(record: StepRecord) -> Facts:
     return facts_of(record.outcome.proof) if isinstance(record.outcome, StepVerified) else {}
 
 
-def undoable(incident: Incident, actions: Mapping[str, Action]) -> bool:
-    """True if something that an incident did can be undone."""
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A step that was begun, what was seen before it, and the steps that undo it."""
+
+    step: Step
+    before: Facts
+    inverse: tuple[Step, ...]
+
+
+def undoable(incident: Incident, actions: Mapping[str, Action]) -> tuple[Done, ...]:
+    """Return the steps of an incident that were begun and can be undone."""
     steps = incident.proposal.plan.steps if incident.proposal is not None else ()
-    return any(
-        record.started is not None
-        and step.action in actions
-        and bool(actions[step.action].inverse(step.args, recorded(record, {})))
+    done = [
+        Done(step, before, actions[step.action].inverse(step.args, before))
         for record, step in zip(incident.steps, steps, strict=False)
-    )
+        if record.started is not None and step.action in actions
+        for before in (recorded(record, {}),)
+    ]
+    return tuple(each for each in done if each.inverse)
 
 
 def facts_of(evidence: tuple[Evidence, ...]) -> Facts:

@@ -31,8 +31,9 @@ from bot.domain.toml_table import TomlTable
 
 # systemd.unit(5); no pattern, because the text goes into sudoers and to systemctl literally.
 _UNIT = re.compile(r"(?!-)[A-Za-z0-9:_.\\@-]{1,200}\.(?:service|socket|timer|path)\Z")
-_ASKER = re.compile(r"[UWS][A-Z0-9]+\Z")
-_MEMBER = re.compile(r"[UW][A-Z0-9]+\Z")
+_IN_TEAMS = r"teams:[0-9a-f-]{36}/[0-9a-f-]{36}"  # the tenant, and the person's object id in Entra
+_ASKER = re.compile(rf"(?:[UWS][A-Z0-9]+|{_IN_TEAMS})\Z")
+_MEMBER = re.compile(rf"(?:[UW][A-Z0-9]+|{_IN_TEAMS})\Z")
 
 
 def _units(table: TomlTable, name: str) -> frozenset[str] | None:

@@ -9,6 +9,7 @@ from bot.domain.alert import MCP, TERMINAL
 from bot.domain.pagerduty import PAGERDUTY
 from bot.surfaces.member import SurfaceMember
 from bot.surfaces.slack import member as slack
+from bot.surfaces.teams import member as teams
 
 if TYPE_CHECKING:
     from bot.sources.source import Source
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 PAGES = SurfaceMember(PAGERDUTY, "on PagerDuty's pages", parts="pagerduty-")
 SURFACES: tuple[SurfaceMember, ...] = (
     slack.SURFACE,
+    teams.SURFACE,
     SurfaceMember(TERMINAL, "in a terminal"),
     SurfaceMember(MCP, "by MCP"),
     PAGES,

@@ -30,7 +30,7 @@ from bot.domain.events import (
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line, safe, safe_value
 from bot.surfaces.text import headline, table_lines, verdict_text, wrapped
-from bot.view.before_after import before_and_after
+from bot.view.before_after import Row, before_and_after
 from bot.view.context import NOTHING, ViewContext
 from bot.view.growth_words import sparkline
 from bot.view.plan_words import BY_NAME, PlanWords
@@ -93,7 +93,7 @@ def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80,
         head = f"  {entry.seq:>2}  {at}  {safe(entry.by):<{by}}  {safe(entry.kind):<{kind}}  "
         longest = LONGEST_PLAN if entry.kind == PlanProposed.__name__ else LONGEST
         lines.append((head + one_line(said(entry, context.words, plan_of(incident)), longest)).rstrip())
-    lines += _before_and_after(view.resolved)
+    lines += _before_and_after(view.compared)
     if incident.verdict is not None:
         shown_only = incident.proposal is None
         lines += ["", verdict_text(incident.verdict, width, words=context.words, shown_only=shown_only).rstrip("\n")]
@@ -109,7 +109,8 @@ def entry_line(entry: Entry, words: PlanWords = BY_NAME, plan: Plan | None = Non
     """Return an entry as a line, for a story printed while it happens; below a cure, what was before and after."""
     head = f"{entry.at:%H:%M:%S}  {safe(entry.by):<14}  {safe(entry.kind):<18}  "
     line = (head + one_line(said(entry, words, plan), 400)).rstrip()
-    return "\n".join((line, *_before_and_after(_event(entry))))
+    event = _event(entry)
+    return "\n".join((line, *_before_and_after(before_and_after(event) if isinstance(event, Resolved) else ())))
 
 
 def _event(entry: Entry) -> Event | None:
@@ -120,11 +121,9 @@ def _event(entry: Entry) -> Event | None:
         return None
 
 
-def _before_and_after(event: Event | None) -> list[str]:
+def _before_and_after(rows: Sequence[Row]) -> list[str]:
     """The table of a cure's figures, below an empty line; nothing for what is no cure or has no figures."""
-    if not isinstance(event, Resolved) or not event.compared:
-        return []
-    return ["", *(f"  {line}" for line in table_lines([("", "before", "after"), *before_and_after(event)]))]
+    return ["", *(f"  {line}" for line in table_lines([("", "before", "after"), *rows]))] if rows else []
 
 
 def said(entry: Entry, words: PlanWords = BY_NAME, plan: Plan | None = None) -> str:

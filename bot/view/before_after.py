@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TypeAlias
+
+from bot.domain.duration import span
 from bot.domain.events import Compared, Resolved
 from bot.domain.safe_text import one_line
 from bot.response.diagnosis.figures import AT_REST, UNREAD
@@ -9,11 +14,13 @@ from bot.view.words import Sentence
 
 LONGEST = 120
 MOST_CHANGES = 6  # on a node's card, which has to fit a phone
-_VERDICT, _BOOT = "verdict", "boot"
+SINCE = " since the reboot"
+_VERDICT, _BOOT, _RESETS = "verdict", "boot", "network device resets"
+_NEW_BOOT = "a new boot: the node was rebooted"
 _NAMES = {
-    "dying memory cgroups": "zombie memory cgroups",
+    "dying memory cgroups": "dying memory cgroups",
     "busiest core in the kernel": "kernel time of the busiest core",
-    "network device resets": "network card resets",
+    _RESETS: "network card resets",
 }
 _RUNS = {
     "active": "runs",
@@ -33,10 +40,14 @@ _STARTS = {
 }
 
 
-def before_and_after(resolved: Resolved) -> tuple[tuple[str, str, str], ...]:
+Row: TypeAlias = tuple[str, str, str]  # a figure's name, its value before and after
+
+
+def before_and_after(resolved: Resolved, watched: timedelta = timedelta(0)) -> tuple[Row, ...]:
     """Return each figure's name, its value before and after; the verdict itself is left out.
 
-    Shape: what people ask after first comes first, and the boot last, however the record has them.
+    Shape: what people ask after first comes first, and the boot last, however the record has them. `watched` is for how
+    long the node was watched: what is counted from its boot on says so.
 
     Example:
     >>> before_and_after(Resolved("cured", (Compared("boot", "3b1c", "77aa"), Compared("ecs.service", "x", "at rest"))))
@@ -44,27 +55,29 @@ def before_and_after(resolved: Resolved) -> tuple[tuple[str, str, str], ...]:
     """
     order = {name: at for at, name in enumerate(_NAMES)} | {_BOOT: len(_NAMES) + 1}
     rows = sorted(resolved.compared, key=lambda row: order.get(row.name, len(_NAMES)))
-    return tuple(_row(row) for row in rows if row.name != _VERDICT)
+    boots = next((_boot_words(row.before, row.after) for row in rows if row.name == _BOOT), "")
+    since = (SINCE + (f", {span(watched)}" if watched else "")) if boots == _NEW_BOOT else ""
+    return tuple(_row(row, boots, since) for row in rows if row.name != _VERDICT)
 
 
-def changes(resolved: Resolved) -> tuple[tuple[str, str], ...]:
+def changes(rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
     """Return each figure's name and `before → after`, in the same order.
 
     Example:
-    >>> changes(Resolved("cured", (Compared("dying memory cgroups", "68,440", "12"), Compared("boot", "3b1c", "77aa"))))
-    (('zombie memory cgroups', '68,440 → 12'), ('boot', 'a new boot: the node was rebooted'))
+    >>> changes([("dying memory cgroups", "68,440", "12"), ("network card resets", "20", "none since the reboot")])
+    (('dying memory cgroups', '68,440 → 12'), ('network card resets', 'none since the reboot (20 before)'))
     """
-    return tuple((name, _change(before, after)) for name, before, after in before_and_after(resolved))
+    return tuple((name, _change(before, after)) for name, before, after in rows)
 
 
-def change_words(resolved: Resolved) -> Sentence:
+def change_words(rows: Sequence[Row]) -> Sentence:
     """Return the same as a sentence, for screen readers; empty where nothing was measured.
 
     Example:
-    >>> change_words(Resolved("cured", (Compared("network device resets", "3", "0"),)))
-    ('network card resets: 3 → 0.',)
+    >>> change_words([("dying memory cgroups", "68,440", "12"), ("boot", "", "a new boot")])
+    ('dying memory cgroups: 68,440 → 12; boot: a new boot.',)
     """
-    changed = changes(resolved)
+    changed = changes(rows)
     return (f"{'; '.join(f'{name}: {value}' for name, value in changed)}.",) if changed else ()
 
 
@@ -79,17 +92,21 @@ def unit_words(active: str, unit_file: str = "", load: str = "") -> str:
     return ", ".join(part for part in (_RUNS.get(active, active), _STARTS.get(start, start)) if part)
 
 
-def _row(row: Compared) -> tuple[str, str, str]:
+def _row(row: Compared, boots: str, since: str) -> Row:
     name = one_line(row.name, LONGEST)
     if row.name == _BOOT:
-        return name, "", _boot_words(row.before, row.after)
+        return name, "", boots
     before, after = (one_line(_said(row.name, value), LONGEST) for value in (row.before, row.after))
+    if row.name == _RESETS and since and after != UNREAD:  # they are counted from the boot on, so that none was cured
+        after = f"{after if after != '0' else 'none'}{since}"
     return _NAMES.get(row.name, name), before, after
 
 
 def _change(before: str, after: str) -> str:
     if not before:
         return after
+    if SINCE in after:
+        return f"{after} ({before if before != '0' else 'none'} before)"
     return f"{before} → {after}" if before != after else f"{before}, as before"
 
 
@@ -97,7 +114,7 @@ def _boot_words(before: str, after: str) -> str:
     """Whether the node was rebooted; the ids of its boots say nothing to people."""
     if UNREAD in (before, after):
         return "not read: it is not known whether the node was rebooted"
-    return "the same boot: the node was not rebooted" if before == after else "a new boot: the node was rebooted"
+    return "the same boot: the node was not rebooted" if before == after else _NEW_BOOT
 
 
 def _said(name: str, value: str) -> str:

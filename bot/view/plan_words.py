@@ -15,6 +15,7 @@ from bot.domain.incident import Incident, StepRecord
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Evidence, Verdict
 from bot.response.execution.usual import UsualTime
+from bot.response.record import undoable
 from bot.view.before_after import unit_words
 from bot.view.words import tried_words
 
@@ -134,6 +135,11 @@ class PlanWords:
         """Return what a step does to the node and to what runs there."""
         action = self.actions.get(step.action)
         return one_line(action.impact_of(step.args), 200) if action is not None else self.step(step)
+
+    def undo(self, incident: Incident) -> Plan:
+        """Return what an undo of an ended incident would do; a plan without steps where nothing can be undone."""
+        done = undoable(incident, self.actions) if incident.ended else ()
+        return Plan(incident.node, tuple(step for act in reversed(done) for step in act.inverse))
 
     def _is_on_the_node(self, step: Step) -> bool:
         action = self.actions.get(step.action)

@@ -5,8 +5,9 @@ It has each state's sentences, its few words for a table, and the rule for which
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from bot.domain.alert import TERMINAL
 from bot.domain.events import GIVE_UP, GO_ON, Cancelled, Declined, Escalated, Resolved
@@ -237,7 +238,7 @@ class Choice:
 
     Shape: `about` is a group's name for approve and decline, an incident's id for the others; `nodes` are those
     concerned, `incidents` theirs in the same order, where each can be chosen by itself. `options` are the answers of
-    `answer`, and the nodes of `pick_node`.
+    `answer`, the nodes of `pick_node`, and what `undo` brings back.
     """
 
     kind: str
@@ -266,19 +267,19 @@ def choice_words(choices: Sequence[Choice]) -> str:
 
 
 def choices_of(
-    group: Sequence[Incident], checking: Collection[str] = (), undoable: Collection[str] = ()
+    group: Sequence[Incident], checking: Collection[str] = (), undoes: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Choice]:
     """Yield what can be chosen on the card of a group.
 
-    Shape: `checking` are incidents with a yes that is being checked, `undoable` those whose steps can be taken back;
-    both by incident id.
+    Shape: `checking` are incidents with a yes that is being checked, `undoes` says what an undo
+    would bring back; both by incident id.
     """
     yield from decisions_on([incident for incident in group if is_undecided(incident, checking)])
     for incident in [incident for incident in group if incident.state is State.UNKNOWN][:MOST_ASKED]:
         if options := options_of(incident):
             yield Choice(ANSWER if incident.node else PICK, incident.id, (incident.node,), options)
-    ended = [incident for incident in group if incident.ended and incident.id in undoable]
-    yield from (Choice(UNDO, incident.id, (incident.node,)) for incident in ended[:MOST_UNDO])
+    ended = [incident for incident in group if incident.id in undoes]
+    yield from (Choice(UNDO, each.id, (each.node,), (undoes[each.id],)) for each in ended[:MOST_UNDO])
 
 
 def decisions_on(plans: Sequence[Incident]) -> Iterator[Choice]:

@@ -15,7 +15,7 @@ from bot.app.extras import shipped
 from bot.app.parts import library, now
 from bot.extras.reports.markdown import markdown
 from bot.extras.reports.page import page
-from bot.extras.reports.report import post_incident, whole_report
+from bot.extras.reports.report import whole_report
 from bot.extras.reports.report_data import ReportData
 from bot.extras.reports.report_maker import report_data
 from tests.record.exporting import ended, record_of
@@ -43,7 +43,7 @@ def test_report_of_the_founding_incident_is_made_in_a_moment(
             return data, text
 
         data, text = [made() for _ in range(RUNS)][-1]
-    size, document = len(text.encode()), len(markdown(post_incident(data)).encode())
+    size, document = len(text.encode()), len(markdown(whole_report(data)).encode())
     print(
         f"gathered in {min(gathered) * 1000:.0f} ms ({gathered[0] * 1000:.0f} ms the first time), drawn in "
         f"{min(drawn) * 1000:.1f} ms; page {size / 1000:.0f} kB, Markdown {document / 1000:.0f} kB"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,6 +16,7 @@ from bot.__main__ import main
 from bot.app.cases import replay, replayed
 from bot.app.parts import library
 from bot.domain.command import Completed
+from bot.domain.own_playbooks import SiteRows
 from bot.domain.verdict import outcome
 from bot.extras.cases.backtesting import WORTH_SHARING, Change, backtested, compared
 from bot.extras.cases.comparison import Pair
@@ -224,3 +226,48 @@ def test_case_from_a_stranger_draws_nothing(tmp_path: Path, capsys: pytest.Captu
         assert drawn not in said
     assert "<script>" not in Path("o.md").read_text().replace("\\<script\\>", "")
     ElementTree.parse("o.xml")
+
+
+WORN = """cause: worn
+title: Worn
+about: It is worn.
+lasting_fix: Another.
+evidence: [{name: full, when: cpu.cores > 1000, says: Some are left.}]
+otherwise: [{ruled_out: none is}]
+examples: [{then: undecided}]
+"""
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
+    old, new = tmp_path / "old", tmp_path / "new"
+    for folder in (old, new):
+        (folder / "causes").mkdir(parents=True)
+        (folder / "causes" / "worn.yaml").write_text(WORN)
+    before = SiteRows.taken()
+    yield old, new
+    SiteRows.put(before)
+
+
+def test_cause_of_ones_own_that_was_changed_is_compared(
+    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = folders
+    command = ["backtest", str(HEALTHY), "--against", str(old), "--playbooks", str(new)]
+    assert main(command) == 0
+    assert capsys.readouterr().out == "The playbooks judge as before: there is nothing to compare.\n"
+    (new / "causes" / "worn.yaml").write_text(WORN.replace("> 1000", "> 0"))
+    assert main(command) == 1
+    assert "worn: ruled out (none is) → " in capsys.readouterr().out
+
+
+def test_what_a_table_of_ones_own_says_is_compared_too(
+    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, new = folders
+    (new / "tables").mkdir()
+    (new / "tables" / "units.toml").write_text('[acme]\nis = ["protected"]\nnames = ["ecs"]\n')
+    assert main(["backtest", str(FOUNDING), "--playbooks", str(new)]) == 1
+    said = capsys.readouterr().out
+    assert "before: critical, leaked-memory-cgroups (confirmed), disable ecs.service" in said
+    assert "after:  critical, leaked-memory-cgroups (confirmed)\n    - what tables/ of the folders say differs" in said

@@ -179,6 +179,19 @@ def test_other_playbook_is_said_and_not_called_broken(bundle: Bundle, tmp_path: 
     assert any("--playbooks DIR" in sentence for sentence in found.unproven)
 
 
+def test_site_s_own_cause_that_is_another_now_is_said_too(bundle: Bundle, tmp_path: Path) -> None:
+    causes = tmp_path / "mine" / "causes"
+    causes.mkdir(parents=True)
+    (causes / "worn.yaml").write_text(
+        "cause: worn\ntitle: Worn\nabout: It is worn.\nlasting_fix: Another.\n"
+        "evidence: [{name: full, when: cgroups.dying > 5, says: Some.}]\n"
+        "otherwise: [{ruled_out: it is not}]\nexamples: [{then: undecided}]\n"
+    )
+    found = verified(BytesIO(raw_of(bundle)), library([causes.parent]))
+    assert found.broken == []
+    assert any("--playbooks DIR" in sentence for sentence in found.unproven)
+
+
 def test_playbook_that_cannot_be_used_is_said_with_its_reason(bundle: Bundle, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()

@@ -91,6 +91,19 @@ def test_only_what_ended_long_ago_and_stands_beside_nothing_newer_goes(database:
     assert pruner.incidents(YEAR) == Pruned(), "what is gone is gone"
 
 
+def test_incident_whose_name_holds_a_word_for_a_secret_is_pruned_with_its_head(database: Database) -> None:
+    then = Ledger(database, long_ago)
+    for name in ("3pw4k2m9xz", "9psk2pass7"):
+        tell(then, name, f"of-{name}", Cancelled("asked twice"))
+    tell(Ledger(database), "new", "new-group")
+    heads = {name: f"2:{then.head(name).hash}" for name in ("3pw4k2m9xz", "9psk2pass7")}
+    Pruner(database, "terminal:ann").incidents(YEAR)
+    noted = then.read(HOUSE)[-1].event
+    assert isinstance(noted, IncidentsPruned)
+    assert noted.heads == heads
+    assert audit(database).broken == ()
+
+
 def test_incidents_of_a_wave_stay_until_it_has_ended(database: Database) -> None:
     then, name = Ledger(database, long_ago), "wave-7k3m9x2qpv"
     opening = AlertReceived(replace(ALERT, id=name), "node-one", "of-the-wave", wave=name)

@@ -11,10 +11,9 @@ import pytest
 
 from bot.demo.batch_answers import BatchAnswers, read_request
 from bot.demo.fleet import FLEET, Member
+from bot.demo.machine.answers import ANSWERS, FRAGMENTS, tool
 from bot.demo.machine.command import Answer
-from bot.demo.machine.fragments import FRAGMENTS
 from bot.demo.machine.machine import Machine
-from bot.demo.machine.probe_examples import EXAMPLES
 from bot.demo.wire import sign
 from bot.domain.batch import Batch, FrameDecoder, Sampling
 from bot.domain.command import Command, Completed, Outputs, SampleTimes
@@ -24,7 +23,7 @@ from bot.probes import PROBES
 
 NONCE = "00ff" * 6
 SAY_IT = "say in the probe's own file what a healthy node prints (example), or answer it in bot/demo/machine"
-CPU = Command("watch", ("mpstat", "-P", "ALL", "1", "1"), looks=SampleTimes.THROUGHOUT, lane="cpu")
+CPU = Command("watch", ("mpstat", "-P", "ALL", "-o", "JSON", "1", "1"), looks=SampleTimes.THROUGHOUT, lane="cpu")
 LOOK = Command("look", ("uname", "-r"))
 TURNS = (SampleTimes.TWICE, SampleTimes.ONCE, SampleTimes.TWICE)
 ASKED = [(probe.name, command) for probe in PROBES.values() for command in probe.commands]
@@ -63,7 +62,7 @@ async def answers(member: Member, samples: int) -> dict[str, list[Completed]]:
 
 @pytest.mark.parametrize(("way", "argv"), list(every_way()), ids=[name for name, _ in every_way()])
 async def test_every_way_to_ask_has_an_answer(way: str, argv: tuple[str, ...]) -> None:
-    docker, cri = FLEET[0].state, next(m.state for m in FLEET if m.state.runtime.cri is not None)
+    docker, cri = FLEET[0].state, next(m.state for m in FLEET if m.state.cri is not None)
     for state in (docker, cri):  # a runtime that a node does not have is missing there, as it should be
         answer = await Machine(state, datetime.now(UTC), lambda: 0.0).run(argv)
         if answer.status != 127:
@@ -73,16 +72,16 @@ async def test_every_way_to_ask_has_an_answer(way: str, argv: tuple[str, ...]) -
 
 @pytest.mark.parametrize(("way", "argv"), list(every_way()), ids=[name for name, _ in every_way()])
 def test_no_fragment_is_taken_for_another(way: str, argv: tuple[str, ...]) -> None:
-    if argv[0] in ("sh", "awk"):
-        text = " ".join(argv)
-        known = 0 if EXAMPLES.answer(argv) is not None else 1
-        assert len({answer for marker, answer in FRAGMENTS if marker in text}) == known
+    probe, name, _ = way.rsplit(".", 2) if way.count(".") == 2 else ("throttling", "cpu.stat", "0")
+    if argv[0] in ("sh", "awk") and name not in PROBES[probe].example:
+        assert tool(argv) is ANSWERS[probe, name]
+        assert not [words for words, _ in FRAGMENTS if words in " ".join(argv)]
 
 
 async def test_every_probe_is_read_on_every_node_of_the_fleet() -> None:
     everything = await asyncio.gather(*(answers(member, samples=2) for member in FLEET))
     unread = Counter(
-        f"{reading.reason}: {SAY_IT} (a file in proc_files.py, a program in machine.py)"
+        f"{reading.reason}: {SAY_IT} (a file in proc_files.py, a command in answers.py)"
         for runs in everything
         for probe in PROBES.values()
         if isinstance(reading := probe.read(Outputs(*runs.get(probe.name, []))), Unread)
@@ -93,8 +92,8 @@ async def test_every_probe_is_read_on_every_node_of_the_fleet() -> None:
 @pytest.mark.parametrize(
     ("argv", "status", "says"),
     [
-        (("newtool", "-x"), 127, "timeout: failed to run command 'newtool': No such file or directory"),
-        (("sh", "-c", "newtool -x | head"), 127, "sh: 1: newtool: not found"),
+        (("newtool", "-x"), 127, "a demo node: newtool is not recorded here"),
+        (("sh", "-c", "newtool -x | head"), 127, "a demo node: newtool -x | head is not recorded here"),
         (("cat", "/proc/new"), 1, "cat: /proc/new: No such file or directory"),
     ],
 )
@@ -145,7 +144,10 @@ async def test_lanes_take_turns_as_a_shell_lets_them() -> None:
 
 
 async def test_batch_that_outlives_its_time_ends_without_an_end_mark() -> None:
-    batch, sent = Batch.of([("p", replace(LOOK, argv=("mpstat", "-P", "ALL", "30", "1")))], Sampling(1)), bytearray()
+    batch, sent = (
+        Batch.of([("p", replace(LOOK, argv=("mpstat", "-P", "ALL", "-o", "JSON", "1", "30")))], Sampling(1)),
+        bytearray(),
+    )
 
     async def send(frames: bytes) -> None:
         sent.extend(frames)

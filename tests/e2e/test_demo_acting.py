@@ -87,7 +87,7 @@ async def test_one_asks_the_other_approves_and_every_ending_is_told(tmp_path: Pa
                 await card(alice, node).get_by_text(ending).first.wait_for(timeout=MINUTES)
                 assert why in await card(alice, node).inner_text()
             assert "the agent leaks, and training dies" in await card(alice, FOUNDING).inner_text()
-            assert "zombie memory cgroups: 68,4" in await card(alice, FOUNDING).inner_text()
+            assert "dying memory cgroups: 68,4" in await card(alice, FOUNDING).inner_text()
             await card(alice, FOUNDING).locator(".thread-bar").click()
             await alice.screenshot("acting-resolved")
             await opens_its_report(alice)

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import sqlite3
-import sys
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -15,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bot.demo.machine.power import ActingMachine
+from bot.demo.machine.machine import Machine
 from bot.demo.pagerduty.account import SCHEDULE
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.people import BOT, GROUPS
@@ -28,6 +27,7 @@ from bot.sources import SOURCES, pagerduty
 from bot.surfaces.slack.examination import SCOPES
 from tests.alerts.given_up import give_up
 from tests.alerts.pagerduty import account
+from tests.program import awaited
 from tests.record.incidents import ALERT, ASKER, VERDICT
 from tests.slack.service import Readings, serving
 from tests.slack.surroundings import POLICY, Surroundings, surroundings
@@ -72,7 +72,7 @@ async def test_what_is_well_is_said_to_be_and_nothing_was_touched(here: Surround
     asked = {one.method for one in here.slack.asked()}
     assert asked == {"auth.test", "apps.connections.open", "usergroups.users.list", "users.info"}
     for server in here.fleet.servers.values():
-        assert isinstance(server.machine, ActingMachine)
+        assert isinstance(server.machine, Machine)
         assert (server.machine.done, server.machine.reboots) == ([], 0)
 
 
@@ -160,7 +160,7 @@ async def test_silent_slack_costs_no_more_than_its_time(here: Surroundings) -> N
 async def test_node_that_cannot_be_reached_or_lacks_rights_or_lags_is_named(tmp_path: Path) -> None:
     async with surroundings(tmp_path, late=90.0) as here:
         machine = here.fleet.servers["sick"].machine
-        assert isinstance(machine, ActingMachine)
+        assert isinstance(machine, Machine)
         machine.become(replace(machine.state, sudo=False))
         text = here.fleet.inventory.read_text() + '\n[nodes.gone]\naddress = "127.0.0.1"\nport = 1\n'
         inventory = here.fleet.inventory.with_name("more.toml")
@@ -302,16 +302,9 @@ async def test_schedule_is_named_with_who_is_on_call_or_with_what_is_wrong(here:
 
 
 async def run(here: Surroundings, *arguments: str, **changes: str) -> tuple[int | None, str, str]:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "bot", "doctor", *arguments),
-        cwd=here.folder,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **here.environment(**changes)},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    async with asyncio.timeout(60):
-        out, err = await process.communicate()
-    return process.returncode, out.decode(), err.decode()
+    environ = {"PATH": os.environ["PATH"], **here.environment(**changes)}
+    done = await awaited("doctor", *arguments, cwd=here.folder, env=environ)
+    return done.returncode, done.stdout, done.stderr
 
 
 async def test_command_says_it_in_a_line_each_and_by_its_exit_status(here: Surroundings) -> None:

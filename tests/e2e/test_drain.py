@@ -15,7 +15,6 @@ from bot.demo.cluster.cluster import Cluster, DemoNode
 from bot.demo.cluster.pod import Budget, DemoPod
 from bot.demo.cluster.server import ClusterServer
 from bot.demo.fleet_leaks import HIDDEN
-from bot.demo.machine.proc_files import identity
 from tests.nodes.acting_fleet import POLICY, Site, site
 from tests.waiting import until
 
@@ -32,8 +31,7 @@ async def cluster(folder: Path, *pods: DemoPod) -> AsyncIterator[tuple[Site, Clu
         inventory.write_text(inventory.read_text().replace("labels = { ", f'labels = {{ kubernetes_node = "{NAME}", '))
 
         def boot_id() -> str:
-            state = here.machine("node").state
-            return str(identity(state, f"boot {state.generation}"))
+            return here.machine("node").state.boot_id
 
         node = DemoNode(NAME, boot_id)
         async with ClusterServer.running(Cluster.of([node], pods, asyncio.get_running_loop().time)) as server:

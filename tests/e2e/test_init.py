@@ -1,10 +1,12 @@
 """`zombie init` as it is typed: in a terminal, and with every answer given, against a real OpenSSH server."""
 
+import contextlib
 import json
 import os
 import pty
 import pwd
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -21,6 +23,7 @@ from bot.inventory import Inventory
 from bot.settings import Settings
 from tests.nodes.accounts import change_accounts
 from tests.nodes.sshd import IS_ROOT, Sshd
+from tests.program import zombie
 
 PROGRAM = [sys.executable, "-P", "-m", "bot"]
 
@@ -33,14 +36,7 @@ def environment(home: Path) -> Mapping[str, str]:
 
 
 def init(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PROGRAM, "init", "--directory", str(folder), *words],
-        env=environment(folder),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        stdin=subprocess.DEVNULL,
-    )
+    return zombie("init", "--directory", str(folder), *words, env=environment(folder))
 
 
 @pytest.mark.real_sshd
@@ -149,6 +145,8 @@ def test_login_of_somebody_else_loses_the_key_and_the_lines_alone(tmp_path: Path
         (sshd.home / ".ssh").mkdir(mode=0o700)
         keys = sshd.home / ".ssh" / "authorized_keys"
         keys.write_text("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOther other@host\n")
+        for path in (keys, keys.parent):
+            shutil.chown(path, sshd.user)
         key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOurs zombie@host"
         (tmp_path / "setup.sh").write_text(node_script(sshd.user, key, sudoers(sshd.user)))
         change_accounts(["sh", str(tmp_path / "setup.sh")])
@@ -156,6 +154,28 @@ def test_login_of_somebody_else_loses_the_key_and_the_lines_alone(tmp_path: Path
         change_accounts(["sh", str(tmp_path / "setup.sh"), "--remove"])
         assert keys.read_text() == "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOther other@host\n"
         assert pwd.getpwnam(sshd.user).pw_name == sshd.user
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root makes logins")
+@pytest.mark.parametrize("link", [".ssh", ".ssh/authorized_keys"])
+def test_link_that_the_login_made_in_its_home_leads_the_script_nowhere(tmp_path: Path, link: str) -> None:
+    with Sshd() as sshd:
+        of_root = tmp_path / "of-root"
+        of_root.mkdir()
+        tmp_path.chmod(0o711)
+        (of_root / "authorized_keys").write_text("ssh-ed25519 AAAA root@host\n")
+        if link == ".ssh":
+            (sshd.home / link).symlink_to(of_root)
+        else:
+            (sshd.home / ".ssh").mkdir(mode=0o700)
+            (sshd.home / link).symlink_to(of_root / "authorized_keys")
+        key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOurs zombie@host"
+        (tmp_path / "setup.sh").write_text(node_script(sshd.user, key, sudoers(sshd.user)))
+        for more in ([], ["--remove"]):
+            with contextlib.suppress(subprocess.CalledProcessError):
+                change_accounts(["sh", str(tmp_path / "setup.sh"), *more])
+            assert (of_root / "authorized_keys").read_text() == "ssh-ed25519 AAAA root@host\n"
+            assert (of_root / "authorized_keys").stat().st_uid == 0
 
 
 @pytest.mark.parametrize(
@@ -174,8 +194,7 @@ def test_script_takes_no_text_that_a_shell_would_read(user: str, key: str) -> No
 
 def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     files = ("--inventory", str(folder / "inventory.toml"), "--config", str(folder / "zombie.toml"))
-    command = [*PROGRAM, *words, *files]
-    return subprocess.run(command, env=environment(folder), capture_output=True, text=True, timeout=120, check=False)
+    return zombie(*words, *files, env=environment(folder))
 
 
 def in_terminal(command: list[str], environ: Mapping[str, str], answers: Mapping[str, str]) -> tuple[str, int]:

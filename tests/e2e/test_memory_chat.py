@@ -1,13 +1,15 @@
-"""A second chat stands on the seat alone: all that is decided in Slack is decided there, by the same handler."""
+"""Other chats stand on the seat alone: all that is decided in Slack is decided there, by the same handler."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,24 +19,57 @@ import pytest
 from bot.chat.connection import NoChat
 from bot.chat.parts import MessageTarget
 from bot.domain.alert import PEOPLE
+from bot.domain.fold import fold
+from bot.domain.policy import Policy
+from bot.domain.post import Post
 from bot.extras.fleet.ask import FleetAsk
-from tests.slack.acting_team import ALICE, BOB, GUEST, ONCALL, TEAM, ActingTeam, acting_team
+from bot.extras.marks.marks import scores
+from bot.ledger import Database, Leases, Outbox
+from bot.ledger.chat_requests import ChatRequestStore
+from tests.slack.acting_team import ALICE, BOB, GROUPED, GUEST, IN_SLACK, ActingTeam, Cast, acting_team, people
 from tests.slack.memory_chat import MemoryChat
-from tests.slack.service import Readings, serving
+from tests.slack.service import QUICK, Readings, serving
 from tests.slack.wave_team import LEAK, Fleet
+from tests.teams import simulated as teams
 
 IDS = {"alice": ALICE, "bob": BOB, "gus": GUEST}
+IN_TEAMS = Cast("teams", teams.TENANT, teams.ALICE, teams.BOB, teams.ONCALL)
+TEAMS = people(approver_groups=frozenset({f"teams:{teams.APPROVERS}"}), kinds=frozenset({"teams", "terminal"}))
 
 
 def memory(kind: str = "slack") -> Any:
     return MemoryChat(IDS, frozenset({ALICE, BOB}), frozenset({GUEST}), chat=kind)
 
 
+@dataclass(frozen=True)
+class Chat:
+    """A chat as its people see it, and as the bot does."""
+
+    seen: Any
+    connection: Any
+    cast: Cast
+    policy: Policy = GROUPED
+
+
+@pytest.fixture(params=["memory", "teams"])
+async def chat(request: pytest.FixtureRequest) -> AsyncIterator[Chat]:
+    if request.param == "memory":
+        one = memory()
+        yield Chat(one, one, IN_SLACK)
+        return
+    async with teams.simulated_teams() as simulated:
+        yield Chat(simulated, simulated.connection(QUICK, lambda event, **_: None), IN_TEAMS, TEAMS)
+
+
 @asynccontextmanager
-async def team_at(folder: Path, **more: Any) -> AsyncIterator[tuple[Any, ActingTeam]]:
-    chat = memory()
-    async with acting_team(chat, folder, chat=chat, **more) as team:
-        yield chat, team
+async def team_in(chat: Chat, folder: Path, **more: Any) -> AsyncIterator[ActingTeam]:
+    whole = {"chat": chat.connection, "cast": chat.cast, "policy": chat.policy, **more}
+    async with acting_team(chat.seen, folder, **whole) as team:
+        if chat.seen is chat.connection:
+            yield team
+            return
+        async with chat.seen.hosted(chat.connection):
+            yield team
 
 
 def of_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,66 +80,83 @@ def of_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_check_has_its_card_and_who_may_not_ask_is_told_in_private(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chat: Chat
 ) -> None:
-    of_another_kind(monkeypatch)
-    chat, readings = memory("memory"), Readings()
-    nobody: Any = chat  # no Slack is there
-    async with serving(nobody, tmp_path, readings, chat=chat) as bot:
+    seen, cast, readings = chat.seen, chat.cast, Readings()
+    if cast is IN_SLACK:
+        of_another_kind(monkeypatch)
+        seen.chat, cast = "memory", replace(cast, kind="memory")
+    async with serving(seen, tmp_path, readings, chat=chat.connection) as bot:
+        seen.bot = bot.address
         readings.hold()
-        chat.say("alice", ONCALL, "check node-7")
-        card = await chat.until(lambda: next(iter(chat.messages(ONCALL)), None), what="the card")
+        await seen.say("alice", cast.channel, "check node-7")
+        card = await seen.until(lambda: next(iter(seen.messages(cast.channel)), None), what="the card")
         assert "reading" in card.text
         readings.let_go()
-        await chat.until(lambda: "node-7: CRITICAL" in card.text, what="the verdict on the same card")
-        reply = await chat.until(lambda: next((one for one in chat.posted if one.thread_ts), None), what="its details")
+        await seen.until(lambda: "node-7: CRITICAL" in card.text, what="the verdict on the same card")
+        reply = await seen.until(lambda: next((one for one in seen.posted if one.thread_ts), None), what="its details")
         assert (reply.thread_ts, reply.text) == (card.ts, "node-7: details")
         (incident,) = await bot.ledger.incidents()
-        assert (incident.source, incident.source_id.split("/")[0]) == ("memory", ONCALL)
-        assert f"memory:{TEAM}/{ALICE}" in json.dumps(card.blocks), "who asked"
+        assert (incident.source, incident.source_id.split("/")[0]) == (cast.kind, cast.channel)
+        assert fold(await bot.ledger.read(incident.id)).alert.asked_by == cast.by(cast.alice)
+        assert "Asked by" in json.dumps(card.blocks)
+        assert (cast.by(cast.alice) if cast.kind == "memory" else "Alice") in json.dumps(card.blocks), "who asked"
 
-        chat.say("gus", ONCALL, "check node-8")
-        told = await chat.until(lambda: next((one for one in chat.posted if one.only_for), None), what="the refusal")
-        assert told.only_for == GUEST
+        await seen.say("gus", cast.channel, "check node-8")
+        told = await seen.until(lambda: next((one for one in seen.posted if one.only_for), None), what="the refusal")
+        assert told.only_for == seen.state.user("gus").id
         assert "NotAllowedToAsk" in told.text
         assert readings.asked == {"node-7": 1}
 
 
-async def test_second_person_approves_with_a_reason_and_the_asker_is_refused_in_private(tmp_path: Path) -> None:
-    async with team_at(tmp_path) as (chat, team):
+async def test_second_person_approves_with_a_reason_and_the_asker_is_refused_in_private(
+    tmp_path: Path, chat: Chat
+) -> None:
+    async with team_in(chat, tmp_path) as team:
         offer = await team.proposed("node-1")
         await team.decides("alice", offer)
-        assert (await team.told("alice", "SelfApproval")).only_for == ALICE
+        assert (await team.told("alice", "SelfApproval")).only_for == chat.cast.alice
         await team.decided_nothing()
 
         view: Any = await team.dialog("bob", offer)
         assert "ecs.service" in json.dumps([str(block) for block in view.dialog.blocks]), "the plan is shown whole"
-        blank = await chat.submit("bob", view, {"reason": ""})
+        blank = await chat.seen.submit("bob", view, {"reason": ""})
         assert "ReasonMissing" in blank.errors["reason"]
-        await chat.submit("bob", view, {"reason": "it leaks, and training dies"})
+        await chat.seen.submit("bob", view, {"reason": "it leaks, and training dies"})
         await team.until_state("resolved")
         await team.idle()
-        assert offer.text.startswith("Resolved: node-1"), "the card is edited in place"
+        await chat.seen.until(lambda: offer.text.startswith("Resolved: node-1"), what="the card, edited in place")
         assert "it leaks, and training dies" in json.dumps(offer.blocks)
-        assert [one.thread_ts for one in chat.posted if "said yes to node-1" in one.text] == [offer.ts]
+        said = await chat.seen.until(lambda: [one for one in chat.seen.posted if YES in one.text], what="the yes")
+        assert [one.thread_ts for one in said] == [offer.ts]
 
 
-async def test_changed_dialog_is_refused(tmp_path: Path) -> None:
-    async with team_at(tmp_path) as (chat, team):
+async def test_changed_dialog_is_refused(tmp_path: Path, chat: Chat) -> None:
+    async with team_in(chat, tmp_path) as team:
         view: Any = await team.dialog("bob", await team.proposed("node-1"))
-        view.private_metadata = view.private_metadata.replace("node", "n0de").replace(BOB, ALICE)
-        sent = await chat.submit("bob", view, {"reason": "now"})
+        changed = view.private_metadata.replace("node", "n0de").replace(chat.cast.bob, chat.cast.alice)
+        view.private_metadata = changed
+        sent = await chat.seen.submit("bob", view, {"reason": "now"})
         assert "PlanChanged" in sent.errors["reason"]
         await team.decided_nothing()
 
 
-async def test_undo_is_a_plan_of_its_own(tmp_path: Path) -> None:
-    async with team_at(tmp_path) as (_, team):
+async def test_undo_says_what_it_brings_back_and_is_a_plan_of_its_own(tmp_path: Path, chat: Chat) -> None:
+    async with team_in(chat, tmp_path) as team:
         offer = await team.proposed("node-1")
         await team.decides("bob", offer)
         await team.until_state("resolved")
         await team.idle()
-        await team.decides("bob", offer, "undo", "it was the wrong agent")
+        await chat.seen.until(lambda: '"undo"' in json.dumps(offer.blocks), what="the button")
+        row = next(block for block in offer.blocks if "undo" in str(block))
+        words = [item.get("words") or item.get("title") for item in row.get("items") or row["actions"]]
+        assert words[-1] == "Undo: bring back ecs.service"
+        before, _, after = json.dumps(offer.blocks).partition('"undo"')
+        assert "proved after" in before, "what came of it is seen first"
+        assert '"report"' not in after
+        view: Any = await team.dialog("bob", offer, "undo")
+        assert "ecs.service is again as it was before (enable start)" in str(view.dialog.blocks)
+        await chat.seen.submit("bob", view, {"reason": "it was the wrong agent"})
         await team.idle()
         again = await team.offering("undo")
         assert again.ts != offer.ts
@@ -112,41 +164,110 @@ async def test_undo_is_a_plan_of_its_own(tmp_path: Path) -> None:
         assert "SelfApproval" in (await team.told("bob", "SelfApproval")).text
 
 
-async def test_brake_holds_what_is_approved_and_is_released(tmp_path: Path) -> None:
-    async with team_at(tmp_path) as (chat, team):
+async def test_wrong_verdict_is_asked_what_it_was_and_taken_back_by_whoever_said_so(tmp_path: Path, chat: Chat) -> None:
+    async with team_in(chat, tmp_path) as team:
         offer = await team.proposed("node-1")
-        chat.say("bob", ONCALL, "brake on a rollout")
-        assert "The brake is on" in (await team.told("bob", "The brake is on")).text
+        await team.decides("bob", offer, "decline", "the job has to finish")
+        await team.until_state("declined")
+        await team.idle()
+        await chat.seen.until(lambda: '"feedback"' in json.dumps(offer.blocks), what="the question")
+        view: Any = await team.dialog("bob", offer, "feedback-wrong")
+        assert "What was it?" in str(view.dialog.blocks)
+        assert not await team.marks.read(), "a click alone says nothing"
+        assert "ReasonMissing" in (await chat.seen.submit("bob", view, {"reason": ""})).errors["reason"]
+        await chat.seen.submit("bob", view, {"reason": "the disk is full"})
+        told = await team.told("bob", "was wrong, and it was: the disk is full.")
+        assert "--expect CAUSE|none" in told.text, "those words name no cause"
+        (score,) = scores(await team.marks.read())
+        assert (score.right, score.wrong) == (0, 1)
+
+        await chat.seen.click("alice", offer, "feedback-right")
+        await team.told("alice", "was right.")
+        await chat.seen.click("bob", told, "feedback-back")
+        taken = await team.told("bob", "Taken back")
+        assert not any(block.get("is") == "Row" or "actions" in block for block in taken.blocks)
+        (score,) = scores(await team.marks.read())
+        assert (score.right, score.wrong) == (1, 0), "alice's word stands"
+        again: Any = await team.dialog("bob", offer, "feedback-wrong")
+        await chat.seen.submit("bob", again, {"reason": "io-stall"})
+        assert "--expect io-stall" in (await team.told("bob", "io-stall")).text
+        (score,) = scores(await team.marks.read())
+        assert (score.right, score.wrong) == (1, 1)
+
+
+async def test_pressed_button_shows_on_the_card_at_once_that_it_works(tmp_path: Path, chat: Chat) -> None:
+    async with team_in(chat, tmp_path) as team:
+        offer = await team.proposed("node-1")
+        before = json.dumps(offer.blocks)
+        incident = await team.find((await team.ledger.incidents())[0].id)
+        async with team.acting.cards.working(incident, "Profiling core 39 for 10 s…"):
+            await chat.seen.until(
+                lambda: "Profiling core 39 for 10 s" in json.dumps(offer.blocks), what="that it works"
+            )
+            said = json.dumps(offer.blocks)
+            assert '"approve"' in said, "nobody has to wait for it"
+        await chat.seen.until(lambda: json.dumps(offer.blocks) == before, what="the card as it was")
+
+
+async def test_home_shows_what_waits_for_me_and_for_others_then_the_sick_nodes_then_the_brake(
+    tmp_path: Path, chat: Chat
+) -> None:
+    async with team_in(chat, tmp_path) as team:
+        await team.proposed("node-1")
+        await team.decides("bob", await team.proposed("node-2", key="cmd-2"), "decline", "the job has to finish")
+        await team.card("Declined: node-2")
+        await team.idle()
+
+        bobs, alices, guests = [str(await chat.seen.home(who)) for who in ("bob", "alice", "gus")]
+        order = ["Waiting for you", "disable ecs.service, then reboot", "approve", "Sick nodes", "node-1: CRITICAL"]
+        assert all(words in bobs for words in order)
+        assert sorted(order, key=bobs.index) == order
+        assert bobs.index("node-2: CRITICAL") < bobs.index("declined") < bobs.index("Pull the brake")
+        assert "You asked" not in bobs
+        assert "until" in bobs.split("approve")[0]
+
+        order = ["Nothing waits for your decision.", "You asked, others decide", "then reboot", "Who may approve: "]
+        assert sorted(order, key=alices.index) == order
+        assert "Sick nodes" in alices.split("Who may approve: ")[1]
+        assert "'approve'" not in alices
+
+        assert "NotAllowedToAsk" in guests
+        assert not any(words in guests for words in ("node-1", "node-2", "Sick nodes", "You asked"))
+
+
+async def test_brake_holds_what_is_approved_and_is_released(tmp_path: Path, chat: Chat) -> None:
+    async with team_in(chat, tmp_path) as team:
+        offer = await team.proposed("node-1")
+        await chat.seen.say("bob", chat.cast.channel, "brake on a rollout")
+        (pull,) = re.findall(r"#\d+", (await team.told("bob", "The brake is on")).text)
         view: Any = await team.dialog("bob", offer)
         assert "Braked" in str(view.dialog.blocks), "what would refuse it stands in the dialog"
         assert not view.dialog.asks
-        await chat.close("bob", view)
+        await chat.seen.close("bob", view)
         await team.sends("bob", view, "now")
         await team.told("bob", "Braked")
         await team.decided_nothing()
 
-        chat.heard.home.open(BOB)
-        blocks, _ = await chat.until(lambda: chat.homes.get(BOB), what="the home")
-        assert "Release the brake" in str(blocks)
-        chat.say("bob", ONCALL, "brake off over")
+        assert "Release the brake" in str(await chat.seen.home("bob"))
+        await chat.seen.say("bob", chat.cast.channel, f"brake off {pull} over")
         await team.told("bob", "The brake is off.")
         await team.decides("bob", offer)
         await team.until_state("resolved")
 
 
-async def test_yes_to_a_wave_is_one_dialog_with_every_plan(tmp_path: Path) -> None:
-    fleet = Fleet()
-    async with team_at(tmp_path, fleet=fleet) as (chat, team):
+async def test_yes_to_a_wave_is_one_dialog_with_every_plan(tmp_path: Path, chat: Chat) -> None:
+    fleet, cast = Fleet(), chat.cast
+    async with team_in(chat, tmp_path, fleet=fleet) as team:
         fleet.reader.let_go.set()
         ask = FleetAsk.typed(["role=gpu", "--cause", LEAK])
-        await team.fleet.start(ask, "cmd-1", MessageTarget(ONCALL), f"slack:{TEAM}/{ALICE}")
-        await chat.click("alice", await team.card("nodes have"), "fleet-plan")
+        await team.fleet.start(ask, "cmd-1", MessageTarget(cast.channel), cast.by(cast.alice))
+        await chat.seen.click("alice", await team.card("nodes have"), "fleet-plan")
         card = await team.card("Wave: ")
-        await chat.until(lambda: '"approve"' in json.dumps(card.blocks), what="its offer")
+        await chat.seen.until(lambda: '"approve"' in json.dumps(card.blocks), what="its offer")
         await team.decides("bob", card)
-        await chat.until(lambda: "running" in card.text or "completed" in card.text, what="the wave to run")
+        await chat.seen.until(lambda: "running" in card.text or "completed" in card.text, what="the wave to run")
         await fleet.carry_on()
-        await chat.until(lambda: "completed" in card.text, what="its end")
+        await chat.seen.until(lambda: "completed" in card.text, what="its end")
         assert [wave.state.value for wave in await fleet.waves()] == ["completed"]
         assert all(one.stopped for one in team.stage.nodes.values())
         await fleet.watching.drain(0)
@@ -174,6 +295,23 @@ async def test_without_a_chat_alerts_are_diagnosed_and_recorded(tmp_path: Path) 
         assert not [line for line in bot.lines if line["event"].endswith("_failed")]
 
 
+async def test_without_a_chat_nothing_is_taken_from_those_that_share_the_record_and_have_one(tmp_path: Path) -> None:
+    """A dialog that was acknowledged right before its program died is for the next one that is in that chat."""
+    readings, nobody = Readings(), memory()
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        left, outbox = ChatRequestStore(database, Leases(database, "gone")), Outbox(database)
+        assert left.keep("sent-1", '{"metadata": "of Slack", "reason": "it burns"}')
+        outbox.keep(Post("incident", "card", IN_SLACK.channel, {"text": "Escalated: node-1"}))
+    environment = {"ALERTMANAGER_TOKEN": "t" * 20}
+    settings: dict[str, Any] = {"chat": NoChat(), "environment": environment, "toml": ALERTS}
+    async with serving(nobody, tmp_path, readings, **settings) as bot:
+        await asyncio.sleep(10 * QUICK.sweep_every)
+        assert bot.logged("ready")
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        assert [kept.key for kept in ChatRequestStore(database, Leases(database, "next")).left()] == ["sent-1"]
+        assert Outbox(database).waiting() == 1
+
+
 @pytest.mark.parametrize(("token", "status"), [("t" * 20, 0), ("", 2)])
 async def test_serve_needs_a_chat_or_alerts(tmp_path: Path, token: str, status: int) -> None:
     (tmp_path / "nodes.toml").write_text('[nodes.node-1]\naddress = "127.0.0.1"\n')
@@ -197,4 +335,5 @@ async def test_serve_needs_a_chat_or_alerts(tmp_path: Path, token: str, status: 
 
 ROOT = Path(__file__).parents[2]
 NOW = "2026-11-22T03:00:00Z"
+YES = "said yes to node-1"
 ALERTS = '[slack]\nalerts_channel = "C0ONCALL01"\n'

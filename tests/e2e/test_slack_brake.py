@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from bot.demo.slack.people import User
-from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.view import View
-from bot.domain.house_events import HOUSE
-from tests.slack.acting_team import BOB, CAROL, ONCALL, ActingTeam, acting_team, people
+from bot.domain.house_events import HOUSE, BrakePulled
+from tests.slack.acting_team import BOB, CAROL, ONCALL, TEAM, ActingTeam, acting_team, people
 from tests.slack.service import Readings, eventually, reply_saying, serving
+from tests.slack.workspace import SlackWorkspace
 
 NAMED = people(approvers=frozenset((f"slack:{BOB}",)))
 
@@ -169,6 +169,24 @@ async def test_mention_from_before_the_pull_that_slack_retries_releases_nothing(
         told = await reply_saying(slack, "StaleRequest", user="bob")
         assert "You asked before it was pulled." in told.text
         assert await moved(bot) == ["BrakePulled"]
+
+
+async def test_command_that_names_no_pull_releases_none_that_came_while_slack_was_asked_who_typed_it(
+    slack: SlackWorkspace, team: ActingTeam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await pulled(slack, team)
+    context = team.acting.commands.context
+    approval = context.people.approval
+
+    async def slow(*words: Any, **more: Any) -> Any:
+        await team.ledger.append(HOUSE, None, BrakePulled("a storm"), f"slack:{TEAM}/{CAROL.id}")
+        return await approval(*words, **more)
+
+    monkeypatch.setattr(context.people, "approval", slow)
+    await slack.say("bob", "oncall-gpu", "/zombie brake off it is over")
+    told = await team.told("bob", "StaleRequest")
+    assert told.text.startswith(f"That was about pull #{first}.")
+    assert await moves(team) == ["BrakePulled", "BrakePulled"]
 
 
 # --- submissions are on disk before they are acknowledged

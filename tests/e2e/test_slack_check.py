@@ -20,9 +20,8 @@ import pytest
 from bot.demo.fleet import FLEET, Fleet, Member, running
 from bot.demo.machine.command import Answer, CommandRunner
 from bot.demo.machine.state import Unit
-from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import mentions
-from tests.slack.workspace import now, workspace
+from tests.slack.workspace import SlackWorkspace, now, workspace
 
 ROOT = Path(__file__).parents[2]
 FOUNDING = FLEET[0].name
@@ -212,7 +211,7 @@ async def test_what_a_hostile_node_prints_mentions_nobody(slack: SlackWorkspace,
     evil = "<!channel> <!here> <@U0BOB00001> <http://evil.example|click> *all* `is` well"
     sick = FLEET[0].state
     units = tuple(replace(unit, description=evil) for unit in sick.units)
-    broken = Unit("evil.service", evil, active="failed", sub="failed", exit_status=1, command=f"/bin/{evil}")
+    broken = Unit("evil.service", evil, active="failed", sub="failed", exit_status=1, program=evil)
     member = Member(replace(sick, name="node-evil", units=(*units, broken)), "hostile", "gpu")
     (tmp_path / "fleet").mkdir()
     async with running((member,), tmp_path / "fleet", now, asyncio.get_running_loop().time) as fleet:

@@ -10,7 +10,6 @@ from bot.actions import ACTIONS
 from bot.chat.clicks import Click
 from bot.chat.people import Person
 from bot.demo.slack.message import Message
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.events import PlanWithheld
 from bot.domain.house_events import HOUSE
 from bot.extras.marks.marker import PER_PERSON, VerdictMarker
@@ -19,7 +18,7 @@ from bot.response.diagnosis.proposal import Proposer
 from bot.response.execution.node_access import NodeAccess
 from tests.schedules.stage import PLAYBOOK
 from tests.slack.acting_team import GUEST, ONCALL, TEAM, ActingTeam, acting_team
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 FEEDBACK = "feedback"
 
@@ -40,7 +39,17 @@ async def marks(team: ActingTeam) -> list[tuple[str, bool]]:
 
 async def says(team: ActingTeam, slack: SlackWorkspace, who: str, card: Message, word: str, incident: str) -> None:
     await slack.click(who, card, FEEDBACK, f"{word}-{incident}")
+    if word == "wrong":
+        await answers(team, who)
     await team.idle()
+
+
+async def answers(team: ActingTeam, who: str, was: str = "io-stall") -> None:
+    """Say in the dialog what it was instead."""
+    view = await team.slack.until(lambda: team.slack.modal(who), what="the question")
+    assert "What was it?" in json.dumps(view.blocks)
+    sent = await team.slack.submit(who, view, {"reason": was})
+    assert (dict(sent.errors), sent.trouble) == ({}, "")
 
 
 async def test_a_closed_card_asks_and_what_is_said_stands_on_record(tmp_path: Path) -> None:
@@ -54,10 +63,10 @@ async def test_a_closed_card_asks_and_what_is_said_stands_on_record(tmp_path: Pa
         (block,) = [block for block in card.blocks if block["type"] == "context_actions"]
         assert [element["type"] for element in block["elements"]] == ["feedback_buttons"]
         await says(team, slack, "alice", card, "wrong", incident)
-        await team.told("alice", f"zombie playbooks keep {incident}")
+        await team.told("alice", f"zombie playbooks keep {incident} --dir DIR --expect io-stall")
         assert await marks(team) == [("U0ALICE001", False)]
         body = (await team.marks.read())[0].body
-        assert (body["incident"], body["node"]) == (incident, "node-1")
+        assert (body["incident"], body["node"], body["was"]) == (incident, "node-1", "io-stall")
         assert body["cause"] == (await team.find(incident)).summary.cause
 
 
@@ -76,17 +85,16 @@ async def test_a_later_word_takes_the_place_of_an_earlier_one_and_the_same_word_
 async def test_a_click_that_is_delivered_again_later_changes_nothing(tmp_path: Path) -> None:
     async with workspace() as slack, acting_team(slack, tmp_path) as team:
         card, incident = await closed(team)
-        click = Click("click-1", Person("U0ALICE001", TEAM), FEEDBACK, f"wrong-{incident}", "", "", ONCALL, card.ts)
+        click = Click("click-1", Person("U0ALICE001", TEAM), FEEDBACK, f"right-{incident}", "", "", ONCALL, card.ts)
         desk = team.acting.decisions
         desk.clicked(click)
         await team.idle()
-        desk.clicked(replace(click, key="click-2", value=f"right-{incident}"))
-        await team.idle()
+        await says(team, slack, "alice", card, "wrong", incident)
         again = team.restarted("runner-2")  # it never heard of the first
         team.chat_requests.is_gone_for = "keep"  # and nothing noted the click
         again.decisions.clicked(click)
         await team.idle()
-        assert await marks(team) == [("U0ALICE001", False), ("U0ALICE001", True)]
+        assert await marks(team) == [("U0ALICE001", True), ("U0ALICE001", False)]
 
 
 async def test_nobody_but_members_may_say_so_and_only_on_the_card_itself(tmp_path: Path) -> None:
@@ -122,7 +130,7 @@ async def test_one_person_marks_so_many_and_no_more(tmp_path: Path) -> None:
         card, incident = await closed(team)
         person = Person("U0ALICE001", TEAM)
         for number in range(PER_PERSON.most + 3):
-            value = f"{('right', 'wrong')[number % 2]}-{incident}"
+            value = f"{('right', 'back')[number % 2]}-{incident}"
             team.acting.decisions.clicked(Click(f"c{number}", person, FEEDBACK, value, "", "", ONCALL, card.ts))
             await team.idle()
         assert len(await marks(team)) == PER_PERSON.most
@@ -147,6 +155,7 @@ async def test_a_workspace_that_knows_no_feedback_buttons_gets_two_of_the_older_
         )
         assert "context_actions" not in json.dumps(card.blocks)
         await slack.click("alice", card, "feedback-wrong")
+        await answers(team, "alice")
         await team.idle()
         assert await marks(team) == [("U0ALICE001", False)]
 
@@ -160,6 +169,7 @@ async def test_several_nodes_are_marked_one_by_one(tmp_path: Path) -> None:
         )
         await team.idle()
         await slack.click("alice", card, "feedback-wrong", "node-2")
+        await answers(team, "alice")
         await slack.click("alice", card, "feedback-right", "node-1")
         await team.idle()
         told = [(entry.body["node"], entry.body["right"]) for entry in await team.marks.read()]

@@ -13,10 +13,9 @@ from bot.demo.faults import Fault
 from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER
-from bot.demo.slack.server import SlackWorkspace
 from tests.e2e.test_slack_check import Bot
 from tests.nodes.acting_fleet import Site, site
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 pytestmark = pytest.mark.slow
 POLICY = """
@@ -82,7 +81,7 @@ async def test_founding_case_is_played_to_its_end_by_two_people_and_undone(tmp_p
         await decides(slack, "bob", await card(slack, "node-1", button="approve"))
         done = await card(slack, "Resolved: node-1", "leaked-memory-cgroups")
         assert (done.channel, done.ts) == (offer.channel, offer.ts)
-        assert "zombie memory cgroups: 68,440 → 17" in done.text
+        assert "dying memory cgroups: 68,440 → 17" in done.text
         assert here.machine("node-1").reboots == 1
 
         await decides(slack, "bob", done, "undo")
@@ -111,7 +110,7 @@ async def test_two_nodes_are_one_card_and_a_swallowed_reboot_is_told_to_the_chan
             what="fold",
         )
         assert [one.text for one in cured] == ["node-1: details"], "below its evidence, and in no reply of its own"
-        assert "zombie memory cgroups: 68,4" in json.dumps(cured[0].blocks)
+        assert "dying memory cgroups: 68,4" in json.dumps(cured[0].blocks)
         assert not [one for one in slack.thread(ended) if "before and after" in one.text]
         assert (here.machine("node-1").reboots, here.machine("node-2").reboots) == (1, 0)
         assert await bot.end() == 0

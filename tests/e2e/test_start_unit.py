@@ -10,7 +10,6 @@ import pytest
 from bot.demo.cluster.cluster import Cluster, DemoNode
 from bot.demo.cluster.server import ClusterServer
 from bot.demo.fleet_other_faults import KUBELET_STOPPED
-from bot.demo.machine.proc_files import identity
 from tests.nodes.acting_fleet import POLICY, site
 
 STARTS = POLICY.replace("[act]", '[act]\nstart_units = ["kubelet.service"]')
@@ -60,7 +59,7 @@ async def test_node_that_its_cluster_does_not_find_ready_yet_is_given_the_window
             asked.append(len(asked) > 0)
             return asked[-1]
 
-        node = DemoNode(NAME, lambda: str(identity(here.machine("node").state, "boot 0")), is_ready)
+        node = DemoNode(NAME, lambda: here.machine("node").state.boot_id, is_ready)
         async with ClusterServer.running(Cluster.of([node], (), asyncio.get_running_loop().time)) as server:
             (tmp_path / "kubeconfig").write_text(server.kubeconfig("prod"))
             incident = (await here.opened("node"))["node"]

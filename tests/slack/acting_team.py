@@ -30,7 +30,6 @@ from bot.chat.service import Message as Posted
 from bot.chat.thread_files import ReportFile, ThreadFiles
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, User
-from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.view import View
 from bot.domain.alert import BOT
 from bot.domain.events import PlanProposed, Triaged
@@ -67,6 +66,7 @@ from tests.schedules.stage import PLAYBOOK, Stage
 from tests.schedules.whole_look import WholeLook
 from tests.slack.acting_parts import FastWorld, Gone
 from tests.slack.service import QUICK
+from tests.slack.workspace import SlackWorkspace
 
 ALICE, BOB, GUEST = "U0ALICE001", "U0BOB00001", "U0GUEST001"
 ONCALL = "C0ONCALL01"
@@ -81,6 +81,23 @@ GROUPED = Policy(
     validation=timedelta(seconds=10),
     reboot_deadline=timedelta(minutes=2),
 )
+
+
+@dataclass(frozen=True)
+class Cast:
+    """The people and the channel of a chat, as the record names them."""
+
+    kind: str = "slack"
+    team: str = TEAM
+    alice: str = ALICE
+    bob: str = BOB
+    channel: str = ONCALL
+
+    def by(self, user: str) -> str:
+        return f"{self.kind}:{self.team}/{user}"
+
+
+IN_SLACK = Cast()
 
 
 @dataclass(frozen=True)
@@ -112,6 +129,7 @@ class ActingTeam:
     needed: int = 1  # how many have to say yes
     looks: int = 0  # how often a node was looked at again
     running: int = 0  # nodes that are read
+    cast: Cast = IN_SLACK
 
     is_dying: bool = False  # what is acknowledged now is never begun
 
@@ -170,11 +188,13 @@ class ActingTeam:
 
     # --- what happens
 
-    async def proposed(self, *nodes: str, asked_by: str = ALICE, key: str = "cmd-1") -> Message:
+    async def proposed(self, *nodes: str, asked_by: str = "", key: str = "cmd-1") -> Message:
         """Have somebody's check come to a proposal for each node, and return the card that offers it."""
-        opening = Opening("slack", f"{ONCALL}/-/{key}", f"slack:{TEAM}/{asked_by}", "check", PLAYBOOK.name)
+        cast = self.cast
+        by = cast.by(asked_by or cast.alice)
+        opening = Opening(cast.kind, f"{cast.channel}/-/{key}", by, "check", PLAYBOOK.name)
         verdicts = [self.stage.verdict(node) for node in nodes]
-        await self.poster.enqueue(opening.group, CARD, MessageTarget(ONCALL), Posted(", ".join(nodes)))
+        await self.poster.enqueue(opening.group, CARD, MessageTarget(cast.channel), Posted(", ".join(nodes)))
         for verdict in verdicts:
             name, node = opening.incident(verdict.node), self.stage.nodes[verdict.node]
             await self.ledger.append(name, 0, opening.received(verdict.node), opening.by)
@@ -197,7 +217,7 @@ class ActingTeam:
         )
 
     def cards(self, words: str) -> list[Message]:
-        return [one for one in self.slack.messages(ONCALL) if one.user == BOT_USER and words in one.text]
+        return [one for one in self.slack.messages(self.cast.channel) if one.user == BOT_USER and words in one.text]
 
     async def card(self, words: str, within: float = 20) -> Message:
         found = await self.slack.until(
@@ -212,7 +232,7 @@ class ActingTeam:
 
     async def sends(self, user: str, view: View, reason: str) -> None:
         """Deliver the dialog as sent, also one without a button for it: it may have been opened when it had one."""
-        person = Person(self.slack.state.user(user).id, TEAM)
+        person = Person(self.slack.state.user(user).id, self.cast.team, chat=self.cast.kind)
         await self.acting.decisions.submitted(Submission(view.id, person, view.private_metadata, reason))
 
     async def decides(self, user: str, message: Message, action: str = "approve", reason: str = "it leaks") -> None:
@@ -232,8 +252,9 @@ class ActingTeam:
         await self.idle()
         return card
 
-    async def told(self, user: str, words: str, channel: str = ONCALL) -> Message:
+    async def told(self, user: str, words: str, channel: str = "") -> Message:
         """Wait for what one person alone is told."""
+        channel = channel or self.cast.channel
 
         def found() -> Message | None:
             said = [one for one in self.slack.messages(channel, user) if words in one.text]
@@ -278,12 +299,13 @@ async def acting_team(
     reports: bool = False,
     absent: frozenset[str] = frozenset(),
     chat: Any = None,
+    cast: Cast = IN_SLACK,
     fleet: Callable[[ActingTeam, SlackConnection, Database, ThreadPoolExecutor], Any] = lambda *_: None,
 ) -> AsyncIterator[ActingTeam]:
     """Put it together over a database in a folder, listening to the workspace, for the length of a block.
 
     Shape: `fleet` makes the cards of sweeps and waves, anew for each runner. `absent` are buttons of extras that are
-    left out. `chat` is another chat than Slack.
+    left out. `chat` is another chat than Slack, with its `cast`.
     """
     world: Any = FastWorld()
     log = io.StringIO()
@@ -321,7 +343,7 @@ async def acting_team(
             json_log.log,
             files=sending if reports else None,
         )
-        team = ActingTeam(slack, world, stage, ledger, poster, responder, remediation, log)
+        team = ActingTeam(slack, world, stage, ledger, poster, responder, remediation, log, cast=cast)
         team.marks = Gone(on_threads(MarkStore(database, world.clock), threads))
 
         def chats(context: ChatContext) -> Sequence[Chat]:
@@ -370,7 +392,7 @@ async def acting_team(
 
         team.restarted, team.acting = runs, runs("runner-1")
         listening: Any = team  # it takes commands
-        connection.listeners.bind(listening, team.acting.home, team.acting.decisions, team.acting.nodes)
+        connection.listen(listening, team.acting.home, team.acting.decisions, team.acting.nodes)
         assert await connection.start() == ""
         try:
             yield team

@@ -215,11 +215,17 @@ class MemoryChat(ChatConnection, ChatService, People):
             await asyncio.sleep(0.01)
         return there
 
-    def say(self, user: str, channel: str, text: str, thread: str = "") -> None:
+    async def say(self, user: str, channel: str, text: str, thread: str = "") -> None:
         """Type a command."""
         who = self.of(self.ids[user])
         said = CommandRequest(self._number("cmd"), TEAM, who.user, channel, text, thread, workspace=TEAM, chat=who.chat)
         self.heard.commands.take(said)
+
+    async def home(self, user: str) -> Sequence[Any]:
+        """Open a person's home, and return what it shows."""
+        self.heard.home.open(self.ids[user])
+        blocks, _ = await self.until(lambda: self.homes.get(self.ids[user]), what="the home")
+        return blocks
 
     async def click(self, user: str, message: Any, action: str) -> None:
         """Press a button of a message, by its action or its name."""
@@ -252,6 +258,9 @@ def _drawn(blocks: Sequence[Block]) -> tuple[Any, ...]:
 
 def _buttons(blocks: Sequence[Any], action: str) -> Any:
     for block in blocks:
+        for _, value in (block["yes"], block["no"]) if block["is"] == "Question" else ():
+            if action == f"{block['action']}-{value.partition('-')[0]}":
+                yield "", {"name": "", "action": block["action"], "value": value}
         for item in block.get("items", ()) if block["is"] == "Row" else ():
             if action in (item.get("name"), item.get("action")):
                 yield block["name"], item

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from bot.demo.machine.files import Files
 from bot.demo.machine.state import Moment, State
 
 
@@ -42,13 +41,17 @@ class CommandRunner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class CommandContext:
-    """What a command works on: the node's state, its files, its clock, and whether it runs as root."""
+class Asked:
+    """A command, the node's state, and its clock."""
 
+    argv: Sequence[str]
     state: State
-    files: Files
-    now: Callable[[], Moment]
-    root: bool = False
+    clock: Callable[[], Moment]
+
+    @property
+    def now(self) -> Moment:
+        """The node's time."""
+        return self.clock()
 
 
-Tool: TypeAlias = Callable[[CommandContext, Sequence[str]], Answer | Awaitable[Answer]]
+Tool: TypeAlias = Callable[[Asked], Answer | str | Awaitable[str]]

@@ -1,26 +1,28 @@
-"""The kernel log of a simulated node, as dmesg and journalctl print it.
+"""The kernel log of a simulated node: its lines, and what the filter that probes send leaves of them.
 
-Defined in: dmesg(1) of util-linux, journalctl(1); ENA's lines in amzn-drivers, kernel/linux/ena/ena_netdev.c.
+Defined in: journalctl(1); bot/probes/formats/kernel_filter.py.
 """
 
 from __future__ import annotations
 
-from bot.demo.machine.state import Line, Moment, Nic, State
+import re
+
+from bot.demo.machine import network
+from bot.demo.machine.command import Asked
+from bot.demo.machine.state import Line, Moment, State
+from bot.probes.formats.kernel_filter import ring_patterns
+from bot.probes.formats.kernel_table import table
+
+_ERROR, _UNLISTED = 3, -1  # the level from which the kernel calls a line an error; their own sort
+_MOST_OF_A_SORT = 80
 
 
 def entries(state: State, now: Moment) -> list[tuple[float, int, str]]:
     """Return every line since boot, oldest first: uptime, level, text."""
-    lines = [*_boot(state), *state.log]
-    for nic in state.nics:
-        lines += _resets(nic, now)
     found = []
-    for line in lines:
-        at = line.at
-        while at <= min(now.uptime, line.last):
-            found.append((at, line.level, line.text))
-            if not line.every:
-                break
-            at += line.every
+    for line in (*_boot(state), *state.log, *(line for nic in state.nics for line in network.reset_lines(nic, now))):
+        times = int((now.uptime - line.at) // line.every) + 1 if line.every else int(line.at <= now.uptime)
+        found += [(line.at + number * line.every, line.level, line.text) for number in range(times)]
     return sorted(found, key=lambda entry: entry[0])
 
 
@@ -39,47 +41,41 @@ def _boot(state: State) -> list[Line]:
         (2.1, "nvme nvme0: pci function 0000:00:04.0"),
         (3.0, "EXT4-fs (nvme0n1p1): mounted filesystem with ordered data mode. Opts: (null)"),
         (4.1, f"systemd[1]: systemd {system.systemd} running in system mode."),
+        *(line for nic in state.nics for line in network.boot_lines(nic)),
     ]
-    for nic in state.nics:
-        if nic.driver == "ena":
-            texts.append((2.6, f"ena {nic.bus}: Elastic Network Adapter (ENA) v{nic.version}"))
-            texts.append((2.7, f"ena {nic.bus}: Elastic Network Adapter (ENA) found at mem febf4000, mac addr 0a:58"))
-        texts.append((5.5, f"IPv6: ADDRCONF(NETDEV_CHANGE): {nic.name}: link becomes ready"))
     return [Line(at, text) for at, text in texts]
 
 
-def _resets(nic: Nic, now: Moment) -> list[Line]:
-    if nic.resets is None:
-        return []
-    lines = []
-    for number, at in enumerate(nic.resets.times(now.uptime)):
-        since = 6_596_000 + (number * 37_000) % 1_400_000
-        lines += [
-            Line(
-                at,
-                f"ena {nic.bus} {nic.name}: TX q {nic.resets.queue} is paused for too long (threshold 5000000). "
-                f"Time since last napi {since} usec. napi scheduled: 1",
-                3,
-            ),
-            Line(
-                at + 0.00001,
-                f"ena {nic.bus} {nic.name}: napi handler hasn't been called for a long time but is scheduled",
-                3,
-            ),
-            Line(at + 0.1, f"ena {nic.bus} {nic.name}: Trigger reset is on", 3),
-            Line(
-                at + 0.4,
-                f"ena {nic.bus}: Device reset completed successfully, Driver info: Elastic Network Adapter (ENA) "
-                f"v{nic.version}",
-                3,
-            ),
-        ]
-    return lines
+def kernel_lines(asked: Asked) -> str:
+    """The lines that match the filter's patterns or are errors, the newest of each sort, and the line count."""
+    rows = table()
+    rings = [[re.compile(words or "(?!)") for words in ring] for ring in ring_patterns(rows)]
+    fails = re.compile(rows.failing)
+    every = entries(asked.state, asked.now)
+    kept: dict[int, list[int]] = {}
+    for number, (_, level, text) in enumerate(every):
+        unlisted = _UNLISTED if level <= _ERROR and not rows.is_habit(text) else None
+        words = slice(2 if fails.search(text) else 1)
+        told = (at for at, ring in enumerate(rings) if any(pattern.search(text) for pattern in ring[words]))
+        if (sort := min(told, default=unlisted)) is not None:
+            kept.setdefault(sort, []).append(number)
+    left_out = sum(max(0, len(numbers) - _MOST_OF_A_SORT) for numbers in kept.values())
+    newest = sorted(number for numbers in kept.values() for number in numbers[-_MOST_OF_A_SORT:])
+    lines = "".join(
+        f"{_level(level)}[{at:12.6f}] {asked.state.name} kernel: {text}\n"
+        for at, level, text in map(every.__getitem__, newest)
+    )
+    return f"{lines}-- journal: {len(every)} lines, {left_out} left out --\n"
 
 
-def dmesg(state: State, now: Moment) -> str:
-    """Return what `dmesg` prints."""
-    return "".join(f"[{at:12.6f}] {text}\n" for at, _, text in entries(state, now))
+def _level(level: int) -> str:
+    return f"<{level if level == _ERROR else _ERROR - 1}>" if level <= _ERROR else ""
+
+
+def last_lines(asked: Asked) -> str:
+    """The end of the kernel log as it stands."""
+    newest = entries(asked.state, asked.now)[-400:]
+    return "".join(f"[{at:12.6f}] {asked.state.name} kernel: {text}\n" for at, _, text in newest)
 
 
 def journal_pairs(state: State, now: Moment) -> list[tuple[int, int]]:

@@ -1,37 +1,51 @@
-"""A simulated node: state in memory, a clock, and answers to commands that read it."""
+"""A simulated node: state in memory, a clock, answers to commands that read it, and what changes and reboots it."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 
-from bot.demo.machine import kernel_log, mpstat, network, nic_counters, proc_files, processes, systemd
-from bot.demo.machine.command import Answer, CommandContext, Tool
-from bot.demo.machine.files import Files
-from bot.demo.machine.fragments import FRAGMENTS
-from bot.demo.machine.probe_examples import EXAMPLES
+from bot.demo.faults import Fault
+from bot.demo.machine import changes, proc_files
+from bot.demo.machine.answers import tool
+from bot.demo.machine.command import Answer, Asked
 from bot.demo.machine.recorder import Recorder, may_be_recorder
 from bot.demo.machine.state import Moment, State
 from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, fenced, refusal_text
 
 # An action is a shell command behind its fence; a reboot's asks for the boot once more.
-_ONE_BOOT = re.compile(r'test "\$\(cat /proc/sys/kernel/random/boot_id\)" = (\S+) && exec (?:sudo -n systemctl reboot)')
+_ONE_BOOT = re.compile(r'test "\$\(cat /proc/sys/kernel/random/boot_id\)" = (\S+) && exec (sudo -n systemctl reboot)')
 _PLAIN = re.compile(r"sudo -n (?:systemctl [a-z]+[A-Za-z0-9@:._ \\-]*|sysctl -w vm\.drop_caches=3)")
+GOES_DOWN_AFTER, IS_AWAY_FOR = 0.3, 3.0  # seconds
+SOMEBODY_WAITS = 10.0  # seconds until somebody else's reboot: longer than it takes to show the plan
+_REFUSED = Answer.error("sudo: a password is required")
 
 
 class Machine:
-    """A simulated node. `elapsed` returns the seconds since `began_at`, when the uptime was the state's."""
+    """A simulated node. `elapsed` returns the seconds since `began_at`, when the uptime was the state's.
 
-    def __init__(self, state: State, began_at: datetime, elapsed: Callable[[], float]) -> None:
+    It counts what changed it. `power` starts and stops its SSH server.
+    """
+
+    def __init__(
+        self, state: State, began_at: datetime, elapsed: Callable[[], float], fault: Fault | None = None
+    ) -> None:
         self.began_at = began_at
         self.elapsed = elapsed
         self.recorder = Recorder()
+        self.state = self._image = state
         self._booted = 0.0  # the value of `elapsed` when the state's uptime held
-        self.become(state)
+        self._fault = fault
+        self._going_down: asyncio.Task[None] | None = None
+        self.power: Callable[[bool], Awaitable[None]] | None = None
+        self.reboots = 0
+        self.rebooted = asyncio.Event()  # set when it is up again
+        self.done: list[str] = []  # every change so far, in order
 
     def become(self, state: State, booted: bool = False) -> None:
         """Change to another state. With `booted` the uptime starts again."""
@@ -39,14 +53,10 @@ class Machine:
             self._booted = self.elapsed()
             self.recorder.forget()
         self.state = state
-        self._files = Files(
-            {**proc_files.files(state), **network.files(state), **processes.files(state), **state.files}
-        )
 
     def now(self) -> Moment:
         """Return the node's time."""
-        elapsed = self.elapsed()
-        return Moment(self.state.uptime + elapsed - self._booted, self.began_at + timedelta(seconds=elapsed))
+        return Moment(self.uptime(), self.began_at + timedelta(seconds=self.elapsed()))
 
     def uptime(self) -> float:
         """Return the seconds since boot."""
@@ -54,56 +64,92 @@ class Machine:
 
     def read_file(self, path: str) -> str:
         """Return a file's first line, empty if there is no such file."""
-        return (self._files.read(path, self.now()) or "").partition("\n")[0]
+        return (proc_files.read(path, self.state, self.now()) or "").partition("\n")[0]
 
     async def run(self, argv: Sequence[str]) -> Answer:
         """Run a command. It takes as long as the real command would; an unknown command ends with status 127."""
         root = False
-        if argv[:2] == ("sudo", "-n") or list(argv[:2]) == ["sudo", "-n"]:
+        if list(argv[:2]) == ["sudo", "-n"]:
             if not self.state.sudo:
-                return Answer.error("sudo: a password is required", 1)
+                return _REFUSED
             root, argv = True, argv[2:]
-            if argv[:1] == ["-l"] or argv[:1] == ("-l",):
-                return Answer.text(f"/usr/bin/{' '.join(argv[1:])}\n")
-        if argv and argv[0] == "timeout":
-            argv = argv[4:]  # -k 1 SECONDS; the limit itself is the batch's
+        if argv and argv[0] == "-l":  # a plan is being made
+            if self._fault is Fault.BOOTED_BY_SOMEBODY and self._going_down is None:
+                self._fault, self._going_down = None, self._soon(SOMEBODY_WAITS)
+            return Answer.text(f"/usr/bin/{' '.join(argv[1:])}\n")
+        argv = tuple(argv[4:] if argv and argv[0] == "timeout" else argv)  # the limit is the batch's
         if not argv:
             return Answer.error("sudo: no command", 1)
-        argv = (argv[0].removeprefix("/usr/bin/"), *argv[1:])
-        if argv[0] in ("systemctl", "sysctl") and (changed := await self.change(argv, root)) is not None:
+        if argv[0] in ("systemctl", "sysctl") and (changed := self._change(argv, root)) is not None:
             return changed
-        if not _may_act(argv[-1]):
-            return await self._look(argv, root)
-        if (found := fenced(argv[-1])) is not None:
-            fence, line = found
-            files = {path: self._files.read(path, self.now()) or "" for path in (MACHINE_ID, BOOT_ID, UPTIME)}
-            if (why := fence.refusal(files)) is not None:
+        return await self._acting(argv) if _may_act(argv[-1]) else await self._look(argv)
+
+    async def _acting(self, argv: tuple[str, ...]) -> Answer:
+        """Run a command line of an action: behind its fence, in one boot, or plain."""
+        line = argv[-1]
+        if (found := fenced(line)) is not None:
+            why = found[0].refusal({path: self.read_file(path) for path in (MACHINE_ID, BOOT_ID, UPTIME)})
+            if why is not None:
                 return Answer.error(refusal_text(why), why.value)
-            return await self.run(("sh", "-c", line))
-        if argv[0] == "sh" and (told := self.recorder.answer(argv[-1], self.state, self.now())) is not None:
+            return await self.run(("sh", "-c", found[1]))
+        if (told := self.recorder.answer(line, self.state, self.now())) is not None:
             return told
-        if (boot := _ONE_BOOT.fullmatch(argv[-1])) is not None or _PLAIN.fullmatch(argv[-1]):
-            if boot is not None and boot.group(1) != (self._files.read(BOOT_ID, self.now()) or "").strip():
-                return Answer(status=1)
-            return await self.run(shlex.split(argv[-1].rpartition("exec ")[2]))
-        return await self._look(argv, root)
+        if (boot := _ONE_BOOT.fullmatch(line)) is not None:
+            return await self.run(shlex.split(boot[2])) if boot[1] == self.state.boot_id else Answer(status=1)
+        return await (self.run(shlex.split(line)) if _PLAIN.fullmatch(line) else self._look(argv))
 
-    async def _look(self, argv: Sequence[str], root: bool) -> Answer:
-        if (example := EXAMPLES.answer(argv)) is not None:
-            return example
-        context = CommandContext(self.state, self._files, self.now, root)
-        tool = _fragment(tuple(argv)) if argv[0] in ("sh", "awk") else TOOLS.get(argv[0])
-        if tool is None and argv[0] == "sh":  # it has a shell, and not what the script calls
-            word = next(iter(argv[-1].split()), "")
-            return Answer.error(f"sh: 1: {word}: not found", 127)
-        if tool is None:
-            return Answer.error(f"timeout: failed to run command '{argv[0]}': No such file or directory", 127)
-        answer = tool(context, argv)
-        return answer if isinstance(answer, Answer) else await answer
+    async def _look(self, argv: tuple[str, ...]) -> Answer:
+        answers = tool(argv)
+        if answers is None:
+            return Answer.error(f"a demo node: {argv[0] if argv[0] != 'sh' else argv[-1]} is not recorded here", 127)
+        if not self.state.sudo and "sudo -n" in argv[-1]:
+            return _REFUSED
+        answer = answers(Asked(argv, self.state, self.now))
+        told = await answer if inspect.isawaitable(answer) else answer
+        return Answer.text(told) if isinstance(told, str) else told
 
-    async def change(self, argv: Sequence[str], root: bool) -> Answer | None:
-        """Run a command that changes the node; None if it changes nothing. This class changes nothing."""
-        return None
+    def _change(self, argv: Sequence[str], root: bool) -> Answer | None:
+        """Run a `systemctl` or `sysctl` that changes the node; None if it changes nothing."""
+        verb, *names = [word for word in argv[1:] if not word.startswith("-")] or [""]
+        if verb not in ("disable", "mask", "enable", "unmask", "start", "reboot", "vm.drop_caches=3"):
+            return None
+        if not root:
+            return Answer.error(f"Failed to {verb}: Interactive authentication required.", 1)
+        self.done.append(" ".join([verb, *names]) if argv[0] == "systemctl" else "drop_caches")
+        if argv[0] == "sysctl":
+            self.become(changes.dropped(self.state, self.now()))
+            return Answer(b"vm.drop_caches = 3\n")
+        if verb == "reboot":
+            if self._fault is not Fault.SWALLOWS_REBOOT and self._going_down is None:
+                self._going_down = self._soon(GOES_DOWN_AFTER)
+            return Answer()
+        try:
+            self.become(changes.changed(self.state, self._image, verb, " ".join(names), self.now()))
+        except LookupError:
+            return Answer.error(f"Failed to {verb} unit: Unit file {' '.join(names)} does not exist.", 1)
+        return Answer(b"", f"Removed /etc/systemd/system/multi-user.target.wants/{names[0]}.\n".encode())
+
+    def _soon(self, after: float) -> asyncio.Task[None]:
+        return asyncio.get_running_loop().create_task(self._reboot(after))
+
+    async def _reboot(self, after: float) -> None:
+        await asyncio.sleep(after)
+        self.reboots += 1
+        await self._switch(False)
+        if self._fault is Fault.STAYS_DOWN:
+            return
+        await asyncio.sleep(IS_AWAY_FOR)
+        pairs = zip(self._image.units, self.state.units, strict=True)
+        off = [was.name for was, unit in pairs if was.enabled != unit.enabled]
+        again = off[0] if off and self._fault is Fault.ENABLED_AT_BOOT else ""
+        self.become(changes.rebooted(self.state, self._image, again), booted=True)
+        self._going_down = None
+        await self._switch(True)
+        self.rebooted.set()
+
+    async def _switch(self, on: bool) -> None:
+        if self.power is not None:
+            await self.power(on)
 
 
 @functools.lru_cache(maxsize=512)
@@ -111,100 +157,3 @@ def _may_act(line: str) -> bool:
     """True for a line with a fence, or with words of an action or of the recorder; every node is sent the same ones."""
     is_fenced = fenced(line) is not None or _ONE_BOOT.fullmatch(line) is not None or _PLAIN.fullmatch(line) is not None
     return is_fenced or may_be_recorder(line)
-
-
-@functools.lru_cache(maxsize=512)
-def _fragment(argv: tuple[str, ...]) -> Tool | None:
-    """What answers a script of ours; every node is sent the same ones."""
-    text = " ".join(argv)
-    return next((answer for marker, answer in FRAGMENTS if marker in text), None)
-
-
-async def _mpstat(context: CommandContext, argv: Sequence[str]) -> Answer:
-    json, seconds = mpstat.parse_count(argv)
-    error = mpstat.error(context.state, json)
-    if error is not None:
-        return error
-    if "-V" in argv:
-        return Answer.text(f"sysstat version {context.state.system.sysstat}\n(C) Sebastien Godard\n")
-    report = mpstat.Report(context.state, context.now(), json)
-    for _ in range(seconds):
-        await asyncio.sleep(1)
-        report.add_second()
-    if not seconds:
-        report.add_second()
-    return Answer.text(report.text())
-
-
-def _tail(context: CommandContext, argv: Sequence[str]) -> Answer:
-    paths = [word for word in argv[1:] if word.startswith("/")]
-    printed, complaints = context.files.tail(paths, context.now())
-    if "-v" not in argv and len(paths) == 1:
-        printed = printed.partition("\n")[2]
-    return Answer(printed.encode(), complaints.encode(), 1 if complaints else 0)
-
-
-def _cat(context: CommandContext, argv: Sequence[str]) -> Answer:
-    printed, complaints = "", ""
-    for path in argv[1:]:
-        content = context.files.read(path, context.now())
-        printed += content or ""
-        complaints += f"cat: {path}: No such file or directory\n" if content is None else ""
-    return Answer(printed.encode(), complaints.encode(), 1 if complaints else 0)
-
-
-def _ls(context: CommandContext, argv: Sequence[str]) -> Answer:
-    paths = [word for word in argv[1:] if not word.startswith("-")] or ["/"]
-    names = context.files.below(paths[0])
-    if not names:
-        return Answer.error(f"ls: cannot access '{paths[0]}': No such file or directory", 2)
-    return Answer.text("".join(f"{name}\n" for name in names if not name.startswith(".")))
-
-
-def _uname(context: CommandContext, argv: Sequence[str]) -> Answer:
-    system, name = context.state.system, context.state.name
-    if "-a" in argv:
-        return Answer.text(f"Linux {name} {system.kernel} {system.build} x86_64 x86_64 x86_64 GNU/Linux\n")
-    known = {"-r": system.kernel, "-n": name, "-v": system.build, "-m": "x86_64", "-s": "Linux"}
-    return Answer.text(" ".join(known.get(word, "Linux") for word in argv[1:] or ["-s"]) + "\n")
-
-
-def _uptime(context: CommandContext, argv: Sequence[str]) -> Answer:
-    now = context.now()
-    days, rest = divmod(int(now.uptime), 86400)
-    load = (context.files.read("/proc/loadavg", now) or "0 0 0").split()[:3]
-    if "-s" in argv:
-        return Answer.text(f"{now.booted_at:%Y-%m-%d %H:%M:%S}\n")
-    up = f"{days} days, {rest // 3600:2}:{rest % 3600 // 60:02}" if days else f"{rest // 3600:2}:{rest % 3600 // 60:02}"
-    return Answer.text(f" {now.at:%H:%M:%S} up {up},  1 user,  load average: {', '.join(load)}\n")
-
-
-def _date(context: CommandContext, argv: Sequence[str]) -> Answer:
-    now = context.now().at
-    shape = next((word[1:] for word in argv[1:] if word.startswith("+")), "%a %b %e %H:%M:%S UTC %Y")
-    return Answer.text(f"{int(now.timestamp())}\n" if shape == "%s" else now.strftime(shape.replace("%e", "%d")) + "\n")
-
-
-def _dmesg(context: CommandContext, argv: Sequence[str]) -> Answer:
-    if not (context.root or context.state.reads_journal):
-        return Answer.error("dmesg: read kernel buffer failed: Operation not permitted", 1)
-    return Answer.text(kernel_log.dmesg(context.state, context.now()))
-
-
-TOOLS: Mapping[str, Tool] = {
-    "tail": _tail,
-    "cat": _cat,
-    "ls": _ls,
-    "uname": _uname,
-    "uptime": _uptime,
-    "date": _date,
-    "mpstat": _mpstat,
-    "dmesg": _dmesg,
-    "hostname": lambda context, argv: Answer.text(f"{context.state.name}\n"),
-    "nproc": lambda context, argv: Answer.text(f"{context.state.load.cores}\n"),
-    "whoami": lambda context, argv: Answer.text("root\n" if context.root else "demo\n"),
-    "true": lambda context, argv: Answer(),
-    "echo": lambda context, argv: Answer.text(" ".join(argv[1:]) + "\n"),
-    "ethtool": lambda context, argv: nic_counters.ethtool(context.state, context.now(), argv),
-    "systemctl": lambda context, argv: systemd.systemctl(context.state, context.now(), argv),
-}

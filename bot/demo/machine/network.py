@@ -1,130 +1,109 @@
-"""The network of a simulated node, by core: interrupts, soft interrupts, backlog.
+"""An Elastic Network Adapter on a simulated node: its interrupts, its counters and its lines in the kernel log.
 
-Defined in: Linux, Documentation/filesystems/proc.rst and net/core/net-procfs.c.
+Defined in: Linux, Documentation/filesystems/proc.rst; ethtool(8); amzn-drivers, kernel/linux/ena/ena_ethtool.c
+(counters by driver version) and ena_netdev.c (lines).
 """
 
 from __future__ import annotations
 
-from bot.demo.machine.state import Content, Moment, Nic, State
+from bot.demo.machine.command import Asked
+from bot.demo.machine.state import Line, Moment, Nic
 
 _IRQ_BASE = 27
 _PACKETS_AN_INTERRUPT = 4  # interrupts are moderated
+_ALWAYS = ("tx_timeout", "suspend", "resume", "wd_expired", "interface_up", "interface_down", "admin_q_pause")
+_ALLOWANCES = tuple(f"{name}_allowance_exceeded" for name in ("bw_in", "bw_out", "pps", "conntrack", "linklocal"))
+_OF_RESETS = ("total_resets", "suspected_poll_starvation")
+_SINCE: tuple[tuple[tuple[int, ...], tuple[str, ...]], ...] = (
+    ((2, 8, 1), ("conntrack_allowance_available",)),
+    ((2, 8, 0), ("reset_fail",)),
+    ((2, 10, 0), (*_OF_RESETS, "bad_tx_req_id", "bad_rx_req_id", "missing_intr", "missing_tx_cmpl", "invalid_state")),
+    ((2, 11, 0), ("missing_admin_interrupt", "admin_to")),
+    ((2, 12, 0), ("device_request_reset",)),
+    ((2, 13, 0), ("missing_first_intr",)),
+)
+_OF_QUEUES = (
+    *("queue_stop", "dma_mapping_err", "linearize_failed", "prepare_ctx_err", "bad_req_id", "missed_tx"),
+    *("refil_partial", "page_alloc_fail", "skb_alloc_fail", "bad_desc_num", "empty_rx_ring"),
+)
 
 
-def files(state: State) -> dict[str, Content]:
-    """Return the files about the network."""
-    found: dict[str, Content] = {
-        "/proc/interrupts": lambda now: interrupts(state, now),
-        "/proc/softirqs": lambda now: softirqs(state, now),
-        "/proc/net/softnet_stat": lambda now: softnet(state, now),
+def counters(nic: Nic, now: Moment) -> dict[str, int]:
+    """Return an interface's own counters in its driver's order.
+
+    Shape: the in-tree driver shows the kernel's release as its version. Of the newer counters it has only the
+    allowances.
+    """
+    version = tuple(map(int, nic.version.removesuffix("g").split("."))) if nic.version.endswith("g") else ()
+    newer = (name for since, names in _SINCE if version >= since for name in names)
+    found = {
+        name: nic.counters.get(name, 0) + int(nic.rates.get(name, 0.0) * now.uptime)
+        for name in (*_ALWAYS, *_ALLOWANCES, *newer)
     }
-    for irq, nic, queue in _irqs(state):
-        core = nic.core_of(queue, state.load.cores) if queue >= 0 else 0
-        found[f"/proc/irq/{irq}/smp_affinity_list"] = f"{core}\n"
-        found[f"/proc/irq/{irq}/effective_affinity_list"] = f"{core}\n"
-    for nic in state.nics:
-        here = f"/sys/class/net/{nic.name}"
-        found[f"{here}/operstate"] = "up\n"
-        found[f"{here}/device/driver/module/version"] = f"{nic.version}\n"
-        found[f"{here}/device/uevent"] = f"DRIVER={nic.driver}\nPCI_SLOT_NAME={nic.bus}\n"
-        found[f"{here}/statistics/rx_packets"] = _rx_packets(nic)
-    found["/sys/class/net/lo/operstate"] = "unknown\n"
-    return found
+    resets = len(nic.times(now.uptime))
+    found["interface_up"] += 1
+    for name in found.keys() & {*_OF_RESETS, "tx_timeout", "interface_up", "interface_down"}:
+        found[name] += resets
+    done = int(now.uptime / 60)
+    of_admin = {"aborted_cmd": 0, "submitted_cmd": done, "completed_cmd": done, "out_of_space": 0, "no_completion": 0}
+    return found | {f"ena_admin_q_{name}": value for name, value in of_admin.items()}
 
 
-def _rx_packets(nic: Nic) -> Content:
-    return lambda now: f"{int(nic.packets * now.uptime)}\n"
+def nics(asked: Asked) -> str:
+    """Driver, device counters, and the sums of the queues' error counters."""
+    text = ""
+    for nic in asked.state.nics:
+        text += f"==> eth0 <==\ndriver: ena\ndriver: ena\nversion: {nic.version}\nbus-info: {nic.bus}\n"
+        text += "-- ethtool -S --\n"
+        text += "".join(f"     {name}: {value}\n" for name, value in counters(nic, asked.now).items())
+        missed = len(nic.times(asked.now.uptime)) * 7
+        text += f"     queue_{nic.resets.queue}_tx_missed_tx: {missed}\n" if nic.resets and missed else ""
+        text += "".join(f"queue_*_{name}: {missed if name == 'missed_tx' else 0}\n" for name in _OF_QUEUES)
+    return f"{text}-- end of look --\n"
 
 
-def _irqs(state: State) -> list[tuple[int, Nic, int]]:
-    """Interrupt, device and queue of every network interrupt; queue -1 is the management interrupt."""
-    found = []
-    irq = _IRQ_BASE
-    for nic in state.nics:
-        for queue in (-1, *range(nic.queues)):
-            found.append((irq, nic, queue))
-            irq += 1
-    return found
+def interrupts(asked: Asked) -> str:
+    """The network devices' interrupts and their rows in /proc/interrupts."""
+    cores, uptime = asked.state.load.cores, asked.now.uptime
+    heads, rows = "", " ".join(f"CPU{core}" for core in range(cores)) + "\n"
+    for nic in asked.state.nics:
+        irqs = range(_IRQ_BASE, _IRQ_BASE + nic.queues + 1)
+        heads += f"net eth0 {' '.join(map(str, irqs))}\n"
+        for queue, irq in enumerate(irqs, start=-1):  # -1: the management interrupt
+            core, label = nic.core_of(queue, cores), f"eth0-Tx-Rx-{queue}" if queue >= 0 else f"ena-mgmnt@pci:{nic.bus}"
+            rate = nic.packets / nic.queues / _PACKETS_AN_INTERRUPT if queue >= 0 else 1 / 60
+            counts = " ".join(str(int(uptime * rate)) if each == core else "0" for each in range(cores))
+            rows += f"{irq}: {counts} PCI-MSI {80000 + irq}-edge {label}\ncores {irq} {core}\n"
+    return heads + rows
 
 
-def msi_irqs(state: State) -> dict[str, list[int]]:
-    """Return the interrupts of each network device."""
-    found: dict[str, list[int]] = {}
-    for irq, nic, _ in _irqs(state):
-        found.setdefault(nic.name, []).append(irq)
-    return found
+def irqbalance(asked: Asked) -> str:
+    """Whether irqbalance runs."""
+    return "yes\n" if any(nic.irqbalance for nic in asked.state.nics) else "no\n"
 
 
-def packets_a_queue(nic: Nic) -> float:
-    """Return the packets a second that each queue receives."""
-    return nic.packets / max(1, nic.queues)
+def boot_lines(nic: Nic) -> list[tuple[float, str]]:
+    """Return what the driver says at boot."""
+    name = "Elastic Network Adapter (ENA)"
+    return [
+        (2.6, f"ena {nic.bus}: {name} v{nic.version}"),
+        (2.7, f"ena {nic.bus}: {name} found at mem febf4000, mac addr 0a:58"),
+        (5.5, "IPv6: ADDRCONF(NETDEV_CHANGE): eth0: link becomes ready"),
+    ]
 
 
-def interrupts(state: State, now: Moment) -> str:
-    """Return /proc/interrupts."""
-    cores = range(state.load.cores)
-    rows = [(" 0", [41] + [0] * (len(cores) - 1), "IO-APIC    2-edge      timer")]
-    rows.append((" 4", [0] * (len(cores) - 1) + [912], "IO-APIC    4-edge      ttyS0"))
-    for irq, nic, queue in _irqs(state):
-        counts = [0] * len(cores)
-        ena = nic.driver == "ena"
-        if queue < 0:
-            counts[0] = int(now.uptime / 60)
-            label = f"ena-mgmnt@pci:{nic.bus}" if ena else f"{nic.name}-config"
-        else:
-            counts[nic.core_of(queue, len(cores))] = int(now.uptime * packets_a_queue(nic) / _PACKETS_AN_INTERRUPT)
-            label = f"{nic.name}-Tx-Rx-{queue}"
-        rows.append((f"{irq:>2}", counts, f"PCI-MSI {80000 + irq}-edge      {label}"))
-    text = "    " + "".join(f" {'CPU' + str(core):>10}" for core in cores) + "\n"
-    text += "".join(
-        f"{name:>3}:{''.join(f' {count:>10}' for count in counts)}   {label}\n" for name, counts, label in rows
-    )
-    for name, rate, label in (
-        ("NMI", 0, "Non-maskable interrupts"),
-        ("LOC", 250, "Local timer interrupts"),
-        ("RES", 90, "Rescheduling interrupts"),
-        ("CAL", 40, "Function call interrupts"),
-        ("TLB", 25, "TLB shootdowns"),
-    ):
-        text += f"{name}:" + "".join(f" {int(now.uptime * rate):>10}" for _ in cores) + f"   {label}\n"
-    return text + "ERR:          0\nMIS:          0\n"
-
-
-def _received(state: State, now: Moment) -> list[int]:
-    """Packets that each core has taken from the network since boot."""
-    packets = [0.0] * state.load.cores
-    for nic in state.nics:
-        for queue in range(nic.queues):
-            packets[nic.core_of(queue, state.load.cores)] += packets_a_queue(nic) * now.uptime
-    return [int(count) for count in packets]
-
-
-def softirqs(state: State, now: Moment) -> str:
-    """Return /proc/softirqs."""
-    received = _received(state, now)
-    rates = {"HI": 0.0, "TIMER": 110.0, "NET_TX": 0.4, "NET_RX": 0.0, "BLOCK": 6.0, "IRQ_POLL": 0.0, "TASKLET": 0.1}
-    rates |= {"SCHED": 70.0, "HRTIMER": 0.0, "RCU": 90.0}
-    text = "                    " + "".join(f"{'CPU' + str(core):<11}" for core in range(state.load.cores)) + "\n"
-    for name, rate in rates.items():
-        counts = received if name == "NET_RX" else [int(rate * now.uptime)] * state.load.cores
-        text += f"{name + ':':>12}" + "".join(f" {count:>10}" for count in counts) + "\n"
-    return text
-
-
-def softnet(state: State, now: Moment) -> str:
-    """Return /proc/net/softnet_stat: 11 columns, 13 since Linux 5.14, 15 in recent kernels; counters of 32 bits."""
-    since = state.system.kernel_version
-    width = 15 if since >= (6, 8) else 13 if since >= (5, 14) else 11
-    dropped = sum(nic.dropped for nic in state.nics)
-    squeezed = sum(nic.squeezed for nic in state.nics)
-    received = _received(state, now)
-    busiest = max(received)
-    rows = []
-    for core, packets in enumerate(received):
-        row = [0] * width
-        hot = 2 * packets >= busiest > 0
-        row[:3] = packets, int(dropped * now.uptime) if hot else 0, int(squeezed * now.uptime) if hot else 0
-        if width > 12:
-            row[12] = core
-        rows.append(" ".join(f"{value % 2**32:08x}" for value in row) + "\n")
-    return "".join(rows)
+def reset_lines(nic: Nic, now: Moment) -> list[Line]:
+    """Return what the driver says of its resets so far."""
+    lines = []
+    for number, at in enumerate(nic.times(now.uptime)):
+        since, queue = 6_596_000 + (number * 37_000) % 1_400_000, nic.resets.queue if nic.resets else 0
+        paused = f"TX q {queue} is paused for too long (threshold 5000000). Time since last napi {since} usec. "
+        waits = "napi handler hasn't been called for a long time but is scheduled"
+        done = f"Device reset completed successfully, Driver info: Elastic Network Adapter (ENA) v{nic.version}"
+        lines += [
+            Line(at, f"ena {nic.bus} eth0: {paused}napi scheduled: 1", 3),
+            Line(at + 0.00001, f"ena {nic.bus} eth0: {waits}", 3),
+            Line(at + 0.1, f"ena {nic.bus} eth0: Trigger reset is on", 3),
+            Line(at + 0.4, f"ena {nic.bus}: {done}", 3),
+        ]
+    return lines

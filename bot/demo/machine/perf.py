@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bot.demo.machine.cpu import all_processes
 from bot.demo.machine.load import Hold
-from bot.demo.machine.processes import all_processes
 from bot.demo.machine.state import Process, State
 
 SYNTHETIC = "# synthetic: made by a simulated node, not by perf\n#\n"

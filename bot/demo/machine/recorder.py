@@ -39,7 +39,7 @@ class Recorder:
         if "grep -c switch-max-files" in line:
             return Answer.text(self._node(state, now))
         if "grep -aE" in line and "_SOURCE_MONOTONIC_TIMESTAMP" in line:
-            return Answer.text(_log(state, now)) if state.sudo or state.reads_journal else Answer(status=1)
+            return Answer.text(_log(state, now))
         if "zombie-capture" not in line or "sudo -n" not in line:
             return None
         if not state.sudo:

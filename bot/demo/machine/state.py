@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TypeAlias
 
 from bot.demo.machine.load import Load
 
@@ -19,22 +20,14 @@ class Moment:
     uptime: float
     at: datetime
 
-    @property
-    def booted_at(self) -> datetime:
-        """When the node booted."""
-        return self.at - timedelta(seconds=self.uptime)
-
     def wall(self, uptime: float) -> datetime:
         """Return the wall-clock time of another moment since boot."""
-        return self.booted_at + timedelta(seconds=uptime)
-
-
-Content: TypeAlias = str | Callable[[Moment], str]  # a file's content: fixed, or computed when it is read
+        return self.at + timedelta(seconds=uptime - self.uptime)
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Kernel, distribution and tools. An empty version means that the tool is not installed."""
+    """Kernel, distribution and tools."""
 
     kernel: str
     build: str  # `uname -v`
@@ -42,16 +35,14 @@ class System:
     os_version: str
     pretty: str
     systemd: int
-    sysstat: str
-    cgroups: str  # "v1", "v2" or "hybrid": v1 with an empty unified tree beside it
+    sysstat: str  # empty: not installed, or without JSON
+    cgroups: str  # "v1" or "v2"
     product: str = "m5.2xlarge"
-    clocksource: str = "tsc"
 
     @property
-    def kernel_version(self) -> tuple[int, int]:
+    def kernel_version(self) -> tuple[int, ...]:
         """Major and minor."""
-        major, minor = self.kernel.split(".")[:2]
-        return int(major), int(minor)
+        return tuple(map(int, self.kernel.split(".")[:2]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +104,7 @@ class Unit:
     since: float = 12.0  # uptime at which it entered its state
     ran: float = 4.0  # seconds that its last run took
     pid: int = 0
-    command: str = ""
+    program: str = ""  # of its main process; empty: as its name
     wanted_by: tuple[str, ...] = ("multi-user.target",)
     part_of: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
@@ -122,52 +113,47 @@ class Unit:
     triggered_by: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     also: tuple[str, ...] = ()  # Also= of its [Install]
-    fragment: str = ""
-    log: tuple[str, ...] = ()  # its journal lines in each run
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its name and its aliases."""
+        return (self.name, *self.aliases)
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A container. With a `loop` every run has a new id."""
+    """A container that runs since an uptime."""
 
     image: str
     name: str
-    created: float = 60.0  # uptime
-    loop: Loop | None = None
-    exit_status: int = 0
-    keeps: int = 1  # how many runs of a loop the runtime lists
+    created: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Runtime:
-    """The containers of docker and of the Kubernetes runtime. None: not installed."""
+class Agent:
+    """The Amazon ECS agent outside any cluster: its container runs, ends with an error, and is started again."""
 
-    docker: tuple[Container, ...] | None = None
-    cri: tuple[Container, ...] | None = None
+    loop: Loop
+    exit_status: int
 
 
 @dataclass(frozen=True, slots=True)
 class Resets:
-    """Resets of a network device because of a starved queue: the first at `first`, then every `every`, until `last`."""
+    """Resets of a network device because of a starved queue: the first at `first`, then every `every`."""
 
     queue: int
     first: float
     every: float
-    last: float = float("inf")
 
     def times(self, uptime: float) -> tuple[float, ...]:
         """Return the uptimes of all resets so far."""
-        end = min(uptime, self.last)
-        count = int((end - self.first) // self.every) + 1 if end >= self.first else 0
-        return tuple(self.first + number * self.every for number in range(count))
+        return tuple(self.first + number * self.every for number in range(int((uptime - self.first) // self.every) + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A network interface. `counters` are values at boot, `rates` their rise per second."""
+    """An Elastic Network Adapter, eth0. `counters` are values at boot, `rates` their rise per second."""
 
-    name: str = "eth0"
-    driver: str = "ena"
     version: str = "2.11.0g"
     bus: str = "0000:00:05.0"
     queues: int = 8
@@ -177,23 +163,26 @@ class Nic:
     packets: float = 20_000.0  # a second, received
     irq_cores: tuple[int, ...] = ()  # core of each queue; empty: queue N on core N
     irqbalance: bool = True
-    dropped: float = 0.0  # packets a second that found a core's backlog full
     squeezed: float = 0.0  # a second, on each busy core
 
     def core_of(self, queue: int, cores: int) -> int:
-        """Return the core that serves a queue."""
-        return self.irq_cores[queue % len(self.irq_cores)] if self.irq_cores else queue % cores
+        """Return the core that serves a queue; the management interrupt, queue -1, is served by core 0."""
+        of_queues = self.irq_cores or range(cores)
+        return of_queues[queue % len(of_queues)] if queue >= 0 else 0
+
+    def times(self, uptime: float) -> tuple[float, ...]:
+        """Return the uptimes of its resets so far."""
+        return self.resets.times(uptime) if self.resets else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the kernel log. With `every` it repeats from `at` until `last`."""
+    """A line of the kernel log. With `every` it repeats from `at` on."""
 
     at: float
     text: str
     level: int = 6
     every: float = 0.0
-    last: float = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,48 +202,37 @@ class Process:
     comm: str
     threads: tuple[Thread, ...] = (Thread(0),)
     state: str = "S"
-    command: str = ""
     ppid: int = 1
-    policy: int = 0  # 1: SCHED_FIFO
     kernel: bool = False
-    rss_kib: int = 20_000
     since: float = 15.0
-    group: str = "/system.slice"
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Memory. Units: KiB; `rates` are of /proc/vmstat, per second; `pressure` is percent of time, None without PSI."""
+    """Memory. Units: KiB; `pressure` is percent of time."""
 
     total: int = 32_000_000
     available: int = 20_000_000
     percpu: int = 20_000
     unreclaimable: int = 300_000
-    rates: Mapping[str, float] = field(default_factory=dict)
-    pressure: Mapping[str, float] | None = None
+    pressure: Mapping[str, float] | None = None  # None: a kernel without PSI
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """A cgroup with a CPU quota: periods per second, and how many were throttled for how long."""
+    """A cgroup with a CPU quota: how many periods a second were throttled, for how long."""
 
     path: str
-    periods: float = 10.0
     throttled: float = 0.0
     throttled_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A file system on a block device, mounted at `point`. Units: KiB."""
+    """A file system on a block device, mounted at `point`."""
 
     point: str = "/"
     device: str = "nvme0n1p1"
-    options: str = "rw,relatime"
-    kib: int = 104_000_000
-    free: int = 61_000_000
-    inodes: int = 13_107_200
-    free_inodes: int = 12_400_000
     stuck: bool = False  # holds requests and completes none
 
 
@@ -264,8 +242,6 @@ class Gpu:
 
     bus: str
     there: bool = True
-    remap_pending: bool = False
-    recovery: str = "None"
     pids: tuple[int, ...] = ()
 
 
@@ -279,19 +255,32 @@ class State:
     uptime: float = 11.3 * DAY  # when the simulation begins
     cgroups: Cgroups = Cgroups(alive=120, dying=31)
     units: tuple[Unit, ...] = ()
-    runtime: Runtime = Runtime()
+    docker: tuple[Container, ...] | None = None  # None: not installed
+    cri: tuple[Container, ...] | None = None  # the same of the Kubernetes runtime
+    agent: Agent | None = None
     nics: tuple[Nic, ...] = (Nic(),)
     log: tuple[Line, ...] = ()
     processes: tuple[Process, ...] = ()
     memory: Memory = Memory()
     quotas: tuple[Quota, ...] = ()
-    conntrack: tuple[int, int] | None = (3_400, 262_144)
+    conntrack: tuple[int, int] = (3_400, 262_144)
     gpus: tuple[Gpu, ...] = ()
     disks: tuple[Disk, ...] = (Disk(),)
-    files: Mapping[str, Content] = field(default_factory=dict)  # further files: configuration and logs of agents
-    reads_journal: bool = True
     sudo: bool = True
     generation: int = 0  # the number of boots; each has its own boot_id
     perf: bool = True  # installed, for this kernel
     # What a held core runs in the kernel, innermost first; empty: a plain system call.
     kernel_path: tuple[str, ...] = ()
+
+    def unit(self, name: str) -> Unit | None:
+        """Return the unit of that name or alias."""
+        return next((unit for unit in self.units if name in unit.names), None)
+
+    def identity(self, of: str) -> uuid.UUID:
+        """Return a stable identifier of this node."""
+        return uuid.UUID(bytes=hashlib.sha256(f"{self.name} {of}".encode()).digest()[:16], version=4)
+
+    @property
+    def boot_id(self) -> str:
+        """The identifier of this boot."""
+        return str(self.identity(f"boot {self.generation}"))

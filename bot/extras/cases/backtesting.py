@@ -9,11 +9,12 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from bot.actions import ACTIONS
-from bot.app.cases import ENOUGH, as_asked, awaited, surroundings
+from bot.app.cases import ENOUGH, as_asked, awaited, judged_as_said, surroundings
 from bot.app.parts import library
 from bot.domain.batch import Sampling
 from bot.domain.case import Case
 from bot.domain.errors import UsageError
+from bot.domain.own_playbooks import SiteRows, Taken
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe
 from bot.domain.verdict import without_secrets
@@ -63,14 +64,19 @@ class Backtest:
 
     def __init__(self, change: Change) -> None:
         """Raises: PlaybookError when one cannot be used as written, or `only` is unknown; UsageError without any."""
-        self._before, self._after = library(change.against), library([*change.against, *change.changed])
+        self._before, rows = library(change.against), (SiteRows.taken(), SiteRows.definitions())
+        self._after = library([*change.against, *change.changed])
+        # The tables of sites hold for all that is judged, so where they differ each side is judged with its own.
+        self._rows = (rows[0], SiteRows.taken()) if SiteRows.definitions() != rows[1] else None
         self._usual, self._only = change.usual, change.only
         folders = {folder.absolute() for folder in change.changed}
         inside = (
             playbook.name for playbook in self._after.playbooks if Path(playbook.origin).absolute().parent in folders
         )
         self._names = (self._after.get(change.only).name,) if change.only else tuple(inside)
-        if not self._names:  # a wrong folder must not pass for a change that flips nothing
+        if not self._names and not any(
+            (folder / name).is_dir() for folder in change.changed for name in ("causes", "tables")
+        ):  # a wrong folder must not pass for a change that flips nothing
             raise UsageError(
                 f"There is no playbook in {', '.join(map(str, change.changed))}.", "Name the folder of *.yaml files."
             )
@@ -95,7 +101,8 @@ class Backtest:
         judges = self._only or own  # a person's expectation applies to this playbook
         if expected is not None and all(pair.after.name != judges for pair in pairs):
             pairs = (*pairs, self._pair(judges, own))  # it judges as before, which may be wrong
-        found = zip(pairs, await compared(case, pairs), strict=True)
+        comparing = compared(case, pairs) if self._rows is None else _compared_apart(case, pairs, *self._rows)
+        found = zip(pairs, await comparing, strict=True)
         cells = (Cell(str(path), case.head.node, p.after.name, p.before.name, said) for p, said in found)
         return tuple(replace(cell, expected=expected if cell.playbook == judges else None) for cell in cells)
 
@@ -109,7 +116,8 @@ class Backtest:
         if own not in self._pairs_of:
             names = self._names if self._only else dict.fromkeys((*self._names, own))
             pairs = [self._pair(name, own) for name in names]
-            self._pairs_of[own] = tuple(pair for pair in pairs if self._only or pair.before.digest != pair.after.digest)
+            all_differ = self._only or self._rows
+            self._pairs_of[own] = tuple(pair for pair in pairs if all_differ or pair.before.digest != pair.after.digest)
         return self._pairs_of[own]
 
     def _pair(self, name: str, own: str) -> Pair:
@@ -133,6 +141,18 @@ async def compared(case: Case, pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
         asked |= {id(playbook): PlaybookReadings.of(playbook, read.snapshot) for playbook in together}
     weigher = Weigher(Judge(_asks(()), ACTIONS, node, draining))
     return tuple(_kept(weigher.compared(asked[id(pair.before)], asked[id(pair.after)])) for pair in pairs)
+
+
+async def _compared_apart(case: Case, pairs: Sequence[Pair], before: Taken, after: Taken) -> tuple[Comparison, ...]:
+    """Return what `compared` does, each side with its own rows of tables; raises the same."""
+    found = []
+    for pair in pairs:
+        SiteRows.put(before)
+        was = await judged_as_said(case, pair.before)
+        SiteRows.put(after)
+        now = await judged_as_said(case, pair.after)
+        found.append(_kept(Comparison(was, now, otherwise=("what tables/ of the folders say differs",))))
+    return tuple(found)
 
 
 def _asks(playbooks: Sequence[Playbook]) -> Playbook:

@@ -133,7 +133,8 @@ class Weigher:
 
     def _weighing(self, asked: PlaybookReadings, used: ConfiguredCause) -> Weighing:
         """Weigh a cause once for each tuning: it looks only at the probes that it names."""
-        key = (used.cause.name, *(used.tuning[name] for name in used.cause.thresholds), used.allow, used.lasting_fix)
+        is_used = (*(used.tuning[name] for name in used.cause.thresholds), used.allow, used.lasting_fix)
+        key = (used.cause.name, used.cause.definition, *is_used)
         if key not in self._weighed:
             self._weighed[key] = weighed(used, asked.snapshot)
         return self._weighed[key]

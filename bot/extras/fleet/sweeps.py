@@ -14,7 +14,7 @@ from bot.causes import CAUSES
 from bot.chat.document import Block, Document, Paragraph, Title, bullets, clipped, small
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import Clock, Log
-from bot.domain.duration import span
+from bot.domain.duration import is_in_day_span, span
 from bot.domain.errors import LedgerError, UsageError
 from bot.domain.growth import CountSample, Growth, Readings, growth
 from bot.domain.json_form import NotOfForm, plain, read
@@ -45,10 +45,7 @@ class ScheduledSweep:
 
     def is_quiet(self, now: datetime) -> bool:
         """True in quiet hours, when only urgent news is posted."""
-        minute = now.hour * 60 + now.minute
-        return any(
-            begin <= minute < end if begin <= end else (minute >= begin or minute < end) for begin, end in self.quiet
-        )
+        return any(is_in_day_span(now, hours) for hours in self.quiet)
 
     def slot(self, now: datetime) -> int:
         """The number of the sweep that is due; the same for every program that shares the database."""

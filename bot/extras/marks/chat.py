@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from bot.chat.clicks import UNKNOWN_BUTTON, Click
 from bot.chat.context import ChatContext
 from bot.chat.dialog import Intent
+from bot.chat.document import TEXT, Button, Dialog, Paragraph, Row, clipped
 from bot.chat.people import Person
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import NothingProposed
 from bot.domain.incident import Incident
 from bot.extras.marks.marker import MarkResult, VerdictMarker, has_said
+from bot.extras.marks.marker import marked as verdict_of
 from bot.extras.marks.store import MarkStore
 from bot.ledger import on_threads
 from bot.view.context import ClosingQuestion
+from bot.view.words import diagnosis
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
 
 FEEDBACK = "feedback"
-RIGHT, WRONG = "right", "wrong"
-_ACTIONS = frozenset((FEEDBACK, f"{FEEDBACK}-{RIGHT}", f"{FEEDBACK}-{WRONG}"))  # and those of the older form
+RIGHT, WRONG, BACK = SAID = "right", "wrong", "back"
+_ACTIONS = frozenset((FEEDBACK, *(f"{FEEDBACK}-{word}" for word in SAID)))  # and those of the older form
+_CAUSE = re.compile(r"[a-z][a-z0-9-]*\Z")
+_ASKS = "What was it? A cause, “none”, or in your own words"
 QUESTION = ClosingQuestion(FEEDBACK, (RIGHT, "Verdict right"), (WRONG, "Verdict wrong"), has_said)
 
 
@@ -37,7 +43,7 @@ def chat(bot: Bot, context: ChatContext) -> MarkClicks:
 
 
 class MarkClicks:
-    """Takes clicks on the answers; they open no dialog."""
+    """Takes clicks on the answers; *wrong* opens a dialog that asks what it was instead."""
 
     family = FEEDBACK
 
@@ -50,47 +56,70 @@ class MarkClicks:
         return action in _ACTIONS
 
     async def ask(self, click: Click) -> None:
-        """Record whether a person says that a verdict was right; whoever may ask for checks may say so.
+        """Record what a person says of a verdict, or take it back; whoever may ask for checks may say so.
 
-        Raises: NothingProposed, NothingToMark, TooManyRequests, NotAllowedToAsk, LedgerError.
+        Raises: NothingProposed, NothingToMark, TooManyRequests, NotAllowedToAsk, CannotTell, LedgerError.
         """
         if (said := said_of(click.value)) is None:
             raise NothingProposed(UNKNOWN_BUTTON)
-        incident = await self._context.clicked(click, said[0])
+        name, word = said
+        # What takes it back stands in an answer that nobody else sees, and concerns that person's own word alone.
+        find = self._context.find(name) if word == BACK else self._context.clicked(click, name)
+        incident = await find
         await self._context.askers.admit(click.person)
-        groups = (await self._context.people.membership(click.person.user)).groups
-        marked = await self._marker.mark(incident, said[1], click.person.by, request=click.key, groups=groups)
-        await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, thanks(incident, marked))
+        intent = Intent(f"{FEEDBACK}-{word}", click.person.user, {incident.id: ""}, click.channel, click.thread)
+        if word == WRONG:
+            shown = Paragraph(clipped(diagnosis(incident, verdict_of(incident)), TEXT))
+            dialog = Dialog("Verdict wrong", "Say so", (shown, Paragraph(f"{_ASKS}.")), _ASKS, focus=True)
+            await self._context.open(click, intent, dialog)
+        else:
+            await self._mark(intent, click.person, click.key)
 
     async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> str:
-        """Raises: NothingProposed, for it has no dialogs."""
-        raise NothingProposed(UNKNOWN_BUTTON)
+        """Record that a verdict was wrong, and what it was; the same again adds nothing."""
+        await self._mark(intent, person, was=reason)
+        return ""
+
+    async def _mark(self, intent: Intent, person: Person, request: str = "", was: str = "") -> None:
+        incident = await self._context.find(next(iter(intent.plans)))
+        groups = (await self._context.people.membership(person.user)).groups
+        word = intent.action.rpartition("-")[2]
+        marked = await self._marker.mark(
+            incident, word == RIGHT, person.by, request=request, groups=groups, was=was, taken_back=word == BACK
+        )
+        back = Button("Take it back", f"{FEEDBACK}-{BACK}", f"{BACK}-{incident.id}")
+        below = () if word == BACK else (Row((back,)),)
+        words = thanks(incident, marked)
+        await self._context.ephemeral.tell(person.by, intent.channel, intent.thread_ts, words, below=below)
 
     def takes(self, kept: ChatRequest, /) -> bool:
         """False: a click is handled once, and nobody goes on with it."""
         return False
 
 
-def said_of(value: str) -> tuple[str, bool] | None:
-    """Return the incident of a button's value, and whether it says right; None for a value that no button has.
+def said_of(value: str) -> tuple[str, str] | None:
+    """Return the incident of a button's value, and what it says; None for a value that no button has.
 
     Example:
     >>> said_of("wrong-7k3m9x2qpv"), said_of("7k3m9x2qpv"), said_of("right-")
-    (('7k3m9x2qpv', False), None, None)
+    (('7k3m9x2qpv', 'wrong'), None, None)
     """
     word, _, incident = value.partition("-")
-    return (incident, word == RIGHT) if word in (RIGHT, WRONG) and incident else None
+    return (incident, word) if word in SAID and incident else None
 
 
 def thanks(incident: Incident, marked: MarkResult) -> str:
     """Return the answer to a mark: what is on record, the cause's score, and what the person may do next."""
     mark, score = marked.mark, marked.score
     said = "On record" if marked.is_new else "You said so already"
-    sentence = f"{said}: the verdict {mark.cause} on {incident.node} was {RIGHT if mark.right else WRONG}."
+    was = f", and it was: {mark.was}" if mark.was else ""
+    sentence = f"{said}: the verdict {mark.cause} on {incident.node} was {RIGHT if mark.right else WRONG}{was}."
+    if mark.taken_back:
+        sentence = f"Taken back: what you said of the verdict {mark.cause} on {incident.node} no longer counts."
     sentence += f" {mark.cause}: {score.right} of {score.right + score.wrong} right."
     if score.in_doubt:
         sentence += f" {score.doubt}"
-    if mark.right:
+    if mark.right or mark.taken_back:
         return sentence
-    expected = "CAUSE|none"
+    expected = mark.was if _CAUSE.match(mark.was) else "CAUSE|none"
     return f"{sentence} To keep it as a test: zombie playbooks keep {incident.id} --dir DIR --expect {expected}"

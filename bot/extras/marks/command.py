@@ -9,9 +9,13 @@ from pathlib import Path
 from bot.commands import approvals, options
 from bot.domain.errors import Refused
 
+SAID = ("right", "wrong", "back")
+
 _EXAMPLES = """examples:
   zombie mark 7k3m9x2qpv right
-  zombie mark 7k3m9x2qpv wrong      then keep it as a test: zombie playbooks keep 7k3m9x2qpv --dir DIR --expect CAUSE
+  zombie mark 7k3m9x2qpv wrong --was io-stall
+                                    then keep it as a test: zombie playbooks keep 7k3m9x2qpv --dir DIR --expect io-stall
+  zombie mark 7k3m9x2qpv back       takes back what you said
   zombie playbooks stats            how often each cause was right
 
 exit status:
@@ -35,7 +39,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         _EXAMPLES,
     )
     parser.add_argument("id", metavar="ID", help="the incident's id, or the beginning of it")
-    parser.add_argument("said", choices=("right", "wrong"), metavar="right|wrong", help="what the verdict was")
+    parser.add_argument(
+        "said", choices=SAID, metavar="right|wrong|back", help="what the verdict was, or back: take that back"
+    )
+    parser.add_argument("--was", default="", metavar="TEXT", help="what it was instead: a cause, none, or in words")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
     parser.set_defaults(run=run)
 
@@ -63,14 +70,22 @@ def run(arguments: argparse.Namespace) -> int:
         marker = VerdictMarker(policy, on_threads(MarkStore(stores.database), stores.threads), now)
         try:
             done = asyncio.run(
-                marker.mark(incident, arguments.said == "right", by, os_user=by.removeprefix("terminal:"))
+                marker.mark(
+                    incident,
+                    arguments.said == "right",
+                    by,
+                    os_user=by.removeprefix("terminal:"),
+                    was=arguments.was,
+                    taken_back=arguments.said == "back",
+                )
             )
         except Refused as no:
             return approvals.say_refused(no)
     score = done.score
+    said = f"was {arguments.said}" if arguments.said != "back" else "is yours to judge again"
     print(
-        f"{'On record' if done.is_new else 'You said so already'}: the verdict on {one_line(incident.node, 80)} was "
-        f"{arguments.said}. {one_line(score.cause, 80)}: {score.right} of {score.right + score.wrong} right."
+        f"{'On record' if done.is_new else 'You said so already'}: the verdict on {one_line(incident.node, 80)} "
+        f"{said}. {one_line(score.cause, 80)}: {score.right} of {score.right + score.wrong} right."
     )
     if not done.counts:
         print(f"It does not count: [policy] terminal_approvers does not name {by.removeprefix('terminal:')}.")

@@ -19,6 +19,7 @@ from bot.domain.verdict import Status, Verdict
 from bot.extras.marks.marks import CauseLookedAt, Score, VerdictMarked, named, score_of
 from bot.response.decision.guards import is_named
 
+WAS = 300  # characters of what it was
 PER_PERSON = Allowance(30, timedelta(minutes=10))
 
 
@@ -47,6 +48,15 @@ def has_said(verdict: Verdict) -> bool:
     return verdict.status is not Status.UNREACHABLE
 
 
+def marked(incident: Incident) -> Verdict:
+    """Return the verdict that is marked. Raises: NothingToMark while it is not closed, or has no verdict."""
+    if not incident.ended:
+        raise NothingToMark("It is not over yet.", "Mark it once the card is closed.")
+    if incident.verdict is None or not has_said(incident.verdict):
+        raise NothingToMark("The node was not reached, so there is no verdict to mark.")
+    return incident.verdict
+
+
 @dataclass(frozen=True, slots=True)
 class VerdictMarker:
     """Takes marks. The surface has checked before whether the person may mark."""
@@ -64,8 +74,10 @@ class VerdictMarker:
         request: str = "",
         os_user: str = "",
         groups: Collection[str] = (),
+        was: str = "",
+        taken_back: bool = False,
     ) -> MarkResult:
-        """Record whether the verdict of a closed incident was right.
+        """Record whether the verdict of a closed incident was right, and what it `was` if not; or take that back.
 
         Shape: a person has one mark for each incident: the later mark replaces the earlier. A repeated `request` and a
         repeated mark add nothing. `groups` are those that the person is in now.
@@ -73,6 +85,7 @@ class VerdictMarker:
         """
         event = self._event(incident, right, request, os_user)
         event = replace(event, groups=tuple(sorted(self.policy.approver_groups.intersection(groups))))
+        event = replace(event, was=one_line(was.strip(), WAS), taken_back=taken_back)
         before = await self.marks.read()
         self._is_in_time(before, by)
         entry = await self.marks.append(event, by)
@@ -97,11 +110,7 @@ class VerdictMarker:
         return score
 
     def _event(self, incident: Incident, right: bool, request: str, os_user: str) -> VerdictMarked:
-        verdict = incident.verdict
-        if not incident.ended:
-            raise NothingToMark("It is not over yet.", "Mark it once the card is closed.")
-        if verdict is None or not has_said(verdict):
-            raise NothingToMark("The node was not reached, so there is no verdict to mark.")
+        verdict = marked(incident)
         kept = incident.triage.case if incident.triage is not None else ""
         return VerdictMarked(incident.id, named(verdict), right, incident.node, kept, request[:200], os_user)
 

@@ -27,7 +27,8 @@ class VerdictMarked(OwnEvent):
 
     Shape: `cause` is the verdict's, or its status if it has no cause. `case` is the content hash of what the node said,
     if that is kept. `request` is the request's id, so that a repeated delivery adds nothing; `os_user` is the login
-    that typed the command. `groups` are the person's groups at that moment that may approve.
+    that typed the command. `groups` are the person's groups at that moment that may approve. `was` is what it was
+    instead, in their words. One that is `taken_back` says nothing any more.
     """
 
     incident: str
@@ -38,6 +39,8 @@ class VerdictMarked(OwnEvent):
     request: str = ""
     os_user: str = ""
     groups: tuple[str, ...] = ()
+    was: str = ""
+    taken_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,8 @@ def marks_of(entries: Iterable[Entry], policy: Policy = _NOBODY) -> tuple[Mark, 
         if isinstance(event, VerdictMarked) and (person := policy.counted(entry.by)):
             key = event.incident, person
             found.pop(key, None)  # so that it moves to its latest position
+            if event.taken_back:
+                continue
             may = policy.may_approve(entry.by, event.groups)
             found[key] = Mark(
                 event.incident, event.cause, event.right, entry.by, entry.at, entry.seq, event.case, person, may
@@ -147,8 +152,8 @@ def marks_of(entries: Iterable[Entry], policy: Policy = _NOBODY) -> tuple[Mark, 
 
 def uncounted(entries: Iterable[Entry], policy: Policy) -> int:
     """Return how many words on verdicts stand on record and do not count."""
-    marked = {(event.incident, entry.by) for entry, event in _told(entries) if isinstance(event, VerdictMarked)}
-    return sum(not policy.counted(by) for _, by in marked)
+    marked = {(each.incident, entry.by): each for entry, each in _told(entries) if isinstance(each, VerdictMarked)}
+    return sum(not each.taken_back and not policy.counted(by) for (_, by), each in marked.items())
 
 
 def scores(entries: Sequence[Entry], policy: Policy = _NOBODY) -> tuple[Score, ...]:
@@ -180,9 +185,12 @@ def said_before(entries: Sequence[Entry], event: VerdictMarked, by: str) -> Entr
         if event.request and earlier.request == event.request:
             return entry
         if earlier.incident == event.incident:
-            says = (earlier.right, earlier.cause, earlier.groups)
-            last = entry if says == (event.right, event.cause, event.groups) else None
+            last = entry if _says(earlier) == _says(event) else None
     return last
+
+
+def _says(mark: VerdictMarked) -> tuple[object, ...]:
+    return mark.right, mark.cause, mark.groups, mark.was, mark.taken_back
 
 
 def _score(cause: str, marks: Sequence[Mark], looked: Entry | None, policy: Policy) -> Score:

@@ -20,7 +20,7 @@ from bot.chat.people import Person
 from bot.chat.poster import Poster
 from bot.chat.requests import CommandRequest, HelpRequest, KnownNodes, Request, WorkRequest, unknown_node
 from bot.domain.chat_request import ChatRequest
-from bot.domain.errors import LedgerError, NothingProposed, ZombieError
+from bot.domain.errors import LedgerError, NothingProposed, UnknownIncident, ZombieError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.extras.profiles.chat_file import attach_pictures
@@ -82,8 +82,11 @@ class ProfileChat:
         await self.context.askers.admit(click.person)
         self.context.askers.count(click.person)
         node = self.context.responder.nodes.find(incident.node)
-        target = MessageTarget(click.channel, click.thread_ts or click.ts)
-        await self.show(node, CaptureRequest(), target, click.key, click.person.by, incident.id)
+        target, asked = MessageTarget(click.channel, click.thread_ts or click.ts), CaptureRequest()
+        heat = incident.verdict.heat if incident.verdict is not None else None
+        core = f"core {heat.hot}" if heat is not None else "every core"
+        async with self.context.surface.working(incident, f"Profiling {core} for {asked.seconds} s…"):
+            await self.show(node, asked, target, click.key, click.person.by, incident.id)
 
     async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> str:
         """Say that there is nothing to decide: it has no dialog."""
@@ -97,7 +100,7 @@ class ProfileChat:
         Raises: LedgerError when the request cannot be stored.
         """
         name = PROFILE + hashlib.sha256(key.encode(errors="replace")).hexdigest()[:20]
-        body = {"channel": target.channel, "thread_ts": target.thread_ts, "node": node.name}
+        body = {"channel": target.channel, "thread_ts": target.thread_ts, "node": node.name, "incident": incident}
         if not await self.context.chat_requests.keep(name, json.dumps(body)):
             return  # another delivery of the same request
         await self.poster.enqueue(name, CARD, target, _begun(node, request))
@@ -124,6 +127,9 @@ class ProfileChat:
         target, node = MessageTarget(str(body["channel"]), str(body["thread_ts"])), one_line(str(body["node"]), 80)
         await self.poster.adopt(kept.key, target)
         await self._end(kept.key, target, _said(f"The bot was restarted while {node} was profiled. Ask again."))
+        if name := str(body.get("incident", "")):  # its card says that it is profiled
+            with contextlib.suppress(UnknownIncident, LedgerError):
+                await self.context.surface.show_again(await self.context.find(name))
 
     async def _end(self, name: str, target: MessageTarget, message: Document) -> None:
         await self.poster.enqueue(name, CARD, target, message)

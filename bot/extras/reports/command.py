@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,13 +53,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: UnknownIncident when there is no such incident; UsageError when the file cannot be written.
     """
-    from bot.extras.reports.report import post_incident, whole_report
+    from bot.extras.reports.report import whole_report
 
     data = _report_data(arguments)
     if arguments.markdown:
         from bot.extras.reports.markdown import markdown
 
-        print(markdown(post_incident(data)), end="")
+        print(markdown(whole_report(replace(data, before_reboot=()))), end="")
         return 0
     from bot.extras.reports.page import page
 

@@ -57,7 +57,9 @@ def _name(section: Section) -> str:
 
 
 def _section(section: Section) -> Html:
-    return element("section", element("h2", section.title), *map(_part, section.parts), id=_name(section))
+    heading, parts = element("h2", section.title), map(_part, section.parts)
+    inside = [element("details", element("summary", heading), *parts)] if section.folded else [heading, *parts]
+    return element("section", *inside, id=_name(section))
 
 
 def _part(part: Part) -> Html:

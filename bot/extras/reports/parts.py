@@ -53,10 +53,11 @@ Part: TypeAlias = Paragraph | Points | Grid | Lines | Picture
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and its content."""
+    """A heading and its content; a page shows one that is `folded` when it is asked for."""
 
     title: str
     parts: tuple[Part, ...]
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
-"""The two forms of a report: everything, for a page; a post-incident document's sections, for Markdown."""
+"""A report: everything that is known of an incident, in the order in which people ask for it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from bot.domain.duration import span
 from bot.domain.entry import Entry
@@ -17,74 +19,56 @@ from bot.extras.reports.report_data import ReportData
 from bot.seats import Moment
 from bot.surfaces.incidents import plan_of
 from bot.surfaces.incidents import said as entry_words
-from bot.view.words import Instant, Person, Sentence
+from bot.view.words import Group, Instant, Person, Sentence
 
 
 def whole_report(data: ReportData) -> Report:
-    """Return everything that is known of an incident, for a page."""
+    """Return everything that is known of an incident: what people ask first, then the evidence, then what is folded."""
     view = sections.view_of(data)
-    return _report(
-        data,
-        sections.summary(data, view),
-        sections.evidence(data, view),
-        sections.profiles(data),
-        sections.why(data),
-        sections.open_causes(view),
-        sections.ruled_out(view),
-        sections.unread(view),
-        sections.actions(view),
-        sections.approvals(data),
-        sections.before_and_after(data, view),
-        sections.before_reboot(data),
-        timeline(data),
-        replace(sections.impact(data, view), title="Impact and cost"),
-        sections.to_do(view),
-        sections.provenance(data),
-    )
-
-
-def post_incident(data: ReportData) -> Report:
-    """Return the sections that people expect of a post-incident document."""
-    view = sections.view_of(data)
-    causes = (
-        sections.evidence(data, view),
-        sections.profiles(data),
-        sections.why(data),
-        sections.open_causes(view),
-        sections.ruled_out(view),
-    )
-    cause = Section(
-        "Root cause", tuple(part for each in causes if _has(each) for part in (said(f"{each.title}:"), *each.parts))
-    )
-    after = sections.before_and_after(data, view)
-    done = sections.actions(view)
-    worked = sections.worked(data, view)
-    return _report(
-        data,
+    found = (
         sections.summary(data, view),
         sections.impact(data, view),
+        sections.actions(data, view),
+        sections.before_and_after(data, view),
         timeline(data),
-        cause,
-        replace(worked, parts=(*worked.parts, *(done.parts if view.has_acted else ()), *after.parts)),
-        sections.approvals(data),
         sections.to_do(view),
+        sections.approvals(data),
+        sections.evidence(data, view),
+        sections.profiles(data),
+        sections.open_causes(view),
+        sections.unread(view),
+        sections.why(data),
+        sections.ruled_out(view),
+        sections.own_lines(view),
+        sections.before_reboot(data),
         sections.provenance(data),
     )
+    report = Report(view.headline, sections.about(data), tuple(filter(None, map(_kept, found[:-1]))))
+    named: Report = _with_names(report, data.names)
+    return replace(named, sections=(*named.sections, found[-1]))  # the record's own section has the ids
 
 
-def _report(data: ReportData, *sections_: Section) -> Report:
-    view = sections.view_of(data)
-    return Report(view.headline, sections.about(data), tuple(filter(None, map(_kept, sections_))))
+def _with_names(part: Any, names: Mapping[str, str]) -> Any:
+    """Return a part of a report with people's names in place of their ids."""
+    match part:
+        case str():
+            return re.sub("|".join(map(_whole, names)), lambda found: names[found[0]], part) if names else part
+        case tuple():
+            return tuple(_with_names(each, names) for each in part)
+        case bytes() | bool() | Instant() | Group() | None:
+            return part
+    return replace(part, **{each.name: _with_names(getattr(part, each.name), names) for each in fields(part)})
+
+
+def _whole(by: str) -> str:
+    """A pattern for a person as the record names them, and for nobody whose id only begins alike."""
+    return rf"(?<![\w/:-]){re.escape(by)}(?![\w-])"
 
 
 def _kept(section: Section) -> Section | None:
     """A section without its empty parts; None if all are empty."""
     parts = tuple(part for part in section.parts if not _is_empty(part))
     return replace(section, parts=parts) if parts else None
-
-
-def _has(section: Section) -> bool:
-    return _kept(section) is not None
 
 
 def _is_empty(part: object) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from bot.chat.document import in_chat
 from bot.domain.case import Head
 from bot.domain.entry import Entry, kind_of
 from bot.domain.incident import Incident
@@ -30,6 +31,7 @@ class ReportData:
     the verdict, a sentence each; `no_why` says why there are none. `labels` are the node's, as far as known.
     `before_reboot` is what was kept before a step that destroys it. `others` are the incidents of the same alert.
     `profiles` are pictures that extras add, such as of what a core ran.
+    `names` are people's, by how the record names them, as far as known.
     `moments` happened outside the record: what the node's kernel logged, and what extras add.
     """
 
@@ -49,6 +51,7 @@ class ReportData:
     before_reboot: tuple[KeptAnswer, ...] = ()
     others: tuple[str, ...] = ()
     moments: tuple[Moment, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ended_at(self) -> datetime | None:
@@ -57,6 +60,13 @@ class ReportData:
         if ending is None:
             return None
         return next((entry.at for entry in reversed(self.entries) if entry.kind == kind_of(ending)), None)
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Everybody of a chat whom the record of the incident names."""
+        return tuple(
+            dict.fromkeys(by for by in (*(entry.by for entry in self.entries), *self.incident.askers) if in_chat(by))
+        )
 
     def at(self, *kinds: type[object]) -> datetime | None:
         """When the first entry of any of these kinds was made."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
@@ -103,21 +104,29 @@ def report_data(
 
 @dataclass(frozen=True, slots=True)
 class ReportMaker:
-    """Makes the pages of reports for `serve`, with its own connection to the database."""
+    """Makes the pages of reports for `serve`, with its own connection to the database.
+
+    Shape: the chat of `bot` says the names of people.
+    """
 
     database: Database
     threads: Executor
     playbooks: Playbooks
     known: Inventory
     extras: Sequence[Extra] = ()
+    bot: Bot | None = None
 
     async def page(self, incident_id: str) -> str:
         """Return an incident's page; raises as `report_data`."""
-        return await asyncio.get_running_loop().run_in_executor(self.threads, self._page, incident_id)
+        in_thread = partial(asyncio.get_running_loop().run_in_executor, self.threads)
+        data = await in_thread(self._data, incident_id)
+        if self.bot is not None:
+            people = self.bot.desk.people
+            data = replace(data, names={by: one_line(await people.named(by), 80) for by in data.people})
+        return await in_thread(lambda: page(whole_report(data)))
 
-    def _page(self, incident_id: str) -> str:
-        data = report_data(self.database, incident_id, self.playbooks, now(), self._labels, self.extras)
-        return page(whole_report(data))
+    def _data(self, incident_id: str) -> ReportData:
+        return report_data(self.database, incident_id, self.playbooks, now(), self._labels, self.extras)
 
     def _labels(self, node: str) -> Mapping[str, str]:
         found = self.known.by_name.get(node)
@@ -196,5 +205,5 @@ def _why(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, .
 
 def thread_files(bot: Bot) -> tuple[ThreadFileKind, ...]:
     """Return the kind of file that brings an incident's report into its card's thread."""
-    maker = ReportMaker(bot.stores.database, bot.stores.threads, bot.playbooks, bot.known, bot.extras)
+    maker = ReportMaker(bot.stores.database, bot.stores.threads, bot.playbooks, bot.known, bot.extras, bot)
     return (ReportFile(maker.page),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from bot.domain.duration import span
@@ -21,10 +21,10 @@ from bot.view.words import (
     Instant,
     Person,
     Sentence,
-    mute_words,
     plain,
     rights_hint,
     trait_words,
+    verdict_words,
     with_full_stop,
 )
 
@@ -54,8 +54,7 @@ def summary(data: ReportData, view: IncidentView) -> Section:
     if view.story:
         parts.append(Paragraph(view.story))
     if view.verdict is not None:
-        sentences = (view.verdict.summary, view.verdict.try_next, *mute_words(view.verdict))
-        parts += [said(words) for words in sentences if words.strip()]
+        parts += map(Paragraph, verdict_words(view.verdict))
     alarms = [alert for alert in data.incident.alerts if is_alarm(alert)]
     asked = [alert for alert in data.incident.alerts if not is_alarm(alert)]
     points = [Point(f"{alert.kind} {alert.id}", (alert.text,)) for alert in alarms]
@@ -86,15 +85,22 @@ def cost(data: ReportData) -> Section:
 
 
 def evidence(data: ReportData, view: IncidentView) -> Section:
-    """What was seen: the node's own lines, and pictures."""
+    """What was seen, in sentences and pictures."""
     if view.verdict is None:
         return Section("Evidence", ())
-    points = Points(tuple(Point(item.probe, (item.says,), item.source) for item in view.verdict.evidence))
+    points = Points(_points_of((item.probe, item.says) for item in view.verdict.evidence))
     suspects = [said(f"Suspected: {', '.join(view.verdict.suspects)}.")] if view.verdict.suspects else []
     environment = " · ".join((data.case.environment if data.case is not None else {}).values())
     read = f"{view.verdict.took_words.capitalize()}."
     known = trait_words(view.verdict.snapshot) or environment
     return Section("Evidence", (*data.pictures, points, *suspects, said(f"{known}. {read}" if known else read)))
+
+
+def own_lines(view: IncidentView) -> Section:
+    """The node's own lines, on which the evidence rests."""
+    found = view.verdict.evidence if view.verdict is not None else ()
+    points = tuple(Point(item.probe, lines=item.source) for item in found if item.source)
+    return Section("The node's own lines", (Points(points),), folded=True)
 
 
 def profiles(data: ReportData) -> Section:
@@ -104,31 +110,29 @@ def profiles(data: ReportData) -> Section:
 
 def why(data: ReportData) -> Section:
     """What would change the verdict."""
-    if data.why:
-        return Section("Why this verdict", (Points(tuple(Point("", (words,)) for words in data.why)),))
-    return Section("Why this verdict", (said(data.no_why),) if data.no_why else ())
+    parts = (Points(_points_of(("", words) for words in data.why)), *((said(data.no_why),) if data.no_why else ()))
+    return Section("Why this verdict", parts, folded=True)
 
 
 def open_causes(view: IncidentView) -> Section:
     """Causes that could be neither confirmed nor ruled out."""
-    if (verdict := view.verdict) is None:
-        return Section("Undecided", ())
-    return Section("Undecided", _points((each.cause, each.says_beside(verdict.unread)) for each in verdict.undecided))
+    verdict = view.verdict
+    found = [(each.cause, each.says_beside(verdict.unread)) for each in verdict.undecided] if verdict else ()
+    return Section("Undecided", (Points(_points_of(found)),))
 
 
 def ruled_out(view: IncidentView) -> Section:
     """Causes that the readings speak against."""
     found = view.verdict.ruled_out if view.verdict is not None else ()
-    return Section("Ruled out", _points((each.cause, each.because) for each in found))
+    return Section("Ruled out", (Points(_points_of((each.cause, each.because) for each in found)),), folded=True)
 
 
 def unread(view: IncidentView) -> Section:
     """What was not read; it never counts as healthy."""
     found = view.verdict.unread if view.verdict is not None else ()
     hint = rights_hint(found)
-    return Section(
-        "Not read", (*_points((each.probe, each.reason) for each in found), *((said(hint),) if hint else ()))
-    )
+    points = Points(_points_of((each.probe, each.reason) for each in found))
+    return Section("Not read", (points, *((said(hint),) if hint else ())))
 
 
 def approvals(data: ReportData) -> Section:
@@ -145,23 +149,23 @@ def approvals(data: ReportData) -> Section:
     return Section("Approvals", tuple(parts))
 
 
-def actions(view: IncidentView) -> Section:
-    """What was planned, each exact command, and its outcome."""
-    plan = view.plan
-    if plan is None:
-        return Section("What was done", ())
-    points = tuple(Point(f"Step {step.number}, {step.words}", (_step(step),), step.lines) for step in plan.steps)
-    notes = tuple(said(note) for note in plan.notes)
-    ends = (said(words),) if (words := plan.ends_words()) else ()
-    return Section("What was done" if view.has_acted else "What would help", (*ends, Points(points), *notes))
+def actions(data: ReportData, view: IncidentView) -> Section:
+    """What was done, and what of it worked; else what would help. Each step with its exact commands and its outcome."""
+    parts = list(_worked(data, view))
+    if (plan := view.plan) is not None:
+        parts += [] if view.has_acted else [said("What would help:")]
+        parts += [said(words)] if (words := plan.ends_words()) else []
+        parts.append(
+            Points(tuple(Point(f"Step {step.number}, {step.words}", (_step(step),), step.lines) for step in plan.steps))
+        )
+        parts += map(said, plan.notes)
+    return Section("What was done", tuple(parts))
 
 
 def before_and_after(data: ReportData, view: IncidentView) -> Section:
     """The figures before and after, and each reading while the node was watched."""
-    parts: list[Part] = []
-    if view.resolved is not None and view.resolved.compared:
-        rows = tuple(cells(row.name, row.before, row.after) for row in view.resolved.compared)
-        parts.append(Grid(("figure", "before", "after"), rows))
+    rows = tuple(cells(*row) for row in view.compared)
+    parts: list[Part] = [Grid(("figure", "before", "after"), rows)]
     looks = list(_looks(data))
     names = tuple(dict.fromkeys(name for _, _, figures in looks for name in figures))
     if looks and names:
@@ -178,24 +182,7 @@ def before_reboot(data: ReportData) -> Section:
     parts: list[Part] = []
     for kept in data.before_reboot:
         parts += [Paragraph((kept.title,)), *([Lines(tuple(kept.text.splitlines()))] if kept.text else [])]
-    return Section("Kept before the reboot", tuple(parts))
-
-
-def worked(data: ReportData, view: IncidentView) -> Section:
-    """What worked and what did not, as far as the record proves it."""
-    points: list[Point] = []
-    steps = zip(data.incident.steps, view.plan.steps, strict=False) if view.plan is not None else ()
-    for record, step in steps:
-        word = "Worked" if isinstance(record.outcome, StepVerified) else "Did not work"
-        if isinstance(record.outcome, StepVerified | StepFailed):
-            points.append(Point(word, (f"{step.words}: {step.outcome}.",)))
-    if data.incident.samples:
-        held = sum(sample.holds for sample in data.incident.samples)
-        points.append(Point("Watched", (f"The cure held in {held} of {len(data.incident.samples)} readings.",)))
-    if view.escalated is not None:
-        points.append(Point("Did not work", (view.escalated.because,)))
-    nothing = (said(nothing_done(data.incident)),) if not points else ()
-    return Section("What worked", (*nothing, Points(tuple(points))))
+    return Section("Kept before the reboot", tuple(parts), folded=True)
 
 
 def to_do(view: IncidentView) -> Section:
@@ -229,12 +216,28 @@ def provenance(data: ReportData) -> Section:
     rows += [("entries", str(incident.seq)), ("hash of the last entry", incident.head)]
     if data.head:
         rows += [("record", data.head), ("to verify it", f"zombie audit verify --head {data.head}")]
-    return Section("Record", (Grid(("", ""), tuple(cells(*row) for row in rows)),))
+    rows += [(name, by) for by, name in data.names.items() if name != by]
+    return Section("Record", (Grid(("", ""), tuple(cells(*row) for row in rows)),), folded=True)
 
 
-def _points(rows: Iterator[tuple[str, str]]) -> tuple[Part, ...]:
-    points = tuple(Point(about, (words,)) for about, words in rows)
-    return (Points(points),) if points else ()
+def _points_of(rows: Iterable[tuple[str, str]]) -> tuple[Point, ...]:
+    return tuple(Point(about, (words,)) for about, words in rows)
+
+
+def _worked(data: ReportData, view: IncidentView) -> Iterator[Part]:
+    """What worked and what did not, as far as the record proves it."""
+    points: list[Point] = []
+    steps = zip(data.incident.steps, view.plan.steps, strict=False) if view.plan is not None else ()
+    for record, step in steps:
+        word = "Worked" if isinstance(record.outcome, StepVerified) else "Did not work"
+        if isinstance(record.outcome, StepVerified | StepFailed):
+            points.append(Point(word, (f"{step.words}: {step.outcome}.",)))
+    if data.incident.samples:
+        held = sum(sample.holds for sample in data.incident.samples)
+        points.append(Point("Watched", (f"The cure held in {held} of {len(data.incident.samples)} readings.",)))
+    if view.escalated is not None:
+        points.append(Point("Did not work", (view.escalated.because,)))
+    yield Points(tuple(points)) if points else said(nothing_done(data.incident))
 
 
 def _voice(decision: Decision) -> tuple[Sentence, ...]:

@@ -14,3 +14,8 @@ if (new Date().getTimezoneOffset() !== 0) {
   }
   document.getElementById("zone").textContent = `Times are UTC, and beside it ${zone}.`;
 }
+
+// What is folded is printed, and opened where a link of the contents leads to it.
+const opened = (within) => within.querySelectorAll("details").forEach((fold) => { fold.open = true; });
+addEventListener("beforeprint", () => opened(document));
+addEventListener("hashchange", () => opened(document.querySelector(":target") ?? document.createElement("p")));

@@ -10,6 +10,7 @@ from bot.domain.action import Action, Facts, Plan
 from bot.domain.alert import TERMINAL
 from bot.domain.claim import Doubts
 from bot.domain.contracts import Ledger
+from bot.domain.duration import is_in_day_span
 from bot.domain.entry import Entry
 from bot.domain.errors import (
     AlreadyDecided,
@@ -300,7 +301,7 @@ def are_trusted(policy: Policy, causes: Sequence[str], doubts: Doubts) -> None:
 
 def is_not_quiet(policy: Policy, now: datetime) -> None:
     """Raises: QuietHours."""
-    minute = now.hour * 60 + now.minute
     for begin, end in policy.quiet:
-        if begin <= minute < end if begin <= end else (minute >= begin or minute < end):
-            raise QuietHours(f"Nothing begins before {end // 60:02}:{end % 60:02} UTC.", "[policy] quiet")
+        if is_in_day_span(now, (begin, end)):
+            until = f"before {end // 60:02}:{end % 60:02} UTC" if begin != end else "at any time of the day"
+            raise QuietHours(f"Nothing begins {until}.", "[policy] quiet")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.domain.action import Action, Facts, Plan, Proof, Step
+from bot.domain.action import Action, Plan, Proof, Step
 from bot.domain.alert import BOT, Alert
 from bot.domain.contracts import ActingLedger, NodeDirectory
 from bot.domain.entry import Append
@@ -33,18 +33,9 @@ from bot.response.decision import guards
 from bot.response.decision.preflight import another_machine, bindings, left_so, told
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import acting_lines
-from bot.response.record import recorded, short_id
+from bot.response.record import Done, short_id, undoable
 
 _TIMES = 20  # undo proposals that an incident may have, when people do not approve them
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """A step that was begun, what was seen before it, and the steps that undo it."""
-
-    step: Step
-    before: Facts
-    inverse: tuple[Step, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +101,10 @@ class UndoProposer:
         if not incident.ended:
             raise NodeBusy(f"Incident {incident.id} is still {incident.state}.", "Wait until it has ended.")
         guards.is_known(self.reach.actions.keys(), incident.proposal.plan)
-        done = []
-        for record, step in zip(incident.steps, incident.proposal.plan.steps, strict=False):
-            before = recorded(record, {})
-            inverse = self.reach.actions[step.action].inverse(step.args, before) if record.started is not None else ()
-            if inverse:
-                done.append(Done(step, before, inverse))
+        done = undoable(incident, self.reach.actions)
         if not done:
             raise NothingToUndo(f"Incident {incident.id} did nothing that can be undone.")
-        return tuple(done)
+        return done
 
     async def _opened(
         self, incident: Incident, approval: Approval, triaged: Triaged, proposal: PlanProposed

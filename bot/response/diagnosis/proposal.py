@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain.action import Plan
-from bot.domain.contracts import ActingLedger, NodeDirectory
+from bot.domain.contracts import ActingLedger, Clock, NodeDirectory
+from bot.domain.duration import span
 from bot.domain.errors import (
     CannotDrain,
     CannotRead,
@@ -41,7 +42,8 @@ ACTING_IS_OFF = "This bot shows what would help and does not act."
 class Proposer:
     """Decides whether a plan is offered; it looks at the node and changes nothing there.
 
-    Shape: `user` is the login that would act, for the sudoers lines that are missing.
+    Shape: `user` is the login that would act, for the sudoers lines that are missing. Without `clock` it is not known
+    how old a verdict is.
     """
 
     policy: Policy
@@ -49,6 +51,7 @@ class Proposer:
     ledger: ActingLedger
     nodes: NodeDirectory
     user: str = ""
+    clock: Clock | None = None
 
     async def event(
         self, verdict: Verdict, playbook: Playbook, incident: Incident | None = None
@@ -100,6 +103,10 @@ class Proposer:
             return "A cause that is only possible is not acted upon."
         if node is None:
             return f"{verdict.node} is not in the inventory."
+        if verdict.snapshot is not None and self.clock is not None:
+            ago = self.clock() - verdict.snapshot.taken_at  # long, where the ledger was away meanwhile
+            if ago >= self.policy.approval_expires:
+                return f"The node was read {span(ago)} ago, and what would end there now is not known: check it again."
         try:
             units_are_named(self.policy, plan, self.reach.actions)
         except ProtectedUnit as no:

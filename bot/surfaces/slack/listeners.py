@@ -180,6 +180,7 @@ def command_of(body: Mapping[str, Any]) -> CommandRequest:
         channel=str(body.get("channel_id", "")),
         text=_unescaped(_LINK.sub(r"\1", str(body.get("text", "")))),
         answer_at=str(body.get("response_url", "")),
+        direct=str(body.get("channel_id", "")).startswith("D"),
         workspace=str(body.get("team_id") or ""),
         enterprise=str(body.get("enterprise_id") or ""),
     )
@@ -201,6 +202,7 @@ def mention_of(body: Mapping[str, Any], event: Mapping[str, Any]) -> CommandRequ
         workspace=str(event.get("team") or body.get("team_id") or ""),
         enterprise=str(body.get("enterprise_id") or ""),
         asked_at=_instant(event.get("ts")),
+        direct=str(event.get("channel", "")).startswith("D"),
     )
 
 

@@ -25,3 +25,16 @@ def test_what_the_file_says_of_policy_acting_and_routes_is_told(
     assert 'route = {"match": {"source": "pagerduty"}, "channel": "C1"}  [zombie.toml]' in told
     assert 'sweep = {"select": "role=gpu", "channel": "C2"}  [zombie.toml]' in told
     assert any(line.startswith("samples = 7  [") and "zombie.toml" in line for line in told)
+
+
+def test_address_with_a_password_is_shown_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PAGERDUTY_API_URL", "https://ann:hunter2@proxy.example")
+    assert main(["settings"]) == 0
+    assert "pagerduty_api_url = https://ann:[redacted]@proxy.example  [" in capsys.readouterr().out
+    (tmp_path / "nodes.toml").write_text('[nodes.node-1]\naddress = "127.0.0.1"\n')
+    monkeypatch.setenv("ZOMBIE_SCHEDULER", "tls://ann:hunter2@scheduler.example:1")
+    assert main(["fleet", "--inventory", "nodes.toml", "node-1"]) == 2
+    assert "“tls://ann:[redacted]@scheduler.example:1” is not an address" in capsys.readouterr().err

@@ -23,6 +23,7 @@ from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.root_command import root_argv
 from bot.probes import kernel_log
 from bot.probes.formats.kernel_filter import FILTER
+from tests.examples import up_to
 from tests.waiting import until
 
 NONCE = "0123456789abcdef01234567"
@@ -108,7 +109,7 @@ def test_script_holds_every_question_once_with_its_words_as_they_were(asked: Bat
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
-@settings(unhurried, max_examples=25)
+@settings(unhurried, max_examples=up_to(25))
 @given(asked=batch)
 def test_every_shell_takes_the_script_for_a_script(shell: list[str], asked: Batch) -> None:
     script = asked.script(NONCE).encode()
@@ -117,7 +118,7 @@ def test_every_shell_takes_the_script_for_a_script(shell: list[str], asked: Batc
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
-@settings(unhurried, max_examples=25)
+@settings(unhurried, max_examples=up_to(25))
 @given(asked=batch)
 def test_every_shell_hands_a_command_its_words_as_they_were(shell: list[str], asked: Batch) -> None:
     defined = asked.script(NONCE).removeprefix(preamble(NONCE, timedelta(seconds=asked.sampling.samples + 30)))

@@ -1,9 +1,17 @@
 """A playbook's digest tells whether a case is judged by the same rules as before."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from bot.app.parts import library
+from bot.causes import CAUSES
+from bot.domain.protected import UNITS_OF_SITES
+from bot.domain.secret_forms import FORMS_OF_SITES
+from bot.probes.formats.functions import SIGNATURES_OF_SITES
+from bot.probes.formats.gpu_events import MEANINGS_OF_SITES
+from bot.probes.formats.kernel_table import ROWS_OF_SITES
 from tests.unit.library.tables import EXTENDING, OWN, WHOLE, load
 
 BOOK = EXTENDING + OWN + "conditions:\n  - {name: full, when: disk.used_percent > 90, says: It is full.}\n"
@@ -32,3 +40,67 @@ def test_words_for_people_and_the_folder_do_not_change_it(tmp_path: Path) -> Non
     other = WHOLE.replace("a fresh boot has about 17", "ours").replace("For any node.", "For some.")
     whole = load(tmp_path / "a", node_health=WHOLE).get("node-health")
     assert load(tmp_path / "b", node_health=other).get("node-health").digest == whole.digest
+
+
+CAUSE = """cause: worn
+title: Worn
+about: It is worn.
+lasting_fix: Another.
+thresholds: {many: {value: 5, reason: as measured}}
+evidence:
+  - {name: full, when: cgroups.dying > many, says: "{cgroups.dying} of them"}
+otherwise:
+  - {ruled_out: it is not}
+examples:
+  - {then: undecided}
+"""
+TABLES = {
+    "units": '[acme]\nis = ["makes-cgroups"]\nnames = ["acme-one"]\n',
+    "xid": '[166]\nkind = "fault"\nname = "one is gone"\naction = "reset the GPU"\n',
+    "functions": '[acme]\nfunctions = "acme_one"\ndoes = "walks"\nseen = ["acme_one"]\n',
+    "kernel-log": '[acme.one]\nlines = ["acme one"]\nhas = ["acme one"]\nseen = ["acme one"]\n',
+}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "causes").mkdir()
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "causes" / "worn.yaml").write_text(CAUSE)
+    yield tmp_path
+    for rows in (UNITS_OF_SITES, MEANINGS_OF_SITES, SIGNATURES_OF_SITES, ROWS_OF_SITES, FORMS_OF_SITES):
+        rows.clear()
+
+
+def digest_at(site: Path) -> str:
+    return library([site]).get("node-health").digest
+
+
+def test_what_a_site_s_cause_decides_by_is_part_of_it_and_its_words_for_people_are_not(site: Path) -> None:
+    path, whole = site / "causes" / "worn.yaml", digest_at(site)
+    for old, new in (("> many", ">= many"), ("of them", "of those"), ("it is not", "it is new")):
+        path.write_text(CAUSE.replace(old, new))
+        assert digest_at(site) != whole, new
+    for old, new in (("title: Worn", "title: Old"), ("It is worn", "It was worn"), ("as measured", "as told")):
+        path.write_text(f"# a remark\n{CAUSE.replace(old, new)}")
+        assert digest_at(site) == whole, new
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_what_a_site_s_table_says_is_part_of_it(site: Path, name: str) -> None:
+    without, path = digest_at(site), site / "tables" / f"{name}.toml"
+    path.write_text(TABLES[name])
+    whole = digest_at(site)
+    path.write_text(TABLES[name].replace("one", "two"))
+    changed = digest_at(site)
+    path.write_text(f"# a remark\n{TABLES[name]}")
+    assert len({without, whole, changed}) == 3
+    assert digest_at(site) == whole
+
+
+def test_program_s_own_causes_and_a_site_s_forms_of_secrets_are_no_part_of_it(site: Path) -> None:
+    assert all(not used.definition for used in CAUSES.values())
+    whole = digest_at(site)
+    row = '[acme]\nform = "acme-[0-9]{9}"\nhas = ["acme-"]\nseen = ["«acme-012345678»"]\n'
+    (site / "tables" / "secrets.toml").write_text(row)
+    assert digest_at(site) == whole

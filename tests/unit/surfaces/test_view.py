@@ -34,6 +34,7 @@ from bot.view.plan_words import PlanWords
 from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, Choice, choice_words
 from bot.view.view import GroupView, IncidentView, group_view, incident_view
 from bot.view.words import NEEDS_PERSON_FIRST, WORST_FIRST, plain
+from tests.examples import up_to
 from tests.record.incidents import (
     HOLDS,
     OPENING,
@@ -177,7 +178,7 @@ def test_choices_are_those_that_a_person_has_now() -> None:
     assert kinds(group_view([nameless], CONTEXT)) == [PICK]
     ended = told(*WAYS[State.RESOLVED])
     assert kinds(group_view([ended], CONTEXT)) == []
-    assert kinds(group_view([ended], replace(CONTEXT, undoable=frozenset((ended.id,))))) == [UNDO]
+    assert kinds(group_view([ended], replace(CONTEXT, undoes={ended.id: "bring back x"}))) == [UNDO]
 
 
 def test_group_says_how_sick_its_nodes_are_and_then_how_they_stand() -> None:
@@ -207,7 +208,7 @@ def as_said(message: str) -> str:
     return " ".join(message.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").split())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 @given(
     st.sampled_from(sorted(set(State) - {State.OPENED})),
     st.sampled_from(["ecs.service", "a&b.service", "x-1.service"]),
@@ -215,7 +216,7 @@ def as_said(message: str) -> str:
 )
 def test_no_surface_loses_headline_plan_or_choices(state: State, unit: str, undoable: bool) -> None:
     incident = _with_unit(told(*WAYS[state]), unit)
-    context = replace(CONTEXT, policy=Policy(), undoable=frozenset((incident.id,)) if undoable else frozenset())
+    context = replace(CONTEXT, policy=Policy(), undoes={incident.id: "bring back x"} if undoable else {})
     group = group_view([incident], context)
     (shown,) = group.incidents
     card = incident_card(group)

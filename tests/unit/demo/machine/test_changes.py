@@ -12,7 +12,7 @@ from bot.demo.faults import Fault
 from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.demo.fleet_other_faults import GPU_LOST
 from bot.demo.machine import changes, systemd
-from bot.demo.machine.power import ActingMachine
+from bot.demo.machine.machine import Machine
 from bot.demo.machine.state import State
 from bot.domain.fence import Fence
 from tests.unit.demo.machine.moments import BEGAN_AT, moment
@@ -21,17 +21,17 @@ FENCED = 'test "$(cat /proc/sys/kernel/random/boot_id)" = {0} && exec sudo -n sy
 DISABLE = "sudo -n systemctl disable --now -- ecs.service"
 
 
-def machine(state: State, fault: Fault | None = None) -> ActingMachine:
+def machine(state: State, fault: Fault | None = None) -> Machine:
     loop = asyncio.get_running_loop()
     zero = loop.time()
-    return ActingMachine(state, BEGAN_AT, lambda: loop.time() - zero, fault)
+    return Machine(state, BEGAN_AT, lambda: loop.time() - zero, fault)
 
 
-async def boot_id(of: ActingMachine) -> str:
+async def boot_id(of: Machine) -> str:
     return (await of.run(["cat", "/proc/sys/kernel/random/boot_id"])).stdout.decode().strip()
 
 
-async def unit(of: ActingMachine) -> list[str]:
+async def unit(of: Machine) -> list[str]:
     told = await of.run(["systemctl", "show", "-p", "ActiveState,SubState,UnitFileState", "--", "ecs.service"])
     return told.stdout.decode().split()
 
@@ -39,7 +39,7 @@ async def unit(of: ActingMachine) -> list[str]:
 @pytest.mark.parametrize("state", [AUTO_RESTART, HIDDEN], ids=["auto-restart", "hidden"])
 def test_disabled_unit_is_off_and_leaks_no_further(state: State) -> None:
     now = moment(state)
-    off = changes.disabled(state, "ecs.service", now)
+    off = changes.changed(state, state, "disable", "ecs.service", now)
     agent = next(one for one in off.units if one.name == "ecs.service")
     assert systemd.now_of(agent, moment(off, 60))[:2] == ("inactive", "dead")
     assert agent.enabled == "disabled"
@@ -48,12 +48,14 @@ def test_disabled_unit_is_off_and_leaks_no_further(state: State) -> None:
 
 @pytest.mark.parametrize("state", [AUTO_RESTART, HIDDEN], ids=["auto-restart", "hidden"])
 def test_next_boot_is_fresh_and_starts_only_what_is_enabled(state: State) -> None:
-    cured = changes.rebooted(changes.disabled(state, "ecs.service", moment(state)), state)
+    cured = changes.rebooted(changes.changed(state, state, "disable", "ecs.service", moment(state)), state)
     assert (cured.generation, cured.uptime) == (1, changes.BOOT_TAKES)
     assert cured.cgroups.dying_at(3600) < 20
     again = changes.rebooted(state, state)
     assert again.cgroups.dying_at(3600) > 100
-    enabled = changes.rebooted(changes.disabled(state, "ecs.service", moment(state)), state, enables="ecs.service")
+    enabled = changes.rebooted(
+        changes.changed(state, state, "disable", "ecs.service", moment(state)), state, enables="ecs.service"
+    )
     assert enabled.cgroups.dying_at(3600) > 100
 
 

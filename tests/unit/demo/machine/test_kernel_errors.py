@@ -7,10 +7,8 @@ from dataclasses import replace
 import pytest
 
 from bot.demo.fleet_leaks import AUTO_RESTART
-from bot.demo.machine.command import CommandContext
-from bot.demo.machine.files import Files
-from bot.demo.machine.fragments import kernel_lines
-from bot.demo.machine.kernel_log import entries
+from bot.demo.machine.command import Asked
+from bot.demo.machine.kernel_log import entries, kernel_lines
 from bot.demo.machine.state import Line, State
 from bot.probes.formats.kernel_filter import FILTER, GRAVE, LEVELS_END, WHOLE
 from bot.probes.kernel_log import PROBE, parse
@@ -25,8 +23,7 @@ GRAVE_ONE = Line(UP - 300, "zyx: the board is at its end", 1)
 
 def answered(state: State) -> str:
     (command,) = PROBE.commands
-    answer = kernel_lines(CommandContext(state, Files({}), lambda: moment(state)), command.argv)
-    return answer.stdout.decode()
+    return kernel_lines(Asked(command.argv, state, lambda: moment(state)))
 
 
 def filtered(state: State) -> str:

@@ -43,6 +43,15 @@ def test_mark_is_on_record_and_counts(record: str, capsys: pytest.CaptureFixture
     assert (entry.body["incident"], bool(entry.body["case"])) == (ENDED, True)
 
 
+def test_mark_says_what_it_was_and_is_taken_back(record: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mark", ENDED, "wrong", "--was", "io-stall"]) == 0
+    assert main(["mark", ENDED, "back"]) == 0
+    assert f"is yours to judge again. {CAUSE}: 0 of 0 right." in capsys.readouterr().out
+    with Database.open(record) as database:
+        wrong, back = MarkStore(database).read()
+    assert (wrong.body["was"], back.body["taken_back"]) == ("io-stall", True)
+
+
 def test_login_that_the_policy_does_not_name_is_on_record_and_does_not_count(
     record: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

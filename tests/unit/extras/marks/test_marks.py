@@ -137,6 +137,19 @@ def test_same_word_and_same_wish_say_nothing_new() -> None:
     assert said_before(entries, replace(RIGHT, request="c3"), "slack:T/U2") is None
 
 
+def test_word_that_is_taken_back_counts_no_more_and_can_be_said_again() -> None:
+    by, policy = "slack:T/U1", Policy(approvers=frozenset({"slack:U9"}))
+    back = replace(WRONG, taken_back=True)
+    entries = told((WRONG, by), (RIGHT, "slack:T/U2"), (back, by), (WRONG, "terminal:ann"), (back, "terminal:ann"))
+    assert [(mark.by, mark.right) for mark in marks_of(entries)] == [("slack:T/U2", True)]
+    assert (score_of(entries, "io-stall").right, score_of(entries, "io-stall").wrong) == (1, 0)
+    assert uncounted(entries, policy) == 0
+    assert uncounted(entries[:4], policy) == 1
+    assert said_before(entries, back, by) is entries[2]
+    assert said_before(entries, WRONG, by) is None
+    assert said_before(told((WRONG, by)), replace(WRONG, was="io-stall"), by) is None, "now it says what it was"
+
+
 def test_same_word_counts_anew_from_one_who_has_come_into_a_group_that_may_approve() -> None:
     entries = told((WRONG, "slack:T/U1"))
     assert said_before(entries, WRONG, "slack:T/U1") is entries[0]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.extras.reports.markdown import inert, markdown
-from bot.extras.reports.report import post_incident
+from bot.extras.reports.report import whole_report
 from tests.unit.extras.reports.report_data import of, told_all
 
 SIGN = r"[!-/:-@\[-`{-~]"  # CommonMark: a backslash before one of these is not shown
@@ -36,17 +36,21 @@ def shown(text: str) -> str:
     return re.sub(rf"\\({SIGN})", r"\1", text).replace("\u2060", "")
 
 
-def test_has_the_sections_of_a_post_incident_document_in_their_order() -> None:
-    text = markdown(post_incident(of(State.RESOLVED)))
+def test_has_the_sections_of_a_whole_report_document_in_their_order() -> None:
+    text = markdown(whole_report(of(State.RESOLVED)))
     titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert titles == [
         "Summary",
         "Impact",
+        "What was done",
+        "Before and after",
         "Timeline",
-        "Root cause",
-        "What worked",
-        "Approvals",
         "Action items",
+        "Approvals",
+        "Evidence",
+        "Not read",
+        "Ruled out",
+        "The node's own lines",
         "Record",
     ]
     assert "- [ ] **Lasting fix**: Take the agent out of the image." in text
@@ -56,7 +60,7 @@ def test_has_the_sections_of_a_post_incident_document_in_their_order() -> None:
 
 @pytest.mark.parametrize("state", State)
 def test_every_state_has_its_document(state: State) -> None:
-    text = markdown(post_incident(of(state)))
+    text = markdown(whole_report(of(state)))
     assert text.startswith("# ")
     assert "## Action items" in text
 
@@ -102,6 +106,6 @@ def test_no_words_change_the_blocks_of_the_document(words: str, cured: bool) -> 
         assert not fence, "a fence was left open"
         return kinds
 
-    assert blocks(markdown(post_incident(told_all(words, cured)))) == blocks(
-        markdown(post_incident(told_all("az", cured)))
+    assert blocks(markdown(whole_report(told_all(words, cured)))) == blocks(
+        markdown(whole_report(told_all("az", cured)))
     )

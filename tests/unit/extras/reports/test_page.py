@@ -14,14 +14,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bot.domain.events import Compared, Resolved
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.extras.reports.page import page
 from bot.extras.reports.report import whole_report
 from bot.extras.reports.report_data import KeptAnswer
 from bot.seats import Picture
+from tests.examples import up_to
 from tests.record.incidents import APPROVER, PROPOSED, VERDICT, WAYS
-from tests.unit.extras.reports.report_data import of, told_all
+from tests.unit.extras.reports.report_data import of, report_data, told_all
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -111,7 +113,7 @@ def test_policy_forbids_all_but_the_page_s_own_style_and_script() -> None:
     assert text.index("Content-Security-Policy") < text.index("<title>"), "what stands before it is not held to it"
 
 
-@settings(deadline=timedelta(seconds=5), max_examples=40)
+@settings(deadline=timedelta(seconds=5), max_examples=up_to(40))
 @given(words=st.text(min_size=1, max_size=40))
 @example(words=HOSTILE[0])
 @example(words=HOSTILE[1])
@@ -146,6 +148,53 @@ def test_pictures_stand_in_the_page_and_say_in_words_what_they_show() -> None:
 def test_what_was_kept_before_the_reboot_is_told_line_by_line() -> None:
     text = page(whole_report(of(State.RESOLVED, before_reboot=(KeptAnswer("kernel log", "[1.0] one\n[2.0] two"),))))
     assert "<p>kernel log</p><pre>[1.0] one\n[2.0] two</pre>" in text
+
+
+def test_what_people_ask_first_stands_open_and_what_only_proves_it_is_folded_below() -> None:
+    text = drawn("words")
+    opened, _, folded = text.partition("<details>")
+    assert re.findall(r"<h2>(.*?)</h2>", opened) == [
+        "Summary",
+        "Impact",
+        "What was done",
+        "Before and after",
+        "Timeline",
+        "Action items",
+        "Approvals",
+        "Evidence",
+        "Profiles",
+        "Undecided",
+        "Not read",
+    ]
+    titles = ["Why this verdict", "Ruled out", "The node&#x27;s own lines", "Kept before the reboot", "Record"]
+    assert re.findall(r"<summary><h2>(.*?)</h2></summary>", f"<details>{folded}") == titles
+    assert "<pre>" not in opened.split('id="evidence"')[1]
+
+
+def test_people_have_their_names_and_the_record_says_who_that_is() -> None:
+    names = {APPROVER: 'Bob <b>"O"</b>'}
+    text = page(whole_report(of(State.RESOLVED, names=names)))
+    story, record = text.split("<summary><h2>Record</h2>")
+    assert "Approved by <b>Bob &lt;b&gt;&quot;O&quot;&lt;/b&gt;</b>" in story
+    assert APPROVER not in story
+    assert f"<td>Bob &lt;b&gt;&quot;O&quot;&lt;/b&gt;</td><td>{APPROVER}</td>" in record
+
+
+def test_name_is_of_the_person_alone_whose_id_it_is() -> None:
+    by = "slack:T024/U123"
+    told = of(State.RESOLVED, names={by: "Bob"}, why=(f"{by} and {by}4, ({by}), x{by} {by}/1.",))
+    text = page(whole_report(told))
+    assert f"Bob and {by}4, (Bob), x{by} Bob/1." in text
+
+
+def test_proof_after_a_reboot_counts_from_there_on() -> None:
+    rows = (Compared("network device resets", "20", "0"), Compared("boot", "3b1c", "77aa"))
+    told = report_data((*WAYS[State.VERIFYING], Resolved("It is cured.", rows)))
+    text = page(whole_report(told))
+    assert '<td data-head="before">20</td><td data-head="after">none since the reboot, 10 min</td>' in text
+    stayed = replace(rows[1], after="3b1c")
+    same = page(whole_report(report_data((*WAYS[State.VERIFYING], Resolved("It is cured.", (rows[0], stayed))))))
+    assert '<td data-head="before">20</td><td data-head="after">0</td>' in same
 
 
 def test_broken_record_is_said_first() -> None:

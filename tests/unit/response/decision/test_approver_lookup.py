@@ -47,8 +47,10 @@ TWO = replace(
 )
 
 
-def offered(stage: Stage, policy: Policy, opened: dict[str, Alert], group: str = "g") -> Any:
-    """Open incidents of one group, the first of them judged, and return what becomes of its plan."""
+def offered(
+    stage: Stage, policy: Policy, opened: dict[str, Alert], group: str = "g", ago: timedelta = timedelta(0)
+) -> Any:
+    """Open incidents of one group, the first of them read that long ago, and return what becomes of its plan."""
     stage.policy = policy
     first = next(iter(opened))
     for name, alert in opened.items():
@@ -56,10 +58,10 @@ def offered(stage: Stage, policy: Policy, opened: dict[str, Alert], group: str =
         received = AlertReceived(alert, name, group, PLAYBOOK.name)
         stage.ledger.append(f"of-{name}", 0, received, alert.asked_by or BOT)
     host = HostReading("5.4.0", stage.nodes[first].boot_id, timedelta(days=3))
-    snapshot = Snapshot(first, stage.world.now, timedelta(seconds=5), {"host": host})
+    snapshot = Snapshot(first, stage.world.now - ago, timedelta(seconds=5), {"host": host})
     verdict = replace(stage.verdict(first), snapshot=snapshot)
     stage.ledger.append(f"of-{first}", 1, Triaged(replace(verdict, snapshot=None), PLAYBOOK.name, 1), BOT)
-    proposer = Proposer(policy, NodeAccess(stage.wire, ACTIONS), stage.recorder, stage)
+    proposer = Proposer(policy, NodeAccess(stage.wire, ACTIONS), stage.recorder, stage, clock=stage.world.clock)
     event = do(stage, proposer.event(verdict, PLAYBOOK, fold(stage.ledger.read(f"of-{first}"))))
     stage.ledger.append(f"of-{first}", 2, event, BOT)
     return event
@@ -228,3 +230,11 @@ def test_without_their_chat_it_is_not_known_whether_a_group_names_who_said_yes(b
         return
     with pytest.raises(CannotTell, match="cannot be asked about here"):
         asyncio.run(lookup.again(by))
+
+
+def test_plan_of_a_node_that_was_read_too_long_ago_is_not_offered(stage: Stage) -> None:
+    """The ledger was away meanwhile; what a reboot would end now is on no card, and jobs that came are no drift."""
+    assert isinstance(offered(stage, POLICY, {"x1": ALARM}, ago=POLICY.approval_expires / 2), PlanProposed)
+    late = offered(stage, POLICY, {"x2": ALARM}, ago=timedelta(hours=3))
+    assert isinstance(late, PlanWithheld)
+    assert late.because.startswith("The node was read 3 h ago, and what would end there now is not known")

@@ -154,6 +154,7 @@ NO: dict[str, tuple[str, Callable[[], object]]] = {
         "QuietHours",
         lambda: guards.is_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(23, 30)),
     ),
+    "a whole day": ("QuietHours", lambda: guards.is_not_quiet(replace(POLICY, quiet=((0, 0),)), at(12, 0))),
     "the early morning": ("QuietHours", lambda: guards.is_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(5, 59))),
 }
 

@@ -1,0 +1,352 @@
+"""Documents as Adaptive Cards 1.5, within the limits that every message keeps. Pure functions.
+
+Teams reads Markdown in a TextBlock, so words stand in RichTextBlocks, which the vendor's renderer shows as they are; as
+that was not seen in Teams itself, what would be a link or a mention in Markdown is also broken by a character without
+width. https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-format
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+from bot.chat.blocks import CHECK_AGAIN, CHECK_MEANT, REPORT
+from bot.chat.dialog import LONGEST_REASON
+from bot.chat.document import (
+    BUTTON,
+    MOST_OPTIONS,
+    OPTION,
+    TEXT,
+    Block,
+    Button,
+    Dialog,
+    Document,
+    Fold,
+    IfRoom,
+    Line,
+    Lines,
+    Listing,
+    Marked,
+    Menu,
+    NodeMenu,
+    Paragraph,
+    Question,
+    Record,
+    Row,
+    Rule,
+    Small,
+    Strip,
+    Table,
+    Title,
+    Together,
+    clipped,
+)
+from bot.chat.service import Message, message_of
+from bot.chat.suggestions import FIND_NODE
+from bot.domain.safe_text import one_line, safe
+from bot.surfaces.teams.settings import teams_user
+from bot.view.heat_strip import heat_strip
+from bot.view.standing import PICK
+from bot.view.words import Bold, Channel, Code, Group, Link, Person, Styled, plain
+
+Element: TypeAlias = Mapping[str, Any]
+
+LARGEST = 40_000  # characters of JSON, as UTF-16 80 KB; Teams refuses a message of 100 KB
+SPARE = 500  # beside a table
+ROWS, CELL, COLUMNS = 100, 120, 41  # of a table; the widest line of fixed letters that a phone does not wrap
+CARD = "application/vnd.microsoft.card.adaptive"
+VERB = "zombie"
+ACTION, VALUE, ROW, CHOSEN, HOME = "a", "v", "b", "p", "h"  # what a button brings back
+SEALED, OPENED, REASON = "sealed", "opened", "reason"  # what a dialog brings back
+PERSON = "person"  # marks the name of a person, which is filled in when the card is sent
+# They open no dialog, so Teams need not open a frame for one.
+_QUICK = frozenset((CHECK_AGAIN, CHECK_MEANT, REPORT, PICK, FIND_NODE))
+_STYLES = {"primary": "positive", "danger": "destructive"}
+_MARKED = re.compile(r"(`[^`\n]*`|\*[^*\n]*\*)")
+_BREAKS = re.compile(r"(?<=\])(?=\()|(?<=<)(?=/?at\b)|(?<=\w:)(?=//)", re.IGNORECASE)
+_BREAK = "\u200b"
+
+
+def draw(document: Document) -> Message:
+    """Return a message: what has to be there whole, then as many rows of tables, and of the rest, as fit."""
+    drawn = [[] if isinstance(block, IfRoom | Table) else list(_elements(block)) for block in document.blocks]
+    for at, block in enumerate(document.blocks):
+        room = LARGEST - sum(map(length, drawn))
+        if isinstance(block, Table):
+            drawn[at] = _table(block, room - SPARE)
+        elif isinstance(block, IfRoom):
+            whole = list(_elements(block.block))
+            drawn[at] = whole if length(whole) <= room else []
+    text = document.text
+    if isinstance(text, Marked) and not document.blocks:
+        drawn = [list(_elements(text))]
+    words = text.words if isinstance(text, Marked) else text if isinstance(text, str) else plain(text)
+    return Message(
+        clipped(safe(words), TEXT), tuple(each for elements in drawn for each in elements), document.broadcast
+    )
+
+
+def fits(blocks: Sequence[Block], *, dialog: bool = False) -> bool:
+    """True where a message, or a dialog, shows all of it and cuts nothing."""
+    if any(isinstance(block, Table) and len(block.rows) > ROWS for block in blocks):
+        return False
+    return length([each for block in blocks for each in _elements(block)]) <= LARGEST - (2 * SPARE if dialog else 0)
+
+
+def added(content: Mapping[str, Any], blocks: Sequence[Block]) -> Message | None:
+    """Return a message of the outbox with these blocks at its end, once; None where there is no room."""
+    stands = message_of(content)
+    more = [each for block in blocks for each in _elements(block) if each not in stands.blocks]
+    both = (*stands.blocks, *more)
+    return replace(stands, blocks=both) if length(both) <= LARGEST else None
+
+
+def card(body: Sequence[Element], actions: Sequence[Element] = ()) -> dict[str, Any]:
+    """Return a card as an attachment."""
+    content: dict[str, Any] = {"type": "AdaptiveCard", "version": "1.5", "body": list(body)}
+    content |= {"actions": list(actions)} if actions else {}
+    return {"contentType": CARD, "content": {**content, "msteams": {"width": "Full"}}}
+
+
+def dialog_task(dialog: Dialog, sealed: str, opened: str, error: str = "") -> dict[str, Any]:
+    """Return the dialog that asks for a reason; it brings back what is sealed. `error` is why it was not taken."""
+    body = [each for block in dialog.blocks for each in _elements(block)]
+    body += _lines(error, color="attention") if error else ()
+    if dialog.asks:
+        typed = {"type": "Input.Text", "id": REASON, "isMultiline": True, "maxLength": LONGEST_REASON}
+        says = {"label": "Reason. It goes on record with your name.", "placeholder": dialog.asks}
+        body.append({**typed, **says, "isRequired": True, "errorMessage": "A decision needs a reason."})
+    body += [each for block in dialog.small for each in _elements(block)]
+    data = {SEALED: sealed, OPENED: opened}
+    send = {"type": "Action.Submit", "title": dialog.submit, "style": "positive", "data": data}
+    shown = {"title": dialog.title, "width": "large", "height": "large", "card": card(body, [send] * bool(dialog.asks))}
+    return {"type": "continue", "value": shown}
+
+
+def with_home(elements: Sequence[Element], sealed: str) -> list[Element]:
+    """Return the elements of a home, whose buttons bring back what is sealed."""
+
+    def marked(action: Element) -> Element:
+        return {**action, "data": {**action["data"], HOME: sealed}}
+
+    return [
+        {**each, "actions": [marked(action) for action in each["actions"]]} if each["type"] == "ActionSet" else each
+        for each in elements
+    ]
+
+
+def elements_of(blocks: Iterable[Block]) -> list[Element]:
+    """Return the elements that show these blocks."""
+    return [each for block in blocks for each in _elements(block)]
+
+
+def has_buttons(message: Message) -> bool:
+    """True for a message that somebody can press something on."""
+    return any(each.get("type") == "ActionSet" and "data" in each["actions"][0] for each in message.blocks)
+
+
+def people_in(part: Any) -> set[str]:
+    """Return the ids of the people whose names a message needs."""
+    if isinstance(part, Mapping):
+        own = {str(part[PERSON])} if PERSON in part else set[str]()
+        return own.union(*(people_in(inner) for inner in part.values()))
+    return set[str]().union(*map(people_in, part)) if isinstance(part, list | tuple) else set()
+
+
+def named(part: Any, names: Mapping[str, str]) -> Any:
+    """Return a part of a message with people's names in it."""
+    if isinstance(part, Mapping):
+        shown = {key: named(inner, names) for key, inner in part.items() if key != PERSON}
+        return shown | ({"text": defused(names[part[PERSON]])} if part.get(PERSON) in names else {})
+    return [named(inner, names) for inner in part] if isinstance(part, list | tuple) else part
+
+
+def words_of(message: Message) -> str:
+    """Return a message as text alone."""
+    said = [message.text, *(text for block in message.blocks for text in _texts(block))]
+    return clipped("\n".join(dict.fromkeys(said)), TEXT)
+
+
+# --- words
+
+
+def defused(text: str) -> str:
+    """Return text in which nothing is a link or a mention, should somebody read it as Markdown.
+
+    Example:
+    >>> [part for part in defused("[ok](https://x) <at>all</at>").split(chr(0x200B))]
+    ['[ok]', '(https:', '//x) <', 'at>all<', '/at>']
+    """
+    return _BREAKS.sub(_BREAK, safe(text))
+
+
+def _run(words: str, **style: Any) -> dict[str, Any]:
+    return {"type": "TextRun", "text": defused(words) or " ", **style}
+
+
+def _rich(runs: Sequence[Element], **more: Any) -> Element:
+    return {"type": "RichTextBlock", "inlines": list(runs), **more}
+
+
+def _lines(words: str, **style: Any) -> list[Element]:
+    """Words in an element for each line: a run of text shows no line break."""
+    return [
+        _rich([_run(each, **style)], **({"spacing": "none"} if at else {})) for at, each in enumerate(words.split("\n"))
+    ]
+
+
+def _fixed(lines: Iterable[str], name: str = "") -> Element:
+    """A node's lines, or commands, in letters of one width; blanks that stand together would be one."""
+    runs = [_run(safe(each).replace("  ", "\u00a0\u00a0"), fontType="monospace", size="small") for each in lines]
+    items = [_rich([run], spacing="none") for run in runs]
+    return {"type": "Container", "style": "emphasis", "items": items} | ({"id": name} if name else {})
+
+
+def _piece(piece: Styled) -> Element:
+    match piece:
+        case Person(by=by):
+            user = teams_user(by)
+            return _run(one_line(by, 140), **({PERSON: user, "weight": "bolder"} if user else {}))
+        case Bold(words=words):
+            return _run(words, weight="bolder")
+        case Code(words=words) | Channel(id=words):
+            return _run(words, fontType="monospace")
+        case Group():
+            return _run(plain((piece,)))
+        case Link(words=words, address=address):
+            opens = {"type": "Action.OpenUrl", "url": address}
+            return _run(clipped(one_line(words, 75), 75), selectAction=opens, color="accent")
+    return _run(plain((piece,)))
+
+
+def _listed(part: Line | Listing) -> Iterator[Element]:
+    if isinstance(part, Line):
+        yield _rich([_piece(piece) for piece in part.pieces])
+        return
+    if part.title:
+        yield _rich([_run(part.title, weight="bolder")])
+    for number, item in enumerate(part.items, 1):
+        sign = f"{number}. " if part.ordered else "• "
+        yield _rich([_run(sign), *map(_piece, item)], spacing="small")
+
+
+def _marked(words: str) -> Iterator[Element]:
+    styles: dict[str, dict[str, Any]] = {"`": {"fontType": "monospace"}, "*": {"weight": "bolder"}}
+    for said in words.split("\n"):
+        parts = [part for part in _MARKED.split(said) if part]
+        runs = [_run(part[1:-1], **styles[part[0]]) if _MARKED.fullmatch(part) else _run(part) for part in parts]
+        yield _rich(runs or [_run(" ")], spacing="small")
+
+
+# --- elements
+
+
+def _elements(shown: Block) -> Iterator[Element]:
+    match shown:
+        case Title(words=words):
+            yield _rich([_run(clipped(words, 150), size="large", weight="bolder")])
+        case Paragraph(words=words, whole=whole):
+            yield from _lines(words if whole else clipped(words, TEXT))
+        case Line() | Listing():
+            yield from _listed(shown)
+        case Together(parts=parts):
+            yield {"type": "Container", "items": [each for part in parts for each in _listed(part)]}
+        case Small(texts=texts):
+            yield from (each for text in texts for each in _lines(clipped(text, 2000), isSubtle=True, size="small"))
+        case Lines(lines=lines):
+            yield _fixed(lines)
+        case Fold(title=title, words=words):
+            name = f"fold-{sha256(repr((title, words)).encode()).hexdigest()[:12]}"
+            toggle = {"type": "Action.ToggleVisibility", "title": f"▸ {safe(title)}", "targetElements": [name]}
+            yield {"type": "ActionSet", "actions": [toggle]}
+            yield {**_fixed(words.split("\n"), name), "isVisible": False}
+        case Table():
+            yield from _table(shown, LARGEST)
+        case Strip(heat=heat):
+            yield _fixed([*(str(row).replace(" ", "\u00a0") for row in heat_strip(heat, COLUMNS)), heat.words])
+        case Row(items=items, name=name):
+            yield from _row(items, name)
+        case Question(action=action, yes=yes, no=no):
+            answers = [_action(label, action, {VALUE: value}) for label, value in (yes, no)]
+            yield {"type": "ActionSet", "actions": answers}
+        case Record(head=head):
+            yield _rich([_run(f"record {head}", isSubtle=True, size="small")])
+        case Rule():
+            yield {"type": "Container", "separator": True, "items": [_rich([_run(" ", size="small")])]}
+        case Marked(words=words):
+            yield from _marked(words)
+        case IfRoom(block=block):
+            yield from _elements(block)
+
+
+def _row(items: Sequence[Button | Menu | NodeMenu], name: str) -> Iterator[Element]:
+    """Menus above, buttons below: what is chosen is sent by a button of its own."""
+    actions = list[Element]()
+    for item in items:
+        if isinstance(item, Button):
+            actions.append(_button(item, name))
+            continue
+        if isinstance(item, Menu):
+            chosen, action, words = f"{item.action}-{name}", item.action, item.placeholder
+            choices = [{"title": one_line(each, OPTION) or "?", "value": value} for each, value in item.options]
+            more: dict[str, Any] = {"type": "Input.ChoiceSet", "choices": choices[:MOST_OPTIONS]}
+        else:
+            chosen, action, words = f"{FIND_NODE}-{name}", FIND_NODE, "Check a node"
+            more = {"type": "Input.Text", "maxLength": 200}
+        yield {**more, "id": chosen, "placeholder": safe(words)}
+        actions.append(_action(clipped(safe(words), BUTTON), action, {ROW: name, CHOSEN: chosen}))
+    yield {"type": "ActionSet", "actions": actions}
+
+
+def _button(button: Button, row: str) -> Element:
+    data = {VALUE: button.value, ROW: row}
+    drawn = _action(clipped(safe(button.words), BUTTON), button.action, data, button.name)
+    styled = {"style": _STYLES[button.style]} if button.style in _STYLES else {}
+    return {**drawn, "associatedInputs": "none", **styled}
+
+
+def _action(words: str, action: str, data: Mapping[str, str], name: str = "") -> Element:
+    data = {ACTION: name or action, **data}
+    if action in _QUICK or name.startswith(CHECK_MEANT):
+        return {"type": "Action.Execute", "title": words, "verb": VERB, "data": data}
+    return {"type": "Action.Submit", "title": words, "data": {**data, "msteams": {"type": "task/fetch"}}}
+
+
+def _table(table: Table, room: int) -> list[Element]:
+    """Return a table of the rows that fit into so many characters, at least one, and how many do not."""
+    rows = [
+        {"type": "TableRow", "cells": [_cell(word, bold=not at) for word in row]}
+        for at, row in enumerate((table.heading, *table.rows[:ROWS]))
+    ]
+    block: Element = {"type": "Table", "columns": [{"width": 1} for _ in table.heading], "rows": rows}
+    while len(rows) > 2 and length([block]) > room:
+        del rows[max(2, len(rows) * 9 // 10) :]
+    left = len(table.rows) - len(rows) + 1
+    more = _elements(Small((f"And {left:,} more: {table.more}",))) if left and table.more else ()
+    return [block, *more]
+
+
+def _cell(word: str, *, bold: bool) -> Element:
+    run = _run(one_line(word, CELL), size="small", **({"weight": "bolder"} if bold else {}))
+    return {"type": "TableCell", "items": [_rich([run])]}
+
+
+def length(elements: Sequence[Element]) -> int:
+    """Return the elements' share of Teams' limit: their JSON."""
+    return len(json.dumps(elements, ensure_ascii=False, separators=(",", ":")))
+
+
+def _texts(part: Any) -> Iterator[str]:
+    """Every text in an element, in order."""
+    if isinstance(part, Mapping):
+        if isinstance(text := part.get("text"), str):
+            yield text
+        for inner in part.values():
+            yield from _texts(inner)
+    elif isinstance(part, list | tuple):
+        for inner in part:
+            yield from _texts(inner)

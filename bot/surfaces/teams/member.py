@@ -1,0 +1,25 @@
+"""Microsoft Teams as a member of the surfaces: its people, its settings, what doctor looks at there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bot.domain.alert import TEAMS
+from bot.domain.contracts import Clock
+from bot.surfaces.member import DoctorChecks, SurfaceMember
+from bot.surfaces.teams.settings import TeamsSettings
+
+if TYPE_CHECKING:
+    from bot.domain.policy import Policy
+
+
+def _looks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
+    ours: TeamsSettings = settings.of(TeamsSettings)
+    if not ours.is_set:
+        return ()
+    from bot.surfaces.teams.examination import looks
+
+    return looks(ours, policy)
+
+
+SURFACE = SurfaceMember(TEAMS, "in Teams", settings=TeamsSettings, looks=_looks)

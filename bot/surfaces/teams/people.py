@@ -1,0 +1,104 @@
+"""Who a person in Teams is: Teams is asked each time, and without an answer nobody is admitted.
+
+The key of a person is the tenant with the object id in Entra. `conversation.tenantId` is the host's, also where
+somebody from outside clicks, so each person is looked up among the members of a conversation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+
+from bot.chat.people import Membership, People, Person
+from bot.chat.remembered import Remembered
+from bot.domain.alert import TEAMS
+from bot.domain.errors import CannotTell, NotAnApprover
+from bot.domain.safe_text import one_line
+from bot.surfaces.teams.calls import REMEMBERED, Connector, TeamsCalls
+from bot.surfaces.teams.settings import teams_user
+
+MEMBERS = frozenset(("", "user", "owner", "admin"))  # roles; anybody else, such as a guest, is refused
+
+
+class Whereabouts:
+    """Where each person was met last: the conversation, and their id there. Else `home`, the channel of alerts."""
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._met: Remembered[str, tuple[str, str]] = Remembered(REMEMBERED)
+
+    def met(self, user: str, conversation: str, name_there: str) -> None:
+        """Note where a person is."""
+        self._met[user] = conversation, name_there
+
+    def of(self, user: str) -> tuple[str, str]:
+        """Return the conversation in which to look for a person, and the id; no conversation where none is known."""
+        return self._met.get(user, (self._home, user))
+
+
+class TeamsPeople(People):
+    """Asks Teams who a person is; `groups` are the policy's approver groups, each the roster of a team's channel."""
+
+    chat, word = TEAMS, "Teams"
+    is_known = True
+
+    def __init__(self, connector: Connector, calls: TeamsCalls, met: Whereabouts, groups: Collection[str]) -> None:
+        self._connector = connector
+        self._calls = calls
+        self._met = met
+        self._tenant = connector.settings.tenant
+        self._groups = sorted(group for group in groups if group.startswith(f"{TEAMS}:"))
+
+    def is_ours(self, person: Person) -> bool:
+        """True for a person, and an activity that names them, of the bot's own tenant."""
+        return person.chat == TEAMS and person.team == self._tenant and person.home in ("", self._tenant)
+
+    def of(self, user: str) -> Person:
+        """Return a person of the bot's own tenant by their object id."""
+        return Person(user, self._tenant, chat=TEAMS)
+
+    def user(self, by: str) -> str:
+        """Return the object id of a person named as in the record; empty for people of elsewhere."""
+        return teams_user(by, self._tenant)
+
+    async def admit(self, user: str, do: str = "decide") -> None:
+        """Return for a full member of the bot's own tenant.
+
+        Raises: NotAnApprover for everybody else; CannotTell when Teams does not say.
+        """
+        conversation, there = self._met.of(user)
+        if not conversation:
+            raise CannotTell(
+                "The bot does not know where to look you up in Teams.", "Write to it there, then try again."
+            )
+        found = await self._connector.member(conversation, there)
+        if found is None:
+            raise NotAnApprover(f"You are no member of the conversation there: only members {do}.")
+        name = one_line(str(found.get("name") or user), 80)
+        self._calls.met(user, name)
+        entra = str(found.get("aadObjectId") or found.get("objectId") or "").lower()
+        if str(found.get("tenantId") or "").lower() != self._tenant or entra != user:
+            raise NotAnApprover(f"{name} is from another organisation: only members of this tenant {do}.")
+        login, role = (str(found.get(key) or "").lower() for key in ("userPrincipalName", "userRole"))
+        if not login and not role:
+            raise CannotTell(f"Teams does not say whether {name} is a guest.", "Try again.")
+        if "#ext#" in login or role not in MEMBERS:
+            raise NotAnApprover(f"{name} is a guest: only full members of this tenant {do}.")
+
+    async def membership(self, user: str) -> Membership:
+        """Return the approver groups that a person is in now."""
+        answers = await asyncio.gather(*(self._is_in(group, user) for group in self._groups))
+        groups = frozenset(group for group, (is_in, _) in zip(self._groups, answers, strict=True) if is_in)
+        return Membership(groups, tuple(no for _, no in answers if no))
+
+    async def named(self, words: str) -> str:
+        """Return the words with people's names in place of their ids."""
+        return self._calls.named(words)
+
+    async def _is_in(self, group: str, user: str) -> tuple[bool, str]:
+        try:
+            found = await self._connector.member(group.partition(":")[2], user)
+        except CannotTell as no:
+            return False, no.sentence
+        same = found is not None and user == str(found.get("aadObjectId") or found.get("objectId") or "").lower()
+        return same, ""

@@ -1,0 +1,210 @@
+"""What is Teams' own: who is let in, which card counts, what is delivered twice, and what the bot bears there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.chat.document import Document, Lines, Paragraph, Title, bullets, line
+from bot.surfaces.teams.connection import TeamsConnection
+from bot.surfaces.teams.drawing import draw
+from bot.view.words import Person
+from tests.slack.acting_team import ActingTeam, Cast, acting_team, people
+from tests.slack.service import QUICK
+from tests.teams.simulated import ALICE, APPROVERS, BOB, EVE, GUS, ONCALL, TENANT, SimulatedTeams, simulated_teams
+
+CAST = Cast("teams", TENANT, ALICE, BOB, ONCALL)
+POLICY = people(approver_groups=frozenset(), approvers=frozenset({f"teams:{BOB}"}), kinds=frozenset({"teams"}))
+
+
+@asynccontextmanager
+async def deciding(folder: Path, **changes: Any) -> AsyncIterator[tuple[SimulatedTeams, ActingTeam]]:
+    async with simulated_teams() as teams:
+        connection = teams.connection(QUICK, lambda event, **_: None)
+        policy = replace(POLICY, **changes)
+        whole: Any = teams
+        async with (
+            acting_team(whole, folder, chat=connection, cast=CAST, policy=policy) as team,
+            teams.hosted(connection),
+        ):
+            yield teams, team
+
+
+STRANGERS = {"gus": (GUS, "is a guest"), "eve": (EVE, "is from another organisation")}
+
+
+@pytest.mark.parametrize("who", STRANGERS)
+@pytest.mark.parametrize("by_group", [False, True])
+async def test_guest_and_person_of_another_tenant_decide_nothing_though_the_policy_names_them(
+    tmp_path: Path, who: str, by_group: bool
+) -> None:
+    user, why = STRANGERS[who]
+    named: dict[str, Any] = {"approvers": frozenset({f"teams:{BOB}", f"teams:{user}"})}
+    if by_group:
+        named = {"approvers": frozenset(), "approver_groups": frozenset({f"teams:{APPROVERS}"})}
+    async with deciding(tmp_path, **named) as (teams, team):
+        teams.members[APPROVERS] |= {user}
+        offer = await team.proposed("node-1")
+        await team.decides(who, offer)
+        assert why in (await team.told(who, "NotAnApprover")).text
+        await team.decided_nothing()
+        assert (user, "NotAnApprover") in await team.refusals()
+        await team.decides("bob", offer)
+        await team.until_state("resolved")
+
+
+async def test_whoever_left_the_conversation_decides_nothing(tmp_path: Path) -> None:
+    async with deciding(tmp_path) as (teams, team):
+        offer = await team.proposed("node-1")
+        view = await team.dialog("bob", offer)
+        teams.members[ONCALL] -= {BOB}
+        await teams.submit("bob", view, {"reason": "it leaks"})  # type: ignore[arg-type]
+        await team.told("bob", "NotAnApprover")
+        await team.decided_nothing()
+
+
+@pytest.mark.parametrize("trouble", [500, 429, 403])
+async def test_nobody_is_let_in_while_teams_does_not_say_who_they_are(tmp_path: Path, trouble: int) -> None:
+    async with deciding(tmp_path) as (teams, team):
+        offer = await team.proposed("node-1")
+        view = await team.dialog("bob", offer)
+        teams.trouble.append(("GET", trouble, {}))
+        await teams.submit("bob", view, {"reason": "it leaks"})  # type: ignore[arg-type]
+        await team.told("bob", "CannotTell")
+        await team.decided_nothing()
+
+
+SAYS: dict[str, tuple[dict[str, str], str]] = {
+    "somebody else": ({"aadObjectId": ALICE}, "NotAnApprover"),
+    "no tenant": ({"tenantId": ""}, "NotAnApprover"),
+    "a role of which nobody knows": ({"userRole": "anonymous"}, "NotAnApprover"),
+    "neither login nor role": ({"userRole": "", "userPrincipalName": ""}, "CannotTell"),
+}
+
+
+@pytest.mark.parametrize("says", SAYS)
+async def test_member_of_whom_teams_says_too_little_or_something_else_is_refused(tmp_path: Path, says: str) -> None:
+    changed, refusal = SAYS[says]
+    async with deciding(tmp_path) as (teams, team):
+        offer = await team.proposed("node-1")
+        teams.profiles[BOB] |= changed
+        await team.decides("bob", offer)
+        await team.told("bob", refusal)
+        await team.decided_nothing()
+
+
+async def test_forwarded_copied_and_stale_cards_are_refused(tmp_path: Path) -> None:
+    async with deciding(tmp_path) as (teams, team):
+        offer = await team.proposed("node-1")
+        for elsewhere in ({"replyToId": "1700000099999"}, {"replyToId": ""}):
+            await teams.click("bob", offer, "approve", **elsewhere)
+            assert teams.posted.pop().text.startswith("This is not the card of that incident")
+        teams.members["19:other00001@thread.tacv2"] = {BOB}
+        forwarded = replace(offer, channel="19:other00001@thread.tacv2")
+        await teams.click("bob", forwarded, "approve")
+        assert teams.posted.pop().text.startswith("This is not the card of that incident")
+        assert teams.modal("bob") is None
+
+        (button,) = [each for row in offer.blocks for each in row.get("actions", ()) if each["title"] == "Approve"]
+        await team.decides("bob", offer)
+        await team.until_state("resolved")
+        await team.idle()
+        answer = await teams.press("bob", offer, button)
+        assert "AlreadyDecided" in answer["task"]["value"], "an old client shows the card as it was"
+
+
+async def test_click_that_is_delivered_twice_is_one(tmp_path: Path) -> None:
+    async with deciding(tmp_path) as (teams, team):
+        offer = await team.proposed("node-1")
+        await asyncio.gather(*(teams.click("bob", offer, "approve") for _ in range(2)))
+        view: Any = teams.modal("bob")
+        await asyncio.gather(*(teams.submit("bob", view, {"reason": "it leaks"}) for _ in range(3)))
+        await team.until_state("resolved")
+        await team.idle()
+        assert team.stage.nodes["node-1"].stopped == 1
+        said = await teams.until(lambda: [one for one in teams.posted if "said yes" in one.text])
+        assert len(said) == 1
+        assert await team.refusals() == []
+        await teams.until(lambda: '"feedback"' in json.dumps(offer.blocks), what="the question")
+        again = await asyncio.gather(*(teams.click("bob", offer, "feedback-right") for _ in range(3)))
+        assert again[0] == again[1] == again[2], "also under another id"
+        told = [one.text.partition(":")[0] for one in teams.posted if one.channel == teams.direct("bob")]
+        assert told == ["On record"], "not: you said so already"
+
+
+async def test_thread_lost_from_a_click_and_a_card_in_a_thread_are_borne(tmp_path: Path) -> None:
+    async with deciding(tmp_path) as (teams, team):
+        offer = await team.proposed("node-1")
+        where = {"id": ONCALL, "tenantId": TENANT, "conversationType": "channel"}
+        await teams.click("bob", offer, "approve", conversation=where)
+        assert teams.modal("bob") is not None
+
+
+async def test_yes_that_was_stored_before_the_bot_died_is_carried_out_by_the_next(tmp_path: Path) -> None:
+    async with deciding(tmp_path) as (teams, team):
+        offer = await team.proposed("node-1")
+        view: Any = await team.dialog("bob", offer)
+        team.is_dying = True  # it is on disk when Teams has its answer, and nothing of it was begun
+        sent = await teams.submit("bob", view, {"reason": "it leaks"})
+        assert sent.errors == {}
+        team.is_dying = False
+        team.acting = team.restarted("runner-2")
+        await team.acting.decisions.carry_on()
+        await team.until_state("resolved")
+        await team.idle()
+        await teams.until(lambda: offer.text.startswith("Resolved: node-1"), what="the card, edited in place")
+
+
+async def test_refusal_finds_its_person_alone_or_says_that_it_could_not(tmp_path: Path) -> None:
+    async with deciding(tmp_path) as (teams, team):
+        teams.installed -= {ALICE}
+        await teams.say("alice", ONCALL, "brake on for a test")
+        told = await teams.until(lambda: next(iter(teams.posted), None), what="an answer")
+        assert (told.channel, told.only_for) == (ONCALL, "")
+        assert "brake" not in told.text
+        assert "add me to your apps" in told.text
+        teams.installed |= {ALICE}
+        await teams.say("alice", ONCALL, "brake on for a test")
+        assert (await team.told("alice", "NotAnApprover")).channel == teams.direct("alice")
+
+
+async def test_home_belongs_to_one_person(tmp_path: Path) -> None:
+    async with deciding(tmp_path) as (teams, team):
+        await team.proposed("node-1")
+        blocks = await teams.home("bob")
+        assert "Waiting for you" in json.dumps(blocks)
+        home = teams.posted[-1]
+        await teams.click("bob", home, "approve")
+        view: Any = teams.modal("bob")
+        assert "ecs.service" in json.dumps(view.dialog.blocks)
+        await teams.close("bob", view)
+
+        answer = await teams.click("gus", replace(home, channel=teams.direct("gus")), "approve")
+        assert answer["task"]["value"].startswith("This is not the card of that incident")
+        assert teams.modal("gus") is None
+
+
+async def test_hostile_words_are_neither_link_nor_mention_and_a_name_is_known() -> None:
+    evil = "[APPROVED](https://evil.example) <at>everyone</at> **b** \u202e\x1b[31m"
+    drawn = draw(Document(evil, (Title(evil), Paragraph(evil), Lines((evil,)), bullets([(evil, evil)]), line(evil))))
+    texts = json.dumps([drawn.text, *drawn.blocks], ensure_ascii=False)
+    assert not any(kind in texts for kind in ('"TextBlock"', "FactSet", "\u202e", "\x1b", "Action.OpenUrl"))
+    shown = json.dumps(drawn.blocks, ensure_ascii=False)
+    assert not any(live in shown for live in ("](", "https://", "<at>", "</at>"))
+    assert "person" not in shown, "nobody's words are taken for a person"
+    (block,) = draw(Document("", (line(Person(f"teams:{TENANT}/{BOB}")),))).blocks
+    assert block["inlines"][0]["person"] == BOB
+
+
+async def test_connection_names_no_secret() -> None:
+    async with simulated_teams() as teams:
+        connection = TeamsConnection(teams.settings, QUICK, lambda event, **_: None)
+        assert teams.secret not in repr(vars(connection)) + repr(teams.settings)
+        await connection.stop()
