@@ -167,15 +167,6 @@ async def test_update_with_a_text_alone_keeps_the_blocks(api: Api) -> None:
     assert "blocks" not in bare["message"]
 
 
-async def test_deleting_leaves_a_tombstone_where_a_thread_hangs(api: Api) -> None:
-    parent = await api("chat.postMessage", channel=ALERTS, text="x")
-    reply = await api("chat.postMessage", channel=ALERTS, text="y", thread_ts=parent["ts"])
-    assert (await api("chat.delete", channel=ALERTS, ts=parent["ts"]))["ok"]
-    assert api.slack.messages("#alerts")[0].is_deleted
-    assert (await api("chat.delete", channel=ALERTS, ts=reply["ts"]))["ok"]
-    assert len(api.slack.messages("#alerts")) == 1
-
-
 @pytest.mark.parametrize(
     ("method", "arguments", "error"),
     [
