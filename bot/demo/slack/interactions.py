@@ -185,9 +185,12 @@ class Interactions:
             return self._closed(view)
         known = {block["block_id"] for block in view.blocks if block["type"] == "input"}
         errors = answer.get("errors")
-        if answer.get("response_action") != "errors" or not isinstance(errors, dict) or not errors.keys() <= known:
+        are_known = isinstance(errors, dict) and errors and errors.keys() <= known
+        if answer.get("response_action") != "errors" or not are_known:
             raise SlackRefused("invalid_arguments")  # of what Slack takes, the bot says errors alone
-        return self._workspace.replace_view(replace(view, errors={name: str(says) for name, says in errors.items()}))
+        return self._workspace.replace_view(
+            replace(view, errors={name: str(says) for name, says in dict(errors or {}).items()})
+        )
 
     def _closed(self, view: View) -> View | None:
         left = [each for each in self._workspace.modals.get(view.user, []) if each.id != view.id]
