@@ -9,12 +9,11 @@ from pathlib import Path
 
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.people import BOT_USER
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.entry import NOTHING_BEFORE, chained
 from tests.program import awaited
 from tests.slack.acting_team import ALICE, BOB, ONCALL, acting_team
 from tests.slack.drawn import record_line
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 READS = DEFAULT_SCOPES | {"channels:history"}
 FIELDS = "stream, seq, at, by, kind, body"

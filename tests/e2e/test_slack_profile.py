@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from bot.demo.fleet import Fleet
-from bot.demo.slack.server import SlackWorkspace
 from tests.e2e.test_slack_check import FOUNDING, ROOT, cards, fleet, serving, slack  # noqa: F401 - fixtures
 from tests.program import awaited
+from tests.slack.workspace import SlackWorkspace
 
 LONG = timedelta(seconds=40)
 HOT = "mem_cgroup_nr_lru_pages"

@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 from bot.demo.fleet import Fleet
-from bot.demo.slack.server import SlackWorkspace
 from tests.e2e.test_slack_check import FOUNDING, cards, fleet, serving, slack
 from tests.program import awaited
+from tests.slack.workspace import SlackWorkspace
 
 __all__ = ["fleet", "slack"]
 WHY = "What would have changed this verdict"
