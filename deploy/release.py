@@ -2,7 +2,7 @@
 
 In the folder are then wheel and sdist, `sbom.cdx.json` and `licences.txt` (what they bring along), `changes.md` (that
 version's part of CHANGELOG.md) and `SHA256SUMS`. The same commit gives the same bytes: files have the commit's time.
-Where git says that the commit is no release, the changes are those still unreleased.
+Where git says that the commit is no release, the changes are those of `changes/`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,17 @@ ROOT = Path(__file__).parents[1]
 
 def changes(changelog: str, version: str) -> str:
     """Return a version's part of the changelog, without its heading. Raises: ValueError where it has none."""
-    name = "Unreleased" if "+" in version else version
-    found = re.search(rf"^## \[{re.escape(name)}\].*\n(?s:(.*?))(?=^## \[|\Z)", changelog, re.MULTILINE)
+    found = re.search(rf"^## \[{re.escape(version)}\].*\n(?s:(.*?))(?=^## \[|\Z)", changelog, re.MULTILINE)
     if found is None:
-        raise ValueError(f"CHANGELOG.md has no part [{name}]")
+        raise ValueError(f"CHANGELOG.md has no part [{version}]: `towncrier build --version {version}` makes it")
     return found[1].strip() + "\n"
+
+
+def unreleased(version: str) -> str:
+    """Return what `changes/` holds, as the changelog would say it."""
+    draft = [sys.executable, "-m", "towncrier", "build", "--draft", "--version", version]
+    said = subprocess.run(draft, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return changes(said, version)
 
 
 def main(folder: Path) -> None:
@@ -40,7 +46,9 @@ def main(folder: Path) -> None:
         made = [sys.executable, str(ROOT / "deploy/sbom.py"), *words]
         said = subprocess.run(made, env=environment, capture_output=True, check=True).stdout
         (folder / name).write_bytes(said)
-    of_version = changes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), wheel.name.split("-")[1])
+    version = wheel.name.split("-")[1]
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    of_version = unreleased(version) if "+" in version else changes(changelog, version)
     (folder / "changes.md").write_text(of_version, encoding="utf-8")
     sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(folder.iterdir())]
     (folder / "SHA256SUMS").write_text("".join(sums), encoding="ascii")

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,19 @@ def test_hooks_before_a_commit_run_the_tools_of_the_lock() -> None:
             assert done.returncode == 0, done.stderr
 
 
-def test_lines_of_the_changelog_can_be_read() -> None:
+CHANGES = sorted((ROOT / "changes").glob("*"))
+
+
+def test_lines_of_the_changelog_can_be_read_and_none_stands_there_twice() -> None:
     lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
     assert [f"{number}: {line[:60]}…" for number, line in enumerate(lines, 1) if len(line) > LONGEST_LINE] == []
+    said = [*(line[2:] for line in lines if line.startswith("- ")), *(path.read_text().strip() for path in CHANGES)]
+    assert [line for line, times in Counter(said).items() if times > 1] == []
+
+
+@pytest.mark.parametrize("path", CHANGES, ids=lambda path: path.name)
+def test_change_is_one_line_of_a_kind_that_a_release_knows(path: Path) -> None:
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["towncrier"]["type"]
+    assert re.fullmatch(rf"\+[a-z0-9-]+\.(?:{'|'.join(one['directory'] for one in table)})\.md", path.name)
+    (line,) = path.read_text().splitlines()
+    assert 0 < len(line) <= LONGEST_LINE
