@@ -11,7 +11,7 @@ from bot.chat.dialog import MetadataSigner
 from bot.chat.document import Block, Dialog, Document
 from bot.chat.home import HomePublisher
 from bot.chat.people import Membership, People, Person
-from bot.chat.service import ChatService, Message, NoAccess, Outcome, Rejected, UploadOutcome
+from bot.chat.service import ChatService, Message, NoAccess, Outcome
 from bot.chat.suggestions import NodeSuggestions
 from bot.domain.errors import CannotTell
 from bot.domain.post import MessageRef
@@ -127,14 +127,6 @@ class NoChat(ChatConnection, ChatService, People):
         """Nothing is added."""
         return None
 
-    def strips(self, message: Message) -> Sequence[str]:
-        """There are none."""
-        return ()
-
-    def illustrated(self, message: Message, pictures: Mapping[str, tuple[str, str]]) -> Message:
-        """Return it as it is."""
-        return message
-
     async def post(self, channel: str, thread: str, message: Message) -> Outcome:
         """Nothing is posted."""
         return NoAccess(_NONE)
@@ -147,19 +139,9 @@ class NoChat(ChatConnection, ChatService, People):
         """Nobody is told."""
         return NoAccess(_NONE)
 
-    async def answer(self, address: str, message: Message, *, for_card: bool = False) -> Outcome:
-        """Nobody has asked."""
-        return NoAccess(_NONE)
-
     async def open_dialog(self, trigger: str, dialog: Dialog, sealed: str) -> None:
         """Raises: CannotTell."""
         raise CannotTell(f"No dialog opens: {_NONE}.")
 
     async def publish_home(self, user: str, blocks: Sequence[Block], sealed: str) -> None:
         """Nobody has a home."""
-
-    async def upload(
-        self, name: str, content: bytes, alt_text: str, *, channel: str = "", thread: str = ""
-    ) -> UploadOutcome:
-        """Nothing is uploaded."""
-        return Rejected(_NONE)

@@ -127,34 +127,24 @@ def dialog_task(dialog: Dialog, sealed: str, opened: str, error: str = "") -> di
     return {"type": "continue", "value": shown}
 
 
-def with_home(elements: Sequence[Element], sealed: str) -> list[Element]:
+def with_home(elements: Sequence[Element], sealed: str) -> tuple[Element, ...]:
     """Return the elements of a home, whose buttons bring back what is sealed."""
 
-    def marked(action: Element) -> Element:
-        return {**action, "data": {**action["data"], HOME: sealed}}
+    def marked(each: Element) -> Element:
+        return {**each, "data": {**each["data"], HOME: sealed}}
 
-    return [
-        {**each, "actions": [marked(action) for action in each["actions"]]} if each["type"] == "ActionSet" else each
-        for each in elements
-    ]
-
-
-def elements_of(blocks: Iterable[Block]) -> list[Element]:
-    """Return the elements that show these blocks."""
-    return [each for block in blocks for each in _elements(block)]
+    return tuple(
+        {**each, "actions": list(map(marked, each["actions"]))} if _is_pressed(each) else each for each in elements
+    )
 
 
 def has_buttons(message: Message) -> bool:
     """True for a message that somebody can press something on."""
-    return any(each.get("type") == "ActionSet" and "data" in each["actions"][0] for each in message.blocks)
+    return any(map(_is_pressed, message.blocks))
 
 
-def people_in(part: Any) -> set[str]:
-    """Return the ids of the people whose names a message needs."""
-    if isinstance(part, Mapping):
-        own = {str(part[PERSON])} if PERSON in part else set[str]()
-        return own.union(*(people_in(inner) for inner in part.values()))
-    return set[str]().union(*map(people_in, part)) if isinstance(part, list | tuple) else set()
+def _is_pressed(element: Element) -> bool:
+    return element["type"] == "ActionSet" and "data" in element["actions"][0]
 
 
 def named(part: Any, names: Mapping[str, str]) -> Any:
@@ -168,7 +158,7 @@ def named(part: Any, names: Mapping[str, str]) -> Any:
 def words_of(message: Message) -> str:
     """Return a message as text alone."""
     said = [message.text, *(text for block in message.blocks for text in _texts(block))]
-    return clipped("\n".join(dict.fromkeys(said)), TEXT)
+    return clipped(defused("\n".join(dict.fromkeys(said))), TEXT)
 
 
 # --- words
