@@ -9,6 +9,7 @@ from typing import NoReturn
 import hypothesis
 import pytest
 
+import tests.examples  # noqa: F401 - registers the profile
 from tests.nodes.sshd import SSHD, Sshd
 from tests.record.postgresql import BINARIES, Postgresql
 
@@ -20,15 +21,18 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-# A loaded machine takes its time: what an example costs is nothing to judge here.
-hypothesis.settings.register_profile("any-machine", deadline=None)
 hypothesis.settings.load_profile("any-machine")
 
 MOST_WORKERS = 6  # most of the time is windows and deadlines, in which nobody works
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """How many processes `-n auto` means: one where something is measured or has virtual machines, by its marks."""
+    """How many processes `-n auto` means: one where something is measured or has virtual machines, by its marks.
+
+    `-n logical` is one for each core: for tests that wait for nothing.
+    """
+    if config.option.numprocesses == "logical":
+        return os.cpu_count() or 1
     marks = str(config.option.markexpr)
     side_by_side = marks == "long" or ("not benchmark" in marks and "not lab" in marks)
     return min(MOST_WORKERS, 3 * (os.cpu_count() or 1)) if side_by_side else 0

@@ -128,6 +128,7 @@ CAUSE = Cause(
     name=NAME,
     title="Bond lost a link",
     probes=("nic", "kernel_log", "host"),
+    settled_by="the state of its ports in /proc/net/bonding",
     thresholds={
         "flaps_few": Threshold(
             3,

@@ -195,6 +195,7 @@ CAUSE = Cause(
     name=NAME,
     title="Crash-looping unit",
     probes=("units", "containers", "agents", "host"),
+    settled_by="how its next run ends (`journalctl -u UNIT`), and whether its restarts go on",
     thresholds={
         "loop_many": Threshold(
             20,

@@ -344,6 +344,7 @@ class _Reading:
             beside=beside,
             of_one=shape.of_one,
             lasting_fix=one_line(shape.lasting_fix, 2000),
+            settled_by=one_line(shape.settled_by or "", 300),
             about=" ".join(shape.about.split()),
             definition=json.dumps(plain(replace(shape, **_NO_DECISION)), sort_keys=True),
         )

@@ -93,6 +93,7 @@ CAUSE = Cause(
     name=NAME,
     title="File system read-only",
     probes=("filesystems", "kernel_log", "host"),
+    settled_by="a line of the kernel that says why (`dmesg`), or a write there that is refused",
     thresholds=(),
     signature=("filesystems", "kernel_log", "host"),
     weigh=weigh,

@@ -277,6 +277,7 @@ CAUSE = Cause(
     name=NAME,
     title="GPU fault",
     probes=("gpu", "kernel_log", "host"),
+    settled_by="the GPU's own state and recovery action (`nvidia-smi -q`)",
     thresholds={
         "recent_hours": Threshold(
             24,

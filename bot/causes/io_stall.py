@@ -304,6 +304,7 @@ CAUSE = Cause(
     name=NAME,
     title="I/O stall",
     probes=("kernel_log", "processes", "storage", "reclaim", "cpu", "host"),
+    settled_by="a second check while work waits, or the stack of a waiting task (`cat /proc/PID/stack`)",
     thresholds={
         "recent_hours": Threshold(
             24,

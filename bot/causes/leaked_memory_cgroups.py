@@ -268,6 +268,7 @@ CAUSE = Cause(
         "interrupts",
         "reclaim",
     ),
+    settled_by="a profile of the busy core; of several suspects, the count after one is stopped,",
     thresholds={
         "dying_many": Threshold(
             1000,

@@ -163,6 +163,7 @@ CAUSE = Cause(
     name=NAME,
     title="Memory reclaim",
     probes=("reclaim", "kernel_log", "processes", "host"),
+    settled_by="a second check while it is slow: stalled allocations that rise while memory is short",
     thresholds={
         "stalls_many": Threshold(
             20,

@@ -179,6 +179,7 @@ CAUSE = Cause(
     title="Network device fault",
     probes=("kernel_log", "nic", "cpu", "host", "interrupts"),
     beside=("processes",),
+    settled_by="time-outs while the cores are idle, or a fault that the card counts itself (`ethtool -S`)",
     thresholds={
         "recent_hours": Threshold(
             24,

@@ -108,6 +108,7 @@ CAUSE = Cause(
     name=NAME,
     title="Serial console delayed the kernel",
     probes=("kernel_log", "host"),
+    settled_by="a lower level of the console (`dmesg -n 4`): whether the resets stay away",
     thresholds={
         "recent_hours": Threshold(
             24,

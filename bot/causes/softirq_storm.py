@@ -77,6 +77,7 @@ CAUSE = Cause(
     name=NAME,
     title="Softirq storm",
     probes=("cpu", "softirq", "interrupts"),
+    settled_by="packets dropped or put off in a second check (/proc/net/softnet_stat), and the counts of interrupts",
     thresholds={
         "core_full_percent": Threshold(
             80,

@@ -138,6 +138,7 @@ CAUSE = Cause(
     name=NAME,
     title="Too many live cgroups",
     probes=("cgroups", "containers", "cpu", "processes", "kernel_log", "host"),
+    settled_by="a profile of the busy core, or a line of the kernel, that shows the walk over cgroups",
     thresholds={
         "live_many": Threshold(
             4000,

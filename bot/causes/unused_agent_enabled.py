@@ -95,6 +95,7 @@ CAUSE = Cause(
     name=NAME,
     title="Agent enabled that nobody needs",
     probes=("boot_units",),
+    settled_by="the launch template's user data: whether it gives the agent a cluster",
     thresholds=(),
     signature=("boot_units",),
     weigh=weigh,

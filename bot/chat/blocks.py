@@ -20,6 +20,7 @@ from bot.chat.document import (
     Question,
     Row,
     Small,
+    Together,
     clipped,
     line,
 )
@@ -40,12 +41,13 @@ FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card; in the dialog, be
 
 def offer_blocks(plan: PlanView) -> Iterator[Block]:
     """Yield the offer and what a yes would do to the node and its workload, without commands."""
-    yield line(Bold(f"Offered: {plan.words}. "), f"What that does: {plan.effect}")
-    yield from ends_blocks(replace(plan, ends=plan.ends_briefly), FEW_ENDS)  # the dialog names the containers
+    parts: list[Line | Listing] = [line(Bold(f"Offered: {plan.words}. "), f"What that does: {plan.effect}")]
+    parts += ends_blocks(replace(plan, ends=plan.ends_briefly), FEW_ENDS)  # the dialog names the containers
     if plan.moves:
         named = "; ".join(one_line(row, 80) for row in plan.moves[:MOST_NAMED])
         more = f"; and {len(plan.moves) - MOST_NAMED} more" if len(plan.moves) > MOST_NAMED else ""
-        yield line(Bold(f"Work it moves ({len(plan.moves)}): "), f"{named}{more}.")
+        parts.append(line(Bold(f"Work it moves ({len(plan.moves)}): "), f"{named}{more}."))
+    yield Together(tuple(parts))
     yield from (Paragraph(sentence, whole=True) for sentence in plan.also)  # a yes covers it too
     for note in plan.notes[:MOST_NOTES]:
         yield Small((clipped(note, NOTE),))

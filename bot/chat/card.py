@@ -37,6 +37,7 @@ from bot.chat.document import (
     Strip,
     Table,
     Title,
+    Together,
     bullets,
     clipped,
     in_chat,
@@ -48,7 +49,18 @@ from bot.domain.verdict import Evidence, Status, Verdict
 from bot.view.before_after import MOST_CHANGES, change_words, changes
 from bot.view.standing import APPROVE
 from bot.view.view import GroupView, IncidentView
-from bot.view.words import Bold, Link, Person, Sentence, Styled, cause_words, joined, mute_words, trait_words
+from bot.view.words import (
+    Bold,
+    Link,
+    Person,
+    Sentence,
+    Styled,
+    cause_words,
+    clocked,
+    joined,
+    trait_words,
+    verdict_words,
+)
 
 SAID = 500  # characters of a sentence
 ABOUT = 240  # of what the alerts said, on a node's card
@@ -88,12 +100,12 @@ def _single(group: GroupView, view: IncidentView) -> Document:
     word = view.headline.removesuffix(view.diagnosis)  # it comes first: "Resolved: 🟢 node-1: HEALTHY"
     first: list[Block] = [Title(f"{word}{_mark(view)} {view.diagnosis}".strip())]
     middle: list[Strip | Listing] = []
-    summary = ""
+    said: tuple[Sentence, ...] = ()
     if view.verdict is not None and (not view.ended or view.state is State.TRIAGED):
-        summary = view.verdict.summary
-        said = (summary, view.verdict.try_next) if view.state is State.TRIAGED else (summary,)
-        said = (*said, view.recurs, view.grows, *mute_words(view.verdict))
-        first += [Paragraph(clipped(words, SUMMARY)) for words in said if words.strip()]
+        is_weighed = view.state in (State.TRIAGED, State.PROPOSED)
+        said = verdict_words(view.verdict) if is_weighed else ((view.verdict.summary,),)
+        rows = [_short(sentence) for sentence in (*said, (view.recurs,), (view.grows,)) if any(sentence)]
+        first += [Together(tuple(map(Line, rows)))] if rows else []  # one block: the buttons come soon after it
     heat: list[Strip] = []
     if view.verdict is not None and view.state in _SHOWS_HEAT:  # a picture replaces each strip once it is there
         heat = [Strip(view.verdict.heat, view.id)] if view.verdict.heat is not None else []
@@ -102,16 +114,20 @@ def _single(group: GroupView, view: IncidentView) -> Document:
         middle, heat = [*_evidence(view.verdict.evidence), *heat], []
     blocks = _verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)
     # The buttons come before the picture: people look for them first.
-    last = [*blocks, *_decision(group), *heat, *_further(group, view)]
+    busy = [line(Bold(view.working))] if view.working else []
+    last = [*blocks, *_decision(group), *busy, *heat, *_further(group, view)]
     last += (block for question in group.asks for block in question_blocks(group, question))
     if view.verdict is not None and view.state in (State.TRIAGED, State.PROPOSED):
         last += _remainder(view.verdict)
     last += _closing(group)
     stop = "" if view.state is State.OPENED else "."
-    words = joined(
-        ((view.headline + stop,), view.story, change_words(view.compared), group.needs, (summary,) if summary else ())
-    )
+    words = joined(((view.headline + stop,), view.story, change_words(view.compared), group.needs, *said))
     return Document(_text(group, words), (*first, *map(IfRoom, middle), *last))
+
+
+def _short(sentence: Sentence) -> Sentence:
+    """A sentence of a verdict, whose whole length stands in the thread."""
+    return tuple(clipped(piece, SUMMARY) if isinstance(piece, str) else piece for piece in sentence)
 
 
 def _verdict_blocks(view: IncidentView) -> Iterator[Block]:
@@ -124,7 +140,7 @@ def _verdict_blocks(view: IncidentView) -> Iterator[Block]:
         yield Small((clipped(f"Lasting fix: {verdict.lasting_fix}", SAID),))
     if view.is_beyond_verdict and view.withheld is not None:
         yield line(Bold("What would help is not offered"))
-        yield Paragraph(clipped(view.withheld.because, SAID))
+        yield line(*clocked((clipped(view.withheld.because, SAID),), view.as_of))
         if view.withheld.lacking:
             yield line(Bold("The login lacks these sudoers lines"))
             lacking = [clipped(one_line(right, 10_000), SAID) for right in view.withheld.lacking]
@@ -136,7 +152,7 @@ def _state_blocks(view: IncidentView) -> Iterator[Block]:
         yield from (line(*sentence) for sentence in view.sentences[: 1 if view.is_checked else 0])
         yield from offer_blocks(view.plan)
     elif view.sentences:
-        yield line(*joined(view.sentences))
+        yield line(*clocked(joined(view.sentences), view.as_of))
     if view.decided:
         yield line(*view.decided)
     if view.compared:
@@ -160,7 +176,7 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
     row = [Button("Report", REPORT, view.id)] if reports else []
     row += _who_else(group)
     found = view.verdict.evidence if view.verdict is not None and view.state in _SHOWS_HEAT else ()
-    if any(_is_about_a_core(item) for item in found) and PROFILE not in group.absent:
+    if any(_is_about_a_core(item) for item in found) and not view.working and PROFILE not in group.absent:
         row.append(Button("Profile", PROFILE, view.id))
     if view.node and (offered or view.ended):
         row.append(again_button(view.id))
@@ -240,7 +256,8 @@ def _mark(view: IncidentView) -> str:
     if view.state is State.RESOLVED:
         return _CURED
     if view.verdict is not None:
-        return _MUTED if view.verdict.is_muted else _STATUS_MARKS[view.verdict.status]
+        is_said = view.verdict.status.value.upper() in view.diagnosis  # an undo's card judges no node
+        return (_MUTED if view.verdict.is_muted else _STATUS_MARKS[view.verdict.status]) if is_said else ""
     return _ASKS if view.state is State.UNKNOWN else ""
 
 

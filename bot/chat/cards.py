@@ -135,6 +135,7 @@ class ChatCards:
         self._boards: dict[str, _Board] = {}  # of cards whose nodes are read
         self._asked_at: Remembered[str, MessageTarget] = Remembered(REMEMBERED)
         self._checking: dict[str, str] = {}
+        self._working: dict[str, str] = {}
         self._reminded: Remembered[str, None] = Remembered(REMEMBERED)
 
     async def draw_again(self, card: CardRecord) -> None:
@@ -168,7 +169,7 @@ class ChatCards:
             context = await self._telling(shown, group) if spot is not None else self.view
             view = group_view(group, context)
             if view.shows_verdicts:
-                await self._show_verdicts(name, group, view)
+                await self._show_verdicts(name, group, view, again=not is_news)
                 return
             if spot is None:
                 return
@@ -191,10 +192,10 @@ class ChatCards:
                 await self._thread.show(name, spot, group, read)
             self._poster.finished(name)
 
-    async def _show_verdicts(self, name: str, group: Sequence[Incident], view: GroupView) -> None:
-        """Show verdicts alone; a person's check changes only with its readings, and once it is known how it grows."""
+    async def _show_verdicts(self, name: str, group: Sequence[Incident], view: GroupView, *, again: bool) -> None:
+        """Show verdicts alone; a person's check changes only with its readings and its growth, else if told `again`."""
         has_grown = len(group) == 1 and group[0].triage is not None and group[0].triage.growth is not None
-        if not (has_grown or is_alarm(group[0].alert)):
+        if not (has_grown or again or is_alarm(group[0].alert)):
             return
         spot, board = spot_of(group[0]), self._boards.get(name)
         if board is not None and not has_grown:
@@ -317,6 +318,22 @@ class ChatCards:
                 with contextlib.suppress(LedgerError):  # the next change of the card puts this right
                     await self.show(await self.group(card.card))
 
+    @contextlib.asynccontextmanager
+    async def working(self, incident: Incident, words: str) -> AsyncIterator[None]:
+        """While the block runs, say on an incident's card what is done for whoever pressed a button."""
+        self._working[incident.id] = words
+        await self.show_again(incident)
+        try:
+            yield
+        finally:
+            self._working.pop(incident.id, None)
+            await self.show_again(incident)
+
+    async def show_again(self, incident: Incident) -> None:
+        """Show an incident's card as it stands on record now; without the ledger its next change does so."""
+        with contextlib.suppress(LedgerError):
+            await self.show(await self.group(incident.card), is_news=False)
+
     def checked(self, incident: Incident) -> None:
         """Note that a decision is on record: its node is no longer being read again, and its card will follow.
 
@@ -421,7 +438,8 @@ class ChatCards:
         }
         return replace(
             self.view,
-            checking={each.id: self._checking[each.id] for each in group if each.id in self._checking},
+            checking=self._checking,
+            working=self._working,
             waits_for=waits,
             undoes={each.id: words for each in group if (words := self.words.plan(self.words.undo(each)))},
             usual=await self._usual.under_way(rebooting) if self._usual is not None and rebooting else {},

@@ -62,9 +62,6 @@ class NoChat(ChatConnection, ChatService, People):
     def __init__(self) -> None:
         self.calls, self.signer = self, MetadataSigner("")
 
-    def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions, nodes: NodeSuggestions) -> None:
-        """Nothing comes."""
-
     def people(self, groups: Collection[str]) -> People:
         """Nobody is here."""
         return self
@@ -81,11 +78,13 @@ class NoChat(ChatConnection, ChatService, People):
         """It is there."""
         return ""
 
-    async def stop_listening(self) -> None:
-        """Nothing comes anyhow."""
+    def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions, nodes: NodeSuggestions) -> None:
+        """Nothing comes."""
 
     async def stop(self) -> None:
         """Nothing is open."""
+
+    stop_listening = stop
 
     # --- people
 
@@ -127,21 +126,14 @@ class NoChat(ChatConnection, ChatService, People):
         """Nothing is added."""
         return None
 
-    async def post(self, channel: str, thread: str, message: Message) -> Outcome:
-        """Nothing is posted."""
+    async def _no_access(self, *_: object, **__: object) -> Outcome:
         return NoAccess(_NONE)
 
-    async def edit(self, place: MessageRef, message: Message) -> Outcome:
-        """Nothing is posted."""
-        return NoAccess(_NONE)
+    post = edit = whisper = _no_access
 
-    async def whisper(self, channel: str, user: str, thread: str, message: Message) -> Outcome:
-        """Nobody is told."""
-        return NoAccess(_NONE)
+    async def publish_home(self, user: str, blocks: Sequence[Block], sealed: str) -> None:
+        """Nobody has a home."""
 
     async def open_dialog(self, trigger: str, dialog: Dialog, sealed: str) -> None:
         """Raises: CannotTell."""
         raise CannotTell(f"No dialog opens: {_NONE}.")
-
-    async def publish_home(self, user: str, blocks: Sequence[Block], sealed: str) -> None:
-        """Nobody has a home."""

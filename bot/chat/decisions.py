@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from bot.chat.background import Background
 from bot.chat.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, REPORT
@@ -21,6 +21,7 @@ from bot.chat.clicks import UNKNOWN_BUTTON, Click, Submission, kept_submission
 from bot.chat.context import TOLD, ChatContext, brake_words
 from bot.chat.dialog import HOME, LONGEST_REASON, Intent, covered, reason_dialog
 from bot.chat.ephemeral import refusal_words
+from bot.chat.home import HomePublisher
 from bot.chat.kept_checks import KeptChecks
 from bot.chat.parts import MessageTarget
 from bot.chat.people import Person
@@ -125,17 +126,12 @@ class CardRequests:
         await self.begin(click, tuple(nodes))
 
 
-class Home(Protocol):
-    """Shows people their home."""
-
-    def open(self, user: str, channel: str = "", /) -> None:
-        """Begin to bring a person's home up to date; returns at once. `channel` is their direct message."""
-
-
 class Decisions:
     """Takes clicks and submitted dialogs."""
 
-    def __init__(self, context: ChatContext, home: Home, background: Background, others: Sequence[Chat] = ()) -> None:
+    def __init__(
+        self, context: ChatContext, home: HomePublisher, background: Background, others: Sequence[Chat] = ()
+    ) -> None:
         """`others` take clicks on other cards than incidents', their dialogs, and what else an earlier run has left."""
         self._context = context
         self._home = home

@@ -99,14 +99,10 @@ def _plan(plan: PlanView) -> Iterator[Block]:
         line(Bold(f"{one_line(plan.node, 80)}: "), clipped(plan.words, 500)),
         *ends_blocks(plan, plan.kept + MOST_ENDS),
     ]
-    why = line(Bold("Why: "), clipped(plan.why, SAID))
-    if plan.why and not plan.also and not plan.moves:
-        parts.append(why)
+    parts += [line(Bold("Why: "), clipped(plan.why, SAID))] if plan.why else []
     yield Together(tuple(parts))
     yield from (Paragraph(sentence, whole=True) for sentence in plan.also)  # a yes covers all of it
     yield from moved_blocks(plan)
-    if plan.why and (plan.also or plan.moves):
-        yield why
     yield Lines(plan.commands)
     yield from small(plan.impact, *plan.notes)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Protocol
 
 from bot.chat.background import Background
@@ -23,20 +25,23 @@ from bot.domain.intake_contracts import GivenUpDelivery, Inbox
 from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
+from bot.domain.verdict import Status
 from bot.response.decision import guards
 from bot.response.diagnosis.progress import Readings
-from bot.view.plan_words import BY_NAME, PlanWords
-from bot.view.standing import decisions_on
+from bot.view.context import NOTHING, ViewContext
+from bot.view.standing import approvers_of, decisions_on
+from bot.view.view import IncidentView, gravity, incident_view
 from bot.view.words import Bold, Code, Instant, Styled, node_words
 from bot.view.words import Person as Named
 
-MOST_READ = 40  # incidents that are read from the record for a Home
+MOST_READ = 40  # incidents that wait, and as many verdicts, that are read from the record for a home
 MOST_PENDING = 12
 MOST_NODES = 5
-MOST_RUNNING = 15
+MOST_SICK = 15
 MOST_GIVEN_UP = 3
 MOST_PEOPLE = 2000
-RUNNING = (State.APPROVED, State.ACTING, State.VERIFYING, State.UNKNOWN)
+_LAST = "Their last verdicts, the gravest first, and what became of them."
+LATELY = timedelta(days=1)  # whose verdicts are listed
 COMMANDS = (
     ("/zombie check NODE…", "a verdict for each node"),
     ("@zombie check NODE", "the same, in a thread, where slash commands do not work"),
@@ -46,25 +51,19 @@ COMMANDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
-    """A card that waits for a decision: its incidents that are still proposed."""
-
-    plans: tuple[Incident, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class HomeState:
-    """Decisions and running incidents, as the person sees them.
+    """What a person may decide, by card; what they `asked` for and others decide; sick nodes, and the brake.
 
-    Shape: `running` is None for a person who may not learn which nodes are sick; `may_not` is why they may not decide,
-    empty where they may; `braked` is the entry of the pull that is on.
+    Shape: `sick` is None for a person who may not learn which nodes are sick, and holds the latest incident of each;
+    `may_not` is why they may not decide, empty where they may; `braked` is the entry of the pull that is on.
     """
 
-    pending: Sequence[Pending] = ()
-    running: Sequence[IncidentSummary] | None = ()
+    pending: Sequence[Sequence[Incident]] = ()
+    asked: Sequence[Incident] = ()
+    sick: Sequence[IncidentView] | None = ()
     braked: Entry | None = None
     may_not: str = ""
-    words: PlanWords = BY_NAME
+    view: ViewContext = NOTHING
 
 
 class Troubled(Protocol):
@@ -102,7 +101,7 @@ class HomePublisher:
             given_up = await self.deliveries.given_up()
         except LedgerError:
             waiting, state, given_up = None, None, ()
-        if state is not None and state.running is None:
+        if state is not None and state.sick is None:
             given_up = ()  # their titles name nodes, too
         trouble = self.pagerduty.trouble if self.pagerduty is not None else ""
         sealed = ""
@@ -122,46 +121,62 @@ class HomePublisher:
         await self.context.chat.publish_home(user, shown, sealed)
 
     async def state(self, user: str) -> HomeState:
-        """Return what this person may decide, what runs, and the brake.
+        """Return what waits for this person, and for others on their behalf, the sick nodes, and the brake.
 
         Raises: LedgerError when the record cannot be read.
         """
-        viewer = self.context.people.of(user)
-        still_open = await self.context.ledger.incidents(only_open=True)
-        braked = await self.context.ledger.braked()
-        running = [summary for summary in still_open if summary.state in RUNNING]
+        context, viewer, approval, may_not = self.context, self.context.people.of(user), None, ""
+        braked = await context.ledger.braked()
         try:
-            await self.context.check_reader(viewer)
+            await context.check_reader(viewer)
         except Refused as no:
-            return HomeState((), None, braked, refusal_words(no))
+            return HomeState(sick=None, braked=braked, may_not=refusal_words(no))
         try:
-            approval = await self.context.people.approval(viewer, self.context.policy, "to look")
-            guards.is_approver(self.context.policy, approval)
+            approval = await context.people.approval(viewer, context.policy, "to look")
+            guards.is_approver(context.policy, approval)
         except Refused as no:
-            return HomeState((), running, braked, f"You cannot decide anything here. {refusal_words(no)}")
+            approval, may_not = None, f"You cannot decide anything here. {refusal_words(no)}"
+        found = await context.ledger.incidents(since=context.responder.clock() - LATELY)
+        summaries = [each for each in found if each.state is not State.PROPOSED or not self._is_of_wave(each)]
+        asks = [each for each in summaries if each.state is State.PROPOSED]
+        last = {each.node: each for each in reversed(summaries) if each.node and each.state is not State.OPENED}
+        shown = sorted((each for each in last.values() if each.state is not State.RESOLVED), key=_without_cause)
+        chosen = dict.fromkeys(each.id for each in (*asks[:MOST_READ], *shown[:MOST_READ]))
+        read = {name: incident for name in chosen if (incident := await self._read(name)) is not None}
         pending: dict[str, list[Incident]] = {}
-        proposed = [each for each in still_open if each.state is State.PROPOSED and not self._is_of_wave(each)]
-        for summary in proposed[:MOST_READ]:
-            incident = await self._decidable(summary.id, approval)
-            if incident is not None:
+        asked = list[Incident]()
+        for incident in (read[each.id] for each in asks if each.id in read):
+            if approval is not None and self._is_decidable(incident, approval):
                 pending.setdefault(incident.card, []).append(incident)
-        cards = [Pending(tuple(plans)) for plans in pending.values()]
-        return HomeState(cards, running, braked, words=self.context.surface.words)
+            elif viewer.by in incident.askers:
+                asked.append(incident)
+        view = context.surface.view
+        seen = [incident_view(read[each.id], view) for each in shown if each.id in read and not read[each.id].undoes]
+        sick = [each for each in seen if each.severity not in (None, Status.HEALTHY)]
+        return HomeState(list(pending.values()), asked, sorted(sick, key=gravity), braked, may_not, view)
 
     def _is_of_wave(self, summary: IncidentSummary) -> bool:
         """True for one of the many nodes of a wave: its card asks for all of them, and none can be decided alone."""
         by_people = summary.source in self.context.policy.kinds | {TERMINAL}
         return by_people and is_wave(summary.source_id)
 
-    async def _decidable(self, incident_id: str, approval: Approval) -> Incident | None:
-        """The incident, if it still waits and this person may decide it."""
+    async def _read(self, incident_id: str) -> Incident | None:
+        with contextlib.suppress(UnknownIncident):
+            return await self.context.find(incident_id)
+        return None
+
+    def _is_decidable(self, incident: Incident, approval: Approval) -> bool:
+        """True if the incident still waits, and this person may decide it."""
         try:
-            incident = await self.context.find(incident_id)
             guards.is_its_own(incident)
             guards.is_not_the_asker(self.context.policy, incident, approval)
-        except (UnknownIncident, Refused):
-            return None
-        return incident if incident.state is State.PROPOSED else None
+        except Refused:
+            return False
+        return incident.state is State.PROPOSED
+
+
+def _without_cause(summary: IncidentSummary) -> bool:
+    return summary.cause is None
 
 
 def home(
@@ -175,7 +190,7 @@ def home(
     has_menu: bool = False,
     chat: str = "Slack",
 ) -> tuple[Block, ...]:
-    """Return what it shows: what waits for this person, what runs, the brake, what to type, and the bot's own state.
+    """Return what it shows: what waits for this person and for others, sick nodes, the brake, what to type, the bot.
 
     Shape: `waiting` is None where the outbox cannot be read; `state` is None where the ledger cannot, or the bot never
     acts. `trouble` is why no alerts come, as a sentence; `given_up` are alerts that came and led to
@@ -188,11 +203,11 @@ def home(
     )
     return (
         Title("zombie"),
-        Paragraph("I log in to a sick node, read what matters, and post a verdict with its proof."),
         *([Row((NodeMenu(),), FIND_NODE)] if has_menu else ()),
         *([Paragraph(f"⚠️ {one_line(trouble, 500)}")] if trouble else ()),
         *(_given_up(given_up) if given_up else ()),
         *(_state(state) if state is not None else ()),
+        Paragraph("I log in to a sick node, read what matters, and post a verdict with its proof."),
         bullets(COMMANDS),
         Small((f"{nodes} nodes in the inventory · {running} being read now · {posts}",)),
     )
@@ -215,37 +230,43 @@ def _state(state: HomeState) -> Iterator[Block]:
         yield Paragraph(state.may_not)
     elif not state.pending:
         yield Paragraph("Nothing waits for your decision.")
-    for card in state.pending[:MOST_PENDING]:
-        yield from _pending(card, state.words)
-    if len(state.pending) > MOST_PENDING:
-        yield Small((f"And {len(state.pending) - MOST_PENDING} more: /zombie status",))
-    if state.running is not None:
-        yield from _running(state.running)
+    for plans in state.pending[:MOST_PENDING]:
+        yield from (_offer(incident, state.view) for incident in plans[:MOST_NODES])
+        yield from _more(len(plans) - MOST_NODES, "more nodes on the same card.")
+        yield from choice_blocks(list(decisions_on(plans)))
+    yield from _more(len(state.pending) - MOST_PENDING)
+    if state.asked:
+        yield Title("You asked, others decide")
+        yield from (_offer(incident, state.view) for incident in state.asked[:MOST_PENDING])
+        yield from _more(len(state.asked) - MOST_PENDING)
+        yield line(*approvers_of(state.view))
+    if state.sick is not None:
+        yield Title("Sick nodes")
+        yield Paragraph("No node was found sick within a day.") if not state.sick else Small((_LAST,))
+        yield from map(_verdict, state.sick[:MOST_SICK])
+        yield from _more(len(state.sick) - MOST_SICK)
     yield from _brake(state.braked)
     yield Rule()
 
 
-def _running(running: Sequence[IncidentSummary]) -> Iterator[Block]:
-    yield Title("Running")
-    for summary in running[:MOST_RUNNING]:
-        said = f" {summary.state.value}" + (f", {one_line(summary.cause, 80)}" if summary.cause else "")
-        since: list[Styled] = [", since ", Instant(summary.updated_at), " — ", Code(summary.id)]
-        yield line(Bold(node_words(summary.node)), said, *since)
-    if not running:
-        yield Paragraph("Nothing is being done.")
-    elif len(running) > MOST_RUNNING:
-        yield Small((f"And {len(running) - MOST_RUNNING} more: /zombie status",))
+def _more(many: int, what: str = "more: /zombie status") -> Iterator[Block]:
+    if many > 0:
+        yield Small((f"And {many} {what}",))
 
 
-def _pending(card: Pending, words: PlanWords) -> Iterator[Block]:
-    for incident in card.plans[:MOST_NODES]:
-        plan = words.plan(incident.proposal.plan) if incident.proposal is not None else ""
-        asked_by = incident.alert.asked_by
-        asker: list[Styled] = [", asked for by ", Named(asked_by)] if asked_by else []
-        yield line(Bold(node_words(incident.node)), clipped(f": {plan}", 500), *asker, " — ", Code(incident.id))
-    if len(card.plans) > MOST_NODES:
-        yield Small((f"And {len(card.plans) - MOST_NODES} more nodes on the same card.",))
-    yield from choice_blocks(list(decisions_on(card.plans)))
+def _offer(incident: Incident, view: ViewContext) -> Block:
+    """An offered plan, who asked, and until when it waits."""
+    plan = view.words.plan(incident.proposal.plan) if incident.proposal is not None else ""
+    asked_by, until = incident.alert.asked_by, view.decides_until(incident)
+    pieces: list[Styled] = [clipped(f": {plan}", 500)]
+    pieces += [", asked for by ", Named(asked_by)] if asked_by else []
+    pieces += [", until ", Instant(until)] if until is not None else []
+    return line(Bold(node_words(incident.node)), *pieces, " — ", Code(incident.id))
+
+
+def _verdict(view: IncidentView) -> Block:
+    """The last verdict of a node, what became of it, and since when."""
+    return line(Bold(view.diagnosis), f" — {view.short}, since ", Instant(view.as_of), " — ", Code(view.id))
 
 
 def _brake(braked: Entry | None) -> Iterator[Block]:

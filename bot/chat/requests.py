@@ -143,6 +143,11 @@ class Question:
 class KnownNodes(Protocol):
     """The nodes that may be asked for."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names, in the inventory's order."""
+        ...
+
     def knows(self, name: str) -> bool:
         """True when there is a node of that name."""
         ...

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 from bot.chat.people import Askers, Person
+from bot.chat.requests import KnownNodes
 from bot.domain.errors import Refused
 
 FIND_NODE = "find_node"  # the action of the menu
@@ -18,20 +18,11 @@ SECONDS = 2.0  # a chat waits three for the names
 ASKS = "Which node? Choose it here, or type its name: /zombie check NODE"
 
 
-class NodeNames(Protocol):
-    """Has the names of all nodes."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names, in the inventory's order."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class NodeSuggestions:
     """Suggests nodes to people who may ask for checks, and no name to anybody else."""
 
-    known: NodeNames
+    known: KnownNodes
     askers: Askers
 
     async def answer(self, person: Person, typed: str) -> list[str]:

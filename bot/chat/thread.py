@@ -19,7 +19,6 @@ from bot.chat.document import (
     Record,
     Small,
     Strip,
-    Table,
     bullets,
     clipped,
     folded,
@@ -44,7 +43,6 @@ from bot.view.words import Bold, Person, Sentence, plain, rights_hint
 SAID = 300
 PIECE = 1500  # characters of a preformatted block
 WORD = 160
-MOST_ROWS = 20
 NAMED = 10  # nodes of a yes that are named
 REMEMBERED = 2000  # cards; of others the outbox knows what was said
 MOST_WHY, WHY = 3, 600  # sentences, and characters of each
@@ -96,7 +94,9 @@ def replies(incident: Incident, words: PlanWords = BY_NAME, *, of_several: bool 
     changed = changes(view.compared)
     if len(changed) > (0 if of_several else MOST_CHANGES):
         said = "\n".join(f"{name}: {value}" for name, value in changed)
-        yield Reply(f"after-{view.id}", _before_and_after(view, said), tuple(folded("Before and after", said)))
+        text = f"{view.node} before and after. {plain(view.story)} {one_line(said, 3000)}"
+        below = tuple(folded("Before and after", said))
+        yield Reply(f"after-{view.id}", Document(text, (line(Bold(view.node)), *below)), below)
     if view.escalated is not None and incident.steps:
         yield Reply(f"escalated-{view.id}", _not_fixed(view))
 
@@ -189,12 +189,6 @@ def _pieces(rows: Sequence[tuple[str, str]]) -> Iterator[Block]:
             together.append(row)
     if together:
         yield bullets(together)
-
-
-def _before_and_after(view: IncidentView, said: str) -> Document:
-    words = f"{view.node} before and after. {plain(view.story)} {one_line(said, 3000)}"
-    table = Table(("", "before", "after"), view.compared[:MOST_ROWS], sortable=False)
-    return Document(words, (line(Bold(f"{view.node}: before and after")), table))
 
 
 def _not_fixed(view: IncidentView) -> Document:

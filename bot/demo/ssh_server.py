@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import functools
 import socket
+import weakref
+from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 import asyncssh
 
 from bot.demo.faults import Fault
 from bot.demo.machine.command import CommandRunner
-from bot.demo.ssh_session import ExecSession
+from bot.demo.ssh_session import serve
 
 ADDRESS = "127.0.0.1"
 USER = "demo"
 SERVER_VERSION = "OpenSSH_8.9p1-simulated"
 
-_Listener: TypeAlias = asyncssh.SSHAcceptor | asyncio.Server | socket.socket
+_Listener: TypeAlias = asyncssh.SSHAcceptor | socket.socket
 
 
 class _Login(asyncssh.SSHServer):
@@ -38,8 +40,8 @@ class _Login(asyncssh.SSHServer):
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
         return self._node.accepts(username, key)
 
-    def session_requested(self) -> ExecSession:
-        return ExecSession(self._node.machine, self._node.fault)
+    def session_requested(self) -> Callable[..., Awaitable[None]]:
+        return functools.partial(serve, self._node.machine)
 
 
 class NodeServer:
@@ -53,7 +55,7 @@ class NodeServer:
         self.port = 0
         self._before: Fault | None = None  # the fault it had before it went down
         self._listener: _Listener | None = None
-        self._connections: dict[int, asyncssh.SSHServerConnection] = {}
+        self._connections = weakref.WeakSet[asyncssh.SSHServerConnection]()
 
     async def start(self) -> None:
         """Listen, as the fault allows: as an SSH server, as a silent server, or not at all."""
@@ -66,8 +68,6 @@ class NodeServer:
         elif self.fault is Fault.SILENT:
             listener.listen(128)  # the kernel accepts connections; nobody reads them
             self._listener = listener
-        elif self.fault is Fault.SILENT_AFTER_BANNER:
-            self._listener = await asyncio.start_server(_only_banner, sock=listener)
         else:
             changed = self.fault is Fault.OTHER_HOST_KEY
             key = asyncssh.generate_private_key("ssh-ed25519") if changed else self.host_key
@@ -92,7 +92,7 @@ class NodeServer:
         listener, self._listener = self._listener, None
         if listener is not None:
             listener.close()
-        connections = list(self._connections.values())
+        connections = list(self._connections)
         for connection in connections:
             connection.abort()
         for connection in connections:
@@ -123,22 +123,8 @@ class NodeServer:
 
     def accepts(self, username: str, key: asyncssh.SSHKey) -> bool:
         """True for the known user with the known key."""
-        ours = username == USER and key.public_data == self.login_key.public_data
-        return ours and self.fault is not Fault.NO_LOGIN
+        return username == USER and key.public_data == self.login_key.public_data
 
     def opened(self, connection: asyncssh.SSHServerConnection) -> None:
         """Remember a connection, to close it when the server stops."""
-        self._connections = {
-            key: open_connection
-            for key, open_connection in self._connections.items()
-            if not open_connection.is_closed()
-        }
-        self._connections[id(connection)] = connection
-
-
-async def _only_banner(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    writer.write(f"SSH-2.0-{SERVER_VERSION}\r\n".encode())
-    with contextlib.suppress(OSError):
-        while await reader.read(4096):
-            pass
-    writer.close()
+        self._connections.add(connection)

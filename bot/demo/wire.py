@@ -17,7 +17,7 @@ _LIFETIME = re.compile(r"^  timeout ([0-9.]+) /bin/sh -c 'read -r line' <&9 & h=
 _PART = re.compile(r"^(l\d+p(\d))\(\) \{\n(.*?)\n\}$", re.MULTILINE | re.DOTALL)
 _SKIP = re.compile(r"^skip q\d+ \|\| ")
 _WORD = re.compile(r"^(W\d+)=('(?:[^']|'\"'\"')*')$", re.MULTILINE)  # what several argument lists share
-_RUN = re.compile(r"(?:fed \S+ )?(run|try)(?:_alone)? (q\d+) ([0-9.]+) (\d+) (.*)", re.DOTALL)
+_RUN = re.compile(r"(?:fed \S+ )?(run|try)(?:_alone|_apart)? (q\d+) ([0-9.]+) (\d+) (.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class Question:
         """Whether it only prints files in which nobody but the kernel writes."""
         command, paths = self.command, self.command.argv[len(_FILES) :]
         of_kernel = all(path.startswith(("/proc/", "/sys/")) and path != _UPTIME for path in paths)
-        own = command.alternatives or command.as_root or command.stdin or command.alone
+        own = command.alternatives or command.as_root or command.stdin or command.alone or command.apart
         return command.argv[: len(_FILES)] == _FILES and of_kernel and not own
 
 
@@ -216,7 +216,7 @@ class Batch:
         command, ways = question.command, self.ways(question.command)
         stdin = base64.b64encode(command.stdin.encode(errors="replace")).decode()
         fed = f"fed {stdin} " if stdin else ""
-        alone = "" if self.together and not command.alone and not stdin else "_alone"
+        alone = "_alone" if not self.together or command.alone or stdin else "_apart" if command.apart else ""
         words = [
             f"{fed}{'run' if index == len(ways) - 1 else 'try'}{alone} {question.number} {limit:g} "
             f"{command.output_limit_bytes + 1} {quoted(argv, named)}"

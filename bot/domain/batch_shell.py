@@ -5,8 +5,8 @@ main, which begins the looks and waits; `life`, which ends everything; and for e
 runs the commands in turn), a `head` that bounds what they print, and an `emit` (the output as lines of the wire). Most
 commands are done sooner than processes that would limit each: a lane runs them in itself, and main kills one that
 outlasts its limit, the lane with it; then another lane goes on with the next one. Commands that may leave processes
-behind, and an operator's own, have `timeout` (which makes a process group), `head` and `tail` (behind their errors) for
-themselves.
+behind have `timeout` for themselves, which makes a process group; an operator's own also have `head` and `tail` (behind
+their errors).
 
 Descriptors: 3 a lane's output, 4 a command's errors, 5 how a command ended (apart from errors, where what it left
 behind may still write), 6 a command's input, 8 progress (`batch_lanes.py`), 9 the lifeline (our end of stdin).
@@ -78,10 +78,15 @@ call() {
     *) exec "$@";;
   esac
 }
-run() {
-  within "$1" "$2"; shift 3
-  errors=$(call "$@" 2>&1 >&3 3>&- 8>&-); finish $?
+# With a process group of its own, in which nothing outlives it.
+apart() {
+  ulimit -S -v "$V"
+  { timeout -k 1 "$@" 2>&5 5>&- 6<&- 9<&- & wait $!; set -- $?; kill -KILL -$!; } 5>&2 2>/dev/null
+  return "$1"
 }
+run() { within "$1" "$2"; shift 3; ran call "$@"; }
+run_apart() { within "$1" "$((${2%.*} + 3))"; t=$2; shift 3; ran apart "$t" "$@"; }
+ran() { errors=$("$@" 2>&1 >&3 3>&- 8>&-); finish $?; }
 # Most say in a line that there is nothing to read here, and need no process to hand it on.
 passed() {
   IFS= read -r line || [ -n "$line" ] || { printf '\nnothing' >&4; return; }
@@ -89,9 +94,20 @@ passed() {
   IFS= read -r line || [ -n "$line" ] || return
   printf '%s\n' "$line"; exec cat
 }
-try() {
-  within "$1" "$2"; shift 3
-  errors=$({ { (call "$@" 2>&4 3>&- 4>&- 8>&-); printf '\n%s' $? >&4; } | passed >&3; } 4>&1)
+# How it ended is said by a trap, so that a fragment which exits needs no shell of its own.
+shown() {
+  exec 2>&4 3>&- 4>&- 8>&-
+  trap 'printf "\n%s" $? >&2' 0
+  case "$1 $2 $3 $4" in
+    'call sh -c '*'$$'*|'call sh -c '*exec*) ("$@");;
+    'call sh -c '*|apart*) "$@";;
+    *) ("$@");;
+  esac
+}
+try() { within "$1" "$2"; shift 3; tried call "$@"; }
+try_apart() { within "$1" "$((${2%.*} + 3))"; t=$2; shift 3; tried apart "$t" "$@"; }
+tried() {
+  errors=$({ shown "$@" | passed >&3; } 4>&1)
   case $errors in
     *"$NL"nothing) errors=${errors%"$NL"*}; set -- "${errors##*"$NL"}${NL}nothing"; false;;
     *) set -- "${errors##*"$NL"}";;

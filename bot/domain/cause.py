@@ -69,7 +69,8 @@ class Cause:
     a single look, without a window; empty if only a whole check can tell. `beside` are readings that it also weighs
     where they were read; a playbook need not ask for them. `reboot_lasts`: within that time after a reboot for this
     cause no second reboot is offered, because the first did not help. `grows` is the count that increases on the
-    node while the fault lasts, if there is one. `of_one`: it concerns a unit or workload, not the node.
+    node while the fault lasts, if there is one. `of_one`: it concerns a unit or workload, not the node. `settled_by`
+    completes “… would settle it” where it is found and not confirmed.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Cause:
     of_one: bool = False
     remedy: tuple[str, ...] = ()
     lasting_fix: str = ""
+    settled_by: str = ""
     about: str = ""  # what it is, where that is not the docstring of a module
     definition: str = ""  # of a site's own: all in its file that decides; ours are part of the program
 

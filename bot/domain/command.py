@@ -33,8 +33,8 @@ class Command:
     `lane` run in turn; lanes run in parallel. `sudo` lists what a shell fragment among the arguments runs as root, so
     that sudoers lines can be written from the commands. `stdin` is what the command reads on its input, byte for byte;
     it stands in no argument list. A command run as root names its program by its full path (see
-    `root_command.py`). `alone`: it shares no shell with others, because it may leave processes behind, or print errors
-    without end.
+    `root_command.py`). `apart`: it may leave processes behind, which are ended with it. `alone`: beside that it may
+    print errors without end, so it shares nothing with others.
     Raises: ValueError for a command that cannot be part of a batch.
     """
 
@@ -49,6 +49,7 @@ class Command:
     sudo: tuple[tuple[str, ...], ...] = ()
     stdin: str = ""
     alone: bool = False
+    apart: bool = False
 
     def __post_init__(self) -> None:
         words = [word for argv in (self.argv, *self.alternatives) for word in argv]

@@ -39,9 +39,10 @@ def concluded(
 def weighed(used: ConfiguredCause, snapshot: Snapshot) -> Weighing:
     """Weigh a cause as its playbook uses it."""
     weighing = used.cause.weigh(snapshot, used.tuning)
-    if isinstance(weighing, Finding) and not weighing.lasting_fix:
-        return replace(weighing, lasting_fix=used.lasting_fix)
-    return weighing
+    if not isinstance(weighing, Finding):
+        return weighing
+    settled_by = used.cause.settled_by if weighing.confidence is not Confidence.CONFIRMED else ""
+    return replace(weighing, lasting_fix=weighing.lasting_fix or used.lasting_fix, settled_by=settled_by)
 
 
 def held(condition: Condition, snapshot: Snapshot) -> Weighing | None:
@@ -149,6 +150,7 @@ def _add_up(
         suspects=first.suspects,
         remedy=first.remedy if proven else (),
         lasting_fix=first.lasting_fix if _is_sure(first) else "",
+        settled_by=first.settled_by,
         try_next=_first_decide(open_before) or _first_unmute(accepted),
     )
 

@@ -179,8 +179,10 @@ class Ledger(Protocol):
     async def head(self, stream: str) -> Head:
         """Return where the stream ends."""
 
-    async def incidents(self, only_open: bool = False, node: str | None = None) -> tuple[IncidentSummary, ...]:
-        """Return a summary of each incident, of all nodes or of a single node, newest first."""
+    async def incidents(
+        self, only_open: bool = False, node: str | None = None, since: datetime | None = None
+    ) -> tuple[IncidentSummary, ...]:
+        """Return a summary of each incident, of all nodes or of one, newest first; of ended ones, of news `since`."""
 
     async def nodes(self, group: str) -> frozenset[str]:
         """Return the nodes of a group's incidents."""

@@ -67,6 +67,7 @@ class Finding:
     suspects: tuple[str, ...] = ()
     remedy: tuple[Step, ...] = ()  # the steps that the evidence justifies; their commands come later
     lasting_fix: str = ""
+    settled_by: str = ""  # completes “… would settle it”; empty where it is confirmed
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,7 @@ class Verdict:
     muted: tuple[Mute, ...] = ()  # causes found that people know and accept; gravest first
     heat: CoreHeat | None = None  # of its cores, if a core stands out: for people to see, not used for judging
     slowness: float | None = None  # how many times as long as usual its answers took
+    settled_by: str = ""  # completes “… would settle it”; empty where it is confirmed
 
     @property
     def took_words(self) -> str:

@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, func, insert, or_, select, update
@@ -160,14 +161,18 @@ def nodes_of(connection: Connection, group: str) -> frozenset[str]:
     return frozenset(connection.execute(_NODES, {"of_group": group}).scalars())
 
 
-def read_summaries(connection: Connection, only_open: bool, node: str | None = None) -> tuple[IncidentSummary, ...]:
-    """Return the summaries, of all nodes or of a single node, the newest first.
+def read_summaries(
+    connection: Connection, only_open: bool, node: str | None = None, since: datetime | None = None
+) -> tuple[IncidentSummary, ...]:
+    """Return the summaries, of all nodes or of a single node, the newest first; of ended ones, those of news `since`.
 
     Raises: UnreadableEntry when a row is malformed.
     """
     lines = select(INCIDENTS).order_by(INCIDENTS.c.opened_at.desc(), INCIDENTS.c.id)
     if only_open:
         lines = lines.where(~INCIDENTS.c.ended)
+    if since is not None:
+        lines = lines.where(~INCIDENTS.c.ended | (INCIDENTS.c.updated_at >= instant_text(since)))
     if node is not None:
         lines = lines.where(INCIDENTS.c.node == node)
     return tuple(summary_of(row) for row in connection.execute(lines))

@@ -278,10 +278,12 @@ class Ledger:
         with self._database.reading() as connection:
             return head_of(connection, stream)[0]
 
-    def incidents(self, only_open: bool = False, node: str | None = None) -> tuple[IncidentSummary, ...]:
-        """Return a summary of each incident, of all nodes or of a single node, the newest first."""
+    def incidents(
+        self, only_open: bool = False, node: str | None = None, since: datetime | None = None
+    ) -> tuple[IncidentSummary, ...]:
+        """Return a summary of each incident, of all nodes or of one, newest first; of ended ones, of news `since`."""
         with self._database.reading() as connection:
-            return read_summaries(connection, only_open, node)
+            return read_summaries(connection, only_open, node, since)
 
     def nodes(self, group: str) -> frozenset[str]:
         """Return the nodes of a group's incidents."""

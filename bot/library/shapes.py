@@ -84,6 +84,7 @@ class CauseFile:
     let: Mapping[str, str] | None = key("Names for expressions.", None)
     critical: str | None = key("When a node that has it is critical; without it, it is degraded.", None)
     summary: str | None = key("The sentence that sums it up, in place of the evidence's own.", None)
+    settled_by: str | None = key("What would settle it where it is not confirmed: completes “… would settle it”.", None)
     beside: list[str] | None = key("Readings that count where a playbook reads them, and need not be read.", None)
     single_look: bool = key("Whether one look tells, without a window.", False)
     of_one: bool = key("Whether it concerns a unit or workload, not the node.", False)
@@ -229,6 +230,7 @@ def core_schema(of_cause: bool = False) -> CoreSchema:
             let=maybe(by_name(word, line)),
             critical=maybe(line),
             summary=maybe(text),
+            settled_by=maybe(text),
             beside=maybe(many(word, 20)),
             single_look=core.bool_schema(strict=True),
             of_one=core.bool_schema(strict=True),

@@ -108,7 +108,7 @@ _FRAGMENT = fragment(rf"""
         # Hard links tell how many directories the first two levels hold, before anything is walked.
         t=$(stat -c %h "$m");
         [ "${{t:-0}}" -lt {MOST_DIRECTORIES} ] &&
-            {{ t=1; for h in $(stat -c %h "$m"/*/ 2>/dev/null); do t=$((t + h - 1)); done; }};
+            {{ t=1; for h in $(stat -c %h "$m"/*/); do t=$((t + h - 1)); done; }} 2>/dev/null;
         if [ "$t" -ge {MOST_DIRECTORIES} ]; then echo "directories at least $t in $m";
         else find "$m" -type d -links 2 -prune -print -o -type d -print 2>&1 | awk 'NR > {MOST_DIRECTORIES} {{ exit }}
             /^find: / {{ e += /denied/; next }}

@@ -47,7 +47,8 @@ _SYSFS = "/sys/devices/system/clocksource/clocksource0"
 # timedatectl would start a service; these commands ask only what runs already. Processes may end during the look: grep
 # reports that as an error, and without -q the error hides what it found.
 _LOOK = fragment(f"""
-    echo '==> /source <=='; cat {_SYSFS}/current_clocksource {_SYSFS}/available_clocksource;
+    echo '==> /source <=='; for f in current available; do
+        read -r s <{_SYSFS}/${{f}}_clocksource && echo "$s"; done;
     k=; f=$(grep -hsx -e chronyd -e systemd-timesyn -e ntpd /proc/[0-9]*/comm);
     for p in chronyd systemd-timesyn ntpd; do case $f in *$p*) k=$p; break;; esac; done;
     echo "==> /keeper <=="; echo "$k";

@@ -163,7 +163,8 @@ PROBE = Probe(
             "log",
             _way(
                 shlex.join,
-                f"grep -qs '{_MODEL}' /sys/class/nvme/nvme[0-9]*/model || {{ echo '{_NONE}'; exit; }}; "
+                f"[ -d /sys/class/nvme ] && grep -qs '{_MODEL}' /sys/class/nvme/nvme[0-9]*/model || "
+                f"{{ echo '{_NONE}'; exit; }}; "
                 '[ "$(id -u)" = 0 ] || exit 0;',
             ),
             alternatives=(_way(_as_root, ""),),

@@ -105,19 +105,17 @@ _END = "-- end --"
 _KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
 # One line for each device, with its shortest mount point; with a thousand pods a device is mounted a thousand times.
 # Btrfs has a number that belongs to no device, and its source may be a device-mapper link: the log says `dm-0`.
-_MOUNTS = (
-    '{ t = ""; for (i = 7; i < NF; i++) if ($i == "-") { t = $(i + 1); s = $(i + 2); o = $(i + 3) } '
-    f"if (t ~ /^({_TYPES})$/) {{ k = $3 t; if (!(k in p) || length($5) < length(p[k])) "
-    '{ p[k] = $5; r[k] = $3 " " t " " s " " o " " $5 } } } END { for (k in r) if (n++ < 200) print r[k] }'
-)
-# Where else something is mounted: disks of databases and the like. Volumes of pods are their workloads' own; names with
-# blanks come with octal escapes, and are left out.
+# After a dash: where else something is mounted, disks of databases and the like. Volumes of pods are their workloads'
+# own; names with blanks come with octal escapes, and are left out.
 _MOST_DATA = 24
-_OTHERS = (
-    '{ t = ""; for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1); '
-    f"if (t ~ /^({_TYPES})$/ && (!($3 in p) || length($5) < length(p[$3]))) p[$3] = $5 }} "
-    'END { for (k in p) if (p[k] !~ /^.(boot|efi|snap|run|var.lib.kubelet)(.|$)/ && !index(p[k], "\\\\") && '
-    f"n++ < {_MOST_DATA}) print p[k] }}"
+_MOUNTS = (
+    '{ t = o = ""; for (i = 7; i < NF; i++) if ($i == "-") { t = $(i + 1); s = $(i + 2); o = $(i + 3) } '
+    f'if (t !~ /^({_TYPES})$/ || o == "") next; k = $3 t; if (!(k in p) || length($5) < length(p[k])) '
+    '{ p[k] = $5; r[k] = $3 " " t " " s " " o " " $5 } '
+    "if (!($3 in q) || length($5) < length(q[$3])) q[$3] = $5 } "
+    'END { for (k in r) if (n++ < 200) print r[k]; print "-"; '
+    'for (k in q) if (q[k] !~ /^.(boot|efi|snap|run|var.lib.kubelet)(.|$)/ && !index(q[k], "\\\\") && '
+    f"m++ < {_MOST_DATA}) print q[k] }}"
 )
 # The upper layer of the overlay that holds /etc: what is changed there is kept as long as that is.
 _UPPER = (
@@ -126,17 +124,20 @@ _UPPER = (
 )
 _LOOK = fragment(f"""
     echo '==> /mounts <==';
-    awk '{_MOUNTS}' /proc/self/mountinfo | while read -r d t s o p; do
-        n=$(readlink /sys/dev/block/$d) || n=$(readlink -f "$s") || n=$s; echo "${{n##*/}} $t $o $p"; done;
-    echo '==> /fstab <=='; [ -r /etc/fstab ] && grep -v '^[[:space:]]*#' /etc/fstab;
+    set -f; set -- $(awk '{_MOUNTS}' /proc/self/mountinfo);
+    while [ $# -gt 4 ] && [ "$1" != - ]; do
+        if cd -P "/sys/dev/block/$1" 2>/dev/null; then n=$PWD; else n=$(readlink -f "$3") || n=$3; fi;
+        echo "${{n##*/}} $2 $4 $5"; shift 5; done;
+    [ "$1" = - ] && shift; m=$*;
+    echo '==> /fstab <=='; [ -r /etc/fstab ] && while read -r l || [ -n "$l" ]; do
+        case $l in '#'*) ;; *) printf '%s\\n' "$l";; esac; done </etc/fstab;
     echo '==> /blocks <=='; df -Pk {" ".join(_PLACES)} 2>/dev/null;
     echo '==> /inodes <=='; df -Pi {" ".join(_PLACES)} 2>/dev/null;
-    set -f; m=$(awk '{_OTHERS}' /proc/self/mountinfo);
     echo '==> /data-blocks <=='; [ -n "$m" ] && df -Pk $m 2>/dev/null;
     echo '==> /data-inodes <=='; [ -n "$m" ] && df -Pi $m 2>/dev/null;
     echo '==> /kubelet <=='; [ -d /var/lib/kubelet ] && echo here;
     [ -r {_KUBELET_CONFIG} ] && grep -aE '^ +(nodefs|imagefs)[.](available|inodesFree): ' {_KUBELET_CONFIG};
-    echo '==> /etc <=='; t=$(stat -fc %T /etc 2>/dev/null); echo "$t";
+    echo '==> /etc <=='; {{ t=$(stat -fc %T /etc); }} 2>/dev/null; echo "$t";
     if [ "$t" = overlayfs ]; then u=$(awk '{_UPPER}' /proc/self/mountinfo); [ -d "$u" ] && stat -fc %T "$u"; fi;
     echo '{_END}'
 """)

@@ -207,8 +207,8 @@ _FILES = (
     _PRINTK,
 )
 _FRAGMENT = (
-    "echo time=$(date -u +%s); echo cgroup=$(stat -fc %T /sys/fs/cgroup 2>/dev/null); "
-    "echo virt=$(systemd-detect-virt 2>/dev/null)"
+    "{ printf time=; date -u +%s || echo; printf cgroup=; stat -fc %T /sys/fs/cgroup || echo; "
+    "printf virt=; systemd-detect-virt || echo; } 2>/dev/null"
 )
 
 PROBE = Probe(

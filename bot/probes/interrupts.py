@@ -214,12 +214,13 @@ def _risen(before: int, after: int) -> int:
 # is mostly blanks and zeros: with a single blank between columns 192 cores take 0.5 kB a row. The effective affinity
 # is where the interrupt goes; kernels without it know only where it may go.
 _DEVICES = (
-    "for d in /sys/class/net/*/device; do "
+    "v=; for d in /sys/class/net/*/device; do "
     '[ -d "$d" ] || continue; n=${d%/device}; m=$d/msi_irqs; [ -d "$m" ] || m=$d/../msi_irqs; '
-    'l=; for f in "$m"/*; do [ -e "$f" ] && l="$l ${f##*/}"; done; echo "net ${n##*/}$l"; done'
+    'l=; for f in "$m"/*; do [ -e "$f" ] && l="$l ${f##*/}"; done; v="$v;net ${n##*/}$l"; done; export v'
 )
 _ROWS = (
-    'FNR == NR && $1 == "net" { print; dev[$2]; for (i = 3; i <= NF; i++) mine[$i]; next } '
+    'BEGIN { n = split(ENVIRON["v"], l, ";"); for (i = 2; i <= n; i++) { print l[i]; k = split(l[i], w, " "); '
+    "dev[w[2]]; for (j = 3; j <= k; j++) mine[w[j]] } } "
     "/^ *CPU[0-9]/ { $1 = $1; print; "
     # What a core counts of heat, if the first has such counters; most cores have nothing to tell.
     "for (i = 1; i <= NF; i++) { "
@@ -249,7 +250,7 @@ PROBE = Probe(
     commands=(
         Command(
             "interrupts",
-            ("sh", "-c", f'{{ {_DEVICES}; }} | awk "$1" - /proc/interrupts', "sh", _ROWS),
+            ("sh", "-c", f'{_DEVICES}; exec awk "$1" /proc/interrupts', "sh", _ROWS),
             looks=SampleTimes.TWICE,
             output_limit_bytes=512 * 1024,
         ),

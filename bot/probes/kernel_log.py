@@ -270,7 +270,7 @@ def probe(program: str) -> Probe:
                 ),
                 lane="journal",
                 limit=_LIMIT,
-                alone=True,  # what asks for levels may be left behind
+                apart=True,  # what asks for levels may be left behind
                 sudo=tuple(way for argv in (_JOURNAL, *_ERRORS, _DMESG, _DMESG_ERRORS) for way in in_folders(argv)),
             ),
         ),

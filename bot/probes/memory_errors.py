@@ -54,8 +54,9 @@ class MemoryErrorsReading:
 
 _END = "-- end --"
 _LOOK = fragment(f"""
-    grep -sH . /sys/devices/system/edac/mc/mc[0-9]*/ue_count /sys/devices/system/edac/mc/mc[0-9]*/ce_count
-        /sys/devices/system/edac/mc/mc[0-9]*/seconds_since_reset;
+    for f in /sys/devices/system/edac/mc/mc[0-9]*/ue_count /sys/devices/system/edac/mc/mc[0-9]*/ce_count
+        /sys/devices/system/edac/mc/mc[0-9]*/seconds_since_reset; do
+        {{ read -r n <"$f"; }} 2>/dev/null && echo "$f:$n"; done;
     grep -s '^HardwareCorrupted:' /proc/meminfo;
     p=; {{ read -r p </sys/class/dmi/id/product_name; }} 2>/dev/null; echo "product $p";
     echo '{_END}'

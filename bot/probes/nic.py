@@ -184,7 +184,7 @@ _FRAGMENT = fragment(f"""
     for p in /sys/class/net/*; do
         [ -e "$p/device" ] || continue;
         n=${{p##*/}}; echo "==> $n <==";
-        d=$(readlink "$p/device/driver"); d=${{d##*/}}; echo "driver: $d"; c=;
+        d=; cd -P "$p/device/driver" 2>/dev/null && d=${{PWD##*/}}; echo "driver: $d"; c=;
         if command -v ethtool >/dev/null; then
             ethtool -i "$n" 2>/dev/null | grep -a -e '^driver:' -e '^version:' -e '^bus-info:';
             c=$(ethtool -S "$n" 2>/dev/null | awk -v d="$d" '{COUNTERS}'); fi;

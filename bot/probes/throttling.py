@@ -117,13 +117,14 @@ _SCRIPT = fragment(
     if ! [ -e cgroup.controllers ]; then q=cpu.cfs_quota_us;
         cd cpu,cpuacct 2>/dev/null || cd cpu 2>/dev/null || cd /cgroup/cpu 2>/dev/null ||
         { echo "no cpu controller is mounted" >&2; exit 1; }; fi;
-    most=$1; groups=$2; IFS=$(printf "\n."); IFS=${IFS%.};
-    kids() { [ $# -gt 0 ] && stat -c "%h %n" "$@" 2>/dev/null | while IFS=" " read -r h d; do
-        if [ "$h" -gt "$most" ]; then echo capped; else for k in "$d"/*/; do echo "${k%/}"; done; fi; done; };
-    all=$(kids system.slice machine.slice docker kubepods kubepods/burstable kubepods/besteffort ecs ecstasks.slice
-        kubepods.slice kubepods.slice/kubepods-burstable.slice kubepods.slice/kubepods-besteffort.slice);
-    set -f; set --; for k in $all; do case $k in kube*|ecs*) set -- "$@" "$k";; esac; done; set +f;
-    { echo "$all"; kids "$@"; } |
+    most=$1; groups=$2; set --;
+    stat -c "%h %n" system.slice machine.slice docker kubepods kubepods/burstable kubepods/besteffort ecs ecstasks.slice
+        kubepods.slice kubepods.slice/kubepods-burstable.slice kubepods.slice/kubepods-besteffort.slice 2>/dev/null | {
+    while IFS=" " read -r h d; do
+        if [ "$h" -gt "$most" ]; then echo capped; continue; fi;
+        for k in "$d"/*/; do k=${k%/}; echo "$k"; case $k in kube*|ecs*) set -- "$@" "$k";; esac; done; done;
+    [ $# = 0 ] || stat -c "%h %n" "$@" 2>/dev/null | while IFS=" " read -r h d; do
+        if [ "$h" -gt "$most" ]; then echo capped; else for k in "$d"/*/; do echo "${k%/}"; done; fi; done; } |
     awk -v q="$q" -v most="$groups" '
         $0 == "capped" { capped = 1; next }
         $0 == "" || $0 in been { next }

@@ -14,7 +14,7 @@ from bot.domain.verdict import Verdict
 from bot.view.context import NOTHING, ViewContext
 from bot.view.standing import choice_words
 from bot.view.view import GroupView, IncidentView, group_view, incident_view
-from bot.view.words import Sentence, badness, joined, mute_words, plain
+from bot.view.words import Sentence, badness, joined, plain, verdict_words
 
 LIMIT = 1990  # characters; PagerDuty names no limit, and shows what is longer than 2,000 badly
 LINE = 220
@@ -128,8 +128,7 @@ def _single(group: GroupView, view: IncidentView) -> Iterator[str]:
     yield one_line(view.headline, LINE)
     verdict = view.verdict
     if verdict is not None:
-        said = (verdict.summary, *mute_words(verdict), verdict.try_next)
-        yield from (one_line(text, 400) for text in said if text.strip())
+        yield from (one_line(plain(said), 400) for said in verdict_words(verdict))
     if view.plan is not None and not view.ended and (ends := view.plan.ends_words(FEW_ENDS)):
         yield one_line(ends, STORY)
     yield from _to_do(group, view.story)

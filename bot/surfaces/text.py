@@ -10,7 +10,7 @@ from bot.domain.safe_text import safe
 from bot.domain.verdict import Status, Verdict
 from bot.view.heat_strip import heat_strip
 from bot.view.plan_words import BY_NAME, PlanWords
-from bot.view.words import cause_words, mute_words, rights_hint, status_counts, trait_words
+from bot.view.words import cause_words, mute_words, plain, rights_hint, status_counts, trait_words
 
 _COLOURS = {
     Status.HEALTHY: "32",
@@ -72,7 +72,7 @@ def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords, helps: 
     yield headline(verdict, colour)
     yield from wrapped(verdict.summary, width, "  ")
     for muted in mute_words(verdict):
-        yield from wrapped(muted, width, "  ")
+        yield from wrapped(plain(muted), width, "  ")
     if verdict.try_next:
         yield from wrapped(verdict.try_next, width, "  ")
     if verdict.evidence:

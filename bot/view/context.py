@@ -35,6 +35,7 @@ class ViewContext:
 
     Shape: without a `policy` the view does not say who may approve, and until when. `head` is the record's, as
     `SEQ:HASH`, for cards that close. By incident: `checking` is who said yes while the node is read again,
+    `working` what a pressed button does now,
     `waits_for` why an approved plan has not begun; `undoes` what an undo would bring back, where it can; `usual` is
     how long the running step usually takes; with `now` the view also says how long it has run. By node: `progress`
     says how far the reading is, `fresh` is a verdict that is not on record yet. `links` are the templates of
@@ -46,6 +47,7 @@ class ViewContext:
     words: PlanWords = PlanWords()
     head: str = ""
     checking: Mapping[str, str] = field(default_factory=dict)
+    working: Mapping[str, str] = field(default_factory=dict)
     waits_for: Mapping[str, str] = field(default_factory=dict)
     undoes: Mapping[str, str] = field(default_factory=dict)
     progress: Mapping[str, Underway] = field(default_factory=dict)

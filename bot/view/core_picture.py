@@ -22,8 +22,8 @@ from bot.view.viridis import Colour, viridis
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
 
-WIDTH, HEIGHT = 680, 262
-LEFT, RIGHT, TOP, BOTTOM = 72, 660, 118, 184  # of the map
+WIDTH, HEIGHT = 680, 216
+LEFT, RIGHT, TOP, BOTTOM = 72, 660, 86, 144  # of the map
 _EDGE = 20
 _MOST_COLUMNS = _WIDE = RIGHT - LEFT
 _TALL = BOTTOM - TOP
@@ -39,7 +39,7 @@ _APART = 58  # pixels between numbers below the map
 
 
 def core_picture(heat: CoreHeat, node: str) -> bytes:
-    """Return the heat as a PNG of 680 × 262 pixels.
+    """Return the heat as a PNG of 680 × 216 pixels.
 
     Shape: with more cores than pixels, neighbouring cores share a pixel, which shows the hottest of them.
     """
@@ -115,15 +115,11 @@ def _words(draw: ImageDraw.ImageDraw, heat: CoreHeat, node: str) -> None:
 
 
 def _mark(draw: ImageDraw.ImageDraw, heat: CoreHeat, per_column: int, cell: int) -> None:
-    """Mark the core that stands out: a frame around its column, and its name on a pointer above."""
+    """Mark the core that stands out, which the first line names: a frame around its column, and a pointer above."""
     left = LEFT + heat.cores.index(heat.hot) // per_column * cell
     right, middle = left + cell - 1, left + cell // 2
     draw.rectangle((left - 2, TOP - 2, right + 2, BOTTOM + 1), outline=_INK, width=2)
     draw.polygon(((middle - 9, TOP - 16), (middle + 9, TOP - 16), (middle, TOP - 4)), fill=_INK)
-    name, font = f"core {heat.hot}", _font(_SAID[0])
-    half = draw.textlength(name, font) / 2
-    at = min(max(middle, LEFT + half), RIGHT - half)
-    draw.text((at, TOP - 20), name, _INK, font, anchor="md")
 
 
 def _axes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 from bot.domain.alert import PEOPLE, Alert
@@ -56,6 +56,7 @@ MOST_ALERTS = 5
 ABOUT = 600
 MOST_LINKS = 5
 PAGE = "PagerDuty"
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
 AROUND = timedelta(minutes=15)  # a link to a time window covers this long before and after the incident's start
 _COUNTED = {State.PROPOSED: "wait for approval", State.TRIAGED: "without a plan", State.UNKNOWN: "ask a question"}
 _DECISION_FIRST = (State.APPROVED, State.DECLINED)
@@ -76,7 +77,8 @@ class IncidentView:
     `sentences` tell its state, `decided` who said yes or no; `short` is both in the few words of a row. `plan` is
     what is proposed, or what would help. `waits_for` is why an approved plan has not begun; `seen` is what was read
     last while the node is watched. `recurs` says that the node had the same cause before; `growth` is how fast the
-    cause's count grew there. `links` are names and addresses. `compared` are the figures of a cure, before and after.
+    cause's count grew there. `links` are names and addresses. `compared` are the figures of a cure, before and
+    after. `as_of` is when it changed last, `working` what a pressed button does now.
     """
 
     id: str
@@ -100,6 +102,8 @@ class IncidentView:
     recurs: str = ""
     links: tuple[tuple[str, str], ...] = ()
     growth: Growth | None = None
+    as_of: datetime = LONG_AGO
+    working: str = ""
 
     @property
     def severity(self) -> Status | None:
@@ -200,6 +204,8 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         recurs=relapse_words(incident.triage.relapse if incident.triage is not None else None),
         links=links_of(incident, context.links) if context.links or any(alert.url for alert in incident.alerts) else (),
         growth=incident.triage.growth if incident.triage is not None else None,
+        as_of=incident.updated_at,
+        working=context.working.get(incident.id, ""),
     )
 
 
@@ -239,7 +245,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
 
 def _checks_view(views: Sequence[IncidentView]) -> GroupView:
     """Nodes being read or already read, the worst first."""
-    ordered = sorted(views, key=_badness)
+    ordered = sorted(views, key=gravity)
     read = [view.verdict.status for view in views if view.verdict is not None]
     counts = [status_counts(read)] if read else []
     if unread := len(views) - len(read):
@@ -258,13 +264,14 @@ def _acting_view(views: Sequence[IncidentView]) -> GroupView:
     return GroupView(tuple(ordered), words, shows_verdicts=False)
 
 
-def _badness(view: IncidentView) -> tuple[int, int]:
+def gravity(view: IncidentView) -> tuple[int, int]:
+    """Return a sort key: the gravest verdict first."""
     return badness(view.severity, view.verdict.confidence if view.verdict is not None else None)
 
 
 def _gravity(view: IncidentView) -> tuple[int, int]:
     """How bad the node is; a cured node is not bad."""
-    return badness(Status.HEALTHY) if view.state is State.RESOLVED else _badness(view)
+    return badness(Status.HEALTHY) if view.state is State.RESOLVED else gravity(view)
 
 
 def links_of(incident: Incident, templates: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

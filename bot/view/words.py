@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -19,6 +20,7 @@ from bot.domain.verdict import Confidence, Status, Verdict
 RESOLVED, REOPENED = "Resolved", "Reopened"
 NAMELESS = "node not known yet"
 BRAKED = "Braked: "  # begins why something waits for the brake
+_TIME = re.compile(r"(?<!-\d\d )(?<![\d:.])([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))? UTC\b", re.ASCII)
 _TRAITS = ("kernel", "cgroup", "driver", "distribution", "virtualisation", "cores", "up")  # others come after these
 _ENDED = {
     State.RESOLVED: RESOLVED,
@@ -55,15 +57,27 @@ def trait_words(snapshot: Snapshot | None) -> str:
     return " · ".join(safe(said) for said in (ordered | traits).values())
 
 
-def mute_words(verdict: Verdict) -> tuple[str, ...]:
+def verdict_words(verdict: Verdict) -> tuple[Sentence, ...]:
+    """Return what a verdict says in sentences: what was found, what would settle it, what to try, what is muted."""
+    settled = verdict.settled_by and f"{verdict.confidence}, not confirmed: {verdict.settled_by} would settle it."
+    said = (verdict.summary, f"{settled[:1].upper()}{settled[1:]}", verdict.try_next)
+    return (*((words,) for words in said if words.strip()), *mute_words(verdict))
+
+
+def mute_words(verdict: Verdict) -> tuple[Sentence, ...]:
     """Return a sentence for each muted cause that was found: until when, by whom and why.
 
     Example: "failed-units is muted until 2026-11-29 12:00 UTC by terminal:ann: it is replaced on Monday. No plan is
     offered for it."
     """
     return tuple(
-        f"{one_line(mute.cause, 80)} is muted until {mute.until:%Y-%m-%d} {utc(mute.until)} "
-        f"by {one_line(mute.by, 140)}: {with_full_stop(one_line(mute.reason, 300))} No plan is offered for it."
+        (
+            f"{one_line(mute.cause, 80)} is muted until ",
+            Instant(mute.until, dated=True),
+            " by ",
+            Person(mute.by),
+            f": {with_full_stop(one_line(mute.reason, 300))} No plan is offered for it.",
+        )
         for mute in verdict.muted
     )
 
@@ -208,6 +222,27 @@ def led_by_person(words: str, before: str = "") -> Sentence:
     return tuple(filter(None, (before + words,)))
 
 
+def clocked(sentence: Sentence, day: datetime) -> Sentence:
+    """Return a sentence in which times that end with UTC are instants of that day: a card has one clock, its reader's.
+
+    Example:
+    >>> day = datetime.fromisoformat("2026-11-22T03:00:00+00:00")
+    >>> [getattr(each, "at", each) for each in clocked(("Until 09:45 UTC, not 2026-11-22 09:45 UTC.",), day)]
+    ['Until ', datetime.datetime(2026, 11, 22, 9, 45, tzinfo=datetime.timezone.utc), ', not 2026-11-22 09:45 UTC.']
+    """
+    return tuple(each for piece in sentence for each in (_timed(piece, day) if isinstance(piece, str) else (piece,)))
+
+
+def _timed(words: str, day: datetime) -> Iterator[Piece]:
+    done = 0
+    for found in _TIME.finditer(words):
+        hour, minute, second = (int(part or 0) for part in found.groups())
+        yield words[done : found.start()]
+        yield Instant(day.replace(hour=hour, minute=minute, second=second), exact=found[3] is not None)
+        done = found.end()
+    yield words[done:]
+
+
 def with_full_stop(words: str) -> str:
     """Return a sentence of the record with a full stop, where it has none; empty stays empty.
 
@@ -229,8 +264,8 @@ def _plain(piece: Styled) -> str:
             return one_line(by, 140)
         case Group(id=group):
             return f"group {one_line(group, 60)}"
-        case Instant(at=at):
-            return utc(at)
+        case Instant(at=at, dated=dated):
+            return f"{at:%Y-%m-%d} {utc(at)}" if dated else utc(at)
         case Bold(words=words) | Code(words=words) | Link(words=words) | Channel(id=words):
             return words
     return piece

@@ -8,10 +8,9 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
-from bot.demo.pagerduty.server import PagerDuty
 from bot.ledger import Database, Ledger, Outbox, on_threads
 from bot.surfaces.pagerduty import PARTS, PagerDutySurface
-from tests.alerts.pagerduty import Naps, client
+from tests.alerts.pagerduty import Naps, PagerDuty, client
 from tests.slack.workspace import SteppedClock
 
 

@@ -1,18 +1,158 @@
-"""The simulated PagerDuty as a test's bed, and the bot's own client on it."""
+"""The simulated PagerDuty as a test's bed, whose calls are recorded and go wrong; and the bot's own client on it."""
 
 from __future__ import annotations
 
+import asyncio
+import math
 import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime
-from typing import Any
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias, TypeVar
 
-from bot.demo.pagerduty.server import PagerDuty
+from aiohttp import ClientSession, web
+
+from bot.demo.pagerduty import server
+from bot.demo.pagerduty.account import Incident
+from bot.demo.pagerduty.forms import error
+from bot.demo.pagerduty.rest import read_body
+from bot.demo.pagerduty.webhooks import RetryPolicy
 from bot.sources.pagerduty_client import PagerDutyClient
 from bot.sources.pagerduty_http import Access, PagerDutyHttp, Patience
+from tests.alerts.faults import Fault, Faults
+
+T = TypeVar("T")
+LIMIT = 960  # calls a minute with a token
+MINUTE, LONG = timedelta(minutes=1), timedelta(seconds=60)
+MOST_REMEMBERED = 20_000
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 QUICK = Patience(connect_seconds=2.0, answer_seconds=2.0, gap_seconds=0.0, first_pause_seconds=0.01)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """A call that was made. `status` is 0 if the answer was lost."""
+
+    call: str
+    method: str
+    path: str
+    body: Any
+    at: datetime
+    status: int
+
+
+class RateLimit:
+    """Counts the calls of the last minute."""
+
+    def __init__(self, clock: Callable[[], datetime], calls: int = LIMIT) -> None:
+        self.calls = calls
+        self._clock = clock
+        self._made: deque[datetime] = deque()
+
+    def take(self) -> tuple[bool, Mapping[str, str]]:
+        """Count a call. Return whether it is within the limit, and the rate limit headers."""
+        now = self._clock()
+        while self._made and now - self._made[0] >= MINUTE:
+            self._made.popleft()
+        is_within = len(self._made) < self.calls
+        if is_within:
+            self._made.append(now)
+        reset = math.ceil((MINUTE - (now - self._made[0])).total_seconds()) if self._made else 0
+        left = max(0, self.calls - len(self._made))
+        return is_within, {
+            "ratelimit-limit": str(self.calls),
+            "ratelimit-remaining": str(left),
+            "ratelimit-reset": str(reset),
+        }
+
+
+class PagerDuty(server.PagerDuty):
+    """A simulated PagerDuty whose calls go wrong as `faults` say, and are counted against `limit`."""
+
+    def __init__(
+        self,
+        clock: Callable[[], datetime],
+        random_bytes: Callable[[int], bytes],
+        session: ClientSession,
+        retry_policy: RetryPolicy,
+    ) -> None:
+        super().__init__(clock, random_bytes, session, retry_policy)
+        self.faults = Faults()
+        self.limit = RateLimit(clock)
+        self._asked: deque[RecordedCall] = deque(maxlen=MOST_REMEMBERED)
+        self._closing = asyncio.Event()
+
+    def middlewares(self) -> list[Any]:
+        return [*super().middlewares(), self._goes_wrong]
+
+    async def close_connections(self) -> None:
+        self._closing.set()
+        await super().close_connections()
+
+    @web.middleware
+    async def _goes_wrong(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Apply the call's fault and the limit, and record it."""
+        call = request.match_info.route.name
+        if call is None:
+            return await handler(request)
+        fault = self.faults.take(call)
+        body = read_body(await request.read())
+        response = await self._apply_fault(fault)
+        if response is None:
+            response = await self._counted(call, request, handler)
+        status = response.status
+        if fault is not None and fault.is_silent:
+            status = 0
+            if request.transport is not None:
+                request.transport.abort()
+        self._asked.append(RecordedCall(call, request.method, request.path, body, self.account.clock(), status))
+        self.account.changes.wake()
+        return response
+
+    async def _counted(self, call: str, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if call == "enqueue" or request.headers.get("Authorization") != f"Token token={self.token}":
+            return await handler(request)
+        is_within, headers = self.limit.take()
+        if not is_within:
+            return web.json_response(error("Rate Limit Exceeded", 2020), status=429, headers=headers)
+        response = await handler(request)
+        response.headers.update(headers)
+        return response
+
+    async def _apply_fault(self, fault: Fault | None) -> web.StreamResponse | None:
+        """Apply a fault. None: the call goes on."""
+        if fault is None or fault.is_after_effect:
+            return None
+        if fault.wait:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), fault.wait.total_seconds())
+            return None
+        if fault.is_silent:
+            return web.Response()
+        if fault.status == 429:
+            return web.json_response(error("Rate Limit Exceeded", 2020), status=429, headers=dict(fault.headers))
+        return web.Response(text="<html>Something went wrong</html>", content_type="text/html", status=fault.status)
+
+    def asked(self, call: str = "") -> list[RecordedCall]:
+        """Return the calls so far, or only those of a name."""
+        return [each for each in self._asked if call in ("", each.call)]
+
+    def note_on(self, incident: Incident) -> str:
+        """Return the bot's note on an incident; empty if it has none.
+
+        Raises: LookupError when there are several.
+        """
+        notes = [note.content for note in incident.notes if note.user == self.account.bot]
+        if len(notes) > 1:
+            raise LookupError(f"{len(notes)} notes on {incident.id}")
+        return notes[0] if notes else ""
+
+    async def until(self, question: Callable[[], T | None], timeout: timedelta = LONG, what: str = "a condition") -> T:
+        """Wait until the function returns something truthy, and return that. Raises: TimeoutError."""
+        return await self.account.changes.until(question, timeout, what)
 
 
 def now() -> datetime:
@@ -41,8 +181,11 @@ class Naps:
 async def account(**settings: Any) -> AsyncIterator[PagerDuty]:
     """A PagerDuty of its own for one test."""
     settings.setdefault("clock", now)
-    async with PagerDuty.start(random_bytes=os.urandom, **settings) as pagerduty:
-        yield pagerduty
+    limit = settings.pop("limit", LIMIT)
+    async with PagerDuty.start(random_bytes=os.urandom, **settings) as started:
+        assert isinstance(started, PagerDuty)
+        started.limit.calls = limit
+        yield started
 
 
 def access(pagerduty: PagerDuty, **other: str) -> Access:

@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from bot.demo.slack.server import SlackWorkspace
 from tests.nodes.simulated_fleet import ROOT, fleet_of
 from tests.slack.service import cards
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 CHECKS, WINDOW_SECONDS = 80, 5
 LONG = timedelta(seconds=180)

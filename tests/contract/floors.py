@@ -76,6 +76,7 @@ MAY_USE: dict[str, list[str]] = {
     "distributed": ["bot/extras/fleet/dask_*.py"],
     "PIL": ["bot/view/core_picture.py", "bot/extras/profiles/*_picture.py"],
     "shtab": ["bot/commands/completion.py"],
+    "jsonschema": ["bot/demo/slack/validation.py"],  # of a checkout; without it the demo checks no blocks
 }
 
 READS_THE_LIST = "bot/app/extras.py"  # of the extras' doors

@@ -26,6 +26,7 @@ from bot.domain.errors import UnreadableEntry
 from bot.extras.captures.events import KINDS as CAPTURE_KINDS
 from bot.extras.marks.marks import KINDS as MARK_KINDS
 from bot.extras.waves.events import KINDS as WAVE_KINDS
+from tests.examples import up_to
 from tests.record.incidents import CAPTURE_EVENTS, MARK_EVENTS, WAVE_EVENTS
 
 OF_OTHERS = (*WAVE_EVENTS, *CAPTURE_EVENTS, *MARK_EVENTS)
@@ -83,7 +84,7 @@ def test_entry_of_the_first_version_is_read(event: Event) -> None:
     assert kind_of(read(kind_of(event), first)) == kind_of(event)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=up_to(150), deadline=None)
 @given(st.sampled_from(OF_OTHERS), st.data())
 def test_damaged_entry_is_read_or_said_to_be_unreadable(event: Event, data: st.DataObject) -> None:
     body: dict[str, Any] = json.loads(written(body_of(event)))

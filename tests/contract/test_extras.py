@@ -20,6 +20,7 @@ from bot.app.bot import Bot
 from bot.app.extras import shipped
 from bot.domain.errors import SettingsError
 from bot.seats import Extra
+from tests import program
 
 ROOT = Path(__file__).parents[2]
 NAMES = tuple(extra.name for extra in shipped().on)
@@ -44,6 +45,7 @@ OTHERS = {
     'EXTRA = Extra("robs", "nothing", settings={"policy": TidesSettings})\n',
 }
 STRANDED = """from bot.seats import Extra
+from tests import program
 EXTRA = Extra("stranded", "nothing", looks="zombie_tides.no_such_module:looks")
 """
 # The page's extra, file by file.
@@ -53,7 +55,9 @@ TIDES = dict(
 
 
 def zombie(folder: Path, *words: str, beside: Path | None = None) -> subprocess.CompletedProcess[str]:
-    found = os.pathsep.join(str(path) for path in (ROOT, beside) if path is not None)
+    if beside is None:
+        return program.zombie_in(folder, *words)
+    found = os.pathsep.join(map(str, (ROOT, beside)))
     return subprocess.run(
         [sys.executable, "-P", "-m", "bot", *words],
         cwd=folder,

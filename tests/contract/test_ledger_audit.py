@@ -30,6 +30,7 @@ from bot.ledger.entries import append_entry, database_time, head_of, insert_entr
 from bot.ledger.incidents import summarise
 from bot.ledger.migrations import VERSION, migrate
 from bot.ledger.tables import ENTRIES
+from tests.examples import up_to
 from tests.record.audits import audit
 from tests.record.incidents import ASKER, PROPOSED, TRIAGED, WAYS
 from tests.record.keeping import keep
@@ -605,7 +606,7 @@ def filled_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Datab
 _values = st.one_of(st.text(max_size=20), st.integers(-3, 2000), st.binary(max_size=8), st.floats(allow_nan=False))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=up_to(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_whatever_a_field_is_changed_to_it_is_found(filled_on_sqlite: Database, data: st.DataObject) -> None:
     everything = rows(filled_on_sqlite)

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from bot.library.kinds import fields_of
 from bot.library.kleene import ARITHMETIC, FUNCTIONS
 from bot.library.shapes import ConditionShape, PlaybookShape, ProbeShape
 from bot.probes import PROBES
+from tests import program
 from tests.reference import COMMAND, KINDS
 
 ROOT = Path(__file__).parents[2]
@@ -24,15 +24,7 @@ EXAMPLES = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
 
 
 def zombie(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "bot", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "ZOMBIE_STATE_DIR": str(folder / "state")},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return program.zombie(*arguments, cwd=folder, env={**os.environ, "ZOMBIE_STATE_DIR": str(folder / "state")})
 
 
 def test_every_field_is_listed_with_its_kind_and_no_other() -> None:

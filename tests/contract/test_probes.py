@@ -20,6 +20,7 @@ from bot.domain.command import Completed, Outputs, SampleTimes
 from bot.domain.probe import Probe, Unread
 from bot.domain.safe_text import decode
 from bot.probes import PROBES
+from tests.examples import up_to
 from tests.readings.mutation import HOSTILE, mutated
 from tests.readings.recorded import CAPTURES, plain, recorded
 
@@ -101,7 +102,7 @@ def test_no_run_at_all_is_unread_with_a_reason(probe: Probe) -> None:
 
 
 @every_probe
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=up_to(40), deadline=None)
 @given(text=st.text() | st.text(alphabet='0123456789 :.,-%/()=\n{}[]"acehimnopstuCPU'))
 @example(text=HOSTILE)
 def test_any_text_becomes_a_reading_or_a_reason(probe: Probe, text: str) -> None:
@@ -115,7 +116,7 @@ def test_capture_becomes_the_reading_beside_it(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=[f"{path.parent.name}/{path.stem}" for path in RECORDED])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 @given(data=st.data())
 def test_damaged_capture_becomes_a_reading_or_a_reason(path: Path, data: st.DataObject) -> None:
     whole = recorded(path)

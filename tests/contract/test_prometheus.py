@@ -31,6 +31,7 @@ from bot.extras.history.prometheus_questions import QUESTIONS
 from bot.probes.host import HostReading
 from bot.response.diagnosis.growing import grown
 from bot.settings import Settings
+from tests.examples import up_to
 from tests.monitoring.exporters import KNOWN
 from tests.monitoring.prometheus import Prometheus, simulated
 from tests.monitoring.promql import selectors
@@ -189,7 +190,7 @@ async def test_prometheus_that_is_not_there_or_hangs_is_given_up_in_time(prometh
         await before(prometheus, limit=0.2)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=up_to(300), deadline=None)
 @given(
     st.binary(max_size=80)
     | st.recursive(

@@ -14,9 +14,8 @@ import pytest
 from aiohttp import ClientSession, CookieJar, web
 
 from bot.demo.pagerduty.page import Suggestion
-from bot.demo.pagerduty.server import PagerDuty
 from bot.demo.pagerduty.webhooks import RetryPolicy
-from tests.alerts.pagerduty import account, client
+from tests.alerts.pagerduty import PagerDuty, account, client
 from tests.slack.workspace import SteppedClock
 
 SOON = RetryPolicy(timedelta(seconds=2), tuple(timedelta(seconds=0.01) for _ in range(4)))
@@ -179,7 +178,7 @@ async def test_more_than_the_limit_is_refused_until_the_minute_is_over() -> None
     clock = SteppedClock()
     async with account(clock=clock) as pagerduty:
         headers = {"Authorization": f"Token token={pagerduty.token}", "Accept": VERSION}
-        pagerduty._rest.limit.calls = 2
+        pagerduty.limit.calls = 2
         answers = [(await ask(pagerduty, "GET", "/users", **headers))[0] for _ in range(3)]
         assert answers == [200, 200, 429]
         clock.move(timedelta(minutes=1))

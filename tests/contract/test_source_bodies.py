@@ -27,6 +27,7 @@ from tests.alerts.source_edge import (
     over,
 )
 from tests.contract.corpus import CORPUS
+from tests.examples import up_to
 
 ANYTHING: tuple[Any, ...] = (None, 7, [], {}, "x")
 MALFORMED = (
@@ -160,7 +161,7 @@ KEYS = (
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=up_to(150), deadline=None)
 @given(st.dictionaries(st.sampled_from(KEYS), json_values | st.dictionaries(st.sampled_from(KEYS), json_values)))
 def test_whatever_comes_is_understood_or_refused(told: dict[str, Any]) -> None:
     for member in MEMBERS:

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.slack.server import SlackWorkspace
 from tests.conftest import missing
 from tests.nodes.sshd import SSHD, Sshd
 from tests.slack.acting_team import ActingTeam, acting_team, with_carol
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 
 @pytest.fixture(scope="module")

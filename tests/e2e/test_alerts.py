@@ -13,12 +13,11 @@ from aiohttp import ClientSession
 
 from bot.chat.service import Timing
 from bot.demo.slack.message import Message
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from tests.alerts.bodies import SECRET, group_alert, group_body, page_event, raw, signature
 from tests.slack.service import QUICK, Bot, Readings, cards, eventually, serving
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 ALERTS = "alerts"
 TOML = """

@@ -24,7 +24,7 @@ YELLOW = """async image => {
     const canvas = Object.assign(document.createElement("canvas"), size);
     const drawing = canvas.getContext("2d");
     drawing.drawImage(image, 0, 0);
-    const map = drawing.getImageData(0, 110, canvas.width, 80).data;
+    const map = drawing.getImageData(0, 84, canvas.width, 62).data;
     let found = 0;
     for (let at = 0; at < map.length / 4; at += 1) {
         const [red, green, blue] = map.slice(4 * at, 4 * at + 3);
@@ -62,7 +62,7 @@ async def test_founding_card_shows_which_core_is_held(tmp_path: Path, empty_fold
                 await person.page.locator(".composer").first.wait_for(state="attached")
             await ask(alice, f"/zombie check {FOUNDING}")
             image, (wide, tall, _, _) = await shown(alice)
-            assert (wide, tall) == (680, 262), "it was decoded whole"
+            assert (wide, tall) == (680, 216), "it was decoded whole"
             words = await image.get_attribute("alt") or ""
             assert re.search(r"core 39: (9\d|100) % kernel time in [345] of 5 s", words)
             assert "the other 95 below" in words

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import sqlite3
-import sys
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -28,6 +27,7 @@ from bot.sources import SOURCES, pagerduty
 from bot.surfaces.slack.examination import SCOPES
 from tests.alerts.given_up import give_up
 from tests.alerts.pagerduty import account
+from tests.program import awaited
 from tests.record.incidents import ALERT, ASKER, VERDICT
 from tests.slack.service import Readings, serving
 from tests.slack.surroundings import POLICY, Surroundings, surroundings
@@ -302,16 +302,9 @@ async def test_schedule_is_named_with_who_is_on_call_or_with_what_is_wrong(here:
 
 
 async def run(here: Surroundings, *arguments: str, **changes: str) -> tuple[int | None, str, str]:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "bot", "doctor", *arguments),
-        cwd=here.folder,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **here.environment(**changes)},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    async with asyncio.timeout(60):
-        out, err = await process.communicate()
-    return process.returncode, out.decode(), err.decode()
+    environ = {"PATH": os.environ["PATH"], **here.environment(**changes)}
+    done = await awaited("doctor", *arguments, cwd=here.folder, env=environ)
+    return done.returncode, done.stdout, done.stderr
 
 
 async def test_command_says_it_in_a_line_each_and_by_its_exit_status(here: Surroundings) -> None:

@@ -20,11 +20,10 @@ from urllib.request import ProxyHandler, build_opener
 import pytest
 
 from bot.app.version import version
-from bot.demo.slack.server import SlackWorkspace
 from tests.conftest import missing
 from tests.image import Build, Container, Stage, base_of
 from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 from tests.waiting import until
 
 pytestmark = [

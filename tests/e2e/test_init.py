@@ -23,6 +23,7 @@ from bot.inventory import Inventory
 from bot.settings import Settings
 from tests.nodes.accounts import change_accounts
 from tests.nodes.sshd import IS_ROOT, Sshd
+from tests.program import zombie
 
 PROGRAM = [sys.executable, "-P", "-m", "bot"]
 
@@ -35,14 +36,7 @@ def environment(home: Path) -> Mapping[str, str]:
 
 
 def init(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PROGRAM, "init", "--directory", str(folder), *words],
-        env=environment(folder),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        stdin=subprocess.DEVNULL,
-    )
+    return zombie("init", "--directory", str(folder), *words, env=environment(folder))
 
 
 @pytest.mark.real_sshd
@@ -200,8 +194,7 @@ def test_script_takes_no_text_that_a_shell_would_read(user: str, key: str) -> No
 
 def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     files = ("--inventory", str(folder / "inventory.toml"), "--config", str(folder / "zombie.toml"))
-    command = [*PROGRAM, *words, *files]
-    return subprocess.run(command, env=environment(folder), capture_output=True, text=True, timeout=120, check=False)
+    return zombie(*words, *files, env=environment(folder))
 
 
 def in_terminal(command: list[str], environ: Mapping[str, str], answers: Mapping[str, str]) -> tuple[str, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from bot.demo.cluster.cluster import Cluster, DemoNode
 from bot.demo.cluster.server import ClusterServer
 from tests.clouds.ec2 import ENDLESS, GARBAGE, OTHER_REGION, REGION, THROTTLED, Ec2, ec2_running
+from tests.program import zombie
 
 pytestmark = pytest.mark.slow
 BOTH = f'[ec2]\nregions = ["{REGION}", "{OTHER_REGION}"]\nrefresh = "30s"\n'
@@ -29,13 +29,8 @@ class Here:
 
     def zombie(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run the program as a process of its own."""
-        root = str(Path(__file__).parents[2])
         kept = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
-        environ = kept | {"HOME": str(self.folder), "PYTHONPATH": root, **self.environment}
-        argv = [sys.executable, "-P", "-m", "bot", *words]
-        return subprocess.run(
-            argv, cwd=self.folder, env=environ, capture_output=True, text=True, timeout=60, check=False
-        )
+        return zombie(*words, cwd=self.folder, env=kept | {"HOME": str(self.folder), **self.environment})
 
     def nodes(self, inventory: str) -> tuple[dict[str, str], str]:
         """Return what is listed, by name, and what stands on stderr."""

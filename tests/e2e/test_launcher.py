@@ -1,5 +1,6 @@
 """The launcher makes one environment, once, whoever calls it from wherever, and says why when it cannot."""
 
+import json
 import os
 import shutil
 import signal
@@ -166,6 +167,24 @@ def test_test_chooses_by_marks(checkout: Checkout, words: list[str], marks: str 
     )  # pytest takes the last
     chosen = f"{SPREAD}, {chosen}"
     assert out == shown(chosen, checkout.root)
+
+
+@pytest.mark.parametrize(("part", "workers"), [("quick", "logical"), ("docs", "0")])
+def test_part_is_made_of_files_that_are_there(checkout: Checkout, part: str, workers: str) -> None:
+    arguments, _ = json.loads(checkout.run("test", part, "-x")[1])
+    files = [word for word in arguments if word.startswith("tests/")]
+    assert len(files) >= 5
+    assert [file for file in files if not (ROOT / file).exists()] == []
+    assert (arguments[1], arguments[-1]) == (workers, "-x")
+
+
+@pytest.mark.parametrize("word", ["-h", "--help"])
+def test_parts_are_told_in_ten_lines_without_a_set_up(checkout: Checkout, word: str) -> None:
+    code, out, err = checkout.run("test", word)
+    assert (code, err, checkout.installs()) == (0, "", [])
+    assert len(out.splitlines()) <= 10
+    for part in ("docs", "quick", "unit", "contract", "e2e", "lab", "long", "all"):
+        assert f"\n  {part} " in out
 
 
 def test_two_at_once_set_up_once(checkout: Checkout) -> None:

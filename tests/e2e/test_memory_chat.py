@@ -195,6 +195,46 @@ async def test_wrong_verdict_is_asked_what_it_was_and_taken_back_by_whoever_said
         assert (score.right, score.wrong) == (1, 1)
 
 
+async def test_pressed_button_shows_on_the_card_at_once_that_it_works(tmp_path: Path, chat: Chat) -> None:
+    async with team_in(chat, tmp_path) as team:
+        offer = await team.proposed("node-1")
+        before = json.dumps(offer.blocks)
+        incident = await team.find((await team.ledger.incidents())[0].id)
+        async with team.acting.cards.working(incident, "Profiling core 39 for 10 s…"):
+            await chat.seen.until(
+                lambda: "Profiling core 39 for 10 s" in json.dumps(offer.blocks), what="that it works"
+            )
+            said = json.dumps(offer.blocks)
+            assert '"approve"' in said, "nobody has to wait for it"
+        await chat.seen.until(lambda: json.dumps(offer.blocks) == before, what="the card as it was")
+
+
+async def test_home_shows_what_waits_for_me_and_for_others_then_the_sick_nodes_then_the_brake(
+    tmp_path: Path, chat: Chat
+) -> None:
+    async with team_in(chat, tmp_path) as team:
+        await team.proposed("node-1")
+        await team.decides("bob", await team.proposed("node-2", key="cmd-2"), "decline", "the job has to finish")
+        await team.card("Declined: node-2")
+        await team.idle()
+
+        bobs, alices, guests = [str(await chat.seen.home(who)) for who in ("bob", "alice", "gus")]
+        order = ["Waiting for you", "disable ecs.service, then reboot", "approve", "Sick nodes", "node-1: CRITICAL"]
+        assert all(words in bobs for words in order)
+        assert sorted(order, key=bobs.index) == order
+        assert bobs.index("node-2: CRITICAL") < bobs.index("declined") < bobs.index("Pull the brake")
+        assert "You asked" not in bobs
+        assert "until" in bobs.split("approve")[0]
+
+        order = ["Nothing waits for your decision.", "You asked, others decide", "then reboot", "Who may approve: "]
+        assert sorted(order, key=alices.index) == order
+        assert "Sick nodes" in alices.split("Who may approve: ")[1]
+        assert "'approve'" not in alices
+
+        assert "NotAllowedToAsk" in guests
+        assert not any(words in guests for words in ("node-1", "node-2", "Sick nodes", "You asked"))
+
+
 async def test_brake_holds_what_is_approved_and_is_released(tmp_path: Path, chat: Chat) -> None:
     async with team_in(chat, tmp_path) as team:
         offer = await team.proposed("node-1")

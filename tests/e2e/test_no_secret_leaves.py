@@ -12,7 +12,6 @@ import httpx
 import pytest
 
 from bot.app.check import check
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.action import Plan, Step
 from bot.domain.json_form import plain
 from bot.domain.node import Node
@@ -24,7 +23,7 @@ from bot.surfaces.document import document
 from bot.surfaces.text import verdict_text
 from tests.readings.secrets import seeded
 from tests.slack.service import CHANNEL, Readings, card_saying, serving
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 from tests.unit.surfaces.verdicts import FOUNDING
 
 CORPUS = seeded(7)

@@ -11,16 +11,14 @@ from pathlib import Path
 import pytest
 
 from bot.demo.pagerduty.account import Incident
-from bot.demo.pagerduty.server import PagerDuty
 from bot.demo.pagerduty.webhooks import RetryPolicy
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.people import ALERTS, ALICE, TEAM_ID
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.fold import fold
 from bot.domain.verdict import Verdict
-from tests.alerts.pagerduty import account
+from tests.alerts.pagerduty import PagerDuty, account
 from tests.slack.service import Bot, Readings, card_saying, cards, serving
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 from tests.unit.surfaces.verdicts import FOUNDING
 
 SECRET = "whsec-of-these-tests"

@@ -15,15 +15,13 @@ import pytest
 from bot.demo.faults import Fault
 from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.demo.pagerduty.account import Incident
-from bot.demo.pagerduty.server import PagerDuty
 from bot.demo.pagerduty.webhooks import RetryPolicy
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import ALERTS, BOT_USER
-from bot.demo.slack.server import SlackWorkspace
-from tests.alerts.pagerduty import account
+from tests.alerts.pagerduty import PagerDuty, account
 from tests.e2e.test_slack_check import Bot
 from tests.nodes.acting_fleet import Site, site
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 pytestmark = pytest.mark.slow
 SECRET = "whsec-of-these-tests"

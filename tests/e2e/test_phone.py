@@ -191,7 +191,12 @@ async def test_cured_node_shows_what_changed_on_one_screen(tmp_path: Path) -> No
         card = phone.page.locator("main article", has_text=FOUNDING).first
         await card.get_by_text("Resolved").first.wait_for(timeout=MINUTES)
         told = await card.inner_text()
-        for words in ("dying memory cgroups: 68,4", "→ 0", "network card resets", "the node was rebooted"):
+        for words in (
+            "dying memory cgroups: 68,4",
+            "→ 0 %",
+            "network card resets: none since the reboot",
+            "the node was rebooted",
+        ):
             assert words in told
         assert "ecs.service: is starting" in told
         assert "LoadState" not in told

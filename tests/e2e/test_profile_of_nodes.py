@@ -3,8 +3,6 @@
 import asyncio
 import gzip
 import json
-import os
-import sys
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,6 +10,7 @@ from pathlib import Path
 
 from bot.demo.fleet import FLEET, Member, running
 from bot.demo.fleet_leaks import AUTO_RESTART
+from tests.program import awaited
 
 ROOT = Path(__file__).parents[2]
 MEMBERS = (
@@ -25,14 +24,8 @@ async def zombie(folder: Path, *words: str) -> tuple[int, str, str]:
     async with running(MEMBERS, folder, lambda: datetime.now(UTC), time.monotonic) as fleet:
         with fleet.inventory.open("a") as file:
             file.write('\n[nodes.closed]\naddress = "127.0.0.1"\nport = 1\n')
-        program = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "bot", "profile", *words, "--inventory", str(fleet.inventory)),
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        out, err = await asyncio.wait_for(program.communicate(), 60)
-        return program.returncode or 0, out.decode(), err.decode()
+        done = await awaited("profile", *words, "--inventory", str(fleet.inventory))
+        return done.returncode, done.stdout, done.stderr
 
 
 def test_the_founding_node_names_the_function_and_keeps_what_perf_told(tmp_path: Path) -> None:

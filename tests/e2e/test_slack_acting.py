@@ -10,12 +10,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.demo.slack.people import User, UserGroup
-from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import mentions
 from bot.domain.entry import Head
 from bot.domain.events import Approved
 from tests.slack.acting_team import ALICE, BOB, GUEST, ONCALL, acting_team
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 
 def invited(slack: SlackWorkspace, number: int) -> list[User]:

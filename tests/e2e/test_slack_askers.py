@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from bot.demo.slack.people import User
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.house_events import HOUSE
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger
@@ -19,7 +18,7 @@ from tests.record.incidents import WAYS
 from tests.record.keeping import keep
 from tests.slack.acting_team import BOB, CAROL, GUEST, ONCALL
 from tests.slack.service import Bot, Readings, card_saying, cards, reply_saying, serving
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 GROUP = "S0SRE00001"  # bob is in it
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import sqlite3
-import sys
 from pathlib import Path
 
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.people import BOT_USER
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.entry import NOTHING_BEFORE, chained
+from tests.program import awaited
 from tests.slack.acting_team import ALICE, BOB, ONCALL, acting_team
 from tests.slack.drawn import record_line
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 READS = DEFAULT_SCOPES | {"channels:history"}
 FIELDS = "stream, seq, at, by, kind, body"
@@ -31,12 +29,8 @@ async def verify(slack: SlackWorkspace, folder: Path, *more: str) -> tuple[int, 
         "SLACK_APP_TOKEN": slack.app_token,
         "SLACK_API_URL": slack.api_url,
     }
-    command = (sys.executable, "-m", "bot", "audit", "verify", *more)
-    running = await asyncio.create_subprocess_exec(
-        *command, env=environ, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    out, err = await running.communicate()
-    return running.returncode or 0, out.decode(), err.decode()
+    done = await awaited("audit", "verify", *more, env=environ)
+    return done.returncode, done.stdout, done.stderr
 
 
 def house_rewritten(path: Path) -> None:

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from bot.demo.slack.people import ALICE
-from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import mentions
 from bot.domain.verdict import Verdict
 from tests.slack.service import Readings, card_saying, cards, eventually, reply_saying, serving
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE
 
 

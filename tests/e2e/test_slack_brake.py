@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from bot.demo.slack.people import User
-from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.view import View
 from bot.domain.house_events import HOUSE, BrakePulled
 from tests.slack.acting_team import BOB, CAROL, ONCALL, TEAM, ActingTeam, acting_team, people
 from tests.slack.service import Readings, eventually, reply_saying, serving
+from tests.slack.workspace import SlackWorkspace
 
 NAMED = people(approvers=frozenset((f"slack:{BOB}",)))
 

@@ -12,11 +12,10 @@ import pytest
 from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.demo.machine.state import Resets, State
 from bot.demo.slack.message import File, Message
-from bot.demo.slack.server import SlackWorkspace
 from tests.e2e.test_slack_check import Bot
 from tests.e2e.test_slack_story import LONG, POLICY, card, serving
 from tests.nodes.acting_fleet import site
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 pytestmark = pytest.mark.slow
 HOT = "mem_cgroup_nr_lru_pages"

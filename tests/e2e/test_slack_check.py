@@ -20,9 +20,8 @@ import pytest
 from bot.demo.fleet import FLEET, Fleet, Member, running
 from bot.demo.machine.command import Answer, CommandRunner
 from bot.demo.machine.state import Unit
-from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import mentions
-from tests.slack.workspace import now, workspace
+from tests.slack.workspace import SlackWorkspace, now, workspace
 
 ROOT = Path(__file__).parents[2]
 FOUNDING = FLEET[0].name

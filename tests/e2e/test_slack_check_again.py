@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from bot.demo.slack.message import Message
-from bot.demo.slack.server import SlackWorkspace
 from tests.slack.service import Readings, card_saying, cards, reply_saying, serving
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 
 @pytest.fixture

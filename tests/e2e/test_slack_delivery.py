@@ -14,11 +14,10 @@ import aiohttp
 import pytest
 
 from bot.demo.slack.delivery import DeliveryTimeouts
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.errors import MissingFile, SettingsError
 from bot.domain.verdict import Verdict
 from tests.slack.service import QUICK, Bot, Readings, built, card_saying, cards, eventually, reply_saying, serving
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 from tests.unit.surfaces.verdicts import FOUNDING
 
 CHECK = "/zombie check node-1"

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.demo.cluster.pod import Budget
-from bot.demo.slack.server import SlackWorkspace
 from tests.e2e.test_drain import KUBERNETES, NAME, cluster, worker
 from tests.e2e.test_slack_story import LONG, POLICY, card, serving
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.slack.server import SlackWorkspace
 from tests.slack.service import Readings, card_saying, reply_saying, serving
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 
 @pytest.mark.parametrize(

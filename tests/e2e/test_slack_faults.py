@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.slack.server import SlackWorkspace
 from tests.slack.service import QUICK, Readings, card_saying, cards, eventually, reply_saying, serving
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 CHECK = "/zombie check node-1"
 

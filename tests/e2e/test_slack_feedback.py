@@ -10,7 +10,6 @@ from bot.actions import ACTIONS
 from bot.chat.clicks import Click
 from bot.chat.people import Person
 from bot.demo.slack.message import Message
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.events import PlanWithheld
 from bot.domain.house_events import HOUSE
 from bot.extras.marks.marker import PER_PERSON, VerdictMarker
@@ -19,7 +18,7 @@ from bot.response.diagnosis.proposal import Proposer
 from bot.response.execution.node_access import NodeAccess
 from tests.schedules.stage import PLAYBOOK
 from tests.slack.acting_team import GUEST, ONCALL, TEAM, ActingTeam, acting_team
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 FEEDBACK = "feedback"
 

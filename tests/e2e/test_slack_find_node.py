@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.demo.slack.message import Message
-from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.view import View
 from tests.slack.service import Bot, Readings, card_saying, cards, reply_saying, serving
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 DIRECT = "D0ALICE001"
 

@@ -15,10 +15,9 @@ from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.demo.fleet_other_faults import BUSY
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER
-from bot.demo.slack.server import SlackWorkspace
 from tests.e2e.test_slack_story import serving
 from tests.nodes.acting_fleet import site
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow

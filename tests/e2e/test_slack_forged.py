@@ -13,8 +13,8 @@ from bot.chat.clicks import Submission
 from bot.chat.dialog import HOME, Intent, MetadataSigner
 from bot.chat.people import Person
 from bot.demo.slack.delivery import Delivered
-from bot.demo.slack.server import SlackWorkspace
 from tests.slack.acting_team import BOB, CAROL, ONCALL, TEAM, ActingTeam
+from tests.slack.workspace import SlackWorkspace
 
 
 async def clicked(slack: SlackWorkspace, team: ActingTeam, /, **changes: Any) -> dict[str, Any]:

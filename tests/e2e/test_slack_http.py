@@ -12,11 +12,10 @@ from urllib.parse import urlencode
 import aiohttp
 import pytest
 
-from bot.demo.slack.server import SlackWorkspace
-from bot.demo.slack.signed_http import sign
 from tests.alerts.given_up import give_up
 from tests.slack.service import Bot, Readings, card_saying, cards, eventually, reply_saying, serving
-from tests.slack.workspace import now, workspace
+from tests.slack.signed_http import sign
+from tests.slack.workspace import SlackWorkspace, now, workspace
 
 JSON = {"Content-Type": "application/json"}
 CHECK = "/zombie check node-1"

@@ -13,10 +13,9 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.verdict import Status, Verdict
 from tests.slack.service import Bot, Readings, built, cards, eventually, serving
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 TOKEN = "5eed" * 8
 WITH_TOKEN: dict[str, Any] = {"environment": {"ZOMBIE_MCP_TOKEN": TOKEN}}

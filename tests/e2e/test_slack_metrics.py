@@ -8,9 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.demo.slack.server import SlackWorkspace
 from tests.slack.service import CHANNEL, Bot, Readings, card_saying, eventually, serving
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 
 @pytest.fixture

@@ -11,11 +11,10 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from bot.demo.slack.guide import Guide, Suggested
-from bot.demo.slack.server import SlackWorkspace
 from tests.browser import CHROMIUM, PHONE, WIDE, Window, chromium, window
 from tests.conftest import missing
 from tests.slack.small_bot import ONCALL, answer_as_a_bot, card, plain
-from tests.slack.workspace import bolt, client, workspace
+from tests.slack.workspace import SlackWorkspace, bolt, client, workspace
 
 HOSTILE = (
     "<script>alert(1)</script> <img src=x onerror=alert(1)> &lt;!channel&gt; <javascript:alert(1)|click> "

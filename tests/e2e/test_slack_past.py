@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.errors import SettingsError
 from tests.monitoring.prometheus import simulated
 from tests.slack.service import CHANNEL, Readings, card_saying, eventually, serving
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 HELD = "before the alert: core 39 was in the kernel for 97% of two minutes"
 

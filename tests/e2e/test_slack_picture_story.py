@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from bot.demo.fleet_leaks import AUTO_RESTART
-from bot.demo.slack.faults import UPLOAD
 from bot.demo.slack.message import Message
-from bot.demo.slack.server import SlackWorkspace
 from tests.e2e.test_slack_pictures import BEGIN, COMPLETE, has_strip, picture
 from tests.e2e.test_slack_story import LONG, POLICY, card, decides, serving
 from tests.nodes.acting_fleet import site
-from tests.slack.workspace import workspace
+from tests.slack.faults import UPLOAD
+from tests.slack.workspace import SlackWorkspace, workspace
 
 pytestmark = pytest.mark.slow
 

@@ -14,13 +14,12 @@ import pytest
 from PIL import Image
 
 from bot.demo.slack.access import DEFAULT_SCOPES
-from bot.demo.slack.faults import UPLOAD, Faults
 from bot.demo.slack.message import Message
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.verdict import Verdict
 from bot.ledger import Database, Outbox
+from tests.slack.faults import UPLOAD, Faults
 from tests.slack.service import CHANNEL, QUICK, Readings, card_saying, cards, serving
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 from tests.unit.surfaces.heats import heat_of
 from tests.unit.surfaces.verdicts import FOUNDING
 

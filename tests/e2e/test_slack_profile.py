@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from bot.demo.fleet import Fleet
-from bot.demo.slack.server import SlackWorkspace
 from tests.e2e.test_slack_check import FOUNDING, ROOT, cards, fleet, serving, slack  # noqa: F401 - fixtures
+from tests.program import awaited
+from tests.slack.workspace import SlackWorkspace
 
 LONG = timedelta(seconds=40)
 HOT = "mem_cgroup_nr_lru_pages"
 
 
 async def zombie(state: Path, *words: str) -> str:
-    program = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "bot", *words),
-        env={**os.environ, "PYTHONPATH": str(ROOT), "ZOMBIE_STATE_DIR": str(state)},
-        stdout=asyncio.subprocess.PIPE,
-    )
-    out, _ = await asyncio.wait_for(program.communicate(), 30)
-    return out.decode()
+    environ = {**os.environ, "ZOMBIE_STATE_DIR": str(state)}
+    return (await awaited(*words, env=environ)).stdout
 
 
 def told_alice(slack: SlackWorkspace, words: str) -> bool:  # noqa: F811

@@ -12,10 +12,10 @@ import pytest
 
 from bot.chat.clicks import Submission
 from bot.chat.people import Person
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from tests.slack.acting_team import ALICE, BOB, CAROL, GUEST, TEAM, ActingTeam, acting_team, people
+from tests.slack.workspace import SlackWorkspace
 
 WHO: dict[str, tuple[str, Callable[[SlackWorkspace], None], str, str]] = {
     "whoever asked": (

@@ -7,9 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.demo.slack.message import Message
-from bot.demo.slack.server import SlackWorkspace
 from tests.slack.acting_team import BOB, acting_team, people
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 WAITS = "still waits for a decision"
 

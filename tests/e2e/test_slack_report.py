@@ -9,11 +9,10 @@ from pathlib import Path
 
 from bot.chat.clicks import UNKNOWN_BUTTON
 from bot.demo.slack.access import DEFAULT_SCOPES
-from bot.demo.slack.faults import UPLOAD
 from bot.demo.slack.message import File, Message
-from bot.demo.slack.server import SlackWorkspace
 from tests.slack.acting_team import ActingTeam, acting_team
-from tests.slack.workspace import workspace
+from tests.slack.faults import UPLOAD
+from tests.slack.workspace import SlackWorkspace, workspace
 
 COMPLETE = "files.completeUploadExternal"
 ABSENT = frozenset({"report"})  # the button of an extra that is left out

@@ -12,10 +12,10 @@ from bot.chat.parts import CARD, MessageTarget
 from bot.chat.service import Message as Posted
 from bot.chat.thread_files import FileRequest
 from bot.demo.slack.access import DEFAULT_SCOPES
-from bot.demo.slack.faults import UPLOAD
 from bot.extras.profiles.chat_file import SKETCH, pictures_of
 from bot.extras.profiles.sketch import Bar, Sketch
 from tests.slack.acting_team import ONCALL, ActingTeam, acting_team
+from tests.slack.faults import UPLOAD
 from tests.slack.workspace import workspace
 
 NAME, TARGET = "profile-a", MessageTarget(ONCALL)

@@ -8,7 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.demo.slack.message import Message
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.events import GO_ON
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.policy import Approval
@@ -16,7 +15,7 @@ from bot.extras.waves.events import TurnEnded, TurnGiven, TurnOutcome, WaveStopp
 from tests.e2e.test_slack_wave_requests import done, fleet_of, planned, wave_of
 from tests.slack.acting_team import ALICE, BOB, CAROL, TEAM, ActingTeam, acting_team
 from tests.slack.wave_team import Fleet
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 SRE = frozenset(("slack:S0SRE00001",))
 

@@ -13,10 +13,9 @@ from bot.demo.faults import Fault
 from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER
-from bot.demo.slack.server import SlackWorkspace
 from tests.e2e.test_slack_check import Bot
 from tests.nodes.acting_fleet import Site, site
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 pytestmark = pytest.mark.slow
 POLICY = """

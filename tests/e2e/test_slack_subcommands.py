@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 
 from bot.chat.home import MOST_READ
-from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import mentions
 from bot.demo.slack.view import View
 from tests.slack.acting_team import ALICE, CAROL, ActingTeam
+from tests.slack.workspace import SlackWorkspace
 
 
 async def only(team: ActingTeam) -> str:
@@ -127,7 +127,7 @@ async def test_home_shows_my_pending_approvals_and_they_can_be_decided_there(
     await slack.submit("bob", dialog, {"reason": "from home"})
     await team.card("from home")
     await slack.until(
-        lambda: (view := slack.home("bob")) and "approved, leaked" in json.dumps(view.blocks), what="it runs, at home"
+        lambda: (view := slack.home("bob")) and "approved, since" in json.dumps(view.blocks), what="it runs, at home"
     )
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from bot.app.json_log import JsonLog
 from bot.demo.slack.message import Message
-from bot.demo.slack.server import SlackWorkspace
 from bot.extras.captures.chat_card import card_name
 from bot.extras.captures.chat_cards import CaptureCards, LookTurns
 from bot.extras.captures.events import SymptomCaught
@@ -22,7 +21,7 @@ from bot.extras.profiles.sketches import Sketches
 from bot.ledger import Database, KeptCases, Leases, Outbox, on_threads
 from tests.e2e.test_slack_sketches import DRAWN
 from tests.slack.acting_team import ActingTeam, acting_team
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 ID = "c4pture0001"
 SAID = "reset at 12:03:07.412 UTC; in the 6.6 s before it core 39 ran <!channel> (2114) in walk for 97 % of samples"

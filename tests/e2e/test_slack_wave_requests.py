@@ -17,7 +17,6 @@ from bot.chat.clicks import Click, Submission
 from bot.chat.parts import MessageTarget
 from bot.chat.people import Person
 from bot.demo.slack.message import Message
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.errors import NothingProposed, UsageError
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.extras.fleet.ask import FleetAsk
@@ -25,7 +24,7 @@ from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.wave import Wave
 from tests.slack.acting_team import ALICE, BOB, CAROL, ONCALL, TEAM, ActingTeam, acting_team, people, with_carol
 from tests.slack.wave_team import LEAK, Fleet
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 ASKER = f"slack:{TEAM}/{ALICE}"
 

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
-import sys
 from pathlib import Path
 
 from bot.demo.fleet import Fleet
-from bot.demo.slack.server import SlackWorkspace
-from tests.e2e.test_slack_check import FOUNDING, ROOT, cards, fleet, serving, slack
+from tests.e2e.test_slack_check import FOUNDING, cards, fleet, serving, slack
+from tests.program import awaited
+from tests.slack.workspace import SlackWorkspace
 
 __all__ = ["fleet", "slack"]
 WHY = "What would have changed this verdict"
 
 
 async def zombie(state: Path, *words: str) -> str:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "bot", *words),
-        env={**os.environ, "PYTHONPATH": str(ROOT), "ZOMBIE_STATE_DIR": str(state)},
-        cwd=state,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    out, _ = await process.communicate()
-    assert process.returncode == 0, words
-    return out.decode()
+    environ = {**os.environ, "ZOMBIE_STATE_DIR": str(state)}
+    done = await awaited(*words, cwd=state, env=environ)
+    assert done.returncode == 0, words
+    return done.stdout
 
 
 async def test_thread_says_what_would_have_changed_it_and_the_same_stands_in_why_and_report(

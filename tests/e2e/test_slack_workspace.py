@@ -12,8 +12,7 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.http_retry.builtin_async_handlers import AsyncRateLimitErrorRetryHandler
 
 from bot.demo.slack.delivery import DeliveryTimeouts
-from bot.demo.slack.server import SlackWorkspace
-from tests.slack.workspace import bolt, client, workspace
+from tests.slack.workspace import SlackWorkspace, bolt, client, workspace
 
 SHORT = timedelta(milliseconds=300)
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import ALICE, BOB, BOT_USER
-from bot.demo.slack.server import SlackWorkspace
 from tests.nodes.acting_fleet import ROOT
+from tests.slack.workspace import SlackWorkspace
 
 CHANNEL = "oncall-gpu"
 LONG, SOON = timedelta(minutes=10), timedelta(seconds=40)

@@ -17,6 +17,7 @@ from bot.demo.faults import Fault
 from bot.demo.fleet import Fleet, Member, running
 from bot.demo.machine.machine import Machine
 from bot.demo.machine.state import State
+from tests.program import awaited
 
 ROOT = Path(__file__).parents[2]
 POLICY = """
@@ -56,19 +57,19 @@ class Site:
 
     async def start(self, *arguments: str, login: str = "") -> asyncio.subprocess.Process:
         """Run the program by a login; whoever claims a name has a login of that name where none is said."""
-        pipe = asyncio.subprocess.PIPE
-        claimed = {arguments[at + 1] for at, word in enumerate(arguments[:-1]) if word in ("--approve-as", "--as")}
-        login = login or "".join(claimed)
-        environ = {**self.environ, **({"SUDO_USER": login} if login else {})}
+        pipe, environ = asyncio.subprocess.PIPE, self._environ_of(arguments, login)
         return await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", "bot", *arguments, cwd=self.folder, env=environ, stdout=pipe, stderr=pipe
         )
 
     async def zombie(self, *arguments: str, login: str = "") -> Ended:
-        process = await self.start(*arguments, login=login)
-        async with asyncio.timeout(120):
-            out, err = await process.communicate()
-        return Ended(process.returncode, out.decode(), err.decode())
+        done = await awaited(*arguments, cwd=self.folder, env=self._environ_of(arguments, login))
+        return Ended(done.returncode, done.stdout, done.stderr)
+
+    def _environ_of(self, arguments: tuple[str, ...], login: str) -> dict[str, str]:
+        claimed = {arguments[at + 1] for at, word in enumerate(arguments[:-1]) if word in ("--approve-as", "--as")}
+        login = login or "".join(claimed)
+        return {**self.environ, **({"SUDO_USER": login} if login else {})}
 
     async def opened(self, *names: str) -> dict[str, str]:
         """Check nodes and return their incidents by name."""

@@ -12,6 +12,7 @@ from bot.ledger import Database, audit
 from tests.schedules.schedule import played
 
 APART = 1_000_000  # between the first seeds of two parts
+USUAL, USUAL_PARTS = 200, 2  # what is drawn at each run of the tests
 MEMORY = Path("/dev/shm")  # the record is kept as ever, but nobody waits for a disk
 
 

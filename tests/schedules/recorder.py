@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from bot.domain.action import Plan
@@ -72,8 +72,10 @@ class Recorder:
     async def head(self, stream: str) -> Head:
         return await self.do(self.ledger.head, stream)  # type: ignore[no-any-return]
 
-    async def incidents(self, only_open: bool = False, node: str | None = None) -> tuple[IncidentSummary, ...]:
-        return await self.do(self.ledger.incidents, only_open, node)  # type: ignore[no-any-return]
+    async def incidents(
+        self, only_open: bool = False, node: str | None = None, since: datetime | None = None
+    ) -> tuple[IncidentSummary, ...]:
+        return await self.do(self.ledger.incidents, only_open, node, since)  # type: ignore[no-any-return]
 
     async def nodes(self, group: str) -> frozenset[str]:
         return await self.do(self.ledger.nodes, group)  # type: ignore[no-any-return]

@@ -30,7 +30,6 @@ from bot.chat.service import Message as Posted
 from bot.chat.thread_files import ReportFile, ThreadFiles
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, User
-from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.view import View
 from bot.domain.alert import BOT
 from bot.domain.events import PlanProposed, Triaged
@@ -67,6 +66,7 @@ from tests.schedules.stage import PLAYBOOK, Stage
 from tests.schedules.whole_look import WholeLook
 from tests.slack.acting_parts import FastWorld, Gone
 from tests.slack.service import QUICK
+from tests.slack.workspace import SlackWorkspace
 
 ALICE, BOB, GUEST = "U0ALICE001", "U0BOB00001", "U0GUEST001"
 ONCALL = "C0ONCALL01"

@@ -18,7 +18,6 @@ from sqlalchemy import text
 from bot.app.acting import acting
 from bot.demo.faults import Fault
 from bot.demo.machine.state import State
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.entry import Entry
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
@@ -28,7 +27,7 @@ from bot.ledger import Database, Ledger, on_threads
 from bot.settings import Settings
 from bot.sources import settings_of
 from tests.nodes.acting_fleet import POLICY, Site, site
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 ACTING = POLICY.replace("[policy]", "[policy]\nacting = true")
 

@@ -23,7 +23,6 @@ from bot.app.stores import open_stores
 from bot.chat.connection import ChatConnection
 from bot.chat.service import Timing
 from bot.demo.slack.message import Message
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.contracts import Concluded, Listener, ProbeAnswered, ReadingStarted
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.incident import Incident
@@ -39,6 +38,7 @@ from bot.sources.source import Source
 from bot.surfaces import SURFACES, member_settings
 from bot.surfaces.member import SurfaceMember
 from bot.surfaces.slack.tokens import SlackTokens
+from tests.slack.workspace import SlackWorkspace
 from tests.unit.surfaces.verdicts import FOUNDING
 
 T = TypeVar("T")

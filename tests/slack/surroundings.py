@@ -15,7 +15,6 @@ from bot.demo.fleet import Fleet, Member, running
 from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.demo.fleet_other_faults import BUSY
 from bot.demo.slack.people import ALICE, GROUPS
-from bot.demo.slack.server import SlackWorkspace
 from bot.domain.doctor_finding import DoctorFinding
 from bot.inventory import Inventory
 from bot.settings import Settings, database_url
@@ -25,7 +24,7 @@ from bot.sources.pagerduty_settings import PagerDutySettings
 from bot.sources.source import ServingBot
 from bot.surfaces.slack.examination import SCOPES
 from tests.alerts.pagerduty import QUICK
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 NODES = [Member(replace(AUTO_RESTART, name="sick"), "", "gpu"), Member(replace(BUSY, name="busy"), "", "gpu")]
 POLICY = f"""

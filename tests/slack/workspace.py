@@ -1,18 +1,233 @@
-"""The simulated Slack workspace as a test's bed, and a small bot of Bolt's own in it."""
+"""The simulated Slack workspace as a test's bed: people act in it, calls are recorded and go wrong as a test says."""
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
+from aiohttp import web
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.demo.slack.server import SlackWorkspace
+from bot.demo.slack import server
+from bot.demo.slack.arguments import read_arguments
+from bot.demo.slack.composer import Said
+from bot.demo.slack.delivery import Delivered, DeliveryTimeouts
+from bot.demo.slack.ids import IdGenerator
+from bot.demo.slack.interactions import Submitted
+from bot.demo.slack.message import Message
+from bot.demo.slack.refusal import SlackRefused
+from bot.demo.slack.socket_mode import SocketMode
+from bot.demo.slack.view import View
+from bot.domain.contracts import Clock
+from tests.slack.faults import RESPONSE_URL, UPLOAD, Fault, Faults
+from tests.slack.rate_limits import RateLimits
+from tests.slack.signed_http import SignedHttp
+
+T = TypeVar("T")
+LONG = timedelta(seconds=60)
+MOST_REMEMBERED = 20_000
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """A call that was made. `error` is empty if the answer was `ok`."""
+
+    method: str
+    arguments: Mapping[str, Any]
+    at: datetime
+    status: int
+    error: str
+
+
+async def apply_fault(fault: Fault, request: web.Request, closing: asyncio.Event) -> web.Response | None:
+    """Apply a fault that comes before the call's effect. None: the call goes on."""
+    if fault.wait:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(closing.wait(), fault.wait.total_seconds())
+    if fault.is_silent:
+        return drop_connection(request)
+    if fault.status == 429:
+        headers = {"Retry-After": str(fault.retry_after_seconds)}
+        return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
+    if fault.status != 200:
+        return web.Response(text="<html>Something went wrong</html>", content_type="text/html", status=fault.status)
+    if fault.error:
+        return web.json_response({"ok": False, "error": fault.error})
+    return None
+
+
+def drop_connection(request: web.Request) -> web.Response:
+    """Close the connection without an answer."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
+
+
+class TwiceOver(SocketMode):
+    """Sends an envelope twice where a test says so."""
+
+    faults: Faults
+
+    async def _send(self, envelope: dict[str, Any]) -> bool:
+        sent = await super()._send(envelope)
+        return await super()._send(envelope) if sent and self.faults.take_duplicate() else sent
+
+
+class SlackWorkspace(server.SlackWorkspace):
+    """A simulated Slack workspace whose calls go wrong as `faults` say; `limits` can be exact."""
+
+    socket_mode = TwiceOver
+
+    def __init__(
+        self,
+        clock: Clock,
+        random_bytes: Callable[[int], bytes],
+        scopes: Iterable[str],
+        commands: Any,
+        patience: DeliveryTimeouts,
+    ) -> None:
+        super().__init__(clock, random_bytes, scopes, commands, patience)
+        assert isinstance(self.sockets, TwiceOver)
+        self.faults = self.sockets.faults = Faults()
+        self.limits = RateLimits(clock)
+        self._clock, self._patience, self._names = clock, patience, IdGenerator(clock, random_bytes)
+        self._asked: deque[RecordedCall] = deque(maxlen=MOST_REMEMBERED)
+        self._closing = asyncio.Event()
+
+    def middlewares(self) -> list[Any]:
+        return [*super().middlewares(), self._goes_wrong]
+
+    async def close_connections(self) -> None:
+        self._closing.set()
+        await super().close_connections()
+
+    @web.middleware
+    async def _goes_wrong(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Apply the call's fault and its limit, and record it."""
+        _, kind, *rest = request.path.split("/")
+        method = {"commands": RESPONSE_URL, "actions": RESPONSE_URL, "upload": UPLOAD, "api": rest[0] if rest else ""}
+        if kind not in method:
+            return await handler(request)
+        arguments = await _readable(request) if kind == "api" else {}
+        fault = self.faults.take(method[kind])
+        response = await self._answer(request, handler, fault, method[kind], str(arguments.get("channel", "")))
+        if kind == "api" and isinstance(response, web.Response):
+            self._remember(method[kind], arguments, response)
+        self.state.changes.wake()
+        return response
+
+    async def _answer(
+        self, request: web.Request, handler: Handler, fault: Fault | None, method: str, channel: str
+    ) -> web.StreamResponse:
+        if fault is not None and not fault.is_after_effect:
+            suffered = await apply_fault(fault, request, self._closing)
+            if suffered is not None:
+                return suffered
+        if wait_seconds := self.limits.wait_seconds(method, channel):
+            headers = {"Retry-After": str(wait_seconds)}
+            return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
+        response = await handler(request)
+        return drop_connection(request) if fault is not None and fault.is_after_effect else response
+
+    def _remember(self, method: str, arguments: Mapping[str, Any], response: web.Response) -> None:
+        error = ""
+        if response.status != 200 or response.body is None:
+            error = "ratelimited" if response.status == 429 else "lost"
+        elif '"ok": false' in (text := response.text or ""):
+            error = text.partition('"error": "')[2].partition('"')[0]
+        known = {name: value for name, value in arguments.items() if name != "token"}
+        self._asked.append(RecordedCall(method, known, self._clock(), response.status, error))
+
+    def deliver_to(self, url: str) -> SignedHttp:
+        """Deliver by signed HTTP to this address from now on, instead of Socket Mode."""
+        way = SignedHttp(url, self.signing_secret, self._clock, self._names, self.faults, self._patience)
+        self.dispatcher.way = way
+        return way
+
+    # --- what people do
+
+    async def say(self, user: str, channel: str, text: str, thread_ts: str | None = None) -> Said:
+        """Type something and press Enter; see `Composer.say`."""
+        return await self._composer.say(user, channel, text, thread_ts)
+
+    async def click(
+        self,
+        user: str,
+        message: Message,
+        action_id: str,
+        value: Any = None,
+        block_id: str | None = None,
+        shown: dict[str, Any] | None = None,
+    ) -> Delivered:
+        """Click a button, or choose `value` in a menu of a message; see `Interactions.click`."""
+        return await self._interactions.click(user, message, action_id, value, block_id, shown)
+
+    async def click_in_view(
+        self, user: str, view: View, action_id: str, value: Any = None, block_id: str | None = None
+    ) -> Delivered | None:
+        """Click or choose in a modal or the App Home; see `Interactions.click_in_view`."""
+        return await self._interactions.click_in_view(user, view, action_id, value, block_id)
+
+    async def suggest(
+        self, user: str, place: Message | View, action_id: str, typed: str, block_id: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Type into a menu whose options the app knows; see `Interactions.suggest`."""
+        return await self._interactions.suggest(user, place, action_id, typed, block_id)
+
+    async def submit(self, user: str, view: View, values: Mapping[str, Any] | None = None) -> Submitted:
+        """Fill in a modal and submit it; see `Interactions.submit`."""
+        return await self._interactions.submit(user, view, values)
+
+    async def close(self, user: str, view: View) -> Delivered | None:
+        """Close a modal without submitting it."""
+        return await self._interactions.close(user, view)
+
+    async def open_home(self, user: str) -> Delivered:
+        """Open the App Home."""
+        return await self._interactions.open_home(user)
+
+    # --- for tests
+
+    def messages(self, channel: str, user: str | None = None) -> list[Message]:
+        """Return a conversation's messages and replies, with the ephemeral ones of `user`."""
+        return self.state.messages(channel, user)
+
+    def thread(self, message: Message) -> list[Message]:
+        """Return a message and the replies to it."""
+        return self.state.thread(message.channel, message.thread_ts or message.ts)
+
+    def modal(self, user: str) -> View | None:
+        """Return the modal that a person sees."""
+        stack = self.state.modals.get(self.state.user(user).id)
+        return stack[-1] if stack else None
+
+    def home(self, user: str) -> View | None:
+        """Return a person's App Home."""
+        return self.state.homes.get(self.state.user(user).id)
+
+    def asked(self, method: str = "") -> list[RecordedCall]:
+        """Return the Web API calls so far, or only those of a method."""
+        return [each for each in self._asked if method in ("", each.method)]
+
+    async def until(self, question: Callable[[], T | None], timeout: timedelta = LONG, what: str = "a condition") -> T:
+        """Wait until the function returns something truthy, and return that. Raises: TimeoutError."""
+        return await self.state.changes.until(question, timeout, what)
+
+
+async def _readable(request: web.Request) -> dict[str, Any]:
+    try:
+        return read_arguments(request.headers.get("Content-Type", ""), await request.read(), request.query)
+    except SlackRefused:
+        return {}
 
 
 def now() -> datetime:
@@ -38,8 +253,11 @@ class SteppedClock:
 async def workspace(**settings: Any) -> AsyncIterator[SlackWorkspace]:
     """A workspace of its own for one test."""
     settings.setdefault("clock", now)
-    async with SlackWorkspace.start(random_bytes=os.urandom, **settings) as slack:
-        yield slack
+    exact_limits = settings.pop("exact_limits", False)
+    async with SlackWorkspace.start(random_bytes=os.urandom, **settings) as started:
+        assert isinstance(started, SlackWorkspace)
+        started.limits.are_exact = exact_limits
+        yield started
 
 
 def client(slack: SlackWorkspace, token: str | None = None) -> AsyncWebClient:

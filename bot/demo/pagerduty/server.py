@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
-from typing import TypeVar
+from typing import Any
 
 from aiohttp import ClientSession, web
 
-from bot.demo.pagerduty.account import Account, Incident, RandomBytes
-from bot.demo.pagerduty.faults import Faults
+from bot.demo.pagerduty.account import Account, RandomBytes
 from bot.demo.pagerduty.page import Page
-from bot.demo.pagerduty.rest import LIMIT, RecordedCall, RestApi
+from bot.demo.pagerduty.rest import RestApi
 from bot.demo.pagerduty.webhooks import RetryPolicy, Subscription, Webhooks
 from bot.demo.slack.ids import IdGenerator
 from bot.demo.slack.page_guard import PageGuard
 from bot.domain.contracts import Clock
 
-T = TypeVar("T")
 HOST = "127.0.0.1"
-LONG = timedelta(seconds=60)
 
 
 class PagerDuty:
-    """A simulated PagerDuty.
+    """A simulated PagerDuty. Tests have one in which things go wrong (tests/alerts/pagerduty.py).
 
     Shape: change `account` (`account.trigger(…)`); `webhooks` reports it to the subscriptions, `page` shows it in a
     browser.
@@ -34,14 +30,14 @@ class PagerDuty:
     """
 
     def __init__(
-        self, clock: Clock, random_bytes: RandomBytes, session: ClientSession, retry_policy: RetryPolicy, limit: int
+        self, clock: Clock, random_bytes: RandomBytes, session: ClientSession, retry_policy: RetryPolicy
     ) -> None:
         self.account = Account(clock, random_bytes)
         self.webhooks = Webhooks(self.account, session, retry_policy)
         self.api_url = ""
         self._guard = PageGuard(IdGenerator(clock, random_bytes))
         self.page = Page(self.account, self.webhooks, self._guard)
-        self._rest = RestApi(self.account, self.webhooks, random_bytes, limit)
+        self._rest = RestApi(self.account, self.webhooks, random_bytes)
 
     @classmethod
     @asynccontextmanager
@@ -52,12 +48,11 @@ class PagerDuty:
         random_bytes: RandomBytes,
         port: int = 0,
         retry_policy: RetryPolicy | None = None,
-        limit: int = LIMIT,
     ) -> AsyncIterator[PagerDuty]:
-        """Serve an account on loopback for the length of a block; `limit` is the number of calls a minute."""
+        """Serve an account on loopback for the length of a block."""
         async with ClientSession() as session:
-            pagerduty = cls(clock, random_bytes, session, retry_policy or RetryPolicy(), limit)
-            app = web.Application(middlewares=[pagerduty._guard.check])
+            pagerduty = cls(clock, random_bytes, session, retry_policy or RetryPolicy())
+            app = web.Application(middlewares=pagerduty.middlewares())
             app.router.add_routes([*pagerduty.page.routes(), *pagerduty._rest.routes()])
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
             await runner.setup()
@@ -67,9 +62,16 @@ class PagerDuty:
                 pagerduty._guard.set_origin(pagerduty.api_url)
                 yield pagerduty
             finally:
-                pagerduty._rest.closing.set()
-                await pagerduty.webhooks.close()
+                await pagerduty.close_connections()
                 await runner.cleanup()
+
+    def middlewares(self) -> list[Any]:
+        """Return what each request passes."""
+        return [self._guard.check]
+
+    async def close_connections(self) -> None:
+        """End what would keep the server from ending."""
+        await self.webhooks.close()
 
     # --- for the bot's settings
 
@@ -101,28 +103,3 @@ class PagerDuty:
     def deliver_to(self, url: str, secret: str) -> Subscription:
         """Subscribe an address to every event."""
         return self.webhooks.subscribe(url, secret)
-
-    # --- for tests
-
-    @property
-    def faults(self) -> Faults:
-        """The faults of the next calls."""
-        return self._rest.faults
-
-    def asked(self, call: str = "") -> list[RecordedCall]:
-        """Return the calls so far, or only those of a name."""
-        return [each for each in self._rest.asked if call in ("", each.call)]
-
-    def note_on(self, incident: Incident) -> str:
-        """Return the bot's note on an incident; empty if it has none.
-
-        Raises: LookupError when there are several.
-        """
-        notes = [note.content for note in incident.notes if note.user == self.account.bot]
-        if len(notes) > 1:
-            raise LookupError(f"{len(notes)} notes on {incident.id}")
-        return notes[0] if notes else ""
-
-    async def until(self, question: Callable[[], T | None], timeout: timedelta = LONG, what: str = "a condition") -> T:
-        """Wait until the function returns something truthy, and return that. Raises: TimeoutError."""
-        return await self.account.changes.until(question, timeout, what)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.demo.slack.block_parts import Block, find_element
-from bot.demo.slack.composition import OPTION, SELECT_OPTIONS
 from bot.demo.slack.delivery import Delivered
 from bot.demo.slack.dispatcher import Dispatcher
 from bot.demo.slack.form_values import fill, filled
@@ -17,9 +16,8 @@ from bot.demo.slack.payloads import Payloads
 from bot.demo.slack.people import Channel, User
 from bot.demo.slack.refusal import SlackRefused
 from bot.demo.slack.response_urls import ResponseUrls
-from bot.demo.slack.shapes import items
 from bot.demo.slack.triggers import Triggers
-from bot.demo.slack.validation import check_view
+from bot.demo.slack.validation import check_view, problems
 from bot.demo.slack.view import View
 from bot.demo.slack.workspace import Workspace
 from bot.domain.contracts import Clock
@@ -27,7 +25,6 @@ from bot.domain.contracts import Clock
 CONNECTION_ERROR = "We had some trouble connecting. Try again?"
 MOST_VIEWS = 3
 MOST_TYPED = 3  # letters before the app is asked, where a menu does not say how many
-SUGGESTED = items(OPTION, SELECT_OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +140,7 @@ class Interactions:
         payload = self._payloads.suggestion(person, action_id, block["block_id"], typed, where)
         answer = (await self._dispatcher.interaction(payload)).answer or {}
         options = answer.get("options")
-        if list(SUGGESTED(options, "/options")):
+        if problems("options", options):
             options = []
         self._options[person.id, action_id] = options or []
         return options or []

@@ -12,8 +12,7 @@ from typing import Any
 from bot.demo.slack.call import Call, Handler
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, Channel
-from bot.demo.slack.refusal import SlackRefused
-from bot.demo.slack.shapes import problem
+from bot.demo.slack.refusal import SlackRefused, problem
 from bot.demo.slack.validation import check_message
 
 TS = re.compile(r"\d{1,12}\.\d{6}")

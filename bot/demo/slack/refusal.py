@@ -6,6 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 
+def problem(says: str, at: str) -> str:
+    """Return a problem in Slack's format.
+
+    Example: `problem("must provide a string", "/blocks/0") == "must provide a string [json-pointer:/blocks/0]"`
+    """
+    return f"{says} [json-pointer:{at}]"
+
+
 class SlackRefused(Exception):
     """A call was understood and refused; Slack answers 200 with `{"ok": false, "error": …}`.
 

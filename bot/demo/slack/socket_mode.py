@@ -15,7 +15,6 @@ from aiohttp import WSMsgType, web
 
 from bot.demo.slack.changes import Changes
 from bot.demo.slack.delivery import NOBODY, TOO_LATE, Delivered, DeliveryTimeouts, Kind
-from bot.demo.slack.faults import Faults
 from bot.demo.slack.ids import IdGenerator
 from bot.demo.slack.people import APP_ID
 
@@ -33,11 +32,10 @@ class _Connection:
 class SocketMode:
     """The app's connections. Each envelope goes to a single connection, round-robin."""
 
-    def __init__(self, names: IdGenerator, faults: Faults, changes: Changes, patience: DeliveryTimeouts) -> None:
+    def __init__(self, names: IdGenerator, changes: Changes, patience: DeliveryTimeouts) -> None:
         self.origin = ""
         self.patience = patience
         self._names = names
-        self._faults = faults
         self._changes = changes
         self._tickets: set[str] = set()
         self._connections: list[_Connection] = []
@@ -118,8 +116,6 @@ class SocketMode:
         try:
             if not await self._send(envelope):
                 return Delivered(kind, payload, name, failure=NOBODY)
-            if self._faults.take_duplicate():
-                await self._send(envelope)
             answer = await asyncio.wait_for(pending, self.patience.acknowledgement.total_seconds())
         except TimeoutError:
             return Delivered(kind, payload, name, failure=TOO_LATE, took=self.patience.acknowledgement)

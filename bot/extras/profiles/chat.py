@@ -22,7 +22,7 @@ from bot.chat.poster import Poster
 from bot.chat.requests import CommandRequest, HelpRequest, KnownNodes, Request, WorkRequest, unknown_node
 from bot.domain.chat_request import ChatRequest, ChatRequests
 from bot.domain.contracts import Log
-from bot.domain.errors import LedgerError, NothingProposed, ZombieError
+from bot.domain.errors import LedgerError, NothingProposed, UnknownIncident, ZombieError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.extras.profiles.chat_file import attach_pictures
@@ -54,7 +54,7 @@ class ChatProfiles:
         Raises: LedgerError when the request cannot be stored.
         """
         name = PROFILE + hashlib.sha256(key.encode(errors="replace")).hexdigest()[:20]
-        body = {"channel": target.channel, "thread_ts": target.thread_ts, "node": node.name}
+        body = {"channel": target.channel, "thread_ts": target.thread_ts, "node": node.name, "incident": incident}
         if not await self.chat_requests.keep(name, json.dumps(body)):
             return  # another delivery of the same request
         await self.poster.enqueue(name, CARD, target, _begun(node, request))
@@ -154,8 +154,11 @@ class ProfileChat:
         await self._context.askers.admit(click.person)
         self._context.askers.count(click.person)
         node = self._context.responder.nodes.find(incident.node)
-        target = MessageTarget(click.channel, click.thread_ts or click.ts)
-        await self._profiles.ask(node, CaptureRequest(), target, click.key, click.person.by, incident.id)
+        target, asked = MessageTarget(click.channel, click.thread_ts or click.ts), CaptureRequest()
+        heat = incident.verdict.heat if incident.verdict is not None else None
+        core = f"core {heat.hot}" if heat is not None else "every core"
+        async with self._context.surface.working(incident, f"Profiling {core} for {asked.seconds} s…"):
+            await self._profiles.ask(node, asked, target, click.key, click.person.by, incident.id)
 
     async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> str:
         """Say that there is nothing to decide: it has no dialog."""
@@ -163,4 +166,13 @@ class ProfileChat:
 
     def takes(self, kept: ChatRequest) -> bool:
         """End the message of a profile that a crash broke off; False for any other wish."""
-        return self._profiles.takes(kept)
+        if not self._profiles.takes(kept):
+            return False
+        if name := str(json.loads(kept.body).get("incident", "")):
+            self._profiles.background.begin(self._no_longer(name), f"card of {name}")
+        return True
+
+    async def _no_longer(self, name: str) -> None:
+        """Show the card of an incident without the profile that was broken off."""
+        with contextlib.suppress(UnknownIncident, LedgerError):
+            await self._context.surface.show_again(await self._context.find(name))

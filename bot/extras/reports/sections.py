@@ -21,10 +21,10 @@ from bot.view.words import (
     Instant,
     Person,
     Sentence,
-    mute_words,
     plain,
     rights_hint,
     trait_words,
+    verdict_words,
     with_full_stop,
 )
 
@@ -54,8 +54,7 @@ def summary(data: ReportData, view: IncidentView) -> Section:
     if view.story:
         parts.append(Paragraph(view.story))
     if view.verdict is not None:
-        sentences = (view.verdict.summary, view.verdict.try_next, *mute_words(view.verdict))
-        parts += [said(words) for words in sentences if words.strip()]
+        parts += map(Paragraph, verdict_words(view.verdict))
     alarms = [alert for alert in data.incident.alerts if is_alarm(alert)]
     asked = [alert for alert in data.incident.alerts if not is_alarm(alert)]
     points = [Point(f"{alert.kind} {alert.id}", (alert.text,)) for alert in alarms]

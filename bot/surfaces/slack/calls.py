@@ -231,6 +231,13 @@ def error_name(error: SlackApiError) -> str:
     return one_line(str(name), 80) if name else f"http_{getattr(error.response, 'status_code', 0)}"
 
 
+def why(error: BaseException) -> str:
+    """Return in a few words why a call failed."""
+    if isinstance(error, SlackApiError):
+        return error_name(error)
+    return "no answer in time" if isinstance(error, TimeoutError) else one_line(str(error) or repr(error), 120)
+
+
 def is_about_content(error: str) -> bool:
     """True for an error of Slack that concerns the content, not the network or a passing state.
 

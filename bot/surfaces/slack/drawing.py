@@ -50,7 +50,7 @@ from bot.chat.suggestions import FIND_NODE
 from bot.domain.alert import SLACK
 from bot.domain.safe_text import one_line, safe
 from bot.view.heat_strip import heat_strip
-from bot.view.words import Bold, Channel, Code, Group, Instant, Link, Person, Styled, plain, utc
+from bot.view.words import Bold, Channel, Code, Group, Instant, Link, Person, Styled, plain
 
 Block: TypeAlias = Mapping[str, Any]
 
@@ -184,7 +184,7 @@ def _piece(piece: Styled) -> Block:
             return {"type": "usergroup", "usergroup_id": name} if known else _styled(one_line(group, 60), "code")
         case Instant(at=at, exact=exact, dated=dated):
             pattern = "{date_short_pretty} at {time}" if dated else "{time_secs}" if exact else "{time}"
-            return {"type": "date", "timestamp": int(at.timestamp()), "format": pattern, "fallback": utc(at)}
+            return {"type": "date", "timestamp": int(at.timestamp()), "format": pattern, "fallback": plain((piece,))}
         case Bold(words=words):
             return _styled(words, "bold")
         case Code(words=words):

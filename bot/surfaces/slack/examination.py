@@ -16,8 +16,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain.contracts import Clock
 from bot.domain.doctor_finding import DoctorFinding, Mark
-from bot.domain.safe_text import one_line
-from bot.surfaces.slack.calls import FAILURES, error_name, short_client
+from bot.surfaces.slack.calls import FAILURES, short_client, why
 from bot.surfaces.slack.tokens import SlackTokens
 
 T = TypeVar("T")
@@ -49,9 +48,7 @@ class SlackExamination:
             try:
                 answer = await _in_time(client.auth_test())
             except FAILURES as error:
-                says = (
-                    f"Slack rejects it: {_why(error)}" if _is_no(error) else f"Slack cannot be reached: {_why(error)}"
-                )
+                says = f"Slack rejects it: {why(error)}" if _is_no(error) else f"Slack cannot be reached: {why(error)}"
                 hint = "Copy the xoxb-… token from “OAuth & Permissions” of the app." if _is_no(error) else _REACH
                 return (DoctorFinding("Slack bot token", Mark.WRONG, says, hint),)
         who = f"{answer.get('user')} in {answer.get('team')} ({answer.get('team_id')})"
@@ -72,8 +69,8 @@ class SlackExamination:
         except FAILURES as error:
             if _is_no(error):
                 hint = "Make an app-level token with connections:write under “Basic Information”."
-                return (DoctorFinding(name, Mark.WRONG, f"Slack rejects SLACK_APP_TOKEN: {_why(error)}", hint),)
-            return (DoctorFinding(name, Mark.WRONG, f"no hello came: {_why(error)}", _REACH),)
+                return (DoctorFinding(name, Mark.WRONG, f"Slack rejects SLACK_APP_TOKEN: {why(error)}", hint),)
+            return (DoctorFinding(name, Mark.WRONG, f"no hello came: {why(error)}", _REACH),)
         return (DoctorFinding(name, Mark.OK, f"opened, and Slack said hello after {seconds * 1000:.0f} ms"),)
 
     async def people(self, users: Collection[str], groups: Collection[str]) -> tuple[DoctorFinding, ...]:
@@ -131,7 +128,7 @@ class SlackExamination:
             members = (await _in_time(client.usergroups_users_list(usergroup=group))).get("users") or ()
         except FAILURES as error:
             hint = "Is it the group's id (S…), and does the app have usergroups:read?" if _is_no(error) else _REACH
-            return DoctorFinding(name, Mark.WRONG, f"its members cannot be read: {_why(error)}", hint)
+            return DoctorFinding(name, Mark.WRONG, f"its members cannot be read: {why(error)}", hint)
         if not members:
             return DoctorFinding(name, Mark.WRONG, "nobody is in it", "Add the people who may approve to the group.")
         return DoctorFinding(name, Mark.OK, f"{len(members)} people")
@@ -142,7 +139,7 @@ class SlackExamination:
             try:
                 profile: Mapping[str, Any] = (await _in_time(client.users_info(user=user))).get("user") or {}
             except FAILURES as error:
-                strangers.append(f"{user} ({_why(error)})")
+                strangers.append(f"{user} ({why(error)})")
                 continue
             if profile.get("deleted") or profile.get("is_bot"):
                 strangers.append(f"{user} ({'deactivated' if profile.get('deleted') else 'a bot'})")
@@ -168,12 +165,6 @@ async def _in_time(call: Awaitable[T]) -> T:
 def _is_no(error: BaseException) -> bool:
     """True when Slack was reached and refused."""
     return isinstance(error, SlackApiError) and getattr(error.response, "status_code", 0) == 200
-
-
-def _why(error: BaseException) -> str:
-    if isinstance(error, SlackApiError):
-        return error_name(error)
-    return "no answer in time" if isinstance(error, TimeoutError) else one_line(str(error) or repr(error), 120)
 
 
 def _header(answer: AsyncSlackResponse, name: str) -> str | None:

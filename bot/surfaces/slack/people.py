@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.chat.people import Membership, People, Person
@@ -20,7 +19,7 @@ from bot.domain.contracts import Seconds
 from bot.domain.errors import CannotTell, NotAnApprover
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.calls import FAILURES, error_name
+from bot.surfaces.slack.calls import FAILURES, why
 from bot.surfaces.slack.drawing import slack_user
 from bot.surfaces.slack.member import ids_of
 
@@ -169,7 +168,7 @@ class SlackPeople(People):
             async with asyncio.timeout(self._limit):
                 answer = await self._client.users_info(user=user)
         except FAILURES as error:
-            raise CannotTell(f"Slack did not say who you are ({_why(error)}).", "Try again.") from error
+            raise CannotTell(f"Slack did not say who you are ({why(error)}).", "Try again.") from error
         info: Mapping[str, Any] = answer.get("user") or {}
         if len(self._names) >= NAMES_REMEMBERED:
             self._names.clear()
@@ -198,10 +197,10 @@ class SlackPeople(People):
                 )
         except FAILURES as error:
             asked_at, known = self._members.get(group, (float("-inf"), frozenset()))
-            why = _why(error)
-            if why in LIMITED and self._clock() - asked_at <= OLDEST_SECONDS:
+            reason = why(error)
+            if reason in LIMITED and self._clock() - asked_at <= OLDEST_SECONDS:
                 return known
-            raise CannotTell(f"Slack does not say who is in the group {group} ({why}).", "Try again.") from error
+            raise CannotTell(f"Slack does not say who is in the group {group} ({reason}).", "Try again.") from error
         members = frozenset(str(user) for user in answer.get("users") or ())
         self._members[group] = (self._clock(), members)
         return members
@@ -219,12 +218,6 @@ _NO_MEMBERS = (
 def mapping(value: Any) -> Mapping[str, Any]:
     """Return a payload's value if it is a mapping, else an empty mapping."""
     return value if isinstance(value, Mapping) else {}
-
-
-def _why(error: BaseException) -> str:
-    if isinstance(error, SlackApiError):
-        return error_name(error)
-    return "no answer in time" if isinstance(error, TimeoutError) else one_line(repr(error), 120)
 
 
 def _name(info: Mapping[str, Any]) -> str:

@@ -83,29 +83,17 @@ async def posted_heads(token: str, api_url: str, channels: Collection[str], sinc
 
 
 async def _messages(client: AsyncWebClient, channel: str, since: datetime) -> AsyncIterator[Mapping[str, Any]]:
-    oldest = f"{since.timestamp():.6f}"
-    cursor = ""
-    while True:
-        page = await client.conversations_history(channel=channel, oldest=oldest, limit=PAGE, cursor=cursor)
+    asked = await client.conversations_history(channel=channel, oldest=f"{since.timestamp():.6f}", limit=PAGE)
+    async for page in asked:  # follows the cursor
         for message in page.get("messages") or ():
             yield message
             if message.get("reply_count"):
                 async for reply in _replies(client, channel, str(message["ts"])):
                     yield reply
-        if not (cursor := _next(page)):
-            return
 
 
 async def _replies(client: AsyncWebClient, channel: str, ts: str) -> AsyncIterator[Mapping[str, Any]]:
-    cursor = ""
-    while True:
-        page = await client.conversations_replies(channel=channel, ts=ts, limit=PAGE, cursor=cursor)
+    async for page in await client.conversations_replies(channel=channel, ts=ts, limit=PAGE):
         for reply in page.get("messages") or ():
             if reply.get("ts") != ts:
                 yield reply
-        if not (cursor := _next(page)):
-            return
-
-
-def _next(page: Any) -> str:
-    return str((page.get("response_metadata") or {}).get("next_cursor") or "")

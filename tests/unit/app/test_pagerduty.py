@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from bot.app.pagerduty import PagerDutyParts, pagerduty_parts
-from bot.demo.pagerduty.server import PagerDuty
 from bot.domain.errors import SettingsError
 from bot.ledger import Database, Ledger, on_threads
 from bot.ledger.dedup_store import DedupStore
@@ -23,7 +22,7 @@ from bot.settings import Settings
 from bot.sources import settings_of
 from bot.sources.pagerduty_http import Access
 from bot.sources.pagerduty_settings import PagerDutySettings
-from tests.alerts.pagerduty import QUICK, account
+from tests.alerts.pagerduty import QUICK, PagerDuty, account
 from tests.alerts.pages import of_page
 
 

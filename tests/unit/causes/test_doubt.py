@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bot.domain.verdict import Confidence, Status
 from bot.probes.gpu import Gpu, GpuReading
+from tests.examples import up_to
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, steps, undecided
 from tests.unit.causes.made_nodes import HARMED, LEAKING
@@ -31,7 +32,7 @@ def gpus(answers: bool | None) -> GpuReading:
 # --- a time that is not known
 
 
-@settings(max_examples=150, derandomize=True)  # the same nodes each run; more by hand
+@settings(max_examples=up_to(150), derandomize=True)  # the same nodes each run; more by hand
 @given(readings=HARMED)
 def test_lines_that_lose_their_time_never_earn_a_reboot(readings: dict[str, Any]) -> None:
     log = readings["kernel_log"]
@@ -61,7 +62,7 @@ def test_disk_error_of_an_unknown_time_beside_a_task_that_waits_is_no_stall_of_n
 # --- what nobody looked at
 
 
-@settings(max_examples=150)
+@settings(max_examples=up_to(150))
 @given(readings=LEAKING)
 def test_nothing_is_disabled_for_a_leak_while_containers_that_may_have_left_it_were_not_seen(
     readings: dict[str, Any],
@@ -135,7 +136,7 @@ def test_silent_gpu_with_an_applications_own_error_earns_no_reboot() -> None:
 # --- two that could both
 
 
-@settings(max_examples=150)
+@settings(max_examples=up_to(150))
 @given(
     starts=st.tuples(st.integers(45_000, 90_000), st.integers(45_000, 90_000)),
     states=st.tuples(st.booleans(), st.booleans()),

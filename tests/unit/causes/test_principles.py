@@ -30,6 +30,7 @@ from bot.probes.kernel_limits import KernelLimitsReading, Limit
 from bot.probes.memory_errors import MemoryController, MemoryErrorsReading
 from bot.probes.throttling import ThrottledGroup, ThrottlingReading
 from bot.probes.units import Unit
+from tests.examples import up_to
 from tests.unit.causes import builders as b
 from tests.unit.causes.earned import why_unearned
 from tests.unit.causes.made_nodes import HARMED, LEAKING, mostly_well, nodes
@@ -56,7 +57,7 @@ def leak(*readings: Any) -> Finding:
 # --- plans
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=up_to(300), deadline=None)
 @given(readings=st.one_of(nodes, LEAKING, mostly_well))
 def test_no_plan_stops_what_others_stand_on(readings: dict[str, Any]) -> None:
     verdict = judge(readings)
@@ -64,7 +65,7 @@ def test_no_plan_stops_what_others_stand_on(readings: dict[str, Any]) -> None:
     assert not any(map(is_protected, ((unit,) for unit in stops)))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=up_to(400), deadline=None)
 @given(readings=HARMED | HARMED | nodes | LEAKING | mostly_well)
 def test_no_reboot_without_a_harm_that_is_of_now_and_possible_by_arithmetic(readings: dict[str, Any]) -> None:
     verdict = judge(readings)
@@ -79,7 +80,7 @@ def test_no_reboot_without_a_harm_that_is_of_now_and_possible_by_arithmetic(read
 # --- readings that are missing
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)  # the same nodes each run; more by hand
+@settings(max_examples=up_to(400), deadline=None, derandomize=True)  # the same nodes each run; more by hand
 @given(data=st.data(), readings=st.one_of(nodes, LEAKING, mostly_well, HARMED))
 def test_reading_less_never_makes_healthy_of_unknown_and_never_adds_a_plan(
     data: st.DataObject, readings: dict[str, Any]
@@ -92,7 +93,7 @@ def test_reading_less_never_makes_healthy_of_unknown_and_never_adds_a_plan(
     assert steps(less) <= steps(whole), f"{probe} unread adds a step"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=up_to(200), deadline=None)
 @given(readings=mostly_well)
 def test_healthy_means_that_no_critical_cause_was_left_open_by_what_must_be_read(readings: dict[str, Any]) -> None:
     verdict = judge(readings)
@@ -117,7 +118,7 @@ BESIDE: dict[str, Any] = {
 }
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=up_to(400), deadline=None)
 @given(readings=st.one_of(mostly_well, LEAKING, HARMED), probe=st.sampled_from(["units", *BESIDE]))
 def test_lesser_fault_beside_it_never_hides_a_graver_finding(readings: dict[str, Any], probe: str) -> None:
     assume(probe in ("units", "conntrack") or probe not in readings)
@@ -141,7 +142,7 @@ def test_lesser_fault_beside_it_never_hides_a_graver_finding(readings: dict[str,
 # --- more of the same
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=up_to(200), deadline=None)
 @given(starts=st.integers(1, 200_000), more=st.integers(0, 200_000), others=st.integers(0, 200_000), readings=LEAKING)
 def test_more_starts_never_drop_a_suspect(starts: int, more: int, others: int, readings: dict[str, Any]) -> None:
     def suspected(times: int) -> bool:
@@ -260,7 +261,7 @@ free_names = (
 restarts = st.sampled_from([3, 900, 30_000, 68_000])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=up_to(100), deadline=None)
 @given(
     names=st.lists(free_names, min_size=4, max_size=4, unique=True),
     starts=st.tuples(restarts, restarts),

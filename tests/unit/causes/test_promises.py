@@ -14,6 +14,7 @@ from bot.domain.cause import Weighing
 from bot.domain.probe import Snapshot
 from bot.domain.protected import is_protected
 from bot.domain.verdict import Confidence, Finding, RuledOut, Status
+from tests.examples import up_to
 from tests.unit.causes import builders as b
 from tests.unit.causes.made_nodes import LEAKING, PROBES, REPLIES, made
 
@@ -33,7 +34,7 @@ def weigh(name: str, readings: dict[str, Any]) -> Weighing:
 
 
 @pytest.mark.parametrize("name", CAUSES)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=up_to(120), deadline=None)
 @given(data=st.data())
 def test_weighing_never_raises_and_stays_within_its_words(name: str, data: st.DataObject) -> None:
     weighing = weigh(name, data.draw(OF[name]))
@@ -70,7 +71,7 @@ def hold_the_remedy(finding: Finding) -> None:
 
 
 @pytest.mark.parametrize("name", CAUSES)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=up_to(120), deadline=None)
 @given(data=st.data())
 def test_remedy_is_never_more_than_the_readings_justify(name: str, data: st.DataObject) -> None:
     weighing = weigh(name, data.draw(OF[name]))
@@ -78,7 +79,7 @@ def test_remedy_is_never_more_than_the_readings_justify(name: str, data: st.Data
         hold_the_remedy(weighing)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=up_to(400), deadline=None)
 @given(readings=LEAKING)
 def test_leaks_remedy_needs_a_leaker_and_its_reboot_a_harm(readings: dict[str, Any]) -> None:
     weighing = weigh("leaked-memory-cgroups", readings)

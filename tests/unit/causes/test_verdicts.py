@@ -1,12 +1,15 @@
 """Whole nodes under the playbooks as they are shipped: which cause names the verdict, and what is planned."""
 
+import re
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bot.actions import ACTIONS
 from bot.causes import CAUSES
+from bot.domain.cause import Cause
 from bot.domain.conclude import conclude
 from bot.domain.verdict import Status, Verdict
 from bot.library.library import Library
@@ -15,6 +18,7 @@ from bot.probes.conntrack import ConntrackReading
 from bot.probes.formats.systemctl import FailedUnit
 from tests.unit.causes import builders as b
 
+ROOT = Path(__file__).parents[3]
 LIBRARY = Library.load([b.PLAYBOOKS], PROBES, CAUSES, ACTIONS)
 GATE_ONLY = {"unused-agent-enabled", "boot_units"}  # an image is asked, not a node that runs
 ASKED_ONLY = {"softirq_waits"}  # it costs a node more than a check of everything may
@@ -214,3 +218,11 @@ def test_no_evidence_is_a_conditions_own_rule() -> None:
     rules = {condition.when for condition in LIBRARY.get("node-health").conditions}
     assert len(sick.evidence) > 3
     assert not rules & {line for item in sick.evidence for line in item.source}
+
+
+@pytest.mark.parametrize("cause", CAUSES.values(), ids=CAUSES)
+def test_cause_that_may_be_found_and_not_confirmed_says_what_would_settle_it(cause: Cause) -> None:
+    module = ROOT / f"bot/causes/{cause.name.replace('-', '_')}.py"
+    written = module if module.exists() else ROOT / f"playbooks/causes/{cause.name}.yaml"
+    may_be_unsure = re.search(r"Confidence\.(LIKELY|POSSIBLE)|confidence: (likely|possible)", written.read_text())
+    assert bool(cause.settled_by) is bool(may_be_unsure)

@@ -23,6 +23,7 @@ from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.root_command import root_argv
 from bot.probes import kernel_log
 from bot.probes.formats.kernel_filter import FILTER
+from tests.examples import up_to
 from tests.waiting import until
 
 NONCE = "0123456789abcdef01234567"
@@ -60,6 +61,7 @@ command = st.builds(
     lane=st.sampled_from(["cpu", "files", "systemd", "it's; a lane\n"]),
     limit=st.integers(1, 50).map(lambda tenths: timedelta(seconds=tenths / 10)),
     output_limit_bytes=st.integers(0, 10**7),
+    apart=st.booleans(),
 )
 batch = st.builds(
     lambda commands, samples, together: Batch.of([("p", one) for one in commands], Sampling(samples), together),
@@ -108,7 +110,7 @@ def test_script_holds_every_question_once_with_its_words_as_they_were(asked: Bat
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
-@settings(unhurried, max_examples=25)
+@settings(unhurried, max_examples=up_to(25))
 @given(asked=batch)
 def test_every_shell_takes_the_script_for_a_script(shell: list[str], asked: Batch) -> None:
     script = asked.script(NONCE).encode()
@@ -117,13 +119,14 @@ def test_every_shell_takes_the_script_for_a_script(shell: list[str], asked: Batc
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
-@settings(unhurried, max_examples=25)
+@settings(unhurried, max_examples=up_to(25))
 @given(asked=batch)
 def test_every_shell_hands_a_command_its_words_as_they_were(shell: list[str], asked: Batch) -> None:
     defined = asked.script(NONCE).removeprefix(preamble(NONCE, timedelta(seconds=asked.sampling.samples + 30)))
     stubs = (
         'show() { shift 3; printf \'%s\\0\' "$#" "$@"; }\nrun() { show "$@"; }\ntry() { show "$@"; return 1; }\n'
         'run_alone() { run "$@"; }\ntry_alone() { try "$@"; }\nskip() { return 1; }\n'
+        'run_apart() { run "$@"; }\ntry_apart() { try "$@"; }\n'
     )
     shown = "\n".join([defined.partition("\npause() {")[0].partition(NOTHING_ASKED)[0], *asked.parts])
     said = subprocess.run([*shell], input=(stubs + shown).encode(), capture_output=True, timeout=30, check=True)
@@ -237,6 +240,14 @@ def test_commands_that_share_a_shell_answer_as_if_each_had_its_own(shell: list[s
             ("p", Command("missing", ("no-such-program",))),
             ("p", Command("loud", ("sh", "-c", f"{LOUD} >&2"), alternatives=(("echo", "good"),))),
             ("p", Command("endless", ("sh", "-c", "yes error >&2"), limit=timedelta(seconds=90))),
+            (
+                "p",
+                Command(
+                    "apart", ("false",), alternatives=(("sh", "-c", "echo out; echo err >&2; exit 3"),), apart=True
+                ),
+            ),
+            ("p", Command("apart stalls", ("sleep", "60"), limit=timedelta(seconds=0.3), apart=True)),
+            ("p", Command("errs", ("sh", "-c", "echo first >&2"), alternatives=(("sh", "-c", "exit 5"),))),
             ("p", Command("secret", ("sh", "-c", 'env; cat /proc/$$/cmdline; echo "[$W0]"'))),
             ("p", Command("last", ("echo", "last"))),
         ],
@@ -258,6 +269,9 @@ def test_commands_that_share_a_shell_answer_as_if_each_had_its_own(shell: list[s
     assert (runs["loud", 0].stdout, NONCE in runs["loud", 0].stderr) == ("good\n", False)
     assert runs["endless", 0].failure is not None
     assert time.monotonic() - began < 60, "errors without end are ended by what they take, not by the time limit"
+    assert (runs["apart", 0].stdout, runs["apart", 0].stderr, runs["apart", 0].exit_status) == ("out\n", "err", 3)
+    assert runs["apart stalls", 0].exit_status == 124
+    assert (runs["errs", 0].stdout, runs["errs", 0].stderr, runs["errs", 0].exit_status) == ("", "first", 5)
     assert NONCE not in runs["secret", 0].stdout
     assert runs["last", 0].stdout == "last\n"
 
@@ -322,13 +336,15 @@ def running(word: str) -> list[str]:
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
 def test_nothing_of_commands_that_share_a_shell_is_left(shell: list[str]) -> None:
     """Neither of one that outlasts its limit, with all below it, nor of one that left what it began."""
-    sleeps = f"sleep 7{os.getpid()}"
+    sleeps, sleeps_apart = f"sleep 7{os.getpid()}", f"sleep 8{os.getpid()}"
     asked = Batch.of(
         [
             ("p", Command("hangs", ("sh", "-c", f"sh -c '{sleeps}; :' | cat"), limit=timedelta(seconds=0.3))),
             ("p", Command("next", ("echo", "next"))),
             ("p", Command("leaves", ("sh", "-c", f"{sleeps} & echo left"), lane="b")),
             ("p", Command("lets go", ("sh", "-c", f"{sleeps} >/dev/null 2>&1 & echo gone"), lane="c")),
+            ("p", Command("apart", ("sh", "-c", f"{sleeps_apart} & echo apart"), lane="d", apart=True)),
+            ("p", Command("after", ("sh", "-c", f"ps -eo args | grep -c '^{sleeps_apart}'"), lane="d")),
         ],
         Sampling(1),
         together=True,
@@ -338,7 +354,9 @@ def test_nothing_of_commands_that_share_a_shell_is_left(shell: list[str]) -> Non
     assert time.monotonic() - began < 20
     assert runs["hangs", 0].exit_status == 124
     assert (runs["next", 0].stdout, runs["leaves", 0].stdout) == ("next\n", "left\n")
-    assert running(sleeps) == []
+    assert runs["apart", 0].stdout == "apart\n"
+    assert runs["after", 0].stdout == "0\n", "it was ended with its command, not with the batch"
+    assert running(sleeps) == running(sleeps_apart) == []
 
 
 def test_kernel_log_is_read_though_its_levels_hang() -> None:

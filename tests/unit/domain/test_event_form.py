@@ -19,6 +19,7 @@ from bot.domain.verdict import Evidence, Verdict
 from bot.extras.captures.events import KINDS as CAPTURE_KINDS
 from bot.extras.marks.marks import KINDS as MARK_KINDS
 from bot.extras.waves.events import KINDS
+from tests.examples import up_to
 from tests.record.incidents import (
     BEGAN_AT,
     CAPTURE_EVENTS,
@@ -51,7 +52,7 @@ def test_event_is_read_back_as_what_it_was(event: Event) -> None:
     assert kept(event) == event
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=up_to(150), deadline=None)
 @given(verdicts.arbitrary)
 def test_verdict_is_read_back_whole(verdict: Verdict) -> None:
     back = kept(Triaged(verdict))
@@ -143,7 +144,7 @@ _json = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=up_to(300), deadline=None)
 @given(st.sampled_from((*INCIDENT_EVENTS, *HOUSE_EVENTS, *MARK_EVENTS)), st.data())
 def test_damaged_body_is_read_or_said_to_be_unreadable(event: Event, data: st.DataObject) -> None:
     body = json.loads(written(body_of(event)))

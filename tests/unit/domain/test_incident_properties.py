@@ -29,6 +29,7 @@ from bot.domain.fold import after, fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import TRANSITIONS, State
 from bot.domain.verdict import Confidence
+from tests.examples import up_to
 from tests.record.incidents import (
     APPROVER,
     ASKER,
@@ -158,14 +159,14 @@ def check(incident: Incident, history: list[tuple[Event, str]]) -> None:
         assert after_end not in {"Resolved", "Declined", "Expired", "Cancelled", "Escalated", "PlanWithheld"}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=up_to(200), deadline=None)
 @given(told, st.sampled_from((OPENING, WITHOUT_NODE)))
 def test_no_story_reaches_an_impossible_state(story: list[tuple[bool, int, str]], first: AlertReceived) -> None:
     incident, history = tell(story, first)
     check(incident, history)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 @given(told)
 def test_story_read_again_is_the_same_incident(story: list[tuple[bool, int, str]]) -> None:
     incident, history = tell(story, OPENING)

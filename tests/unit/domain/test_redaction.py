@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bot.domain.safe_text import Redactor, redacted, redacted_text, safe
 from bot.domain.secret_forms import ShortTexts, table
+from tests.examples import up_to
 from tests.readings.secrets import Seeded, seeded
 
 # Put together here, so that no line of this file looks like a leaked secret to a scanner.
@@ -98,20 +99,20 @@ _json = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=up_to(300), deadline=None)
 @given(_around, _around, st.sampled_from([BOT_TOKEN, APP_TOKEN, AWS_ID, "password=hunter2", f"Bearer {GITHUB}", JWT]))
 def test_secret_is_found_wherever_it_stands(before: str, after: str, secret: str) -> None:
     assert secret not in redacted_text(f"{before} {secret} {after}")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=up_to(300), deadline=None)
 @given(_json)
 def test_redacting_twice_changes_nothing_more(value: object) -> None:
     once = redacted(value)
     assert redacted(once) == once
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=up_to(300), deadline=None)
 @given(st.text("passwordtkeny=:\"'\\ -_.0A/@", max_size=80))
 def test_redacting_text_full_of_names_and_signs_twice_changes_nothing_more(text: str) -> None:
     once = redacted_text(text)
@@ -125,7 +126,7 @@ def test_every_kind_of_secret_is_taken_out(one: Seeded) -> None:
     assert all(word in one.text for word in one.hidden)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=up_to(200), deadline=None)
 @given(st.integers(1, 2**32), _around, _around)
 def test_secrets_are_taken_out_whatever_they_are_and_once_is_enough(seed: int, before: str, after: str) -> None:
     for one in seeded(seed):
@@ -186,6 +187,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_text_costs_no_more_than_its_length(piece: str) -> None:
     def cost(characters: int) -> float:

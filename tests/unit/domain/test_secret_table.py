@@ -1,10 +1,11 @@
 """Every row of the table of secrets: what it has seen goes whole, what it never takes stays, and time is linear."""
 
 import json
+import random
 import re
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ def pieces(seen: str) -> list[str]:
     return [*{text[:end] for end in (len(text) // 4, len(text) // 2, len(text) - 2) if end > 0}, text + " ", text]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_hostile_lines_cost_time_in_proportion_to_their_length(name: str) -> None:
     form = FORMS[name]
@@ -179,10 +181,14 @@ def documents() -> Iterator[tuple[str, object]]:
                 continue
 
 
-def test_json_stays_json() -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("places", [1, pytest.param(6, marks=pytest.mark.long)])
+def test_json_stays_json(places: int) -> None:
+    """Each document is changed in one place, another for each, or in each of six."""
     count = 0
-    for name, document in documents():
-        for changed in list(with_secrets(document))[:6]:
+    for number, (name, document) in enumerate(documents()):
+        every = list(with_secrets(document))[:6]
+        for changed in [every[(number + at) % len(every)] for at in range(places)] if every else ():
             for text in (
                 json.dumps(changed),
                 json.dumps(changed, indent=2),
@@ -227,6 +233,7 @@ UNITS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 def test_text_of_one_unit_costs_little(unit: str) -> None:
     text = (unit * (131_072 // len(unit) + 1))[:131_072]
@@ -375,3 +382,33 @@ def test_what_is_left_of_an_escaped_text_is_as_it_was() -> None:
 def test_sign_that_is_escaped_within_a_value_does_not_end_it(sign: str) -> None:
     for written in (rf"\x{ord(sign):02x}", rf"\u{ord(sign):04x}", f"%25{ord(sign):02X}"):
         assert redacted_text(f"Environment=DB_PASSWORD=hunter{written}two x") == "Environment=DB_PASSWORD=[redacted] x"
+
+
+@pytest.mark.parametrize("quote", ["'\"'\"'", r"'\''", r"\'", "'", r"\x27", r"\u0027"])
+def test_value_within_another_text_s_quotes_goes_whole(quote: str) -> None:
+    for value in ("hunter2", "two words", "a;b", 'a"b"'):
+        for name in ("--api-token=", "--password ", "DB_PASSWORD="):
+            cut = redacted_text(f"EXEC /bin/sh -c 'app {name}{quote}{value}{quote} --user ann'")
+            assert value not in cut
+            assert cut.endswith(" --user ann'")
+            assert redacted_text(cut) == cut
+
+
+def test_json_stays_json_and_shows_no_secret_however_it_is_written() -> None:
+    chance = random.Random(5)
+    tails = ("", "&x", "<b>", "'q'", "=z", "/w", " two", "é", '"dq"', r"\bs")
+    writers: list[Callable[[str], str]] = [
+        str,
+        json.dumps,
+        lambda text: json.dumps(text, ensure_ascii=False),
+        lambda text: re.sub("[<>&='/]", lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text)),
+        lambda text: json.dumps(text.replace(r"\"", r"\u0022")).replace(r"\"", r"\u0022"),
+    ]
+    for _ in range(120):
+        said = {name: f"hunter2{chance.choice(tails)}" for name in ("db_password", "apiToken", "clientSecret")}
+        said |= {"user": f"ann{chance.choice(tails)}", "url": "postgres://ann:hunter2@db/x?a=1&b=2"}
+        cut = redacted_text(chance.choice(writers)(json.dumps(said, indent=chance.choice([None, 1]))))
+        assert "hunter2" not in cut
+        found = json.loads(cut)
+        found = json.loads(found) if isinstance(found, str) else found
+        assert (found["user"], found["db_password"]) == (said["user"], "[redacted]")

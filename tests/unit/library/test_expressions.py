@@ -14,6 +14,7 @@ from bot.library.kinds import Kind, all_attributes, fields_of
 from bot.probes import PROBES
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.kernel_log import KernelLogReading
+from tests.examples import up_to
 from tests.unit.library.tables import snapshot
 
 READINGS: dict[str, Any] = {name: probe.reading for name, probe in PROBES.items()}
@@ -264,7 +265,7 @@ _ALLOWED_TOO = (ast.Call, ast.Tuple, ast.List, ast.Load, ast.operator, ast.unary
 
 
 @given(st.lists(st.sampled_from(_PIECES), max_size=12).map("".join) | st.text(max_size=40))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=up_to(500), deadline=None)
 def test_whatever_is_written_only_conditions_come_through(text: str) -> None:
     try:
         expression = read_expression(text, READINGS)

@@ -12,6 +12,7 @@ from bot.domain.probe import CustomReading, Unread
 from bot.domain.truth import Truth, Unknown
 from bot.library.expressions import ExpressionError, read_expression
 from bot.library.kinds import Kind
+from tests.examples import up_to
 from tests.unit.library.tables import snapshot
 
 U = Unknown()
@@ -205,7 +206,7 @@ _VALUES: Mapping[str, st.SearchStrategy[Any]] = {
 
 
 @given(_CONDITION, st.fixed_dictionaries({}, optional=dict(_VALUES)), st.fixed_dictionaries(dict(_VALUES)))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=up_to(300), deadline=None)
 def test_what_is_decided_stays_so_whatever_the_unread_turns_out_to_be(
     text: str, known: dict[str, Any], unread: dict[str, Any]
 ) -> None:
@@ -223,7 +224,7 @@ _ANY_VALUE = (
 
 
 @given(_CONDITION, st.dictionaries(st.sampled_from("abcnmst"), _ANY_VALUE))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=up_to(300), deadline=None)
 def test_no_reading_makes_a_condition_raise(text: str, values: dict[str, Any]) -> None:
     try:
         value = holds(text, **values)

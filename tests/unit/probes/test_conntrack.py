@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.conntrack import ConntrackReading, parse
+from tests.examples import up_to
 from tests.readings.mutation import mutated
 from tests.readings.recorded import CAPTURES, recorded, run
 
@@ -53,7 +54,7 @@ def test_what_cannot_be_right_is_refused_with_its_reason(text: str, stderr: str,
         read(text, stderr)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=up_to(100), deadline=None)
 @given(mutated(FULL))
 def test_whatever_happens_to_an_answer_figures_are_possible(text: str) -> None:
     try:

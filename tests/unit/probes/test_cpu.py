@@ -10,6 +10,7 @@ from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.cpu import CpuReading, parse
 from bot.probes.formats.core_second import CoreSecond
+from tests.examples import up_to
 from tests.readings.mutation import mutated
 from tests.readings.recorded import CAPTURES, once, recorded, run
 
@@ -201,7 +202,7 @@ STAT = "uptime 1.00\ncpu  1 1\ncpu0 1 0 0 9 0 0 0 0 0 0\ncpu1 1 0 0 9 0 0 0 0 0 
 STAT += "uptime 2.01\ncpu  2 2\ncpu0 31 0 0 79 0 0 0 0 0 0\ncpu1 1 0 100 9 0 0 0 0 0 0\n"
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=up_to(250), deadline=None)
 @given(st.sampled_from([TEXT, JSON, STAT]).flatmap(mutated))
 def test_whatever_happens_to_an_answer_shares_stay_shares(text: str) -> None:
     try:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from bot.domain.errors import CannotRead
 from bot.probes.interrupts import InterruptsReading, parse, queue_of
+from tests.examples import up_to
 from tests.readings.mutation import mutated
 from tests.readings.recorded import CAPTURES, recorded, twice
 
@@ -111,7 +112,7 @@ def test_what_cannot_be_right_is_refused_with_its_reason(text: str, because: str
         read(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=up_to(150), deadline=None)
 @given(st.data())
 def test_whatever_happens_to_an_answer_cores_and_rises_are_possible(data: st.DataObject) -> None:
     whole = recorded(ENA)

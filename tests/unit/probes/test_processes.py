@@ -8,6 +8,7 @@ from hypothesis import given, settings
 
 from bot.domain.errors import CannotRead
 from bot.probes.processes import PROBE, ProcessesReading, Waiting, parse
+from tests.examples import up_to
 from tests.readings.mutation import HOSTILE, mutated
 from tests.readings.recorded import CAPTURES, once, recorded
 
@@ -139,7 +140,7 @@ def test_what_cannot_be_right_is_refused_with_its_reason(text: str, because: str
         read(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=up_to(150), deadline=None)
 @given(
     mutated(answer(f"p 5 300 {stat(77, 'kubelet', threads=60)}", "t 77 90 39 1 29", f"p 1 0 {stat(3, 'x y')}", "d z"))
 )

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from bot.domain.errors import CannotRead
 from bot.probes.reclaim import ReclaimReading, parse
+from tests.examples import up_to
 from tests.readings.mutation import mutated
 from tests.readings.recorded import CAPTURES, recorded, twice
 
@@ -80,7 +81,7 @@ def test_what_cannot_be_right_is_refused_with_its_reason(text: str, because: str
         read(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=up_to(150), deadline=None)
 @given(st.data())
 def test_whatever_happens_to_an_answer_figures_are_possible(data: st.DataObject) -> None:
     first = answer("allocstall_normal 5\npgscan_direct 100", pressure=PRESSURE)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from bot.domain.errors import CannotRead
 from bot.probes.softirq import SoftirqReading, parse
+from tests.examples import up_to
 from tests.readings.mutation import mutated
 from tests.readings.recorded import CAPTURES, recorded, twice
 
@@ -87,7 +88,7 @@ def test_what_cannot_be_right_is_refused_with_its_reason(first: str, later: str,
         read(first, later)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=up_to(150), deadline=None)
 @given(st.data())
 def test_whatever_happens_to_an_answer_rises_are_possible(data: st.DataObject) -> None:
     first = answer("10 20", row(10, 1, 2, 13, 0) + "\n" + row(20, 0, 0, 13, 1))

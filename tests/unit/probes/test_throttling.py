@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from bot.domain.errors import CannotRead
 from bot.probes.throttling import ThrottlingReading, parse
+from tests.examples import up_to
 from tests.readings.mutation import mutated
 from tests.readings.recorded import CAPTURES, recorded, twice
 
@@ -74,7 +75,7 @@ def test_what_cannot_be_right_is_refused_with_its_reason(text: str, because: str
         read(text, text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=up_to(150), deadline=None)
 @given(st.data())
 def test_whatever_happens_to_an_answer_ratios_are_ratios(data: st.DataObject) -> None:
     first, later = v2("/a/b", 100, 50, 5) + v2("/a/c", 1, 1, 1) + SEEN, v2("/a/b", 150, 60, 900) + SEEN

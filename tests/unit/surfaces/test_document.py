@@ -24,6 +24,7 @@ from bot.surfaces.document import document, documents, node_document
 from bot.surfaces.document_stream import DocumentStream
 from bot.surfaces.json_converter import JsonConverter
 from bot.transport import case_file
+from tests.examples import up_to
 from tests.readings.plainly import plainly
 from tests.unit.surfaces.verdicts import FOUNDING, arbitrary
 from tests.waiting import until
@@ -52,7 +53,7 @@ def test_readings_are_told_as_by_the_slow_way(path: Path) -> None:
     assert list(told["readings"]) == list(slowly(verdict.snapshot.readings))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=up_to(40), deadline=None)
 @given(arbitrary)
 def test_any_verdict_is_told_as_by_the_slow_way(verdict: Verdict) -> None:
     assert SHARED.convert(verdict) == redacted(plainly(verdict))

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.chat.blocks import PROFILE
+from bot.chat.service import Message
 from bot.domain.events import (
     Cancelled,
     Declined,
@@ -19,16 +20,25 @@ from bot.domain.events import (
     QuestionAsked,
     StepFailed,
 )
+from bot.domain.incident import Incident
 from bot.domain.pagerduty import OnCall
 from bot.domain.transitions import State
+from bot.domain.verdict import Confidence
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.slack.drawing import BLOCKS, escaped
 from bot.surfaces.slack.drawing import added as added_to
+from bot.view.view import group_view
 from tests.record import incidents
-from tests.record.incidents import BOOT, OPENING, PLAN, PROPOSED, QUESTION, STARTED, TRIAGED, VERDICT, WAYS
-from tests.slack.drawn import acting_card, details, reason_dialog, replies
+from tests.record.incidents import APPROVED, BOOT, OPENING, PLAN, PROPOSED, QUESTION, STARTED, TRIAGED, VERDICT, WAYS
+from tests.slack.drawn import acting_card, details, incident_card, reason_dialog, replies
 from tests.unit.surfaces.cards import CONTEXT, actions, buttons, part, shown, told, words
 from tests.unit.surfaces.test_slack_card import FIRST_WORDS, strings, taken_by_slack
+
+
+def card_of(incident: Incident) -> Message:
+    """The card of an incident, also while it is a verdict alone."""
+    return incident_card(group_view([incident], CONTEXT))
+
 
 UNTIL = datetime(2026, 11, 22, 7, tzinfo=UTC)
 
@@ -188,6 +198,50 @@ def test_whoever_ended_it_is_called_by_name(ending: Cancelled | Escalated) -> No
 def test_name_that_a_node_prints_is_no_mention() -> None:
     message = shown(told(*WAYS[State.PROPOSED], Cancelled("host: slack:T0TEAM0001/U0BOB00001 → x")))
     assert "<@" not in message.text
+
+
+def test_while_a_button_works_the_card_says_so_above_the_other_buttons_and_offers_it_no_second_time() -> None:
+    incident = told(*WAYS[State.PROPOSED])
+    assert ("profile", incident.id) in actions(list(shown(incident).blocks))
+    message = shown(incident, replace(CONTEXT, working={incident.id: "Profiling core 17 for 10 s…"}))
+    offered = [action for action, _ in actions(list(message.blocks))]
+    assert "profile" not in offered
+    assert "approve" in offered
+    (said,) = [at for at, block in enumerate(message.blocks) if "Profiling core 17 for 10 s…" in strings(block)]
+    assert said == max(at for at, block in enumerate(message.blocks) if "decline" in str(block)) + 1
+
+
+def test_times_on_a_card_are_all_the_readers_own() -> None:
+    braked = "Braked: slack:T0/U0BOB00001 pulled the brake at 09:45 UTC: a rollout"
+    message = shown(told(*WAYS[State.APPROVED]), replace(CONTEXT, waits_for={"7k3m9x2qpv": braked}))
+    dates = {date["fallback"]: date for date in part(message, "date")}
+    assert dates["09:45 UTC"]["format"] == "{time}"
+    assert "UTC" not in words(message).replace("09:45 UTC", "").replace("09:30 UTC", "")
+    assert "pulled the brake at 09:45 UTC" in message.text, "a text has no reader's clock, and names its own"
+
+
+@pytest.mark.parametrize("state", State)
+def test_no_sign_alone_says_how_bad_it_is(state: State) -> None:
+    incident = told(*WAYS[state])
+    (title,) = [block["text"]["text"] for block in card_of(incident).blocks if block["type"] == "header"]
+    for sign, word in (("🔴", "CRITICAL"), ("✅", "Resolved")):
+        assert (sign in title) is (word in title)
+    undone = replace(incident, undoes="0d1496b0ca39")
+    (title,) = [block["text"]["text"] for block in card_of(undone).blocks if block["type"] == "header"]
+    assert not any(sign in title for sign in "🟢🟡🔴⚪⚫"), "an undo judges no node"
+
+
+def test_likely_verdict_says_what_would_settle_it_on_an_offer_and_without_one() -> None:
+    likely = replace(TRIAGED.verdict, confidence=Confidence.LIKELY, settled_by="a profile of core 17")
+    triaged = replace(TRIAGED, verdict=likely)
+    found: tuple[IncidentEvent, ...] = (OPENING, triaged)
+    for events in (found, (*found, PROPOSED)):
+        message = card_of(told(*events))
+        taken_by_slack(message)
+        assert "Likely, not confirmed: a profile of core 17 would settle it." in words(message)
+        approve = [at for at, block in enumerate(message.blocks) if '"approve"' in json.dumps(block)]
+        assert all(at < 6 for at in approve), "what is decided stands in the first six blocks"
+    assert "would settle it" not in words(card_of(told(OPENING, triaged, PROPOSED, APPROVED, STARTED)))
 
 
 def test_resolved_begins_so_and_says_before_and_after_itself() -> None:

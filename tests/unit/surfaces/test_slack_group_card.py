@@ -28,6 +28,7 @@ from bot.surfaces.incidents import entry_line
 from bot.surfaces.slack.drawing import without_blocks
 from bot.view.plan_words import PlanView
 from bot.view.view import group_view
+from tests.examples import up_to
 from tests.record.incidents import APPROVED, OPENING, PLAN, PROPOSED, TRIAGED, VERDICT, WAYS, entries
 from tests.slack.drawn import acting_card, covered, incident_card, reason_dialog, replies
 from tests.unit.surfaces.cards import CONTEXT, actions, shown, told, words
@@ -234,7 +235,7 @@ _step = st.builds(
 _steps = st.lists(_step, max_size=5).map(tuple)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=up_to(120), deadline=None)
 @given(st.sampled_from(sorted(WAYS)), _steps, _words, st.booleans())
 def test_no_incident_breaks_a_limit(state: State, steps: tuple[Step, ...], said: str, alone: bool) -> None:
     incident = told(*WAYS[state])

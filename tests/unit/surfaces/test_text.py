@@ -13,6 +13,7 @@ from bot.domain.probe import Unread
 from bot.domain.verdict import Undecided, Verdict
 from bot.surfaces.document import SCHEMA_FILE, document
 from bot.surfaces.text import headline, verdict_text
+from tests.examples import up_to
 from tests.slack.drawn import details
 from tests.unit.surfaces.verdicts import FOUNDING, MUTED, arbitrary
 
@@ -77,7 +78,7 @@ def test_reason_that_many_causes_share_is_told_once() -> None:
     assert "io-stall: the log was not read\n" in text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 @given(arbitrary)
 def test_text_keeps_to_its_width_and_obeys_no_node(verdict: Verdict) -> None:
     text = verdict_text(replace(verdict, plan=None), width=80)
@@ -85,7 +86,7 @@ def test_text_keeps_to_its_width_and_obeys_no_node(verdict: Verdict) -> None:
     assert all(len(line) <= 80 for line in text.split("\n")[1:])  # the headline is one line, and short in life
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 @given(arbitrary)
 def test_document_keeps_its_schema_and_obeys_no_node(verdict: Verdict) -> None:
     body = json.loads(document([verdict]))

@@ -34,6 +34,7 @@ from bot.view.plan_words import PlanWords
 from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, Choice, choice_words
 from bot.view.view import GroupView, IncidentView, group_view, incident_view
 from bot.view.words import NEEDS_PERSON_FIRST, WORST_FIRST, plain
+from tests.examples import up_to
 from tests.record.incidents import (
     HOLDS,
     OPENING,
@@ -207,7 +208,7 @@ def as_said(message: str) -> str:
     return " ".join(message.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").split())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 @given(
     st.sampled_from(sorted(set(State) - {State.OPENED})),
     st.sampled_from(["ecs.service", "a&b.service", "x-1.service"]),

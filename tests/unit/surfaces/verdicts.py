@@ -52,7 +52,7 @@ _commands = st.lists(_text, min_size=1).map(tuple)
 _steps = st.lists(st.builds(Step, _text, st.just({"unit": HOSTILE}), _commands), min_size=1).map(tuple)
 _plan = st.builds(Plan, _text, _steps)
 
-_instants = st.datetimes(max_value=datetime(9000, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001
+_instants = st.datetimes(datetime(1970, 1, 2), max_value=datetime(9000, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001
 
 arbitrary = st.builds(
     Verdict,

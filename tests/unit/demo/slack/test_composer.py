@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.demo.slack.message import Message
-from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import as_typed, mentions
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 
 @pytest.fixture

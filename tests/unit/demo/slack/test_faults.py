@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from slack_sdk.errors import SlackApiError
 
-from bot.demo.slack.rate_limits import RateLimits
+from tests.slack.rate_limits import RateLimits
 from tests.slack.workspace import SteppedClock, client, workspace
 
 

@@ -10,9 +10,8 @@ import pytest
 from bot.demo.slack.delivery import TOO_LATE, Delivered, Kind
 from bot.demo.slack.message import Message
 from bot.demo.slack.methods_views import make_view
-from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.view import View
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 ALERTS = "C0ALERTS01"
 ALICE = "U0ALICE001"

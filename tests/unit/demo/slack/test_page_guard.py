@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import ClientSession, CookieJar, WSServerHandshakeError
 
-from bot.demo.slack.server import SlackWorkspace
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 
 class Browser:

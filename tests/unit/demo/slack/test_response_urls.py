@@ -11,8 +11,7 @@ import pytest
 from aiohttp import ClientSession
 
 from bot.demo.slack.message import Message
-from bot.demo.slack.server import SlackWorkspace
-from tests.slack.workspace import SteppedClock, client, workspace
+from tests.slack.workspace import SlackWorkspace, SteppedClock, client, workspace
 
 
 class Answer:

@@ -13,8 +13,7 @@ from aiohttp import web
 from slack_sdk.signature import SignatureVerifier
 
 from bot.demo.slack.delivery import DeliveryTimeouts
-from bot.demo.slack.server import SlackWorkspace
-from tests.slack.workspace import workspace
+from tests.slack.workspace import SlackWorkspace, workspace
 
 SOON = DeliveryTimeouts(timedelta(milliseconds=200), (timedelta(0),))
 

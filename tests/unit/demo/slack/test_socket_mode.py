@@ -11,8 +11,7 @@ import pytest
 from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 
 from bot.demo.slack.delivery import DeliveryTimeouts
-from bot.demo.slack.server import SlackWorkspace
-from tests.slack.workspace import client, workspace
+from tests.slack.workspace import SlackWorkspace, client, workspace
 
 SOON = DeliveryTimeouts(timedelta(milliseconds=100), (timedelta(0), timedelta(0)))
 

@@ -10,8 +10,7 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.demo.slack.server import SlackWorkspace
-from tests.slack.workspace import SteppedClock, client, workspace
+from tests.slack.workspace import SlackWorkspace, SteppedClock, client, workspace
 
 
 def modal(**parts: Any) -> dict[str, Any]:

@@ -12,8 +12,7 @@ from aiohttp import ClientSession
 
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import Channel
-from bot.demo.slack.server import SlackWorkspace
-from tests.slack.workspace import SteppedClock, workspace
+from tests.slack.workspace import SlackWorkspace, SteppedClock, workspace
 
 ALERTS = "C0ALERTS01"
 GENERAL = "C0GENERAL1"  # the bot is no member

@@ -18,9 +18,9 @@ from bot.extras.captures.store import CaptureStore
 from bot.inventory import Inventory
 from bot.ledger import Database
 from bot.ledger.entries import append_entry
+from tests.program import zombie_in as zombie
 from tests.record.audits import audit
 from tests.record.incidents import ASKER
-from tests.unit.extras.program import zombie
 
 ROOT = Path(__file__).parents[4]
 CAPTURE = "c4p7t0re00"

@@ -21,6 +21,7 @@ from bot.domain.safe_text import safe
 from bot.domain.transitions import State
 from bot.extras.mcp.server import mcp_server
 from bot.extras.mcp.tools import Answer, Toolbox
+from tests.examples import up_to
 from tests.unit.surfaces.verdicts import HOSTILE
 
 NOTHING = Answer({}, "")
@@ -74,7 +75,7 @@ _values = st.recursive(
 _arguments = st.dictionaries(st.one_of(st.sampled_from(["nodes", "state", "id"]), _words), _values, max_size=3)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=up_to(300), deadline=None)
 @given(st.sampled_from(["check", "incidents", "incident", "explain"]), _arguments)
 async def test_whatever_is_sent_only_names_states_and_ids_reach_anybody(tool: str, arguments: dict[str, Any]) -> None:
     desk = Desk()

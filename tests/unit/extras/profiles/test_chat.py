@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import json
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from bot.chat.background import Background
+from bot.chat.clicks import Click
 from bot.chat.parts import MessageTarget
+from bot.chat.people import Person
 from bot.chat.poster import Poster
+from bot.chat.requests import KnownNodes
 from bot.chat.service import Delivered, Message
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import UsageError
 from bot.domain.events import ProfileTaken
+from bot.domain.fold import fold
+from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.post import MessageRef
-from bot.extras.profiles.chat import ChatProfiles
+from bot.domain.transitions import State
+from bot.extras.profiles.chat import ChatProfiles, ProfileChat
 from bot.extras.profiles.perf_command import CaptureRequest
 from bot.extras.profiles.runner import ProfileAnswer, ProfileRunner
 from bot.ledger import Database, Leases, Outbox, on_threads
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.surfaces.slack.calls import Calls
+from tests.record.incidents import WAYS, entries
 from tests.slack.replicas import until
 from tests.slack.service import QUICK
 from tests.unit.surfaces.test_slack_poster import Channel
@@ -162,3 +172,47 @@ def test_other_wishes_are_left_to_others(bench: Bench) -> None:
     profiles = bench.program("a").profiles
     for key in ("profile", "capture-0123456789ab", "V0123:profile", f"profile{'g' * 20}"):
         assert not profiles.takes(ChatRequest(key, "{}", datetime.now(UTC)))
+
+
+class Cards:
+    """The cards of a chat; what they said, in order."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    @asynccontextmanager
+    async def working(self, incident: Incident, words: str) -> AsyncIterator[None]:
+        self.said.append(words)
+        yield
+        self.said.append("done")
+
+    async def show_again(self, incident: Incident) -> None:
+        self.said.append(f"again {incident.id}")
+
+
+async def test_button_says_on_the_card_what_it_does_until_the_answer_is_there(bench: Bench) -> None:
+    incident, cards, program = fold(entries(WAYS[State.TRIAGED])), Cards(), bench.program("a", UsageError("no perf"))
+
+    async def found(*_: object) -> Incident:
+        return incident
+
+    async def admitted(_: object) -> None:
+        assert not cards.said, "who may not ask changes nothing"
+
+    asker = SimpleNamespace(admit=admitted, count=lambda _: None)
+    nodes = SimpleNamespace(nodes=SimpleNamespace(find=lambda _: NODE))
+    context: Any = SimpleNamespace(clicked=found, find=found, askers=asker, responder=nodes, surface=cards)
+    chat = ProfileChat(context, program.profiles, cast(KnownNodes, None))
+    await chat.ask(Click("k1", Person("U1", "T1"), "profile", incident.id, "", "", "C1", "1.0"))
+    assert cards.said == ["Profiling every core for 10 s…", "done"]
+    await program.ends()
+    assert "was not profiled" in bench.channel.edits[-1]
+
+    program = bench.program("b")
+    chat = ProfileChat(context, program.profiles, cast(KnownNodes, None))
+    kept = SimpleNamespace(key="profile" + "0" * 20, body=json.dumps({"channel": "C1", "thread_ts": "", "node": "n"}))
+    assert chat.takes(cast(ChatRequest, kept)), "one of an older version names no incident"
+    kept.body = json.dumps(json.loads(kept.body) | {"incident": incident.id})
+    assert chat.takes(cast(ChatRequest, kept))
+    await until(lambda: cards.said[-1:] == [f"again {incident.id}"], "the card without it")
+    await program.ends()

@@ -15,6 +15,7 @@ from bot.domain.errors import ProfileError
 from bot.extras.profiles.profile import Profile
 from bot.extras.profiles.reader import Sample, TimesFallBack
 from bot.extras.profiles.selection import Selection
+from tests.examples import up_to
 from tests.unit.extras.profiles.collapsed import collapsed
 from tests.unit.extras.profiles.making import event, profile
 
@@ -199,7 +200,7 @@ EVENTS = st.builds(
 
 
 @given(st.lists(EVENTS, min_size=1, max_size=8), st.integers(1, 400))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=up_to(300))
 def test_any_text_folds_as_stackcollapse_folds_it(events: list[str], piece: int) -> None:
     text = "".join(events)
     expected: Counter[str] = Counter()
@@ -217,7 +218,7 @@ def shown(raw: bytes) -> str:
 
 
 @given(st.binary(max_size=400), st.integers(0, 2000))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=up_to(200))
 def test_damage_never_breaks_the_reader(damage: bytes, at: int) -> None:
     raw = SHAPES.encode()
     try:

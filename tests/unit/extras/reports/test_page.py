@@ -21,6 +21,7 @@ from bot.extras.reports.page import page
 from bot.extras.reports.report import whole_report
 from bot.extras.reports.report_data import KeptAnswer
 from bot.seats import Picture
+from tests.examples import up_to
 from tests.record.incidents import APPROVER, PROPOSED, VERDICT, WAYS
 from tests.unit.extras.reports.report_data import of, report_data, told_all
 
@@ -112,7 +113,7 @@ def test_policy_forbids_all_but_the_page_s_own_style_and_script() -> None:
     assert text.index("Content-Security-Policy") < text.index("<title>"), "what stands before it is not held to it"
 
 
-@settings(deadline=timedelta(seconds=5), max_examples=40)
+@settings(deadline=timedelta(seconds=5), max_examples=up_to(40))
 @given(words=st.text(min_size=1, max_size=40))
 @example(words=HOSTILE[0])
 @example(words=HOSTILE[1])

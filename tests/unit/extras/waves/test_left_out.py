@@ -58,8 +58,8 @@ from bot.extras.waves.wave import stages_of
 from bot.ledger import Database, Ledger, audit
 from bot.ledger.entries import insert_entry, sealed
 from bot.seats import Extra, Rules
+from tests.program import zombie_in as zombie
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
-from tests.unit.extras.program import zombie
 
 ROOT = Path(__file__).parents[4]
 WAVE = "wave-7k3m9x2qpv"

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from bot.demo.pagerduty.account import Incident
-from bot.demo.pagerduty.server import PagerDuty
 from bot.domain.alert import CaseEvent, Delivery, Reporter
 from bot.domain.errors import PagerDutyUnavailable
 from bot.domain.intake_contracts import StormLimits
@@ -21,7 +20,7 @@ from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
 from bot.response.intake.page_watch import PageWatch
 from bot.sources.pagerduty import PagerDutyWebhook, alarm_of_page
-from tests.alerts.pagerduty import account, client
+from tests.alerts.pagerduty import PagerDuty, account, client
 from tests.slack.workspace import SteppedClock
 
 HOUR = timedelta(hours=1)

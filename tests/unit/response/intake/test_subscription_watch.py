@@ -8,10 +8,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from bot.demo.pagerduty.server import PagerDuty
 from bot.demo.pagerduty.webhooks import Subscription
 from bot.response.intake.subscription_watch import SubscriptionWatch
-from tests.alerts.pagerduty import account, client
+from tests.alerts.pagerduty import PagerDuty, account, client
 from tests.slack.workspace import SteppedClock
 
 HOUR = timedelta(hours=1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.demo.fault_queue import FaultQueue
+from tests.fault_queue import FaultQueue
 
 RESPONSE_URL = "response_url"
 UPLOAD = "upload"

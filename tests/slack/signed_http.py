@@ -17,9 +17,9 @@ from aiohttp import ClientError, ClientSession, ClientTimeout
 
 from bot.demo.slack.arguments import FORM, JSON
 from bot.demo.slack.delivery import NOBODY, TOO_LATE, Delivered, DeliveryTimeouts, Kind
-from bot.demo.slack.faults import Faults
 from bot.demo.slack.ids import IdGenerator
 from bot.domain.contracts import Clock
+from tests.slack.faults import Faults
 
 
 def sign(secret: str, timestamp: int, body: bytes) -> dict[str, str]:
@@ -39,7 +39,6 @@ class SignedHttp:
         names: IdGenerator,
         faults: Faults,
         patience: DeliveryTimeouts,
-        session: ClientSession,
     ) -> None:
         self.url = url
         self._secret = secret
@@ -47,7 +46,6 @@ class SignedHttp:
         self._names = names
         self._faults = faults
         self._patience = patience
-        self._session = session
 
     async def verify(self) -> bool:
         """Send a URL verification, as Slack does when an address is configured."""
@@ -87,9 +85,12 @@ class SignedHttp:
         signed = sign(self._secret, int(self._clock().timestamp()), body)
         timeout = ClientTimeout(total=self._patience.acknowledgement.total_seconds())
         given = {"Content-Type": content_type, "User-Agent": "Slackbot 1.0 (+https://api.slack.com/robots)"}
-        async with self._session.post(
-            self.url, data=body, headers={**given, **signed, **headers}, timeout=timeout, allow_redirects=False
-        ) as response:
+        async with (
+            ClientSession() as session,
+            session.post(
+                self.url, data=body, headers={**given, **signed, **headers}, timeout=timeout, allow_redirects=False
+            ) as response,
+        ):
             text = await response.text()
             return response.status, _read(text)
 

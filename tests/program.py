@@ -1,0 +1,170 @@
+"""The program in a process of its own, forked from one that has loaded it: loading is nine tenths of a short command.
+
+What a test promises of the start itself, of a terminal, of signals or of another locale starts Python anew instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import IO, Any
+
+ROOT = Path(__file__).parents[1]
+LATE = 120.0  # seconds; also where much else runs on this machine
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """Return the surroundings of a program whose home and state are in a folder, and nothing of the tester's own."""
+    own = {"PATH": os.environ["PATH"], "HOME": str(folder), "COLUMNS": "200"}
+    return {**own, "ZOMBIE_STATE_DIR": str(folder / "state"), **more}
+
+
+def zombie(
+    *words: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None, said: str = "", within: float = LATE
+) -> CompletedProcess[str]:
+    """Run a command line to its end; `said` is what it reads from its standard input."""
+    environ = {"PYTHONPATH": str(ROOT), **(os.environ if env is None else env)}
+    with tempfile.TemporaryFile() as typed, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        typed.write(said.encode())
+        typed.seek(0)
+        status = _run({"words": words, "cwd": str(cwd), "env": environ}, (typed, out, err), within)
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode().replace("\r\n", "\n"))
+    return CompletedProcess(["zombie", *words], status, *texts)
+
+
+def zombie_in(folder: Path, *words: str) -> CompletedProcess[str]:
+    """Run a command line to its end in a folder, whose settings and state it uses."""
+    return zombie(*words, cwd=folder, env=environment(folder))
+
+
+async def awaited(
+    *words: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None, said: str = "", within: float = LATE
+) -> CompletedProcess[str]:
+    """Return the same while the event loop serves what the command reaches."""
+    return await asyncio.to_thread(zombie, *words, cwd=cwd, env=env, said=said, within=within)
+
+
+def _run(asked: dict[str, Any], files: tuple[IO[bytes], ...], within: float) -> int:
+    with socket.socket(socket.AF_UNIX) as to:
+        to.settimeout(within)
+        to.connect(nursery().address)
+        socket.send_fds(to, [f"{len(json.dumps(asked)):8}".encode()], [file.fileno() for file in files])
+        to.sendall(json.dumps(asked).encode())
+        with to.makefile("r") as answers:
+            pid = int(answers.readline())
+            try:
+                return int(answers.readline())
+            except TimeoutError:
+                os.kill(pid, signal.SIGKILL)
+                raise
+
+
+class Nursery:
+    """The process that has loaded the program, and where it listens; it ends with this one."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="zombie-program-")
+        self.address = f"{self._folder.name}/socket"
+        environ = {name: text for name, text in os.environ.items() if not name.startswith(("ZOMBIE_", "SLACK_"))}
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", f"from tests.program import serve; serve({self.address!r})"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**environ, "PYTHONPATH": str(ROOT)},
+            cwd=ROOT,
+        )
+        atexit.register(self.end)
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == b"ready\n"
+
+    def end(self) -> None:
+        self._process.communicate()  # closes its standard input, which it takes for the end
+        self._folder.cleanup()
+
+
+@cache
+def nursery() -> Nursery:
+    return Nursery()
+
+
+def serve(where: str) -> None:
+    """Load the program, then run it in a fork for each that asks, until whoever started this is gone."""
+    for module in pkgutil.walk_packages([str(ROOT / "bot/commands")], "bot.commands."):
+        importlib.import_module(module.name)
+    for name in ("bot.__main__", "bot.app.bot", "bot.app.many_nodes", "sqlalchemy.dialects.sqlite"):
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # so that a fork does not copy what lies there
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(where)
+        listening.listen(64)
+        os.write(1, b"ready\n")
+        while 0 not in select.select([0, listening.fileno()], [], [])[0]:
+            with suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG) != (0, 0):
+                    pass
+            connection, _ = listening.accept()
+            if os.fork() == 0:
+                _answer(connection)
+            connection.close()
+
+
+def _answer(connection: socket.socket) -> None:
+    """Run what is asked for in one more fork, and say its number and how it ended."""
+    connection.setblocking(True)
+    head, files, _, _ = socket.recv_fds(connection, 8, 3)
+    with connection.makefile("rb") as stream:
+        asked = json.loads(stream.read(int(head)))
+    if (pid := os.fork()) == 0:
+        _become(asked, files)
+    with suppress(BrokenPipeError):
+        connection.sendall(f"{pid}\n".encode())
+        connection.sendall(f"{os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}\n".encode())
+    os._exit(0)
+
+
+def _become(asked: dict[str, Any], files: list[int]) -> None:
+    status = 1
+    try:
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+        os.closerange(3, 64)
+        os.chdir(asked["cwd"])
+        os.environ.clear()
+        os.environ.update(asked["env"])
+        time.tzset()
+        plain = not {"LC_ALL", "LC_CTYPE", "LANG"} & set(os.environ)
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape" if plain else "strict", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+        sys.argv = [str(ROOT / "bot/__main__.py"), *asked["words"]]
+        try:
+            status = importlib.import_module("bot.__main__").main()
+        except SystemExit as ended:
+            status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        with suppress(ValueError, OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+    finally:
+        os._exit(status)
