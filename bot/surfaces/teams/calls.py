@@ -6,6 +6,7 @@ The Bot Framework's REST: https://learn.microsoft.com/azure/bot-service/rest-api
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -53,15 +54,6 @@ def why(error: BaseException) -> str:
     return one_line(status, 120)
 
 
-@dataclass(frozen=True, slots=True)
-class KnownPerson:
-    """A person as Teams named them last: in this conversation, with the id that it has for them there."""
-
-    name: str
-    conversation: str
-    id_there: str
-
-
 @dataclass(slots=True, eq=False)
 class Waiting:
     """A click whose answer is awaited, by whom and where: a dialog, or words for them alone."""
@@ -85,7 +77,8 @@ class Waiting:
 class TeamsCalls(ChatService):
     """Asks and tells Teams, with the bot's own token; each call ends within `timing.call_limit` seconds.
 
-    Shape: `known` are people who were met, `waiting` clicks to be answered, `homes` the cards that show people theirs.
+    Shape: `known` says where people were met last, and their ids there; `names` are theirs, empty where Teams has none.
+    `waiting` are clicks to be answered, `homes` the cards that show people theirs.
     """
 
     def __init__(self, settings: TeamsSettings, http: httpx.AsyncClient, timing: Timing, log: Log) -> None:
@@ -95,7 +88,8 @@ class TeamsCalls(ChatService):
         self._log = log
         self.waiting: dict[str, Waiting] = {}
         self.dialogs: Remembered[str, Dialog] = Remembered(200)
-        self.known: Remembered[str, KnownPerson] = Remembered(REMEMBERED)
+        self.known: Remembered[str, tuple[str, str]] = Remembered(REMEMBERED)
+        self.names: Remembered[str, str] = Remembered(REMEMBERED)
         self.homes: Remembered[str, MessageRef] = Remembered(REMEMBERED)
         self._direct: Remembered[str, str] = Remembered(REMEMBERED)
         self._services: Remembered[str, str] = Remembered(REMEMBERED)  # by conversation, as it said last
@@ -129,21 +123,15 @@ class TeamsCalls(ChatService):
                 outcome = await self.post(channel, thread, self.draw(said(words)))
         return Delivered() if isinstance(outcome, Delivered) else outcome
 
-    def met(self, user: str, known: KnownPerson, service: str, *, is_direct: bool) -> None:
+    def met(self, user: str, name: str, conversation: str, id_there: str, service: str, *, is_direct: bool) -> None:
         """Note who somebody is, where they were met, and where that is served: its host was checked."""
-        self.known[user] = known
-        self._services[known.conversation] = service
+        self.names[user], self.known[user], self._services[conversation] = name, (conversation, id_there), service
         if is_direct:
-            self._direct[user] = known.conversation
+            self._direct[user] = conversation
 
     def named(self, words: str) -> str:
         """Return words with people's names in place of their ids, as far as known."""
-        names = self._names
-        return _WHO.sub(lambda match: names.get(match[1], match[0]), words)
-
-    @property
-    def _names(self) -> Mapping[str, str]:
-        return {user: known.name for user, known in self.known.items() if known.name}
+        return _WHO.sub(lambda match: self.names.get(match[1]) or match[0], words)
 
     async def open_dialog(self, trigger: str, dialog: Dialog, sealed: str) -> None:
         """Open the dialog in answer to the click. Raises: CannotTell where that was answered already."""
@@ -182,19 +170,24 @@ class TeamsCalls(ChatService):
 
     async def _shown(self, method: str, conversation: str, path: str, message: Message) -> Outcome:
         """Show a message as a card; where Teams refuses that, as text."""
-        outcome = await self._made(method, conversation, path, await self._activity(message))
+        outcome = await self._made(method, conversation, path, await self._activity(conversation, message))
         if isinstance(outcome, Rejected) and message.blocks:
             self._log("teams_refused", part="card", error=outcome.error)
             plain = Message(drawing.words_of(message))
-            outcome = await self._made(method, conversation, path, await self._activity(plain))
+            outcome = await self._made(method, conversation, path, await self._activity(conversation, plain))
         return outcome
 
-    async def _activity(self, message: Message) -> dict[str, Any]:
+    async def _activity(self, conversation: str, message: Message) -> dict[str, Any]:
+        """Return the message with people's names; whoever is not known is asked for once, where it is shown."""
+        for user in drawing.people_in(message.blocks) - self.names.keys():
+            with contextlib.suppress(CannotTell):
+                found = await self.member(conversation.partition(";")[0], user) or {}
+                self.names[user] = one_line(str(found.get("name") or ""), 80)
         body: dict[str, Any] = {"type": "message", "textFormat": "plain"}
         text = drawing.defused(self.named(message.text))
         if not message.blocks:
             return {**body, "text": text}
-        shown = drawing.card(drawing.named(message.blocks, self._names))
+        shown = drawing.card(drawing.named(message.blocks, self.names))
         return {**body, "summary": clipped(text, 500), "attachments": [shown]}
 
     async def _made(self, method: str, conversation: str, path: str, body: Mapping[str, Any]) -> Outcome:

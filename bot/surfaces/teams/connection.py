@@ -22,7 +22,7 @@ from bot.domain.contracts import Log
 from bot.domain.post import MessageRef
 from bot.surfaces.hooks import Counted
 from bot.surfaces.teams.activities import EXECUTE, FETCH, SUBMIT, Spoken
-from bot.surfaces.teams.calls import TROUBLE, KnownPerson, TeamsCalls, Waiting, why
+from bot.surfaces.teams.calls import TROUBLE, TeamsCalls, Waiting, why
 from bot.surfaces.teams.drawing import HOME as HOME_SEALED
 from bot.surfaces.teams.drawing import OPENED, dialog_task
 from bot.surfaces.teams.keys import NotGenuine, SigningKeys, mapping
@@ -126,8 +126,8 @@ class TeamsConnection(ChatConnection):
         spoken = Spoken.of(activity)
         if spoken is None:
             return "ignored", web.Response(status=200)
-        known = KnownPerson(spoken.name, spoken.conversation, spoken.name_here)
-        self.calls.met(spoken.person.user, known, str(activity["serviceUrl"]), is_direct=spoken.is_direct)
+        met = (spoken.person.user, spoken.name, spoken.conversation, spoken.name_here, str(activity["serviceUrl"]))
+        self.calls.met(*met, is_direct=spoken.is_direct)
         if activity.get("type") == "invoke":
             answer = await self._invoked(spoken)
             if answer is None:  # an empty answer would make Teams repeat it

@@ -47,13 +47,12 @@ class TeamsPeople(People):
 
         Raises: NotAnApprover for everybody else; CannotTell when Teams does not say.
         """
-        known = self._calls.known.get(user)
-        conversation = known.conversation if known is not None else self._calls.settings.alerts_channel
+        conversation, there = self._calls.known.get(user, (self._calls.settings.alerts_channel, user))
         if not conversation:
             raise CannotTell(
                 "The bot does not know where to look you up in Teams.", "Write to it there, then try again."
             )
-        found = await self._calls.member(conversation, known.id_there if known is not None else user)
+        found = await self._calls.member(conversation, there)
         if found is None:
             raise NotAnApprover(f"You are no member of the conversation there: only members {do}.")
         name = one_line(str(found.get("name") or user), 80)
