@@ -187,9 +187,14 @@ class SlackWorkspace(server.SlackWorkspace):
         """Fill in a modal and submit it; see `Interactions.submit`."""
         return await self._interactions.submit(user, view, values)
 
-    async def close(self, user: str, view: View) -> Delivered | None:
+    async def close(self, user: str, view: View) -> None:
         """Close a modal without submitting it."""
-        return await self._interactions.close(user, view)
+        await self._interactions.close(user, view)
+
+    def delete(self, message: Message) -> None:
+        """Delete a message that has no replies."""
+        del self.state._messages[message.channel][message.ts]
+        self.state.changes.wake()
 
     async def open_home(self, user: str) -> Delivered:
         """Open the App Home."""
