@@ -15,13 +15,14 @@ from typing import Any, TypeAlias, TypeVar
 from aiohttp import ClientSession, web
 
 from bot.demo.pagerduty import server
-from bot.demo.pagerduty.account import Incident
+from bot.demo.pagerduty.account import Account, Incident
 from bot.demo.pagerduty.forms import error
 from bot.demo.pagerduty.rest import read_body
-from bot.demo.pagerduty.webhooks import RetryPolicy
+from bot.demo.pagerduty.webhooks import RetryPolicy, Subscription, Webhooks
 from bot.sources.pagerduty_client import PagerDutyClient
 from bot.sources.pagerduty_http import Access, PagerDutyHttp, Patience
 from tests.alerts.faults import Fault, Faults
+from tests.changes import until_changed
 
 T = TypeVar("T")
 LIMIT = 960  # calls a minute with a token
@@ -69,8 +70,52 @@ class RateLimit:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class WebhookAttempt:
+    """An attempt to deliver a webhook. `status` is 0 if nobody answered."""
+
+    subscription: str
+    webhook_id: str
+    kind: str
+    body: bytes
+    status: int
+    took: timedelta
+
+
+class RecordedWebhooks(Webhooks):
+    """Records every attempt, and sends some twice."""
+
+    def __init__(self, account: Account, session: ClientSession, retry_policy: RetryPolicy) -> None:
+        super().__init__(account, session, retry_policy)
+        self.brought: list[WebhookAttempt] = []
+        self.duplicates = 0  # this many of the next webhooks are sent twice
+
+    async def settled(self, timeout: timedelta = timedelta(seconds=10)) -> None:
+        """Wait until every webhook was delivered or given up. Raises: TimeoutError."""
+        await until_changed(self._account.changes, lambda: not self._tasks, timeout, "webhooks to be delivered")
+
+    async def _post(self, subscription: Subscription, webhook_id: str, kind: str, body: bytes) -> int:
+        status = await self._once(subscription, webhook_id, kind, body)
+        if self.duplicates and 200 <= status < 300:
+            self.duplicates -= 1
+            await self._once(subscription, webhook_id, kind, body)
+        return status
+
+    async def _once(self, subscription: Subscription, webhook_id: str, kind: str, body: bytes) -> int:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        status = await super()._post(subscription, webhook_id, kind, body)
+        took = timedelta(seconds=loop.time() - started)
+        self.brought.append(WebhookAttempt(subscription.id, webhook_id, kind, body, status, took))
+        self._account.changes.wake()
+        return status
+
+
 class PagerDuty(server.PagerDuty):
     """A simulated PagerDuty whose calls go wrong as `faults` say, and are counted against `limit`."""
+
+    kind_of_webhooks = RecordedWebhooks
+    webhooks: RecordedWebhooks
 
     def __init__(
         self,
@@ -152,7 +197,7 @@ class PagerDuty(server.PagerDuty):
 
     async def until(self, question: Callable[[], T | None], timeout: timedelta = LONG, what: str = "a condition") -> T:
         """Wait until the function returns something truthy, and return that. Raises: TimeoutError."""
-        return await self.account.changes.until(question, timeout, what)
+        return await until_changed(self.account.changes, question, timeout, what)
 
 
 def now() -> datetime:

@@ -42,7 +42,7 @@ SSH = ["bot/transport/ssh*.py", "bot/transport/ssh/*", "bot/demo/*"]
 TEAMS = ["bot/surfaces/teams/*"]
 SLACK = ["bot/surfaces/slack.py", "bot/surfaces/slack_*.py", "bot/surfaces/slack/*"]
 KUBERNETES = ["bot/transport/kubernetes.py"]
-EDGES = ["bot/sources/*", "bot/surfaces/pagerduty*.py", "bot/extras/history/prometheus.py"]
+EDGES = ["bot/sources/*", "bot/surfaces/pagerduty*.py", "bot/extras/history/monitoring.py"]
 MAY_USE: dict[str, list[str]] = {
     "asyncssh": SSH,
     "tenacity": [*SSH, *SLACK, *EDGES],
@@ -65,7 +65,7 @@ MAY_USE: dict[str, list[str]] = {
         "bot/extras/mcp/http.py",
         "bot/demo/*",
     ],
-    "httpx": [*EDGES, *TEAMS, "bot/extras/history/pyroscope.py"],
+    "httpx": [*EDGES, *TEAMS],
     "jwt": TEAMS,
     "mcp": ["bot/extras/mcp/server.py", "bot/extras/mcp/http.py"],
     "prometheus_client": ["bot/surfaces/metrics.py"],

@@ -24,9 +24,9 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Evidence, Verdict
-from bot.extras.history.node_names import names_of
+from bot.extras.history.monitoring import AT_ONCE, names_of
 from bot.extras.history.past import with_past
-from bot.extras.history.prometheus import AT_ONCE, PrometheusHistory, _instance, _series
+from bot.extras.history.prometheus import PrometheusHistory, _instance, _series
 from bot.extras.history.prometheus_questions import QUESTIONS
 from bot.probes.host import HostReading
 from bot.response.diagnosis.growing import grown

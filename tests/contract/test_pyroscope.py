@@ -49,7 +49,10 @@ async def pyroscope() -> AsyncIterator[Pyroscope]:
 
 async def before(pyroscope: Pyroscope, *nodes: Node, tenant: str = "", limit: float = 30.0) -> Evidence:
     past = PyroscopeHistory(pyroscope.url, nodes or (NODE,), "node", CPU_PROFILE, tenant, limit)
-    (told,) = await past.before(NODE, UNTIL)
+    try:
+        (told,) = await past.before(NODE, UNTIL)
+    finally:
+        await past.close()
     return told
 
 
@@ -155,6 +158,7 @@ async def test_it_stands_beside_the_verdict_and_changes_nothing_else(pyroscope: 
     pyroscope.stacks.clear()
     unread = (await diagnose(NODE, PLAYBOOK, lambda *_: None)).unread[-1]
     assert (unread.probe, unread.reason) == ("pyroscope", "Pyroscope has no profile of node-1 by its label node")
+    await past.close()
 
 
 def test_settings_that_could_leave_the_query_are_refused(tmp_path: Path) -> None:

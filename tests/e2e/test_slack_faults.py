@@ -203,7 +203,7 @@ async def test_card_that_somebody_deleted_comes_back_once_with_the_verdict(
     async with serving(slack, tmp_path, readings, timing=replace(QUICK, edit_every=0.05)) as bot:
         readings.hold()
         await slack.say("alice", "oncall-gpu", CHECK)
-        slack.state.delete(await card_saying(slack, "reading"))
+        slack.delete(await card_saying(slack, "reading"))
         await slack.until(lambda: bot.logged("slack_gone"), what="the progress to meet nothing")
         assert cards(slack) == [], "progress does not bring it back"
         readings.let_go()

@@ -16,7 +16,7 @@ from bot.extras.captures.chat_cards import CaptureCards, LookTurns
 from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.record import RollingCapture, RollingState
 from bot.extras.captures.recorder import RollingRequest
-from bot.extras.captures.watch import RollingNews
+from bot.extras.captures.watch import RollingNews, RollingWatch
 from bot.extras.profiles.sketches import Sketches
 from bot.ledger import Database, KeptCases, Leases, Outbox, on_threads
 from tests.e2e.test_slack_sketches import DRAWN
@@ -45,7 +45,7 @@ class Parts:
         )
         bot: Any = SimpleNamespace(stores=stores, posting=SimpleNamespace(poster=team.poster), log=log)
         never: Any = None
-        return CaptureCards(bot, never, LookTurns(team.chat_requests), sketches), sketches
+        return CaptureCards(bot, RollingWatch(never, sketches), LookTurns(team.chat_requests)), sketches
 
 
 def caught(at: datetime, sketch: str = "", mono: float = 4400.25) -> RollingCapture:

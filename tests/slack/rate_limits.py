@@ -15,7 +15,6 @@ from bot.domain.contracts import Clock
 MINUTE = timedelta(minutes=1)
 PER_MINUTE = {
     "chat.update": 50,
-    "chat.delete": 50,
     "chat.postEphemeral": 100,
     "conversations.history": 50,
     "conversations.replies": 50,

@@ -222,7 +222,7 @@ def cards(slack: SlackWorkspace, channel: str = CHANNEL) -> list[Message]:
     return [
         message
         for message in slack.messages(channel)
-        if message.user == "U0ZOMBIE01" and message.thread_ts in (None, message.ts) and not message.is_deleted
+        if message.user == "U0ZOMBIE01" and message.thread_ts in (None, message.ts)
     ]
 
 

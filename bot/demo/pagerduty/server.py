@@ -29,11 +29,13 @@ class PagerDuty:
     `PAGERDUTY_API_URL=pagerduty.api_url PAGERDUTY_API_TOKEN=pagerduty.token PAGERDUTY_FROM=pagerduty.sender`
     """
 
+    kind_of_webhooks = Webhooks
+
     def __init__(
         self, clock: Clock, random_bytes: RandomBytes, session: ClientSession, retry_policy: RetryPolicy
     ) -> None:
         self.account = Account(clock, random_bytes)
-        self.webhooks = Webhooks(self.account, session, retry_policy)
+        self.webhooks = self.kind_of_webhooks(self.account, session, retry_policy)
         self.api_url = ""
         self._guard = PageGuard(IdGenerator(clock, random_bytes))
         self.page = Page(self.account, self.webhooks, self._guard)

@@ -41,18 +41,6 @@ class RetryPolicy:
     tries_after: tuple[timedelta, ...] = tuple(timedelta(seconds=seconds) for seconds in (1, 5, 30, 120, 600))
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookAttempt:
-    """An attempt to deliver a webhook. `status` is 0 if nobody answered."""
-
-    subscription: str
-    webhook_id: str
-    kind: str
-    body: bytes
-    status: int
-    took: timedelta
-
-
 @dataclass(slots=True)
 class Subscription:
     """Where webhooks go. While a secret is rotated there are several `secrets`."""
@@ -101,8 +89,6 @@ class Webhooks:
 
     def __init__(self, account: Account, session: ClientSession, retry_policy: RetryPolicy) -> None:
         self.subscriptions: dict[str, Subscription] = {}
-        self.brought: list[WebhookAttempt] = []
-        self.duplicates = 0  # this many of the next webhooks are sent twice
         self._account = account
         self._session = session
         self._persistence = retry_policy
@@ -147,10 +133,6 @@ class Webhooks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def settled(self, timeout: timedelta = timedelta(seconds=10)) -> None:
-        """Wait until every webhook was delivered or given up. Raises: TimeoutError."""
-        await self._account.changes.until(lambda: not self._tasks, timeout, "webhooks to be delivered")
-
     # --- delivery
 
     def _on_event(self, happened: AccountEvent) -> None:
@@ -192,9 +174,6 @@ class Webhooks:
             status = await self._post(subscription, webhook_id, kind, body)
             if 200 <= status < 300:
                 subscription.drops = 0
-                if self.duplicates > 0:
-                    self.duplicates -= 1
-                    await self._post(subscription, webhook_id, kind, body)
                 return
             if wait is None or (400 <= status < 500 and status != 429):
                 break
@@ -213,8 +192,6 @@ class Webhooks:
             "X-Webhook-Id": webhook_id,
             "X-Webhook-Subscription": subscription.id,
         }
-        loop = asyncio.get_running_loop()
-        started = loop.time()
         try:
             async with self._session.post(
                 subscription.url,
@@ -223,10 +200,6 @@ class Webhooks:
                 timeout=ClientTimeout(total=self._persistence.answer.total_seconds()),
                 allow_redirects=False,
             ) as response:
-                status = response.status
+                return response.status
         except (ClientError, TimeoutError):
-            status = 0
-        took = timedelta(seconds=loop.time() - started)
-        self.brought.append(WebhookAttempt(subscription.id, webhook_id, kind, body, status, took))
-        self._account.changes.wake()
-        return status
+            return 0

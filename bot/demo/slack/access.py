@@ -26,7 +26,6 @@ WANTED: dict[str, tuple[str, ...]] = {
     "chat.postMessage": ("chat:write",),
     "chat.update": ("chat:write",),
     "chat.postEphemeral": ("chat:write",),
-    "chat.delete": ("chat:write",),
     "conversations.history": ("channels:history", "groups:history", "im:history", "mpim:history"),
     "conversations.replies": ("channels:history", "groups:history", "im:history", "mpim:history"),
     "users.info": ("users:read",),

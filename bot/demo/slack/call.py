@@ -46,7 +46,7 @@ class Call:
     def message(self, channel: Channel, ts: str) -> Message:
         """Return a message that everybody sees. Raises: SlackRefused with `message_not_found`."""
         found = self.workspace.find(channel.id, ts)
-        if found is None or found.only_for or found.is_deleted:
+        if found is None or found.only_for:
             raise SlackRefused("message_not_found")
         return found
 

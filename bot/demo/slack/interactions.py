@@ -11,19 +11,17 @@ from bot.demo.slack.delivery import Delivered
 from bot.demo.slack.dispatcher import Dispatcher
 from bot.demo.slack.form_values import fill, filled
 from bot.demo.slack.message import Message
-from bot.demo.slack.methods_views import changed_view, make_view
 from bot.demo.slack.payloads import Payloads
 from bot.demo.slack.people import Channel, User
 from bot.demo.slack.refusal import SlackRefused
 from bot.demo.slack.response_urls import ResponseUrls
 from bot.demo.slack.triggers import Triggers
-from bot.demo.slack.validation import check_view, problems
+from bot.demo.slack.validation import problems
 from bot.demo.slack.view import View
 from bot.demo.slack.workspace import Workspace
 from bot.domain.contracts import Clock
 
 CONNECTION_ERROR = "We had some trouble connecting. Try again?"
-MOST_VIEWS = 3
 MOST_TYPED = 3  # letters before the app is asked, where a menu does not say how many
 
 
@@ -82,7 +80,7 @@ class Interactions:
             "block_id": block["block_id"],
         }
         urls = {
-            "response_url": self._urls.give("actions", place.id, person.id, now),
+            "response_url": self._urls.give("actions", place.id, person.id),
             "trigger_id": self._triggers.give(person.id),
         }
         replies = len(self._workspace.thread(now.channel, now.ts)) - 1
@@ -155,7 +153,7 @@ class Interactions:
         """Return a message as it is now, and its channel. Raises: LookupError when the person cannot see it."""
         place = self._workspace.channel(message.channel)
         now = self._workspace.find(message.channel, message.ts)
-        if now is None or now.is_deleted or person.id not in place.members or not now.seen_by(person.id):
+        if now is None or person.id not in place.members or not now.seen_by(person.id):
             raise LookupError(f"{person.name} sees no such message")
         return place, now
 
@@ -183,46 +181,29 @@ class Interactions:
 
     def _apply_answer(self, view: View, answer: Mapping[str, Any]) -> View | None:
         """Apply the app's answer to a submission, and return the view that is on top afterwards."""
-        stack = self._workspace.modals.get(view.user, [])
-        match answer.get("response_action"):
-            case "errors":
-                known = {block["block_id"] for block in view.blocks if block["type"] == "input"}
-                errors = answer.get("errors")
-                if not isinstance(errors, dict) or not errors or not errors.keys() <= known:
-                    raise SlackRefused("invalid_arguments")
-                return self._workspace.replace_view(replace(view, errors={k: str(v) for k, v in errors.items()}))
-            case "update":
-                check_view(answer.get("view"), "modal")
-                return self._workspace.replace_view(changed_view(self._workspace, view, answer["view"]))
-            case "push":
-                check_view(answer.get("view"), "modal")
-                if len(stack) >= MOST_VIEWS:
-                    raise SlackRefused("push_limit_reached")
-                pushed = make_view(self._workspace, answer["view"], view.user)
-                pushed = replace(pushed, root_id=view.root_id or view.id, previous_id=view.id)
-                self._workspace.set_modals(view.user, [*stack, pushed])
-                return pushed
-            case "clear":
-                self._workspace.set_modals(view.user, [])
-                return None
-            case None:
-                left = [each for each in stack if each.id != view.id]
-                self._workspace.set_modals(view.user, left)
-                return left[-1] if left else None
-        raise SlackRefused("invalid_arguments")
+        if not answer:
+            return self._closed(view)
+        known = {block["block_id"] for block in view.blocks if block["type"] == "input"}
+        errors = answer.get("errors")
+        are_known = isinstance(errors, dict) and errors and errors.keys() <= known
+        if answer.get("response_action") != "errors" or not are_known:
+            raise SlackRefused("invalid_arguments")  # of what Slack takes, the bot says errors alone
+        return self._workspace.replace_view(
+            replace(view, errors={name: str(says) for name, says in dict(errors or {}).items()})
+        )
 
-    async def close(self, user: str, view: View) -> Delivered | None:
-        """Close a modal without submitting it. The app is told if it set `notify_on_close`.
+    def _closed(self, view: View) -> View | None:
+        left = [each for each in self._workspace.modals.get(view.user, []) if each.id != view.id]
+        self._workspace.set_modals(view.user, left)
+        return left[-1] if left else None
+
+    async def close(self, user: str, view: View) -> None:
+        """Close a modal without submitting it.
 
         Raises: LookupError when the view is closed already.
         """
-        person, now = self._workspace.user(user), self._open(view)
-        is_cleared = bool(now.fields.get("clear_on_close"))
-        stack = self._workspace.modals.get(person.id, [])
-        self._workspace.set_modals(person.id, [] if is_cleared else [each for each in stack if each.id != now.id])
-        if not now.tells_when_closed:
-            return None
-        return await self._dispatcher.interaction(self._payloads.closing(person, now, is_cleared=is_cleared))
+        self._workspace.user(user)
+        self._closed(self._open(view))
 
     async def open_home(self, user: str) -> Delivered:
         """Open the App Home."""

@@ -55,7 +55,6 @@ class Message:
     edited_ts: str | None = None
     only_for: str | None = None
     is_broadcast: bool = False
-    is_deleted: bool = False
     files: tuple[File, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
 
@@ -84,9 +83,7 @@ class Message:
         }
         if self.user == BOT_USER:
             found |= {"bot_id": BOT_ID, "app_id": APP_ID}
-        if self.is_deleted:
-            found |= {"subtype": "tombstone", "hidden": True}
-        elif self.is_broadcast:
+        if self.is_broadcast:
             found["subtype"] = "thread_broadcast"
         if self.blocks:
             found["blocks"] = list(self.blocks)

@@ -1,4 +1,4 @@
-"""The Web API's `chat.*`: posting, editing, deleting.
+"""The Web API's `chat.*`: posting and editing.
 
 Methods, arguments and errors: https://docs.slack.dev/reference/methods?family=chat
 """
@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.demo.slack.call import Call, Handler
-from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, Channel
 from bot.demo.slack.refusal import SlackRefused, problem
 from bot.demo.slack.validation import check_message
@@ -92,17 +91,12 @@ def post_ephemeral(call: Call) -> dict[str, Any]:
     return {"message_ts": message.ts}
 
 
-def _own(call: Call, channel: Channel, otherwise: str) -> Message:
-    message = call.message(channel, call.arguments.text("ts"))
-    if message.user != BOT_USER:
-        raise SlackRefused(otherwise)
-    return message
-
-
 def update(call: Call) -> dict[str, Any]:
     """Edit a message of the bot. What is not given stays, including the blocks."""
     channel = call.channel(call.arguments.text("channel"), foreign_is="channel_not_found")
-    message = _own(call, channel, "cant_update_message")
+    message = call.message(channel, call.arguments.text("ts"))
+    if message.user != BOT_USER:
+        raise SlackRefused("cant_update_message")
     text, blocks, attachments = _content(call)
     parts: dict[str, Any] = {"text": text}
     if blocks is not None:
@@ -113,17 +107,8 @@ def update(call: Call) -> dict[str, Any]:
     return {"channel": channel.id, "ts": message.ts, "text": message.text, "message": call.shown(message)}
 
 
-def delete(call: Call) -> dict[str, Any]:
-    """Delete a message of the bot."""
-    channel = call.channel(call.arguments.text("channel"), foreign_is="channel_not_found")
-    message = _own(call, channel, "cant_delete_message")
-    call.workspace.delete(message)
-    return {"channel": channel.id, "ts": message.ts}
-
-
 HANDLERS: Mapping[str, Handler] = {
     "chat.postMessage": post_message,
     "chat.postEphemeral": post_ephemeral,
     "chat.update": update,
-    "chat.delete": delete,
 }

@@ -21,7 +21,6 @@ def get_upload_url(call: Call) -> dict[str, Any]:
         call.arguments.text("filename"),
         call.arguments.number("length"),
         call.arguments.text("alt_txt", ""),
-        call.arguments.text("snippet_type", ""),
     )
     return {"upload_url": f"{call.origin}/upload/v1/{ticket}", "file_id": file_id}
 

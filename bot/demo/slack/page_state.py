@@ -64,7 +64,6 @@ def shown(message: Message) -> dict[str, Any]:
         "channel": message.channel,
         "is_reply": message.is_reply,
         "is_broadcast": message.is_broadcast,
-        "is_deleted": message.is_deleted,
     }
 
 
@@ -86,8 +85,7 @@ def update(
             members = workspace.channels[message.channel].members
             if user not in members or not message.seen_by(user):
                 return None
-            is_gone = message.is_deleted and workspace.find(message.channel, message.ts) is None
-            return {"kind": "message", "message": shown(message), "is_gone": is_gone}
+            return {"kind": "message", "message": shown(message)}
         case "home", View() as view:
             return {"kind": "home", "home": shown_view(view)}
         case "modals", list() as stack:

@@ -110,10 +110,6 @@ class Payloads:
             "response_urls": [],
         }
 
-    def closing(self, user: User, view: View, *, is_cleared: bool) -> dict[str, Any]:
-        """A modal that was closed without submitting."""
-        return {**self._interaction("view_closed", user), "view": view.as_slack(), "is_cleared": is_cleared}
-
     def event(self, event: dict[str, Any], at: datetime) -> dict[str, Any]:
         """An event of the workspace."""
         return {

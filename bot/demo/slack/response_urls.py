@@ -28,7 +28,6 @@ class _ResponseUrl:
     channel: str
     user: str
     made_at: datetime
-    original: Message | None
     uses_left: int = USES
 
 
@@ -42,12 +41,12 @@ class ResponseUrls:
         self._workspace = workspace
         self._given: dict[str, _ResponseUrl] = {}
 
-    def give(self, kind: str, channel: str, user: str, original: Message | None = None) -> str:
+    def give(self, kind: str, channel: str, user: str) -> str:
         """Return a new response URL; `kind` is `commands` or `actions`."""
         while len(self._given) >= MOST_KEPT:
             del self._given[next(iter(self._given))]
         ticket = self._names.secret()
-        self._given[ticket] = _ResponseUrl(channel, user, self._clock(), original)
+        self._given[ticket] = _ResponseUrl(channel, user, self._clock())
         return f"{self.origin}/{kind}/{TEAM_ID}/{len(self._given)}/{ticket}"
 
     def receive(self, ticket: str, body: bytes) -> None:
@@ -66,29 +65,8 @@ class ResponseUrls:
             raise SlackRefused("invalid_payload") from error
         if not isinstance(given, dict):
             raise SlackRefused("invalid_payload")
-        self._respond(found, given)
-        found.uses_left -= 1
-
-    def _respond(self, found: _ResponseUrl, given: dict[str, Any]) -> None:
-        original = found.original and self._workspace.find(found.channel, found.original.ts)
-        if given.get("delete_original") and original:
-            self._workspace.delete(original)
-            return
-        if given.get("replace_original") and original:
-            _check(given)
-            self._workspace.edit(
-                original,
-                text=str(given.get("text") or ""),
-                blocks=tuple(given.get("blocks") or ()),
-                attachments=tuple(given.get("attachments") or ()),
-            )
-            return
         respond(self._workspace, found.channel, found.user, given)
-
-
-def _check(given: dict[str, Any]) -> None:
-    # Slack does not limit the total size of the blocks here.
-    check_message(str(given.get("text") or ""), given.get("blocks"), given.get("attachments"), in_all=None)
+        found.uses_left -= 1
 
 
 def respond(workspace: Workspace, channel: str, user: str, given: dict[str, Any]) -> Message:
@@ -96,7 +74,8 @@ def respond(workspace: Workspace, channel: str, user: str, given: dict[str, Any]
 
     Raises: SlackRefused with the message's error.
     """
-    _check(given)
+    # Slack does not limit the total size of the blocks here.
+    check_message(str(given.get("text") or ""), given.get("blocks"), given.get("attachments"), in_all=None)
     return workspace.post(
         channel,
         BOT_USER,

@@ -15,7 +15,6 @@ from bot.domain.contracts import Clock
 
 MOST_BYTES = 20_000_000
 ALT_TEXT_CHARACTERS = 1000
-SNIPPET_BYTES = 1_000_000
 
 
 @dataclass(slots=True)
@@ -33,21 +32,18 @@ class Uploads:
         self._names = names
         self._by_ticket: dict[str, _Upload] = {}
 
-    def begin(self, name: str, length_bytes: int, alt_text: str, snippet_type: str) -> tuple[str, str]:
+    def begin(self, name: str, length_bytes: int, alt_text: str) -> tuple[str, str]:
         """Start an upload. Return its ticket and the file's id.
 
-        Raises: SlackRefused with `missing_argument`, `alt_txt_too_large`, `snippet_too_large` or
-        `file_upload_size_restricted`.
+        Raises: SlackRefused with `missing_argument`, `alt_txt_too_large` or `file_upload_size_restricted`.
         """
         if not length_bytes or not name:
             raise SlackRefused("missing_argument")
         if len(alt_text) > ALT_TEXT_CHARACTERS:
             raise SlackRefused("alt_txt_too_large")
-        if snippet_type and length_bytes > SNIPPET_BYTES:
-            raise SlackRefused("snippet_too_large")
         if length_bytes > MOST_BYTES:
             raise SlackRefused("file_upload_size_restricted")
-        kind = "text/plain" if snippet_type else mimetypes.guess_type(name)[0] or "application/octet-stream"
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         file = File(self._names.id("F"), name, kind, b"", name, alt_text, int(self._clock().timestamp()))
         ticket = self._names.secret()
         self._by_ticket[ticket] = _Upload(file, length_bytes)

@@ -27,8 +27,6 @@ class View:
     blocks: Blocks
     fields: dict[str, Any] = field(default_factory=dict)
     values: dict[str, dict[str, Block]] = field(default_factory=dict)
-    root_id: str = ""
-    previous_id: str | None = None
     errors: dict[str, str] = field(default_factory=dict)  # by block, from the app's answer to a submission
     trouble: str = ""  # Slack's own error, when the app did not answer or answered badly
 
@@ -42,11 +40,6 @@ class View:
         """The app's hidden data."""
         return str(self.fields.get("private_metadata", ""))
 
-    @property
-    def tells_when_closed(self) -> bool:
-        """Whether the app is notified when a person closes it."""
-        return bool(self.fields.get("notify_on_close"))
-
     def as_slack(self) -> dict[str, Any]:
         """Return the view as the Web API and interaction payloads show it."""
         return {
@@ -59,8 +52,8 @@ class View:
             "blocks": list(self.blocks),
             "hash": self.hash,
             "state": {"values": self.values},
-            "root_view_id": self.root_id or self.id,
-            "previous_view_id": self.previous_id,
+            "root_view_id": self.id,
+            "previous_view_id": None,
             **{name: self.fields.get(name) for name in PARTS},
             **{name: self.fields.get(name, "") for name in WORDS},
             **{name: bool(self.fields.get(name)) for name in SWITCHES},

@@ -95,17 +95,6 @@ class Workspace:
             parts["blocks"] = as_kept(parts["blocks"], self.names.short)
         return self._keep(replace(message, edited_ts=self.names.ts(), **parts))
 
-    def delete(self, message: Message) -> None:
-        """Delete a message. If it has replies, a tombstone stays."""
-        if self.thread(message.channel, message.ts)[1:]:
-            gone = replace(
-                message, text="This message was deleted.", blocks=(), attachments=(), files=(), is_deleted=True
-            )
-            self._keep(gone)
-            return
-        del self._messages[message.channel][message.ts]
-        self.changes.tell(Change("message", replace(message, is_deleted=True)))
-
     def _keep(self, message: Message) -> Message:
         self._messages[message.channel][message.ts] = message
         self.changes.tell(Change("message", message))

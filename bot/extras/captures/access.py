@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.domain.batch import Batch, Sampling
@@ -20,7 +20,7 @@ from bot.extras.captures.events import CaptureStarting
 from bot.extras.captures.recorder import HERE, READ_SECONDS, TEXT_SECONDS, Places, segments_script
 from bot.extras.captures.status import RollingStatus, look_commands, read_look
 from bot.extras.profiles.profiler import RIGHTS
-from bot.extras.profiles.wire import CaptureEnd, CaptureWire
+from bot.extras.profiles.wire import CaptureWire
 from bot.response.execution.node_access import IDENTITY, identity, uptime
 
 _LOOK_LIMIT = timedelta(seconds=25)
@@ -96,7 +96,7 @@ class RingAccess:
         names: Sequence[str],
         between: tuple[float, float] | None,
         hand_on: TakesBytes,
-    ) -> CaptureEnd:
+    ) -> None:
         """Pass on perf's text of these segments; `between` are seconds of the node's CLOCK_MONOTONIC.
 
         Raises: Unreachable; CannotRead, with the reason, when there is no text.
@@ -104,16 +104,12 @@ class RingAccess:
         nonce = self.nonce()
         lasts = TEXT_SECONDS + READ_SECONDS + _LATER
         script = segments_script(names, between, nonce, timedelta(seconds=lasts - _LATER), self.places)
-        wire, taken = CaptureWire(nonce), 0
+        wire = CaptureWire(nonce)
         async with self.scripts.run_script(node, script, timedelta(seconds=lasts)) as session:
-            while not (wire.ended or wire.cut) and (chunk := await session.read()):
-                for text in wire.feed(chunk):
-                    taken += len(text)
-                    hand_on(text)
-        end = wire.end()
-        if not taken:
-            raise CannotRead(f"no text of the segments came ({one_line(end.said, 160) or 'perf printed none'})", RIGHTS)
-        return replace(end, said="" if wire.ended else "It is cut: there was more text than the limit.")
+            await wire.take(session, hand_on)
+        if not wire.taken:
+            said = one_line(wire.end().said, 160) or "perf printed none"
+            raise CannotRead(f"no text of the segments came ({said})", RIGHTS)
 
     async def _runs(
         self, node: Node, asked: Sequence[tuple[str, Command]], deadline: timedelta, host_key: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,6 @@ from bot.chat.people import Person
 from bot.chat.requests import CommandRequest, HelpRequest, KnownNodes, Question, Request, WorkRequest, unknown_node
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotRead, NothingProposed, Unreachable
-from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.extras.captures.chat_card import SHOW, STOP, capture_of, listed
 from bot.extras.captures.chat_cards import CaptureCards
@@ -28,15 +28,14 @@ _HELP = (
 )
 
 
+@dataclass(frozen=True, slots=True)
 class CaptureChat:
     """Takes clicks on the cards of captures, and what people type about captures; each answer is private."""
 
+    context: ChatContext
+    cards: CaptureCards
+    known: KnownNodes
     family = ""
-
-    def __init__(self, context: ChatContext, cards: CaptureCards, known: KnownNodes) -> None:
-        self._context = context
-        self._cards = cards
-        self._known = known
 
     # --- what people type
 
@@ -59,24 +58,26 @@ class CaptureChat:
             return Question(about, partial(self._answer, about, words[1]), words[1])
         if not 1 <= len(words) <= 2:
             return HelpRequest("Say which node, and if you like for how long: `/zombie capture NODE 12h`.")
-        if not self._known.knows(words[0]):
-            return unknown_node(words[0], self._known)
+        if not self.known.knows(words[0]):
+            return unknown_node(words[0], self.known)
         try:
             asked = RollingRequest(hours_of(words[1] if len(words) > 1 else "12h"))
         except ValueError:
             return HelpRequest(f"A capture runs for {', '.join(f'{hours}h' for hours in HOURS)}, and nothing else.")
-        return WorkRequest(partial(self._begin, self._known.find(words[0]), asked))
+        node = self.known.find(words[0])
 
-    async def _begin(self, node: Node, asked: RollingRequest, request: CommandRequest) -> None:
-        await self._cards.begin(node, asked, request.target, request.key, request.by)
+        async def begin(request: CommandRequest) -> None:
+            await self.cards.begin(node, asked, request.target, request.key, request.by)
+
+        return WorkRequest(begin)
 
     async def _answer(self, verb: str, capture: str, person: Person) -> str:
         """Return the answer to `list`, `show ID` or `stop ID`. Raises: Refused, UsageError, LedgerError."""
-        await self._context.askers.admit(person)
+        await self.context.askers.admit(person)
         if verb == "list":
-            return listed(tuple((await self._cards.control.all()).values()))
-        self._context.askers.count(person)
-        return await self._looked(await self._cards.control.find(capture), person.by, verb == "stop")
+            return listed(tuple((await self.cards.control.all()).values()))
+        self.context.askers.count(person)
+        return await self._looked(await self.cards.control.find(capture), person.by, verb == "stop")
 
     # --- clicks
 
@@ -86,15 +87,15 @@ class CaptureChat:
 
     async def ask(self, click: Click) -> None:
         """Do what a click asks for. Raises: Refused, UsageError, LedgerError."""
-        rolling = await self._cards.control.find(capture_of(click.value))
-        if not await self._cards.is_its_card(rolling.id, click.channel, click.ts):
+        rolling = await self.cards.control.find(capture_of(click.value))
+        if not await self.cards.is_its_card(rolling.id, click.channel, click.ts):
             raise NothingProposed("This is not the card of that capture; use the buttons on the card itself.")
         if click.action not in (SHOW, STOP):  # on a card of an older program
             raise _NO_YES
-        await self._context.askers.admit(click.person)
-        self._context.askers.count(click.person)
+        await self.context.askers.admit(click.person)
+        self.context.askers.count(click.person)
         words = await self._looked(rolling, click.person.by, click.action == STOP)
-        await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, words)
+        await self.context.ephemeral.tell(click.person.by, click.channel, click.thread, words)
 
     async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> str:
         """Say that there is nothing to decide: only older programs had a dialog."""
@@ -102,13 +103,13 @@ class CaptureChat:
 
     def takes(self, kept: ChatRequest) -> bool:
         """Go on with the card of a capture; False for any other request."""
-        return self._cards.takes(kept)
+        return self.cards.takes(kept)
 
     async def _looked(self, rolling: RollingCapture, by: str, stops: bool) -> str:
         try:
-            news = await self._cards.look(rolling, by if stops else "")
+            news = await self.cards.look(rolling, by if stops else "")
         except (CannotRead, Unreachable) as no:
-            self._context.log("capture_unread", capture=rolling.id, node=rolling.node, error=one_line(str(no)))
+            self.context.log("capture_unread", capture=rolling.id, node=rolling.node, error=one_line(str(no)))
             return f"Capture {rolling.id} cannot be looked at now: {no}"
         return "\n".join(lines(news))[:_SAID]
 

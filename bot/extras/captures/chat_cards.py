@@ -32,7 +32,6 @@ from bot.extras.captures.record import RollingCapture, incident_of
 from bot.extras.captures.recorder import RollingRequest
 from bot.extras.captures.watch import RollingNews, RollingWatch
 from bot.extras.profiles.chat_file import attach_pictures
-from bot.extras.profiles.sketches import Sketches
 from bot.response.record import short_id
 
 if TYPE_CHECKING:
@@ -86,7 +85,6 @@ class CaptureCards:
     bot: Bot
     watch: RollingWatch
     turns: LookTurns
-    sketches: Sketches
     _figures: Remembered[str, RollingNews] = field(default_factory=lambda: Remembered(_REMEMBERED))
     _told: Remembered[str, None] = field(default_factory=lambda: Remembered(_REMEMBERED))
     _drawing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -223,5 +221,6 @@ class CaptureCards:
             await poster.enqueue(name, part, target, says, under=under)
         if not under:
             poster.finished(name)
-        await attach_pictures(poster, name, target, await self.sketches.find(rolling.id, caught.sketch))
+        if self.watch.sketches is not None:
+            await attach_pictures(poster, name, target, await self.watch.sketches.find(rolling.id, caught.sketch))
         self._told[told] = None

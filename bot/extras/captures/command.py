@@ -6,16 +6,15 @@ import argparse
 import asyncio
 import gzip
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bot.commands import approvals, options
 from bot.domain.errors import Refused, Unreachable, UsageError
 
 if TYPE_CHECKING:
-    from bot.domain.node import Node
     from bot.extras.captures.record import RollingCapture
     from bot.extras.captures.watch import Keep, RollingNews, RollingWatch
 
@@ -61,15 +60,19 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         choices=("nic-reset", "lockup", "core-held"),
         help="what to look for (default: nic-reset and lockup); more than once for several",
     )
-    options.add_parser(verbs, "list", "list what was recorded", "List captures, the newest first.", "").add_argument(
-        "--json", action="store_true", help="print the list as JSON"
-    )
-    for name, says in (("show", "look at a capture now"), ("stop", "end it")):
-        verb = options.add_parser(verbs, name, says, f"{says.capitalize()}.", "")
+    listing = options.add_parser(verbs, "list", "list what was recorded", "List captures, the newest first.", "")
+    listing.add_argument("--json", action="store_true", help="print the list as JSON")
+    show = options.add_parser(verbs, "show", "look at a capture now", "Look at a capture now.", "")
+    stop = options.add_parser(verbs, "stop", "end it", "End it.", "")
+    for verb in (show, stop):
         verb.add_argument("capture", metavar="ID", help="its id, or the beginning of it")
-        if name == "show":
-            verb.add_argument("--json", action="store_true", help="print it as JSON")
+    show.add_argument("--json", action="store_true", help="print it as JSON")
+    for verb in (show, stop):
         verb.add_argument("--out", type=Path, metavar="DIR", help="write perf's text around symptoms to DIR")
+    start.set_defaults(does=_start)
+    listing.set_defaults(does=_list)
+    show.set_defaults(does=_show)
+    stop.set_defaults(does=_show, json=False)
     for verb in verbs.choices.values():
         options.add_files(verb)
         verb.set_defaults(run=run)
@@ -88,25 +91,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.verb == "list" and not is_there(database_url(arguments.environ)):
         _print_list(arguments, [])
         return 0
-    verbs: dict[str, Callable[[argparse.Namespace, RollingWatch], Coroutine[Any, Any, int]]] = {
-        "start": _start,
-        "list": _list,
-        "show": _show,
-        "stop": _stop,
-    }
     try:
         with record.stores(arguments.environ, create=arguments.verb == "start") as stores:
-            from bot.app.parts import now
-            from bot.app.version import program_name
-            from bot.extras.captures.control import rolling_control
-            from bot.extras.captures.watch import RollingWatch
-            from bot.extras.profiles.sketches import Sketches
+            from bot.extras.captures.watch import rolling_watch
             from bot.response.record import unheard
 
             settings = options.settings(arguments)
-            control = rolling_control(settings, stores.database, stores.threads, arguments.environ)
-            watch = RollingWatch(control, Sketches(stores.cases, now, program_name(), unheard))
-            return asyncio.run(verbs[arguments.verb](arguments, watch))
+            watch = rolling_watch(settings, stores.database, stores.threads, arguments.environ, stores.cases, unheard)
+            asyncio.run(arguments.does(arguments, watch))
+            return 0
     except Refused as no:
         return approvals.say_refused(no)
     except (CannotRead, Unreachable) as no:
@@ -114,12 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 4 if isinstance(no, Unreachable) else 3
 
 
-def _node(arguments: argparse.Namespace, name: str) -> Node:
-    inventory = options.inventory(arguments, options.settings(arguments))
-    return inventory.find(name)
-
-
-async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> int:
+async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> None:
     from bot.commands.login import terminal_user
     from bot.extras.captures.recorder import RollingRequest, hours_of, minutes_of
 
@@ -132,15 +120,14 @@ async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> int:
             f"{str(no).capitalize()}.", "The sudoers lines allow exactly these: zombie sudoers --profile"
         ) from no
     by = terminal_user(arguments.environ)
-    rolling = await watch.control.ask(_node(arguments, arguments.node), request, by, by.removeprefix("terminal:"))
+    node = options.inventory(arguments, options.settings(arguments)).find(arguments.node)
+    rolling = await watch.control.ask(node, request, by, by.removeprefix("terminal:"))
     print(f"Capture {rolling.id} records on {rolling.node} until {rolling.until:%Y-%m-%d %H:%M} UTC.")
     print(options.to_type(arguments, f"  zombie capture show {rolling.id}"))
-    return 0
 
 
-async def _list(arguments: argparse.Namespace, watch: RollingWatch) -> int:
+async def _list(arguments: argparse.Namespace, watch: RollingWatch) -> None:
     _print_list(arguments, list((await watch.control.all()).values())[::-1])
-    return 0
 
 
 def _print_list(arguments: argparse.Namespace, captures: list[RollingCapture]) -> None:
@@ -155,7 +142,7 @@ def _print_list(arguments: argparse.Namespace, captures: list[RollingCapture]) -
         print(options.to_type(arguments, "Nothing was captured. To begin: zombie capture start NODE --for 12h"))
 
 
-async def _show(arguments: argparse.Namespace, watch: RollingWatch) -> int:
+async def _show(arguments: argparse.Namespace, watch: RollingWatch) -> None:
     from bot.extras.captures.words import document, lines
 
     news = await _looked(arguments, watch)
@@ -163,18 +150,10 @@ async def _show(arguments: argparse.Namespace, watch: RollingWatch) -> int:
         print(options.as_json({"schema": 1, **document(news.rolling, news)}))
     else:
         print("\n".join(lines(news)))
-    return 0
 
 
-async def _stop(arguments: argparse.Namespace, watch: RollingWatch) -> int:
-    """Stop it, then look: the last samples are read before the ring is removed."""
-    from bot.extras.captures.words import lines
-
-    print("\n".join(lines(await _looked(arguments, watch, stops=True))))
-    return 0
-
-
-async def _looked(arguments: argparse.Namespace, watch: RollingWatch, stops: bool = False) -> RollingNews:
+async def _looked(arguments: argparse.Namespace, watch: RollingWatch) -> RollingNews:
+    """Look at it; where it is to be stopped, before that: the last samples are read before the ring is removed."""
     from bot.commands.login import terminal_user
     from bot.extras.captures.watch import RollingNews
 
@@ -185,7 +164,7 @@ async def _looked(arguments: argparse.Namespace, watch: RollingWatch, stops: boo
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
     with _kept_in(arguments.out) as (keep, files):
-        if stops:
+        if arguments.verb == "stop":
             by = terminal_user(arguments.environ)
             news = await watch.stopped(known, rolling, by, by.removeprefix("terminal:"), keep)
         else:

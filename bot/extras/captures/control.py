@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.app.parts import incident_id, nonce, now, ssh_scripts, ssh_transport
 from bot.domain.alert import BOT
 from bot.domain.contracts import Clock, Fresh
 from bot.domain.entry import Entry
@@ -55,10 +53,7 @@ from bot.extras.captures.recorder import (
 )
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.status import RollingStatus
-from bot.extras.captures.store import CaptureStore
 from bot.extras.profiles.profiler import perf_missing, too_starved
-from bot.ledger import Database, on_threads
-from bot.settings import Settings
 
 _SETTLES = 45.0  # seconds from the fence until systemd has started the unit: what runs before it takes 10 s each
 _ENDED_BY_TIME = (None, 124, 137)  # what it asked systemd for may still be done
@@ -103,7 +98,9 @@ class RollingControl:
         self._may_ask(await self.ledger.record(), asked, by)  # else nobody logs in there
         whom, look = await self.access.look(node)
         can_keep_ring(node, look)
-        starting = CaptureStarting(asked.capture, whom.boot_id, whom.machine_id, whom.host_key, whom.uptime, look.event)
+        starting = CaptureStarting(
+            asked.capture, whom.boot_id, whom.machine_id, whom.host_key, whom.uptime, look.facts.event
+        )
 
         def decide(record: CaptureRecord) -> Sequence[CaptureEvent]:
             self._may_ask(record, asked, by)
@@ -206,14 +203,13 @@ class RollingControl:
     ) -> tuple[ZombieError | None, bool]:
         """Send the command that starts the recorder; return what went wrong, and whether the command has ended."""
         places = self.access.places
+        start = start_argv(rolling.request, look.facts.event, look.systemd, places, self.seconds)
         steps = (
             unit_is_free(places),
             root_line(remove_argv(places), ROOT_SECONDS),  # what an earlier capture may have left
             f"{{ {_first(forget_ways(places))} 2>/dev/null; true; }}",  # an older systemd starts no failed unit anew
             shlex.join(root_argv(make_folder_argv(places), ROOT_SECONDS)),
-            shlex.join(
-                root_argv(start_argv(rolling.request, look.event, look.systemd, places, self.seconds), ROOT_SECONDS)
-            ),
+            shlex.join(root_argv(start, ROOT_SECONDS)),
         )
         try:
             ended = await self.access.run(node, whom, " && ".join(steps))
@@ -340,12 +336,3 @@ def can_keep_ring(node: Node, look: RollingStatus) -> None:
         raise CannotRead(f"not started: /var/lib has {free} free, and 2 GB are wanted", "Make room there first.")
     if why := too_starved(look.facts):
         raise CannotRead(f"not started: {why}", "zombie profile --anyway profiles it for some seconds all the same.")
-
-
-def rolling_control(
-    settings: Settings, database: Database, threads: ThreadPoolExecutor, environment: Mapping[str, str]
-) -> RollingControl:
-    """Return what starts and stops captures, with the limits of the settings."""
-    access = RingAccess(ssh_transport(environment), ssh_scripts(environment), nonce)
-    ledger: CaptureLedger = on_threads(CaptureStore(database), threads)
-    return RollingControl(access, ledger, settings.of(CaptureSettings), now, incident_id)

@@ -22,34 +22,23 @@ def shown(
 ) -> Iterator[Moment | Picture]:
     """Yield the moments of the node's captures, and the pictures of the cores that they caught."""
     captures = CaptureStore(database).entries()
-    yield from capture_moments(incident, captures, ended)
-    caught = [
-        (rolling.id, symptom.sketch)
-        for rolling in captures_of(captures).values()
-        if rolling.node == incident.node
-        for symptom in rolling.caught
-        if symptom.sketch and incident.opened_at - LED_TO <= symptom.at and (ended is None or symptom.at <= ended)
-    ]
-    yield from sketch_pictures(KeptCases(database), caught)
-
-
-def capture_moments(incident: Incident, captures: tuple[Entry, ...], ended: datetime | None) -> Iterator[Moment]:
-    """Yield what rolling captures of the node recorded and caught, where it belongs to the incident."""
-    ids = {rolling.id for rolling in captures_of(captures).values() if rolling.node == incident.node}
+    of_node = {name for name, rolling in captures_of(captures).items() if rolling.node == incident.node}
+    caught: list[tuple[str, str]] = []
     for entry in captures:
         event = capture_event(entry)
-        if not isinstance(event, CaptureBegan | CaptureEnded | SymptomCaught) or event.capture not in ids:
+        if not isinstance(event, CaptureBegan | CaptureEnded | SymptomCaught) or event.capture not in of_node:
             continue
-        is_caught = isinstance(event, SymptomCaught)
-        at = event.at if isinstance(event, SymptomCaught) else entry.at
-        if not incident.opened_at - (LED_TO if is_caught else BEFORE) <= at or (ended is not None and at > ended):
+        at, since = (event.at, LED_TO) if isinstance(event, SymptomCaught) else (entry.at, BEFORE)
+        if not incident.opened_at - since <= at or (ended is not None and at > ended):
             continue
         source = f"capture {event.capture}"
         match event:
-            case SymptomCaught(sentence=sentence, unread=unread, error=error):
+            case SymptomCaught(sentence=sentence, unread=unread, error=error, sketch=sketch):
                 words = f"{sentence}; not read: {unread}" if unread else sentence
                 yield Moment(at, source, event.symptom, words, None if error is None else timedelta(seconds=error))
+                caught += [(event.capture, sketch)] if sketch else []
             case CaptureBegan():
                 yield Moment(at, source, "recording begins", f"every core of {incident.node}", timedelta(0))
             case CaptureEnded(because=because):
                 yield Moment(at, source, "recording ends", because, timedelta(0))
+    yield from sketch_pictures(KeptCases(database), caught)

@@ -11,18 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bot.app.parts import now
-from bot.app.version import program_name
 from bot.chat.context import ChatContext
 from bot.domain.contracts import Log, NodeDirectory
 from bot.domain.errors import ZombieError
 from bot.domain.safe_text import one_line
 from bot.extras.captures.chat import CaptureChat
 from bot.extras.captures.chat_cards import CaptureCards, LookTurns
-from bot.extras.captures.control import rolling_control
 from bot.extras.captures.record import RollingCapture
-from bot.extras.captures.watch import RollingNews, RollingWatch
-from bot.extras.profiles.sketches import Sketches
+from bot.extras.captures.watch import RollingNews, RollingWatch, rolling_watch
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -44,9 +40,9 @@ def chat(bot: Bot, context: ChatContext) -> CaptureChat:
 
 def capture_cards(bot: Bot) -> CaptureCards:
     """Return what shows captures in a chat."""
-    stores, sketches = bot.stores, Sketches(bot.stores.kept_cases, now, program_name(), bot.log)
-    control = rolling_control(bot.settings, stores.database, stores.threads, bot.environment)
-    return CaptureCards(bot, RollingWatch(control, sketches), LookTurns(stores.chat_requests), sketches)
+    stores = bot.stores
+    watch = rolling_watch(bot.settings, stores.database, stores.threads, bot.environment, stores.kept_cases, bot.log)
+    return CaptureCards(bot, watch, LookTurns(stores.chat_requests))
 
 
 class HearsNews(Protocol):

@@ -15,15 +15,12 @@ from bot.domain.root_command import in_folders, root_line
 from bot.domain.safe_text import one_line
 from bot.extras.captures.recorder import UNIT, Places
 from bot.extras.profiles.perf_command import JOURNAL_SECONDS, READS_JOURNAL
-from bot.extras.profiles.wire import Facts
+from bot.extras.profiles.wire import Facts, WallClock
 from bot.probes.formats.kernel_line import KernelLine
 from bot.probes.formats.kernel_table import table
 
 _SEGMENT = re.compile(r"(perf\.data(?:\.\d{10,20})?) (\d{1,15}) (\d{1,12})\Z")
 _FIELD = re.compile(r"(MESSAGE|__MONOTONIC_TIMESTAMP|_SOURCE_MONOTONIC_TIMESTAMP)=(.*)\Z")
-_UPTIME_STEP = 0.01  # seconds: /proc/uptime counts hundredths
-_MOST = 1e15  # of any number that a node says
-_LAST = 1e11  # seconds: the year 5138
 _MOST_DIGITS = 18  # of microseconds
 _RUNS = ("active", "activating", "reloading", "deactivating")
 
@@ -50,8 +47,7 @@ class RollingStatus:
     """What the node said; `log_unread` is why its kernel log is not known, empty where it was read.
 
     Shape: `systemd` is its version, 0 without systemd; `since_usec` is the main process's start, by CLOCK_MONOTONIC,
-    0 where no unit runs; `keeps_ring`: perf supports it. `wall_minus_mono` is None where the node did not say, and then
-    so is `wall_error`, the possible error. Units: seconds.
+    0 where no unit runs; `keeps_ring`: perf supports it.
     """
 
     facts: Facts
@@ -63,9 +59,7 @@ class RollingStatus:
     keeps_ring: bool = False
     segments: tuple[Segment, ...] = ()
     room_kib: int | None = None
-    has_pmu: bool = False
-    wall_minus_mono: float | None = None
-    wall_error: float | None = None
+    clock: WallClock = WallClock()
     kernel_log: ClockOffset | None = None
     lines: tuple[LogLine, ...] = ()
     log_unread: str = ""
@@ -76,20 +70,15 @@ class RollingStatus:
         return "" if self.result == "success" else self.result
 
     @property
-    def event(self) -> str:
-        """The event that perf should count."""
-        return "cycles" if self.has_pmu else "cpu-clock"
-
-    @property
     def ring_bytes(self) -> int:
         """The ring's size on disk."""
         return sum(segment.size_bytes for segment in self.segments)
 
     def wall(self, mono: float) -> datetime | None:
         """Return the wall-clock time of a CLOCK_MONOTONIC value of the node."""
-        if self.wall_minus_mono is None:
+        if self.clock.minus_mono is None:
             return None
-        return datetime.fromtimestamp(0, UTC) + timedelta(seconds=mono + self.wall_minus_mono)
+        return datetime.fromtimestamp(0, UTC) + timedelta(seconds=mono + self.clock.minus_mono)
 
 
 def look_commands(places: Places) -> tuple[Command, ...]:
@@ -112,32 +101,28 @@ def read_look(outputs: Outputs) -> RollingStatus:
 
     Raises: CannotRead where systemd did not say how the recorder is: that is never "it does not run".
     """
-    unit, node = _pairs(outputs.text("unit")), _pairs(outputs.text("node"))
-    if unit.get("systemctl") == "there" and not unit.get("ActiveState"):
+    unit, node = Facts(_pairs(outputs.text("unit"))), Facts(_pairs(outputs.text("node")))
+    if unit.text("systemctl") == "there" and not unit.text("ActiveState"):
         raise CannotRead("systemd does not say whether the recorder runs", "systemctl status zombie-capture says more.")
-    facts = Facts({name: node.get(name, "") for name in ("memory", "stall", "load", "cores", "system", "perf")})
-    systemd = re.match(r"systemd (\d{1,4})", unit.get("version", ""))
-    is_active = unit.get("ActiveState", "") in _RUNS
-    since = unit.get("ExecMainStartTimestampMonotonic", "")
+    systemd = re.match(r"systemd (\d{1,4})", unit.text("version"))
+    is_active = unit.text("ActiveState") in _RUNS
+    since = unit.text("ExecMainStartTimestampMonotonic")
     found = (_SEGMENT.match(line) for line in outputs.text("node").splitlines())
     segments = [Segment(part[1], int(part[2]), int(part[3]) if "." in part[1][5:] else None) for part in found if part]
-    wall, before, after = (_number(node.get("clock", ""), place, _LAST) for place in range(3))
-    log = outputs.get("log")
+    log, room = outputs.get("log"), node.number("room")
     pairs, lines = _lines(log.stdout if log is not None else "")
     return RollingStatus(
-        facts=facts,
+        facts=node,
         systemd=int(systemd[1]) if systemd else 0,
         is_active=is_active,
         since_usec=int(since) if is_active and since.isdecimal() and len(since) <= _MOST_DIGITS else 0,
-        result=unit.get("Result", ""),
-        spent_seconds=_number(unit.get("spent", "")) or 0.0,
-        keeps_ring=node.get("ring", "0") not in ("", "0"),
+        result=unit.text("Result"),
+        spent_seconds=unit.number("spent") or 0.0,
+        keeps_ring=(node.text("ring") or "0") != "0",
         segments=tuple(sorted(segments, key=lambda segment: (segment.ended is None, segment.ended or 0, segment.name))),
-        room_kib=None if (room := _number(node.get("room", ""))) is None else int(room),
-        has_pmu=node.get("pmu") == "yes",
-        wall_minus_mono=None if wall is None or before is None or after is None else wall - (before + after) / 2,
-        wall_error=None if wall is None or before is None or after is None else (after - before) / 2 + _UPTIME_STEP,
-        kernel_log=clock_offset(pairs, after),
+        room_kib=None if room is None else int(room),
+        clock=node.wall_clock,
+        kernel_log=clock_offset(pairs, node.wall_clock.mono),
         lines=tuple(lines),
         log_unread="" if lines else _why_unread(log),
     )
@@ -212,15 +197,6 @@ def _pairs(text: str) -> dict[str, str]:
     return found
 
 
-def _number(text: str, place: int = 0, most: float = _MOST) -> float | None:
-    """Read a number; None for what no clock, no time and no disk has, such as `nan`."""
-    try:
-        found = float(text.split()[place])
-    except (IndexError, ValueError):
-        return None
-    return found if abs(found) < most else None
-
-
 def _lines(text: str) -> tuple[Sequence[tuple[float, float]], Sequence[LogLine]]:
     """Read journal entries: `__MONOTONIC_TIMESTAMP` begins each (journal-export format)."""
     pairs: list[tuple[float, float]] = []
@@ -271,7 +247,6 @@ class Symptom:
     name: str
     words: str
     at_mono: float
-    line: str
 
 
 def symptoms(look: RollingStatus, wanted: Collection[str], since_mono: float) -> list[Symptom]:
@@ -294,4 +269,4 @@ def _all(look: RollingStatus) -> Iterator[Symptom]:
         event = table().event(KernelLine(line.says, line.says))
         if event is not None and event.kind in _OF:
             name, called = _OF[event.kind]
-            yield Symptom(name, called, line.stamp + offset, one_line(line.says, 160))
+            yield Symptom(name, called, line.stamp + offset)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from bot.domain.contracts import NodeDirectory
+from bot.app.parts import incident_id, nonce, now, ssh_scripts, ssh_transport
+from bot.app.version import program_name
+from bot.domain.case import CaseStore
+from bot.domain.contracts import Log, NodeDirectory
 from bot.domain.errors import (
     CannotRead,
     CannotTell,
@@ -19,16 +23,20 @@ from bot.domain.errors import (
 )
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
-from bot.extras.captures.access import MachineIdentity
+from bot.extras.captures.access import MachineIdentity, RingAccess
 from bot.extras.captures.control import RollingControl, has_arrived, owns, same_machine
 from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.held_cores import HELD_SECONDS, HeldCores, HeldStretch
-from bot.extras.captures.record import RollingCapture
+from bot.extras.captures.record import CaptureLedger, RollingCapture
+from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.status import RollingStatus, Segment, Symptom, symptoms
+from bot.extras.captures.store import CaptureStore
 from bot.extras.profiles.by_core import CoreRuns
 from bot.extras.profiles.reader import Reader, Sample
 from bot.extras.profiles.sketch import sketch
 from bot.extras.profiles.sketches import Sketches
+from bot.ledger import Database, on_threads
+from bot.settings import Settings
 
 BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # around a symptom: the text that is copied to the bot
 _NEAR_SECONDS = 1.5  # a core released this shortly before a symptom counts as held until then
@@ -240,7 +248,7 @@ class RollingWatch:
                 said = f"core held for {stretch.seconds:.1f} s from {_clock(at)} UTC: {stretch.says}"
                 drawn = await self._sketched(rolling, stretch, runs, said)
                 event = SymptomCaught(
-                    rolling.id, "core-held", at, stretch.begins, said, error=look.wall_error, sketch=drawn
+                    rolling.id, "core-held", at, stretch.begins, said, error=look.clock.error, sketch=drawn
                 )
                 await self.control.caught(event)
         return waits
@@ -285,6 +293,21 @@ class RollingWatch:
         return await self.sketches.keep(rolling.id, drawn)
 
 
+def rolling_watch(
+    settings: Settings,
+    database: Database,
+    threads: ThreadPoolExecutor,
+    environment: Mapping[str, str],
+    cases: CaseStore,
+    log: Log,
+) -> RollingWatch:
+    """Return what starts, stops and looks at captures, with the limits of the settings."""
+    access = RingAccess(ssh_transport(environment), ssh_scripts(environment), nonce)
+    ledger: CaptureLedger = on_threads(CaptureStore(database), threads)
+    control = RollingControl(access, ledger, settings.of(CaptureSettings), now, incident_id)
+    return RollingWatch(control, Sketches(cases, now, program_name(), log))
+
+
 def _around(look: RollingStatus, rolling: RollingCapture, at: float, runs: bool) -> tuple[list[str], bool]:
     """Return the closed segments around a wall-clock second, and whether all of them are closed."""
     closed: list[tuple[Segment, int]] = [(part, part.ended) for part in look.segments if part.ended is not None]
@@ -309,7 +332,7 @@ def _said(held: HeldStretch, at_mono: float) -> str:
 def _error(look: RollingStatus) -> float | None:
     """Possible error of a symptom's time, in seconds: kernel log against perf's clock, and that to the bot's."""
     log = look.kernel_log.error if look.kernel_log is not None else None
-    return None if log is None or look.wall_error is None else log + look.wall_error
+    return None if log is None or look.clock.error is None else log + look.clock.error
 
 
 def _clock(at: datetime) -> str:

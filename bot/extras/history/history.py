@@ -14,7 +14,7 @@ from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import CannotRead, SettingsError
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
-from bot.extras.history.past import PROFILED, MetricHistory, with_past
+from bot.extras.history.past import PROFILED, with_past
 from bot.extras.history.settings import PrometheusSettings, PyroscopeSettings
 from bot.inventory import Inventory
 from bot.response.diagnosis.scheduler import Diagnose
@@ -49,13 +49,13 @@ class History:
 
     def knows(self, nodes: Iterable[Node]) -> None:
         """Use these nodes as the inventory from now on."""
-        if self.prometheus is not None:
-            self.prometheus.knows(nodes)
+        for store in filter(None, (self.prometheus, self.pyroscope)):
+            store.knows(nodes)
 
     async def close(self) -> None:
-        """Close the connection."""
-        if self.prometheus is not None:
-            await self.prometheus.close()
+        """Close the connections."""
+        for store in filter(None, (self.prometheus, self.pyroscope)):
+            await store.close()
 
 
 def reads_more(bot: Bot) -> History | None:
@@ -121,32 +121,30 @@ def looks(settings: Settings, nodes: Sequence[Node], clock: Clock) -> DoctorChec
     """Return the checks of both."""
 
     async def prometheus() -> Sequence[DoctorFinding]:
-        history = prometheus_of(settings, nodes)
-        if history is None:
+        store = prometheus_of(settings, nodes)
+        if store is None:
             return (DoctorFinding("Prometheus", Mark.NOT_SET, "no PROMETHEUS_URL: verdicts come without the past"),)
         hint = "Is it reachable, and does its label instance hold the inventory's names, addresses or labels?"
-        try:
-            return (await _of_a_node("Prometheus", history, nodes, clock, hint),)
-        finally:
-            await history.close()
+        return (await _of_a_node(store, nodes, clock, hint),)
 
     async def pyroscope() -> Sequence[DoctorFinding]:
-        profiled = pyroscope_of(settings, nodes)
-        if profiled is None:
-            return ()
         hint = "Is it reachable, and which label names nodes there? [pyroscope] label in zombie.toml"
-        return (await _of_a_node("Pyroscope", profiled, nodes, clock, hint),)
+        store = pyroscope_of(settings, nodes)
+        return () if store is None else (await _of_a_node(store, nodes, clock, hint),)
 
     return (("Prometheus", prometheus), ("Pyroscope", pyroscope))
 
 
 async def _of_a_node(
-    name: str, history: MetricHistory, nodes: Sequence[Node], clock: Clock, hint: str
+    store: PrometheusHistory | PyroscopeHistory, nodes: Sequence[Node], clock: Clock, hint: str
 ) -> DoctorFinding:
     if not nodes:
-        return DoctorFinding(name, Mark.NOTE, "not tried: there are no nodes")
+        return DoctorFinding(store.called, Mark.NOTE, "not tried: there are no nodes")
     try:
-        evidence = await history.before(nodes[0], clock())
+        evidence = await store.before(nodes[0], clock())
     except CannotRead as no:
-        return DoctorFinding(name, Mark.WRONG, str(no), hint)
-    return DoctorFinding(name, Mark.OK, f"of {nodes[0].name}: {evidence[0].says if evidence else 'no past found'}")
+        return DoctorFinding(store.called, Mark.WRONG, str(no), hint)
+    finally:
+        await store.close()
+    says = evidence[0].says if evidence else "no past found"
+    return DoctorFinding(store.called, Mark.OK, f"of {nodes[0].name}: {says}")

@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from bot.chat.background import Background
@@ -20,8 +19,7 @@ from bot.chat.parts import CARD, MessageTarget
 from bot.chat.people import Person
 from bot.chat.poster import Poster
 from bot.chat.requests import CommandRequest, HelpRequest, KnownNodes, Request, WorkRequest, unknown_node
-from bot.domain.chat_request import ChatRequest, ChatRequests
-from bot.domain.contracts import Log
+from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import LedgerError, NothingProposed, UnknownIncident, ZombieError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
@@ -37,16 +35,64 @@ _NAME = re.compile(rf"{PROFILE}[0-9a-f]{{20}}\Z")
 
 
 @dataclass(slots=True, eq=False)
-class ChatProfiles:
-    """Shows profiles in channels and in the threads of cards; `chat_requests` know which have no answer yet."""
+class ProfileChat:
+    """Takes the button *Profile* of incidents' cards, and what people type about profiles."""
 
+    context: ChatContext
+    known: KnownNodes
     desk: ProfileRunner
     poster: Poster
-    chat_requests: ChatRequests
     background: Background
-    log: Log
+    family = ""
 
-    async def ask(
+    @property
+    def verbs(self) -> Mapping[str, str]:
+        """Return its verb, with its line of the help."""
+        return {"profile": _HELP}
+
+    def typed(self, verb: str, words: list[str]) -> Request | None:
+        """Return what is asked for after its verb; an unknown node is answered as in a check."""
+        if verb not in self.verbs:
+            return None
+        if not 1 <= len(words) <= 2:
+            return HelpRequest("Say which node, and if you like for how long: `/zombie profile NODE 10`.")
+        if not self.known.knows(words[0]):
+            return unknown_node(words[0], self.known)
+        seconds = words[1].removesuffix("s") if len(words) > 1 else "10"
+        try:
+            asked = CaptureRequest(seconds=int(seconds) if seconds.isdecimal() and len(seconds) < 6 else 0)
+        except ValueError:
+            return HelpRequest(f"A profile lasts {', '.join(map(str, SECONDS))} seconds, and nothing else.")
+        node = self.known.find(words[0])
+
+        async def begin(request: CommandRequest) -> None:
+            await self.show(node, asked, request.target, request.key, request.by)
+
+        return WorkRequest(begin)
+
+    def is_about(self, action: str, value: str) -> bool:
+        """True for the button."""
+        return action == PROFILE
+
+    async def ask(self, click: Click) -> None:
+        """Profile the node of a card and show the result in its thread; it decides nothing."""
+        incident = await self.context.clicked(click, click.value)
+        if not incident.node:
+            raise NothingProposed(UNKNOWN_BUTTON)
+        await self.context.askers.admit(click.person)
+        self.context.askers.count(click.person)
+        node = self.context.responder.nodes.find(incident.node)
+        target, asked = MessageTarget(click.channel, click.thread_ts or click.ts), CaptureRequest()
+        heat = incident.verdict.heat if incident.verdict is not None else None
+        core = f"core {heat.hot}" if heat is not None else "every core"
+        async with self.context.surface.working(incident, f"Profiling {core} for {asked.seconds} s…"):
+            await self.show(node, asked, target, click.key, click.person.by, incident.id)
+
+    async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> str:
+        """Say that there is nothing to decide: it has no dialog."""
+        raise NothingProposed(UNKNOWN_BUTTON)
+
+    async def show(
         self, node: Node, request: CaptureRequest, target: MessageTarget, key: str, by: str, incident: str = ""
     ) -> None:
         """Profile a node and show the result at that place; `key` is the request's, so that each is shown once.
@@ -55,7 +101,7 @@ class ChatProfiles:
         """
         name = PROFILE + hashlib.sha256(key.encode(errors="replace")).hexdigest()[:20]
         body = {"channel": target.channel, "thread_ts": target.thread_ts, "node": node.name, "incident": incident}
-        if not await self.chat_requests.keep(name, json.dumps(body)):
+        if not await self.context.chat_requests.keep(name, json.dumps(body)):
             return  # another delivery of the same request
         await self.poster.enqueue(name, CARD, target, _begun(node, request))
         drawn = None
@@ -76,17 +122,20 @@ class ChatProfiles:
         return True
 
     async def _broken_off(self, kept: ChatRequest) -> None:
-        self.log("profile_broken_off", key=one_line(kept.key, 80))
+        self.context.log("profile_broken_off", key=one_line(kept.key, 80))
         body = json.loads(kept.body)
         target, node = MessageTarget(str(body["channel"]), str(body["thread_ts"])), one_line(str(body["node"]), 80)
         await self.poster.adopt(kept.key, target)
         await self._end(kept.key, target, _said(f"The bot was restarted while {node} was profiled. Ask again."))
+        if name := str(body.get("incident", "")):  # its card says that it is profiled
+            with contextlib.suppress(UnknownIncident, LedgerError):
+                await self.context.surface.show_again(await self.context.find(name))
 
     async def _end(self, name: str, target: MessageTarget, message: Document) -> None:
         await self.poster.enqueue(name, CARD, target, message)
         self.poster.finished(name)
         with contextlib.suppress(LedgerError):
-            await self.chat_requests.done(name)
+            await self.context.chat_requests.done(name)
 
 
 def _said(words: str) -> Document:
@@ -107,72 +156,3 @@ def _message(node: Node, answer: ProfileAnswer) -> Document:
     blocks += [Table(HEADING, answer.rows, title)] if answer.rows else []
     blocks += [Small((line,)) for line in answer.lines]
     return Document(f"{title}: {answer.headline}", tuple(blocks))
-
-
-class ProfileChat:
-    """Takes the button *Profile* of incidents' cards, and what people type about profiles."""
-
-    family = ""
-
-    def __init__(self, context: ChatContext, profiles: ChatProfiles, known: KnownNodes) -> None:
-        self._context = context
-        self._profiles = profiles
-        self._known = known
-
-    @property
-    def verbs(self) -> Mapping[str, str]:
-        """Return its verb, with its line of the help."""
-        return {"profile": _HELP}
-
-    def typed(self, verb: str, words: list[str]) -> Request | None:
-        """Return what is asked for after its verb; an unknown node is answered as in a check."""
-        if verb not in self.verbs:
-            return None
-        if not 1 <= len(words) <= 2:
-            return HelpRequest("Say which node, and if you like for how long: `/zombie profile NODE 10`.")
-        if not self._known.knows(words[0]):
-            return unknown_node(words[0], self._known)
-        seconds = words[1].removesuffix("s") if len(words) > 1 else "10"
-        try:
-            asked = CaptureRequest(seconds=int(seconds) if seconds.isdecimal() and len(seconds) < 6 else 0)
-        except ValueError:
-            return HelpRequest(f"A profile lasts {', '.join(map(str, SECONDS))} seconds, and nothing else.")
-        return WorkRequest(partial(self._begin, self._known.find(words[0]), asked))
-
-    async def _begin(self, node: Node, asked: CaptureRequest, request: CommandRequest) -> None:
-        await self._profiles.ask(node, asked, request.target, request.key, request.by)
-
-    def is_about(self, action: str, value: str) -> bool:
-        """True for the button."""
-        return action == PROFILE
-
-    async def ask(self, click: Click) -> None:
-        """Profile the node of a card and show the result in its thread; it decides nothing."""
-        incident = await self._context.clicked(click, click.value)
-        if not incident.node:
-            raise NothingProposed(UNKNOWN_BUTTON)
-        await self._context.askers.admit(click.person)
-        self._context.askers.count(click.person)
-        node = self._context.responder.nodes.find(incident.node)
-        target, asked = MessageTarget(click.channel, click.thread_ts or click.ts), CaptureRequest()
-        heat = incident.verdict.heat if incident.verdict is not None else None
-        core = f"core {heat.hot}" if heat is not None else "every core"
-        async with self._context.surface.working(incident, f"Profiling {core} for {asked.seconds} s…"):
-            await self._profiles.ask(node, asked, target, click.key, click.person.by, incident.id)
-
-    async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> str:
-        """Say that there is nothing to decide: it has no dialog."""
-        raise NothingProposed(UNKNOWN_BUTTON)
-
-    def takes(self, kept: ChatRequest) -> bool:
-        """End the message of a profile that a crash broke off; False for any other wish."""
-        if not self._profiles.takes(kept):
-            return False
-        if name := str(json.loads(kept.body).get("incident", "")):
-            self._profiles.background.begin(self._no_longer(name), f"card of {name}")
-        return True
-
-    async def _no_longer(self, name: str) -> None:
-        """Show the card of an incident without the profile that was broken off."""
-        with contextlib.suppress(UnknownIncident, LedgerError):
-            await self._context.surface.show_again(await self._context.find(name))

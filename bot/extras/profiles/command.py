@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.commands import options
-from bot.domain.errors import UsageError
+from bot.domain.errors import UsageError, ZombieError
 from bot.extras.profiles.perf_command import HERTZ, SECONDS, CaptureRequest, either
 
 if TYPE_CHECKING:
@@ -256,16 +256,12 @@ def _run_nodes(arguments: argparse.Namespace, selection: Selection) -> int:
 
 def _text(found: NodeProfile) -> str:
     from bot.extras.profiles import words
-    from bot.extras.profiles.words import says
 
-    if found.why is not None:
-        tail = f"  {found.why.try_next}\n" if found.why.try_next else ""
-        return f"{found.node}: {found.why.sentence}\n{tail}"
-    assert found.captured is not None
-    assert found.profile is not None
-    more = [*says(found.captured, found.profile).lines, *found.captured.remarks, found.captured.incomplete]
-    more += [f"kept: {found.kept}"] if found.kept is not None else []
-    return words.text(found.profile, found.node) + "\n" + "".join(f"{line}\n" for line in more if line) + "\n"
+    if isinstance(found.found, ZombieError):
+        tail = f"  {found.found.try_next}\n" if found.found.try_next else ""
+        return f"{found.node}: {found.found.sentence}\n{tail}"
+    more = [*words.says(*found.found).lines, *([f"kept: {found.kept}"] if found.kept else [])]
+    return words.text(found.found[1], found.node) + "\n" + "".join(f"{line}\n" for line in more) + "\n"
 
 
 def _made(folder: Path) -> None:

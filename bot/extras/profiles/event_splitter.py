@@ -51,17 +51,9 @@ class Who:
     is_swapper: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class What:
-    """The event: everything after its time.
-
-    Shape: `period` as stackcollapse-perf.pl counts it, 1 if there is none; `frame` is the only frame of a text without
-    call chains, unparsed, empty if there is none.
-    """
-
-    event: bytes
-    period: int
-    frame: bytes
+# The event, everything after its time: its kind; its period as stackcollapse-perf.pl counts it, 1 if there is none; and
+# the only frame of a text without call chains, unparsed, empty if there is none.
+What: TypeAlias = tuple[bytes, int, bytes]
 
 
 def who(prefix: bytes) -> Who | None:
@@ -96,15 +88,15 @@ def what(suffix: bytes) -> What | None:
     """Parse the text after the time's colon; None for other lines, such as lost events.
 
     Example:
-    >>> what(b"   250000 cpu-clock:pppH: ").period
-    250000
+    >>> what(b"   250000 cpu-clock:pppH: ")
+    (b'cpu-clock:pppH', 250000, b'')
     """
     if (found := _WHAT.match(suffix)) is None or found[2].startswith(b"PERF_RECORD_"):
         return None
     if alone := _ALONE.match(suffix):
-        return What(alone[1], int(found[1] or 0) or 1, b"")
+        return alone[1], int(found[1] or 0) or 1, b""
     rest = suffix[found.end() :].strip()
-    return What(found[2], 1, rest if _looks_like_frame(rest) else b"")
+    return found[2], 1, rest if _looks_like_frame(rest) else b""
 
 
 def _looks_like_frame(text: bytes) -> bool:
@@ -318,14 +310,15 @@ class EventSplitter:
         is_frame = is_indented and not self._is_padded and (self._open is not None or self._is_passing)
         if not is_frame and (begun := self._begun(line)) is not None:
             yield from self._end()
-            if self._is_other(begun.what.event):
+            event, _, frame = begun.what
+            if self._is_other(event):
                 self.skipped_events += 1
                 self._is_passing = True
                 return
             self._open = begun
             self._is_padded = is_indented
-            if begun.what.frame:
-                self._lines = [begun.what.frame]
+            if frame:
+                self._lines = [frame]
                 yield from self._end()
         elif self._open is not None and len(self._lines) < _MOST_FRAMES:
             self._lines.append(line)
@@ -352,7 +345,7 @@ class EventSplitter:
         self._is_passing = False
         if begun is not None:
             stack = begun.thread.frames.stack(lines[0] if lines else b"", b"\n".join(lines[1:]))
-            yield begun.thread, begun.what.period, begun.at, stack, begun.stamp, b"\n".join(lines)
+            yield begun.thread, begun.what[1], begun.at, stack, begun.stamp, b"\n".join(lines)
 
 
 def _is_usual(lines: bytes) -> bool:

@@ -6,7 +6,6 @@ have three dim shades. Letters are large, because a phone shows the picture at a
 
 from __future__ import annotations
 
-import io
 import zlib
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from bot.domain.safe_text import one_line
 from bot.extras.profiles.seconds_map import FAINT, GROUND, INK, SecondsMap, lines
-from bot.extras.profiles.seconds_picture import png, printable
+from bot.extras.profiles.seconds_picture import encoded, png, printable
 from bot.extras.profiles.sketch import Sketch
 
 if TYPE_CHECKING:
@@ -55,9 +54,7 @@ def flame_picture(drawn: Sketch) -> bytes:
             draw.text((left + 6, top + 4), words, _HOT_INK if is_hot else INK, font)
     said = f"{drawn.samples:,} samples; bright: {one_line(drawn.hot, 44)}"
     draw.text((_EDGE, high - 44), printable(said), FAINT, ImageFont.load_default(_LETTERS))
-    out = io.BytesIO()
-    image.save(out, "PNG", optimize=True)
-    return out.getvalue()
+    return encoded(image)
 
 
 def seconds_picture(drawn: Sketch) -> bytes:

@@ -28,39 +28,30 @@ class NodeProfile:
     """The result of profiling a node: a capture and its profile, or why there is none."""
 
     node: str
-    captured: Captured | None = None
-    profile: Profile | None = None
-    why: ZombieError | None = None
+    found: tuple[Captured, Profile] | ZombieError
     kept: Path | None = None
 
     @property
     def exit_status(self) -> int:
         """0 for a whole profile that names a function, 3 where something is unread, 4 for an unreachable node."""
-        if self._is_unreachable:
-            return EXIT_UNREACHABLE
-        if self.captured is None or self.profile is None or self.captured.incomplete:
-            return EXIT_UNREAD
-        return EXIT_UNREAD if says(self.captured, self.profile).unread else 0
+        if isinstance(self.found, ZombieError):
+            return EXIT_UNREACHABLE if self._is_unreachable else EXIT_UNREAD
+        return EXIT_UNREAD if says(*self.found).unread else 0
 
     @property
     def _is_unreachable(self) -> bool:
-        return isinstance(self.why, Unreachable) and not isinstance(self.why, StoodStill)
+        return isinstance(self.found, Unreachable) and not isinstance(self.found, StoodStill)
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON values: `node`, the profile's document, and how it was captured."""
         body: dict[str, Any] = {"node": self.node}
-        if self.why is not None:
+        if isinstance(self.found, ZombieError):
             kind = "unreachable" if self._is_unreachable else "unread"
-            return body | {"status": kind, "reason": self.why.sentence, "try": self.why.try_next}
-        assert self.captured is not None
-        assert self.profile is not None
-        said = says(self.captured, self.profile)
-        body |= self.profile.document()
-        return body | {
-            "status": "unread" if said.unread or self.captured.incomplete else "read",
-            "reason": said.unread or self.captured.incomplete,
-            "capture": _capture(self.captured),
-        }
+            return body | {"status": kind, "reason": self.found.sentence, "try": self.found.try_next}
+        captured, profile = self.found
+        unread = says(captured, profile).unread
+        read = {"status": "unread" if unread else "read", "reason": unread, "capture": _capture(captured)}
+        return body | profile.document() | read
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +103,7 @@ async def profile_node(profiler: Profiler, node: Node, what: Profiling) -> NodeP
     with ExitStack() as opened:
         copy = None if kept is None else opened.enter_context(gzip.open(kept, "wb", compresslevel=1))
         try:
-            captured, profile = await profiled(
+            found = await profiled(
                 profiler,
                 node,
                 what.request,
@@ -123,8 +114,8 @@ async def profile_node(profiler: Profiler, node: Node, what: Profiling) -> NodeP
         except (CannotRead, Unreachable) as why:
             if kept is not None and copy is not None and not copy.tell():
                 kept.unlink(missing_ok=True)  # an empty file would look like a profile
-            return NodeProfile(node.name, why=why)
-        return NodeProfile(node.name, captured, profile, kept=kept)
+            return NodeProfile(node.name, why)
+        return NodeProfile(node.name, found, kept)
 
 
 def _capture(captured: Captured) -> dict[str, Any]:
@@ -136,8 +127,8 @@ def _capture(captured: Captured) -> dict[str, Any]:
         "asked_seconds": captured.request.seconds,
         "kernel": captured.facts.text("kernel"),
         "load_percent": round(captured.load_percent, 2),
-        "wall_minus_mono": end.wall_minus_mono,
-        "wall_error": round(end.wall_error, 3),
+        "wall_minus_mono": end.clock.minus_mono,
+        "wall_error": round(end.clock.error or 0.0, 3),
         "kernel_log": None
         if offset is None
         else {"seconds": round(offset.seconds, 6), "error": round(offset.error, 6), "pairs": offset.pairs},

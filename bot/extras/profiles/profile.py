@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import heapq
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from bot.domain.safe_text import decode, safe
@@ -57,7 +57,6 @@ class ProfileMeaning:
     are the callers, innermost first; `signature` is None if no row has the function; `lock_of` is the row above a lock.
     """
 
-    hot: HotFunction
     share_of_core: float
     under: tuple[str, ...]
     signature: Signature | None
@@ -79,17 +78,20 @@ class ProfileMeaning:
             return f"{self.signature.does}{': ' if above else ''}{above}"
         return self.signature.does
 
-    def document(self) -> dict[str, Any]:
-        """Return it as JSON types, if a row has the function."""
-        assert self.signature is not None
-        return {
-            "signature": self.signature.name,
-            "does": self.says,
-            "points_at": self.points_at or None,
-            "share_of_core": round(self.share_of_core, 4),
-            "under": [safe(name) for name in self.under[:MOST_FRAMES]],
-            "source": self.signature.source,
-        }
+    def document(self) -> dict[str, Any] | None:
+        """Return it as JSON types; None if no row has the function."""
+        return (
+            None
+            if self.signature is None
+            else {
+                "signature": self.signature.name,
+                "does": self.says,
+                "points_at": self.points_at or None,
+                "share_of_core": round(self.share_of_core, 4),
+                "under": [safe(name) for name in self.under[:MOST_FRAMES]],
+                "source": self.signature.source,
+            }
+        )
 
 
 @dataclass(frozen=True)
@@ -133,25 +135,31 @@ class Profile:
         """Selected samples that were not idle."""
         return self.samples - self.idle_samples
 
-    def hot_functions(self) -> tuple[HotFunction | None, list[HotFunction]]:
-        """Return the top function of the hottest core, and the top functions of all, most samples first.
+    @cached_property
+    def hottest(self) -> CoreCount | None:
+        """The core with most non-idle samples; None where the text names no cores."""
+        return max(self.cores, key=lambda core: (core.busy, -core.core), default=None)
 
-        The hottest core has the most non-idle samples; without cores the whole node counts as a core.
-        """
-        hottest = max(self.cores, key=lambda core: (core.busy, -core.core), default=None)
-        wanted = b"-1" if hottest is None else b"%d" % hottest.core
-        on_hottest: tuple[bytes, int] | None = None
-        most: list[tuple[int, int, bytes]] = []
-        for at, (key, times) in enumerate(self.leaves.items()):
-            if key.partition(b"\t")[0] == wanted and (on_hottest is None or times > on_hottest[1]):
-                on_hottest = (key, times)
-            entry = (times, -at, key)
-            if len(most) < MOST_TOP:
-                heapq.heappush(most, entry)
-            elif entry > most[0]:
-                heapq.heapreplace(most, entry)
-        top = [self._hot_function(key, times) for times, _, key in sorted(most, reverse=True)]
-        return (None if on_hottest is None else self._hot_function(*on_hottest)), top
+    @cached_property
+    def hot(self) -> HotFunction | None:
+        """The top function of the hottest core; without cores the whole node counts as a core."""
+        beginning = b"-1\t" if self.hottest is None else b"%d\t" % self.hottest.core
+        return next((self._hot_function(*counted) for counted in self.leaves.most(1, beginning)), None)
+
+    @cached_property
+    def top(self) -> tuple[HotFunction, ...]:
+        """The top functions of all cores, most samples first."""
+        return tuple(self._hot_function(*counted) for counted in self.leaves.most(MOST_TOP))
+
+    @cached_property
+    def meaning(self) -> ProfileMeaning | None:
+        """What the hottest core's function means; None if everything is idle."""
+        if (hot := self.hot) is None:
+            return None
+        under = self._under(hot)
+        first, above = signature_of([hot.function, *under])
+        share = hot.share if self.hottest is None else hot.samples / self.hottest.samples
+        return ProfileMeaning(share, under, first, above)
 
     def heatmap(self) -> Iterator[list[int]]:
         """Yield the 50 rows of each second, from the whole second of the first event to that of the last."""
@@ -168,8 +176,7 @@ class Profile:
 
     def document(self) -> dict[str, Any]:
         """Return the profile as JSON's own types: schema 1 of `zombie profile --format json`."""
-        hot, top = self.hot_functions()
-        meant = meaning(self)
+        hot = None if self.hot is None else self.hot.document()
         return {
             "schema": 1,
             "event": self.event,
@@ -181,9 +188,9 @@ class Profile:
             "skipped_events": self.skipped_events,
             "cut": self.is_cut,
             "cores": [asdict(core) for core in self.cores],
-            "hot": hot and {name: said for name, said in hot.document().items() if name != "samples"},
-            "reading": None if meant is None or meant.signature is None else meant.document(),
-            "top": [burner.document() for burner in top],
+            "hot": hot and {name: said for name, said in hot.items() if name != "samples"},
+            "reading": None if self.meaning is None else self.meaning.document(),
+            "top": [burner.document() for burner in self.top],
             "heatmap": {"rows": ROWS, "counts": list(self.heatmap())},
         }
 
@@ -199,24 +206,11 @@ class Profile:
             share=times / self.busy_samples,
         )
 
-
-def meaning(profile: Profile) -> ProfileMeaning | None:
-    """Return what the hottest core's function means; None if everything is idle."""
-    hot, _ = profile.hot_functions()
-    if hot is None:
-        return None
-    core = next((core for core in profile.cores if core.core == hot.core), None)
-    under = _under(profile, hot)
-    first, above = signature_of([hot.function, *under])
-    share = hot.samples / core.samples if core is not None else hot.share
-    return ProfileMeaning(hot, share, under, first, above)
-
-
-def _under(profile: Profile, hot: HotFunction) -> tuple[str, ...]:
-    """The callers in the heaviest stack of this process that ends in this function, innermost first."""
-    start, end = hot.process.replace(" ", "_").encode(), f";{hot.function}".encode()
-    heaviest, most = b"", 0
-    for key, times in profile.stacks.items():
-        if times > most and key.endswith(end) and key.startswith(start):
-            heaviest, most = key, times
-    return tuple(reversed(heaviest.decode("utf-8", "backslashreplace").split(";")[1:-1]))
+    def _under(self, hot: HotFunction) -> tuple[str, ...]:
+        """The callers in the heaviest stack of this process that ends in this function, innermost first."""
+        start, end = hot.process.replace(" ", "_").encode(), f";{hot.function}".encode()
+        heaviest, most = b"", 0
+        for key, times in self.stacks.items():
+            if times > most and key.endswith(end) and key.startswith(start):
+                heaviest, most = key, times
+        return tuple(reversed(heaviest.decode("utf-8", "backslashreplace").split(";")[1:-1]))

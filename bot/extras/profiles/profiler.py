@@ -162,15 +162,21 @@ class Profiler:
         async with self.transport.run_script(node, script, timedelta(seconds=lasts)) as session:
             await _until_ready(session, wire, node)
             facts = wire.facts
-            event, place = _decided(facts, anyway)
-            session.say(f"go {event} {place}\n".encode())
-            taken, broke = await _recorded(session, wire, hand_on)
+            _must_fit(facts, anyway)
+            session.say(f"go {facts.event} {folder_for_symbols(facts)}\n".encode())
+            broke: Unreachable | None = None
+            try:
+                await wire.take(session, hand_on)
+            except Unreachable as no:
+                broke = no
         end = wire.end()
-        if not taken:
-            if broke is not None and not wire.ended:
-                raise broke
-            raise why_nothing(facts, end)
-        return Captured(node.name, request, event, facts, end, _remarks(facts, end), _incomplete(wire, end, broke))
+        if broke is None and not wire.ended:
+            broke = ConnectionLost("The session ended in the middle of the capture.")
+        if not wire.taken:
+            raise broke or why_nothing(facts, end)
+        return Captured(
+            node.name, request, facts.event, facts, end, _remarks(facts, end), _incomplete(wire, end, broke)
+        )
 
 
 async def profiled(
@@ -211,31 +217,16 @@ async def _until_ready(session: ScriptSession, wire: CaptureWire, node: Node) ->
             pass  # nothing is recorded yet
 
 
-def _decided(facts: Facts, anyway: bool) -> tuple[str, str]:
-    """Return the event, and the folder for symbols: `-` where none is needed or none has room."""
+def _must_fit(facts: Facts, anyway: bool) -> None:
     if (missing := perf_missing(facts)) is not None:
         raise missing
     if not anyway and (why := too_starved(facts)):
         raise CannotRead(f"not profiled: {why}", "Profiling adds to its load; --anyway does it all the same.")
-    return "cycles" if facts.text("pmu") == "yes" else "cpu-clock", folder_for_symbols(facts)
-
-
-async def _recorded(session: ScriptSession, wire: CaptureWire, hand_on: TakesBytes) -> tuple[int, Unreachable | None]:
-    """Pass on all text; return its size in bytes, and what broke the connection."""
-    taken = 0
-    try:
-        while not (wire.ended or wire.cut) and (chunk := await session.read()):
-            for text in wire.feed(chunk):
-                taken += len(text)
-                hand_on(text)
-    except Unreachable as broke:
-        return taken, broke
-    return taken, None if wire.ended else ConnectionLost("The session ended in the middle of the capture.")
 
 
 def _remarks(facts: Facts, end: CaptureEnd) -> tuple[str, ...]:
     found = []
-    if facts.text("pmu") != "yes":
+    if facts.event != "cycles":
         found.append(
             "It has no performance counters: sampled by the clock, which misses code that runs with interrupts off."
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import zlib
 from array import array
 from collections import Counter
@@ -10,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from bot.domain.errors import ProfileError
-from bot.extras.profiles.counts import Counts, Scratch
+from bot.extras.profiles.counts import Counts
 from bot.extras.profiles.event_splitter import SECOND, Event, EventSplitter, Who
 from bot.extras.profiles.profile import LONGEST_SECONDS, ROWS, CoreCount, Profile
 from bot.extras.profiles.selection import Selection
@@ -108,13 +107,11 @@ class Sample:
 class Reader:
     """Takes the bytes of a profile in any pieces, plain or gzip, and returns the counts.
 
-    `scratch` opens a temporary binary file, which is used only if stacks outgrow memory. `each` is called with every
-    selected event in the order of the text. `origin_ns` is the earliest time, if it is known beforehand.
+    `each` is called with every selected event in the order of the text. `origin_ns` is the earliest time, where known.
     """
 
     def __init__(
         self,
-        scratch: Scratch = tempfile.TemporaryFile,
         selection: Selection | None = None,
         each: Callable[[Sample], None] | None = None,
         *,
@@ -128,8 +125,8 @@ class Reader:
         self._waiting = 0
         self._splitter = EventSplitter(self._selection)
 
-        self._stacks = Counts(scratch)
-        self._leaves = Counts(scratch)
+        self._stacks = Counts()
+        self._leaves = Counts()
         self._cores: dict[int, list[int]] = {}
         self._seconds: dict[int, array[int]] = {}
         self._idle = self._busy = 0
@@ -263,10 +260,9 @@ class Reader:
             who = thread.who
             core = -1 if who.core is None else who.core
             start = b"%d\t%d\t%s\t" % (core, who.pid, who.raw_process.replace(b"\t", b" "))
-            busy = 0
-            for leaf, times in thread.leaves.items():
-                self._leaves.add(start + leaf, times)
-                busy += times
+            busy = sum(thread.leaves.values())
+            if thread.leaves:
+                self._leaves.add((start + leaf, times) for leaf, times in thread.leaves.items())
             if who.core is not None and (busy or thread.idle):
                 counted = self._cores.setdefault(who.core, [0, 0])
                 counted[0] += busy + thread.idle
@@ -275,8 +271,11 @@ class Reader:
             self._idle += thread.idle
             thread.leaves.clear()
             thread.idle = 0
-        for name, sums in self._splitter.sums.items():
-            for stack, periods in sums.items():
-                self._stacks.add(name + stack.tail, periods)
+        self._stacks.add(
+            (name + stack.tail, periods)
+            for name, sums in self._splitter.sums.items()
+            for stack, periods in sums.items()
+        )
+        for sums in self._splitter.sums.values():
             sums.clear()
         self._since = self._events

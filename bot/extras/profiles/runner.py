@@ -15,7 +15,7 @@ from bot.domain.safe_text import one_line
 from bot.extras.profiles import words
 from bot.extras.profiles.by_core import CoreRuns
 from bot.extras.profiles.perf_command import CaptureRequest
-from bot.extras.profiles.profile import Profile, meaning
+from bot.extras.profiles.profile import Profile
 from bot.extras.profiles.profiler import Captured, Profiler, of_the_node, profiled
 from bot.extras.profiles.reader import Reader
 from bot.extras.profiles.reweigher import Reweigher
@@ -100,23 +100,14 @@ class ProfileRunner:
 
 
 def _answer(captured: Captured, profile: Profile, runs: CoreRuns) -> ProfileAnswer:
-    said = says(captured, profile)
-    counted = words.counted(profile, captured.node)
-    lines = tuple(line for line in (*counted, *said.lines, *captured.remarks, captured.incomplete) if line)
-    unread = said.unread or captured.incomplete
-    reading = profile_reading(profile)
-    weighed = "" if isinstance(reading, Unread) else as_text(reading)
-    taken = ProfileTaken(said.headline, said.sampled, unread, weighed)
-    drawn = _sketch(captured.node, profile, runs, said.headline)
-    meant = words.meant(profile) if not said.unread else ""
-    return ProfileAnswer(said.headline, meant, tuple(words.rows(profile)), lines, taken, drawn)
-
-
-def _sketch(node: str, profile: Profile, runs: CoreRuns, says: str) -> Sketch | None:
-    hot, _ = profile.hot_functions()
-    if hot is None or hot.core is None or hot.core not in runs.cores:
-        return None
-    return sketch(node, hot.core, runs.cores[hot.core], says)
+    said, reading = says(captured, profile), profile_reading(profile)
+    taken = ProfileTaken(
+        said.headline, said.sampled, said.unread, "" if isinstance(reading, Unread) else as_text(reading)
+    )
+    core = profile.hottest.core if profile.hot is not None and profile.hottest is not None else -1
+    drawn = sketch(captured.node, core, runs.cores[core], said.headline) if core in runs.cores else None
+    lines = (*words.counted(profile, captured.node), *said.lines)
+    return ProfileAnswer(said.headline, said.meant, tuple(words.rows(profile)), lines, taken, drawn)
 
 
 def why_not(node: str, no: ZombieError) -> str:
@@ -138,12 +129,11 @@ def profile_reading(profile: Profile) -> ProfileReading | Unread:
 
     Unread when: everything was idle, or there are too few samples.
     """
-    meant = meaning(profile)
-    if meant is None:
+    hot, meant = profile.hot, profile.meaning
+    if hot is None or meant is None:
         why = "every sample was idle" if profile.samples else "no sample was taken of anything but perf itself"
         return Unread(ProfileReading.probe, why)
-    hot = meant.hot
-    samples = next((core.samples for core in profile.cores if core.core == hot.core), profile.busy_samples)
+    samples = profile.busy_samples if profile.hottest is None else profile.hottest.samples
     if samples < _FEWEST:
         return Unread(ProfileReading.probe, f"only {samples} samples were taken on the hottest core")
     return ProfileReading(

@@ -18,9 +18,7 @@ MOST_COLUMNS = 600
 GROUND, INK, FAINT = (22, 24, 32), (240, 240, 245), (172, 178, 192)
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 114, 56
 CELL_TALL = 7
-# Heights of letters, for a phone that shows the picture at half its width; and the base lines of the words above.
-TITLE, SAID, LABEL = 22, 18, 16
-TITLE_AT, SAID_AT, SAID_APART = 32, 62, 24
+LABEL = 16  # the height of the smallest letters, for a phone that shows the picture at half its width
 _NARROWEST = 540  # of the map, so that the line below it fits
 
 
@@ -63,44 +61,38 @@ class SecondsMap:
                     top = _TOP + (ROWS - 1 - row) * CELL_TALL
                     yield _LEFT + at * self.cell_wide, top, viridis(times / self.most)
 
-    def labels(self) -> Iterator[tuple[int, int, str, str]]:
-        """Yield the labels of the axes: position, text, and whether the text ends or begins there."""
-        bottom = _TOP + ROWS * CELL_TALL
-        yield _LEFT - 8, _TOP + 12, "1 s", "end"
-        yield _LEFT - 8, bottom, "0 s", "end"
+    def letters(self, title: str, said: str) -> Iterator[tuple[int, int, str, int, Colour, str]]:
+        """Yield all words: where the base line is, text, height, colour, and whether the text ends or starts there."""
+        bottom, wide = _TOP + ROWS * CELL_TALL, self.size[0]
+        yield 12, 32, shown_title(title, wide), 22, INK, "start"
+        for at, line in enumerate(lines(said, wide)):
+            yield 12, 62 + 24 * at, line, 18, FAINT, "start"
+        yield _LEFT - 8, _TOP + 12, "1 s", LABEL, FAINT, "end"
+        yield _LEFT - 8, bottom, "0 s", LABEL, FAINT, "end"
         step = _step(len(self.columns) * self.seconds_each)
         for second in range(0, len(self.columns) * self.seconds_each, step):
-            yield _LEFT + second // self.seconds_each * self.cell_wide, bottom + 20, str(second), "start"
+            x = _LEFT + second // self.seconds_each * self.cell_wide
+            yield x, bottom + 20, str(second), LABEL, FAINT, "start"
         each = "" if self.seconds_each == 1 else f", {self.seconds_each} in a column"
         most = f"{self.most:,} sample{'' if self.most == 1 else 's'}"
-        yield (
-            _LEFT,
-            bottom + 44,
-            f"seconds{each}; upwards: within the second; brightest: {most}",
-            "start",
-        )
+        axes = f"seconds{each}; upwards: within the second; brightest: {most}"
+        yield _LEFT, bottom + 44, axes, LABEL, FAINT, "start"
 
 
 def svg(drawn: SecondsMap, title: str, said: str) -> str:
     """Draw it as SVG, for a file of its own or inside a page."""
     wide, high = drawn.size
-    title = shown_title(title, wide)
     size = f'width="{wide}" height="{high}" viewBox="0 0 {wide} {high}"'
+    cell = f'width="{drawn.cell_wide}" height="{CELL_TALL}"'
     pieces = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="map" {size} role="img" font-family="sans-serif">',
-        f"<title>{escape(title)}. {escape(one_line(said))}</title>",
+        f"<title>{escape(shown_title(title, wide))}. {escape(one_line(said))}</title>",
         f'<rect width="{wide}" height="{high}" fill="{_hex(GROUND)}"/>',
-        f'<text x="12" y="{TITLE_AT}" font-size="{TITLE}" fill="{_hex(INK)}">{escape(title)}</text>',
-    ]
-    pieces += [
-        f'<text x="12" y="{SAID_AT + SAID_APART * at}" font-size="{SAID}" fill="{_hex(FAINT)}">{escape(line)}</text>'
-        for at, line in enumerate(lines(said, wide))
-    ]
-    cell = f'width="{drawn.cell_wide}" height="{CELL_TALL}"'
-    pieces += [f'<rect x="{x}" y="{y}" {cell} fill="{_hex(colour)}"/>' for x, y, colour in drawn.cells()]
-    pieces += [
-        f'<text x="{x}" y="{y}" font-size="{LABEL}" fill="{_hex(FAINT)}" text-anchor="{anchor}">{escape(text)}</text>'
-        for x, y, text, anchor in drawn.labels()
+        *(f'<rect x="{x}" y="{y}" {cell} fill="{_hex(colour)}"/>' for x, y, colour in drawn.cells()),
+        *(
+            f'<text x="{x}" y="{y}" font-size="{tall}" fill="{_hex(ink)}" text-anchor="{anchor}">{escape(text)}</text>'
+            for x, y, text, tall, ink, anchor in drawn.letters(title, said)
+        ),
     ]
     return "\n".join([*pieces, "</svg>", ""])
 

@@ -8,7 +8,7 @@ from bot.app.cases import judge
 from bot.app.parts import nonce, now, ssh_scripts
 from bot.app.version import program_name
 from bot.chat.context import ChatContext
-from bot.extras.profiles.chat import ChatProfiles, ProfileChat
+from bot.extras.profiles.chat import ProfileChat
 from bot.extras.profiles.chat_file import SketchFile
 from bot.extras.profiles.profiler import Profiler
 from bot.extras.profiles.reweigher import Reweigher
@@ -21,12 +21,10 @@ if TYPE_CHECKING:
 
 def chat(bot: Bot, context: ChatContext) -> ProfileChat:
     """Return what takes the button *Profile*, and what people type about profiles."""
-    stores, posting, log = bot.stores, bot.posting, bot.log
-    sketches = Sketches(stores.kept_cases, now, program_name(), log)
-    weighing = Reweigher(bot.record, stores.ledger, stores.kept_cases, judge(bot.playbooks), log)
-    runner = ProfileRunner(Profiler(ssh_scripts(bot.environment), nonce), bot.record, log, weighing, sketches)
-    profiles = ChatProfiles(runner, posting.poster, stores.chat_requests, posting.work, log)
-    return ProfileChat(context, profiles, bot.known)
+    sketches = Sketches(bot.stores.kept_cases, now, program_name(), bot.log)
+    weighing = Reweigher(bot.record, bot.stores.ledger, bot.stores.kept_cases, judge(bot.playbooks), bot.log)
+    runner = ProfileRunner(Profiler(ssh_scripts(bot.environment), nonce), bot.record, bot.log, weighing, sketches)
+    return ProfileChat(context, bot.known, runner, bot.posting.poster, bot.posting.work)
 
 
 def files(bot: Bot) -> tuple[SketchFile, ...]:

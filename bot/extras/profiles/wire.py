@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bot.domain.clock_offset import ClockOffset, clock_offset
+from bot.domain.contracts import TakesBytes
 from bot.domain.errors import ConnectionLost
 from bot.domain.safe_text import decode, one_line
+from bot.domain.script_session import ScriptSession
 from bot.extras.profiles.perf_command import MARK
 
 PACKED_LIMIT_BYTES = 128 * 1024 * 1024
@@ -20,12 +22,15 @@ _CHATTER_LIMIT_BYTES = 4 * 1024 * 1024  # output of a login's start-up files, an
 _AT_ONCE = 1 << 20
 _GZIP = 16 + zlib.MAX_WBITS
 _SPENT = re.compile(r"(\d+)m([\d.]+)s (\d+)m([\d.]+)s\Z")
+MOST = 1e15  # of any number that a node says
+_LAST = 1e11  # seconds: the year 5138
+_UPTIME_STEP = 0.01  # seconds: /proc/uptime counts hundredths
 _PAIR = re.compile(r"(\d{1,18}):(\d{1,18})\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a node said before it recorded; a missing fact is an empty text."""
+    """What a node said of itself; a missing fact is an empty text."""
 
     told: dict[str, str] = field(default_factory=dict)
     rooms: dict[str, int] = field(default_factory=dict)  # free KiB by folder
@@ -34,13 +39,36 @@ class Facts:
         """Return a fact as the node said it, safe to show."""
         return self.told.get(name, "")
 
-    def number(self, name: str, place: int = 0) -> float | None:
-        """Return the number at that position of a fact; None if it is missing."""
-        words = self.text(name).split()
+    def number(self, name: str, place: int = 0, most: float = MOST) -> float | None:
+        """Return the number at that position of a fact; None for what no clock, time or disk has, such as `nan`."""
         try:
-            return float(words[place])
+            found = float(self.text(name).split()[place])
         except (IndexError, ValueError):
             return None
+        return found if abs(found) < most else None
+
+    @property
+    def event(self) -> str:
+        """The event that perf should count."""
+        return "cycles" if self.text("pmu") == "yes" else "cpu-clock"
+
+    @property
+    def wall_clock(self) -> WallClock:
+        """How far the time of day is from CLOCK_MONOTONIC."""
+        wall, before, after = (self.number("clock", place, _LAST) for place in range(3))
+        if wall is None or before is None or after is None:
+            return WallClock(None, None, after)
+        return WallClock(wall - (before + after) / 2, (after - before) / 2 + _UPTIME_STEP, after)
+
+
+@dataclass(frozen=True, slots=True)
+class WallClock:
+    """Units: `minus_mono` are the seconds to add to CLOCK_MONOTONIC to get the time of day; `error` is how wrong that
+    may be, and `mono` when it was read; each None where the node did not say."""
+
+    minus_mono: float | None = None
+    error: float | None = None
+    mono: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +76,6 @@ class CaptureEnd:
     """How a capture ended.
 
     Shape: exit statuses of perf's recording and of its text, None if missing; `spent_seconds` is the CPU time of both.
-    Units: `wall_minus_mono` are the seconds to add to perf's times to get the time of day, and `wall_error` the seconds
-    by which that may be wrong.
     """
 
     record_status: int | None = None
@@ -57,8 +83,7 @@ class CaptureEnd:
     said: str = ""
     spent_seconds: float = 0.0
     text_spent_seconds: float = 0.0
-    wall_minus_mono: float | None = None
-    wall_error: float = 0.0
+    clock: WallClock = WallClock()
     kernel_log: ClockOffset | None = None
 
 
@@ -70,19 +95,14 @@ class CaptureWire:
         self._rest = b""
         self._chatter = 0
         self._gzip: zlib._Decompress | None = None
-        self._packed = self._unpacked = 0
-        self._told: dict[str, str] = {}
-        self._rooms: dict[str, int] = {}
+        self._packed = 0
+        self.facts = Facts()
+        self.taken = 0  # bytes of text
         self._section = ""
         self._spent: dict[str, list[float]] = {}
         self.ready = False
         self.ended = False
         self.cut = False  # more data came than is accepted
-
-    @property
-    def facts(self) -> Facts:
-        """The facts received so far."""
-        return Facts(dict(self._told), dict(self._rooms))
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Take the bytes that arrived and yield the text in them, in pieces of at most a megabyte.
@@ -98,25 +118,26 @@ class CaptureWire:
 
     def end(self) -> CaptureEnd:
         """Return how it ended, as far as the node said."""
-        told = self._told
-        wall, before, after = (self.facts.number("clock", place) for place in range(3))
-        offset = error = None
-        if wall is not None and before is not None and after is not None:
-            offset, error = wall - (before + after) / 2, (after - before) / 2 + 0.01  # /proc/uptime has hundredths
+        told, clock = self.facts.told, self.facts.wall_clock
         return CaptureEnd(
             _status(told.get("record")),
             _status(told.get("text")),
             self._errors(),
             sum(self._spent.get("record", [])[-1:]),
             sum(self._spent.get("text", [])[-1:]),
-            offset,
-            error or 0.0,
-            clock_offset(_pairs(told.get("pairs", "")), after),
+            clock,
+            clock_offset(_pairs(told.get("pairs", "")), clock.mono),
         )
+
+    async def take(self, session: ScriptSession, hand_on: TakesBytes) -> None:
+        """Pass on the text that comes until it ends, or is cut. Raises: Unreachable."""
+        while not (self.ended or self.cut) and (chunk := await session.read()):
+            for text in self.feed(chunk):
+                hand_on(text)
 
     def _unpack(self, packed: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
         self._packed += len(chunk)
-        if self._packed > PACKED_LIMIT_BYTES or self._unpacked > TEXT_LIMIT_BYTES:
+        if self._packed > PACKED_LIMIT_BYTES or self.taken > TEXT_LIMIT_BYTES:
             self.cut = True
             return
         while chunk and not packed.eof:  # at its end, bytes after the stream may also be in the unconsumed tail
@@ -126,7 +147,7 @@ class CaptureWire:
                 raise ConnectionLost(
                     "What the node sent for a capture is damaged.", one_line(str(error), 80)
                 ) from error
-            self._unpacked += len(text)
+            self.taken += len(text)
             if text:
                 yield text
             chunk = packed.unconsumed_tail
@@ -153,19 +174,19 @@ class CaptureWire:
         elif word == "room":
             folder, _, free = rest.partition(" ")
             if free.isdecimal():
-                self._rooms[folder] = int(free)
+                self.facts.rooms[folder] = int(free)
         elif spent := _SPENT.match(said):
             minutes, seconds, more_minutes, more_seconds = map(float, spent.groups())
             self._spent.setdefault(self._section, []).append(60 * (minutes + more_minutes) + seconds + more_seconds)
         elif word:
             self._section = word
-            self._told.setdefault(word, rest)
+            self.facts.told.setdefault(word, rest)
             self.ready = self.ready or word == "ready"
             self.ended = self.ended or word == "end"
 
     def _errors(self) -> str:
         try:
-            return decode(base64.b64decode(self._told.get("errors", ""), validate=True))
+            return decode(base64.b64decode(self.facts.told.get("errors", ""), validate=True))
         except (binascii.Error, ValueError):
             return ""
 

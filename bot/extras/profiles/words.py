@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bot.domain.safe_text import one_line, safe
-from bot.extras.profiles.profile import HotFunction, Profile, meaning
+from bot.extras.profiles.profile import HotFunction, Profile
 from bot.extras.profiles.profiler import Captured
 
 MOST_LINES = 10
@@ -15,12 +15,11 @@ HEADING = ("Of all", "Function", "Where")
 
 def headline(profile: Profile) -> str:
     """Describe in a sentence what the hottest core does."""
-    hot, _ = profile.hot_functions()
+    hot, core = profile.hot, profile.hottest
     if not profile.samples:
         return f"Nothing is known of that: none of {_counted(profile.events, 'sample')} was selected."
     if hot is None:
         return "Every sample is idle: no function uses the CPU."
-    core = next((core for core in profile.cores if core.core == hot.core), None)
     who = f"{one_line(hot.process, 40)} ({hot.pid}) in {one_line(hot.function, 80)}"
     if core is None:
         return f"{who}: {_percent(hot.share)} of the samples that are not idle; the text does not say on which core."
@@ -35,7 +34,7 @@ def text(profile: Profile, name: str) -> str:
 
 def meant(profile: Profile) -> str:
     """Return what the hottest core's function is known to do, in a sentence; empty where no signature knows it."""
-    known = meaning(profile)
+    known = profile.meaning
     return f"That {one_line(known.says, 160)}." if known is not None and known.says else ""
 
 
@@ -54,8 +53,7 @@ def counted(profile: Profile, name: str) -> Iterator[str]:
 
 def rows(profile: Profile) -> Iterator[tuple[str, ...]]:
     """Yield what burns most as rows under `HEADING`, for a table that is narrow enough for a phone."""
-    _, top = profile.hot_functions()
-    for hot in top[:MOST_LINES]:
+    for hot in profile.top[:MOST_LINES]:
         core = "" if hot.core is None else f", core {hot.core}"
         yield _percent(hot.share), hot.function, f"{one_line(hot.process, 24)} ({hot.pid}){core}"
 
@@ -66,11 +64,10 @@ def _lines(profile: Profile, name: str) -> Iterator[str]:
         yield says
     yield ""
     yield from counted(profile, name)
-    _, top = profile.hot_functions()
-    if top:
+    if profile.top:
         yield ""
         yield "  share  samples  core  process (pid)             function"
-        yield from (_row(hot) for hot in top[:MOST_LINES])
+        yield from (_row(hot) for hot in profile.top[:MOST_LINES])
 
 
 def _missing(profile: Profile) -> Iterator[str]:
@@ -105,24 +102,29 @@ _NAMELESS_KERNEL = ("[[kernel.", "[[guest.kernel", "[kernel")  # a frame without
 
 @dataclass(frozen=True, slots=True)
 class ProfileWords:
-    """A profile in words: the headline, how it was sampled, and what was not read, empty if everything was."""
+    """A node's profile in words, all of them safe to show.
+
+    Shape: `meant` is what the hottest core's function is known to do; `sampled` says how it was sampled; `unread` what
+    was not read, empty if everything was; `lines` are those after the headline.
+    """
 
     headline: str
+    meant: str
     sampled: str
-    unread: str = ""
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """The lines after the headline."""
-        return (self.sampled, self.unread) if self.unread else (self.sampled,)
+    unread: str
+    lines: tuple[str, ...]
 
 
 def says(captured: Captured, profile: Profile) -> ProfileWords:
-    """Return the words; everything that the node printed is safe to show."""
-    hot, _ = profile.hot_functions()
-    hidden = hot is not None and hot.function.startswith(_NAMELESS_KERNEL)
-    unread = _HIDDEN.format(kptr=one_line(captured.facts.text("kptr"), 8)) if hidden else ""
-    return ProfileWords(headline(profile), safe(_sampled(captured)), safe(unread))
+    """Return the words of what was captured on a node."""
+    hidden = ""
+    if profile.hot is not None and profile.hot.function.startswith(_NAMELESS_KERNEL):
+        hidden = safe(_HIDDEN.format(kptr=one_line(captured.facts.text("kptr"), 8)))
+    sampled = safe(_sampled(captured))
+    lines = tuple(filter(None, (sampled, hidden, *captured.remarks, captured.incomplete)))
+    return ProfileWords(
+        headline(profile), "" if hidden else meant(profile), sampled, hidden or captured.incomplete, lines
+    )
 
 
 def _sampled(captured: Captured) -> str:

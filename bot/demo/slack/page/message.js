@@ -71,10 +71,6 @@ function stamp(message, isShort = false) {
 
 function content(message) {
   const out = el("div", { class: "content" });
-  if (message.is_deleted) {
-    out.append(el("em", { class: "gone" }, "This message was deleted."));
-    return out;
-  }
   const context = {
     use: (block, element, value) => click(message, block, element, value),
     suggest: (block, element, value) => act("suggest", { ...placeOf(message, block, element), value }),

@@ -61,8 +61,7 @@ function take(told) {
     const message = told.message;
     const place = (whole.messages[message.channel] ??= []);
     const at = place.findIndex((each) => each.ts === message.ts);
-    if (told.is_gone) place.splice(at, at < 0 ? 0 : 1);
-    else if (at >= 0) place[at] = message;
+    if (at >= 0) place[at] = message;
     else {
       place.push(message);
       if (message.user !== store.me && (!message.is_reply || message.is_broadcast)) store.unread.add(message.channel);

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from bot.demo.slack.message import Message
-from tests.slack.workspace import SlackWorkspace, SteppedClock, client, workspace
+from tests.slack.workspace import SlackWorkspace, SteppedClock, workspace
 
 
 class Answer:
@@ -24,9 +23,6 @@ class Answer:
         said = await self.slack.say("alice", channel, "/zombie check node-1")
         assert said.delivered
         self.url = said.delivered.payload["response_url"]
-
-    async def of_click(self, message: Message, user: str = "alice") -> None:
-        self.url = (await self.slack.click(user, message, "approve")).payload["response_url"]
 
     async def post(self, **given: Any) -> tuple[int, str]:
         async with self.session.post(self.url, data=json.dumps(given)) as response:
@@ -77,20 +73,3 @@ async def test_bad_blocks_are_refused_and_use_nothing_up(answer: Answer) -> None
         status, text = await answer.post(text="x", blocks=[{"type": "carousel"}])
         assert (status, json.loads(text)["error"]) == (400, "invalid_blocks")
     assert (await answer.post(text="x"))[0] == 200
-
-
-async def test_answer_to_a_click_replaces_or_deletes_the_message_when_it_says_so(answer: Answer) -> None:
-    button = {"type": "button", "text": {"type": "plain_text", "text": "Approve"}, "action_id": "approve"}
-    posted = await client(answer.slack).chat_postMessage(
-        channel="C0ALERTS01", text="card", blocks=[{"type": "actions", "elements": [button]}]
-    )
-    card = answer.slack.state.find("C0ALERTS01", posted["ts"])
-    assert card
-    await answer.of_click(card)
-    await answer.post(text="for alice alone")
-    assert answer.seen_by("bob", "#alerts") == ["card"]
-    await answer.post(text="approved", replace_original=True)
-    assert answer.seen_by("bob", "#alerts") == ["approved"]
-    await answer.post(delete_original=True)
-    assert answer.seen_by("bob", "#alerts") == []
-    assert answer.seen_by("alice", "#alerts") == ["for alice alone"]

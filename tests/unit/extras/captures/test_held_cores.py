@@ -1,6 +1,5 @@
 """Who held a core, told by samples."""
 
-import io
 from collections.abc import Iterable
 
 from bot.extras.captures.held_cores import HeldCores, HeldStretch
@@ -20,7 +19,7 @@ def ticks(begins: float, seconds: float) -> list[float]:
 
 def held(parts: Iterable[str]) -> list[HeldStretch]:
     found = HeldCores()
-    reader = Reader(io.BytesIO, each=found)
+    reader = Reader(each=found)
     reader.feed("".join(parts).encode())
     reader.finish()
     return found.finish()

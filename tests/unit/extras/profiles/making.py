@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 from bot.extras.profiles.profile import Profile
@@ -13,7 +12,7 @@ from bot.extras.profiles.selection import Selection
 def profile(text: str | bytes, selection: Selection | None = None, piece: int = 1 << 20, **more: Any) -> Profile:
     """Read a text, piece by piece."""
     raw = text.encode() if isinstance(text, str) else text
-    reader = Reader(io.BytesIO, selection, **more)
+    reader = Reader(selection, **more)
     for start in range(0, len(raw), piece):
         reader.feed(raw[start : start + piece])
     return reader.finish()

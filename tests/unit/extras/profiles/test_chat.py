@@ -20,7 +20,6 @@ from bot.chat.clicks import Click
 from bot.chat.parts import MessageTarget
 from bot.chat.people import Person
 from bot.chat.poster import Poster
-from bot.chat.requests import KnownNodes
 from bot.chat.service import Delivered, Message
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import UsageError
@@ -30,7 +29,7 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.post import MessageRef
 from bot.domain.transitions import State
-from bot.extras.profiles.chat import ChatProfiles, ProfileChat
+from bot.extras.profiles.chat import ProfileChat
 from bot.extras.profiles.perf_command import CaptureRequest
 from bot.extras.profiles.runner import ProfileAnswer, ProfileRunner
 from bot.ledger import Database, Leases, Outbox, on_threads
@@ -81,7 +80,7 @@ class Desk:
 class Program:
     """What one start of the program has."""
 
-    profiles: ChatProfiles
+    profiles: ProfileChat
     desk: Desk
     leases: Leases
     chat_requests: Any
@@ -89,7 +88,7 @@ class Program:
     background: Background
 
     async def asked(self, key: str = "click-1") -> None:
-        await self.profiles.ask(NODE, CaptureRequest(), AT, key, "slack:T1/U1")
+        await self.profiles.show(NODE, CaptureRequest(), AT, key, "slack:T1/U1")
 
     async def ends(self) -> None:
         await self.background.drain(10.0)
@@ -102,7 +101,7 @@ class Bench:
     def __init__(self, database: Database, threads: ThreadPoolExecutor) -> None:
         self.database, self.threads, self.channel = database, threads, Wall()
 
-    def program(self, name: str, says: ProfileAnswer | Exception | None = None) -> Program:
+    def program(self, name: str, says: ProfileAnswer | Exception | None = None, **of_context: Any) -> Program:
         def log(event: str, **_: object) -> None:
             return
 
@@ -110,7 +109,9 @@ class Bench:
         outbox: Any = on_threads(Outbox(self.database, leases=leases), self.threads)
         chat_requests: Any = on_threads(ChatRequestStore(self.database, leases), self.threads)
         poster = Poster(cast(Calls, self.channel), outbox, QUICK, lambda: datetime.now(UTC), log)
-        profiles = ChatProfiles(cast(ProfileRunner, desk), poster, chat_requests, background, log)
+        nothing: Any = None
+        context: Any = SimpleNamespace(chat_requests=chat_requests, log=log, **of_context)
+        profiles = ProfileChat(context, nothing, cast(ProfileRunner, desk), poster, background)
         return Program(profiles, desk, leases, chat_requests, poster, background)
 
 
@@ -191,7 +192,7 @@ class Cards:
 
 
 async def test_button_says_on_the_card_what_it_does_until_the_answer_is_there(bench: Bench) -> None:
-    incident, cards, program = fold(entries(WAYS[State.TRIAGED])), Cards(), bench.program("a", UsageError("no perf"))
+    incident, cards = fold(entries(WAYS[State.TRIAGED])), Cards()
 
     async def found(*_: object) -> Incident:
         return incident
@@ -201,18 +202,17 @@ async def test_button_says_on_the_card_what_it_does_until_the_answer_is_there(be
 
     asker = SimpleNamespace(admit=admitted, count=lambda _: None)
     nodes = SimpleNamespace(nodes=SimpleNamespace(find=lambda _: NODE))
-    context: Any = SimpleNamespace(clicked=found, find=found, askers=asker, responder=nodes, surface=cards)
-    chat = ProfileChat(context, program.profiles, cast(KnownNodes, None))
-    await chat.ask(Click("k1", Person("U1", "T1"), "profile", incident.id, "", "", "C1", "1.0"))
+    context: Any = {"clicked": found, "find": found, "askers": asker, "responder": nodes, "surface": cards}
+    program = bench.program("a", UsageError("no perf"), **context)
+    await program.profiles.ask(Click("k1", Person("U1", "T1"), "profile", incident.id, "", "", "C1", "1.0"))
     assert cards.said == ["Profiling every core for 10 s…", "done"]
     await program.ends()
     assert "was not profiled" in bench.channel.edits[-1]
 
-    program = bench.program("b")
-    chat = ProfileChat(context, program.profiles, cast(KnownNodes, None))
+    program = bench.program("b", **context)
     kept = SimpleNamespace(key="profile" + "0" * 20, body=json.dumps({"channel": "C1", "thread_ts": "", "node": "n"}))
-    assert chat.takes(cast(ChatRequest, kept)), "one of an older version names no incident"
-    kept.body = json.dumps(json.loads(kept.body) | {"incident": incident.id})
-    assert chat.takes(cast(ChatRequest, kept))
+    assert program.profiles.takes(cast(ChatRequest, kept)), "one of an older version names no incident"
+    kept = SimpleNamespace(key=kept.key, body=json.dumps(json.loads(kept.body) | {"incident": incident.id}))
+    assert program.profiles.takes(cast(ChatRequest, kept))
     await until(lambda: cards.said[-1:] == [f"again {incident.id}"], "the card without it")
     await program.ends()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 from bot.extras.profiles.counts import Counts
@@ -10,9 +9,8 @@ from bot.extras.profiles.flame_tree import flame_tree
 
 
 def counts(**stacks: int) -> Counts:
-    made = Counts(io.BytesIO)
-    for stack, times in stacks.items():
-        made.add(stack.replace("__", ";").encode(), times)
+    made = Counts()
+    made.add((stack.replace("__", ";").encode(), times) for stack, times in stacks.items())
     return made
 
 
@@ -27,9 +25,8 @@ def test_weights_add_up() -> None:
 
 
 def test_names_that_sort_between_a_stack_and_deeper_ones_break_nothing() -> None:
-    made = Counts(io.BytesIO)
-    for stack, times in ((b"a;b", 1), (b"a;b!x", 1), (b"a;b;c", 1), (b"a", 1)):
-        made.add(stack, times)
+    made = Counts()
+    made.add(((b"a;b", 1), (b"a;b!x", 1), (b"a;b;c", 1), (b"a", 1)))
     root = flame_tree(made).values()
     assert {name: node["value"] for name, node in called(called(root)["a"]).items()} == {"b": 2, "b!x": 1}
 

@@ -6,7 +6,6 @@ import pytest
 
 from bot.causes import CAUSES
 from bot.domain.probe import Unread
-from bot.extras.profiles.profile import meaning
 from bot.extras.profiles.runner import profile_reading
 from bot.probes.formats.functions import own_signatures, signature_of
 from bot.probes.profile import ProfileReading
@@ -35,7 +34,7 @@ from tests.unit.extras.profiles.making import event, profile
 )
 def test_function_is_known(frames: list[str], name: str, points_at: str) -> None:
     first = "".join(event(*frames, at=100 + n / 50) for n in range(30))
-    meant = meaning(profile(first))
+    meant = profile(first).meaning
     assert meant is not None
     assert meant.signature is not None
     assert (meant.signature.name, meant.points_at) == (name, points_at)

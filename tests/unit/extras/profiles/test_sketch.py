@@ -39,7 +39,7 @@ def event(core: int, comm: str, at: float, *frames: str) -> str:
 
 def runs(parts: Iterable[str]) -> CoreRuns:
     found = CoreRuns()
-    reader = Reader(io.BytesIO, each=found)
+    reader = Reader(each=found)
     reader.feed("".join(parts).encode(errors="surrogateescape"))
     reader.finish()
     return found
