@@ -84,6 +84,19 @@ def _run(asked: dict[str, Any], files: tuple[IO[bytes], ...], within: float) -> 
                 raise
 
 
+class Watched(asyncio.StreamReaderProtocol):
+    """A pipe that is read, and says when it is closed."""
+
+    def __init__(self, stream: asyncio.StreamReader) -> None:
+        super().__init__(stream)
+        self.closed = asyncio.get_running_loop().create_future()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+
 class Running:
     """A command line that runs: as much of `asyncio.subprocess.Process` as tests ask for."""
 
@@ -93,8 +106,9 @@ class Running:
         self.stdout: asyncio.StreamReader | None = None
         self.stderr: asyncio.StreamReader | None = None
         self._connection = connection
-        self._ends = asyncio.create_task(self._ended())
         self._pipes: list[asyncio.BaseTransport] = []
+        self._closed: list[asyncio.Future[None]] = []
+        self._ends = asyncio.create_task(self._ended())
 
     @staticmethod
     async def start(*words: str, cwd: Path = ROOT, env: Mapping[str, str], out: bool = True) -> Running:
@@ -117,18 +131,20 @@ class Running:
         return running
 
     async def _read(self, number: int) -> asyncio.StreamReader:
-        stream = asyncio.StreamReader()
-        loop = asyncio.get_running_loop()
-        pipe, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(number, "rb", buffering=0)
-        )
+        stream, loop = asyncio.StreamReader(limit=1 << 30), asyncio.get_running_loop()  # nobody need read it all
+        pipe, protocol = await loop.connect_read_pipe(lambda: Watched(stream), os.fdopen(number, "rb", buffering=0))
         self._pipes.append(pipe)
+        self._closed.append(protocol.closed)
         return stream
 
     async def _ended(self) -> int:
         reader, writer = self._connection
         self.returncode = int(await reader.readline())
         writer.close()
+        if self._closed:
+            await asyncio.wait(self._closed, timeout=1)  # longer is held only by what it started
+        for pipe in self._pipes:
+            pipe.close()
         return self.returncode
 
     async def wait(self) -> int:

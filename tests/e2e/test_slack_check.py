@@ -32,7 +32,7 @@ FOUNDING = FLEET[0].name
 class Bot:
     """The bot as a process; `lines` is what it logged."""
 
-    def __init__(self, process: Running) -> None:
+    def __init__(self, process: Running | asyncio.subprocess.Process) -> None:
         self.process = process
         self.lines: list[dict[str, Any]] = []
         self._reading = asyncio.create_task(self._read())

@@ -35,7 +35,7 @@ ACTING = POLICY.replace("[policy]", "[policy]\nacting = true")
 class Runner:
     """One of them, as a process; `lines` is what it logged."""
 
-    def __init__(self, process: Running) -> None:
+    def __init__(self, process: Running | asyncio.subprocess.Process) -> None:
         self.process = process
         self.lines: list[dict[str, Any]] = []
         self._reading = asyncio.create_task(self._read())
