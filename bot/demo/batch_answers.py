@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.demo.machine.command import Answer, CommandRunner
@@ -55,14 +55,16 @@ class BatchAnswers:
     async def run(self) -> None:
         """Answer every question, then send the end mark; when the batch's lifetime is over, end without it."""
         request = self.request
-        firsts = [name for name, _ in request.first]
-        lanes = [name.partition("p")[0] for name, _ in (*request.first, *request.second)]
-        at_once = [lane for lane in dict.fromkeys(lanes) if lane not in request.in_turn]
+        lanes = dict.fromkeys(name.partition("p")[0] for name in self._ways)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(request.lifetime_seconds), asyncio.TaskGroup() as group:
-                self._looks = {f"{lane}p0": group.create_task(self._part(f"{lane}p0")) for lane in at_once}
+                self._looks = {
+                    f"{lane}p0": group.create_task(self._part(f"{lane}p0"))
+                    for lane in lanes
+                    if lane not in request.in_turn
+                }
                 group.create_task(self._signs())
-                await self._turns(group, [lane for lane in request.in_turn if f"{lane}p0" in firsts])
+                await self._turns(group, [f"{lane}p0" for lane in request.in_turn if lane in lanes])
             await self.send(end(request.nonce).encode())
 
     async def _signs(self) -> None:
@@ -75,37 +77,22 @@ class BatchAnswers:
                 return
             await asyncio.sleep(SIGN_SECONDS)
 
-    async def _turns(self, group: asyncio.TaskGroup, first: list[str]) -> None:
-        """Begin the lanes that take turns, and every second look once it is due and its lane's first look has ended."""
+    async def _turns(self, group: asyncio.TaskGroup, first: Sequence[str]) -> None:
+        """Begin the lanes that take turns, then each second look once it is due and its lane's first has ended."""
         loop, request = asyncio.get_running_loop(), self.request
         due = loop.time() + request.rest_seconds
         order = {f"{lane}p1": place for place, lane in enumerate(request.in_turn)}
-        later = sorted((name for name, _ in request.second), key=lambda name: order.get(name, -1))
-        running: asyncio.Task[None] | None = None
-        while first or later:
-            if running is not None:  # one that hangs is waited for only briefly
-                await asyncio.wait([running], timeout=request.turn_seconds)
-            ready = next((name for name in later if self._has_ended(f"{name[:-1]}0")), None)
-            if ready is not None and loop.time() >= due:
-                later.remove(ready)
-                name = ready
-            elif first:
-                name = f"{first.pop(0)}p0"
-            else:
-                await self._ended_or_due(due)
-                continue
-            running = self._looks[name] = group.create_task(self._part(name))
+        for name in first:
+            await self._turn(group, name)
+        await asyncio.sleep(max(0.0, due - loop.time()))
+        for name in sorted((name for name, _ in request.second), key=lambda name: order.get(name, -1)):
+            await asyncio.wait([self._looks[f"{name[:-1]}0"]])
+            await self._turn(group, name)
 
-    def _has_ended(self, name: str) -> bool:
-        return name not in self._ways or (name in self._looks and self._looks[name].done())
-
-    async def _ended_or_due(self, due: float) -> None:
-        """Wait until second looks are due, or else until any look has ended."""
-        loop = asyncio.get_running_loop()
-        if (rest := due - loop.time()) > 0:
-            await asyncio.sleep(rest)
-        elif running := [look for look in self._looks.values() if not look.done()]:
-            await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    async def _turn(self, group: asyncio.TaskGroup, name: str) -> None:
+        """Begin a look, and wait for it; one that hangs is waited for only briefly."""
+        self._looks[name] = group.create_task(self._part(name))
+        await asyncio.wait([self._looks[name]], timeout=self.request.turn_seconds)
 
     async def _part(self, name: str) -> None:
         """Answer the questions of a lane's look and send the answers together, as the script does."""

@@ -68,7 +68,8 @@ def run_demo(tools: DemoTools, make_nodes: Callable[[Path], DemoNodes] | None = 
         )
         try:
             loop_thread.run(nodes.start(loop_thread.seconds))
-            with _extras(tools, nodes, loop_thread) as instructions:
+            extras = tools.extras(nodes.inventory) if tools.extras is not None else contextlib.nullcontext("")
+            with loop_thread.inside(extras) as instructions:
                 _Session(tools, nodes, loop_thread, instructions).run()
         except KeyboardInterrupt:
             tools.write("\n")
@@ -76,25 +77,6 @@ def run_demo(tools: DemoTools, make_nodes: Callable[[Path], DemoNodes] | None = 
             _ignore_interrupts()
             loop_thread.run(nodes.stop())
     return 0
-
-
-@contextlib.contextmanager
-def _extras(tools: DemoTools, nodes: DemoNodes, loop_thread: LoopThread) -> Iterator[str]:
-    """Run the extras for the length of a block. They are shut down even when the person interrupts."""
-    if tools.extras is None:
-        yield ""
-        return
-    extras = tools.extras(nodes.inventory)
-    instructions = loop_thread.run(extras.__aenter__())
-    try:
-        yield instructions
-    finally:
-        _ignore_interrupts()
-        loop_thread.run(_exit(extras))
-
-
-async def _exit(extras: AbstractAsyncContextManager[str]) -> None:
-    await extras.__aexit__(None, None, None)
 
 
 class LoopThread:
@@ -126,6 +108,24 @@ class LoopThread:
         except KeyboardInterrupt:
             future.cancel()
             raise
+
+    @contextlib.contextmanager
+    def inside(self, block: AbstractAsyncContextManager[T]) -> Iterator[T]:
+        """Enter an asynchronous block on the loop. It is left even when the person interrupts."""
+        entered = self.run(_entered(block))
+        try:
+            yield entered
+        finally:
+            _ignore_interrupts()
+            self.run(_left(block))
+
+
+async def _entered(block: AbstractAsyncContextManager[T]) -> T:
+    return await block.__aenter__()
+
+
+async def _left(block: AbstractAsyncContextManager[Any]) -> None:
+    await block.__aexit__(None, None, None)
 
 
 async def _cancel_all_tasks() -> None:

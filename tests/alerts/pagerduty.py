@@ -22,6 +22,7 @@ from bot.demo.pagerduty.webhooks import RetryPolicy, Subscription, Webhooks
 from bot.sources.pagerduty_client import PagerDutyClient
 from bot.sources.pagerduty_http import Access, PagerDutyHttp, Patience
 from tests.alerts.faults import Fault, Faults
+from tests.changes import until_changed
 
 T = TypeVar("T")
 LIMIT = 960  # calls a minute with a token
@@ -91,7 +92,7 @@ class RecordedWebhooks(Webhooks):
 
     async def settled(self, timeout: timedelta = timedelta(seconds=10)) -> None:
         """Wait until every webhook was delivered or given up. Raises: TimeoutError."""
-        await self._account.changes.until(lambda: not self._tasks, timeout, "webhooks to be delivered")
+        await until_changed(self._account.changes, lambda: not self._tasks, timeout, "webhooks to be delivered")
 
     async def _post(self, subscription: Subscription, webhook_id: str, kind: str, body: bytes) -> int:
         status = await self._once(subscription, webhook_id, kind, body)
@@ -196,7 +197,7 @@ class PagerDuty(server.PagerDuty):
 
     async def until(self, question: Callable[[], T | None], timeout: timedelta = LONG, what: str = "a condition") -> T:
         """Wait until the function returns something truthy, and return that. Raises: TimeoutError."""
-        return await self.account.changes.until(question, timeout, what)
+        return await until_changed(self.account.changes, question, timeout, what)
 
 
 def now() -> datetime:

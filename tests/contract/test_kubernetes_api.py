@@ -19,10 +19,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from bot.demo.cluster.cluster import Cluster, DemoNode
-from bot.demo.cluster.server import ClusterServer
 from bot.domain.call import Call
 from bot.domain.errors import ConnectionLost, UnknownCluster
 from bot.transport.kubernetes import KubernetesApi
+from tests.nodes.cluster_server import ClusterServer
 
 LIMIT = timedelta(seconds=5)
 NODE = Call("GET", "/api/v1/nodes/n1")

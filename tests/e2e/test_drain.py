@@ -13,9 +13,9 @@ import pytest
 
 from bot.demo.cluster.cluster import Cluster, DemoNode
 from bot.demo.cluster.pod import Budget, DemoPod
-from bot.demo.cluster.server import ClusterServer
 from bot.demo.fleet_leaks import HIDDEN
 from tests.nodes.acting_fleet import POLICY, Site, site
+from tests.nodes.cluster_server import ClusterServer
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow

@@ -14,13 +14,13 @@ import pytest
 from bot.demo import fleet_pattern
 from bot.demo.cluster.cluster import Cluster, DemoNode
 from bot.demo.cluster.pod import DemoPod
-from bot.demo.cluster.server import ClusterServer
 from bot.demo.faults import Fault
 from bot.demo.fleet import FLEET, PATTERN, running
 from bot.demo.fleet_leaks import AUTO_RESTART, STOPPED
 from bot.demo.fleet_other_faults import BUSY
 from bot.extras.fleet.report import Prevalence
 from tests.nodes.acting_fleet import Site, site
+from tests.nodes.cluster_server import ClusterServer
 from tests.slack.workspace import now
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from bot.demo.cluster.cluster import Cluster, DemoNode
-from bot.demo.cluster.server import ClusterServer
 from tests.clouds.ec2 import ENDLESS, GARBAGE, OTHER_REGION, REGION, THROTTLED, Ec2, ec2_running
+from tests.nodes.cluster_server import ClusterServer
 from tests.program import zombie
 
 pytestmark = pytest.mark.slow

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bot.demo.cluster.cluster import Cluster, DemoNode
-from bot.demo.cluster.server import ClusterServer
 from bot.demo.fleet_other_faults import KUBELET_STOPPED
 from tests.nodes.acting_fleet import POLICY, site
+from tests.nodes.cluster_server import ClusterServer
 
 STARTS = POLICY.replace("[act]", '[act]\nstart_units = ["kubelet.service"]')
 NAME = "ip-10-0-0-7.ec2.internal"

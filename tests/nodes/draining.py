@@ -14,7 +14,6 @@ from bot.actions import ACTIONS
 from bot.causes import CAUSES
 from bot.demo.cluster.cluster import Cluster, DemoNode
 from bot.demo.cluster.pod import DemoPod
-from bot.demo.cluster.server import ClusterServer
 from bot.domain.action import Step
 from bot.domain.alert import BOT, Alert
 from bot.domain.batch import Batch
@@ -44,6 +43,7 @@ from bot.response.record import IncidentRecord
 from bot.transport.kubernetes import KubernetesApi
 from tests.directories import Always
 from tests.nodes.at_rest import nothing_at_work
+from tests.nodes.cluster_server import ClusterServer
 from tests.schedules.whole_look import WholeLook
 
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)

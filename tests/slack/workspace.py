@@ -24,9 +24,10 @@ from bot.demo.slack.ids import IdGenerator
 from bot.demo.slack.interactions import Submitted
 from bot.demo.slack.message import Message
 from bot.demo.slack.refusal import SlackRefused
-from bot.demo.slack.socket_mode import SocketMode
+from bot.demo.slack.socket_mode import SocketMode, disconnection, send_json
 from bot.demo.slack.view import View
 from bot.domain.contracts import Clock
+from tests.changes import until_changed
 from tests.slack.faults import RESPONSE_URL, UPLOAD, Fault, Faults
 from tests.slack.rate_limits import RateLimits
 from tests.slack.signed_http import SignedHttp
@@ -73,7 +74,7 @@ def drop_connection(request: web.Request) -> web.Response:
 
 
 class TwiceOver(SocketMode):
-    """Sends an envelope twice where a test says so."""
+    """Sends an envelope twice, and ends connections, where a test says so."""
 
     faults: Faults
 
@@ -81,11 +82,30 @@ class TwiceOver(SocketMode):
         sent = await super()._send(envelope)
         return await super()._send(envelope) if sent and self.faults.take_duplicate() else sent
 
+    @property
+    def connections(self) -> int:
+        """The number of connections that accept envelopes."""
+        return sum(not each.is_leaving and not each.socket.closed for each in self._connections)
+
+    async def disconnect(self, reason: str = "refresh_requested") -> None:
+        """Ask every connection to disconnect, as Slack does every few hours. After `warning` they keep working."""
+        for connection in list(self._connections):
+            connection.is_leaving = reason != "warning"
+            await send_json(connection.socket, disconnection(reason))
+
+    def drop(self) -> None:
+        """Abort every connection, as a broken network does."""
+        for connection in list(self._connections):
+            connection.is_leaving = True
+            if connection.transport is not None:
+                connection.transport.abort()
+
 
 class SlackWorkspace(server.SlackWorkspace):
     """A simulated Slack workspace whose calls go wrong as `faults` say; `limits` can be exact."""
 
     socket_mode = TwiceOver
+    sockets: TwiceOver
 
     def __init__(
         self,
@@ -96,7 +116,6 @@ class SlackWorkspace(server.SlackWorkspace):
         patience: DeliveryTimeouts,
     ) -> None:
         super().__init__(clock, random_bytes, scopes, commands, patience)
-        assert isinstance(self.sockets, TwiceOver)
         self.faults = self.sockets.faults = Faults()
         self.limits = RateLimits(clock)
         self._clock, self._patience, self._names = clock, patience, IdGenerator(clock, random_bytes)
@@ -225,7 +244,7 @@ class SlackWorkspace(server.SlackWorkspace):
 
     async def until(self, question: Callable[[], T | None], timeout: timedelta = LONG, what: str = "a condition") -> T:
         """Wait until the function returns something truthy, and return that. Raises: TimeoutError."""
-        return await self.state.changes.until(question, timeout, what)
+        return await until_changed(self.state.changes, question, timeout, what)
 
 
 async def _readable(request: web.Request) -> dict[str, Any]:

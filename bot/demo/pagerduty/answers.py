@@ -10,7 +10,7 @@ from aiohttp import web
 
 from bot.demo.pagerduty import forms
 from bot.demo.pagerduty.account import Account, Alert, Incident, Json
-from bot.demo.pagerduty.webhooks import EVENTS, Subscription, Webhooks
+from bot.demo.pagerduty.webhooks import Subscription, Webhooks
 
 Reply: TypeAlias = tuple[int, Json | None]
 Answer: TypeAlias = Callable[[web.Request, Any], Reply]
@@ -54,11 +54,8 @@ class Answers:
             ("PUT", fields, "set_fields", self._set_fields),
             ("GET", "/log_entries/{id}", "log_entry", self._log_entry),
             ("GET", "/oncalls", "oncalls", self._on_calls),
-            ("GET", "/users", "users", self._users),
             ("GET", "/users/{id}", "user", self._user),
             ("GET", "/webhook_subscriptions", "subscriptions", self._subscriptions),
-            ("POST", "/webhook_subscriptions", "subscription_made", self._subscribe),
-            ("GET", subscription, "subscription", lambda request, _: (200, self._form(self._subscription(request)))),
             ("PUT", subscription, "subscription_changed", self._change),
             ("POST", f"{subscription}/enable", "enable", self._enable),
             ("POST", f"{subscription}/ping", "ping", self._ping),
@@ -172,11 +169,6 @@ class Answers:
         rows = [forms.on_call(user, name, now) for name in asked for user in self._account.schedules[name]]
         return 200, _paged("oncalls", rows, request)
 
-    def _users(self, request: web.Request, _: Any) -> Reply:
-        query = request.query.get("query", "").lower()
-        found = [user for user in self._account.users.values() if query in user.name.lower() or query in user.email]
-        return 200, _paged("users", [forms.user(user) for user in found], request)
-
     def _user(self, request: web.Request, _: Any) -> Reply:
         found = self._account.users.get(request.match_info["id"])
         if found is None:
@@ -202,18 +194,6 @@ class Answers:
             [subscription.form() for subscription in found if subscription is not None],
             request,
         )
-
-    def _subscribe(self, _: web.Request, body: Any) -> Reply:
-        asked = body.get("webhook_subscription")
-        method = asked.get("delivery_method") if isinstance(asked, dict) else None
-        url = method.get("url") if isinstance(method, dict) else None
-        events = asked.get("events") if isinstance(asked, dict) else None
-        if not isinstance(url, str) or not isinstance(events, list) or not set(events) <= set(EVENTS):
-            raise Refusal(400, "Invalid Input Provided", 2001, "delivery_method.url and events are required")
-        subscription = self._webhooks.subscribe(url, self._account.new_id("S", 40), events)
-        answer = self._form(subscription)
-        answer["webhook_subscription"]["delivery_method"]["secret"] = subscription.secrets[0]  # never shown again
-        return 201, answer
 
     def _change(self, request: web.Request, body: Any) -> Reply:
         subscription = self._subscription(request)

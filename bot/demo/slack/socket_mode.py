@@ -42,11 +42,6 @@ class SocketMode:
         self._turn = 0
         self._pending: dict[str, asyncio.Future[dict[str, Any]]] = {}
 
-    @property
-    def connections(self) -> int:
-        """The number of connections that accept envelopes."""
-        return sum(not each.is_leaving and not each.socket.closed for each in self._connections)
-
     def ticket(self) -> str:
         """Return the address for a new connection. It works once."""
         ticket = self._names.secret()
@@ -63,7 +58,7 @@ class SocketMode:
         await socket.prepare(request)
         connection = _Connection(socket, request.transport)
         if len(self._connections) >= MOST_CONNECTIONS:
-            await _send_json(socket, _disconnect("too_many_websockets"))
+            await send_json(socket, disconnection("too_many_websockets"))
             await socket.close()
             return socket
         self._connections.append(connection)
@@ -74,7 +69,7 @@ class SocketMode:
                 "debug_info": {"host": HOST, "approximate_connection_time": 18060},
                 "connection_info": {"app_id": APP_ID},
             }
-            await _send_json(socket, hello)
+            await send_json(socket, hello)
             self._changes.wake()
             async for message in socket:
                 if message.type is WSMsgType.TEXT:
@@ -129,24 +124,9 @@ class SocketMode:
             if not ready:
                 return False
             self._turn += 1
-            if await _send_json(ready[self._turn % len(ready)].socket, envelope):
+            if await send_json(ready[self._turn % len(ready)].socket, envelope):
                 return True
         return False
-
-    # --- faults
-
-    async def disconnect(self, reason: str = "refresh_requested") -> None:
-        """Ask every connection to disconnect, as Slack does every few hours. After `warning` they keep working."""
-        for connection in list(self._connections):
-            connection.is_leaving = reason != "warning"
-            await _send_json(connection.socket, _disconnect(reason))
-
-    def drop(self) -> None:
-        """Abort every connection, as a broken network does."""
-        for connection in list(self._connections):
-            connection.is_leaving = True
-            if connection.transport is not None:
-                connection.transport.abort()
 
     async def close(self) -> None:
         """Close every connection."""
@@ -154,13 +134,15 @@ class SocketMode:
             await connection.socket.close()
 
 
-def _disconnect(reason: str) -> dict[str, Any]:
+def disconnection(reason: str) -> dict[str, Any]:
+    """Return what Slack says before it ends a connection."""
     return {"type": "disconnect", "reason": reason, "debug_info": {"host": HOST}}
 
 
-async def _send_json(socket: web.WebSocketResponse, what: dict[str, Any]) -> bool:
+async def send_json(socket: web.WebSocketResponse, what: dict[str, Any]) -> bool:
+    """Send something; False where the connection has ended meanwhile."""
     try:
         await socket.send_str(json.dumps(what))
-    except (ConnectionError, RuntimeError):  # it ended meanwhile
+    except (ConnectionError, RuntimeError):  # it has ended
         return False
     return True

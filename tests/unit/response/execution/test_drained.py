@@ -192,7 +192,7 @@ async def test_api_that_stays_away_becomes_a_question(tmp_path: Path) -> None:
 
 
 async def away(server: object, how: str, is_away: bool) -> None:
-    from bot.demo.cluster.server import ClusterServer
+    from tests.nodes.cluster_server import ClusterServer
 
     assert isinstance(server, ClusterServer)
     if how == "gone":
