@@ -73,7 +73,7 @@ def packages(lock: str) -> Iterator[Package]:
             yield Package(found[1], found[2], found[3] or "", tuple(re.findall(r"--hash=sha256:([0-9a-f]{64})", entry)))
 
 
-def document(lock: str, project: dict[str, Any], version: str) -> dict[str, Any]:
+def document(lock: str, project: dict[str, Any], version: str, *, licences: bool = True) -> dict[str, Any]:
     """Return the bill of materials; `project` is the table of that name in pyproject.toml."""
     found = list(packages(lock))
     root = {
@@ -94,14 +94,14 @@ def document(lock: str, project: dict[str, Any], version: str) -> dict[str, Any]
         "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, lock)}",
         "version": 1,
         "metadata": {"component": root},
-        "components": [_component(package) for package in found],
+        "components": [_component(package, package.licence if licences else None) for package in found],
         "dependencies": [
             {"ref": root["bom-ref"], "dependsOn": [package.purl for package in found if package.name in direct]}
         ],
     }
 
 
-def _component(package: Package) -> dict[str, Any]:
+def _component(package: Package, licence: str | None) -> dict[str, Any]:
     component: dict[str, Any] = {
         "type": "library",
         "bom-ref": package.purl,
@@ -110,8 +110,8 @@ def _component(package: Package) -> dict[str, Any]:
         "purl": package.purl,
         "scope": "optional" if package.marker else "required",
     }
-    if package.licence:
-        component["licenses"] = [{"expression": package.licence}]
+    if licence:
+        component["licenses"] = [{"expression": licence}]
     if package.marker:
         component["properties"] = [{"name": "python:marker", "value": package.marker}]
     # Which of the files is installed depends on the machine, so none of them is the component's one hash.

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from bot.domain.alert import BOT, PEOPLE, SLACK, TERMINAL
+from bot.domain.alert import BOT, PEOPLE, SLACK, TEAMS, TERMINAL
 from bot.domain.contracts import Ledger, Log
-from bot.domain.errors import LedgerError, UnreadableEntry
+from bot.domain.errors import LedgerError, SettingsError, UnreadableEntry
 from bot.domain.house_events import HOUSE, PolicyChanged
 from bot.domain.policy import Limits, Policy, person_of
+from bot.domain.safe_text import one_line
 from bot.inventory import Inventory
 from bot.seats import Rules
 from bot.settings import Settings
-from bot.surfaces.teams.settings import TeamsSettings
+from bot.surfaces.teams.settings import TeamsSettings, teams_user
 
 SLACK_HOSTS = ("slack.com", "slack-gov.com")
 SIMULATED = frozenset({"demo", "lab"})  # the labels of simulated nodes
@@ -35,8 +36,18 @@ def policy_of(settings: Settings, known: Inventory) -> Policy:
 
 
 def rules_of_acting(settings: Settings, nodes: int = 0) -> Policy:
-    """Return the settings for acting; `nodes` is how many the inventory has."""
+    """Return the settings for acting; `nodes` is how many the inventory has.
+
+    Raises: SettingsError where [policy] names somebody in Teams who is not of the bot's tenant.
+    """
     said, act = settings.policy, settings.act
+    tenant = settings.of(TeamsSettings).tenant
+    for who in (*said.approvers, *said.terminal_approvers.values(), *said.askers):
+        if who.startswith(f"{TEAMS}:") and not teams_user(who, tenant):
+            raise SettingsError(
+                f'[policy] names "{one_line(who, 100)}", who is nobody of the bot\'s tenant in Teams.',
+                f'Write "{TEAMS}:TENANT/OBJECT", both ids as Entra shows them, the tenant as in TEAMS_TENANT.',
+            )
     by_member = {
         user: person_of(_with_kind(user)) for user in (*said.approvers, *said.terminal_approvers.values()) if user
     }

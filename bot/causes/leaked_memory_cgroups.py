@@ -268,7 +268,7 @@ CAUSE = Cause(
         "interrupts",
         "reclaim",
     ),
-    settled_by="a profile of the busy core; of several suspects, the count after one is stopped,",
+    settled_by="a profile of the busy core, or a count after the suspect is stopped,",
     thresholds={
         "dying_many": Threshold(
             1000,

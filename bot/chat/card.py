@@ -122,7 +122,7 @@ def _single(group: GroupView, view: IncidentView) -> Document:
     last += _closing(group)
     stop = "" if view.state is State.OPENED else "."
     words = joined(((view.headline + stop,), view.story, change_words(view.compared), group.needs, *said))
-    return Document(_text(group, words), (*first, *map(IfRoom, middle), *last))
+    return Document((*words, f"\n{group.about}") if group.about else words, (*first, *map(IfRoom, middle), *last))
 
 
 def _short(sentence: Sentence) -> Sentence:
@@ -176,7 +176,11 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
     row = [Button("Report", REPORT, view.id)] if reports else []
     row += _who_else(group)
     found = view.verdict.evidence if view.verdict is not None and view.state in _SHOWS_HEAT else ()
-    if any(_is_about_a_core(item) for item in found) and not view.working and PROFILE not in group.absent:
+    if (
+        any(seen.probe in _CORE_PROBES or seen.finding in _CORE_FINDINGS for seen in found)
+        and not view.working
+        and PROFILE not in group.absent
+    ):
         row.append(Button("Profile", PROFILE, view.id))
     if view.node and (offered or view.ended):
         row.append(again_button(view.id))
@@ -200,10 +204,6 @@ def _who_else(group: GroupView) -> Iterator[Button]:
         yield Button("Who else?", WHO_ELSE, *causes.values())
 
 
-def _is_about_a_core(item: Evidence) -> bool:
-    return item.probe in _CORE_PROBES or item.finding in _CORE_FINDINGS
-
-
 # --- several nodes
 
 
@@ -215,7 +215,7 @@ def _table(group: GroupView) -> Document:
     last += _closing(group)
     table = Table(HEADING, [_row(group, view) for view in group.incidents], group.headline, "/zombie status")
     words = joined(((f"{group.headline}.",), group.needs, *_foremost(group)))
-    return Document(_text(group, words), (*first, table, *last))
+    return Document((*words, f"\n{group.about}") if group.about else words, (*first, table, *last))
 
 
 def _row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
@@ -283,10 +283,6 @@ def _further_of_many(group: GroupView) -> Iterator[Block]:
         looks.append(again_button(known[0].id, len({view.node for view in known})))
     if looks:
         yield Row(tuple(looks))
-
-
-def _text(group: GroupView, words: Sentence) -> Sentence:
-    return (*words, f"\n{group.about}") if group.about else words
 
 
 # --- its last lines: what the verdict leaves open, links, the record's head, the alerts, and who asked

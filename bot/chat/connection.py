@@ -11,7 +11,7 @@ from bot.chat.dialog import MetadataSigner
 from bot.chat.document import Block, Dialog, Document
 from bot.chat.home import HomePublisher
 from bot.chat.people import Membership, People, Person
-from bot.chat.service import ChatService, Message, NoAccess, Outcome, Rejected, UploadOutcome
+from bot.chat.service import ChatService, Message, NoAccess, Outcome
 from bot.chat.suggestions import NodeSuggestions
 from bot.domain.errors import CannotTell
 from bot.domain.post import MessageRef
@@ -126,18 +126,10 @@ class NoChat(ChatConnection, ChatService, People):
         """Nothing is added."""
         return None
 
-    def strips(self, message: Message) -> Sequence[str]:
-        """There are none."""
-        return ()
-
-    def illustrated(self, message: Message, pictures: Mapping[str, tuple[str, str]]) -> Message:
-        """Return it as it is."""
-        return message
-
     async def _no_access(self, *_: object, **__: object) -> Outcome:
         return NoAccess(_NONE)
 
-    post = edit = whisper = answer = _no_access
+    post = edit = whisper = _no_access
 
     async def publish_home(self, user: str, blocks: Sequence[Block], sealed: str) -> None:
         """Nobody has a home."""
@@ -145,9 +137,3 @@ class NoChat(ChatConnection, ChatService, People):
     async def open_dialog(self, trigger: str, dialog: Dialog, sealed: str) -> None:
         """Raises: CannotTell."""
         raise CannotTell(f"No dialog opens: {_NONE}.")
-
-    async def upload(
-        self, name: str, content: bytes, alt_text: str, *, channel: str = "", thread: str = ""
-    ) -> UploadOutcome:
-        """Nothing is uploaded."""
-        return Rejected(_NONE)

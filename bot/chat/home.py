@@ -40,12 +40,12 @@ MOST_NODES = 5
 MOST_SICK = 15
 MOST_GIVEN_UP = 3
 MOST_PEOPLE = 2000
-_LAST = "Their last verdicts, the gravest first, and what became of them."
+_LAST = "The last verdict of each node that is not healthy, the gravest first, and what became of it."
 LATELY = timedelta(days=1)  # whose verdicts are listed
 COMMANDS = (
     ("/zombie check NODE…", "a verdict for each node"),
     ("@zombie check NODE", "the same, in a thread, where slash commands do not work"),
-    ("/zombie status", "what is open; /zombie help explains cancel, undo, policy and brake"),
+    ("/zombie status", "what is open; /zombie help explains cancel, undo and brake"),
     ("/zombie help", "what I can do"),
 )
 
@@ -96,27 +96,31 @@ class HomePublisher:
         self.background.begin(self._show(user), f"home {user}")
 
     async def _show(self, user: str) -> None:
-        try:
-            waiting, state = await self.outbox.waiting(), await self.state(user)
-            given_up = await self.deliveries.given_up()
-        except LedgerError:
-            waiting, state, given_up = None, None, ()
-        if state is not None and state.sick is None:
-            given_up = ()  # their titles name nodes, too
+        """Show what waits for this person and for others, sick nodes, the brake, what to type, and the bot's own state.
+
+        Without the ledger it is shown without what stands there.
+        """
+        state, posts = None, "the ledger cannot be read"
+        given_up: Sequence[GivenUpDelivery] = ()
+        with contextlib.suppress(LedgerError):
+            waiting, found = await self.outbox.waiting(), await self.state(user)
+            # Their titles name nodes, too.
+            given_up = await self.deliveries.given_up() if found.sick is not None else ()
+            many = f"{waiting} {'post' if waiting == 1 else 'posts'}"
+            state, posts = found, f"{many} waiting for {self.context.people.word}"
+        channel = self._direct.get(user)
+        # Signed, so that the answer to a choice goes to the person who opened it and to nobody else.
+        sealed = self.context.signer.sign(Intent(HOME, user, {}, channel)) if channel else ""
         trouble = self.pagerduty.trouble if self.pagerduty is not None else ""
-        sealed = ""
-        if channel := self._direct.get(user):
-            # Signed, so that the answer to a choice goes to the person who opened it and to nobody else.
-            sealed = self.context.signer.sign(Intent(HOME, user, {}, channel))
-        shown = home(
-            self.nodes,
-            self.readings.running,
-            waiting,
-            state,
-            trouble,
-            given_up,
-            has_menu=bool(sealed),
-            chat=self.context.people.word,
+        shown = (
+            Title("zombie"),
+            *([Row((NodeMenu(),), FIND_NODE)] if sealed else ()),
+            *([Paragraph(f"⚠️ {one_line(trouble, 500)}")] if trouble else ()),
+            *(_given_up(given_up) if given_up else ()),
+            *(_state(state) if state is not None else ()),
+            Paragraph("I log in to a sick node, read what matters, and post a verdict with its proof."),
+            bullets(COMMANDS),
+            Small((f"{self.nodes} nodes in the inventory · {self.readings.running} being read now · {posts}",)),
         )
         await self.context.chat.publish_home(user, shown, sealed)
 
@@ -140,7 +144,8 @@ class HomePublisher:
         summaries = [each for each in found if each.state is not State.PROPOSED or not self._is_of_wave(each)]
         asks = [each for each in summaries if each.state is State.PROPOSED]
         last = {each.node: each for each in reversed(summaries) if each.node and each.state is not State.OPENED}
-        shown = sorted((each for each in last.values() if each.state is not State.RESOLVED), key=_without_cause)
+        shown = [each for each in last.values() if each.state is not State.RESOLVED]
+        shown.sort(key=lambda each: each.cause is None)  # what has a cause is read first
         chosen = dict.fromkeys(each.id for each in (*asks[:MOST_READ], *shown[:MOST_READ]))
         read = {name: incident for name in chosen if (incident := await self._read(name)) is not None}
         pending: dict[str, list[Incident]] = {}
@@ -175,44 +180,6 @@ class HomePublisher:
         return incident.state is State.PROPOSED
 
 
-def _without_cause(summary: IncidentSummary) -> bool:
-    return summary.cause is None
-
-
-def home(
-    nodes: int,
-    running: int,
-    waiting: int | None,
-    state: HomeState | None = None,
-    trouble: str = "",
-    given_up: Sequence[GivenUpDelivery] = (),
-    *,
-    has_menu: bool = False,
-    chat: str = "Slack",
-) -> tuple[Block, ...]:
-    """Return what it shows: what waits for this person and for others, sick nodes, the brake, what to type, the bot.
-
-    Shape: `waiting` is None where the outbox cannot be read; `state` is None where the ledger cannot, or the bot never
-    acts. `trouble` is why no alerts come, as a sentence; `given_up` are alerts that came and led to
-    nothing. `chat` is its name.
-    """
-    posts = (
-        "the ledger cannot be read"
-        if waiting is None
-        else f"{waiting} {'post' if waiting == 1 else 'posts'} waiting for {chat}"
-    )
-    return (
-        Title("zombie"),
-        *([Row((NodeMenu(),), FIND_NODE)] if has_menu else ()),
-        *([Paragraph(f"⚠️ {one_line(trouble, 500)}")] if trouble else ()),
-        *(_given_up(given_up) if given_up else ()),
-        *(_state(state) if state is not None else ()),
-        Paragraph("I log in to a sick node, read what matters, and post a verdict with its proof."),
-        bullets(COMMANDS),
-        Small((f"{nodes} nodes in the inventory · {running} being read now · {posts}",)),
-    )
-
-
 def _given_up(given_up: Sequence[GivenUpDelivery]) -> Iterator[Block]:
     many = f"{len(given_up)} alerts were" if len(given_up) > 1 else "1 alert was"
     yield Paragraph(f"⚠️ {many} given up: no node was read for them. /zombie check NODE reads a node.")
@@ -220,8 +187,7 @@ def _given_up(given_up: Sequence[GivenUpDelivery]) -> Iterator[Block]:
         title = f": {one_line(delivery.alarm.title, 150)}" if delivery.alarm is not None else ""
         came: list[Styled] = [" came at ", Instant(delivery.kept_at), f" and failed: {one_line(delivery.because, 200)}"]
         yield line(Bold(one_line(delivery.source, 40)), " ", Code(one_line(delivery.case, 80)), title, *came)
-    if len(given_up) > MOST_GIVEN_UP:
-        yield Small((f"And {len(given_up) - MOST_GIVEN_UP} more.",))
+    yield from _more(len(given_up) - MOST_GIVEN_UP, "more.")
 
 
 def _state(state: HomeState) -> Iterator[Block]:

@@ -208,7 +208,7 @@ def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request
             if (found := other.typed(verb, words[1:])) is not None:
                 return found
     except UsageError as no:
-        return HelpRequest(_quoted_sentence(no))
+        return HelpRequest(one_line(redacted_text(str(no)), 400))  # it may quote what a person typed
     if several := next(filter(means_several, names), ""):
         return HelpRequest(f"Name each node: what reads `{_quoted(several)}`, which may mean many, is left out here.")
     if not names:
@@ -280,11 +280,6 @@ def means_several(word: str) -> bool:
         return Selector.of(word).kind is not Kind.NAME
     except UsageError:
         return False
-
-
-def _quoted_sentence(no: UsageError) -> str:
-    """A parse error, which may quote what a person typed; whoever shows it lets no markup work."""
-    return one_line(redacted_text(str(no)), 400)
 
 
 def _quoted(word: str) -> str:

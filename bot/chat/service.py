@@ -121,7 +121,12 @@ UploadOutcome: TypeAlias = Uploaded | RetryLater | Rejected
 
 
 class ChatService(Protocol):
-    """Draws documents and shows them to people. A message that a chat refuses in one form it tries in a simpler one."""
+    """Draws documents and shows them to people. A message that a chat refuses in one form it tries in a simpler one.
+
+    A chat to which a bot uploads nothing, or without addresses that answer a command, takes those methods as they are.
+    """
+
+    logged: str = "slack"  # begins the names of what is logged about it
 
     def draw(self, document: Document) -> Message:
         """Return the document in the chat's own form, within its limits."""
@@ -137,11 +142,11 @@ class ChatService(Protocol):
 
     def strips(self, message: Message) -> Sequence[str]:
         """Return the names of the drawings that a message shows, as strips or as pictures."""
-        ...
+        return ()
 
     def illustrated(self, message: Message, pictures: Mapping[str, tuple[str, str]]) -> Message:
         """Return the message with uploaded pictures in place of strips: by the strip's name, file and alt text."""
-        ...
+        return message
 
     async def post(self, channel: str, thread: str, message: Message) -> Outcome:
         """Post a new message in a channel, or in a thread there."""
@@ -157,7 +162,7 @@ class ChatService(Protocol):
 
     async def answer(self, address: str, message: Message, *, for_card: bool = False) -> Outcome:
         """Answer a command in private at its address; `for_card`: in place of a card that may not be posted."""
-        ...
+        return MessageGone("no such address")
 
     async def open_dialog(self, trigger: str, dialog: Dialog, sealed: str) -> None:
         """Open the dialog for a reason for whoever clicked; it brings `sealed` back. Raises: CannotTell."""
@@ -171,4 +176,4 @@ class ChatService(Protocol):
         self, name: str, content: bytes, alt_text: str, *, channel: str = "", thread: str = ""
     ) -> UploadOutcome:
         """Upload a file; it is shared in that thread, or nowhere."""
-        ...
+        return Rejected("a bot uploads nothing here")

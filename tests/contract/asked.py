@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -11,6 +12,7 @@ from typing import Any
 from bot.actions import ACTIONS
 from bot.app.parts import library
 from bot.domain.case import Case
+from bot.domain.command import Outputs
 from bot.domain.node import Node
 from bot.domain.verdict import Confidence, Verdict
 from bot.response.diagnosis.triage import Triage
@@ -18,6 +20,9 @@ from bot.transport.replay import ReplayTransport
 from tests.independent.machine import Machine
 
 LEAK, LOOP, STOPPED, FAILED = "leaked-memory-cgroups", "crash-looping-unit", "essential-unit-stopped", "failed-units"
+NODE = Node("node", "localhost")
+BY_HAND = ("power cycle", "drain ", "fsck", "replace the", "detach", "its work ends first")
+ACTS = {"reboot", "disable_unit", "mask_unit", "start_unit", "drop_caches"}
 OFF: dict[str, Any] = {"ActiveState": "failed", "SubState": "failed", "Result": "exit-code"}
 
 
@@ -53,8 +58,23 @@ def judged(asked: Asked) -> Verdict:
 
 def weighed(case: Case, playbook: str = "node-health") -> Verdict:
     """Return the verdict of a playbook on a node that said this."""
-    triage = Triage(ReplayTransport(case), ACTIONS, lambda: datetime(2026, 11, 21, 12, 14, tzinfo=UTC))
-    return asyncio.run(triage.diagnose(Node("node", "localhost"), library().get(playbook)))
+    return asyncio.run(_triage(case).diagnose(NODE, library().get(playbook)))
+
+
+def weighed_again(case: Case, verdict: Verdict, changed: str) -> Verdict:
+    """Return the verdict on a case that is another's but for what one probe's commands said: only they are read."""
+    playbook = library().get("node-health")
+    probe = next((each for each in playbook.probes if each.name == changed), None)
+    if probe is None:  # the playbook does not ask it
+        return verdict
+    said = [run for run in case.runs if run.probe == changed]
+    assert verdict.snapshot is not None
+    readings = {**verdict.snapshot.readings, changed: probe.read(Outputs(*probe.told, *said))}
+    return asyncio.run(_triage(case).judged(NODE, playbook, replace(verdict.snapshot, readings=readings)))
+
+
+def _triage(case: Case) -> Triage:
+    return Triage(ReplayTransport(case), ACTIONS, lambda: datetime(2026, 11, 21, 12, 14, tzinfo=UTC))
 
 
 def without_systemd(case: Case) -> Case:
@@ -85,3 +105,23 @@ def uncounted(machine: Machine, name: str) -> Machine:
     for units in (machine.facts.units, machine.facts.units_later):
         units[name] = {key: value for key, value in units[name].items() if key != "NRestarts"}
     return machine
+
+
+def hold_to_their_advice(verdicts: Iterable[tuple[str, Verdict]], advised: int, acted: int) -> None:
+    """Hold plans to the words beside them, where more than so many advise and so many act.
+
+    Where the words ask for a person's hands, the plan only keeps work away; and a reboot it refuses is not in it.
+    """
+    wrong, by_people, act = [], 0, 0
+    for title, verdict in verdicts:
+        steps = {step.action for step in (verdict.plan.steps if verdict.plan else verdict.remedy)}
+        advice = f"{verdict.lasting_fix} {verdict.summary}".lower()
+        by_hand = [words for words in BY_HAND if words in verdict.lasting_fix.lower()]
+        by_people, act = by_people + bool(by_hand), act + bool(steps & ACTS)
+        if by_hand and steps & ACTS and "drain" not in steps:
+            wrong.append((title, by_hand, steps))
+        if "no reboot is offered" in advice and "reboot" in steps:
+            wrong.append((title, ["no reboot is offered"], steps))
+    assert wrong == []
+    assert by_people > advised, "nodes whose advice is for people"
+    assert act > acted, "nodes whose plan acts"

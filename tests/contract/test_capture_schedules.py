@@ -1,4 +1,7 @@
-"""Whatever dies, comes late, reboots or goes away: no capture runs unseen, none takes its place for ever."""
+"""Whatever dies, comes late, reboots or goes away: no capture runs unseen, none takes its place for ever.
+
+Set ZOMBIE_CAPTURES to draw more than the usual number.
+"""
 
 import os
 from collections import Counter
@@ -20,15 +23,25 @@ from bot.ledger import audit
 from tests.schedules.captures import played_captures, printed
 from tests.schedules.drawn import APART, database_in_memory
 
-CAPTURES = int(os.environ.get("ZOMBIE_CAPTURES", "200"))
+CAPTURES = int(os.environ.get("ZOMBIE_CAPTURES", "80"))
 PARTS = 2
+LONG = 400  # the schedules among which each hole is found
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_whatever_happens_no_recorder_runs_unseen_and_no_capture_stays(part: int) -> None:
+    drawn(part, CAPTURES // PARTS)
+
+
+@pytest.mark.long
+def test_so_it_is_in_more() -> None:
+    drawn(0, LONG)
+
+
+def drawn(part: int, number: int) -> None:
     ends: Counter[str] = Counter()
-    for first in range(0, CAPTURES // PARTS, 20):
+    for first in range(0, number, 20):
         with database_in_memory() as database:
             for seed in range(part * APART + first, part * APART + first + 20):
                 over = played_captures(database, seed)
@@ -95,7 +108,7 @@ def unread_is_none(outputs: Outputs) -> RollingStatus:
 def test_hole_that_is_put_back_is_found(monkeypatch: pytest.MonkeyPatch, where: str, hole: Any, found: str) -> None:
     monkeypatch.setattr(where, hole)
     monkeypatch.setattr(where.replace(".control.", ".watch."), hole, raising=False)  # imported there, too
-    for first in range(0, 400, 20):
+    for first in range(0, LONG, 20):
         with database_in_memory() as database:
             faults = [fault for seed in range(first, first + 20) for fault in played_captures(database, seed).faults()]
         if any(found in fault for fault in faults):

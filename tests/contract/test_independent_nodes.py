@@ -20,6 +20,7 @@ from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.triage import Triage
 from bot.transport.replay import ReplayTransport
+from tests.contract.asked import hold_to_their_advice
 from tests.independent.label import Label
 from tests.independent.labels import LABELS
 from tests.independent.later.labels import LATER
@@ -56,6 +57,10 @@ def test_no_step_is_planned_that_the_label_does_not_justify(label: Label) -> Non
     plan = judged(label).plan
     for step in plan.steps if plan is not None else ():
         assert step.action.split("_")[0] in label.plan, step
+
+
+def test_no_plan_does_what_its_advice_leaves_to_people() -> None:
+    hold_to_their_advice([(label.name, judged(label)) for label in LABELS if label.is_sick], advised=20, acted=15)
 
 
 def test_every_cause_has_six_sick_machines_and_ten_near_misses() -> None:

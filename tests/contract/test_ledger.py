@@ -51,6 +51,14 @@ from tests.record.incidents import (
 ID = "7k3m9x2qpv"
 
 
+def test_ended_incidents_are_listed_by_their_last_news_and_open_ones_always(ledger: Ledger) -> None:
+    tell(ledger, WAYS[State.PROPOSED])
+    ended = tell(ledger, WAYS[State.DECLINED], "ended00000")
+    for since, names in ((ended.updated_at, {ID, ended.id}), (ended.updated_at + timedelta(milliseconds=1), {ID})):
+        assert {line.id for line in ledger.incidents(since=since)} == names
+    assert ledger.incidents(since=ended.updated_at, only_open=True) == ledger.incidents(only_open=True)
+
+
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     with Database.open(database_url) as opened:

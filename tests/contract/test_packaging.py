@@ -1,5 +1,7 @@
 """What is installed is what was tested: the locks, the wheel and the image."""
 
+import hashlib
+import json
 import os
 import re
 import shlex
@@ -157,6 +159,31 @@ def test_index_page_shows_pictures_and_links_that_lead_somewhere(tmp_path: Path,
     assert (picture in said, "Project-URL: Source, " in said) == (bool(repository), bool(repository))
     assert "Description-Content-Type: text/markdown" in said
     assert "zombie check node-123" in said
+
+
+@pytest.mark.long
+def test_release_is_the_same_bytes_twice_and_says_what_is_in_it(tmp_path: Path) -> None:
+    def made(folder: Path) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(ROOT / "deploy/release.py"), str(folder)]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+
+    folders = [tmp_path / "once", tmp_path / "twice"]
+    assert [made(folder).returncode for folder in folders] == [0, 0]
+    once, twice = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in folders)
+    assert once == twice
+    lines = [line.split() for line in once["SHA256SUMS"].decode().splitlines()]
+    sums = {name: digest for digest, name in lines}
+    assert sums == {name: hashlib.sha256(file).hexdigest() for name, file in once.items() if name != "SHA256SUMS"}
+    (wheel,) = folders[0].glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (inside,) = (name for name in archive.namelist() if "/sboms/" in name)
+        bill = json.loads(archive.read(inside))
+    beside = json.loads(once["sbom.cdx.json"])
+    assert {one["purl"] for one in bill["components"]} == {one["purl"] for one in beside["components"]}
+    assert bill["metadata"]["component"]["version"] == wheel.name.split("-")[1]
+    assert once["changes.md"].startswith(b"### ")
+    again = made(folders[1])
+    assert (again.returncode, "is not empty" in again.stderr) == (1, True)
 
 
 def dockerfile() -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.asked import LEAK, LOOP, OFF, STOPPED, Asked, check
+from tests.contract.asked import LEAK, LOOP, OFF, STOPPED, Asked, check, hold_to_their_advice, judged
 from tests.contract.test_ordinary_figures import inside
 from tests.contract.test_plans_not_earned import CURE, FELL, XID, one_gpu_silent
 from tests.contract.test_verdicts_once_wrong import harmed
@@ -560,3 +560,8 @@ def test_guests_that_a_reboot_would_take_are_named() -> None:
     assert plan is not None
     assert plan.ends is not None
     assert [(end.what, end.count) for end in plan.ends.rows if end.kind == "guest"] == [("qemu-system-x86", 1)]
+
+
+def test_no_plan_does_what_its_advice_leaves_to_people() -> None:
+    asked = (*NODES, *BY_PEOPLE, *HARMLESS, *(Asked(title, machine, "") for title, machine, _ in CUT_OFF))
+    hold_to_their_advice([(each.title, judged(each)) for each in asked], advised=15, acted=50)

@@ -9,7 +9,7 @@ import pytest
 
 from bot.domain.command import Completed
 from bot.domain.verdict import Status, Verdict
-from tests.contract.asked import weighed
+from tests.contract.asked import weighed, weighed_again
 from tests.contract.test_plans_not_earned import STILL, held_by_tar
 from tests.contract.test_verdicts_once_wrong import harmed
 from tests.independent.cgroups import ecs_loops
@@ -43,8 +43,12 @@ def test_half_an_answer_adds_no_plan_hides_no_fault_and_raises_no_alarm(title: s
     case = NODES[title].case()
     whole = weighed(case)
     for at, run in enumerate(case.runs):
-        for left in less(run):
-            found = weighed(replace(case, runs=(*case.runs[:at], left, *case.runs[at + 1 :])))
+        for number, left in enumerate(less(run)):
+            changed = replace(case, runs=(*case.runs[:at], left, *case.runs[at + 1 :]))
+            found = weighed_again(changed, whole, run.probe)
+            if at == number:
+                anew = weighed(changed)
+                assert (anew.status, anew.summary, steps(anew)) == (found.status, found.summary, steps(found))
             about = (run.probe, run.name, run.look, len(left.stdout), found.status, found.summary)
             assert steps(found) <= steps(whole), about
             if whole.status is Status.HEALTHY:

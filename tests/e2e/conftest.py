@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import missing
+from tests.nodes.ring import Patient, a_patient
 from tests.nodes.sshd import SSHD, Sshd
 from tests.slack.acting_team import ActingTeam, acting_team, with_carol
 from tests.slack.workspace import SlackWorkspace, workspace
@@ -17,6 +18,13 @@ def shared() -> Iterator[Sshd]:
         missing("sshd is not installed (Debian: apt install openssh-server)")
     with Sshd() as node:
         yield node
+
+
+@pytest.fixture
+def patient(tmp_path: Path) -> Iterator[Patient]:
+    """A node of OpenSSH that captures are begun on; tests that use it carry the marks `OWN_LOGIN`."""
+    with a_patient(tmp_path) as found:
+        yield found
 
 
 @pytest.fixture

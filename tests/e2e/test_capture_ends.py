@@ -2,32 +2,18 @@
 
 import asyncio
 import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from bot.domain.node import Node
 from bot.extras.captures.access import RingAccess
 from bot.extras.captures.watch import RollingNews, RollingWatch
-from tests.nodes.ring import FAKE, Patient, a_patient
-from tests.nodes.sshd import IS_ROOT, SSHD
+from tests.nodes.ring import FAKE, Patient
+from tests.nodes.sshd import OWN_LOGIN
 from tests.waiting import until
 
-pytestmark = [
-    pytest.mark.real_sshd,
-    pytest.mark.skipif(SSHD is None, reason="sshd is not installed (Debian: apt install openssh-server)"),
-    pytest.mark.skipif(not IS_ROOT, reason="only root can give a login of the test's own its sudo rights"),
-]
-
-
-@pytest.fixture
-def patient(tmp_path: Path) -> Iterator[Patient]:
-    with a_patient(tmp_path) as found:
-        yield found
+pytestmark = OWN_LOGIN
 
 
 def test_a_node_that_rebooted_meanwhile_is_said_and_what_it_left_is_removed(patient: Patient) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -27,22 +26,12 @@ from bot.extras.captures.recorder import RollingRequest, start_argv
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.watch import RollingWatch
 from bot.extras.captures.words import lines
-from tests.nodes.ring import ANN, FAKE, Patient, a_patient
-from tests.nodes.sshd import IS_ROOT, SSHD
+from tests.nodes.ring import ANN, FAKE, Patient
+from tests.nodes.sshd import OWN_LOGIN
 from tests.nodes.units import make_units
 from tests.waiting import until
 
-pytestmark = [
-    pytest.mark.real_sshd,
-    pytest.mark.skipif(SSHD is None, reason="sshd is not installed (Debian: apt install openssh-server)"),
-    pytest.mark.skipif(not IS_ROOT, reason="only root can give a login of the test's own its sudo rights"),
-]
-
-
-@pytest.fixture
-def patient(tmp_path: Path) -> Iterator[Patient]:
-    with a_patient(tmp_path) as found:
-        yield found
+pytestmark = OWN_LOGIN
 
 
 def test_a_planted_burst_is_found_by_another_program_and_nothing_stays(patient: Patient) -> None:

@@ -3,7 +3,6 @@
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,23 +10,15 @@ import pytest
 
 from bot.domain.root_command import root_argv
 from bot.extras.captures.recorder import Places, RollingRequest, make_folder_argv, read_argv, remove_argv, start_argv
-from tests.nodes.ring import Patient, a_patient
-from tests.nodes.sshd import IS_ROOT, SSHD
+from tests.nodes.ring import Patient
+from tests.nodes.sshd import OWN_LOGIN
 from tests.waiting import until
 
 REAL_PERF = Path("/usr/bin/perf")
 pytestmark = [
-    pytest.mark.real_sshd,
-    pytest.mark.skipif(SSHD is None, reason="sshd is not installed (Debian: apt install openssh-server)"),
-    pytest.mark.skipif(not IS_ROOT, reason="only root can give a login of the test's own its sudo rights"),
+    *OWN_LOGIN,
     pytest.mark.skipif(not REAL_PERF.exists(), reason="perf is not installed (Debian: apt install linux-perf)"),
 ]
-
-
-@pytest.fixture
-def patient(tmp_path: Path) -> Iterator[Patient]:
-    with a_patient(tmp_path) as found:
-        yield found
 
 
 def test_what_the_kernel_ran_comes_home_by_name_and_nothing_stays(patient: Patient) -> None:

@@ -3,12 +3,8 @@
 import asyncio
 import re
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from bot.domain.clock_offset import ClockOffset
 from bot.domain.node import Node
@@ -21,20 +17,10 @@ from bot.extras.captures.watch import RollingNews, RollingWatch
 from bot.ledger import Leases
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.record import unheard
-from tests.nodes.ring import ANN, Asynchronous, Patient, a_patient
-from tests.nodes.sshd import IS_ROOT, SSHD
+from tests.nodes.ring import ANN, Asynchronous, Patient
+from tests.nodes.sshd import OWN_LOGIN
 
-pytestmark = [
-    pytest.mark.real_sshd,
-    pytest.mark.skipif(SSHD is None, reason="sshd is not installed (Debian: apt install openssh-server)"),
-    pytest.mark.skipif(not IS_ROOT, reason="only root can give a login of the test's own its sudo rights"),
-]
-
-
-@pytest.fixture
-def patient(tmp_path: Path) -> Iterator[Patient]:
-    with a_patient(tmp_path) as found:
-        yield found
+pytestmark = OWN_LOGIN
 
 
 def test_a_reset_is_laid_over_the_samples_by_the_measured_clocks(patient: Patient) -> None:

@@ -1,6 +1,7 @@
 """`deploy/` as its own schemas take it: Kubernetes' by kubernetes-validate, compose's and GitHub's by check-jsonschema.
 
-Both are put into an environment of their own from requirements-deploy.lock, and bring the schemas along.
+What the workflows may do is read by zizmor. All are put into an environment of their own from requirements-deploy.lock,
+and bring the schemas along. The workflows themselves run nowhere here.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.long]
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ("deploy/kubernetes.yaml", "docs/kubernetes-role.yaml")
 COMPOSE = ("deploy/compose.yaml", "deploy/workers.yaml")
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 FORMS = sorted(path for path in (ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml")
 
 
@@ -88,3 +90,30 @@ def test_github_takes_the_forms_for_issues(programs: Path) -> None:
     config = ROOT / ".github/ISSUE_TEMPLATE/config.yml"
     code, said = says(programs / "check-jsonschema", "--builtin-schema", "vendor.github-issue-config", config)
     assert code == 0, said
+
+
+def test_workflows_are_as_github_reads_them_and_grant_no_more_than_each_step_needs(programs: Path) -> None:
+    assert [path.name for path in WORKFLOWS] == ["gate.yml", "release.yml"]
+    code, said = says(programs / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS)
+    assert code == 0, said
+    code, said = says(programs / "zizmor", "--offline", "--no-progress", "--min-severity", "medium", *WORKFLOWS)
+    assert code == 0, said
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "names"),
+    [
+        ("permissions: {}", "permissions: write-all", "excessive-permissions"),
+        ("@11bd71901bbe5b1630ceea73d27597364c9af683 #", "@v4 #", "unpinned-uses"),
+        ("persist-credentials: false", "persist-credentials: true", "artipacked"),
+        ("run: sudo", "run: echo ${{ github.head_ref }} && sudo", "template-injection"),
+    ],
+)
+def test_workflow_that_grants_too_much_is_caught(
+    programs: Path, tmp_path: Path, before: str, after: str, names: str
+) -> None:
+    wrong = spoiled(".github/workflows/gate.yml", before, after, tmp_path)
+    code, said = says(
+        programs / "zizmor", "--offline", "--no-progress", "--min-severity", "low", "--persona", "auditor", wrong
+    )
+    assert (code != 0, names in said) == (True, True), said

@@ -193,7 +193,6 @@ async def test_cured_node_shows_what_changed_on_one_screen(tmp_path: Path) -> No
         told = await card.inner_text()
         for words in (
             "dying memory cgroups: 68,4",
-            "→ 0 %",
             "network card resets: none since the reboot",
             "the node was rebooted",
         ):
@@ -214,5 +213,10 @@ async def test_cured_node_shows_what_changed_on_one_screen(tmp_path: Path) -> No
         await phone.screenshot("phone-resolved-thread")
         await phone.page.keyboard.press("Escape")
         await card.get_by_role("button", name="Verdict wrong").click()
+        dialog = phone.page.locator("dialog")
+        await dialog.locator("textarea").fill("io-stall")
+        await nothing_runs_off(dialog)
+        await dialog.get_by_role("button", name="Say so").click()
         await phone.until_text("main", "zombie playbooks keep")
+        assert await phone.page.get_by_role("button", name="Take it back").is_visible()
         assert phone.complaints == []

@@ -19,14 +19,10 @@ from bot.response.execution.privilege import capture_text
 from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_script import SshScriptTransport
 from tests.contract.ways import files_of, nonce
-from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
+from tests.nodes.sshd import OWN_LOGIN, Sshd
 from tests.waiting import until
 
-pytestmark = [
-    pytest.mark.real_sshd,
-    pytest.mark.skipif(SSHD is None, reason="sshd is not installed (Debian: apt install openssh-server)"),
-    pytest.mark.skipif(not IS_ROOT, reason="only root can give a login of the test's own its sudo rights"),
-]
+pytestmark = OWN_LOGIN
 REAL_PERF = Path("/usr/bin/perf")
 
 # It records as perf does, until TERM, and its text has one event for each line that was recorded.

@@ -12,11 +12,18 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from tests.nodes.accounts import change_accounts
 from tests.waiting import until
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin:/sbin")
 IS_ROOT = os.geteuid() == 0
+OWN_LOGIN = [  # the marks of tests whose server gives a login of its own rights to act as root
+    pytest.mark.real_sshd,
+    pytest.mark.skipif(SSHD is None, reason="sshd is not installed (Debian: apt install openssh-server)"),
+    pytest.mark.skipif(not IS_ROOT, reason="only root can give a login of the test's own its sudo rights"),
+]
 MARK = "ZOMBIE_TEST_SSHD"  # in the environment of every session, so that what outlives its connection is still found
 
 

@@ -23,7 +23,6 @@ from bot.ledger.tables import ATTEMPTS, CASES, ENTRIES, INCIDENTS, POSTS
 
 ROWS_AT_ONCE = 20_000
 BEGAN_AT = datetime(2024, 1, 1, tzinfo=UTC)
-LONG_OVER = instant_text(BEGAN_AT)
 
 
 @dataclass(slots=True)

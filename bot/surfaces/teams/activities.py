@@ -14,7 +14,8 @@ from bot.chat.clicks import Click, Submission
 from bot.chat.people import Person
 from bot.chat.requests import CommandRequest
 from bot.domain.alert import TEAMS
-from bot.surfaces.teams.drawing import ACTION, CHOSEN, HOME, OPENED, REASON, ROW, SEALED, VALUE
+from bot.domain.safe_text import one_line
+from bot.surfaces.teams.drawing import ACTION, CHOSEN, OPENED, REASON, ROW, SEALED, VALUE
 from bot.surfaces.teams.keys import mapping
 
 FETCH, SUBMIT, EXECUTE = "task/fetch", "task/submit", "adaptiveCard/action"
@@ -56,7 +57,7 @@ class Spoken:
         tenant = str(mapping(data.get("tenant")).get("id") or "").lower()
         person = Person(user, tenant, chat=TEAMS)
         name, name_here, is_direct = (
-            str(who.get("name") or ""),
+            one_line(str(who.get("name") or ""), 80),
             str(who.get("id") or user),
             where.get("conversationType"),
         )
@@ -68,11 +69,6 @@ class Spoken:
         """What a button or a dialog brings back, with what was typed beside it."""
         value = mapping(self.activity.get("value"))
         return mapping(mapping(value.get("action")).get("data") or value.get("data"))
-
-    @property
-    def is_automatic(self) -> bool:
-        """True where a client asks by itself to have a card renewed: that is nobody's click."""
-        return mapping(self.activity.get("value")).get("trigger") == "automatic"
 
     def command(self) -> CommandRequest | None:
         """Return what was typed to the bot; None where it was not mentioned, outside a chat with it."""
@@ -120,20 +116,11 @@ class Spoken:
             metadata=home,
         )
 
-    @property
-    def sealed_home(self) -> str:
-        """What a button of a home brings back, not proved."""
-        return str(self.data.get(HOME) or "")
-
-    @property
-    def opened(self) -> str:
-        """The click that opened the dialog which is sent."""
-        return str(self.data.get(OPENED) or "")
-
     def submission(self) -> Submission:
         """Return the dialog that was sent; delivered again, perhaps with another id, it is the same."""
         sealed, reason = str(self.data.get(SEALED) or ""), str(self.data.get(REASON) or "").strip()
-        same = sha256("\n".join((self.person.user, sealed, self.opened, reason)).encode(errors="replace")).hexdigest()
+        words = (self.person.user, sealed, str(self.data.get(OPENED) or ""), reason)
+        same = sha256("\n".join(words).encode(errors="replace")).hexdigest()
         return Submission(key=f"sent-{same[:40]}", person=self.person, metadata=sealed, reason=reason)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -16,16 +15,18 @@ from bot.chat.connection import ChatConnection
 from bot.chat.decisions import Decisions
 from bot.chat.dialog import HOME, MetadataSigner
 from bot.chat.home import HomePublisher
+from bot.chat.remembered import Seen
 from bot.chat.service import Timing
 from bot.chat.suggestions import NodeSuggestions
 from bot.domain.contracts import Log
 from bot.domain.post import MessageRef
 from bot.surfaces.hooks import Counted
 from bot.surfaces.teams.activities import EXECUTE, FETCH, SUBMIT, Spoken
-from bot.surfaces.teams.calls import FAILURES, Connector, TeamsCalls, Waiting, why
-from bot.surfaces.teams.drawing import dialog_task
-from bot.surfaces.teams.keys import NotGenuine, SigningKeys, belongs, mapping
-from bot.surfaces.teams.people import TeamsPeople, Whereabouts
+from bot.surfaces.teams.calls import TROUBLE, TeamsCalls, Waiting, why
+from bot.surfaces.teams.drawing import HOME as HOME_SEALED
+from bot.surfaces.teams.drawing import OPENED, dialog_task
+from bot.surfaces.teams.keys import NotGenuine, SigningKeys, mapping
+from bot.surfaces.teams.people import TeamsPeople
 from bot.surfaces.teams.settings import TeamsSettings
 from bot.surfaces.web_limits import UNREAD, body_of
 
@@ -40,6 +41,7 @@ class TeamsConnection(ChatConnection):
     """An app in a tenant: `calls` shows messages, `signer` signs dialogs."""
 
     word, by = "Teams", "http"
+    is_connected = False  # while it listens: whether Teams can reach it, only Teams knows
 
     def __init__(self, settings: TeamsSettings, timing: Timing, log: Log, counted: Counted | None = None) -> None:
         self._settings = settings
@@ -48,20 +50,13 @@ class TeamsConnection(ChatConnection):
         self._counted = counted
         self._http = httpx.AsyncClient(timeout=timing.call_limit, follow_redirects=False)
         self._keys = SigningKeys(settings, self._http, timing.clock, log)
-        self._connector = Connector(settings, self._http, timing)
-        self._met = Whereabouts(settings.alerts_channel)
-        self.calls = TeamsCalls(self._connector, log)
+        self.calls = TeamsCalls(settings, self._http, timing, log)
         self.signer = MetadataSigner(settings.app_secret)  # the same in every program that has this app's secret
         self._commands: Commands
         self._home: HomePublisher
         self._decisions: Decisions
         self._clicks: dict[tuple[str, ...], Waiting] = {}
-        self.is_open = False
-
-    @property
-    def is_connected(self) -> bool:
-        """True while the bot listens: whether Teams can reach it, only Teams knows."""
-        return self.is_open
+        self._refused = Seen(100)
 
     def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions, nodes: NodeSuggestions) -> None:
         """Take what Teams delivers from now on, and hand it to these; names are typed, so no `nodes` are suggested."""
@@ -69,7 +64,7 @@ class TeamsConnection(ChatConnection):
 
     def people(self, groups: Collection[str]) -> TeamsPeople:
         """Return who asks Teams about its people; `groups` are the groups of approvers."""
-        return TeamsPeople(self._connector, self.calls, self._met, groups)
+        return TeamsPeople(self.calls, groups)
 
     def address(self, place: MessageRef) -> str:
         """Return the address of a message."""
@@ -86,17 +81,17 @@ class TeamsConnection(ChatConnection):
         Raises: SettingsError where the app's secret is rejected.
         """
         try:
-            await self._connector.token()
-        except FAILURES as error:
+            await self.calls.token()
+        except TROUBLE as error:
             return f"Entra: {why(error)}"
         if why_not := await self._keys.fetch():
             return why_not
-        self.is_open = True
+        self.is_connected = True
         return ""
 
     async def stop_listening(self) -> None:
         """Accept nothing more; messages may still be posted."""
-        self.is_open = False
+        self.is_connected = False
 
     async def stop(self) -> None:
         """Hang up."""
@@ -105,7 +100,7 @@ class TeamsConnection(ChatConnection):
     # --- what comes
 
     async def _receive(self, request: web.Request) -> web.Response:
-        if not self.is_open:
+        if not self.is_connected:
             return web.Response(status=503, text="not ready")
         began, outcome = self._timing.clock(), "failed"
         try:
@@ -121,18 +116,18 @@ class TeamsConnection(ChatConnection):
     async def _taken(self, request: web.Request) -> tuple[str, web.Response]:
         body = await body_of(request)
         try:
-            token = await self._keys.verified(request.headers.get("Authorization", ""))
-            activity = mapping(json.loads(body))
-            belongs(activity, token, self._settings)
+            activity = await self._keys.activity(request.headers.get("Authorization", ""), body)
         except NotGenuine as no:
-            self._log("teams_refused", because=str(no))
+            if self._refused.is_new(str(no)):  # once each: anybody can knock
+                self._log("teams_refused", because=str(no))
             return "unauthorized", web.Response(status=401, text="bad credentials")
         except (ValueError, RecursionError):
             return "malformed", web.Response(status=400, text="no JSON")
         spoken = Spoken.of(activity)
         if spoken is None:
             return "ignored", web.Response(status=200)
-        self._note(spoken)
+        met = (spoken.person.user, spoken.name, spoken.conversation, spoken.name_here, str(activity["serviceUrl"]))
+        self.calls.met(*met, is_direct=spoken.is_direct)
         if activity.get("type") == "invoke":
             answer = await self._invoked(spoken)
             if answer is None:  # an empty answer would make Teams repeat it
@@ -142,26 +137,20 @@ class TeamsConnection(ChatConnection):
         if asked is None:
             return "ignored", web.Response(status=200)
         if spoken.is_direct and asked.text.lower() == "home":
-            self.calls.met(asked.user, "", wants_home=True)
+            self.calls.homes.pop(asked.user, None)  # a new card, where the person looks now
             self._home.open(asked.user, asked.channel)
         else:
             self._commands.take(asked)
         return "accepted", web.Response(status=200)
 
-    def _note(self, spoken: Spoken) -> None:
-        """Note where this person is, and where the conversation is served."""
-        user, direct = spoken.person.user, spoken.conversation if spoken.is_direct else ""
-        self._met.met(user, spoken.conversation, spoken.name_here)
-        self._connector.note(spoken.conversation, str(spoken.activity["serviceUrl"]))
-        self.calls.met(user, spoken.name, direct)
-
     async def _invoked(self, spoken: Spoken) -> Answer | None:
         kind = spoken.activity.get("name")
         if kind == SUBMIT:
             return await self._submitted(spoken)
-        if kind not in (FETCH, EXECUTE):
+        # A client that asks by itself to have a card renewed clicks nothing.
+        if kind not in (FETCH, EXECUTE) or mapping(spoken.activity.get("value")).get("trigger") == "automatic":
             return None
-        told = {"words": ""} if spoken.is_automatic else await self._clicked(spoken)
+        told = await self._clicked(spoken)
         words = str(told.get("words", ""))
         if kind == FETCH:
             return {"task": told.get("task") or {"type": "message", "value": words}}
@@ -169,15 +158,15 @@ class TeamsConnection(ChatConnection):
 
     async def _clicked(self, spoken: Spoken) -> Answer:
         """Return what a click leads to: a dialog, words for its person alone, or that it is done."""
-        home = spoken.sealed_home
+        home = str(spoken.data.get(HOME_SEALED) or "")
         proved = self.signer.verify(home) if home else None
         is_theirs = proved is not None and (proved.action, proved.user) == (HOME, spoken.person.user)
         click = spoken.click(home if is_theirs else "")
         same = (click.person.user, click.channel, click.ts, click.action, click.value, click.metadata)
         if (waiting := self._clicks.get(same)) is None:
             waiting = self._clicks[same] = self.calls.waiting[click.trigger] = Waiting(click.person.user, click.channel)
-            ended = self._decisions.clicked(click)
-            ended.add_done_callback(lambda _: self._ended(waiting, same, click.trigger))
+            if (handling := self._decisions.clicked(click)) is not None:
+                handling.add_done_callback(lambda _: self._ended(waiting, same, click.trigger))
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await asyncio.shield(waiting.answer)
@@ -198,7 +187,8 @@ class TeamsConnection(ChatConnection):
         why_not = await self._decisions.submitted(sent)  # on disk before it is answered
         if not why_not:
             return {"task": {"type": "message", "value": "It is on record, and the card follows."}}
-        dialog = self.calls.dialogs.get(spoken.opened)
+        opened = str(spoken.data.get(OPENED) or "")
+        dialog = self.calls.dialogs.get(opened)
         if dialog is None:
             return {"task": {"type": "message", "value": why_not}}
-        return {"task": dialog_task(dialog, sent.metadata, spoken.opened, why_not)}
+        return {"task": dialog_task(dialog, sent.metadata, opened, why_not)}

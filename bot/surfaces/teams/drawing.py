@@ -58,6 +58,7 @@ Element: TypeAlias = Mapping[str, Any]
 LARGEST = 40_000  # characters of JSON, as UTF-16 80 KB; Teams refuses a message of 100 KB
 SPARE = 500  # beside a table
 ROWS, CELL, COLUMNS = 100, 120, 41  # of a table; the widest line of fixed letters that a phone does not wrap
+WIDTH = 46  # of buttons side by side, in letters
 CARD = "application/vnd.microsoft.card.adaptive"
 VERB = "zombie"
 ACTION, VALUE, ROW, CHOSEN, HOME = "a", "v", "b", "p", "h"  # what a button brings back
@@ -69,6 +70,7 @@ _STYLES = {"primary": "positive", "danger": "destructive"}
 _MARKED = re.compile(r"(`[^`\n]*`|\*[^*\n]*\*)")
 _BREAKS = re.compile(r"(?<=\])(?=\()|(?<=<)(?=/?at\b)|(?<=\w:)(?=//)", re.IGNORECASE)
 _BREAK = "\u200b"
+_LONG = re.compile(r"(\S{36})(?=\S)")  # in small print: a digest would be wider than a phone
 
 
 def draw(document: Document) -> Message:
@@ -127,48 +129,45 @@ def dialog_task(dialog: Dialog, sealed: str, opened: str, error: str = "") -> di
     return {"type": "continue", "value": shown}
 
 
-def with_home(elements: Sequence[Element], sealed: str) -> list[Element]:
+def with_home(elements: Sequence[Element], sealed: str) -> tuple[Element, ...]:
     """Return the elements of a home, whose buttons bring back what is sealed."""
 
-    def marked(action: Element) -> Element:
-        return {**action, "data": {**action["data"], HOME: sealed}}
+    def marked(each: Element) -> Element:
+        return {**each, "data": {**each["data"], HOME: sealed}}
 
-    return [
-        {**each, "actions": [marked(action) for action in each["actions"]]} if each["type"] == "ActionSet" else each
-        for each in elements
-    ]
-
-
-def elements_of(blocks: Iterable[Block]) -> list[Element]:
-    """Return the elements that show these blocks."""
-    return [each for block in blocks for each in _elements(block)]
-
-
-def has_buttons(message: Message) -> bool:
-    """True for a message that somebody can press something on."""
-    return any(each.get("type") == "ActionSet" and "data" in each["actions"][0] for each in message.blocks)
+    return tuple(
+        {**each, "actions": list(map(marked, each["actions"]))} if _is_pressed(each) else each for each in elements
+    )
 
 
 def people_in(part: Any) -> set[str]:
     """Return the ids of the people whose names a message needs."""
     if isinstance(part, Mapping):
-        own = {str(part[PERSON])} if PERSON in part else set[str]()
-        return own.union(*(people_in(inner) for inner in part.values()))
+        return ({part[PERSON]} if PERSON in part else set[str]()).union(*map(people_in, part.values()))
     return set[str]().union(*map(people_in, part)) if isinstance(part, list | tuple) else set()
+
+
+def has_buttons(message: Message) -> bool:
+    """True for a message that somebody can press something on."""
+    return any(map(_is_pressed, message.blocks))
+
+
+def _is_pressed(element: Element) -> bool:
+    return element["type"] == "ActionSet" and "data" in element["actions"][0]
 
 
 def named(part: Any, names: Mapping[str, str]) -> Any:
     """Return a part of a message with people's names in it."""
     if isinstance(part, Mapping):
         shown = {key: named(inner, names) for key, inner in part.items() if key != PERSON}
-        return shown | ({"text": defused(names[part[PERSON]])} if part.get(PERSON) in names else {})
+        return shown | ({"text": defused(name)} if (name := names.get(part.get(PERSON, ""))) else {})
     return [named(inner, names) for inner in part] if isinstance(part, list | tuple) else part
 
 
 def words_of(message: Message) -> str:
     """Return a message as text alone."""
     said = [message.text, *(text for block in message.blocks for text in _texts(block))]
-    return clipped("\n".join(dict.fromkeys(said)), TEXT)
+    return clipped(defused("\n".join(dict.fromkeys(said))), TEXT)
 
 
 # --- words
@@ -185,7 +184,8 @@ def defused(text: str) -> str:
 
 
 def _run(words: str, **style: Any) -> dict[str, Any]:
-    return {"type": "TextRun", "text": defused(words) or " ", **style}
+    text = _LONG.sub(rf"\1{_BREAK}", defused(words)) if "isSubtle" in style else defused(words)
+    return {"type": "TextRun", "text": text or " ", **style}
 
 
 def _rich(runs: Sequence[Element], **more: Any) -> Element:
@@ -212,7 +212,7 @@ def _piece(piece: Styled) -> Element:
             user = teams_user(by)
             return _run(one_line(by, 140), **({PERSON: user, "weight": "bolder"} if user else {}))
         case Bold(words=words):
-            return _run(words, weight="bolder")
+            return _run(_typed(words), weight="bolder")
         case Code(words=words) | Channel(id=words):
             return _run(words, fontType="monospace")
         case Group():
@@ -221,6 +221,11 @@ def _piece(piece: Styled) -> Element:
             opens = {"type": "Action.OpenUrl", "url": address}
             return _run(clipped(one_line(words, 75), 75), selectAction=opens, color="accent")
     return _run(plain((piece,)))
+
+
+def _typed(words: str) -> str:
+    """Return what people type: the bot's own words say it as in a chat with slash commands."""
+    return f"@{words[1:]}" if words.startswith("/zombie") else words
 
 
 def _listed(part: Line | Listing) -> Iterator[Element]:
@@ -238,7 +243,9 @@ def _marked(words: str) -> Iterator[Element]:
     styles: dict[str, dict[str, Any]] = {"`": {"fontType": "monospace"}, "*": {"weight": "bolder"}}
     for said in words.split("\n"):
         parts = [part for part in _MARKED.split(said) if part]
-        runs = [_run(part[1:-1], **styles[part[0]]) if _MARKED.fullmatch(part) else _run(part) for part in parts]
+        runs = [
+            _run(_typed(part[1:-1]), **styles[part[0]]) if _MARKED.fullmatch(part) else _run(part) for part in parts
+        ]
         yield _rich(runs or [_run(" ")], spacing="small")
 
 
@@ -271,8 +278,7 @@ def _elements(shown: Block) -> Iterator[Element]:
         case Row(items=items, name=name):
             yield from _row(items, name)
         case Question(action=action, yes=yes, no=no):
-            answers = [_action(label, action, {VALUE: value}) for label, value in (yes, no)]
-            yield {"type": "ActionSet", "actions": answers}
+            yield from _sets(_action(label, action, {VALUE: value}) for label, value in (yes, no))
         case Record(head=head):
             yield _rich([_run(f"record {head}", isSubtle=True, size="small")])
         case Rule():
@@ -299,7 +305,18 @@ def _row(items: Sequence[Button | Menu | NodeMenu], name: str) -> Iterator[Eleme
             more = {"type": "Input.Text", "maxLength": 200}
         yield {**more, "id": chosen, "placeholder": safe(words)}
         actions.append(_action(clipped(safe(words), BUTTON), action, {ROW: name, CHOSEN: chosen}))
-    yield {"type": "ActionSet", "actions": actions}
+    yield from _sets(actions)
+
+
+def _sets(actions: Iterable[Element]) -> Iterator[Element]:
+    """Buttons side by side, as many as a phone shows whole."""
+    row = list[Element]()
+    for action in actions:
+        if row and sum(len(each["title"]) + 5 for each in (*row, action)) > WIDTH:
+            yield {"type": "ActionSet", "actions": row}
+            row = []
+        row.append(action)
+    yield {"type": "ActionSet", "actions": row}
 
 
 def _button(button: Button, row: str) -> Element:

@@ -7,8 +7,8 @@ not sign the body, so what a body says of channel, service and tenant is held ag
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,15 +27,7 @@ CHANNEL = "msteams"
 
 
 class NotGenuine(Exception):
-    """A request that Teams did not send, or not for this bot; why is for the log."""
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A token that was verified: the service that it speaks for, and the channels that its key may sign for."""
-
-    service: str
-    endorsed: frozenset[str]
+    """A request that Teams did not send, or not for this bot; why is one of a few fixed sentences."""
 
 
 class SigningKeys:
@@ -46,20 +38,19 @@ class SigningKeys:
         self._http = http
         self._clock = clock
         self._log = log
-        self._keys: Mapping[str, tuple[jwt.PyJWK, frozenset[str]]] = {}
+        self._keys: Mapping[str, tuple[jwt.PyJWK, frozenset[str]]] = {}  # with the channels that each may sign for
         self._fetched_at = self._tried_at = float("-inf")
         self._lock = asyncio.Lock()
 
-    async def verified(self, header: str) -> Token:
-        """Return the token of an Authorization header. Raises: NotGenuine."""
+    async def activity(self, header: str, body: bytes) -> Mapping[str, Any]:
+        """Return the activity that came with this Authorization header: of Teams, and of our tenant.
+
+        Raises: NotGenuine; ValueError or RecursionError for a body that is no JSON.
+        """
         scheme, _, token = header.partition(" ")
-        if scheme.lower() != "bearer":
-            raise NotGenuine("no token")
         try:
-            name = str(jwt.get_unverified_header(token).get("kid", ""))
+            name = str(jwt.get_unverified_header(token).get("kid", "")) if scheme.lower() == "bearer" else ""
             await self._renew(name)
-            if name not in self._keys:
-                raise NotGenuine("signed with an unknown key")
             key, endorsed = self._keys[name]
             claims = jwt.decode(
                 token,
@@ -70,25 +61,39 @@ class SigningKeys:
                 leeway=LEEWAY,
                 options={"require": ["exp", "iss", "aud"]},
             )
-        except jwt.PyJWTError as error:
-            raise NotGenuine(one_line(str(error), 120)) from error
-        return Token(str(claims.get("serviceurl") or ""), endorsed)
+        except (jwt.PyJWTError, KeyError) as error:
+            known = "its key is not known" if isinstance(error, KeyError) else type(error).__name__
+            raise NotGenuine(f"its token is not good: {known}") from error
+        activity = mapping(json.loads(body))
+        service, ours = str(activity.get("serviceUrl") or ""), self._settings
+        if not service or service.rstrip("/") != str(claims.get("serviceurl") or "").rstrip("/"):
+            raise NotGenuine("its service is not the token's")
+        if urlsplit(service).hostname != urlsplit(ours.service_url).hostname or not is_guarded(service):
+            raise NotGenuine("its service is not the bot's")
+        if activity.get("channelId") != CHANNEL or CHANNEL not in endorsed:
+            raise NotGenuine("it is not of Teams, or its key may not sign for Teams")
+        tenants = (
+            mapping(activity.get("conversation")).get("tenantId"),
+            mapping(mapping(activity.get("channelData")).get("tenant")).get("id"),
+        )
+        if {str(tenant).lower() for tenant in tenants} != {ours.tenant}:
+            raise NotGenuine("it is from another tenant")
+        return activity
 
     async def fetch(self) -> str:
         """Fetch the keys; return why that failed, or an empty string."""
         self._tried_at = self._clock()
         try:
-            where = (await self._json(self._settings.metadata_url))["jwks_uri"]
-            if not is_guarded(str(where)):
-                raise ValueError("the keys are neither at https nor on loopback")
-            listed = (await self._json(str(where)))["keys"]
+            where = str((await self._json(self._settings.metadata_url))["jwks_uri"])
+            if not is_guarded(where):
+                raise ValueError("they are neither at https nor on loopback")
             keys = {
                 str(each["kid"]): (jwt.PyJWK(each), frozenset(map(str, each.get("endorsements") or ())))
-                for each in listed
+                for each in (await self._json(where))["keys"]
                 if each.get("kty") == "RSA" and each.get("kid")
             }
             if not keys:
-                raise ValueError("no key is there")
+                raise ValueError("there are none")
         except (httpx.HTTPError, jwt.PyJWTError, ValueError, KeyError, TypeError, AttributeError) as error:
             return f"the signing keys: {one_line(str(error) or repr(error), 200)}"
         self._keys, self._fetched_at = keys, self._clock()
@@ -107,23 +112,6 @@ class SigningKeys:
         answer = await self._http.get(url)
         answer.raise_for_status()
         return answer.json()
-
-
-def belongs(activity: Mapping[str, Any], token: Token, settings: TeamsSettings) -> None:
-    """Return for an activity of Teams, in our tenant, that the token vouches for. Raises: NotGenuine."""
-    service = str(activity.get("serviceUrl") or "")
-    tenants = {
-        str(mapping(activity.get("conversation")).get("tenantId") or "").lower(),
-        str(mapping(mapping(activity.get("channelData")).get("tenant")).get("id") or "").lower(),
-    }
-    if not service or service.rstrip("/") != token.service.rstrip("/"):
-        raise NotGenuine("its service is not the token's")
-    if urlsplit(service).hostname != urlsplit(settings.service_url).hostname or not is_guarded(service):
-        raise NotGenuine("its service is not the bot's")
-    if activity.get("channelId") != CHANNEL or CHANNEL not in token.endorsed:
-        raise NotGenuine("not a message of Teams, or its key may not sign for Teams")
-    if tenants != {settings.tenant}:
-        raise NotGenuine("from another tenant")
 
 
 def mapping(value: Any) -> Mapping[str, Any]:

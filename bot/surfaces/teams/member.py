@@ -17,9 +17,9 @@ def _looks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     ours: TeamsSettings = settings.of(TeamsSettings)
     if not ours.is_set:
         return ()
-    from bot.surfaces.teams.examination import looks
+    from bot.surfaces.teams.examination import APP, examined
 
-    return looks(ours, policy)
+    return ((APP, lambda: examined(ours, policy)),)
 
 
 SURFACE = SurfaceMember(TEAMS, "in Teams", settings=TeamsSettings, looks=_looks)

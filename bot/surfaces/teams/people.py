@@ -10,30 +10,13 @@ import asyncio
 from collections.abc import Collection
 
 from bot.chat.people import Membership, People, Person
-from bot.chat.remembered import Remembered
 from bot.domain.alert import TEAMS
 from bot.domain.errors import CannotTell, NotAnApprover
 from bot.domain.safe_text import one_line
-from bot.surfaces.teams.calls import REMEMBERED, Connector, TeamsCalls
+from bot.surfaces.teams.calls import TeamsCalls
 from bot.surfaces.teams.settings import teams_user
 
 MEMBERS = frozenset(("", "user", "owner", "admin"))  # roles; anybody else, such as a guest, is refused
-
-
-class Whereabouts:
-    """Where each person was met last: the conversation, and their id there. Else `home`, the channel of alerts."""
-
-    def __init__(self, home: str) -> None:
-        self._home = home
-        self._met: Remembered[str, tuple[str, str]] = Remembered(REMEMBERED)
-
-    def met(self, user: str, conversation: str, name_there: str) -> None:
-        """Note where a person is."""
-        self._met[user] = conversation, name_there
-
-    def of(self, user: str) -> tuple[str, str]:
-        """Return the conversation in which to look for a person, and the id; no conversation where none is known."""
-        return self._met.get(user, (self._home, user))
 
 
 class TeamsPeople(People):
@@ -42,11 +25,9 @@ class TeamsPeople(People):
     chat, word = TEAMS, "Teams"
     is_known = True
 
-    def __init__(self, connector: Connector, calls: TeamsCalls, met: Whereabouts, groups: Collection[str]) -> None:
-        self._connector = connector
+    def __init__(self, calls: TeamsCalls, groups: Collection[str]) -> None:
         self._calls = calls
-        self._met = met
-        self._tenant = connector.settings.tenant
+        self._tenant = calls.settings.tenant
         self._groups = sorted(group for group in groups if group.startswith(f"{TEAMS}:"))
 
     def is_ours(self, person: Person) -> bool:
@@ -66,16 +47,15 @@ class TeamsPeople(People):
 
         Raises: NotAnApprover for everybody else; CannotTell when Teams does not say.
         """
-        conversation, there = self._met.of(user)
+        conversation, there = self._calls.known.get(user, (self._calls.settings.alerts_channel, user))
         if not conversation:
             raise CannotTell(
                 "The bot does not know where to look you up in Teams.", "Write to it there, then try again."
             )
-        found = await self._connector.member(conversation, there)
+        found = await self._calls.member(conversation, there)
         if found is None:
             raise NotAnApprover(f"You are no member of the conversation there: only members {do}.")
         name = one_line(str(found.get("name") or user), 80)
-        self._calls.met(user, name)
         entra = str(found.get("aadObjectId") or found.get("objectId") or "").lower()
         if str(found.get("tenantId") or "").lower() != self._tenant or entra != user:
             raise NotAnApprover(f"{name} is from another organisation: only members of this tenant {do}.")
@@ -97,7 +77,7 @@ class TeamsPeople(People):
 
     async def _is_in(self, group: str, user: str) -> tuple[bool, str]:
         try:
-            found = await self._connector.member(group.partition(":")[2], user)
+            found = await self._calls.member(group.partition(":")[2], user)
         except CannotTell as no:
             return False, no.sentence
         same = found is not None and user == str(found.get("aadObjectId") or found.get("objectId") or "").lower()

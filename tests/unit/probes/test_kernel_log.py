@@ -15,7 +15,6 @@ from tests.readings.recorded import CAPTURES, once, recorded
 RECORDED = CAPTURES / "kernel_log"
 AWKS = [name for name in ("awk", "mawk", "gawk", "original-awk") if shutil.which(name)]
 ENA = "ena 0000:20:03.0 eth0: "
-PAUSED = "TX q 5 is paused for too long (threshold 5000000). Time since last napi {} usec. napi scheduled: {}"
 STARVED = "napi handler hasn't been called for a long time but is scheduled"
 DONE = "ena 0000:20:03.0: Device reset completed successfully, Driver info: Elastic Network Adapter (ENA) v2.11.0g"
 

@@ -291,10 +291,6 @@ def test_notes_and_what_else_stops_are_never_shortened_in_the_dialog_however_lon
     assert all(f"end of {number}" in said for number in range(4))
 
 
-def of_core(wish: str, sealed: str, words: list[str]) -> dict[str, Any]:
-    return reason_dialog(wish, sealed, (), words)
-
-
 def test_dialog_of_a_wave_opens_at_its_top() -> None:
     """Its plans stand above the reason; with the cursor in the reason they would be out of sight."""
     for wish, focus in (("approve", False), ("wave-resume", False), ("brake on", True), ("answer", True)):
