@@ -29,6 +29,8 @@ APART = 0.2
 class Posted:
     """Slack, as far as it takes posts: when each came."""
 
+    logged = "slack"
+
     def __init__(self) -> None:
         self.at: list[float] = []
         self.said: list[str] = []
