@@ -130,14 +130,9 @@ _VERBS = {
 
 def _buttons(rolling: RollingCapture) -> Iterator[Block]:
     name = card_name(rolling.id)
-    elements: list[Button] = []
-    match rolling.state:
-        case RollingState.STARTING | RollingState.RUNNING:
-            elements = [Button("Show", SHOW, name), Button("Stop", STOP, name, "danger")]
-        case RollingState.STOPPING:
-            elements = [Button("Show", SHOW, name)]
-    if elements:
-        yield Row(tuple(elements))
+    show, stop = Button("Show", SHOW, name), Button("Stop", STOP, name, "danger")
+    if not rolling.is_over:
+        yield Row((show,) if rolling.state is RollingState.STOPPING else (show, stop))
 
 
 def _people(rolling: RollingCapture) -> frozenset[str]:

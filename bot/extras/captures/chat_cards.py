@@ -58,13 +58,14 @@ class LookTurns:
 
     async def take(self, capture: str, is_over: bool = False) -> bool:
         """Look at it from now on; False while another program that is alive does, and for what is over and shown so."""
-        if capture in self.shown:
+        if is_over or capture in self.shown:
+            return capture in self.shown
+        if capture in self._mine:
             return True
-        if is_over or await self.chat_requests.is_open(card_name(capture)):
+        if await self.chat_requests.is_open(card_name(capture)) or not await self.chat_requests.keep(_LOOKS + capture):
             return False
-        if capture not in self._mine and await self.chat_requests.keep(_LOOKS + capture):
-            self._mine.add(capture)
-        return capture in self._mine
+        self._mine.add(capture)
+        return True
 
     async def over(self, capture: str) -> None:
         """Say that nobody has to look at it any more, and that its card is as it will stay."""

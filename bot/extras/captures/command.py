@@ -6,8 +6,6 @@ import argparse
 import asyncio
 import gzip
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +14,7 @@ from bot.domain.errors import Refused, Unreachable, UsageError
 
 if TYPE_CHECKING:
     from bot.extras.captures.record import RollingCapture
-    from bot.extras.captures.watch import Keep, RollingNews, RollingWatch
+    from bot.extras.captures.watch import RollingNews, RollingWatch
 
 _EXAMPLES = """examples:
   zombie capture start node-123 --for 12h                what the cores did just before a reset or a lockup
@@ -163,28 +161,21 @@ async def _looked(arguments: argparse.Namespace, watch: RollingWatch) -> Rolling
     known = options.inventory(arguments, options.settings(arguments))
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
-    with _kept_in(arguments.out) as (keep, files):
-        if arguments.verb == "stop":
-            by = terminal_user(arguments.environ)
-            news = await watch.stopped(known, rolling, by, by.removeprefix("terminal:"), keep)
-        else:
-            news = await watch.seen(known, rolling, keep)
-        for path in files():
-            print(f"kept: {path}", file=sys.stderr)
+    kept: dict[Path, None] = {}
+
+    def keep(name: str, text: bytes) -> None:
+        """Write a piece of perf's text into its file, as gzip, which may follow gzip in a file."""
+        if arguments.out is not None:
+            path = arguments.out / name
+            with gzip.open(path, "ab" if path in kept else "wb", compresslevel=1) as file:
+                file.write(text)
+            kept[path] = None
+
+    if arguments.verb == "stop":
+        by = terminal_user(arguments.environ)
+        news = await watch.stopped(known, rolling, by, by.removeprefix("terminal:"), keep)
+    else:
+        news = await watch.seen(known, rolling, keep)
+    for path in kept:
+        print(f"kept: {path}", file=sys.stderr)
     return news
-
-
-@contextmanager
-def _kept_in(folder: Path | None) -> Iterator[tuple[Keep, Callable[[], list[Path]]]]:
-    """Write perf's text as gzip files of a folder; return the function that takes it, and a list of the files."""
-    with ExitStack() as opened:
-        files: dict[str, gzip.GzipFile] = {}
-
-        def keep(name: str, text: bytes) -> None:
-            if folder is None:
-                return
-            if name not in files:
-                files[name] = opened.enter_context(gzip.open(folder / name, "wb", compresslevel=1))
-            files[name].write(text)
-
-        yield keep, lambda: [folder / name for name in files] if folder is not None else []

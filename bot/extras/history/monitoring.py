@@ -38,7 +38,11 @@ class MonitoringStore:
     answer_limit_bytes: ClassVar[int]
 
     def __init__(
-        self, base_url: str, nodes: Iterable[Node], limit_seconds: float, headers: Mapping[str, str] | None = None
+        self,
+        base_url: str,
+        nodes: Iterable[Node],
+        limit_seconds: float = LIMIT_SECONDS,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         self.limit_seconds = limit_seconds
         self.knows(nodes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +17,7 @@ from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
-from bot.extras.history.monitoring import LIMIT_SECONDS, MIB, MonitoringStore, any_of
+from bot.extras.history.monitoring import MIB, MonitoringStore, any_of
 from bot.extras.history.past import HISTORY
 from bot.extras.history.prometheus_questions import COUNTED, QUESTIONS, Series, told
 
@@ -32,9 +32,6 @@ class PrometheusHistory(MonitoringStore):
     """Asks a Prometheus; each node's questions run in parallel, within a common limit."""
 
     called, path, answer_limit_bytes = "Prometheus", "/api/v1/query_range", MIB
-
-    def __init__(self, base_url: str, nodes: Iterable[Node], limit_seconds: float = LIMIT_SECONDS) -> None:
-        super().__init__(base_url, nodes, limit_seconds)
 
     async def before(self, node: Node, until: datetime) -> tuple[Evidence, ...]:
         """Return the evidence of the 15 minutes before.

@@ -6,12 +6,10 @@ import re
 from dataclasses import dataclass
 
 from bot.domain.safe_text import one_line
-from bot.domain.setting import option, secret
+from bot.domain.setting import Reader, option, secret
 from bot.domain.toml_table import TomlTable
 
 CPU_PROFILE = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
-_LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,99}\Z")
-_PROFILE = re.compile(r"[A-Za-z0-9_]+(?::[A-Za-z0-9_]+){4}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +22,16 @@ class PrometheusSettings:
     )
 
 
-def _label(table: TomlTable, name: str) -> str | None:
-    label = table.text(name)
-    if label is not None and _LABEL.match(label) is None:
-        table.wrong(name, f'is "{one_line(label, 60)}"; a label is a word like "node"')
-    return label
+def _like(pattern: str, says: str) -> Reader[str]:
+    """A text of that form: it stands in a query."""
 
+    def read(table: TomlTable, name: str) -> str | None:
+        text = table.text(name)
+        if text is not None and re.fullmatch(pattern, text) is None:
+            table.wrong(name, f'is "{one_line(text, 80)}"; {says}')
+        return text
 
-def _profile(table: TomlTable, name: str) -> str | None:
-    kind = table.text(name)
-    if kind is not None and _PROFILE.match(kind) is None:
-        table.wrong(name, f'is "{one_line(kind, 80)}"; a type of profile is like "{CPU_PROFILE}"')
-    return kind
+    return read
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +42,8 @@ class PyroscopeSettings:
         "A Pyroscope whose top functions of a node stand beside its verdict: the base, https://pyroscope.example.",
         "PYROSCOPE_URL",
     )
-    label: str = option(_label, "node")
-    profile: str = option(_profile, CPU_PROFILE)
+    label: str = option(_like(r"[A-Za-z_][A-Za-z0-9_.]{0,99}", 'a label is a word like "node"'), "node")
+    profile: str = option(
+        _like(r"[A-Za-z0-9_]+(?::[A-Za-z0-9_]+){4}", f'a type of profile is like "{CPU_PROFILE}"'), CPU_PROFILE
+    )
     tenant: str = option(TomlTable.text, "")
