@@ -218,7 +218,16 @@ CAPTURE_EVENTS: tuple[OwnEvent, ...] = (
 
 MARK_EVENTS: tuple[OwnEvent, ...] = (
     VerdictMarked(
-        "7k3m9x2qpv", "leaked-memory-cgroups", False, NODE, "ef" * 32, "click-1-2", "ann", ("slack:S012ONCALL",)
+        "7k3m9x2qpv",
+        "leaked-memory-cgroups",
+        False,
+        NODE,
+        "ef" * 32,
+        "click-1-2",
+        "ann",
+        ("slack:S012ONCALL",),
+        was="the disk was full",
+        taken_back=True,
     ),
     CauseLookedAt("leaked-memory-cgroups", "the threshold was too low; it is 5,000 now", "ann"),
 )
