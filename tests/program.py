@@ -64,12 +64,17 @@ async def awaited(
     return await asyncio.to_thread(zombie, *words, cwd=cwd, env=env, said=said, within=within)
 
 
+def _ask(to: socket.socket, asked: dict[str, Any], files: list[int]) -> None:
+    text = json.dumps(asked).encode()
+    socket.send_fds(to, [f"{len(text):8}".encode()], files)
+    to.sendall(text)
+
+
 def _run(asked: dict[str, Any], files: tuple[IO[bytes], ...], within: float) -> int:
     with socket.socket(socket.AF_UNIX) as to:
         to.settimeout(within)
         to.connect(nursery().address)
-        socket.send_fds(to, [f"{len(json.dumps(asked)):8}".encode()], [file.fileno() for file in files])
-        to.sendall(json.dumps(asked).encode())
+        _ask(to, asked, [file.fileno() for file in files])
         with to.makefile("r") as answers:
             pid = int(answers.readline())
             try:
@@ -77,6 +82,90 @@ def _run(asked: dict[str, Any], files: tuple[IO[bytes], ...], within: float) -> 
             except TimeoutError:
                 os.kill(pid, signal.SIGKILL)
                 raise
+
+
+class Watched(asyncio.StreamReaderProtocol):
+    """A pipe that is read, and says when it is closed."""
+
+    def __init__(self, stream: asyncio.StreamReader) -> None:
+        super().__init__(stream)
+        self.closed = asyncio.get_running_loop().create_future()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+
+class Running:
+    """A command line that runs: as much of `asyncio.subprocess.Process` as tests ask for."""
+
+    def __init__(self, connection: tuple[asyncio.StreamReader, asyncio.StreamWriter], pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self.stdout: asyncio.StreamReader | None = None
+        self.stderr: asyncio.StreamReader | None = None
+        self._connection = connection
+        self._pipes: list[asyncio.BaseTransport] = []
+        self._closed: list[asyncio.Future[None]] = []
+        self._ends = asyncio.create_task(self._ended())
+
+    @staticmethod
+    async def start(*words: str, cwd: Path = ROOT, env: Mapping[str, str], out: bool = True) -> Running:
+        """Start it, with stderr and, where `out`, stdout to be read here; its standard input is empty."""
+        asked = {"words": words, "cwd": str(cwd), "env": {"PYTHONPATH": str(ROOT), **env}}
+        address = (await asyncio.to_thread(nursery)).address
+        ours = [os.pipe() for _ in range(1 + out)]
+        null = os.open(os.devnull, os.O_RDWR)
+        theirs = [null, ours[1][1] if out else null, ours[0][1]]
+        to = socket.socket(socket.AF_UNIX)
+        to.connect(address)
+        _ask(to, asked, theirs)
+        to.setblocking(False)
+        for number in {null, *(written for _, written in ours)}:
+            os.close(number)
+        reader, writer = await asyncio.open_unix_connection(sock=to)
+        running = Running((reader, writer), int(await reader.readline()))
+        running.stderr, *rest = [await running._read(read) for read, _ in ours]
+        running.stdout = rest[0] if rest else None
+        return running
+
+    async def _read(self, number: int) -> asyncio.StreamReader:
+        stream, loop = asyncio.StreamReader(limit=1 << 30), asyncio.get_running_loop()  # nobody need read it all
+        pipe, protocol = await loop.connect_read_pipe(lambda: Watched(stream), os.fdopen(number, "rb", buffering=0))
+        self._pipes.append(pipe)
+        self._closed.append(protocol.closed)
+        return stream
+
+    async def _ended(self) -> int:
+        reader, writer = self._connection
+        self.returncode = int(await reader.readline())
+        writer.close()
+        if self._closed:
+            await asyncio.wait(self._closed, timeout=1)  # longer is held only by what it started
+        for pipe in self._pipes:
+            pipe.close()
+        return self.returncode
+
+    async def wait(self) -> int:
+        return await asyncio.shield(self._ends)
+
+    async def communicate(self) -> tuple[bytes, bytes]:
+        async def whole(stream: asyncio.StreamReader | None) -> bytes:
+            return b"" if stream is None else await stream.read()
+
+        out, err, _ = await asyncio.gather(whole(self.stdout), whole(self.stderr), self.wait())
+        return out, err
+
+    def send_signal(self, number: int) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
 
 class Nursery:

@@ -176,7 +176,9 @@ def pagerduty_parts(
         fields=said.fields,
         raises=bool(access.routing_key),
         writes=bool(access.token),
-        context=ViewContext(rules_of_acting(settings), PlanWords(ACTIONS), links=settings.links),
+        context=ViewContext(
+            rules_of_acting(settings), PlanWords(ACTIONS), links=settings.links, chat=of_chat(settings).word
+        ),
     )
     parts = PagerDutyParts(
         client,

@@ -17,14 +17,15 @@ class Background:
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
-    def begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        """Start work; nothing starts after `drain`."""
+    def begin(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None] | None:
+        """Start work, and return its task; nothing starts after `drain`."""
         if self._is_closed:
             work.close()
-            return
+            return None
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
+        return task
 
     async def drain(self, seconds: float) -> None:
         """Wait for running work, at most so many seconds, then cancel the rest."""

@@ -156,18 +156,9 @@ class Decisions:
 
     # --- clicks
 
-    def clicked(self, click: Click) -> asyncio.Future[None]:
-        """Begin to handle a click; returns at once, with what is done at its end. A second delivery is ignored."""
-        ended = asyncio.get_running_loop().create_future()
-
-        async def handled() -> None:
-            try:
-                await self._once(click)
-            finally:
-                ended.set_result(None)
-
-        self._background.begin(handled(), f"click {one_line(click.action, 40)}")
-        return ended
+    def clicked(self, click: Click) -> asyncio.Task[None] | None:
+        """Begin to handle a click; returns at once what handles it, if anything does. A second delivery is ignored."""
+        return self._background.begin(self._once(click), f"click {one_line(click.action, 40)}")
 
     async def _once(self, click: Click) -> None:
         """Handle a click that no program has taken before: open its dialog, or tell the person why not."""

@@ -62,7 +62,7 @@ class Ephemeral:
                 outcome = await self._chat.whisper("", user, "", message)
             if isinstance(outcome, Delivered):
                 return
-            self._log("slack_failed", ephemeral=user, error=outcome.error)
+            self._log(f"{self._chat.logged}_failed", ephemeral=user, error=outcome.error)
             if attempt < TRIES - 1:
                 seconds = outcome.seconds if isinstance(outcome, RetryLater) else 0.0
                 await asyncio.sleep(max(seconds, self._timing.first_pause * 2**attempt))

@@ -227,12 +227,12 @@ class Poster:
 
     def _begin(self, part: Part) -> None:
         if part.worker is None or part.worker.done():
-            part.worker = asyncio.create_task(self._work(part), name=f"slack {part.card} {part.name}")
+            part.worker = asyncio.create_task(self._work(part), name=f"{self.chat.logged} {part.card} {part.name}")
             part.worker.add_done_callback(lambda task: self._worked(part, task))
 
     def _worked(self, part: Part, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._log("slack_worker_failed", part=task.get_name(), error=one_line(repr(error), 500))
+            self._log(f"{self.chat.logged}_worker_failed", part=task.get_name(), error=one_line(repr(error), 500))
             self._settle(part, nowhere=part.place is None)  # the outbox has it, and a later sweep tries again
         self._parts.forget(part)
 
@@ -262,11 +262,11 @@ class Poster:
                     failures, part.stands = 0, shown
                     await self._delivered(part, version, pending, place)
                 case PicturesRefused(error):
-                    self._log("slack_refused", card=part.card, part="picture", error=error)
+                    self._log(f"{self.chat.logged}_refused", card=part.card, part="picture", error=error)
                     assert self._pictures is not None
                     self._pictures.refused(part.card, shown, self._redraw)  # and try again at once with its strip
                 case MessageGone(error) | NoAccess(error):
-                    self._log("slack_gone", card=part.card, part=part.name, error=error)
+                    self._log(f"{self.chat.logged}_gone", card=part.card, part=part.name, error=error)
                     await self._elsewhere(part, outcome)
                 case RetryLater(error) | Rejected(error):
                     failures += 1
@@ -354,7 +354,7 @@ class Poster:
     ) -> None:
         asked = outcome.seconds if isinstance(outcome, RetryLater) else self._timing.longest_pause
         pause = max(asked, min(self._timing.longest_pause, self._timing.first_pause * 2 ** min(failures - 1, 16)))
-        self._log("slack_failed", card=part.card, part=part.name, error=error, again_in_seconds=pause)
+        self._log(f"{self.chat.logged}_failed", card=part.card, part=part.name, error=error, again_in_seconds=pause)
         if pending is not None and pending.post_id:
             try:
                 await self._outbox.failed(pending.post_id, self._now() + timedelta(seconds=pause), error)
@@ -380,7 +380,7 @@ class Poster:
             await self._give_up(part, outcome.error if isinstance(outcome, MessageGone) else "gone")
 
     async def _give_up(self, part: Part, because: str) -> None:
-        self._log("slack_given_up", card=part.card, part=part.name, because=because)
+        self._log(f"{self.chat.logged}_given_up", card=part.card, part=part.name, because=because)
         self._settle(part, nowhere=True)
         await self._ended(part, part.pending, None, because)
 

@@ -126,6 +126,8 @@ class ChatService(Protocol):
     A chat to which a bot uploads nothing, or without addresses that answer a command, takes those methods as they are.
     """
 
+    logged: str = "slack"  # begins the names of what is logged about it
+
     def draw(self, document: Document) -> Message:
         """Return the document in the chat's own form, within its limits."""
         ...

@@ -176,8 +176,8 @@ class _Session:
             self._say(f"\nThe first node in full ({self.nodes.descriptions[first]}):\n\n")
             self._say(self.tools.full_text(self.verdicts[first]))
         self._say(f"\nTry:\n{self._suggestions(names)}\n{self._elsewhere(first)}{self.instructions}\n")
-        with _completion([*_COMMANDS, *names]):
-            self._prompt()
+        _complete([*_COMMANDS, *names])
+        self._prompt()
 
     def _suggestions(self, names: Sequence[str]) -> str:
         shows = [f"  show {name:<20} {self.nodes.descriptions[name]}" for name in names[1:4]]
@@ -258,25 +258,16 @@ def _did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"Did you mean {' or '.join(near)}? " if near else ""
 
 
-@contextlib.contextmanager
-def _completion(words: Sequence[str]) -> Iterator[None]:
-    """Complete commands and names by the tab key, where Python was built with readline."""
+def _complete(words: Sequence[str]) -> None:
+    """Have the tab key complete commands and names, where Python was built with readline."""
     try:
         import readline
     except ImportError:
-        yield
         return
 
     def complete(text: str, number: int) -> str | None:
-        fitting = [f"{word} " for word in words if word.startswith(text)]
-        return fitting[number] if number < len(fitting) else None
+        return dict(enumerate(f"{word} " for word in words if word.startswith(text))).get(number)
 
-    kept, delimiters = readline.get_completer(), readline.get_completer_delims()
     readline.set_completer(complete)
     readline.set_completer_delims(" \t")  # a dash is part of a node's name
     readline.parse_and_bind("tab: complete")
-    try:
-        yield
-    finally:
-        readline.set_completer(kept)
-        readline.set_completer_delims(delimiters)

@@ -97,6 +97,7 @@ class ExtrasSettings:
 class SlackSettings:
     """How to reach Slack, and what it is used for."""
 
+    word = "Slack"
     bot_token: str = secret(
         "Slack's xoxb-… token, from “OAuth & Permissions” once the app is installed.", "SLACK_BOT_TOKEN"
     )

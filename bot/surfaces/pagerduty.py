@@ -66,7 +66,7 @@ class PagerDutySurface:
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _closed_until: datetime | None = None
     _failures: int = 0
-    card_of: AddressOf | None = None  # a group's card, once Slack is connected
+    card_of: AddressOf | None = None  # a group's card, once the chat is connected
     trouble: str = ""  # what PagerDuty refuses at present, as a sentence
 
     async def show(self, group: Sequence[Incident]) -> None:

@@ -56,13 +56,13 @@ def note_text(
     """Return the note of a page; empty while there is nothing to say.
 
     Shape: `first` is the incident that marks the note, `head` the record's, which a closing note carries; `card` is
-    the address of the card in Slack, where known.
+    the address of the card in the chat, where known.
     """
     if not any(map(_has_something, incidents)):
         return ""
     group = group_view(incidents, context)
     last = [f"record {head}"] if head and all(view.ended for view in group.incidents) else []
-    last += [f"Card in Slack: {card}"] if card else []
+    last += [f"Card in {context.chat}: {card}"] if card else []
     links = group.incidents[0].links if len(group.incidents) == 1 else ()
     pages = {page for alert in incidents[0].alerts if (page := page_of(alert))}  # a link to them does not work here
     links = tuple((name, address) for name, address in links if not any(page in address for page in pages))
@@ -156,7 +156,7 @@ def _several(group: GroupView) -> Iterator[str]:
     yield from _to_do(group)
     yield from (one_line(f"- {group.row(view)}", ROW) for view in group.incidents[:ROWS])
     if len(group.incidents) > ROWS:
-        yield f"- and {len(group.incidents) - ROWS} more: the card in Slack shows them all"
+        yield f"- and {len(group.incidents) - ROWS} more: the card in {group.chat} shows them all"
 
 
 def _to_do(group: GroupView, story: Sentence = ()) -> Iterator[str]:
@@ -164,7 +164,7 @@ def _to_do(group: GroupView, story: Sentence = ()) -> Iterator[str]:
     if words := plain(joined((story, group.needs))):
         yield f"→ {one_line(words, STORY)}"
     if group.choices:
-        yield one_line(f"In Slack: {choice_words(group.choices)}.", STORY)
+        yield one_line(f"In {group.chat}: {choice_words(group.choices)}.", STORY)
 
 
 def _badness(view: IncidentView) -> tuple[int, int]:

@@ -40,7 +40,7 @@ class ViewContext:
     how long the running step usually takes; with `now` the view also says how long it has run. By node: `progress`
     says how far the reading is, `fresh` is a verdict that is not on record yet. `links` are the templates of
     `[links]` by name; `on_call` is told where a person is needed. `absent` are buttons of extras that are left out;
-    `asks` are their questions on a closed card.
+    `asks` are their questions on a closed card. `chat` is where people decide.
     """
 
     policy: Policy | None = None
@@ -58,6 +58,7 @@ class ViewContext:
     on_call: OnCall | None = None
     absent: frozenset[str] = frozenset()
     asks: tuple[ClosingQuestion, ...] = ()
+    chat: str = "Slack"
 
     def decides_until(self, incident: Incident) -> datetime | None:
         """Return until when the incident's plan can be decided."""

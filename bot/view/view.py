@@ -146,6 +146,7 @@ class GroupView:
     can choose now, `needs` and `approvers` what a decision needs; `on_call` is told where a person is needed. `about`
     is what the alerts said, `askers` are those who asked, as the record names them; `head` is set once all have ended.
     `absent` are buttons of extras that are left out, `asks` their questions about verdicts, once all have ended.
+    `chat` is where people decide.
     """
 
     incidents: tuple[IncidentView, ...]
@@ -160,6 +161,7 @@ class GroupView:
     head: str = ""
     absent: frozenset[str] = frozenset()
     asks: tuple[ClosingQuestion, ...] = ()
+    chat: str = "Slack"
 
     @property
     def ended(self) -> bool:
@@ -240,6 +242,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
         head=context.head if view.ended else "",
         absent=context.absent,
         asks=context.asks if view.ended else (),
+        chat=context.chat,
     )
 
 

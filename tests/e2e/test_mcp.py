@@ -20,6 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.surfaces.document import SCHEMA_FILE
 from tests.nodes.acting_fleet import POLICY, Site, site
+from tests.program import Running
 
 pytestmark = pytest.mark.slow
 TOKEN = "5eed" * 8
@@ -51,19 +52,10 @@ async def by_stdio(here: Site) -> AsyncIterator[Client]:
 
 
 @asynccontextmanager
-async def serving(here: Site, *words: str, **environ: str) -> AsyncIterator[tuple[str, asyncio.subprocess.Process]]:
+async def serving(here: Site, *words: str, **environ: str) -> AsyncIterator[tuple[str, Running]]:
     """The program, serving by HTTP on a port of the kernel's; it ends cleanly when it is told to."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",
-        "-m",
-        "bot",
-        *words,
-        cwd=here.folder,
-        env={**here.environ, "ZOMBIE_MCP_TOKEN": TOKEN, "ZOMBIE_LISTEN": "127.0.0.1:0", **environ},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    environ = {**here.environ, "ZOMBIE_MCP_TOKEN": TOKEN, "ZOMBIE_LISTEN": "127.0.0.1:0", **environ}
+    process = await Running.start(*words, cwd=here.folder, env=environ)
     assert process.stderr is not None
     address, said = "", ""
     async with asyncio.timeout(60):

@@ -14,8 +14,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.app.policy_settings import rules_of_acting
+from bot.app.policy_settings import policy_of, rules_of_acting
 from bot.domain.errors import SettingsError
+from bot.inventory import Inventory
 from bot.settings import Settings
 from bot.surfaces import member_settings
 from tests.teams.simulated import BOB, EVE, GUS, ONCALL, SECRET, TENANT, SimulatedTeams, simulated_teams
@@ -161,3 +162,20 @@ def test_policy_names_people_of_teams_and_of_its_own_tenant_alone(tmp_path: Path
         for key in ("approvers", "askers"):
             with pytest.raises(SettingsError):
                 rules_of_acting(settings(f'[policy]\n{key} = ["{wrong}"]\n'))
+
+
+@pytest.mark.parametrize(
+    ("changed", "acts"),
+    [
+        ({}, True),
+        ({"TEAMS_SERVICE_URL": "https://smba.infra.gov.teams.microsoft.us/teams/"}, True),
+        ({"TEAMS_SERVICE_URL": "https://evil.trafficmanager.net/teams/"}, False),
+        ({"TEAMS_METADATA_URL": "https://login.botframework.com.evil.example/"}, False),
+        ({"TEAMS_LOGIN_URL": "http://127.0.0.1:9/"}, False),
+    ],
+)
+def test_server_that_stands_in_for_teams_makes_nobody_act(tmp_path: Path, changed: dict[str, str], acts: bool) -> None:
+    (tmp_path / "zombie.toml").write_text(f'[policy]\napprovers = ["teams:{TENANT}/{BOB}"]\n')
+    ours = {"TEAMS_APP_ID": BOB, "TEAMS_APP_SECRET": "x", "TEAMS_TENANT": TENANT, **changed}
+    settings = Settings.load({}, ours, tmp_path, members=member_settings())
+    assert policy_of(settings, Inventory({}, "none")).acting is acts

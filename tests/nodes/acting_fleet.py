@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from bot.demo.faults import Fault
 from bot.demo.fleet import Fleet, Member, running
 from bot.demo.machine.machine import Machine
 from bot.demo.machine.state import State
-from tests.program import awaited
+from tests.program import Running, awaited
 
 ROOT = Path(__file__).parents[2]
 POLICY = """
@@ -55,12 +54,9 @@ class Site:
         assert isinstance(machine, Machine)
         return machine
 
-    async def start(self, *arguments: str, login: str = "") -> asyncio.subprocess.Process:
+    async def start(self, *arguments: str, login: str = "") -> Running:
         """Run the program by a login; whoever claims a name has a login of that name where none is said."""
-        pipe, environ = asyncio.subprocess.PIPE, self._environ_of(arguments, login)
-        return await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", "bot", *arguments, cwd=self.folder, env=environ, stdout=pipe, stderr=pipe
-        )
+        return await Running.start(*arguments, cwd=self.folder, env=self._environ_of(arguments, login))
 
     async def zombie(self, *arguments: str, login: str = "") -> Ended:
         done = await awaited(*arguments, cwd=self.folder, env=self._environ_of(arguments, login))

@@ -226,8 +226,8 @@ MARK_EVENTS: tuple[OwnEvent, ...] = (
         "click-1-2",
         "ann",
         ("slack:S012ONCALL",),
-        "a cable that somebody pulled",
-        True,
+        was="the disk was full",
+        taken_back=True,
     ),
     CauseLookedAt("leaked-memory-cgroups", "the threshold was too low; it is 5,000 now", "ann"),
 )

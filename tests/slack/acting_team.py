@@ -133,13 +133,14 @@ class ActingTeam:
 
     is_dying: bool = False  # what is acknowledged now is never begun
 
-    def begin(self, work: Coroutine[Any, Any, Any], name: str) -> None:
+    def begin(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any] | None:
         if self.is_dying:
             work.close()
-            return
+            return None
         task = asyncio.create_task(work, name=name)
         self.tasks.add(task)
         task.add_done_callback(self._ended)
+        return task
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self.tasks.discard(task)

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -27,6 +26,7 @@ from bot.ledger import Database, Ledger, on_threads
 from bot.settings import Settings
 from bot.sources import settings_of
 from tests.nodes.acting_fleet import POLICY, Site, site
+from tests.program import Running
 from tests.slack.workspace import SlackWorkspace, workspace
 
 ACTING = POLICY.replace("[policy]", "[policy]\nacting = true")
@@ -35,7 +35,7 @@ ACTING = POLICY.replace("[policy]", "[policy]\nacting = true")
 class Runner:
     """One of them, as a process; `lines` is what it logged."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: Running | asyncio.subprocess.Process) -> None:
         self.process = process
         self.lines: list[dict[str, Any]] = []
         self._reading = asyncio.create_task(self._read())
@@ -82,14 +82,7 @@ class Replicas:
 
     async def joins(self) -> Runner:
         """Start one more, and wait until it takes its share."""
-        pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "bot", "serve"),
-            cwd=self.here.folder,
-            env=self.here.environ,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=pipe,
-        )
+        process = await Running.start("serve", cwd=self.here.folder, env=self.here.environ, out=False)
         runner = Runner(process)
         self.runners.append(runner)
         await until(lambda: runner.logged("ready") or process.returncode is not None, "a runner to be ready")

@@ -11,7 +11,7 @@ from bot.demo.machine import network
 from bot.demo.machine.command import Asked
 from bot.demo.machine.state import Line, Moment, State
 from bot.probes.formats.kernel_filter import ring_patterns
-from bot.probes.formats.kernel_table import table
+from bot.probes.formats.kernel_table import ROWS_OF_SITES, table
 
 _ERROR, _UNLISTED = 3, -1  # the level from which the kernel calls a line an error; their own sort
 _MOST_OF_A_SORT = 80
@@ -46,10 +46,16 @@ def _boot(state: State) -> list[Line]:
     return [Line(at, text) for at, text in texts]
 
 
+@ROWS_OF_SITES.cached
+def _rings() -> list[list[re.Pattern[str]]]:
+    """The patterns of each ring, for lines without and with a word of failure; the same for all nodes."""
+    return [[re.compile(words or "(?!)") for words in ring] for ring in ring_patterns(table())]
+
+
 def kernel_lines(asked: Asked) -> str:
     """The lines that match the filter's patterns or are errors, the newest of each sort, and the line count."""
     rows = table()
-    rings = [[re.compile(words or "(?!)") for words in ring] for ring in ring_patterns(rows)]
+    rings = _rings()
     fails = re.compile(rows.failing)
     every = entries(asked.state, asked.now)
     kept: dict[int, list[int]] = {}

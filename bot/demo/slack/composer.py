@@ -7,16 +7,12 @@ from typing import Any
 
 from bot.demo.slack.access import Access
 from bot.demo.slack.delivery import TOO_LATE, Delivered
-from bot.demo.slack.dispatcher import Dispatcher
+from bot.demo.slack.hands import Hands
 from bot.demo.slack.message import Message
-from bot.demo.slack.payloads import Payloads
 from bot.demo.slack.people import BOT, BOT_USER, SLACKBOT, TEAM_ID, Channel, User
 from bot.demo.slack.refusal import SlackRefused
-from bot.demo.slack.response_urls import ResponseUrls, respond
-from bot.demo.slack.triggers import Triggers
+from bot.demo.slack.response_urls import respond
 from bot.demo.slack.typed import as_commanded, as_typed, mentions
-from bot.demo.slack.workspace import Workspace
-from bot.domain.contracts import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,28 +40,12 @@ class Said:
     delivered: Delivered | None = None
 
 
-class Composer:
+@dataclass(slots=True)
+class Composer(Hands):
     """The message box of every channel."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        dispatcher: Dispatcher,
-        payloads: Payloads,
-        access: Access,
-        triggers: Triggers,
-        urls: ResponseUrls,
-        clock: Clock,
-        commands: tuple[SlashCommand, ...] = COMMANDS,
-    ) -> None:
-        self.commands = commands
-        self._workspace = workspace
-        self._dispatcher = dispatcher
-        self._payloads = payloads
-        self._access = access
-        self._triggers = triggers
-        self._urls = urls
-        self._clock = clock
+    access: Access
+    commands: tuple[SlashCommand, ...] = COMMANDS
 
     async def say(self, user: str, channel: str, text: str, thread_ts: str | None = None) -> Said:
         """Type something into a channel or a thread, press Enter, and wait for the app's acknowledgement.
@@ -74,16 +54,16 @@ class Composer:
 
         Raises: LookupError when there is no such person or channel, or the person is not in it.
         """
-        person = self._workspace.user(user)
+        person = self.workspace.user(user)
         place = self._place(person, channel)
         if text.startswith("/"):
             return await self._command(person, place, text, thread_ts)
-        message = self._workspace.post(place.id, person.id, as_typed(self._workspace, text), thread_ts=thread_ts)
+        message = self.workspace.post(place.id, person.id, as_typed(self.workspace, text), thread_ts=thread_ts)
         return Said(message, await self._event(person, place, message))
 
     def _place(self, person: User, channel: str) -> Channel:
         named_bot = channel.removeprefix("@") in (BOT.name, BOT.id)
-        place = self._workspace.direct(person.id) if named_bot else self._workspace.channel(channel)
+        place = self.workspace.direct(person.id) if named_bot else self.workspace.channel(channel)
         if person.id not in place.members:
             raise LookupError(f"{person.name} is not in #{place.name}")
         return place
@@ -93,10 +73,10 @@ class Composer:
     async def _event(self, person: User, place: Channel, message: Message) -> Delivered | None:
         named = BOT_USER in mentions(message)
         if place.is_direct:
-            if "im:history" not in self._access.scopes:
+            if "im:history" not in self.access.scopes:
                 return None
             event: dict[str, Any] = {"type": "message", "channel_type": "im"}
-        elif named and BOT_USER in place.members and "app_mentions:read" in self._access.scopes:
+        elif named and BOT_USER in place.members and "app_mentions:read" in self.access.scopes:
             event = {"type": "app_mention"}
         else:
             if named and BOT_USER not in place.members:
@@ -106,10 +86,10 @@ class Composer:
                 self._post_notice(person, place, says, message.thread_ts)
             return None
         event |= {"user": person.id, "text": message.text, "ts": message.ts, "team": TEAM_ID}
-        event |= {"channel": place.id, "event_ts": message.ts, "client_msg_id": self._workspace.names.envelope()}
+        event |= {"channel": place.id, "event_ts": message.ts, "client_msg_id": self.workspace.names.envelope()}
         if message.thread_ts:
             event |= {"thread_ts": message.thread_ts}
-        return await self._dispatcher.event(self._payloads.event(event, self._clock()))
+        return await self.dispatcher.event(self.payloads.event(event, self.clock()))
 
     # --- commands
 
@@ -125,14 +105,14 @@ class Composer:
             self._post_notice(person, place, f"`{command}` is not supported in threads. Sorry!", thread_ts)
             return Said()
         urls = {
-            "response_url": self._urls.give("commands", place.id, person.id),
-            "trigger_id": self._triggers.give(person.id),
+            "response_url": self.urls.give("commands", place.id, person.id),
+            "trigger_id": self.triggers.give(person.id),
         }
         text = rest.strip()
         if any(each.name == command and each.should_escape for each in self.commands):
-            text = as_commanded(self._workspace, text)
-        payload = self._payloads.command(person, place, command, text, urls)
-        delivered = await self._dispatcher.command(payload)
+            text = as_commanded(self.workspace, text)
+        payload = self.payloads.command(person, place, command, text, urls)
+        delivered = await self.dispatcher.command(payload)
         self._show_outcome(person, place, command, delivered)
         return Said(delivered=delivered)
 
@@ -144,22 +124,22 @@ class Composer:
             self._post_notice(person, place, f"`{command}` failed with the error “{delivered.failure}”")
         elif delivered.answer and (delivered.answer.get("text") or delivered.answer.get("blocks")):
             try:
-                respond(self._workspace, place.id, person.id, delivered.answer)
+                respond(self.workspace, place.id, person.id, delivered.answer)
             except SlackRefused:
                 self._post_notice(person, place, f"`{command}` failed with the error “invalid_command_response”")
 
     def _change_members(self, person: User, place: Channel, command: str, names: list[str]) -> Said:
         for name in names:
             try:
-                member = self._workspace.user(name)
+                member = self.workspace.user(name)
             except LookupError:
                 self._post_notice(person, place, f"There is nobody called {name} here.")
                 continue
-            self._workspace.set_member(place.id, member.id, member=command == "/invite")
+            self.workspace.set_member(place.id, member.id, member=command == "/invite")
             did = "was added to" if command == "/invite" else "was removed from"
             says = f"<@{member.id}> {did} <#{place.id}|{place.name}> by <@{person.id}>."
-            self._workspace.post(place.id, SLACKBOT, says)
+            self.workspace.post(place.id, SLACKBOT, says)
         return Said()
 
     def _post_notice(self, person: User, place: Channel, text: str, thread_ts: str | None = None) -> None:
-        self._workspace.post(place.id, SLACKBOT, text, only_for=person.id, thread_ts=thread_ts)
+        self.workspace.post(place.id, SLACKBOT, text, only_for=person.id, thread_ts=thread_ts)

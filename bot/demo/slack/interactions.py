@@ -8,18 +8,13 @@ from typing import Any
 
 from bot.demo.slack.block_parts import Block, find_element
 from bot.demo.slack.delivery import Delivered
-from bot.demo.slack.dispatcher import Dispatcher
 from bot.demo.slack.form_values import fill, filled
+from bot.demo.slack.hands import Hands
 from bot.demo.slack.message import Message
-from bot.demo.slack.payloads import Payloads
 from bot.demo.slack.people import Channel, User
 from bot.demo.slack.refusal import SlackRefused
-from bot.demo.slack.response_urls import ResponseUrls
-from bot.demo.slack.triggers import Triggers
 from bot.demo.slack.validation import problems
 from bot.demo.slack.view import View
-from bot.demo.slack.workspace import Workspace
-from bot.domain.contracts import Clock
 
 CONNECTION_ERROR = "We had some trouble connecting. Try again?"
 MOST_TYPED = 3  # letters before the app is asked, where a menu does not say how many
@@ -35,26 +30,12 @@ class Submitted:
     delivered: Delivered | None = None
 
 
-class Interactions:
+@dataclass(slots=True)
+class Interactions(Hands):
     """The interactions of everybody in the workspace."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        dispatcher: Dispatcher,
-        payloads: Payloads,
-        triggers: Triggers,
-        urls: ResponseUrls,
-        clock: Clock,
-    ) -> None:
-        self.file_address = ""
-        self._workspace = workspace
-        self._dispatcher = dispatcher
-        self._payloads = payloads
-        self._triggers = triggers
-        self._urls = urls
-        self._clock = clock
-        self._options: dict[tuple[str, str], list[Block]] = {}  # by person and menu: what the app suggested last
+    file_address: str = ""
+    _options: dict[tuple[str, str], list[Block]] = field(default_factory=dict)  # what the app suggested, by menu
 
     async def click(
         self,
@@ -71,7 +52,7 @@ class Interactions:
 
         Raises: LookupError when the person cannot see the message, or it has no such element or option.
         """
-        person = self._workspace.user(user)
+        person = self.workspace.user(user)
         place, now = self._seen(person, message)
         block, element = find_element(now.all_blocks, action_id, block_id, shown)
         action = {
@@ -80,14 +61,12 @@ class Interactions:
             "block_id": block["block_id"],
         }
         urls = {
-            "response_url": self._urls.give("actions", place.id, person.id),
-            "trigger_id": self._triggers.give(person.id),
+            "response_url": self.urls.give("actions", place.id, person.id),
+            "trigger_id": self.triggers.give(person.id),
         }
-        replies = len(self._workspace.thread(now.channel, now.ts)) - 1
+        replies = len(self.workspace.thread(now.channel, now.ts)) - 1
         told = now.as_slack(replies=replies, file_address=self.file_address)
-        return await self._dispatcher.interaction(
-            self._payloads.click_in_message(person, place, now, told, action, urls)
-        )
+        return await self.dispatcher.interaction(self.payloads.click_in_message(person, place, now, told, action, urls))
 
     async def click_in_view(
         self, user: str, view: View, action_id: str, value: Any = None, block_id: str | None = None
@@ -96,17 +75,17 @@ class Interactions:
 
         Raises: LookupError when the view is closed, or has no such element or option.
         """
-        person, now = self._workspace.user(user), self._open(view)
+        person, now = self.workspace.user(user), self._open(view)
         block, element = find_element(now.blocks, action_id, block_id)
         state = filled(self._suggested(person, element), value)
         if element["type"] not in ("button", "overflow"):
             values = {**now.values, block["block_id"]: {**now.values.get(block["block_id"], {}), action_id: state}}
-            now = self._workspace.replace_view(replace(now, values=values))
+            now = self.workspace.replace_view(replace(now, values=values))
         if block["type"] == "input" and not block.get("dispatch_action"):
             return None
         action = {**state, "action_id": action_id, "block_id": block["block_id"]}
-        trigger = self._triggers.give(person.id)
-        return await self._dispatcher.interaction(self._payloads.click_in_view(person, now, action, trigger))
+        trigger = self.triggers.give(person.id)
+        return await self.dispatcher.interaction(self.payloads.click_in_view(person, now, action, trigger))
 
     async def suggest(
         self,
@@ -123,7 +102,7 @@ class Interactions:
 
         Raises: LookupError when the person does not see the menu.
         """
-        person = self._workspace.user(user)
+        person = self.workspace.user(user)
         if isinstance(place, View):
             view = self._open(place)
             block, element = find_element(view.blocks, action_id, block_id)
@@ -135,8 +114,8 @@ class Interactions:
             where = {"container": container, "channel": {"id": channel.id, "name": channel.name_in_payloads}}
         if element["type"] != "external_select" or len(typed) < element.get("min_query_length", MOST_TYPED):
             return []
-        payload = self._payloads.suggestion(person, action_id, block["block_id"], typed, where)
-        answer = (await self._dispatcher.interaction(payload)).answer or {}
+        payload = self.payloads.suggestion(person, action_id, block["block_id"], typed, where)
+        answer = (await self.dispatcher.interaction(payload)).answer or {}
         options = answer.get("options")
         if problems("options", options):
             options = []
@@ -151,8 +130,8 @@ class Interactions:
 
     def _seen(self, person: User, message: Message) -> tuple[Channel, Message]:
         """Return a message as it is now, and its channel. Raises: LookupError when the person cannot see it."""
-        place = self._workspace.channel(message.channel)
-        now = self._workspace.find(message.channel, message.ts)
+        place = self.workspace.channel(message.channel)
+        now = self.workspace.find(message.channel, message.ts)
         if now is None or person.id not in place.members or not now.seen_by(person.id):
             raise LookupError(f"{person.name} sees no such message")
         return place, now
@@ -162,19 +141,19 @@ class Interactions:
 
         Raises: LookupError when the view is closed.
         """
-        person, now = self._workspace.user(user), self._open(view)
+        person, now = self.workspace.user(user), self._open(view)
         state, errors = fill(now, values or {})
-        now = self._workspace.replace_view(replace(now, values=state, errors=errors, trouble=""))
+        now = self.workspace.replace_view(replace(now, values=state, errors=errors, trouble=""))
         if errors:
             return Submitted(now, errors)
-        payload = self._payloads.submission(person, now, self._triggers.give(person.id))
-        delivered = await self._dispatcher.interaction(payload)
+        payload = self.payloads.submission(person, now, self.triggers.give(person.id))
+        delivered = await self.dispatcher.interaction(payload)
         try:
             if not delivered.is_acknowledged:
                 raise SlackRefused(delivered.failure)
             left = self._apply_answer(now, delivered.answer or {})
         except SlackRefused:
-            left = self._workspace.replace_view(replace(now, trouble=CONNECTION_ERROR))
+            left = self.workspace.replace_view(replace(now, trouble=CONNECTION_ERROR))
         if left is None:
             return Submitted(delivered=delivered)
         return Submitted(left, left.errors, left.trouble, delivered)
@@ -188,13 +167,13 @@ class Interactions:
         are_known = isinstance(errors, dict) and errors and errors.keys() <= known
         if answer.get("response_action") != "errors" or not are_known:
             raise SlackRefused("invalid_arguments")  # of what Slack takes, the bot says errors alone
-        return self._workspace.replace_view(
+        return self.workspace.replace_view(
             replace(view, errors={name: str(says) for name, says in dict(errors or {}).items()})
         )
 
     def _closed(self, view: View) -> View | None:
-        left = [each for each in self._workspace.modals.get(view.user, []) if each.id != view.id]
-        self._workspace.set_modals(view.user, left)
+        left = [each for each in self.workspace.modals.get(view.user, []) if each.id != view.id]
+        self.workspace.set_modals(view.user, left)
         return left[-1] if left else None
 
     async def close(self, user: str, view: View) -> None:
@@ -202,25 +181,25 @@ class Interactions:
 
         Raises: LookupError when the view is closed already.
         """
-        self._workspace.user(user)
+        self.workspace.user(user)
         self._closed(self._open(view))
 
     async def open_home(self, user: str) -> Delivered:
         """Open the App Home."""
-        person = self._workspace.user(user)
+        person = self.workspace.user(user)
         event: dict[str, Any] = {
             "type": "app_home_opened",
             "user": person.id,
-            "channel": self._workspace.direct(person.id).id,
-            "event_ts": self._workspace.names.ts(),
+            "channel": self.workspace.direct(person.id).id,
+            "event_ts": self.workspace.names.ts(),
             "tab": "home",
         }
-        if view := self._workspace.homes.get(person.id):
+        if view := self.workspace.homes.get(person.id):
             event["view"] = view.as_slack()
-        return await self._dispatcher.event(self._payloads.event(event, self._clock()))
+        return await self.dispatcher.event(self.payloads.event(event, self.clock()))
 
     def _open(self, view: View) -> View:
-        now = self._workspace.view(view.id)
+        now = self.workspace.view(view.id)
         if now is None:
             raise LookupError("that view is closed")
         return now

@@ -9,6 +9,8 @@ from typing import Any
 from aiohttp import web
 
 from bot.demo.slack.access import DEFAULT_SCOPES, Access
+from bot.demo.slack.arguments import Arguments
+from bot.demo.slack.call import Call
 from bot.demo.slack.composer import COMMANDS, Composer, SlashCommand
 from bot.demo.slack.delivery import DeliveryTimeouts
 from bot.demo.slack.dispatcher import Dispatcher
@@ -54,13 +56,12 @@ class SlackWorkspace:
         self.dispatcher = Dispatcher(self.sockets, patience, self.state.changes)
         self.origin = ""
         self._urls = ResponseUrls(clock, names, self.state)
-        uploads = Uploads(clock, names)
-        self._api = WebApi(self.state, self.access, self.triggers, uploads, self.sockets.ticket)
+        asked = (Arguments({}), self.state, self.access, self.triggers, Uploads(clock, names))
+        self._api = WebApi(Call(*asked, lambda: self.origin, self.sockets.ticket))
         payloads = Payloads(self.access, names)
-        self._composer = Composer(
-            self.state, self.dispatcher, payloads, self.access, self.triggers, self._urls, clock, commands
-        )
-        self._interactions = Interactions(self.state, self.dispatcher, payloads, self.triggers, self._urls, clock)
+        hands = (self.state, self.dispatcher, payloads, self.triggers, self._urls, clock)
+        self._composer = Composer(*hands, self.access, commands)
+        self._interactions = Interactions(*hands)
         self._guard = PageGuard(names)
         self.page = Page(self.state, self._composer, self._interactions, self._guard)
 
@@ -104,7 +105,7 @@ class SlackWorkspace:
         await self.page.close()
 
     def _set_origin(self, origin: str) -> None:
-        self.origin = self._api.origin = self.sockets.origin = self._urls.origin = origin
+        self.origin = self.sockets.origin = self._urls.origin = origin
         self._interactions.file_address = f"{origin}/page/files"
         self._guard.set_origin(origin)
 

@@ -5,18 +5,16 @@ Defined in https://docs.slack.dev/apis/web-api
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 
 from aiohttp import web
 
 from bot.demo.slack import methods_chat, methods_files, methods_history, methods_people, methods_views
-from bot.demo.slack.access import WANTED, Access
+from bot.demo.slack.access import WANTED
 from bot.demo.slack.arguments import Arguments, read_arguments
 from bot.demo.slack.call import Call, Handler
 from bot.demo.slack.refusal import SlackRefused
-from bot.demo.slack.triggers import Triggers
-from bot.demo.slack.uploads import Uploads
-from bot.demo.slack.workspace import Workspace
 
 HANDLERS: Mapping[str, Handler] = {
     **methods_chat.HANDLERS,
@@ -30,20 +28,8 @@ HANDLERS: Mapping[str, Handler] = {
 class WebApi:
     """Answers `/api/METHOD` and receives uploads."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        access: Access,
-        triggers: Triggers,
-        uploads: Uploads,
-        connect: Callable[[], str],
-    ) -> None:
-        self.origin = ""
-        self._workspace = workspace
-        self._access = access
-        self._triggers = triggers
-        self._uploads = uploads
-        self._connect = connect
+    def __init__(self, call: Call) -> None:
+        self.call = call  # what each call has beside its arguments
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes."""
@@ -63,18 +49,10 @@ class WebApi:
         try:
             arguments = read_arguments(request.headers.get("Content-Type", ""), body, request.query)
             token = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
-            kind = self._access.check(token or str(arguments.get("token", "")), method)
-            headers["X-OAuth-Scopes"] = ",".join(sorted(self._access.granted(kind)))
+            kind = self.call.access.check(token or str(arguments.get("token", "")), method)
+            headers["X-OAuth-Scopes"] = ",".join(sorted(self.call.access.granted(kind)))
             headers["X-Accepted-OAuth-Scopes"] = ",".join(WANTED[method])
-            call = Call(
-                Arguments(arguments),
-                self._workspace,
-                self._access,
-                self._triggers,
-                self._uploads,
-                self.origin,
-                self._connect,
-            )
+            call = replace(self.call, arguments=Arguments(arguments))
             return web.json_response({"ok": True, **HANDLERS[method](call)}, headers=headers)
         except SlackRefused as refused:
             return web.json_response(refused.body(), headers=headers)
@@ -85,6 +63,6 @@ class WebApi:
         if request.content_type == "multipart/form-data":
             parts = [part for part in (await request.post()).values() if isinstance(part, web.FileField)]
             content = parts[0].file.read() if parts else b""
-        if not self._uploads.receive(request.match_info["ticket"], content):
+        if not self.call.uploads.receive(request.match_info["ticket"], content):
             return web.Response(text="no such upload, or not of the announced length", status=400)
         return web.Response(text=f"OK - {len(content)}")

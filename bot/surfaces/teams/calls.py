@@ -96,6 +96,7 @@ class TeamsCalls(ChatService):
         self._token, self._until = "", float("-inf")
         self._lock = asyncio.Lock()
 
+    logged = "teams"
     draw = staticmethod(drawing.draw)
     fits = staticmethod(drawing.fits)
     added = staticmethod(drawing.added)

@@ -165,8 +165,8 @@ class TeamsConnection(ChatConnection):
         same = (click.person.user, click.channel, click.ts, click.action, click.value, click.metadata)
         if (waiting := self._clicks.get(same)) is None:
             waiting = self._clicks[same] = self.calls.waiting[click.trigger] = Waiting(click.person.user, click.channel)
-            ended = self._decisions.clicked(click)
-            ended.add_done_callback(lambda _: self._ended(waiting, same, click.trigger))
+            if (handling := self._decisions.clicked(click)) is not None:
+                handling.add_done_callback(lambda _: self._ended(waiting, same, click.trigger))
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await asyncio.shield(waiting.answer)

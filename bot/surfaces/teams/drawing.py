@@ -142,8 +142,9 @@ def with_home(elements: Sequence[Element], sealed: str) -> tuple[Element, ...]:
 
 def people_in(part: Any) -> set[str]:
     """Return the ids of the people whose names a message needs."""
-    inner = part.values() if isinstance(part, Mapping) else part if isinstance(part, list | tuple) else ()
-    return {part[PERSON] for _ in (0,) if isinstance(part, Mapping) and PERSON in part}.union(*map(people_in, inner))
+    if isinstance(part, Mapping):
+        return ({part[PERSON]} if PERSON in part else set[str]()).union(*map(people_in, part.values()))
+    return set[str]().union(*map(people_in, part)) if isinstance(part, list | tuple) else set()
 
 
 def has_buttons(message: Message) -> bool:

@@ -34,6 +34,7 @@ MICROSOFTS = frozenset(
 class TeamsSettings:
     """How to reach Teams, and what it is used for; the addresses are other ones in the government's clouds."""
 
+    word = "Teams"
     app_id: str = row(
         Kind.TEXT, "The application (client) id of the bot's registration.", "", environment="TEAMS_APP_ID"
     )

@@ -187,7 +187,7 @@ def test_wrong_word_on_the_command_line_brings_the_nearest_right_one(run: Run, l
         ("--config x.toml nodes", "--config is an option of a command, and stands after it"),
         ("--inventory nodes.toml nodes", "--inventory is an option of a command, and stands after it"),
         ("--json check node-1", "--json is an option of a command, and stands after it"),
-        ("mark 7k3m", "the following arguments are required: right|wrong"),
+        ("mark 7k3m", "the following arguments are required: right|wrong|back"),
         ("audit", "which verb? zombie audit --help lists them"),
         (
             "fleet --cause disk-full role=gpu",

@@ -26,6 +26,8 @@ AT = MessageTarget("C1")
 class Channel:
     """Slack, as far as it takes posts and edits."""
 
+    logged = "slack"
+
     def __init__(self) -> None:
         self.posts: list[str] = []
         self.edits: list[str] = []

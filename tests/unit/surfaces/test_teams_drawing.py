@@ -1,0 +1,202 @@
+"""Cards keep the limits of Teams, and nothing that a node said is obeyed by it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.chat.document import (
+    Block,
+    Button,
+    Dialog,
+    Document,
+    Fold,
+    IfRoom,
+    Lines,
+    Listing,
+    Marked,
+    Menu,
+    NodeMenu,
+    Paragraph,
+    Question,
+    Record,
+    Row,
+    Rule,
+    Small,
+    Table,
+    Title,
+    Together,
+    bullets,
+    folded,
+    line,
+    paged,
+)
+from bot.chat.requests import VERBS, help_text
+from bot.chat.service import Message
+from bot.surfaces.teams.drawing import added, card, dialog_task, draw, fits, named, people_in, with_home, words_of
+from bot.view.standing import PICK
+from bot.view.words import Bold, Channel, Code, Group, Instant, Link, Person
+
+WHO = "teams:0b0b0b0b-0000-4000-8000-000000000002/b0b00000-0000-4000-8000-000000000004"
+TYPES = {"RichTextBlock", "Container", "ActionSet", "Table", "Input.Text", "Input.ChoiceSet"}
+ANY = st.text(max_size=300)
+
+
+def elements(part: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a card."""
+    if isinstance(part, dict):
+        yield part
+        part = list(part.values())
+    if isinstance(part, list | tuple):
+        for inner in part:
+            yield from elements(inner)
+
+
+def every_block(words: str) -> tuple[Block, ...]:
+    options = ((words, words), ("b", "2"))
+    return (
+        Title(words),
+        Paragraph(words),
+        line(
+            words,
+            Bold(words),
+            Code(words),
+            Channel(words),
+            Group(words),
+            Person(words),
+            Link(words, "https://a.example"),
+        ),
+        Listing(((words,),), words, ordered=True),
+        Together((line(words), bullets([(words, words)]))),
+        Small((words, words)),
+        Lines((words, words)),
+        Fold(words, words),
+        Table((words, words), [(words, words)], words, words),
+        Row((Button(words, "approve", words, "primary"), Menu("pick", words, options), NodeMenu()), "row"),
+        Question("feedback", (words, "right-1"), (words, "wrong-1")),
+        Record(words),
+        Rule(),
+        IfRoom(bullets([(words, words)])),
+    )
+
+
+@given(ANY)
+@settings(max_examples=100, deadline=None)
+def test_no_words_are_markup_wherever_they_stand(words: str) -> None:
+    hostile = f"[x](https://evil.example) <at>all</at> {words}"
+    message = draw(Document(hostile, every_block(hostile)))
+    content = json.loads(json.dumps(card(message.blocks)["content"]))
+    for element in elements(content["body"]):
+        kind = str(element.get("type", ""))
+        assert kind in TYPES | {"TextRun", "TableRow", "TableCell", "", "task/fetch"} or kind.startswith("Action.")
+        if kind == "TextRun":
+            assert not any(live in element["text"] for live in ("](", "https://", "<at>", "</at>")), element
+        if kind == "Action.OpenUrl":
+            assert element["url"] == "https://a.example"
+    assert not people_in(message.blocks), "nobody's words are taken for a person"
+
+
+def test_limits_are_kept_and_what_is_left_out_is_said() -> None:
+    rows = [(f"node-{number}", "x" * 110) for number in range(1000)]
+    table = Table(("node", "why"), rows, "many", "/zombie status")
+    message = draw(Document("many", (Title("many"), table, IfRoom(bullets([("a", "b" * 5000)])), Paragraph("last"))))
+    sent = json.dumps(card(message.blocks), ensure_ascii=False)
+    assert len(sent.encode("utf-16-le")) < 100 * 1024
+    assert "last" in sent
+    assert "more: /zombie status" in sent
+    assert not fits([table])
+    assert fits([Paragraph("x")])
+    blocks = [block for number in range(60) for block in folded(f"fold {number}", "y" * 900)]
+    pages = list(paged(blocks, fits))
+    assert [block for page in pages for block in page] == blocks
+    assert len(pages) > 1
+    assert all(fits(page) for page in pages)
+
+
+def test_reply_grows_once_and_only_while_there_is_room() -> None:
+    content = {"text": "details", "blocks": list(draw(Document("", (Paragraph("a"),))).blocks)}
+    more = list(folded("Before and after", "20 → 0"))
+    grown = added(content, more)
+    assert grown is not None
+    again = added({"text": "details", "blocks": list(grown.blocks)}, more)
+    assert again is not None
+    assert again.blocks == grown.blocks
+    assert added(content, [Lines(("x" * 50_000,))]) is None
+
+
+def test_buttons_bring_back_what_they_mean_and_a_phone_shows_them_whole() -> None:
+    row = Row((Button("Approve", "approve", "i1", "primary"), Button("Decline", "decline", "i1")), "decide-i1")
+    wide = Row((Button("Report", "report", "i1"), Button("Undo: bring back ecs.service and its timer", "undo", "i1")))
+    first, *more = draw(Document("", (row, wide))).blocks
+    approve, decline = first["actions"]
+    assert approve["data"] == {"a": "approve", "v": "i1", "b": "decide-i1", "msteams": {"type": "task/fetch"}}
+    assert (approve["style"], decline.get("style")) == ("positive", None)
+    assert [[each["title"] for each in one["actions"]] for one in more] == [
+        ["Report"],
+        ["Undo: bring back ecs.service and its timer"],
+    ]
+    report = more[0]["actions"][0]
+    assert (report["type"], report["verb"]) == ("Action.Execute", "zombie"), "it opens no dialog"
+    home = with_home((first,), "sealed")
+    assert [each["data"]["h"] for each in home[0]["actions"]] == ["sealed", "sealed"]
+
+
+def test_menu_brings_back_its_choice() -> None:
+    choice, buttons = draw(Document("", (Row((Menu(PICK, "Which node is it?", (("n1", "n1"),)),), "pick-i1"),))).blocks
+    assert choice["type"] == "Input.ChoiceSet"
+    assert buttons["actions"][0]["data"] == {"a": PICK, "b": "pick-i1", "p": choice["id"]}
+
+
+def test_dialog_asks_for_a_reason_or_cannot_be_sent() -> None:
+    task = dialog_task(Dialog("Approve", "Approve", (Paragraph("what"),), "Why now"), "sealed", "click-1")
+    content = task["value"]["card"]["content"]
+    (asked,) = [each for each in content["body"] if each["type"] == "Input.Text"]
+    assert asked["isRequired"] is True
+    assert content["actions"][0]["data"] == {"sealed": "sealed", "opened": "click-1"}
+    refused = dialog_task(Dialog("Approve", "Approve", (Paragraph("no"),)), "sealed", "click-1")["value"]["card"]
+    assert "actions" not in refused["content"]
+    assert not [each for each in refused["content"]["body"] if each["type"] == "Input.Text"]
+
+
+def test_people_stand_by_name_and_instants_in_utc() -> None:
+    at = datetime(2026, 11, 28, 9, 30, tzinfo=UTC)
+    message = draw(Document((Person(WHO), " at ", Instant(at)), (line("By ", Person(WHO), " at ", Instant(at)),)))
+    (user,) = people_in(message.blocks)
+    shown = json.dumps(named(message.blocks, {user: "Bob [x](https://evil.example)"}), ensure_ascii=False)
+    assert "Bob [x]" in shown
+    assert "](" not in shown
+    assert '"person"' not in shown
+    assert "09:30 UTC" in shown
+    assert '"person"' not in json.dumps(named(message.blocks, {}))
+
+
+def test_help_and_home_say_what_people_type_here() -> None:
+    message = draw(Document(Marked(help_text())))
+    said = words_of(message)
+    assert "@zombie check NODE" in said
+    assert "@zombie brake on|off" in said
+    assert not any(
+        run["text"].startswith("/zombie") for run in elements(list(message.blocks)) if run.get("type") == "TextRun"
+    )
+
+
+def test_manifest_asks_for_no_more_than_it_says() -> None:
+    manifest = json.loads((Path(__file__).parents[3] / "docs/teams-manifest.json").read_text())
+    assert not {"webApplicationInfo", "authorization", "composeExtensions", "supportsChannelFeatures"} & manifest.keys()
+    (bot,) = manifest["bots"]
+    assert bot["supportsFiles"] is False
+    commands = [each["title"] for listed in bot["commandLists"] for each in listed["commands"]]
+    assert set(commands) <= {*VERBS, "home"}
+    assert len(commands) <= 10
+
+
+def test_card_of_a_verdict_says_all_of_it_in_text_too() -> None:
+    message = draw(Document("node-1: CRITICAL", (Title("node-1: CRITICAL"), Paragraph("why"))))
+    assert words_of(message) == "node-1: CRITICAL\nwhy"
+    assert words_of(Message("alone")) == "alone"
