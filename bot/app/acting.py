@@ -11,8 +11,8 @@ from typing import Any
 
 from bot.actions import ACTIONS
 from bot.app.check import DEADLINE_BEYOND_WINDOW
+from bot.app.factories import SteadyClock, library, now, runner_name, ssh_key, ssh_transport
 from bot.app.kubernetes import cluster_reach, draining
-from bot.app.parts import SteadyClock, library, now, runner_name, ssh_key, ssh_transport
 from bot.app.policy_settings import policy_of
 from bot.app.version import program_name
 from bot.domain.batch import Sampling

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from bot.app.factories import now, of_chat
 from bot.app.pagerduty import asker_of
-from bot.app.parts import now, of_chat
 from bot.domain.alert import AlertGroup, SourceAlert
 from bot.domain.engine_contracts import Notices
 from bot.domain.errors import InventoryError

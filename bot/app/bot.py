@@ -33,7 +33,7 @@ from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES
-from bot.surfaces.member import SurfaceMember
+from bot.surfaces.member import SurfaceDescriptor
 from bot.surfaces.slack.tokens import SlackTokens
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Bot:
     chat: ChatConnection | None = None
     timing: Timing = field(default_factory=Timing)
     sources: Sequence[Source] = SOURCES
-    surfaces: Sequence[SurfaceMember] = SURFACES
+    surfaces: Sequence[SurfaceDescriptor] = SURFACES
     extras: Sequence[Extra] = ()
     _made: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 
 from bot.actions import ACTIONS
 from bot.app.check import Check
-from bot.app.parts import now
+from bot.app.factories import now
 from bot.app.version import program_name
 from bot.domain.batch import Sampling
 from bot.domain.case import FORM, Case, Head

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
 from bot.app.alerts import channel_of
-from bot.app.parts import now, of_chat
+from bot.app.factories import now, of_chat
 from bot.chat.background import Background
 from bot.chat.blocks import OF_EXTRAS
 from bot.chat.cards import ChatCards, CheckOpener

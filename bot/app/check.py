@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from bot.actions import ACTIONS
-from bot.app.parts import now
+from bot.app.factories import now
 from bot.app.start_limiter import StartLimiter
 from bot.domain.batch import Sampling
 from bot.domain.contracts import Listener, Progress, Transport

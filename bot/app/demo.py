@@ -14,8 +14,8 @@ from bot.actions import ACTIONS
 from bot.app.bot import Bot
 from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check
 from bot.app.extras import shipped
+from bot.app.factories import inventory, library, now, ssh_transport
 from bot.app.json_log import JsonLog
-from bot.app.parts import inventory, library, now, ssh_transport
 from bot.app.service import Service
 from bot.app.stores import open_stores
 from bot.app.watching import shown_progress, terminal_width

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TextIO
 
-from bot.app.parts import now
+from bot.app.factories import now
 from bot.domain.safe_text import redacted, safe
 from bot.domain.secret_forms import MARK
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.app.acting import acting_rights
 from bot.app.extras import rights_of, shipped
-from bot.app.parts import sudoers
+from bot.app.factories import sudoers
 from bot.lab.lab import SETTINGS, Lab
 from bot.lab.recipe import Recipe
 from bot.response.execution.privilege import acting_text, capture_text

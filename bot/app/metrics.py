@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from bot.actions import ACTIONS
+from bot.app.factories import now
 from bot.app.json_log import JsonLog
-from bot.app.parts import now
 from bot.app.stores import Stores
 from bot.app.version import version
 from bot.domain.errors import LedgerError

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bot.domain.builtin_playbooks import shipped
 from bot.domain.errors import UsageError
 from bot.domain.node import is_name
-from bot.domain.own_playbooks import shipped
 from bot.domain.safe_text import one_line
 from bot.response.execution.privilege import checked_login
 

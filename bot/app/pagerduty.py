@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TypeAlias
 
 from bot.actions import ACTIONS
-from bot.app.parts import now, of_chat
+from bot.app.factories import now, of_chat
 from bot.app.policy_settings import rules_of_acting
 from bot.app.stores import Stores
 from bot.chat.document import Document

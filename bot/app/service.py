@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from bot.app.bot import Bot
+from bot.app.factories import inventory
 from bot.app.listings import Renewal
 from bot.app.machines import note_machines
-from bot.app.parts import inventory
 from bot.app.policy_settings import note_policy
 from bot.app.upkeep import Upkeep
 from bot.chat.connection import NoChat

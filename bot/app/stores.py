@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.app.extras import doubters_of, holders_of
-from bot.app.parts import runner_name
+from bot.app.factories import runner_name
 from bot.domain.case import CaseStore
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Leases, Outbox
@@ -23,7 +23,7 @@ from bot.ledger import Outbox as BlockingOutbox
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.ledger.dedup_store import DedupStore as BlockingCases
 from bot.ledger.inbox import Inbox as BlockingInbox
-from bot.ledger.leases import Presence
+from bot.ledger.leases import RunnerLiveness
 from bot.seats import Extra
 from bot.surfaces import SURFACES
 
@@ -70,7 +70,7 @@ def open_stores(
         ThreadPoolExecutor(DOORS, "inbox") as doors,
         ThreadPoolExecutor(1, "cases") as one_by_one,  # to take a case's secrets out is computing
     ):
-        leases = BlockingLeases(database, runner, presence=Presence(database, runner))
+        leases = BlockingLeases(database, runner, presence=RunnerLiveness(database, runner))
         yield Stores(
             runner,
             on_threads(Ledger(database, holders=holders_of(extras), doubters=doubters_of(extras)), threads),

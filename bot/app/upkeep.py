@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from bot.app.parts import now
+from bot.app.factories import now
 from bot.chat.cards import ChatCards
 from bot.chat.decisions import Decisions
 from bot.chat.poster import Poster

@@ -27,7 +27,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bot.app.check import Check, in_turn
-from bot.app.parts import now
+from bot.app.factories import now
 from bot.app.weighing_worker import LENGTH, WeighedNode, WeighingJob, WeighingTask, WeighingWorker, packed, squeezed
 from bot.domain.batch import Batch
 from bot.domain.command import Completed

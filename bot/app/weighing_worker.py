@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bot.actions import ACTIONS
 from bot.app.check import brief, growth_of
+from bot.app.factories import library, now
 from bot.app.many_nodes import MANY, collect_garbage_less_often
-from bot.app.parts import library, now
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed
 from bot.domain.errors import PlaybookError, Unreachable, UsageError

@@ -24,7 +24,7 @@ from bot.causes.serial_console_printk import CAUSE as SERIAL_CONSOLE_PRINTK
 from bot.causes.softirq_storm import CAUSE as SOFTIRQ_STORM
 from bot.causes.too_many_live_cgroups import CAUSE as TOO_MANY_LIVE_CGROUPS
 from bot.causes.unused_agent_enabled import CAUSE as UNUSED_AGENT_ENABLED
-from bot.domain.own_playbooks import own_playbooks
+from bot.domain.builtin_playbooks import builtin_playbooks
 
 CAUSES = {
     cause.name: cause
@@ -48,6 +48,6 @@ CAUSES = {
         NIC_DEVICE_FAULT,
         MEMORY_ERRORS,
         GPU_FAULT,
-        *(replace(cause, definition="") for cause in causes_in(own_playbooks() / "causes")),
+        *(replace(cause, definition="") for cause in causes_in(builtin_playbooks() / "causes")),
     )
 }

@@ -36,10 +36,10 @@ from bot.domain.policy import Policy
 from bot.domain.post import CardPosts, CardRecord, MessageRef
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
-from bot.response.diagnosis.progress import Underway
+from bot.response.diagnosis.progress import ReadingProgress
 from bot.response.diagnosis.requests import CheckRequests
 from bot.response.execution.usual import UsualTimes
-from bot.response.record import Opening, readable
+from bot.response.record import IncidentRequest, readable
 from bot.view.context import NOTHING, ViewContext
 from bot.view.plan_words import PlanWords
 from bot.view.standing import needs_a_person
@@ -76,7 +76,7 @@ class _Board:
     spot: MessageTarget
     view: ViewContext
     reading: set[str] = field(default_factory=set)  # ids of incidents
-    progress: dict[str, Underway] = field(default_factory=dict)
+    progress: dict[str, ReadingProgress] = field(default_factory=dict)
     live: dict[str, Verdict] = field(default_factory=dict)  # with the snapshot, which the record does not keep
 
     @property
@@ -233,7 +233,7 @@ class ChatCards:
         else:
             await self._owe(name, board.spot, board.message())
 
-    def moved(self, underway: Underway) -> None:
+    def moved(self, underway: ReadingProgress) -> None:
         """Show how far the reading of a node is."""
         name, node = underway.incident.card, underway.incident.node
         board = self._boards.get(name)
@@ -490,6 +490,8 @@ class CheckOpener:
 
     async def begin(self, key: str, spot: MessageTarget, by: str, said: str, nodes: Sequence[str]) -> None:
         """Begin a check; `key` is the chat's id of the request, and `said` what was asked for, in words."""
-        opening = Opening(by.partition(":")[0], request_id(spot.channel, spot.thread_ts, key), by, said, self.playbook)
+        opening = IncidentRequest(
+            by.partition(":")[0], request_id(spot.channel, spot.thread_ts, key), by, said, self.playbook
+        )
         self.cards.expect(opening.group, spot)
         await self.requests.take(opening, nodes)

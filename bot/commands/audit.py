@@ -137,7 +137,7 @@ def _from_slack(arguments: argparse.Namespace, database: Database) -> PostedHead
     """Read the posted heads. Raises: UsageError when Slack cannot be read; SettingsError when it is not set up."""
     import asyncio
 
-    from bot.app.parts import now
+    from bot.app.factories import now
     from bot.domain.errors import UsageError
     from bot.ledger import Outbox
     from bot.surfaces.slack.posted_heads import posted_heads

@@ -180,8 +180,8 @@ def _written(stream: DocumentStream | None, opens: bool = False) -> AbstractAsyn
 
 def _what(arguments: argparse.Namespace) -> Check:
     from bot.app.check import DEADLINE_BEYOND_WINDOW, Check
+    from bot.app.factories import local_transport, ssh_transport, this_machine
     from bot.app.kubernetes import draining
-    from bot.app.parts import local_transport, ssh_transport, this_machine
     from bot.app.version import program_name
     from bot.domain.batch import Sampling
 

@@ -265,8 +265,8 @@ def _trust(known: Path, nodes: Sequence[Node], questions: Questions, unasked: bo
 
 def _write_login(folder: Path, site: NewSite, public: str, questions: Questions) -> None:
     """Write the script that makes the login on a node, and wait until it was run."""
+    from bot.app.factories import sudoers
     from bot.app.new_site import node_script, write_new
-    from bot.app.parts import sudoers
 
     print(*write_new(folder, {"node-setup.sh": node_script(site.user, public, sudoers(site.user))}))
     print(

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.cause is None:
         return _list(arguments)
-    from bot.app.parts import now
+    from bot.app.factories import now
     from bot.commands import record
     from bot.commands.login import terminal_user
     from bot.domain.house_events import HOUSE, CauseMuted
@@ -115,7 +115,7 @@ def muted_now(arguments: argparse.Namespace) -> tuple[Mute, ...]:
 
     Raises: LedgerUnavailable when the record cannot be read.
     """
-    from bot.app.parts import now
+    from bot.app.factories import now
     from bot.commands import record
     from bot.domain.mute_record import in_force
     from bot.ledger import Ledger
@@ -126,7 +126,7 @@ def muted_now(arguments: argparse.Namespace) -> tuple[Mute, ...]:
 
 def known_cause(cause: str, settings: Settings) -> None:
     """Raises: UsageError when no playbook names it."""
-    from bot.app.parts import library
+    from bot.app.factories import library
     from bot.domain.nearest import did_you_mean
     from bot.domain.safe_text import one_line
 

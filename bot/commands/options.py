@@ -179,7 +179,7 @@ def library(settings: Settings) -> Library:
 
     Raises: PlaybookError when a folder cannot be read.
     """
-    from bot.app.parts import library
+    from bot.app.factories import library
 
     found = library(settings.playbooks, settings.playbook)
     for fault in dict.fromkeys(map(str, found.left_out.values())):
@@ -192,8 +192,8 @@ def inventory(arguments: argparse.Namespace, settings: Settings) -> Inventory:
 
     Raises: UsageError when there is none, saying how to make it; InventoryError when it has errors.
     """
+    from bot.app.factories import inventory, now
     from bot.app.listings import listing_words
-    from bot.app.parts import inventory, now
 
     if settings.inventory is None:
         raise UsageError(

@@ -66,7 +66,7 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 def run_check(arguments: argparse.Namespace) -> int:
     """Check a file, or every playbook and cause of a folder; a fault is a usage error with file and line."""
-    from bot.app.parts import library
+    from bot.app.factories import library
     from bot.app.site_rows import add_site_rows
     from bot.library.library import is_playbook
 
@@ -179,7 +179,7 @@ def run_fields(arguments: argparse.Namespace) -> int:
 
 def run_schema(arguments: argparse.Namespace) -> int:
     """Print the JSON Schema."""
-    from bot.app.parts import library
+    from bot.app.factories import library
 
     print(json.dumps(library().json_schema(), indent=2))
     return 0

@@ -215,14 +215,14 @@ async def open_incidents(
 
     Raises: LedgerUnavailable when an incident cannot be written.
     """
-    from bot.app.parts import incident_id, now
+    from bot.app.factories import incident_id, now
     from bot.domain.alert import TERMINAL
     from bot.response.diagnosis.recorder import VerdictRecorder
-    from bot.response.record import Opening, unheard
+    from bot.response.record import IncidentRequest, null_log
 
-    recorder = VerdictRecorder(stores.ledger, proposer, unheard, stores.cases, stores.readings)
+    recorder = VerdictRecorder(stores.ledger, proposer, null_log, stores.cases, stores.readings)
     what = f"check {' '.join(verdict.node for verdict in verdicts)}"
-    opening = Opening(TERMINAL, incident_id(), by, what, playbook.name, os_user=by.removeprefix(f"{TERMINAL}:"))
+    opening = IncidentRequest(TERMINAL, incident_id(), by, what, playbook.name, os_user=by.removeprefix(f"{TERMINAL}:"))
     incidents = [opening.unrecorded(verdict.node, now()) for verdict in verdicts]
     for incident in incidents:  # before any plan: the number of approvals needed may depend on the number of incidents
         await recorder.opened(incident)

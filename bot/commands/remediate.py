@@ -191,7 +191,7 @@ async def _show(parts: Acting, incident_id: str, shown: int) -> Incident:
 
 async def _was_interrupted(parts: Acting, ledger: ActingLedger, incident_id: str, approval: Approval) -> bool:
     """Return whether this person approved it before, and its runner has been silent since."""
-    from bot.app.parts import now
+    from bot.app.factories import now
 
     incident = await parts.responder.record.find(incident_id)
     if incident.ended or incident.question is not None:

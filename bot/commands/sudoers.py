@@ -44,7 +44,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from bot.app.extras import rights_of
-    from bot.app.parts import probes_of_all
+    from bot.app.factories import probes_of_all
     from bot.response.execution.privilege import acting_text, capture_text, reading_lines
 
     if arguments.profile:
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         import asyncio
 
         from bot.app.doctor.nodes import files_of
-        from bot.app.parts import ssh_transport
+        from bot.app.factories import ssh_transport
         from bot.domain.errors import Unreachable
 
         node = options.inventory(arguments, settings).find(arguments.node)

@@ -40,7 +40,7 @@ class Alert:
     url: str = ""
 
 
-class CaseEvent(enum.StrEnum):
+class AlertStatus(enum.StrEnum):
     """What happened to a source's case."""
 
     FIRED = "fired"
@@ -86,7 +86,7 @@ class AlertGroup:
 
     source: SourceKind
     case: str
-    happening: CaseEvent
+    happening: AlertStatus
     title: str = ""
     occurred_at: datetime | None = None
     signals: tuple[SourceAlert, ...] = ()

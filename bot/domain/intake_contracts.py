@@ -109,7 +109,7 @@ class NodeSignal:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenCase:
+class OpenAlertGroup:
     """A case that is not over, as far as its source said."""
 
     source: SourceKind
@@ -149,7 +149,7 @@ class DedupStore(Protocol):
     async def over(self, delivery: Delivery) -> str:
         """Record that a case is over, and return its group; empty if it has none, or was reopened after this end."""
 
-    async def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenCase, ...]:
+    async def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenAlertGroup, ...]:
         """Return a source's cases that opened since then and are not over."""
 
     async def storm(self, name: str, brakes: StormLimits) -> Storm:

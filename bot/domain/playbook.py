@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from bot.domain.builtin_playbooks import SiteRows
 from bot.domain.cause import Cause, Threshold, Tuning
-from bot.domain.own_playbooks import SiteRows
 from bot.domain.probe import Probe, Snapshot
 from bot.domain.truth import Truth
 from bot.domain.verdict import Confidence, Status

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bot.domain.own_playbooks import SiteRows, own_rows
+from bot.domain.builtin_playbooks import SiteRows, builtin_rows
 
 # What a unit of a site may be. Of the other words each takes something from what ours mean: a network is not missed
 # where the node answers, a guest makes no cgroups.
@@ -22,7 +22,7 @@ UNITS_OF_SITES: SiteRows[tuple[str, frozenset[str]]] = SiteRows()  # a name, and
 @functools.cache
 def own_units() -> Mapping[str, Any]:
     """Return our groups of units by their names, and the agents under `agents`."""
-    return own_rows("units")
+    return builtin_rows("units")
 
 
 @UNITS_OF_SITES.cached

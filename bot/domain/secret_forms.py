@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from bot.domain.own_playbooks import SiteRows, own_rows
+from bot.domain.builtin_playbooks import SiteRows, builtin_rows
 from bot.domain.secret_names import KEY, PASSWORD, Name, Names, machine_made
 
 T = TypeVar("T")
@@ -450,7 +450,7 @@ _PART = re.compile(r"\{([a-z]+)\}")
 
 @functools.cache
 def _document() -> Mapping[str, Any]:
-    return own_rows("secrets")
+    return builtin_rows("secrets")
 
 
 @functools.cache

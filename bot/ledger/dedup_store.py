@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, func, insert, literal_column, select, update
 
-from bot.domain.alert import AlertGroup, CaseEvent, Delivery, SourceKind
+from bot.domain.alert import AlertGroup, AlertStatus, Delivery, SourceKind
 from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
-from bot.domain.intake_contracts import Correlation, NodeSignal, OpenCase, Recurrence, Storm, StormLimits
+from bot.domain.intake_contracts import Correlation, NodeSignal, OpenAlertGroup, Recurrence, Storm, StormLimits
 from bot.ledger.database import Database
 from bot.ledger.incidents import summary_of
 from bot.ledger.tables import CASES, INCIDENTS, SIGNALS
@@ -142,11 +142,11 @@ class DedupStore:
             _write(connection, alarm, values, is_there=False)
             return _NOWHERE
 
-    def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenCase, ...]:
+    def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenAlertGroup, ...]:
         """Return a source's open cases that began since then."""
         with self._database.reading() as connection:
             rows = connection.execute(_OPEN, {"of_source": source, "since": instant_text(since)})
-            return tuple(OpenCase(source, row.name, row.group, instant_of(row.opened_at)) for row in rows)
+            return tuple(OpenAlertGroup(source, row.name, row.group, instant_of(row.opened_at)) for row in rows)
 
     def storm(self, name: str, brakes: StormLimits) -> Storm:
         """Return the state of a storm."""
@@ -190,7 +190,7 @@ def _is_late(alarm: AlertGroup, over_at: datetime) -> bool:
 def _reopened_at(alarm: AlertGroup, row: Row[Any] | None) -> str:
     """When a case was reopened last, by its source's clock: an end from before that does not end it."""
     before = str(row.reopened_at) if row is not None else ""
-    if alarm.happening is not CaseEvent.REOPENED or alarm.occurred_at is None:
+    if alarm.happening is not AlertStatus.REOPENED or alarm.occurred_at is None:
         return before
     return max(before, instant_text(alarm.occurred_at))
 

@@ -86,7 +86,7 @@ def live(connection: Connection, now: datetime, silent: timedelta = SILENT) -> l
     return list(connection.execute(_LIVE, span).scalars())
 
 
-class Presence:
+class RunnerLiveness:
     """The presence of this runner, and of others. A stopped process (SIGSTOP) still counts as present."""
 
     def __init__(self, database: Database, runner: str) -> None:
@@ -188,7 +188,7 @@ class Leases:
     database: Database
     runner: str
     silent: timedelta = SILENT
-    presence: Presence | None = None
+    presence: RunnerLiveness | None = None
     time: Clock | None = None
 
     def beat(self) -> None:

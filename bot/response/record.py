@@ -32,12 +32,12 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Evidence
 
 
-def unheard(event: str, **fields: object) -> None:
+def null_log(event: str, **fields: object) -> None:
     """A log that drops its lines."""
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class IncidentRequest:
     """A person's request as recorded. `id` is the source's own name for it: the same id is the same request.
 
     Shape: `os_user` is the login behind a name claimed in a terminal; `wave` is the wave that it is for.
@@ -80,7 +80,7 @@ def received(incident: Incident) -> AlertReceived:
 class IncidentRecord:
     """Incidents in the ledger: find them, and append to them."""
 
-    def __init__(self, ledger: Ledger, log: Log = unheard) -> None:
+    def __init__(self, ledger: Ledger, log: Log = null_log) -> None:
         self._ledger = ledger
         self._log = log
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from bot.domain.alert import AlertGroup, CaseEvent, Delivery, SourceAlert
+from bot.domain.alert import AlertGroup, AlertStatus, Delivery, SourceAlert
 from bot.domain.errors import MalformedDelivery
 from bot.domain.setting import secret
 from bot.sources.body import (
@@ -83,7 +83,7 @@ def group_of(kind: str, body: Mapping[str, Any]) -> Delivery:
     alarm = AlertGroup(
         kind,
         case,
-        CaseEvent.FIRED if firing else CaseEvent.RESOLVED,
+        AlertStatus.FIRED if firing else AlertStatus.RESOLVED,
         title=_title(body, shared, signals),
         occurred_at=max(instants, default=None),
         signals=signals,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bot.domain.alert import AlertGroup, CaseEvent, Delivery, Reporter, SourceAlert
+from bot.domain.alert import AlertGroup, AlertStatus, Delivery, Reporter, SourceAlert
 from bot.domain.doctor_finding import DoctorFinding
 from bot.domain.pagerduty import OURS, PAGERDUTY
 from bot.sources.body import TITLE, any_alike, harmless, inner, instant, labels, name, read_body, signed, table, text
@@ -16,10 +16,10 @@ from bot.sources.pagerduty_settings import PagerDutySettings
 from bot.sources.source import Body, ParsedFile, ServingBot, Source
 
 PATH = "/pagerduty"
-CASE_EVENTS: Mapping[str, CaseEvent] = {
-    "incident.triggered": CaseEvent.FIRED,
-    "incident.reopened": CaseEvent.REOPENED,
-    "incident.resolved": CaseEvent.RESOLVED,
+CASE_EVENTS: Mapping[str, AlertStatus] = {
+    "incident.triggered": AlertStatus.FIRED,
+    "incident.reopened": AlertStatus.REOPENED,
+    "incident.resolved": AlertStatus.RESOLVED,
 }
 
 
@@ -55,7 +55,7 @@ def _delivery(body: Body) -> Delivery:
     if is_ours(data):
         return Delivery(PAGERDUTY, event_id, None, kind)
     agent = inner(event, "agent")
-    raiser = _raiser(agent) if happening is not CaseEvent.RESOLVED else None
+    raiser = _raiser(agent) if happening is not AlertStatus.RESOLVED else None
     alarm = alarm_of(data, happening, instant(event, "occurred_at"), raiser)
     # The event's id, not the delivery id in the header: that is not signed, so a replay could change it.
     return Delivery(PAGERDUTY, event_id, alarm, kind)
@@ -67,7 +67,7 @@ def is_ours(incident: Mapping[str, Any]) -> bool:
 
 
 def alarm_of(
-    incident: Mapping[str, Any], happening: CaseEvent, occurred_at: datetime | None, raised_by: Reporter | None = None
+    incident: Mapping[str, Any], happening: AlertStatus, occurred_at: datetime | None, raised_by: Reporter | None = None
 ) -> AlertGroup:
     """Return an incident of PagerDuty as an alert group, from a webhook or from the REST API.
 
@@ -95,7 +95,9 @@ def alarm_of(
     )
 
 
-def alarm_of_page(incident: Mapping[str, Any], happening: CaseEvent, occurred_at: datetime | None) -> AlertGroup | None:
+def alarm_of_page(
+    incident: Mapping[str, Any], happening: AlertStatus, occurred_at: datetime | None
+) -> AlertGroup | None:
     """Return an incident from the REST API as an alert group; None for an incident that the bot raised.
 
     Shape: who raised it is in `first_trigger_log_entry.agent`, present if the incident was requested with
@@ -133,11 +135,11 @@ def _raiser(agent: Mapping[str, Any]) -> Reporter | None:
     return Reporter(text(agent, "id"), text(agent, "summary"), text(agent, "email"))
 
 
-def _first_raiser(incident: Mapping[str, Any], happening: CaseEvent) -> Reporter | None:
-    if happening is CaseEvent.RESOLVED:
+def _first_raiser(incident: Mapping[str, Any], happening: AlertStatus) -> Reporter | None:
+    if happening is AlertStatus.RESOLVED:
         return None
     agent = inner(inner(incident, "first_trigger_log_entry"), "agent")
-    if happening is CaseEvent.REOPENED or not text(agent, "type"):
+    if happening is AlertStatus.REOPENED or not text(agent, "type"):
         return Reporter("")
     return _raiser(agent)
 
@@ -155,7 +157,7 @@ def _told(body: Body) -> ParsedFile:
     """The contents of a file: an event, or an incident from the REST API; either may come with its alerts."""
     alerts = signals_of(_tables(body.get("alerts")))
     if isinstance(incident := body.get("incident"), dict):
-        alarm = alarm_of(incident, CaseEvent.FIRED, None)
+        alarm = alarm_of(incident, AlertStatus.FIRED, None)
         return ParsedFile(Delivery(PAGERDUTY, alarm.case, alarm), alerts)
     return ParsedFile(_delivery(body), alerts)
 

@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from bot.domain.alert import MCP, TERMINAL
 from bot.domain.pagerduty import PAGERDUTY
-from bot.surfaces.member import SurfaceMember
+from bot.surfaces.member import SurfaceDescriptor
 from bot.surfaces.slack import member as slack
 from bot.surfaces.teams import member as teams
 
 if TYPE_CHECKING:
     from bot.sources.source import Source
 
-PAGES = SurfaceMember(PAGERDUTY, "on PagerDuty's pages", parts="pagerduty-")
-SURFACES: tuple[SurfaceMember, ...] = (
+PAGES = SurfaceDescriptor(PAGERDUTY, "on PagerDuty's pages", parts="pagerduty-")
+SURFACES: tuple[SurfaceDescriptor, ...] = (
     slack.SURFACE,
     teams.SURFACE,
-    SurfaceMember(TERMINAL, "in a terminal"),
-    SurfaceMember(MCP, "by MCP"),
+    SurfaceDescriptor(TERMINAL, "in a terminal"),
+    SurfaceDescriptor(MCP, "by MCP"),
     PAGES,
 )
 
 
 def member_settings(
-    sources: Sequence[Source] | None = None, surfaces: Sequence[SurfaceMember] = SURFACES
+    sources: Sequence[Source] | None = None, surfaces: Sequence[SurfaceDescriptor] = SURFACES
 ) -> Mapping[str, type[Any]]:
     """Return the settings class of every source (all, if None), and of every surface that has one, by their names."""
     from bot.sources import SOURCES, settings_of  # they take long to import

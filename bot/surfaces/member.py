@@ -23,7 +23,7 @@ def nothing_to_look_at(settings: Any, policy: Policy, now: Clock) -> DoctorCheck
 
 
 @dataclass(frozen=True, slots=True)
-class SurfaceMember:
+class SurfaceDescriptor:
     """A surface.
 
     Shape: `name` is the kind of its people (`NAME:WHO`) and of the alerts they open by asking, where people ask

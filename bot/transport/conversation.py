@@ -12,7 +12,7 @@ from bot.domain.batch_shell import LANE_MARK
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionLost, ShellStalled
 from bot.domain.safe_text import decode, one_line
-from bot.transport.patience import Limit, stood_still
+from bot.transport.timeouts import Limit, stood_still
 
 CHUNK_BYTES = 64 * 1024
 LINE_LIMIT_BYTES = 8 * 1024  # our own lines are under 4 kB

@@ -16,7 +16,7 @@ from bot.domain.contracts import Fresh
 from bot.domain.errors import ConnectionLost
 from bot.domain.node import Node
 from bot.transport.conversation import Conversation, lifetime
-from bot.transport.patience import Heartbeat
+from bot.transport.timeouts import Heartbeat
 
 LIFELINE_SECONDS = 1.0
 

@@ -14,10 +14,10 @@ from bot.domain.contracts import Fresh
 from bot.domain.errors import HostKeyRejected, ShellStalled
 from bot.domain.node import Node
 from bot.transport.conversation import Conversation, lifetime
-from bot.transport.patience import Heartbeat
 from bot.transport.ssh_login import Login, broken
 from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_route import route
+from bot.transport.timeouts import Heartbeat
 
 # A node that cannot be logged in to, over however many hops, is given up sooner than one that answers slowly.
 LOGIN_SECONDS = 20.0

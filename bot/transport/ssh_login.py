@@ -29,9 +29,9 @@ from bot.domain.errors import (
     ZombieError,
 )
 from bot.domain.safe_text import one_line
-from bot.transport.patience import Limit, stood_still
 from bot.transport.ssh_route import Hop
 from bot.transport.tcp import connected
+from bot.transport.timeouts import Limit, stood_still
 
 LOGIN_LIMIT = timedelta(seconds=8)  # from TCP connected to logged in
 CLOSE_LIMIT_SECONDS = 1.0

@@ -12,10 +12,10 @@ from bot.domain.batch import launch_command
 from bot.domain.errors import ShellStalled
 from bot.domain.node import Node
 from bot.transport.conversation import CHUNK_BYTES
-from bot.transport.patience import Heartbeat, Limit
 from bot.transport.ssh_login import Login, broken
 from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_route import route
+from bot.transport.timeouts import Heartbeat, Limit
 
 
 class SshScriptSession:

@@ -10,7 +10,7 @@ from bot.domain.incident import Incident
 from bot.domain.pagerduty import OnCall
 from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
-from bot.response.diagnosis.progress import Underway
+from bot.response.diagnosis.progress import ReadingProgress
 from bot.response.execution.usual import UsualTime
 from bot.view.plan_words import PlanWords
 
@@ -50,7 +50,7 @@ class ViewContext:
     working: Mapping[str, str] = field(default_factory=dict)
     waits_for: Mapping[str, str] = field(default_factory=dict)
     undoes: Mapping[str, str] = field(default_factory=dict)
-    progress: Mapping[str, Underway] = field(default_factory=dict)
+    progress: Mapping[str, ReadingProgress] = field(default_factory=dict)
     fresh: Mapping[str, Verdict] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
     usual: Mapping[str, UsualTime] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from bot.domain.pagerduty import address_of, page_of
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
-from bot.response.diagnosis.progress import Underway
+from bot.response.diagnosis.progress import ReadingProgress
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.view.before_after import Row, before_and_after
 from bot.view.context import ClosingQuestion, ViewContext
@@ -306,7 +306,7 @@ def links_of(incident: Incident, templates: Mapping[str, str]) -> tuple[tuple[st
     return (*found[:MOST_LINKS], *(((PAGE, page),) if page else ()))
 
 
-def _reading_words(underway: Underway | None) -> str:
+def _reading_words(underway: ReadingProgress | None) -> str:
     if underway is None:
         return "reading…"
     if underway.waiting:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.app.extras import shipped
-from bot.app.parts import library, now
+from bot.app.factories import library, now
 from bot.extras.reports.markdown import markdown
 from bot.extras.reports.page import page
 from bot.extras.reports.report import whole_report

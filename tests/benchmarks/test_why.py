@@ -15,7 +15,7 @@ import pytest
 
 from bot.actions import ACTIONS
 from bot.app.cases import as_asked, replay, surroundings
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.demo.fleet import FLEET
 from bot.domain.case import Case, Head
 from bot.extras.cases.explaining import explained

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.case import Case
 from bot.domain.command import Outputs
 from bot.domain.node import Node

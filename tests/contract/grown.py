@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.causes import CAUSES
 from bot.demo.fleet import FLEET
 from bot.demo.machine.machine import Machine

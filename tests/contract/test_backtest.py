@@ -14,9 +14,9 @@ import pytest
 
 from bot.__main__ import main
 from bot.app.cases import replay, replayed
-from bot.app.parts import library
+from bot.app.factories import library
+from bot.domain.builtin_playbooks import SiteRows
 from bot.domain.command import Completed
-from bot.domain.own_playbooks import SiteRows
 from bot.domain.verdict import outcome
 from bot.extras.cases.backtesting import WORTH_SHARING, Change, backtested, compared
 from bot.extras.cases.comparison import Pair

@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import text
 
 from bot.__main__ import main
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.commands.record import kept_case
 from bot.domain.case import read_case
 from bot.domain.command import Completed

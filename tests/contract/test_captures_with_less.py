@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.app.cases import replayed
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.conclude import conclude
 from bot.domain.probe import Unread
 from bot.domain.verdict import Status, Verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.app.doctor.nodes import NodeExamination
-from bot.app.parts import nonce
+from bot.app.factories import nonce
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.node import Node
 from bot.probes import PROBES

@@ -86,7 +86,14 @@ def test_line_on_its_own_floor_passes(path: str, source: str) -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["bot.__main__", "bot.app.check", "bot.app.parts", "bot.app.weighing_pool", "bot.app.machines", "bot.app.extras"],
+    [
+        "bot.__main__",
+        "bot.app.check",
+        "bot.app.factories",
+        "bot.app.weighing_pool",
+        "bot.app.machines",
+        "bot.app.extras",
+    ],
 )
 def test_starting_loads_nothing_a_check_does_not_need(module: str) -> None:
     heavy = (

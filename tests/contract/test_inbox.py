@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from bot.domain.alert import AlertGroup, CaseEvent, Delivery, Reporter, SourceAlert
+from bot.domain.alert import AlertGroup, AlertStatus, Delivery, Reporter, SourceAlert
 from bot.domain.defaults import DELIVERIES_KNOWN_FOR
 from bot.domain.intake_contracts import Correlation, GivenUpDelivery, Recurrence, StormLimits
 from bot.ledger import Database, Leases
@@ -32,7 +32,9 @@ class Clock:
         return self.now
 
 
-def delivery(number: int, case: str = "", happening: CaseEvent = CaseEvent.FIRED, at: datetime = BEGAN_AT) -> Delivery:
+def delivery(
+    number: int, case: str = "", happening: AlertStatus = AlertStatus.FIRED, at: datetime = BEGAN_AT
+) -> Delivery:
     signal = SourceAlert(
         "A1", labels={"severity": "critical"}, body={"details": {"host": "node-1\ud800\x00", "deep": [1, None]}}
     )
@@ -104,7 +106,7 @@ def test_claims_of_a_silent_runner_are_taken_over(database: Database, clock: Clo
 def test_what_came_later_for_a_case_waits_for_what_came_first(database: Database, clock: Clock) -> None:
     box = inbox(database, clock)
     box.keep(delivery(1, "Q"))
-    box.keep(delivery(2, "Q", CaseEvent.RESOLVED))
+    box.keep(delivery(2, "Q", AlertStatus.RESOLVED))
     box.keep(delivery(3, "R"))
     assert claimed(box) == ["E1", "E3"]
     assert claimed(box, busy=("E1", "E3")) == []
@@ -130,7 +132,7 @@ def test_ids_are_forgotten_after_some_days(database: Database, clock: Clock) -> 
 def test_what_was_given_up_is_told_until_it_is_forgotten_and_holds_up_nothing(database: Database, clock: Clock) -> None:
     box = inbox(database, clock)
     box.keep(delivery(1, "Q"))
-    box.keep(delivery(2, "Q", CaseEvent.RESOLVED))
+    box.keep(delivery(2, "Q", AlertStatus.RESOLVED))
     assert claimed(box) == ["E1"]
     box.give_up(delivery(1, "Q"), "no such table\nin here")
     assert claimed(box) == ["E2"], "what came later for its case goes on"
@@ -185,19 +187,19 @@ def test_case_that_comes_back_keeps_its_group(database: Database, clock: Clock) 
     cases = DedupStore(database, clock)
     cases.told(delivery(1, "Q"), "k", "g1", BRAKES)
     clock.now += 2 * MINUTE
-    assert cases.over(delivery(2, "Q", CaseEvent.RESOLVED, clock.now)) == "g1"
+    assert cases.over(delivery(2, "Q", AlertStatus.RESOLVED, clock.now)) == "g1"
     clock.now += timedelta(hours=2)
-    assert cases.told(delivery(3, "Q", CaseEvent.REOPENED, clock.now), "k", "g2", BRAKES) == Correlation(
+    assert cases.told(delivery(3, "Q", AlertStatus.REOPENED, clock.now), "k", "g2", BRAKES) == Correlation(
         "g1", Recurrence.AGAIN
     )
-    cases.over(delivery(4, "Q", CaseEvent.RESOLVED, clock.now))
+    cases.over(delivery(4, "Q", AlertStatus.RESOLVED, clock.now))
     clock.now += timedelta(days=2)
     assert cases.told(delivery(5, "Q", at=clock.now), "k", "g5", BRAKES) == Correlation("g5", Recurrence.NEW)
 
 
 def test_end_that_was_told_first_stands(database: Database, clock: Clock) -> None:
     cases = DedupStore(database, clock)
-    assert cases.over(delivery(2, "Q", CaseEvent.RESOLVED, BEGAN_AT + MINUTE)) == ""
+    assert cases.over(delivery(2, "Q", AlertStatus.RESOLVED, BEGAN_AT + MINUTE)) == ""
     assert cases.told(delivery(1, "Q"), "k", "g1", BRAKES).turn is Recurrence.OVER
     assert cases.told(delivery(3, "Q", at=BEGAN_AT + 2 * MINUTE), "k", "g1", BRAKES) == Correlation(
         "g1", Recurrence.NEW
@@ -209,12 +211,12 @@ def test_end_from_before_it_was_reopened_does_not_end_it(database: Database, clo
     cases, reopened_at = DedupStore(database, clock), BEGAN_AT + 2 * MINUTE
     cases.told(delivery(1, "Q"), "k", "g1", BRAKES)
     if not is_open:
-        cases.over(delivery(2, "Q", CaseEvent.RESOLVED, BEGAN_AT + MINUTE))
-    again = delivery(3, "Q", CaseEvent.REOPENED, reopened_at)
+        cases.over(delivery(2, "Q", AlertStatus.RESOLVED, BEGAN_AT + MINUTE))
+    again = delivery(3, "Q", AlertStatus.REOPENED, reopened_at)
     assert cases.told(again, "k", "g3", BRAKES) == Correlation("g1", Recurrence.AGAIN)
-    assert cases.over(delivery(4, "Q", CaseEvent.RESOLVED, reopened_at - timedelta(seconds=1))) == ""
+    assert cases.over(delivery(4, "Q", AlertStatus.RESOLVED, reopened_at - timedelta(seconds=1))) == ""
     assert [one.case for one in cases.open_cases("pagerduty", BEGAN_AT - MINUTE)] == ["Q"]
-    assert cases.over(delivery(5, "Q", CaseEvent.RESOLVED, reopened_at)) == "g1"
+    assert cases.over(delivery(5, "Q", AlertStatus.RESOLVED, reopened_at)) == "g1"
     assert cases.open_cases("pagerduty", BEGAN_AT - MINUTE) == ()
 
 
@@ -222,14 +224,14 @@ def test_of_two_ends_the_later_counts_whichever_is_told_last(database: Database,
     cases = DedupStore(database, clock)
     cases.told(delivery(1, "Q"), "k", "g1", BRAKES)
     for number, minutes in ((2, 5), (3, 1)):
-        cases.over(delivery(number, "Q", CaseEvent.RESOLVED, BEGAN_AT + minutes * MINUTE))
-    late = delivery(4, "Q", CaseEvent.REOPENED, BEGAN_AT + 3 * MINUTE)
+        cases.over(delivery(number, "Q", AlertStatus.RESOLVED, BEGAN_AT + minutes * MINUTE))
+    late = delivery(4, "Q", AlertStatus.REOPENED, BEGAN_AT + 3 * MINUTE)
     assert cases.told(late, "k", "g4", BRAKES) == Correlation("g1", Recurrence.OVER)
 
 
 def test_group_that_is_brought_whole_is_never_taken_for_late(database: Database, clock: Clock) -> None:
     cases = DedupStore(database, clock)
-    end, late = delivery(2, "Q", CaseEvent.RESOLVED, BEGAN_AT + MINUTE), delivery(1, "Q")
+    end, late = delivery(2, "Q", AlertStatus.RESOLVED, BEGAN_AT + MINUTE), delivery(1, "Q")
     assert late.alarm is not None
     cases.over(end)
     whole = replace(late, alarm=replace(late.alarm, whole=True))
@@ -251,7 +253,7 @@ def test_open_cases_are_those_that_are_not_over(database: Database, clock: Clock
     cases = DedupStore(database, clock)
     cases.told(delivery(1, "Q"), "k", "g1", BRAKES)
     cases.told(delivery(2, "R"), "l", "g2", BRAKES)
-    cases.over(delivery(3, "R", CaseEvent.RESOLVED))
+    cases.over(delivery(3, "R", AlertStatus.RESOLVED))
     assert [one.case for one in cases.open_cases("pagerduty", BEGAN_AT - MINUTE)] == ["Q"]
     assert cases.open_cases("grafana", BEGAN_AT - MINUTE) == ()
 

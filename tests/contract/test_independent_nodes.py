@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bot.actions import ACTIONS
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.causes import CAUSES
 from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict

@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from bot.actions import ACTIONS
-from bot.app.parts import local_transport
+from bot.app.factories import local_transport
 from bot.causes import CAUSES
 from bot.domain.action import Action, Facts, Proof, RemedyRules, Step
 from bot.domain.batch import Sampling

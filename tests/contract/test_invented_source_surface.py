@@ -13,8 +13,8 @@ import pytest
 
 from bot.app.alerts import explained, rules_of
 from bot.app.doctor import Doctor
-from bot.app.parts import library
-from bot.domain.alert import PEOPLE, Alert, AlertGroup, CaseEvent, Delivery, SourceAlert
+from bot.app.factories import library
+from bot.domain.alert import PEOPLE, Alert, AlertGroup, AlertStatus, Delivery, SourceAlert
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import NotAnApprover, SettingsError
 from bot.domain.incident import Incident
@@ -28,7 +28,7 @@ from bot.sources import SOURCES, parse_file
 from bot.sources.body import read_body
 from bot.sources.source import Body, ParsedFile, Source
 from bot.surfaces import SURFACES, member_settings
-from bot.surfaces.member import DoctorChecks, SurfaceMember
+from bot.surfaces.member import DoctorChecks, SurfaceDescriptor
 from bot.view.view import is_alarm
 from tests.slack.service import Readings, card_saying, serving
 from tests.slack.workspace import workspace
@@ -71,7 +71,7 @@ class SirenWebhook:
 
 def wailing(body: Body, room: str = "gpu") -> ParsedFile:
     signal = SourceAlert("s1", title=f"the siren wails at {body['node']}")
-    alarm = AlertGroup("siren", "S1", CaseEvent.FIRED, signal.title, signals=(signal,), labels={"room": room})
+    alarm = AlertGroup("siren", "S1", AlertStatus.FIRED, signal.title, signals=(signal,), labels={"room": room})
     return ParsedFile(Delivery("siren", "D1", alarm), (signal,))
 
 
@@ -113,8 +113,8 @@ def board_looks(settings: Any, policy: Policy, now: Callable[[], datetime]) -> D
     return (("Board", look),)
 
 
-def board_surface(board: Board) -> SurfaceMember:
-    return SurfaceMember(
+def board_surface(board: Board) -> SurfaceDescriptor:
+    return SurfaceDescriptor(
         "board",
         "at the board",
         settings=BoardSettings,

@@ -19,7 +19,7 @@ import pytest
 from bot.__main__ import main
 from bot.actions import ACTIONS
 from bot.app.cases import replayed
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.batch import Batch
 from bot.domain.case import read_case
 from bot.domain.command import Completed

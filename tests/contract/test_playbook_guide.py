@@ -10,7 +10,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.library.kinds import fields_of
 from bot.library.kleene import ARITHMETIC, FUNCTIONS
 from bot.library.shapes import ConditionShape, PlaybookShape, ProbeShape

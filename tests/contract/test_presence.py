@@ -13,7 +13,7 @@ import pytest
 
 from bot.domain.events import AlertReceived
 from bot.ledger import Database, Leases, Ledger
-from bot.ledger.leases import Presence
+from bot.ledger.leases import RunnerLiveness
 from tests.record.incidents import ALERT, ASKER
 from tests.waiting import until
 
@@ -21,9 +21,9 @@ ROOT = Path(__file__).parents[2]
 IS_THERE = """
 import sys
 from bot.ledger import Database, Leases
-from bot.ledger.leases import Presence
+from bot.ledger.leases import RunnerLiveness
 database = Database.open(sys.argv[1])
-leases = Leases(database, "other", presence=Presence(database, "other"))
+leases = Leases(database, "other", presence=RunnerLiveness(database, "other"))
 leases.beat()
 print(len(leases.claim()), flush=True)
 sys.stdin.readline()
@@ -54,13 +54,13 @@ def another(url: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def seen(database: Database, by: Presence) -> set[str]:
+def seen(database: Database, by: RunnerLiveness) -> set[str]:
     with database.reading() as connection:
         return by.present(connection, ["a", "b"])
 
 
 def test_runner_is_there_until_it_leaves(database: Database) -> None:
-    a, b = Presence(database, "a"), Presence(database, "b")
+    a, b = RunnerLiveness(database, "a"), RunnerLiveness(database, "b")
     assert seen(database, a) == set()
     a.enter()
     a.enter()
@@ -78,7 +78,7 @@ def test_program_that_was_killed_is_taken_over_at_once_and_one_that_is_stopped_i
     database: Database, database_url: str
 ) -> None:
     Ledger(database).append("one", 0, AlertReceived(ALERT, "node-1"), ASKER)
-    presence = Presence(database, "me")
+    presence = RunnerLiveness(database, "me")
     me = Leases(database, "me", presence=presence)
     me.beat()
     with another(database_url) as process:
@@ -96,7 +96,7 @@ def test_who_left_leaves_no_file_and_what_a_killed_one_left_is_taken_away(tmp_pa
     url = f"sqlite:///{tmp_path / 'zombie.db'}"
     with Database.open(url) as database:
         Ledger(database).append("one", 0, AlertReceived(ALERT, "node-1"), ASKER)
-        me = Leases(database, "me", presence=Presence(database, "me"))
+        me = Leases(database, "me", presence=RunnerLiveness(database, "me"))
         me.beat()
         with another(url):
             assert sorted(path.name for path in tmp_path.glob("*.alive")) == [

@@ -9,7 +9,7 @@ import pytest
 
 from bot.app.cases import Recording, replayed
 from bot.app.check import Check, check
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.batch import Sampling
 from bot.domain.case import FORM, Case, Head, NotReached, read_case
 from bot.domain.command import Command, Completed, SampleTimes

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.alert import CaseEvent
+from bot.domain.alert import AlertStatus
 from bot.domain.errors import MalformedDelivery
 from bot.sources.grafana import GrafanaSettings, GrafanaWebhook
 from bot.sources.pagerduty import signals_of
@@ -187,7 +187,7 @@ def test_recorded_event_is_accepted(path: Any) -> None:
         assert await at.post(PAGERDUTY, body) == 202
         resolved = "resolved" in path.name
         assert [one.alarm.happening for one in at.inbox.found.values() if one.alarm is not None] == (
-            [CaseEvent.RESOLVED] if resolved else []
+            [AlertStatus.RESOLVED] if resolved else []
         )
 
     over(PAGERDUTY, work)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.alert import CaseEvent
+from bot.domain.alert import AlertStatus
 from bot.domain.setting import rows_of
 from bot.settings import Settings
 from bot.sources import SOURCES, settings_of
@@ -26,7 +26,7 @@ def test_genuine_delivery_is_kept_before_it_is_answered(member: Member) -> None:
         assert await at.post(member, member.body) == 202
         (kept,) = at.inbox.found.values()
         assert kept.alarm is not None
-        assert (kept.source, kept.alarm.happening, at.arrived.times) == (member.source.kind, CaseEvent.FIRED, 1)
+        assert (kept.source, kept.alarm.happening, at.arrived.times) == (member.source.kind, AlertStatus.FIRED, 1)
         assert at.counted == [(member.source.kind, "accepted")]
 
     over(member, work)

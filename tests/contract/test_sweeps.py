@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.errors import UsageError
 from bot.domain.growth import HarmAt
 from bot.domain.node import Node

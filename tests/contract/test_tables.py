@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.actions import ACTIONS, unit_verbs
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.causes import CAUSES
 from bot.commands import COMMANDS
 from bot.inventory import KINDS

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.actions import ACTIONS
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
 from bot.probes import PROBES

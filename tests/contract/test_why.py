@@ -12,7 +12,7 @@ import pytest
 from bot.__main__ import main
 from bot.actions import ACTIONS
 from bot.app.cases import as_asked, replay, surroundings
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.change import Change
 from bot.domain.conclude import weighings
 from bot.domain.errors import UsageError

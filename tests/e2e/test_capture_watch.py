@@ -16,7 +16,7 @@ from bot.extras.captures.status import LogLine
 from bot.extras.captures.watch import RollingNews, RollingWatch
 from bot.ledger import Leases
 from bot.ledger.chat_requests import ChatRequestStore
-from bot.response.record import unheard
+from bot.response.record import null_log
 from tests.nodes.ring import ANN, Asynchronous, Patient
 from tests.nodes.sshd import OWN_LOGIN
 
@@ -99,7 +99,7 @@ async def test_of_two_programs_one_looks_and_the_other_goes_on_when_it_is_gone(p
     def program(name: str) -> tuple[RollingKeeper, Leases]:
         turns, leases = looks_of(patient, name)
         watch = RollingWatch(patient.control())
-        return RollingKeeper(watch, Directory(patient.node), turns, unheard, Heard(name, heard)), leases
+        return RollingKeeper(watch, Directory(patient.node), turns, null_log, Heard(name, heard)), leases
 
     (one, leases), (other, _) = program("one"), program("other")
     for keeper in (one, other, one):

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from bot.app.acting import SHORT_LOOK, acting
-from bot.app.parts import inventory, library, now, ssh_transport
+from bot.app.factories import inventory, library, now, ssh_transport
 from bot.causes import CAUSES
 from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.domain.action import Action, Args, Facts, Proof, Step

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.app.check import Check, check
-from bot.app.parts import inventory, library, now, ssh_transport
+from bot.app.factories import inventory, library, now, ssh_transport
 from bot.demo.fleet import FLEET, running
 from bot.domain.batch import Sampling
 from bot.domain.verdict import Verdict

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.app.factories import sudoers
 from bot.app.new_site import Address, NewSite, approver, channel, named_node, node_script, shipped_text
-from bot.app.parts import sudoers
 from bot.domain.errors import UsageError
 from bot.inventory import Inventory
 from bot.settings import Settings

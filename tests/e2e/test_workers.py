@@ -70,7 +70,7 @@ OTHER_VERSION = (
 
 
 LATE = (
-    "import bot.app.parts as parts, sys, datetime as d; now = parts.now; "
+    "import bot.app.factories as parts, sys, datetime as d; now = parts.now; "
     "parts.now = lambda: now() + d.timedelta(hours=1); from bot.__main__ import main; sys.exit(main())"
 )
 

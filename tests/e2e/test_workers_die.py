@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.errors import SchedulerError
 from bot.domain.node import Node
 from bot.extras.fleet.runner import SweepDependencies

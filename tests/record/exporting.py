@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.app.version import program_name
 from bot.domain.batch import Sampling
 from bot.domain.entry import NotedHead
@@ -31,7 +31,7 @@ from bot.ledger import Database, KeptCases, Ledger, on_threads
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.triage import Triage
-from bot.response.record import Opening, unheard
+from bot.response.record import IncidentRequest, null_log
 from bot.transport.case_file import load
 from bot.transport.replay import ReplayTransport
 from tests.contract.test_why import FOUNDING
@@ -71,8 +71,8 @@ async def _judged(database: Database, at_node: Node) -> str:
     verdict, playbook = await verdict_of(at_node), library().get("node-health")
     with ThreadPoolExecutor(1) as threads:
         ledger, cases = (on_threads(each, threads) for each in (Ledger(database), KeptCases(database)))
-        recorder = VerdictRecorder(ledger, Offering(), unheard, cases)  # type: ignore[arg-type]
-        request = Opening("slack", "1700000000.000100", ASKER, f"check {at_node.name}", playbook.name)
+        recorder = VerdictRecorder(ledger, Offering(), null_log, cases)  # type: ignore[arg-type]
+        request = IncidentRequest("slack", "1700000000.000100", ASKER, f"check {at_node.name}", playbook.name)
         return (await recorder.record(request.unrecorded(at_node.name, BEGAN_AT), verdict, playbook)).id
 
 

@@ -17,8 +17,8 @@ from typing import Any
 from bot.actions import ACTIONS
 from bot.app.chat import ChatDesk, chat_desk
 from bot.app.extras import doubters_of, holders_of, shipped
+from bot.app.factories import library
 from bot.app.json_log import JsonLog
-from bot.app.parts import library
 from bot.chat.cards import ChatCards
 from bot.chat.clicks import Submission
 from bot.chat.context import ChatContext
@@ -55,7 +55,7 @@ from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.execution.usual import UsualTimes
-from bot.response.record import IncidentRecord, Opening
+from bot.response.record import IncidentRecord, IncidentRequest
 from bot.seats import Chat
 from bot.settings import Settings
 from bot.surfaces.slack.connection import SlackConnection
@@ -193,7 +193,7 @@ class ActingTeam:
         """Have somebody's check come to a proposal for each node, and return the card that offers it."""
         cast = self.cast
         by = cast.by(asked_by or cast.alice)
-        opening = Opening(cast.kind, f"{cast.channel}/-/{key}", by, "check", PLAYBOOK.name)
+        opening = IncidentRequest(cast.kind, f"{cast.channel}/-/{key}", by, "check", PLAYBOOK.name)
         verdicts = [self.stage.verdict(node) for node in nodes]
         await self.poster.enqueue(opening.group, CARD, MessageTarget(cast.channel), Posted(", ".join(nodes)))
         for verdict in verdicts:

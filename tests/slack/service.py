@@ -36,7 +36,7 @@ from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES, member_settings
-from bot.surfaces.member import SurfaceMember
+from bot.surfaces.member import SurfaceDescriptor
 from bot.surfaces.slack.tokens import SlackTokens
 from tests.slack.workspace import SlackWorkspace
 from tests.unit.surfaces.verdicts import FOUNDING
@@ -160,7 +160,7 @@ async def built(
     nodes: int = 100,
     environment: Mapping[str, str] = MappingProxyType({}),
     sources: Sequence[Source] = SOURCES,
-    surfaces: Sequence[SurfaceMember] = SURFACES,
+    surfaces: Sequence[SurfaceDescriptor] = SURFACES,
     chat: ChatConnection | None = None,
 ) -> AsyncIterator[Bot]:
     """Put a service together that has not started; its state stays in the folder. A blank variable is not there."""

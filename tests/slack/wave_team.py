@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.chat.background import Background
 from bot.chat.context import ChatContext
 from bot.chat.people import ChatApproverLookup

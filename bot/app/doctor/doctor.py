@@ -13,8 +13,8 @@ from bot.app.acting import acting_login, acting_rights
 from bot.app.doctor import own_state
 from bot.app.doctor.nodes import NodeExamination, sample
 from bot.app.extras import ExtrasInForce, beside, not_loaded
+from bot.app.factories import library, now, ssh_transport
 from bot.app.listings import listing_words
-from bot.app.parts import library, now, ssh_transport
 from bot.app.policy_settings import rules_of_acting
 from bot.domain.contracts import Transport
 from bot.domain.doctor_finding import DoctorFinding, Mark
@@ -30,7 +30,7 @@ from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES
-from bot.surfaces.member import DoctorCheck, DoctorChecks, SurfaceMember
+from bot.surfaces.member import DoctorCheck, DoctorChecks, SurfaceDescriptor
 
 SECONDS = 25.0  # for an examination; all of them run at once
 NODES = 5
@@ -56,7 +56,7 @@ class Doctor:
     seconds: float = SECONDS
     transport: Transport | None = None
     sources: Sequence[Source] = SOURCES
-    surfaces: Sequence[SurfaceMember] = SURFACES
+    surfaces: Sequence[SurfaceDescriptor] = SURFACES
     extras: ExtrasInForce = field(default_factory=ExtrasInForce)
     _sample: tuple[Node, ...] = field(init=False)
     _policy: Policy = field(init=False)

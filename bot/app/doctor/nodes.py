@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.app.parts import now
+from bot.app.factories import now
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed
 from bot.domain.contracts import Transport

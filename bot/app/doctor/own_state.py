@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Sequence
 
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.contracts import Clock
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import LedgerUnavailable
@@ -16,7 +16,7 @@ from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
 from bot.ledger.health import condition, where
 from bot.settings import Settings
-from bot.surfaces.member import SurfaceMember
+from bot.surfaces.member import SurfaceDescriptor
 
 GIB, MIB = 1024**3, 1024**2
 LITTLE, TOO_LITTLE = 1 * GIB, 100 * MIB
@@ -102,7 +102,7 @@ async def disk(url: str) -> tuple[DoctorFinding, ...]:
     return (DoctorFinding("disk", mark, f"{free / GIB:.1f} GiB free at {folder}", to_do),)
 
 
-async def policy(rules: Policy, surfaces: Sequence[SurfaceMember]) -> tuple[DoctorFinding, ...]:
+async def policy(rules: Policy, surfaces: Sequence[SurfaceDescriptor]) -> tuple[DoctorFinding, ...]:
     """Who may approve, and what may be stopped or started?"""
     if not rules.names_anybody:
         seen = "[policy] names no approvers: the bot looks and never acts"

@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: UnknownIncident when there is no such incident; BundleError when the record of it is broken.
     """
-    from bot.app.parts import now
+    from bot.app.factories import now
     from bot.commands import record
     from bot.extras.bundles.verification import export, is_in_place
 

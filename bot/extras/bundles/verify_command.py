@@ -64,7 +64,7 @@ def print_verified(bundle: Path, playbooks: Sequence[Path], heads: Sequence[Note
 
     Raises: BundleError when it is no bundle.
     """
-    from bot.app.parts import library
+    from bot.app.factories import library
     from bot.domain.safe_text import one_line
     from bot.extras.bundles.verification import opened, verified
 

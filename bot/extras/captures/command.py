@@ -92,10 +92,10 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with record.stores(arguments.environ, create=arguments.verb == "start") as stores:
             from bot.extras.captures.watch import rolling_watch
-            from bot.response.record import unheard
+            from bot.response.record import null_log
 
             settings = options.settings(arguments)
-            watch = rolling_watch(settings, stores.database, stores.threads, arguments.environ, stores.cases, unheard)
+            watch = rolling_watch(settings, stores.database, stores.threads, arguments.environ, stores.cases, null_log)
             asyncio.run(arguments.does(arguments, watch))
             return 0
     except Refused as no:

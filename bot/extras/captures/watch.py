@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from bot.app.parts import incident_id, nonce, now, ssh_scripts, ssh_transport
+from bot.app.factories import incident_id, nonce, now, ssh_scripts, ssh_transport
 from bot.app.version import program_name
 from bot.domain.case import CaseStore
 from bot.domain.contracts import Log, NodeDirectory

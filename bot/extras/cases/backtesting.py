@@ -10,11 +10,11 @@ from pathlib import Path
 
 from bot.actions import ACTIONS
 from bot.app.cases import ENOUGH, as_asked, awaited, judged_as_said, surroundings
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.batch import Sampling
+from bot.domain.builtin_playbooks import SiteRows, Taken
 from bot.domain.case import Case
 from bot.domain.errors import UsageError
-from bot.domain.own_playbooks import SiteRows, Taken
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe
 from bot.domain.verdict import without_secrets

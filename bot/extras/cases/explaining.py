@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.actions import ACTIONS
 from bot.app.cases import as_asked, awaited, judged_as_said, replayed, surroundings
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.app.weighing_pool import PoolProcess
 from bot.domain.case import Case
 from bot.domain.errors import ZombieError

@@ -91,8 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _what(arguments: argparse.Namespace) -> FleetRun:
+    from bot.app.factories import ssh_transport
     from bot.app.many_nodes import collect_garbage_less_often, room_for
-    from bot.app.parts import ssh_transport
     from bot.commands import record
     from bot.extras.fleet.run import MOST_AT_ONCE
     from bot.extras.fleet.runner import SweepDependencies

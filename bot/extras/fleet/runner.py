@@ -9,9 +9,9 @@ from datetime import timedelta
 
 from bot.actions import ACTIONS
 from bot.app.check import DEADLINE_BEYOND_WINDOW, Check
+from bot.app.factories import library, now, randomness
 from bot.app.kubernetes import draining
 from bot.app.many_nodes import cores, how_many
-from bot.app.parts import library, now, randomness
 from bot.app.selecting import meant
 from bot.app.version import program_name
 from bot.app.weighing_pool import open_pool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bot.app.parts import now, ssh_transport
+from bot.app.factories import now, ssh_transport
 from bot.chat.context import ChatContext
 from bot.chat.parts import CARD, MessageTarget
 from bot.extras.fleet.chat_cards import FleetCards

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.actions import ACTIONS
-from bot.app.parts import library, now, runner_name, ssh_transport
+from bot.app.factories import library, now, runner_name, ssh_transport
 from bot.app.version import program_name
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: UnknownIncident, UsageError when no id, or several, begin like this; LedgerUnavailable.
     """
-    from bot.app.parts import now
+    from bot.app.factories import now
     from bot.app.policy_settings import rules_of_acting
     from bot.commands import record
     from bot.commands.login import terminal_user

@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: UsageError without a reason; LedgerUnavailable when there is no record.
     """
-    from bot.app.parts import now
+    from bot.app.factories import now
     from bot.app.policy_settings import rules_of_acting
     from bot.commands import record
     from bot.commands.login import terminal_user

@@ -23,7 +23,7 @@ from bot.extras.cases.why_document import why_body, why_text
 from bot.extras.mcp.tools import Answer
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler
-from bot.response.record import IncidentRecord, Opening, received, unheard
+from bot.response.record import IncidentRecord, IncidentRequest, null_log, received
 from bot.surfaces.document import documents
 from bot.surfaces.incidents import incident_body, incident_text, incidents_body, incidents_text
 from bot.surfaces.text import summary_table, verdict_text
@@ -92,8 +92,8 @@ class RecordedAnswers:
         if self.ledger is None:
             return {}, ""
         text = f"check {' '.join(verdict.node for verdict in verdicts)}"
-        opening = Opening(MCP, self.fresh(), self.asker.by, text, playbook.name, self.asker.os_user)
-        recorder, ids = VerdictRecorder(self.ledger, None, unheard, self.cases), dict[str, str]()
+        opening = IncidentRequest(MCP, self.fresh(), self.asker.by, text, playbook.name, self.asker.os_user)
+        recorder, ids = VerdictRecorder(self.ledger, None, null_log, self.cases), dict[str, str]()
         try:
             for verdict in verdicts:
                 incident = opening.unrecorded(verdict.node, self.clock())

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
 from bot.app.acting import triage_of
+from bot.app.factories import incident_id, library, now, ssh_transport
 from bot.app.json_log import JsonLog
-from bot.app.parts import incident_id, library, now, ssh_transport
 from bot.app.stores import open_stores
 from bot.domain.alert import MCP, SLACK
 from bot.domain.case import CaseStore

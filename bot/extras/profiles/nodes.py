@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.app.parts import nonce, ssh_scripts
+from bot.app.factories import nonce, ssh_scripts
 from bot.domain.errors import CannotRead, StoodStill, Unreachable, UsageError, ZombieError
 from bot.domain.node import Node
 from bot.extras.profiles.perf_command import CaptureRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.app.cases import judge
-from bot.app.parts import nonce, now, ssh_scripts
+from bot.app.factories import nonce, now, ssh_scripts
 from bot.app.version import program_name
 from bot.chat.context import ChatContext
 from bot.extras.profiles.chat import ProfileChat

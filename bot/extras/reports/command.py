@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _report_data(arguments: argparse.Namespace) -> ReportData:
-    from bot.app.parts import inventory, now
+    from bot.app.factories import inventory, now
     from bot.commands import record
     from bot.extras.reports.report_maker import report_data
 

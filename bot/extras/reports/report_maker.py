@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
 from bot.app.extras import named_by
-from bot.app.parts import now
+from bot.app.factories import now
 from bot.app.version import program_name
 from bot.chat.thread_files import ReportFile
 from bot.domain.case import Case, read_case

@@ -50,7 +50,7 @@ from bot.extras.waves.events import (
 )
 from bot.extras.waves.wave import USUAL, NodeAlarm, Wave, WaveState, after_wave, fold_wave, risen, stages_of, why_stop
 from bot.response.decision import guards
-from bot.response.record import IncidentRecord, unheard
+from bot.response.record import IncidentRecord, null_log
 
 _TRIES = 5  # on Conflict: read again, decide again
 MOST_MEMBERS = 2_000
@@ -84,7 +84,7 @@ class Waves:
     clock: Clock
     chance: Randomness
     lookup: ApproverLookup | None = None
-    log: Log = unheard
+    log: Log = null_log
 
     async def find(self, wave_id: str) -> Wave:
         """Return a wave. Raises: UnknownIncident for an unknown id."""

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from bot.app.acting import Acting
-from bot.app.parts import incident_id, randomness
+from bot.app.factories import incident_id, randomness
 from bot.domain.alert import TERMINAL, SourceKind
 from bot.domain.case import KeptCases
 from bot.domain.contracts import ActingLedger, AdvanceLater, Log, NodeDirectory
@@ -29,7 +29,7 @@ from bot.extras.waves.waves import WaveRequest, Waves
 from bot.extras.waves.waves_run import WaveRun
 from bot.inventory import Inventory
 from bot.response.diagnosis.recorder import VerdictRecorder
-from bot.response.record import IncidentRecord, Opening, unheard
+from bot.response.record import IncidentRecord, IncidentRequest, null_log
 
 if TYPE_CHECKING:
     pass
@@ -57,7 +57,7 @@ def wave_parts(
     *,
     cases: KeptCases | None = None,
     lookup: ApproverLookup | None = None,
-    log: Log = unheard,
+    log: Log = null_log,
 ) -> WaveParts:
     """Put them together; without `lookup` people's present standing cannot be asked."""
     stepping = acting.remediation.stepping
@@ -104,7 +104,7 @@ async def start_wave(
 
     verdicts = [verdict for verdict in await asyncio.gather(*map(check, nodes)) if verdict.cause in request.causes]
     text = f"wave {' '.join(request.selectors)} {' '.join(request.causes)}"
-    opening = Opening(kind, wave_id, request.by, text, playbook.name, os_user=request.os_user, wave=wave_id)
+    opening = IncidentRequest(kind, wave_id, request.by, text, playbook.name, os_user=request.os_user, wave=wave_id)
     now = parts.acting.remediation.stepping.clock()
     opened = [(opening.unrecorded(verdict.node, now), verdict) for verdict in verdicts]
 

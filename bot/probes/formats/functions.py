@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bot.domain.own_playbooks import SiteRows, own_rows
+from bot.domain.builtin_playbooks import SiteRows, builtin_rows
 
 MOST_FRAMES = 12  # from the innermost: outer frames call for many reasons
 LOCK = "lock-wait"
@@ -50,7 +50,7 @@ def own_signatures() -> tuple[Signature, ...]:
     """
     return tuple(
         Signature(name, re.compile(whole_names(row["functions"])), row["does"], row.get("points_at", ""), row["from"])
-        for name, row in own_rows("functions").items()
+        for name, row in builtin_rows("functions").items()
     )
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.domain.own_playbooks import SiteRows, own_rows
+from bot.domain.builtin_playbooks import SiteRows, builtin_rows
 from bot.probes.formats.kernel_line import KernelEvent
 
 FALLEN_OFF = 79
@@ -43,7 +43,9 @@ def own_meanings() -> Mapping[str, XidMeaning]:
 
     Raises: OSError or ValueError when our table cannot be read.
     """
-    return {name: XidMeaning(XidKind(row["kind"]), row["name"], row["action"]) for name, row in own_rows("xid").items()}
+    return {
+        name: XidMeaning(XidKind(row["kind"]), row["name"], row["action"]) for name, row in builtin_rows("xid").items()
+    }
 
 
 MEANINGS_OF_SITES: SiteRows[tuple[str, XidMeaning]] = SiteRows()  # each with its code

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from bot.domain.own_playbooks import SiteRows, own_rows
+from bot.domain.builtin_playbooks import SiteRows, builtin_rows
 from bot.probes.formats.kernel_line import KernelEvent, KernelLine
 
 # Kinds that tell nothing by themselves; `kernel_story.py` knows what they add to the lines around them. What the driver
@@ -237,7 +237,7 @@ def own_table() -> KernelTable:
 
     Raises: OSError or ValueError when our table cannot be read.
     """
-    document = own_rows("kernel-log")
+    document = builtin_rows("kernel-log")
     tables = {name: rows for name, rows in document.items() if isinstance(rows, dict)}
     parts = tables.pop("parts")
     ordinary, anywhere, habits = (tuple(document[name]) for name in ("ordinary", "ordinary_anywhere", "habits"))

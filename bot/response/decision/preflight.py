@@ -32,7 +32,7 @@ from bot.domain.policy import Policy
 from bot.domain.probe import Unread
 from bot.domain.safe_text import redacted
 from bot.domain.verdict import Evidence, Status, Verdict
-from bot.response.diagnosis.what_runs import PART, READ_FROM, unseen_words
+from bot.response.diagnosis.plan_impact import PART, READ_FROM, unseen_words
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.privilege import login_that_lacks
 
@@ -43,7 +43,7 @@ _UNIT = re.compile(r"[^\s,;]+\.[a-z]+")
 _AGAIN = "Try again, or check the node again."
 
 
-class Drifted(Exception):
+class DriftDetected(Exception):
     """The node differs from what was approved. No ZombieError: the caller turns it into a refusal."""
 
     def __init__(self, differences: tuple[str, ...], kind: type[Refused]) -> None:
@@ -72,14 +72,14 @@ class Preflight:
 
         Shape: `facts` are those of the first step, where the look asked for them. What a short look does not show is
         read over the whole window before it counts as changed.
-        Raises: Drifted if something has; MissingRight, CannotDrain, UnknownCluster or CannotTell.
+        Raises: DriftDetected if something has; MissingRight, CannotDrain, UnknownCluster or CannotTell.
         """
         try:
             return await self._satisfied(incident)
         except WouldStopProtected as no:
-            raise Drifted((no.sentence,), WouldStopProtected) from no
+            raise DriftDetected((no.sentence,), WouldStopProtected) from no
         except HostKeyRejected as no:
-            raise Drifted((f"host_key: {no.sentence}",), StateChanged) from no
+            raise DriftDetected((f"host_key: {no.sentence}",), StateChanged) from no
         except (Unreachable, CannotRead, InventoryError) as no:
             raise CannotTell(f"The node cannot be read again: {no.sentence}", _AGAIN) from no
 
@@ -136,7 +136,7 @@ def _judged(
     kind: type[Refused],
 ) -> NodeStatus:
     if differences:
-        raise Drifted(differences, kind)
+        raise DriftDetected(differences, kind)
     if lacking:
         login, lines = login_that_lacks(node.name, node.user or "zombie", lacking)
         raise MissingRight(f"The {login} may not run what the plan needs.", lines)

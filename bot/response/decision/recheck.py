@@ -20,7 +20,7 @@ from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.probe import Probe
 from bot.domain.verdict import Status, Verdict
 from bot.probes.profile import as_run, profiled
-from bot.response.diagnosis import what_runs
+from bot.response.diagnosis import plan_impact
 from bot.response.diagnosis.triage import Triage
 from bot.response.execution.node_access import IDENTITY, NodeAccess, NodeStatus, asking, identity, lacking_of, uptime
 
@@ -77,8 +77,8 @@ class Recheck:
             playbook = self.playbooks.get(incident.playbook)
         except UnknownPlaybook as no:
             raise CannotRead(f"The playbook is gone: {no.sentence}") from no
-        asked = tuple(probe for probe in playbook.probes if probe.name in what_runs.READ_AGAIN)
-        return what_runs.of_a_reboot(await self.triages[0].snapshot(node, replace(playbook, probes=asked)))
+        asked = tuple(probe for probe in playbook.probes if probe.name in plan_impact.READ_AGAIN)
+        return plan_impact.of_a_reboot(await self.triages[0].snapshot(node, replace(playbook, probes=asked)))
 
     async def _look(self, triage: Triage, node: Node, playbook: Playbook, steps: Sequence[Step]) -> RecheckResult:
         together = self.reach.acts_as_it_looks(node) and not any(self.reach.by_calls(step) for step in steps)
@@ -122,7 +122,7 @@ def deciding(playbook: Playbook, verdict: Verdict) -> Playbook:
     }
     cause = next((used.cause for used in playbook.causes if used.cause.name == verdict.cause), None)
     needed |= {*cause.probes, *cause.beside} if cause is not None else set()
-    needed |= set(what_runs.READ_AGAIN) if verdict.plan is not None and verdict.plan.ends is not None else set()
+    needed |= set(plan_impact.READ_AGAIN) if verdict.plan is not None and verdict.plan.ends is not None else set()
     return replace(playbook, probes=tuple(probe for probe in playbook.probes if probe.name in needed))
 
 

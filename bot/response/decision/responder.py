@@ -44,7 +44,7 @@ from bot.domain.policy import SAME_AGAIN, Approval, ApproverLookup, Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 from bot.response.decision.braking import set_brake
-from bot.response.decision.preflight import Drifted, Preflight
+from bot.response.decision.preflight import DriftDetected, Preflight
 from bot.response.decision.undo_proposer import UndoProposer
 from bot.response.execution.node_access import NodeAccess
 from bot.response.record import IncidentRecord, cured_since, handed_over, may_name, unknown
@@ -299,7 +299,7 @@ class Responder:
         """
         try:
             seen = await self.preflight.at(incident)
-        except Drifted as found:
+        except DriftDetected as found:
             cured = found.kind is AlreadyCured
             what = "there is nothing left to cure" if cured else "the node is not as it was"
             await self._end(incident, Cancelled(f"Read again before acting: {what}.", found.differences))

@@ -33,7 +33,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.probes.profile import as_run, profiled
-from bot.response.diagnosis.progress import Follower, Underway
+from bot.response.diagnosis.progress import Follower, ReadingProgress
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler, not_judged
 from bot.response.record import IncidentRecord
@@ -48,7 +48,7 @@ GONE = "It left the inventory before it could be read."
 class _Job:
     """An incident's diagnosis; `task` is None until its followers know of it."""
 
-    underway: Underway
+    underway: ReadingProgress
     task: asyncio.Task[None] | None = None
 
 
@@ -116,7 +116,7 @@ class Diagnosis:
         begun = [member for member in owed if is_to_be_read(member) and member.id not in self._jobs]
         if not begun or self._is_closed:
             return
-        jobs = {member.id: _Job(Underway(member)) for member in begun}
+        jobs = {member.id: _Job(ReadingProgress(member)) for member in begun}
         self._jobs |= jobs  # before the first await, so that nothing else begins them
         try:
             for follower in self.followers:
@@ -171,7 +171,7 @@ class Diagnosis:
                 case ReadingWaits(because=because):
                     job.underway = replace(before, waiting=because)
                 case ReadingStarted(probes=probes):
-                    job.underway = Underway(before.incident, asked=len(probes))
+                    job.underway = ReadingProgress(before.incident, asked=len(probes))
                 case ProbeAnswered(slowness=slowness):
                     slow = slow_words(slowness)
                     job.underway = replace(before, answered=before.answered + 1, waiting="", slow=slow)

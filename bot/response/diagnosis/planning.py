@@ -20,7 +20,7 @@ from bot.domain.probe import Snapshot
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
-from bot.response.diagnosis import what_runs
+from bot.response.diagnosis import plan_impact
 
 NODE_LABEL, CONTEXT_LABEL = "kubernetes_node", "kubernetes_context"
 _NODE, _CLUSTER = "node", "of_cluster"  # the arguments of an action on a cluster's node
@@ -114,10 +114,10 @@ def with_plan(
         whole, note = draining.around(node, whole, reboot_at)
     stops = next((step for step in steps if actions[step.action].stops_a_unit), None)
     if reboot_at is not None:
-        ends = what_runs.of_a_reboot(verdict.snapshot)
-        unseen = what_runs.not_read(ends)
+        ends = plan_impact.of_a_reboot(verdict.snapshot)
+        unseen = plan_impact.not_read(ends)
     elif stops is not None:
-        ends = what_runs.of_a_stop(verdict.snapshot, stops.args["unit"])
+        ends = plan_impact.of_a_stop(verdict.snapshot, stops.args["unit"])
     planned = tuple(_with_commands(step, actions, verdict.snapshot) for step in whole)
     notes = tuple(dict.fromkeys(filter(None, (note, unseen, *(actions[step.action].note for step in planned)))))
     return replace(verdict, plan=Plan(verdict.node, planned, verdict.lasting_fix, notes, ends))

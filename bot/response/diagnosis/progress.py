@@ -11,7 +11,7 @@ from bot.domain.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Underway:
+class ReadingProgress:
     """How far the reading of a node is; `waiting` says why it has not begun, `slow` that it answers slowly."""
 
     incident: Incident
@@ -27,7 +27,7 @@ class Follower(Protocol):
     async def begun(self, group: Sequence[Incident], reading: Sequence[Incident]) -> None:
         """Called before any progress, when these nodes of a group are about to be read; `group` is the whole group."""
 
-    def moved(self, underway: Underway) -> None:
+    def moved(self, underway: ReadingProgress) -> None:
         """Called with the progress of a reading; returns at once."""
 
     async def concluded(self, incident: Incident, verdict: Verdict) -> None:

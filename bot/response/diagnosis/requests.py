@@ -10,7 +10,7 @@ from bot.domain.entry import Append
 from bot.domain.errors import Conflict, LedgerError
 from bot.domain.safe_text import one_line
 from bot.response.diagnosis.diagnosis import Diagnosis
-from bot.response.record import Opening
+from bot.response.record import IncidentRequest
 
 
 class CheckRequests:
@@ -23,7 +23,7 @@ class CheckRequests:
         self._clock = clock
         self._log = log
 
-    async def take(self, opening: Opening, nodes: Sequence[str]) -> None:
+    async def take(self, opening: IncidentRequest, nodes: Sequence[str]) -> None:
         """Open an incident for each node, all at once, and have them read; does nothing if that is on record already.
 
         Nodes are read even when the ledger is down.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeAlias
 
-from bot.domain.alert import Alert, AlertGroup, CaseEvent, Delivery, Reporter, SourceAlert
+from bot.domain.alert import Alert, AlertGroup, AlertStatus, Delivery, Reporter, SourceAlert
 from bot.domain.contracts import Clock, Log
 from bot.domain.duration import written
 from bot.domain.engine_contracts import Notices
@@ -164,7 +164,7 @@ class Intake:
         alarm = kept.delivery.alarm
         if alarm is None:
             return
-        if alarm.happening is CaseEvent.RESOLVED:
+        if alarm.happening is AlertStatus.RESOLVED:
             group = await self.cases.over(kept.delivery)
             if group:
                 await self.recorder.clears(group, alarm.source, alarm.case)

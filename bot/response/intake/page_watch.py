@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from bot.domain.alert import AlertGroup, CaseEvent, Delivery
+from bot.domain.alert import AlertGroup, AlertStatus, Delivery
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import MalformedDelivery, PagerDutyRefused
 from bot.domain.intake_contracts import DedupStore, Inbox
@@ -23,7 +23,7 @@ LONGEST = timedelta(hours=24)  # how far back to look, however long nothing was 
 MARGIN = timedelta(minutes=5)  # clocks differ, and a page exists before its case
 SINGLE = 20  # pages that a look reads one by one, the longest unread first
 
-AlarmOf: TypeAlias = Callable[[Mapping[str, Any], CaseEvent, datetime | None], AlertGroup | None]
+AlarmOf: TypeAlias = Callable[[Mapping[str, Any], AlertStatus, datetime | None], AlertGroup | None]
 
 
 @dataclass(slots=True, eq=False)
@@ -101,21 +101,21 @@ class PageWatch:
         """Take in an open page without an open case."""
         name = _name("page", page.id, _since(page))
         if page.id in self._over:
-            return await self._keep(page, CaseEvent.REOPENED, name, _changed_at(page) or now)
-        return await self._keep(page, CaseEvent.FIRED, name, page.created_at)
+            return await self._keep(page, AlertStatus.REOPENED, name, _changed_at(page) or now)
+        return await self._keep(page, AlertStatus.FIRED, name, page.created_at)
 
     async def _known(self, page: Page, now: datetime) -> int:
         """Take in what is new on a page with a case."""
         if not page.is_open:
             return await self._keep(
-                page, CaseEvent.RESOLVED, _name("over", page.id, _since(page)), _changed_at(page) or now
+                page, AlertStatus.RESOLVED, _name("over", page.id, _since(page)), _changed_at(page) or now
             )
         what = await self._contents(page)
         before, self._seen[page.id] = self._seen.get(page.id), what
         if before == what:
             return 0
         occurred_at = page.created_at if before is None else now  # added since the last look
-        return await self._keep(page, CaseEvent.FIRED, _name("alerts", page.id, what), occurred_at)
+        return await self._keep(page, AlertStatus.FIRED, _name("alerts", page.id, what), occurred_at)
 
     async def _contents(self, page: Page) -> str:
         """A key for a page's set of alerts: their counts, as PagerDuty counts them."""
@@ -129,7 +129,7 @@ class PageWatch:
                 return None
             raise
 
-    async def _keep(self, page: Page, happening: CaseEvent, name: str, occurred_at: datetime | None) -> int:
+    async def _keep(self, page: Page, happening: AlertStatus, name: str, occurred_at: datetime | None) -> int:
         try:
             alarm = self.alarm_of(page.body, happening, occurred_at)
         except MalformedDelivery as no:

@@ -8,7 +8,7 @@ from bot.domain.alert import SLACK
 from bot.domain.contracts import Clock
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import SettingsError
-from bot.surfaces.member import DoctorChecks, SurfaceMember
+from bot.surfaces.member import DoctorChecks, SurfaceDescriptor
 from bot.surfaces.slack.tokens import SlackTokens
 
 if TYPE_CHECKING:
@@ -53,4 +53,4 @@ def _looks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     )
 
 
-SURFACE = SurfaceMember(SLACK, "in Slack", looks=_looks)
+SURFACE = SurfaceDescriptor(SLACK, "in Slack", looks=_looks)

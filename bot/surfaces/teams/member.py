@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.domain.alert import TEAMS
 from bot.domain.contracts import Clock
-from bot.surfaces.member import DoctorChecks, SurfaceMember
+from bot.surfaces.member import DoctorChecks, SurfaceDescriptor
 from bot.surfaces.teams.settings import TeamsSettings
 
 if TYPE_CHECKING:
@@ -22,4 +22,4 @@ def _looks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     return ((APP, lambda: examined(ours, policy)),)
 
 
-SURFACE = SurfaceMember(TEAMS, "in Teams", settings=TeamsSettings, looks=_looks)
+SURFACE = SurfaceDescriptor(TEAMS, "in Teams", settings=TeamsSettings, looks=_looks)

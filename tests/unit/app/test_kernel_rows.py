@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.errors import PlaybookError
 from bot.probes.formats import kernel_table
 from bot.probes.kernel_log import KernelLogReading, parse

@@ -17,7 +17,7 @@ from bot.domain.errors import SettingsError
 from bot.ledger import Database, Ledger, on_threads
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
-from bot.response.record import unheard
+from bot.response.record import null_log
 from bot.settings import Settings
 from bot.sources import settings_of
 from bot.sources.pagerduty_http import Access
@@ -113,7 +113,7 @@ async def test_account_without_custom_fields_is_asked_for_them_once(tmp_path: Pa
 
 def test_without_a_token_there_is_no_pagerduty(tmp_path: Path) -> None:
     nobody: Any = None
-    assert pagerduty_parts(settings(tmp_path), nobody, unheard, tell, nobody) is None
+    assert pagerduty_parts(settings(tmp_path), nobody, null_log, tell, nobody) is None
 
 
 @pytest.mark.parametrize("name", ["PAGERDUTY_API_URL", "PAGERDUTY_EVENTS_URL"])

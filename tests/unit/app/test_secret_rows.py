@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain import secret_forms
 from bot.domain.errors import PlaybookError
 from bot.domain.safe_text import redacted_text

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain import protected
+from bot.domain.builtin_playbooks import SiteRows, builtin_rows
 from bot.domain.errors import PlaybookError
-from bot.domain.own_playbooks import SiteRows, own_rows
 from bot.probes.formats import functions as signatures
 from bot.probes.formats import gpu_events
 from bot.probes.formats.functions import own_signatures, signature_of
@@ -140,7 +140,7 @@ _NAMED = ("unified-memory", "unlisted", "unlisted-fatal", "switch-fatal", "switc
 
 
 def test_rows_of_functions_keep_their_seen_and_never() -> None:
-    rows = own_rows("functions")
+    rows = builtin_rows("functions")
     for name, row in rows.items():
         assert row["seen"], name
         assert row["from"], name

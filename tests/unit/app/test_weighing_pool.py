@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bot.app.check import Check, brief, check
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.app.weighing_pool import WeighingPool, check_in_pool, open_pool
 from bot.app.weighing_worker import WeighedNode, WeighingTask, WeighingWorker
 from bot.domain.batch import Batch, Sampling

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.__main__ import main
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.causes import CAUSES
 from bot.causes.declared import FORMATS, FUNCTIONS, cause_of
 from bot.domain.cause import Cause, Tuning, Weighing

@@ -7,9 +7,9 @@ import pytest
 
 from bot.causes import CAUSES
 from bot.causes.examples import check_examples, fault_of
-from bot.domain.own_playbooks import own_playbooks
+from bot.domain.builtin_playbooks import builtin_playbooks
 
-FILES = sorted((own_playbooks() / "causes").glob("*.yaml"))
+FILES = sorted((builtin_playbooks() / "causes").glob("*.yaml"))
 FULL = {"conntrack": {"loaded": True, "count": 9, "maximum": 10}, "log": ["conntrack-full 3m ago: dropped"]}
 
 

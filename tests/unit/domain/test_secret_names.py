@@ -6,11 +6,11 @@ import string
 
 import pytest
 
-from bot.domain.own_playbooks import own_rows
+from bot.domain.builtin_playbooks import builtin_rows
 from bot.domain.safe_text import redacted_text
 from bot.domain.secret_names import KEY, OTHER, PASSWORD, Names, machine_made
 
-NAMES = Names(own_rows("secrets")["names"])
+NAMES = Names(builtin_rows("secrets")["names"])
 
 
 @pytest.mark.parametrize(

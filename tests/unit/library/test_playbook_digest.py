@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.causes import CAUSES
 from bot.domain.protected import UNITS_OF_SITES
 from bot.domain.secret_forms import FORMS_OF_SITES

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import bot
-from bot.domain.own_playbooks import own_playbooks
+from bot.domain.builtin_playbooks import builtin_playbooks
 from bot.probes.formats.kernel_filter import FILTER
 from bot.probes.formats.kernel_line import KernelEvent, KernelLine
 from bot.probes.formats.kernel_story import parse_file
@@ -21,7 +21,7 @@ from bot.probes.formats.kernel_table import PARTS_OF_A_STORY, Found, Row, own_ta
 from bot.probes.kernel_log import KernelLogReading
 from tests.unit.probes.spelled import GAP, ways
 
-DOCUMENT: dict[str, Any] = tomllib.loads((own_playbooks() / "tables" / "kernel-log.toml").read_text("utf-8"))
+DOCUMENT: dict[str, Any] = tomllib.loads((builtin_playbooks() / "tables" / "kernel-log.toml").read_text("utf-8"))
 ROWS: dict[str, dict[str, Any]] = {
     f"{ring}.{name}": {"kind": ring, **row}
     for ring, rows in DOCUMENT.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from bot.app.parts import SteadyClock
+from bot.app.factories import SteadyClock
 from bot.domain.errors import Refused
 from bot.domain.events import Approved, Expired
 from bot.domain.incident import Incident

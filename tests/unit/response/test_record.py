@@ -20,11 +20,11 @@ from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger, on_threads
-from bot.response.record import IncidentRecord, Opening, cured_since
+from bot.response.record import IncidentRecord, IncidentRequest, cured_since
 from tests.record.incidents import ASKER, NODE, OPENING, PROPOSED, TRIAGED, VERDICT, WAYS, entries
 
 PLAYBOOK = Playbook("node-health", "Health", 3, (), (), ())
-WISH = Opening("terminal", "7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
+WISH = IncidentRequest("terminal", "7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
 
 
 @pytest.fixture

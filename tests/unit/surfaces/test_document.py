@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 
 from bot.app.cases import replayed
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.probe import Unread
 from bot.domain.safe_text import redacted
 from bot.domain.verdict import Verdict

@@ -18,7 +18,7 @@ from bot.domain.intake_contracts import Storm
 from bot.domain.policy import Policy
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
-from bot.response.diagnosis.progress import Underway
+from bot.response.diagnosis.progress import ReadingProgress
 from bot.surfaces.slack.drawing import ALL_BLOCKS, BLOCKS, length
 from bot.view.context import ViewContext
 from bot.view.view import group_view
@@ -35,13 +35,13 @@ def incident(*events: IncidentEvent, received: AlertReceived = RECEIVED, name: s
 
 
 def alarm_card(
-    group: list[Incident], progress: dict[str, Underway] | None = None, fresh: dict[str, Verdict] | None = None
+    group: list[Incident], progress: dict[str, ReadingProgress] | None = None, fresh: dict[str, Verdict] | None = None
 ) -> Message:
     return incident_card(group_view(group, ViewContext(progress=progress or {}, fresh=fresh or {})))
 
 
 def test_card_tells_progress_and_then_the_verdict() -> None:
-    card = alarm_card([incident()], {NODE: Underway(incident(), 3, 14)})
+    card = alarm_card([incident()], {NODE: ReadingProgress(incident(), 3, 14)})
     assert card.text.startswith(f"{NODE}: reading… 3 of 14 probes")
     assert "pagerduty Q1: core &lt;!channel&gt; pinned" in card.text
     card = alarm_card([incident()], fresh={NODE: HEALTHY})

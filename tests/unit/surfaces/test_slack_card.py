@@ -15,7 +15,7 @@ from bot.chat.service import Message
 from bot.demo.slack.validation import check_message
 from bot.domain.fold import fold
 from bot.domain.verdict import Verdict
-from bot.response.diagnosis.progress import Underway
+from bot.response.diagnosis.progress import ReadingProgress
 from bot.surfaces.slack.drawing import without_blocks
 from bot.view.context import ViewContext
 from bot.view.plan_words import BY_NAME, PlanWords
@@ -32,7 +32,7 @@ def card(reading: Mapping[str, tuple[int, int]], verdicts: Sequence[Verdict], wo
     """The card of nodes that are read, with how many of their probes have answered, or that were; none is on record."""
     nodes = [*(verdict.node for verdict in verdicts), *reading]
     group = [fold(entries([replace(OPENING, node=node)], f"i{number}")) for number, node in enumerate(nodes)]
-    progress = {each.node: Underway(each, *reading[each.node]) for each in group if each.node in reading}
+    progress = {each.node: ReadingProgress(each, *reading[each.node]) for each in group if each.node in reading}
     fresh = {verdict.node: verdict for verdict in verdicts}
     return incident_card(group_view(group, ViewContext(words=words, progress=progress, fresh=fresh)))
 

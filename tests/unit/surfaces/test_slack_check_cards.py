@@ -27,7 +27,7 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Verdict
-from bot.response.diagnosis.progress import Underway
+from bot.response.diagnosis.progress import ReadingProgress
 from bot.surfaces.slack.drawing import draw, fits
 from tests.record.incidents import HEALTHY, NODE, VERDICT, entries
 
@@ -108,7 +108,7 @@ async def checked(*group: Incident, wall: Wall | None = None) -> Wall:
     cards, reading = wall.cards(), [one for one in group if one.triage is None]
     await cards.begun(group, reading)
     for one in reading:
-        cards.moved(Underway(one, 1, 3))
+        cards.moved(ReadingProgress(one, 1, 3))
         await cards.concluded(one, replace(HEALTHY, node=one.node))
     for one in reading:
         cards.ended(one)

@@ -24,7 +24,7 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Policy
 from bot.domain.transitions import State
 from bot.domain.verdict import Status
-from bot.response.diagnosis.progress import Underway
+from bot.response.diagnosis.progress import ReadingProgress
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.document import node_document
 from bot.surfaces.incidents import incident_body, incident_text
@@ -124,9 +124,9 @@ def test_step_that_waits_for_the_cure_to_hold_is_said_and_what_holds_it_back() -
 
 
 def test_progress_and_a_verdict_that_is_not_on_record_yet_are_shown() -> None:
-    reading = replace(CONTEXT, progress={NODE: Underway(told(OPENING), 3, 14)})
+    reading = replace(CONTEXT, progress={NODE: ReadingProgress(told(OPENING), 3, 14)})
     assert view(OPENING, context=reading).headline == f"{NODE}: reading… 3 of 14 probes"
-    waiting = replace(CONTEXT, progress={NODE: Underway(told(OPENING), waiting="2 nodes are being read")})
+    waiting = replace(CONTEXT, progress={NODE: ReadingProgress(told(OPENING), waiting="2 nodes are being read")})
     assert view(OPENING, context=waiting).headline == f"{NODE}: waiting: 2 nodes are being read"
     judged = view(OPENING, context=replace(CONTEXT, fresh={NODE: VERDICT}))
     assert (judged.headline, judged.severity) == (CRITICAL, VERDICT.status)

@@ -13,7 +13,7 @@ from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed
 from bot.domain.errors import ConnectionLost, ShellStalled
 from bot.transport.conversation import CHATTER_LIMIT_BYTES, Conversation, lifetime
-from bot.transport.patience import Heartbeat
+from bot.transport.timeouts import Heartbeat
 
 NONCE = "0123456789abcdef01234567"
 BATCH = Batch.of([("p", Command(name, ("x",), lane=name)) for name in ("a", "b")], Sampling(1))

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 from bot.app.cases import replayed
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Status, Verdict, outcome
 from bot.extras.cases.explaining import Explainer, ExplainerBeside, ExplainingTask, proven, why

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from bot.app.cases import replay
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.cause import Tuning, Weighing
 from bot.domain.change import Change
 from bot.domain.playbook import ConfiguredCause

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionRefused, MissingFile, SchedulerError, UnknownNode

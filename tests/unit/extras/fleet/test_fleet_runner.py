@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.errors import UsageError
 from bot.domain.node import Node
 from bot.extras.fleet.ask import FleetAsk

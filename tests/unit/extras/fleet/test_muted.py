@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from bot.actions import ACTIONS
 from bot.app.cases import surroundings
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.batch import Sampling
 from bot.domain.entry import Entry, body_of, kind_of
 from bot.domain.house_events import HOUSE, CauseMuted

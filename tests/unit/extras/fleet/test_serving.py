@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.app.bot import Bot
-from bot.app.parts import library, now
+from bot.app.factories import library, now
 from bot.domain.errors import UsageError
 from bot.extras.fleet import EXTRA
 from bot.extras.fleet.serving import serving

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.app.extras import extras_in_force, rights_of, shipped
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.case import Case, Head
 from bot.domain.command import Completed
 from bot.domain.events import ProfileTaken

@@ -32,10 +32,10 @@ from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.probes import unfinished
-from bot.response.decision.preflight import Drifted, Preflight
+from bot.response.decision.preflight import DriftDetected, Preflight
 from bot.response.decision.recheck import Recheck, deciding
+from bot.response.diagnosis.plan_impact import READ_AGAIN, READ_FROM
 from bot.response.diagnosis.triage import Triage
-from bot.response.diagnosis.what_runs import READ_AGAIN, READ_FROM
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from tests.directories import Always, OnePlaybook
 from tests.record.incidents import BEGAN_AT, BOOT, NODE, OPENING, PLAN, TRIAGED, VERDICT, entries
@@ -126,14 +126,14 @@ async def test_what_a_second_does_not_show_is_looked_for_over_the_whole_window(s
 
 @pytest.mark.parametrize(("whole", "kind"), [(HEALTHY, AlreadyCured), (UNSURE, StateChanged)])
 async def test_only_the_whole_window_says_that_it_is_another(whole: Verdict, kind: type[Refused]) -> None:
-    with pytest.raises(Drifted) as found:
+    with pytest.raises(DriftDetected) as found:
         await looking(Asked(HEALTHY), Asked(whole)).at(INCIDENT)
     assert found.value.kind is kind
 
 
 async def test_another_boot_needs_no_second_opinion() -> None:
     whole = Asked(VERDICT)
-    with pytest.raises(Drifted, match="boot_id: ") as found:
+    with pytest.raises(DriftDetected, match="boot_id: ") as found:
         await looking(Asked(HEALTHY, boot="0" * 8 + BOOT[8:]), whole).at(INCIDENT)
     assert (found.value.kind, whole.times) == (StateChanged, 0)
 
@@ -155,7 +155,7 @@ TRAINS, ETCD, POSTGRES = End("python3", "gpu", 8, 8), End("etcd.service", KEEPS)
 async def test_database_that_came_since_the_card_is_a_difference_and_jobs_that_came_are_none() -> None:
     shown, now = proposed(ending(ETCD, TRAINS)), ending(ETCD, POSTGRES, TRAINS)
     whole = Asked(now)
-    with pytest.raises(Drifted, match="postgres runs here now") as found:
+    with pytest.raises(DriftDetected, match="postgres runs here now") as found:
         await looking(Asked(now), whole).at(shown)
     assert (found.value.kind, whole.times) == (StateChanged, 1), "only the whole window refuses"
     more = ending(ETCD, End("postgres", "process", 9), replace(TRAINS, count=16))
@@ -166,7 +166,7 @@ async def test_database_that_came_since_the_card_is_a_difference_and_jobs_that_c
 @pytest.mark.parametrize(("now", "says"), [(2, "one more postgres runs here now"), (4, "3 more postgres run here now")])
 async def test_another_database_of_the_same_image_is_a_difference(now: int, says: str) -> None:
     seen = ending(End("postgres", KEEPS, now), TRAINS)
-    with pytest.raises(Drifted, match=says):
+    with pytest.raises(DriftDetected, match=says):
         await looking(Asked(seen), Asked(seen)).at(proposed(ending(End("postgres", KEEPS), TRAINS)))
     await looking(Asked(ending(End("postgres", KEEPS), TRAINS)), Asked(HEALTHY)).at(proposed(seen))
 
@@ -174,7 +174,7 @@ async def test_another_database_of_the_same_image_is_a_difference(now: int, says
 async def test_databases_that_can_no_longer_be_read_are_a_difference_unless_the_card_said_so() -> None:
     lost = (Unread("units", "sudo refused"),)
     now = ending(ETCD, unread=lost)
-    with pytest.raises(Drifted, match="units could not be read: sudo refused"):
+    with pytest.raises(DriftDetected, match="units could not be read: sudo refused"):
         await looking(Asked(now), Asked(now)).at(proposed(ending(ETCD)))
     await looking(Asked(now), Asked(HEALTHY)).at(proposed(ending(ETCD, unread=lost)))
     gpu = ending(ETCD, unread=(Unread("gpu", "not asked"),))
@@ -184,13 +184,13 @@ async def test_databases_that_can_no_longer_be_read_are_a_difference_unless_the_
 async def test_what_is_no_longer_seen_before_a_reboot_is_a_difference_unless_the_card_said_so() -> None:
     zfs, dpkg = (Unread(f"unfinished: {what}", "") for what in ("what ZFS is rebuilding", "the state of packages"))
     now = ending(ETCD, unseen=(dpkg, zfs))
-    with pytest.raises(Drifted, match="not read before the reboot: what ZFS is rebuilding"):
+    with pytest.raises(DriftDetected, match="not read before the reboot: what ZFS is rebuilding"):
         await looking(Asked(now), Asked(now)).at(proposed(ending(ETCD, unseen=(dpkg,))))
     await looking(Asked(now), Asked(HEALTHY)).at(proposed(now))
     await looking(Asked(ending(ETCD)), Asked(HEALTHY)).at(proposed(now))  # what is seen by now is none
     nothing = ending(ETCD, unseen=(Unread("unfinished", "the answer never came"),))
     await looking(Asked(now), Asked(HEALTHY)).at(proposed(nothing))
-    with pytest.raises(Drifted, match="not read before the reboot: rebuilds, firmware, packages"):
+    with pytest.raises(DriftDetected, match="not read before the reboot: rebuilds, firmware, packages"):
         await looking(Asked(nothing), Asked(nothing)).at(proposed(now))
 
 
@@ -220,7 +220,7 @@ STANDS_ON_IT = "Id=ecs.service\nNames=ecs.service\nRequiredBy={0}\n\nId={0}\nNam
 async def test_what_stops_with_the_unit_by_now_and_was_not_shown_is_not_approved(
     name: str, kind: type[Refused]
 ) -> None:
-    with pytest.raises(Drifted, match=name) as found:
+    with pytest.raises(DriftDetected, match=name) as found:
         await looking(Asked(VERDICT, around=STANDS_ON_IT.format(name)), Asked(VERDICT)).at(INCIDENT)
     assert found.value.kind is kind
 
@@ -230,7 +230,7 @@ async def test_what_was_shown_to_stop_with_the_unit_is_approved_with_it() -> Non
     incident = fold(entries((OPENING, TRIAGED, PlanProposed.of(PLAN, bound))))
     seen = await looking(Asked(VERDICT, around=STANDS_ON_IT.format("b.service"))).at(incident)
     assert seen.also == {"also, step 1": "with ecs.service stops b.service"}
-    with pytest.raises(Drifted, match=r"also, step 1: with ecs\.service stops b.service → nothing"):
+    with pytest.raises(DriftDetected, match=r"also, step 1: with ecs\.service stops b.service → nothing"):
         await looking(Asked(VERDICT)).at(incident)
 
 

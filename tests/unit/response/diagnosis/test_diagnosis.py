@@ -18,15 +18,15 @@ from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.diagnosis import LONGEST_PAUSE, LOOK_AGAIN, Diagnosis
-from bot.response.diagnosis.progress import Underway
+from bot.response.diagnosis.progress import ReadingProgress
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler
-from bot.response.record import IncidentRecord, Opening
+from bot.response.record import IncidentRecord, IncidentRequest
 from tests.record.incidents import BEGAN_AT, HEALTHY, NODE, entries
 
 PLAYBOOK = Playbook("node-health", "", 3, (), (), ())
 RECEIVED = AlertReceived(Alert("alertmanager", "g", text="pinned"), NODE, "g1", "node-health", channel="C1")
-REQUEST = Opening("slack", "C1/-/k", "slack:T1/U1", f"check {NODE}", "node-health")
+REQUEST = IncidentRequest("slack", "C1/-/k", "slack:T1/U1", f"check {NODE}", "node-health")
 
 
 def incident(name: str, *events: Any, **more: Any) -> Incident:
@@ -117,7 +117,7 @@ class House:
     async def begun(self, group: Sequence[Incident], reading: Sequence[Incident]) -> None:
         self.heard.append(("begun", [one.id for one in reading]))
 
-    def moved(self, underway: Underway) -> None:
+    def moved(self, underway: ReadingProgress) -> None:
         self.heard.append(("moved", (underway.waiting, underway.answered, underway.asked)))
 
     async def concluded(self, incident: Incident, verdict: Verdict) -> None:

@@ -21,7 +21,7 @@ from bot.domain.transitions import State
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
 from bot.response.diagnosis.recorder import OVER_BY_NOW, VerdictRecorder
 from bot.response.intake.alert_recorder import incident_id
-from bot.response.record import Opening, unheard
+from bot.response.record import IncidentRequest, null_log
 from tests.alerts.intake import Stage, do
 from tests.record.incidents import ASKER, BEGAN_AT, HEALTHY, NODE, PLAN, VERDICT
 
@@ -128,14 +128,14 @@ def test_verdict_and_offer_are_one_transaction(intake: Stage) -> None:
     do(story())
 
 
-REQUEST = Opening("terminal", "7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
+REQUEST = IncidentRequest("terminal", "7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
 UNRECORDED = REQUEST.unrecorded(NODE, BEGAN_AT)
 
 
 def test_check_that_is_through_becomes_an_incident_with_its_verdict(intake: Stage) -> None:
     async def story() -> None:
         read = replace(HEALTHY, snapshot=Snapshot(NODE, BEGAN_AT, timedelta(seconds=5)))
-        incident = await VerdictRecorder(intake.ledger, None, unheard).record(UNRECORDED, read, PLAYBOOK)
+        incident = await VerdictRecorder(intake.ledger, None, null_log).record(UNRECORDED, read, PLAYBOOK)
         assert (incident.verdict, incident.ended, incident.group) == (HEALTHY, True, REQUEST.group)
         assert (incident.alert.kind, incident.alert.asked_by) == ("terminal", ASKER)
         assert incident.triage is not None
@@ -147,7 +147,7 @@ def test_check_that_is_through_becomes_an_incident_with_its_verdict(intake: Stag
 
 def test_plan_is_withheld_where_nobody_offers_it(intake: Stage) -> None:
     async def story() -> None:
-        incident = await VerdictRecorder(intake.ledger, None, unheard).record(UNRECORDED, VERDICT, PLAYBOOK)
+        incident = await VerdictRecorder(intake.ledger, None, null_log).record(UNRECORDED, VERDICT, PLAYBOOK)
         assert (incident.withheld, incident.ended) == (PlanWithheld(ACTING_IS_OFF), True)
 
     do(story())
@@ -181,7 +181,7 @@ def test_verdict_that_was_half_written_down_is_told_again_and_stands_once(
 
     async def story() -> None:
         broken: Any = Breaks()
-        recorder = VerdictRecorder(broken, cast("Proposer", Offering(offer)), unheard)
+        recorder = VerdictRecorder(broken, cast("Proposer", Offering(offer)), null_log)
         with pytest.raises(LedgerUnavailable):
             await recorder.record(UNRECORDED, VERDICT, PLAYBOOK)
         await recorder.record(UNRECORDED, VERDICT, PLAYBOOK)

@@ -32,7 +32,7 @@ from bot.probes.host import HostReading
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.relapses import again_withheld, relapse_of
-from bot.response.record import Opening, unheard
+from bot.response.record import IncidentRequest, null_log
 from tests.alerts.intake import Stage, do
 from tests.record.incidents import (
     APPROVED,
@@ -199,8 +199,8 @@ def test_recorder_puts_the_past_on_record_with_the_verdict(intake: Stage) -> Non
         intake.now += 9 * DAY
         await kept(intake, "second0000", *CURED)
         intake.now += 9 * DAY
-        wish = Opening("terminal", "7k3m9x2qpv", "terminal:ann", "check", "node-health")
-        recorder = VerdictRecorder(intake.ledger, None, unheard)
+        wish = IncidentRequest("terminal", "7k3m9x2qpv", "terminal:ann", "check", "node-health")
+        recorder = VerdictRecorder(intake.ledger, None, null_log)
         incident = await recorder.record(wish.unrecorded(NODE, intake.now), read_of("m1"), playbook(None))
         assert incident.triage is not None
         assert incident.triage.relapse is not None
@@ -222,8 +222,8 @@ def test_reboot_is_remembered_however_often_the_node_was_looked_at_since(intake:
         for number in range(61):
             intake.now += timedelta(hours=6)
             await kept(intake, f"look{number:06}", OPENING, replace(TRIAGED, verdict=VERDICT))
-        wish = Opening("terminal", "7k3m9x2qpv", "terminal:ann", "check", "node-health")
-        recorder = VerdictRecorder(intake.ledger, None, unheard)
+        wish = IncidentRequest("terminal", "7k3m9x2qpv", "terminal:ann", "check", "node-health")
+        recorder = VerdictRecorder(intake.ledger, None, null_log)
         again = await recorder.record(wish.unrecorded(NODE, intake.now), read_of("m1"), playbook(MONTH))
         assert again.withheld is not None
         assert "in incident first00000" in again.withheld.because
@@ -248,8 +248,8 @@ def test_only_what_would_be_offered_is_kept_back(intake: Stage, offered: Inciden
     async def story() -> None:
         await kept(intake, "first00000", *CURED)
         intake.now += DAY
-        recorder = VerdictRecorder(intake.ledger, cast("Proposer", SimpleNamespace(event=event)), unheard)
-        wish = Opening("terminal", "7k3m9x2qpv", "terminal:ann", "check", "node-health")
+        recorder = VerdictRecorder(intake.ledger, cast("Proposer", SimpleNamespace(event=event)), null_log)
+        wish = IncidentRequest("terminal", "7k3m9x2qpv", "terminal:ann", "check", "node-health")
         incident = await recorder.record(wish.unrecorded(NODE, intake.now), read_of("m1"), playbook(MONTH))
         assert (incident.withheld == offered or incident.ending == offered) == stands
         if not stands:
@@ -264,8 +264,8 @@ def test_past_of_more_than_30_days_ago_is_not_told(intake: Stage) -> None:
     async def story() -> None:
         await kept(intake, "first00000", *CURED)
         intake.now += 31 * DAY
-        wish = Opening("terminal", "7k3m9x2qpv", "terminal:ann", "check", "node-health")
-        incident = await VerdictRecorder(intake.ledger, None, unheard).record(
+        wish = IncidentRequest("terminal", "7k3m9x2qpv", "terminal:ann", "check", "node-health")
+        incident = await VerdictRecorder(intake.ledger, None, null_log).record(
             wish.unrecorded(NODE, intake.now), read_of("m1"), playbook(MONTH)
         )
         assert incident.triage is not None

@@ -16,10 +16,10 @@ from bot.domain.transitions import State
 from bot.ledger import Database, Leases, Ledger, on_threads
 from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.requests import CheckRequests
-from bot.response.record import IncidentRecord, Opening
+from bot.response.record import IncidentRecord, IncidentRequest
 from tests.record.incidents import ASKER, BEGAN_AT, NODE
 
-WISH = Opening("slack", "C1/-/7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
+WISH = IncidentRequest("slack", "C1/-/7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
 
 
 @dataclass

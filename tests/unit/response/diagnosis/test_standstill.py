@@ -9,7 +9,7 @@ import pytest
 
 from bot.actions import ACTIONS
 from bot.app.check import exit_status
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import StoodStill

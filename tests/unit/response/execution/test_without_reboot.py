@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from bot.actions import ACTIONS
-from bot.app.parts import library
+from bot.app.factories import library
 from bot.causes import CAUSES
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot

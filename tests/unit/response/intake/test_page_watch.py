@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.demo.pagerduty.account import Incident
-from bot.domain.alert import CaseEvent, Delivery, Reporter
+from bot.domain.alert import AlertStatus, Delivery, Reporter
 from bot.domain.errors import PagerDutyUnavailable
 from bot.domain.intake_contracts import StormLimits
 from bot.ledger import Database, on_threads
@@ -43,7 +43,7 @@ class Bench:
         found = [one.delivery for one in self.inbox.claim(100)]
         for one in found:
             assert one.alarm is not None
-            if one.alarm.happening is CaseEvent.RESOLVED:
+            if one.alarm.happening is AlertStatus.RESOLVED:
                 self.cases.over(one)
             else:
                 self.cases.told(one, "", f"g-{one.alarm.case.lower()}", StormLimits())
@@ -222,11 +222,11 @@ async def test_whoever_reopened_a_page_of_which_no_webhook_told_is_somebody_unkn
     bench.pagerduty.account.reopen(page)
     await bench.watch.look(bench.clock() - HOUR)
     (again,) = [one.alarm for one in bench.taken() if one.alarm is not None]
-    assert (again.happening, again.raised_by) == (CaseEvent.REOPENED, Reporter(""))
+    assert (again.happening, again.raised_by) == (AlertStatus.REOPENED, Reporter(""))
 
 
 @pytest.mark.parametrize("entry", [None, {"type": "trigger_log_entry_reference", "id": "R1"}, {"agent": None}])
 def test_page_that_does_not_say_who_raised_it_counts_as_raised_by_somebody(entry: object) -> None:
-    alarm = alarm_of_page({"id": "Q1", "first_trigger_log_entry": entry}, CaseEvent.FIRED, None)
+    alarm = alarm_of_page({"id": "Q1", "first_trigger_log_entry": entry}, AlertStatus.FIRED, None)
     assert alarm is not None
     assert alarm.raised_by == Reporter("")

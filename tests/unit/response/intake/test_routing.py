@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.alert import AlertGroup, CaseEvent, SourceAlert
+from bot.domain.alert import AlertGroup, AlertStatus, SourceAlert
 from bot.domain.node import Node
 from bot.response.intake.routing import Named, Names, Places
 
@@ -25,7 +25,7 @@ NODES = (
     *(Node(f"behind-{number}", "10.0.0.9", port=number) for number in (1, 2)),
     Node("here", "127.0.0.1"),
 )
-ALARM = AlertGroup("pagerduty", "Q1", CaseEvent.FIRED, "core pinned")
+ALARM = AlertGroup("pagerduty", "Q1", AlertStatus.FIRED, "core pinned")
 ANYWHERE = Places()
 
 

@@ -16,7 +16,7 @@ from bot.probes.formats.container_lists import Container
 from bot.probes.gpu import Gpu, GpuReading, GpuUser
 from bot.probes.processes import ProcessesReading, ProcessKind
 from bot.probes.units import Unit, UnitsReading
-from bot.response.diagnosis.what_runs import of_a_reboot, of_a_stop
+from bot.response.diagnosis.plan_impact import of_a_reboot, of_a_stop
 from bot.surfaces.document import node_document
 from bot.view.plan_words import PlanWords
 from tests.unit.causes.builders import node

@@ -12,7 +12,7 @@ Taken: TypeAlias = "Mapping[SiteRows[Any], tuple[Mapping[str, Any], Mapping[str,
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def own_playbooks() -> Path:
+def builtin_playbooks() -> Path:
     """Return their folder."""
     return shipped("_playbooks", "playbooks")
 
@@ -24,14 +24,14 @@ def shipped(packaged: str, in_checkout: str) -> Path:
     return inside if inside.exists() else package.parent / in_checkout
 
 
-def own_rows(name: str) -> Mapping[str, Any]:
+def builtin_rows(name: str) -> Mapping[str, Any]:
     """Return what `tables/NAME.toml` holds.
 
     Raises: OSError or ValueError when it cannot be read.
     """
     import tomllib  # not before a table is needed
 
-    return tomllib.loads((own_playbooks() / "tables" / f"{name}.toml").read_text("utf-8"))
+    return tomllib.loads((builtin_playbooks() / "tables" / f"{name}.toml").read_text("utf-8"))
 
 
 class SiteRows(Generic[T]):

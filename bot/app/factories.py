@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from bot.actions import ACTIONS
 from bot.causes import CAUSES
 from bot.causes.declared import causes_in
+from bot.domain.builtin_playbooks import builtin_playbooks
 from bot.domain.contracts import ActingTransport, Clock, Seconds, Transport
 from bot.domain.node import Node
-from bot.domain.own_playbooks import own_playbooks
 from bot.library import Library
 from bot.probes import PROBES, kernel_log
 from bot.probes.formats.kernel_filter import node_filter
@@ -87,7 +87,7 @@ def library(extra: Sequence[Path] = (), usual: str = "") -> Library:
         probes = PROBES | {"kernel_log": kernel_log.probe(node_filter(table()))}
         for folder in dict.fromkeys(path.absolute() for path in extra):
             causes |= {cause.name: cause for cause in causes_in(folder / "causes", CAUSES)}
-    return Library.load([own_playbooks(), *extra], probes, causes, ACTIONS, lenient=True, usual=usual)
+    return Library.load([builtin_playbooks(), *extra], probes, causes, ACTIONS, lenient=True, usual=usual)
 
 
 def inventory(path: Path, environment: Mapping[str, str]) -> Inventory:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from bot.domain.errors import StoodStill
-from bot.transport.patience import BEAT_SECONDS, Heartbeat, Limit, waited_seconds
+from bot.transport.timeouts import BEAT_SECONDS, Heartbeat, Limit, waited_seconds
 
 SLACK_SECONDS = 3.0  # what a busy machine may add
 
