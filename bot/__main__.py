@@ -62,7 +62,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from bot.app.version import program_name
 
-        print(program_name())
+        print(program_name(), flush=True)  # here, so that a failed write is reported
         parser.exit()
 
 

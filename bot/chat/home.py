@@ -157,7 +157,9 @@ class HomePublisher:
                 asked.append(incident)
         view = context.surface.view
         seen = [incident_view(read[each.id], view) for each in shown if each.id in read and not read[each.id].undoes]
-        sick = [each for each in seen if each.severity not in (None, Status.HEALTHY)]
+        # One that asks a person before anything was read has no verdict, and waits all the same.
+        asking = {each.id for each in shown if each.state is State.UNKNOWN}
+        sick = [each for each in seen if each.severity not in (None, Status.HEALTHY) or each.id in asking]
         return HomeState(list(pending.values()), asked, sorted(sick, key=gravity), braked, may_not, view)
 
     def _is_of_wave(self, summary: IncidentSummary) -> bool:

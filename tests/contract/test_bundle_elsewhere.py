@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.__main__ import main
+from bot.app.version import version
 from bot.domain.fold import fold
 from bot.ledger import Ledger
 from tests.record.exporting import ended, record_of
@@ -34,6 +35,7 @@ def test_bundle_is_verified_in_another_checkout(tmp_path: Path, monkeypatch: pyt
         assert main(["incidents", "export", name, "-o", exported_as]) == 0
     for folder in ("bot", "playbooks"):
         shutil.copytree(ROOT / folder, elsewhere / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (elsewhere / "bot/app/_version.py").write_text(f'version = "{version()}"\n')  # as a build of it says
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "PYTHONPATH": str(elsewhere)}
 
     def stranger(*words: str) -> tuple[int, str]:

@@ -76,7 +76,7 @@ async def test_whoever_may_not_ask_does_not_learn_either_which_nodes_are_sick(
         for who, learns in (("gina", False), ("alice", False), ("bob", True), ("carol", True)):
             await slack.open_home(who)
             home = await slack.until(partial(slack.home, who), what="the App Home")
-            assert ("node-gpu-01" in str(home.blocks), "Running" in str(home.blocks)) == (learns, learns), who
+            assert ("node-gpu-01" in str(home.blocks), "Sick nodes" in str(home.blocks)) == (learns, learns), who
             await slack.say(who, "oncall-gpu", "/zombie status")
             told = await reply_saying(slack, "incident" if learns else "(NotAllowedToAsk)", who)
             assert ("node-gpu-01" in told.text) is learns, who
