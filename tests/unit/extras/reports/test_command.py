@@ -129,6 +129,7 @@ def test_file_that_cannot_be_written_is_a_sentence(run: Run, tmp_path: Path) -> 
 @example(words=HOSTILE[1])
 @example(words=HOSTILE[2])
 @example(words=HOSTILE[6])
+@example(words=":")
 def test_hostile_words_stay_words_from_the_record_to_the_file(run: Run, tmp_path: Path, words: str) -> None:
     def skeleton(name: str, said: str) -> list[tuple[str, tuple[str, ...]]]:
         with record_of(tmp_path) as database:
@@ -139,4 +140,5 @@ def test_hostile_words_stay_words_from_the_record_to_the_file(run: Run, tmp_path
         return Skeleton((tmp_path / "it.html").read_text()).elements
 
     fresh = f"h{uuid.uuid4().hex[:10]}"
-    assert skeleton(fresh, f"a{words}z") == skeleton(f"p{fresh}", "az")
+    plain = "a:z" if ":" in words else "az"  # with a colon a name is a person's id, and drawn as one
+    assert skeleton(fresh, f"a{words}z") == skeleton(f"p{fresh}", plain)
