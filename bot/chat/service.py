@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -177,3 +177,15 @@ class ChatService(Protocol):
     ) -> UploadOutcome:
         """Upload a file; it is shared in that thread, or nowhere."""
         return Rejected("a bot uploads nothing here")
+
+
+def texts_in(part: object) -> Iterator[str]:
+    """Yield every text in a part of a message, in order."""
+    if isinstance(part, Mapping):
+        if isinstance(text := part.get("text"), str):
+            yield text
+        for inner in part.values():
+            yield from texts_in(inner)
+    elif isinstance(part, list | tuple):
+        for inner in part:
+            yield from texts_in(inner)

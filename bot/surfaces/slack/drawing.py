@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from bot.chat.dialog import LONGEST_REASON
 from bot.chat.document import (
     BUTTON,
     MOST_OPTIONS,
@@ -45,7 +46,7 @@ from bot.chat.document import (
     clipped,
 )
 from bot.chat.document import Block as Shown
-from bot.chat.service import Message, message_of
+from bot.chat.service import Message, message_of, texts_in
 from bot.chat.suggestions import FIND_NODE
 from bot.domain.alert import SLACK
 from bot.domain.safe_text import one_line, safe
@@ -62,7 +63,6 @@ SPARE = 500  # characters of JSON beside a table
 REASON, RECORD, CONTAINER = "reason", "record", "container"
 HEAT, PICTURE = "heat-", "picture-"  # prefixes of block ids, which never contain words of a node or an alert
 COLUMNS = 41  # the widest preformatted line that a phone does not wrap
-LONGEST_REASON = 1000
 _TABLE, _PLAIN_TABLE, _ANSWERS = "data_table", "table", "context_actions"
 _USER = re.compile(r"[UW][A-Z0-9]{1,30}\Z")
 INVITE = (
@@ -410,7 +410,7 @@ def without_blocks(message: Message) -> Message:
 
     A fence stops markup: in an edited text Slack would otherwise make words between asterisks bold.
     """
-    said = [message.text, *(escaped(text) for block in message.blocks for text in _texts(block))]
+    said = [message.text, *(escaped(text) for block in message.blocks for text in texts_in(block))]
     text = "\n".join(dict.fromkeys(said)).replace("```", "'''")
     return Message(f"```{clipped(text, TEXT)}```", broadcast=message.broadcast)
 
@@ -419,15 +419,3 @@ def for_one_person(message: Message) -> Message:
     """Return the message for one person, where the bot may not write in the channel; it says how to invite the bot."""
     blocks = (*message.blocks[: BLOCKS - 1], _section(INVITE)) if message.blocks else ()
     return Message(f"{clipped(message.text, TEXT)}\n{INVITE}", blocks)
-
-
-def _texts(part: object) -> Iterator[str]:
-    """Every text in a block, in order."""
-    if isinstance(part, Mapping):
-        if isinstance(text := part.get("text"), str):
-            yield text
-        for inner in part.values():
-            yield from _texts(inner)
-    elif isinstance(part, list | tuple):
-        for inner in part:
-            yield from _texts(inner)

@@ -45,7 +45,7 @@ from bot.chat.document import (
     Together,
     clipped,
 )
-from bot.chat.service import Message, message_of
+from bot.chat.service import Message, message_of, texts_in
 from bot.chat.suggestions import FIND_NODE
 from bot.domain.safe_text import one_line, safe
 from bot.surfaces.teams.settings import teams_user
@@ -166,7 +166,7 @@ def named(part: Any, names: Mapping[str, str]) -> Any:
 
 def words_of(message: Message) -> str:
     """Return a message as text alone."""
-    said = [message.text, *(text for block in message.blocks for text in _texts(block))]
+    said = [message.text, *(text for block in message.blocks for text in texts_in(block))]
     return clipped(defused("\n".join(dict.fromkeys(said))), TEXT)
 
 
@@ -355,15 +355,3 @@ def _cell(word: str, *, bold: bool) -> Element:
 def length(elements: Sequence[Element]) -> int:
     """Return the elements' share of Teams' limit: their JSON."""
     return len(json.dumps(elements, ensure_ascii=False, separators=(",", ":")))
-
-
-def _texts(part: Any) -> Iterator[str]:
-    """Every text in an element, in order."""
-    if isinstance(part, Mapping):
-        if isinstance(text := part.get("text"), str):
-            yield text
-        for inner in part.values():
-            yield from _texts(inner)
-    elif isinstance(part, list | tuple):
-        for inner in part:
-            yield from _texts(inner)
