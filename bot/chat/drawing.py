@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from bot.chat.document import TEXT, Block, Document, IfRoom, Small, Table, clipped
@@ -23,19 +24,23 @@ class Room(NamedTuple):
     characters: int
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """How a chat draws documents.
+class Drawing(ABC):
+    """How a chat draws documents; `message` and `dialog` say how much each of them may hold."""
 
-    Shape: `text` is a document's words, `elements` are what a block becomes; `table` draws a table of these rows, the
-    heading among them.
-    """
-
-    text: Callable[[Document], str]
-    elements: Callable[[Block], Iterable[Element]]
-    table: Callable[[Table, Sequence[Sequence[str]]], Element]
     message: Room
     dialog: Room
+
+    @abstractmethod
+    def text(self, document: Document) -> str:
+        """Return a document's words, which are read where the chat shows no blocks."""
+
+    @abstractmethod
+    def elements(self, shown: Block) -> Iterable[Element]:
+        """Return what a block becomes."""
+
+    @abstractmethod
+    def table(self, table: Table, rows: Sequence[Sequence[str]]) -> Element:
+        """Return a table of these rows, the heading among them."""
 
     def draw(self, document: Document) -> Message:
         """Return a message: what has to be there whole, then as many rows of tables, and of the rest, as fit."""

@@ -377,5 +377,12 @@ def for_one_person(message: Message) -> Message:
     return Message(f"{clipped(message.text, TEXT)}\n{INVITE}", blocks)
 
 
-DRAWING = Drawing(_text_of, _blocks, _table, Room(BLOCKS, ALL_BLOCKS), Room(DIALOG_BLOCKS, DIALOG))
+class SlackDrawing(Drawing):
+    """Documents as Slack shows them."""
+
+    message, dialog = Room(BLOCKS, ALL_BLOCKS), Room(DIALOG_BLOCKS, DIALOG)
+    text, elements, table = staticmethod(_text_of), staticmethod(_blocks), staticmethod(_table)
+
+
+DRAWING = SlackDrawing()
 draw, fits, added = DRAWING.draw, DRAWING.fits, DRAWING.added

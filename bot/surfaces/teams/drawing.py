@@ -306,13 +306,19 @@ def _text_of(document: Document) -> str:
     return safe(text.words if isinstance(text, Marked) else text if isinstance(text, str) else plain(text))
 
 
-DRAWING = Drawing(_text_of, _elements, _table, Room(LARGEST, LARGEST), Room(LARGEST, LARGEST - 2 * SPARE))
-fits, added = DRAWING.fits, DRAWING.added
+class TeamsDrawing(Drawing):
+    """Documents as Teams shows them."""
+
+    message, dialog = Room(LARGEST, LARGEST), Room(LARGEST, LARGEST - 2 * SPARE)
+    text, elements, table = staticmethod(_text_of), staticmethod(_elements), staticmethod(_table)
+
+    def draw(self, document: Document) -> Message:
+        """Return a message; the bot's own marked words, alone, are a card too."""
+        text = document.text
+        if isinstance(text, Marked) and not document.blocks:
+            document = replace(document, blocks=(text,))
+        return super().draw(document)
 
 
-def draw(document: Document) -> Message:
-    """Return a message; the bot's own marked words, alone, are a card too."""
-    text = document.text
-    if isinstance(text, Marked) and not document.blocks:
-        document = replace(document, blocks=(text,))
-    return DRAWING.draw(document)
+DRAWING = TeamsDrawing()
+draw, fits, added = DRAWING.draw, DRAWING.fits, DRAWING.added
