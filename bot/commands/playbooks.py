@@ -82,7 +82,8 @@ def run_check(arguments: argparse.Namespace) -> int:
     if not is_folder and arguments.file.absolute().parent.name == "causes":
         files, causes = [], files
     beside = {path.absolute().parents[1] for path in (*causes, *tables)}
-    faults = [row.left_out for row in add_site_rows([*folders, *beside])]  # causes may ask for their lines
+    add_site_rows(folders)  # causes may ask for their lines
+    faults = [row.left_out for row in add_site_rows(beside)]
     faults += [fault for path in causes if (fault := _cause_fault(path))]
     if not faults:
         books = library([*folders, arguments.file] if is_folder else folders, strict=True)
@@ -141,7 +142,7 @@ cause: NAME
 title: Connections near their limit
 about: What is wrong on a node that has it, and why these readings show it.
 lasting_fix: What keeps it from coming back, in one line.
-thresholds: # a playbook may set others
+thresholds: # may be left out; a playbook may set others
   used_percent: {value: 50, reason: "Why this figure: what is normal, and where it was measured."}
 let: # names for what is used again
   used: f"{conntrack.count:,} of {conntrack.maximum:,} tracked connections ({conntrack.used_percent:%})"
