@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep what was collected out of later searches for garbage: it stays until the end, and is most of what there is."""
+    """Keep what was collected out of later searches for garbage: it stays until the end."""
     gc.collect()
     gc.freeze()
 
