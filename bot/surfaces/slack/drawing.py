@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -59,7 +60,7 @@ BLOCKS, DIALOG_BLOCKS = 50, 90  # a dialog may have 100
 ALL_BLOCKS, DIALOG = 12_000, 150_000  # JSON of all blocks; Slack answers msg_blocks_too_long at 13,200, views of 250 kB
 HEADER, SECTION, PIECES, RICH, LISTED = 150, 3000, 10, 2500, 1500
 ROWS, CELL, PAGE, FEW = 100, 120, 10, 10  # of tables; the kind for few rows wraps its cells
-SPARE = 500  # characters of JSON beside a table
+SPARE = 500  # characters of JSON beside a table of which rows are left out
 REASON, RECORD, CONTAINER = "reason", "record", "container"
 HEAT, PICTURE = "heat-", "picture-"  # prefixes of block ids, which never contain words of a node or an alert
 COLUMNS = 41  # the widest preformatted line that a phone does not wrap
@@ -78,7 +79,7 @@ def draw(document: Document) -> Message:
         room = ALL_BLOCKS - sum(length(each) for blocks in drawn for each in blocks)
         places = BLOCKS - sum(map(len, drawn))
         if isinstance(block, Table):
-            drawn[at] = _table(block, room - SPARE)
+            drawn[at] = _table(block, room)
         elif isinstance(block, IfRoom):
             whole = list(_blocks(block.block))
             drawn[at] = whole if len(whole) <= places and sum(map(length, whole)) <= room else []
@@ -228,7 +229,7 @@ def _blocks(shown: Shown) -> Iterator[Block]:
             fold: Block = {"type": CONTAINER, "title": plain_text(safe(title)), "child_blocks": sections}
             yield {**fold, "is_collapsible": True, "default_collapsed": True, "width": "full"}
         case Table():
-            yield from _table(shown, ALL_BLOCKS)
+            yield from _table(shown, sys.maxsize)
         case Strip(heat=heat, incident=incident):
             strip = _preformatted("\n".join([*(safe(str(row)) for row in heat_strip(heat, COLUMNS)), safe(heat.words)]))
             yield {**strip, "block_id": f"{HEAT}{shown.name}"} if incident else strip
@@ -315,12 +316,12 @@ def _table(table: Table, room: int) -> list[Block]:
     """Return a table of the rows that fit into so many characters, at least one, and how many do not."""
     rows = [[_cell(word) for word in row] for row in (table.heading, *table.rows[:ROWS])]
     block: Block = {"type": _TABLE, "caption": one_line(table.caption, 200), "page_size": PAGE, "rows": rows}
-    while len(rows) > 2 and length(block) > room:
+    most = room if length(block) <= room else room - SPARE
+    while len(rows) > 2 and length(block) > most:
         del rows[max(2, len(rows) * 9 // 10) :]
     sortable = len(table.rows) > FEW if table.sortable is None else table.sortable
     block = block if sortable else _older(block)
-    left = len(table.rows) - len(rows) + 1
-    return [block, *(_blocks(Small((f"And {left:,} more: {table.more}",))) if left and table.more else ())]
+    return [block, *(each for left in table.left_out(len(rows) - 1) for each in _blocks(left))]
 
 
 def _cell(word: str) -> Mapping[str, str]:

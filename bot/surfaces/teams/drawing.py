@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -56,7 +57,7 @@ from bot.view.words import Bold, Channel, Code, Group, Link, Person, Styled, pla
 Element: TypeAlias = Mapping[str, Any]
 
 LARGEST = 40_000  # characters of JSON, as UTF-16 80 KB; Teams refuses a message of 100 KB
-SPARE = 500  # beside a table
+SPARE = 500  # beside a table of which rows are left out
 ROWS, CELL, COLUMNS = 100, 120, 41  # of a table; the widest line of fixed letters that a phone does not wrap
 WIDTH = 46  # of buttons side by side, in letters
 CARD = "application/vnd.microsoft.card.adaptive"
@@ -79,7 +80,7 @@ def draw(document: Document) -> Message:
     for at, block in enumerate(document.blocks):
         room = LARGEST - sum(map(length, drawn))
         if isinstance(block, Table):
-            drawn[at] = _table(block, room - SPARE)
+            drawn[at] = _table(block, room)
         elif isinstance(block, IfRoom):
             whole = list(_elements(block.block))
             drawn[at] = whole if length(whole) <= room else []
@@ -272,7 +273,7 @@ def _elements(shown: Block) -> Iterator[Element]:
             yield {"type": "ActionSet", "actions": [toggle]}
             yield {**_fixed(words.split("\n"), name), "isVisible": False}
         case Table():
-            yield from _table(shown, LARGEST)
+            yield from _table(shown, sys.maxsize)
         case Strip(heat=heat):
             yield _fixed([*(str(row).replace(" ", "\u00a0") for row in heat_strip(heat, COLUMNS)), heat.words])
         case Row(items=items, name=name):
@@ -340,11 +341,10 @@ def _table(table: Table, room: int) -> list[Element]:
         for at, row in enumerate((table.heading, *table.rows[:ROWS]))
     ]
     block: Element = {"type": "Table", "columns": [{"width": 1} for _ in table.heading], "rows": rows}
-    while len(rows) > 2 and length([block]) > room:
+    most = room if length([block]) <= room else room - SPARE
+    while len(rows) > 2 and length([block]) > most:
         del rows[max(2, len(rows) * 9 // 10) :]
-    left = len(table.rows) - len(rows) + 1
-    more = _elements(Small((f"And {left:,} more: {table.more}",))) if left and table.more else ()
-    return [block, *more]
+    return [block, *(each for left in table.left_out(len(rows) - 1) for each in _elements(left))]
 
 
 def _cell(word: str, *, bold: bool) -> Element:
