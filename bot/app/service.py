@@ -108,6 +108,8 @@ class Service:
         )
         for name, fault in self._bot.acting.playbooks.left_out.items():
             self._bot.log("playbook_left_out", playbook=name, says=str(fault))
+        for name, says in self._bot.acting.playbooks.rules_left_out.items():
+            self._bot.log("rule_left_out", rule=name, says=says)
         await note_policy(self._bot.acting.policy, self._bot.stores.ledger, self._bot.log)
         await self._renewal.begin()
         self._begin(self._renewal.run(), "inventory")

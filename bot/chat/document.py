@@ -90,8 +90,8 @@ class Fold:
 class Table:
     """A table.
 
-    Shape: rows that find no room are counted, with `more`, a command that shows them, if any. `sortable`: people can
-    sort and page through it; None: only one of many rows.
+    Shape: rows that find no room are counted, with `more`, a command that shows them. `sortable`: people can sort and
+    page through it; None: only one of many rows.
     """
 
     heading: Sequence[str]
@@ -99,11 +99,6 @@ class Table:
     caption: str = ""
     more: str = ""
     sortable: bool | None = None
-
-    def left_out(self, shown: int) -> Iterator[Small]:
-        """Yield how many rows are not among those shown, if any."""
-        if left := len(self.rows) - shown:
-            yield Small((f"And {left:,} more{': ' if self.more else ''}{self.more}",))
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ async def test_member_of_another_workspace_is_told_so_at_the_click(slack: SlackW
 UNREAD = {
     "missing_scope": lambda slack: slack.faults.error("usergroups.users.list", "missing_scope"),
     "plan_upgrade_required": lambda slack: slack.faults.error("usergroups.users.list", "plan_upgrade_required"),
-    "ratelimited": lambda slack: slack.faults.rate_limit("usergroups.users.list"),
+    "ratelimited": lambda slack: slack.faults.rate_limit("usergroups.users.list", 1),
     "http_500": lambda slack: slack.faults.status("usergroups.users.list", 500),
 }
 
@@ -364,6 +364,6 @@ async def test_answer_of_a_minute_ago_serves_where_slack_is_asked_too_often(
     await team.decides("bob", await team.proposed("node-1"))
     await team.card("Approved by")
     offer = await team.proposed("node-2", key="cmd-2")
-    slack.faults.rate_limit("usergroups.users.list")
+    slack.faults.rate_limit("usergroups.users.list", 1)
     await team.decides("bob", offer)
     await slack.until(lambda: len(team.cards("Approved by")) == 2, what="both approved")

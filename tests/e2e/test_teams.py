@@ -77,7 +77,7 @@ async def test_nobody_is_let_in_while_teams_does_not_say_who_they_are(tmp_path: 
     async with deciding(tmp_path) as (teams, team):
         offer = await team.proposed("node-1")
         view = await team.dialog("bob", offer)
-        teams.trouble.append(("GET", trouble, {}))
+        teams.faults.status("GET", trouble)
         await teams.submit("bob", view, {"reason": "it leaks"})  # type: ignore[arg-type]
         await team.told("bob", "CannotTell")
         await team.decided_nothing()
