@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import getpass
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,23 +110,57 @@ class Questions:
         self._given = arguments
         self._options = {name: action for action in arguments.parser._actions for name in action.option_strings}
         self.asks = asks
+        self.chat = self.tenant = ""
 
-    def ask(self, option: str, question: str, default: str, fits: Callable[[Any], Any] = lambda said: said) -> Any:
+    def ask(self, option: str, question: str, default: str) -> Any:
         """Return what an option says; without it ask, until the answer is one that the option would take.
 
-        Shape: `fits` makes of the answer what is returned. Raises: UsageError where what is given does not fit.
+        Raises: UsageError where what is given does not fit the other answers.
         """
         action = self._options[option]
         if (given := getattr(self._given, action.dest)) is not None:
-            return fits(given)
+            return self._fitting(option, given)
         many = isinstance(action, argparse._AppendAction)
         question += f" ({', '.join(action.choices)})" if action.choices else ""
         while self.asks:
             try:
-                return fits(self._parsed(action, self._typed(question, default), many))
+                return self._fitting(option, self._parsed(action, self._typed(question, default), many))
             except UsageError as no:
                 print(f"  {no.sentence} {no.try_next}".rstrip())
-        return fits(self._parsed(action, default, many))
+        return self._fitting(option, self._parsed(action, default, many))
+
+    def _fitting(self, option: str, said: Any) -> Any:
+        """Look at an answer by those before it, and whether there are nodes where somebody says that they are."""
+        from bot.app.new_site import approver, channel
+
+        match option:
+            case "--approver":
+                return tuple(approver(who, self.chat, self.tenant) for who in said if who not in ("", NOBODY))
+            case "--alerts-channel":
+                return channel(said, self.chat)
+            case "--ssh-config":
+                self._look(ssh_config=said)
+            case "--ec2":
+                said = tuple(said)
+                self._look(regions=said)
+            case "--kubernetes":
+                self._look(context=said)
+        return said
+
+    def _look(self, **place: Any) -> None:
+        import tempfile
+
+        from bot.app.factories import inventory
+        from bot.app.new_site import NewSite
+
+        with tempfile.TemporaryDirectory() as folder:
+            draft = Path(folder) / "inventory.toml"
+            draft.write_text(NewSite(**place).files()["inventory.toml"], "utf-8")
+            known = inventory(draft, self._given.environ)
+        if not known.nodes:
+            why = next((each.complaint for each in known.listings if each.complaint), "")
+            raise UsageError(f"There are no nodes: {why}." if why else "There are no nodes.", "Name another place.")
+        print(f"   {known.says}")
 
     def confirms(self, question: str) -> bool:
         """Ask for a yes; where nobody can be asked there is none."""
@@ -153,7 +186,7 @@ def answers(arguments: argparse.Namespace, questions: Questions) -> NewSite:
 
     Raises: UsageError where nobody can be asked for a node.
     """
-    from bot.app.new_site import NewSite, approver, channel
+    from bot.app.new_site import NewSite
 
     given: dict[str, Any] = {}
     kind = next((name for name in SOURCES if getattr(arguments, SOURCES[name]) is not None), "")
@@ -165,36 +198,25 @@ def answers(arguments: argparse.Namespace, questions: Questions) -> NewSite:
     if kind == "file":
         given["nodes"] = dict(questions.ask("--node", "   Nodes, as NAME=HOST[:PORT], by spaces?", ""))
     elif kind == "openssh":
-        found = _listed("ssh_config", arguments.environ)
-        given["ssh_config"] = questions.ask("--ssh-config", "   Which configuration?", "~/.ssh/config", found)
+        given["ssh_config"] = questions.ask("--ssh-config", "   Which configuration?", "~/.ssh/config")
     elif kind == "ec2":
-        found = _listed("regions", arguments.environ)
-        given["regions"] = questions.ask("--ec2", "   Which regions, by spaces?", "us-east-1", found)
+        given["regions"] = questions.ask("--ec2", "   Which regions, by spaces?", "us-east-1")
     else:
-        found = _listed("context", arguments.environ)
-        given["context"] = questions.ask("--kubernetes", "   Which context of the kubeconfig?", "", found)
+        given["context"] = questions.ask("--kubernetes", "   Which context of the kubeconfig?", "")
     if kind != "openssh":
         given["user"] = questions.ask("--user", "2. Which login reads them?", "zombie")
         given["key"] = str(questions.ask("--key", "   Its key (made if it is not there)?", "zombie_key").expanduser())
     chat = questions.ask("--chat", "3. Where do people ask?", "none")
-    chat = "" if chat == "none" else chat
-    tenant = ""
+    given["chat"] = questions.chat = chat = "" if chat == "none" else chat
     if chat == "teams":
         given["teams_app"] = questions.ask("--teams-app", "   Application id of the bot in Entra, or nothing?", "")
-        tenant = questions.ask("--teams-tenant", "   Id of the tenant, or nothing?", "")
+        given["teams_tenant"] = questions.tenant = questions.ask("--teams-tenant", "   Its tenant, or nothing?", "")
     if chat:
-        question = "   ID of the channel for alerts, or nothing?"
-        fits = partial(channel, chat=chat)
-        given["alerts_channel"] = questions.ask("--alerts-channel", question, "", fits)
+        given["alerts_channel"] = questions.ask("--alerts-channel", "   ID of the channel for alerts, or nothing?", "")
     given["pagerduty"] = questions.ask("--pagerduty", "4. Are PagerDuty's alerts read?", "no") == "yes"
-
-    def approvers(said: Sequence[str]) -> tuple[str, ...]:
-        return tuple(approver(who, chat, tenant) for who in said if who not in ("", NOBODY))
-
     who = {"slack": "U…, S… or a login", "teams": "object ids of Entra, or a login"}.get(chat, "a login")
     nobody = NOBODY if chat else getpass.getuser()
-    given["people"] = questions.ask("--approver", f"5. Who may approve, by spaces ({who})?", nobody, approvers)
-    given |= {"chat": chat, "teams_tenant": tenant}
+    given["people"] = questions.ask("--approver", f"5. Who may approve, by spaces ({who})?", nobody)
     service = questions.ask("--service", "   What shall run it?", "none")
     given["service"] = "" if service == "none" else service
     return NewSite(**given)
@@ -217,29 +239,6 @@ def _entra_id(text: str) -> str:
     from bot.app.new_site import entra_id
 
     return entra_id(text)
-
-
-def _listed(key: str, environ: Mapping[str, str]) -> Callable[[Any], Any]:
-    """Return what looks at once whether there are nodes where somebody says that they are."""
-    import tempfile
-
-    from bot.app.factories import inventory
-    from bot.app.new_site import NewSite
-
-    def fits(said: Any) -> Any:
-        said = tuple(said) if isinstance(said, list) else said
-        site: Any = {key: said}
-        with tempfile.TemporaryDirectory() as folder:
-            draft = Path(folder) / "inventory.toml"
-            draft.write_text(NewSite(**site).files()["inventory.toml"], "utf-8")
-            known = inventory(draft, environ)
-        if not known.nodes:
-            why = next((each.complaint for each in known.listings if each.complaint), "")
-            raise UsageError(f"There are no nodes: {why}." if why else "There are no nodes.", "Name another place.")
-        print(f"   {known.says}")
-        return said
-
-    return fits
 
 
 def _word(text: str) -> str:
