@@ -94,9 +94,9 @@ def _print_end(verdicts: Sequence[Verdict], as_json: bool) -> None:
 
         print(document(verdicts))
     elif len(verdicts) > 1:
-        from bot.surfaces.text import summary_table
+        from bot.surfaces.text import summary
 
-        print(summary_table(verdicts, len(verdicts)), end="")
+        print(summary(verdicts, len(verdicts)))
 
 
 def _text(path: Path, replayed: Replayed, arguments: argparse.Namespace) -> str:
