@@ -59,6 +59,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "check nodes and say what is wrong with them",
         "Log in to each node once, read everything within one sampling window, and give a verdict.",
         EXAMPLES + "\n" + EXIT_CODES,
+        group="start here",
     )
     options.add_selection(parser, "*")
     parser.add_argument("--local", action="store_true", help="check this machine, without SSH")

@@ -39,6 +39,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "judge recorded cases again",
         "Judge what nodes said when they were recorded (zombie check --record), exactly like a live check.",
         EXAMPLES,
+        group="rules",
     )
     parser.add_argument("cases", nargs="+", type=Path, metavar="CASE", help="a case, or a folder of cases")
     add_playbook(parser)

@@ -23,6 +23,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "  zombie sudoers --node node-123                           only what that node has\n"
         "  zombie sudoers --script zombie_key.pub | ssh NODE sudo sh -s          login, key, groups and lines in one\n"
         "  zombie sudoers --script zombie_key.pub | ssh NODE sudo sh -s -- --remove     takes all of it away again",
+        group="run",
     )
     parser.add_argument("--user", default="zombie", metavar="NAME", help="the login on the nodes (default: zombie)")
     parser.add_argument(

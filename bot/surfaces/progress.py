@@ -56,7 +56,7 @@ class TerminalProgress:
         if len(self._asked) > SHOWN_NODES:
             lines.append(f"  … and {len(self._asked) - SHOWN_NODES} more")
         if self._sick:
-            lines.append(f"  not healthy so far: {len(self._sick):,}, {listed(self._sick[-SHOWN_NODES:], SHOWN_NODES)}")
+            lines.append(f"  not healthy so far: {listed(self._sick, 3)}")
         if self.nodes > SHOWN_NODES:
             lines.append(f"  {self._concluded:,} of {self.nodes:,} nodes done, {self.elapsed():.0f} s")
         width = max(20, self.width() - 1)

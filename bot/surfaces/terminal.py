@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bot.chat.card import WOULD_HELP, incident_card, node_table
 from bot.chat.document import Block, IfRoom, Line, Listing, Paragraph, Small, Together
-from bot.domain.verdict import Status, Verdict
+from bot.domain.verdict import Confidence, Status, Verdict
 from bot.surfaces.text import clipped, coloured, headline, summary, table_lines, wrapped
 from bot.view.plan_words import BY_NAME, PlanWords
 from bot.view.view import verdicts_view
@@ -39,6 +39,7 @@ def verdict_brief(
 
     `proposes`: its plan can still be made a proposal.
     """
+    width = max(40, width)
     document = incident_card(verdicts_view([verdict], words))
     has_more = verdict.evidence or verdict.ruled_out or verdict.undecided or verdict.unread
     more = wrapped(PROPOSES if proposes and verdict.plan is not None else MORE, width, "  ") if has_more else []
@@ -62,7 +63,10 @@ def verdicts_table(
     well = statuses.count(Status.HEALTHY)  # they come last
     table, listed = node_table(group), len(statuses) - (well if well > healthy else 0)
     said = [_SIGN.sub("", status).upper() for status, *_ in table.rows[:listed]]
-    rows = [(word, *row[1:-1], row[-1].removeprefix(WOULD_HELP)) for word, row in zip(said, table.rows, strict=False)]
+    rows = [
+        (word, node, cause.removesuffix(f" ({Confidence.CONFIRMED})"), now.removeprefix(WOULD_HELP))
+        for word, (_, node, cause, now) in zip(said, table.rows, strict=False)
+    ]
     lines = table_lines([[word.upper() for word in table.heading], *rows]) if rows else []
     if lines and width - (at := lines[0].rindex(table.heading[-1].upper())) < NARROWEST:
         lines = [line[:at].rstrip() for line in lines]

@@ -45,6 +45,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Ask many nodes at once for the signatures of causes, and count: by zone, role, kernel and image, with the "
         "interval in which the share of all nodes lies.",
         EXAMPLES,
+        group="look",
     )
     options.add_selection(parser, "+")
     parser.add_argument(
