@@ -40,7 +40,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "remediate",
-        "approve an incident's plan and execute it; or decline or cancel it",
+        "approve an incident's plan and execute it, or decline it",
         "Approve the plan of an incident and execute it. The node is checked again first, every step is verified, and "
         "the node is watched for a while before the incident counts as resolved. If several people must approve, each "
         "of them runs this command, and the last of these executes the plan.",
