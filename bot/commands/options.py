@@ -38,7 +38,7 @@ def add_parser(
     Shape: `summary` is its line in the list, in this `group` of it (`GROUPS`). Without one it is not shown: an
     old name, which goes on working.
     """
-    shown = {"help": summary} if summary else {}
+    shown: dict[str, Any] = {"help": summary} if summary else {}
     added = commands.add_parser(
         name,
         description=textwrap.fill(about, 100),
