@@ -244,7 +244,7 @@ def _row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
         f"{_mark(view)} {how}".strip(),
         one_line(view.node, ROW),
         cause_words(verdict) or ("none" if is_told else "not known"),
-        stands or "nothing",
+        stands or ("nothing" if verdict.status is Status.HEALTHY or not group.shows_verdicts else "look by hand"),
     )
 
 

@@ -20,8 +20,8 @@ from bot.view.words import plain, rights_hint
 MOST = 10  # lines of a node
 FEW = 20  # healthy nodes that are listed
 NARROWEST = 8  # columns of the last cell of a row; with less room it is left out
-MORE = "Next: --full adds the proof, and what was ruled out or not read"
-PROPOSES = "Next: --full adds the proof and the commands; --open makes it a proposal"
+MORE = "--full adds the proof, and what was ruled out or not read"
+PROPOSES = "Next: --open makes it a proposal; --full adds the proof and the commands"
 _SIGN = re.compile(r"^\W+ ", re.ASCII)  # before a status
 _SAID, _SMALL, _PROOF = range(3)  # what has to stand, what follows where there is room, and then the proof
 

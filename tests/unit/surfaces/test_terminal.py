@@ -124,6 +124,10 @@ def test_sick_node_without_a_plan_has_its_lasting_fix_and_its_doubt_in_the_table
     doubted = replace(FOUNDING, plan=None, confidence=Confidence.POSSIBLE)
     row = verdicts_table([doubted, HEALTHY], 2, 120).splitlines()[1]
     assert row == "CRITICAL  node-123  leaked-memory-cgroups (possible)  Take the unit out of the image."
+    bare = verdicts_table([replace(doubted, lasting_fix=""), HEALTHY], 2, 120).splitlines()[1]
+    assert bare == "CRITICAL  node-123  leaked-memory-cgroups (possible)  look by hand", (
+        "nothing would read as: all is well"
+    )
 
 
 def test_narrow_terminal_keeps_node_and_cause_whole() -> None:
