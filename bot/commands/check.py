@@ -388,3 +388,5 @@ def _print_table(arguments: argparse.Namespace, what: Check, verdicts: Sequence[
             print(verdict_text(verdict, options.width(), colour, words))
     listed = len(verdicts) if arguments.full else FEW
     print(verdicts_table(verdicts, len(what.nodes), options.width(10_000), colour, words, listed), end="")
+    if not arguments.full and any(verdict.status.value != "healthy" for verdict in verdicts):
+        print(options.to_type(arguments, "Next: zombie check NODE, or this again with --full"))

@@ -95,13 +95,14 @@ def test_person_sees_ten_lines_the_rest_with_full_and_of_several_a_table(invento
     assert "\n  Ruled out\n" in full.stdout
     assert (brief.stderr, full.stderr) == ("", "")
     every = zombie("check", "--all", *about)
-    heading, *rows, empty, counts = every.stdout.splitlines()
+    heading, *rows, empty, counts, then = every.stdout.splitlines()
     assert heading.split() == ["STATUS", "NODE", "CAUSE", "WHAT", "NOW"]
     assert sorted(row.split()[1] for row in rows) == ["closed", "node-1", "node-2"]
     assert [row.split()[1] for row in rows if row.startswith("HEALTHY")] == [
         row.split()[1] for row in rows[sum(not row.startswith("HEALTHY") for row in rows) :]
     ], "the healthy come last"
     assert (empty, counts.partition(":")[0]) == ("", "3 of 3 nodes judged")
+    assert then == "Next: zombie check NODE, or this again with --full"
     assert "closed  UNREACHABLE" in every.stderr, "what is not healthy is said as it comes"
     assert "\n  Ruled out\n" not in every.stdout
     everything = zombie("check", "closed", "node-1", "--full", "--fail-on", "critical", *about)

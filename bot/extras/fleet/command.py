@@ -128,21 +128,21 @@ async def _sweep(what: FleetRun, draws: bool, shown: set[str] | None) -> None:
         if draws:
             print(f"{clear}{len(what.answers)} of {len(what.nodes)} done", end="", file=sys.stderr, flush=True)
 
-    async def show_early() -> None:
+    async def show_early(shown: set[str]) -> None:
         """Print the report once the rest keeps it waiting: a dead node takes ten seconds, and the others one."""
         loop = asyncio.get_running_loop()
-        began, left = loop.time(), len(what.nodes)
-        while left > what.parallel or loop.time() - began < what.seconds + max(PATIENCE, what.seconds / 2):
+        began, left, quiet = loop.time(), len(what.nodes), 0.0
+        while not what.answers or not 0 < left <= what.parallel or quiet < max(PATIENCE, what.seconds / 2):
             await asyncio.sleep(0.1)
-            left = len(what.nodes) - len(what.answers) if what.answers else len(what.nodes) + what.parallel
-        if shown is not None and left:
-            print(clear, end="", file=sys.stderr, flush=True)
-            print(fleet_text(what.report, options.width(), goes_on=True), flush=True)
-            shown.update(answer.node for answer in what.answers)
+            left, quiet = len(what.nodes) - len(what.answers), loop.time() - began - what.seconds
+        print(clear, end="", file=sys.stderr, flush=True)
+        print(fleet_text(what.report, options.width(), goes_on=True), flush=True)
+        shown.update(answer.node for answer in what.answers)
 
-    early = asyncio.create_task(show_early())
+    early = asyncio.create_task(show_early(shown)) if shown is not None else None
     try:
         await what.run(heard)
     finally:
-        early.cancel()
+        if early is not None:
+            early.cancel()
         print(clear, end="", file=sys.stderr, flush=True)
