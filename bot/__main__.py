@@ -83,11 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name, why in extras.left_out.items():
             if name not in extras.chosen:
                 print(f"zombie: the extra {name} is left out: {why}", file=sys.stderr)
-        line = parser(command, extras, next(iter(words), ""))
-        if not words:
-            print(line.format_help(), end="", flush=True)
-            return 2  # nothing was asked, and 0 would say that all is well
-        arguments = line.parse_args(argv)
+        arguments = parser(command, extras, next(iter(words), "")).parse_args(argv)
         arguments.environ = os.environ  # read here, handed down from here
         arguments.extras = extras
         arguments.command_line = parser

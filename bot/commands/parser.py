@@ -105,6 +105,9 @@ class Parser(argparse.ArgumentParser):
         if early := self._too_early():
             message = f"{early} is an option of a command, and stands after it"
         elif message.endswith("required: COMMAND"):
+            if not self.given:
+                self.print_help()
+                self.exit(2)  # nothing was asked, and 0 would say that all is well
             message = f"which command? {self.prog} --help lists them"
             if self.given and self.given[0] not in self._option_string_actions:
                 message = f"unrecognized arguments: {self.given[0]}"
