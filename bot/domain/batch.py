@@ -177,7 +177,8 @@ class Batch:
     def _body(self) -> str:
         """The script after the preamble; it is the same for every node."""
         parts = self.parts
-        named = named_words(argv for question in self.questions for argv, _ in self.ways(question.command))
+        commands = [question.command for question in self.questions]
+        named = named_words([*(argv for each in commands for argv, _ in self.ways(each)), *(c.where for c in commands)])
         words = [f"{name}={shlex.quote(word)}" for word, name in named.items()]
         functions = [self._function(name, questions, named) for name, questions in self.asked.items()]
         lanes = [
@@ -217,8 +218,10 @@ class Batch:
         stdin = base64.b64encode(command.stdin.encode(errors="replace")).decode()
         fed = f"fed {stdin} " if stdin else ""
         alone = "_alone" if not self.together or command.alone or stdin else "_apart" if command.apart else ""
+        where = [f"where {quoted((condition,), named)} " for condition in command.where]
+        where += [""] * (len(ways) - len(where))
         words = [
-            f"{fed}{'run' if index == len(ways) - 1 else 'try'}{alone} {question.number} {limit:g} "
+            f"{where[index]}{fed}{'run' if index == len(ways) - 1 else 'try'}{alone} {question.number} {limit:g} "
             f"{command.output_limit_bytes + 1} {quoted(argv, named)}"
             for index, (argv, limit) in enumerate(ways)
         ]

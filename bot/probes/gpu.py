@@ -254,7 +254,7 @@ PROBE = Probe(
     title="NVIDIA GPUs",
     commands=(
         Command("bus", ("sh", "-c", _BUS), output_limit_bytes=16 * 1024),
-        Command("smi", ("sh", "-c", _SMI), lane="gpu", limit=timedelta(seconds=6), output_limit_bytes=64 * 1024),
+        Command("smi", ("sh", "-c", _SMI), lane="devices", limit=timedelta(seconds=6), output_limit_bytes=64 * 1024),
     ),
     parse=parse,
     reading=GpuReading,

@@ -181,7 +181,7 @@ _QUICK_SECONDS, _LEVELS_SECONDS = 4, 3  # together less than the command's limit
 # Where no journal is, asking it four times, and again as root, costs as much as a third of a check.
 _HAS_JOURNAL = (
     "j=; for d in /run/log/journal /var/log/journal; do [ -d $d ] && "
-    '{ [ -r $d ] || j=y; for f in $d/*; do [ -d "$f" ] && j=y; done; }; done; [ -n "$j" ] || exit 0'
+    '{ [ -r $d ] || j=y; for f in $d/*; do [ -d "$f" ] && j=y; done; }; done; [ -n "$j" ]'
 )
 _END = re.compile(r"-- (journal|dmesg): ([0-9]{1,12}) lines, ([0-9]{1,12}) left out --")
 
@@ -200,10 +200,7 @@ def _way(program: str, origin: str, said: str, errors: str) -> tuple[str, ...]:
 def _journal(program: str, as_root: bool) -> tuple[str, ...]:
     listings = (_JOURNAL, *_ERRORS)
     whole, errors, grave, before = (_as_root(argv) if as_root else shlex.join(argv) for argv in listings)
-    shell, flag, script, *rest = _way(
-        program, "journal", whole, f"{errors}; echo '{GRAVE}'; {grave}; echo '{BEFORE}'; {before}"
-    )
-    return (shell, flag, f"{_HAS_JOURNAL}; {script}", *rest)
+    return _way(program, "journal", whole, f"{errors}; echo '{GRAVE}'; {grave}; echo '{BEFORE}'; {before}")
 
 
 def _as_root(argv: tuple[str, ...]) -> str:
@@ -270,6 +267,7 @@ def probe(program: str) -> Probe:
                 ),
                 lane="journal",
                 limit=_LIMIT,
+                where=(_HAS_JOURNAL, _HAS_JOURNAL),
                 apart=True,  # what asks for levels may be left behind
                 sudo=tuple(way for argv in (_JOURNAL, *_ERRORS, _DMESG, _DMESG_ERRORS) for way in in_folders(argv)),
             ),
