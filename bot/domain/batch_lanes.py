@@ -69,7 +69,6 @@ moment() { stamp; now=$((${up%.*} * 100 + 1${up#*.} - 100)); }
 alive=@BEGUN@ run=' ' busy=0 due= quiet=0 moved= news= sign_at=0 asked=' '
 moment
 while :; do
-  if [ $now -ge $sign_at ] && { [ -z "$due" ] || [ -n "$news" ]; }; then sign; sign_at=$((now + @SIGN@)) news=; fi
   while [ $busy -lt @MOST@ ]; do
     next= rest=
     [ -z "$due" ] || for lane in $later; do
@@ -83,6 +82,7 @@ while :; do
     run="$run$id " busy=$((busy + 1)) alive=$((alive + 1)) quiet=0
   done
   [ "$alive$later" != 0 ] || break
+  if [ $now -ge $sign_at ] && { [ -z "$due" ] || [ -n "$news" ]; }; then sign; sign_at=$((now + @SIGN@)) news=; fi
   read -r said id at pid limit <&8
   moment
   case $said in

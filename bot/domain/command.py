@@ -34,8 +34,8 @@ class Command:
     that sudoers lines can be written from the commands. `stdin` is what the command reads on its input, byte for byte;
     it stands in no argument list. `where` are conditions of the first ways but not of the last, by a shell's builtins
     alone: where one does not hold, its way would print nothing, and is not begun. A command run as root names its
-    program by its full path (see `root_command.py`). `apart`: it may leave processes behind, which are ended with it. `alone`: beside that it may
-    print errors without end, so it shares nothing with others.
+    program by its full path (see `root_command.py`). `apart`: it may leave processes behind, which are ended with it.
+    `alone`: beside that it may print errors without end, so it shares nothing with others.
     Raises: ValueError for a command that cannot be part of a batch.
     """
 
