@@ -193,8 +193,10 @@ def _way(program: str, origin: str, said: str, errors: str) -> tuple[str, ...]:
     levels = f"{{ {{ {errors}; echo '{LEVELS_END}'; }} 2>/dev/null & }} | timeout {_LEVELS_SECONDS} cat"
     is_quick = f"[ $((${{b%.*}} - ${{a%.*}})) -lt {_QUICK_SECONDS} ]"
     log = f"read a _ </proc/uptime; {{ {said} && echo '{WHOLE}' && read b _ </proc/uptime && {is_quick} && {levels}; }}"
-    # The filter is a word of its own, so that a script of several ways holds it once.
-    return ("sh", "-c", f'{log} | awk -v o={origin} "$1"', "sh", program)
+    # For a log without a line the filter is not begun: gawk compiles it as long as it reads thousands of lines. It is a
+    # word of its own, so that a script of several ways holds it once.
+    thinned = f'printf "%s\\n" "$l" | awk -v o={origin} "$1" - /proc/self/fd/4'
+    return ("sh", "-c", f"{log} | if IFS= read -r l; then {thinned}; fi 4<&0", "sh", program)
 
 
 def _journal(program: str, as_root: bool) -> tuple[str, ...]:
