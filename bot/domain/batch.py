@@ -1,8 +1,8 @@
 """A batch: all commands of a diagnosis as one POSIX-sh script, and the frames that carry its outputs back.
 
 The commands of a lane run in turn; when lanes run is in `batch_lanes.py`. A lane has two byte streams, for its first
-and its second looks; second looks of several lanes may share one. Frame heads carry a secret nonce, so that no output can fake a frame. A stream is sent as lines
-of base64 once its looks have ended.
+and its second looks; second looks of several lanes may share one. Frame heads carry a secret nonce, so that no output
+can fake a frame. A stream is sent as lines of base64 once its looks have ended.
 """
 
 from __future__ import annotations

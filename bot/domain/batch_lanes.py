@@ -3,7 +3,8 @@ r"""When the lanes of a batch run, as shell code.
 Lanes that watch throughout begin at once and run beside all others. The others take turns in the given order, so that
 the node bears the processes of few commands at a time: a lane begins when the one before it has ended. One that shows
 no progress is waited for only briefly, once. When second looks are due they go before first looks that still wait, all
-that may begin in one run. A second look comes at least half a window after its lane's first, which a slow node may have answered late.
+that may begin in one run. A second look comes at least half a window after its lane's first, which a slow node may have
+answered late.
 
 Main waits for lines in a pipe that it holds open for both ways (descriptor 8): `q` when a command begins, with its
 look, its question, whom to kill when it does not end, and its limit; `over` when a look's last has ended, and `end`
