@@ -173,9 +173,8 @@ _TROUBLE = (
 # Of `ethtool -i`, then `ethtool -S`; it ends with 1 where there are no counters.
 COUNTERS = fragment(f"""
     function tell(line) {{ if (!told++) print "-- ethtool -S --"; print line }}
-    /^NIC statistics/ {{ counts = 1; next }}
-    !counts {{ if (/^(driver|version|bus-info):/) print; next }}
-    !/: *[0-9]+ *$/ {{ next }}
+    /^(driver|version|bus-info):/ {{ print; next }}
+    /^(NIC statistics|[a-z-]*-version|supports-[a-z-]*):/ || !/: *[0-9]+ *$/ {{ next }}
     /^ *queue_[0-9]+_(xdp_)?[rt]x_/ {{
         n = $1; sub(/^queue_[0-9]+_(xdp_)?[rt]x_/, "", n); sub(/:$/, "", n);
         if (n !~ /^({_QUEUE_TROUBLE})$/) next;
