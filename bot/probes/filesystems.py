@@ -218,7 +218,7 @@ def _share(row: re.Match[str]) -> float:
 PROBE = Probe(
     name="filesystems",
     title="file systems: room, and whether they take writes",
-    commands=(Command("look", ("sh", "-c", _LOOK), lane="services", output_limit_bytes=128 * 1024),),
+    commands=(Command("look", ("sh", "-c", _LOOK), lane="devices", output_limit_bytes=128 * 1024),),
     parse=parse,
     reading=FilesystemsReading,
 )
