@@ -22,7 +22,7 @@ PERSON, GROUP, LOGIN = (
 )
 PUBLIC_KEY = re.compile(r"(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/=]{16,} ?[A-Za-z0-9@._:+ -]*\Z")
 CHANNEL = re.compile(r"[CG][A-Z0-9]{2,}\Z")
-SERVICES = {"systemd": "zombie.service", "compose": "compose.yaml", "kubernetes": "kubernetes.yaml"}
+SERVICES = {"systemd": "zombie.service", "compose": "compose.yaml", "kubernetes": "values.yaml"}
 
 _ABOUT_SECRETS = """# Secrets of the bot, one a line; a blank one counts as not set.
 # Read them with: set -a; . ./zombie.env; set +a
