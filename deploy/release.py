@@ -1,8 +1,9 @@
 """Makes what a release is published with: `python deploy/release.py dist`, in an environment of requirements-dev.lock.
 
 In the folder are then wheel and sdist, `zombie-VERSION.tgz` (the chart, of that version's image), `sbom.cdx.json` and
-`licences.txt` (what they bring along), `changes.md` (that version's part of CHANGELOG.md) and `SHA256SUMS`. The same commit gives the same bytes: files have the commit's time.
-Where git says that the commit is no release, the changes are those of `changes/`.
+`licences.txt` (what they bring along), `changes.md` (that version's part of CHANGELOG.md) and `SHA256SUMS`. The same
+commit gives the same bytes: files have the commit's time. Where git says that the commit is no release, the changes are
+those of `changes/`.
 """
 
 from __future__ import annotations
