@@ -1,7 +1,7 @@
 """`deploy/` as its own schemas take it: Kubernetes' by kubernetes-validate, compose's and GitHub's by check-jsonschema.
 
 The chart is rendered by Helm's own library; no cluster takes it here. What the workflows may do is read by zizmor; they
-run nowhere here. All are put into an environment of their own from requirements-deploy.lock, and bring the schemas along.
+run nowhere here. All are put into an environment of their own from requirements-deploy.lock, with the schemas.
 """
 
 from __future__ import annotations
@@ -337,6 +337,7 @@ def test_release_packs_a_chart_that_helm_takes(programs: Path, tmp_path: Path) -
         assert name == f"zombie-{semantic}.tgz"
         assert (name, packed) == chart(version, 1_800_000_000)
         (tmp_path / name).write_bytes(packed)
+        assert b"+clone\n" not in gzip.decompress(packed)
         with_tag, without = helm(programs, tmp_path / name, values_of({}), {**LEAST, "image": {}})
         (container,) = yaml.safe_load(with_tag["zombie/templates/deployment.yaml"])["spec"]["template"]["spec"][
             "containers"
@@ -346,7 +347,6 @@ def test_release_packs_a_chart_that_helm_takes(programs: Path, tmp_path: Path) -
             assert f"image: zombie:{version}\n" in without["zombie/templates/deployment.yaml"]
         else:
             assert "image.tag is empty" in without
-    assert b"+clone" not in gzip.decompress(packed)
 
 
 def test_compose_takes_its_files(programs: Path) -> None:
