@@ -72,6 +72,10 @@ class General:
         "The ledger: sqlite:///PATH or postgresql://… The default is a file in the state directory.",
         "ZOMBIE_DATABASE_URL",
     )
+    database_password: str = secret(
+        "The password of a PostgreSQL whose ZOMBIE_DATABASE_URL has none, literally as the server knows it.",
+        "ZOMBIE_DATABASE_PASSWORD",
+    )
     state_dir: Path | None = row(
         Kind.PATH,
         "The directory of the default ledger; the default is by the XDG state convention.",

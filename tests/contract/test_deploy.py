@@ -1,7 +1,9 @@
 """What `deploy/` holds is taken by the programs that would run it, and speaks of settings and pages that exist."""
 
 import json
+import os
 import re
+import secrets
 import shutil
 import subprocess
 import sys
@@ -9,13 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import psycopg
 import pytest
 import yaml
+from sqlalchemy import make_url
 
 from bot.app.extras import shipped
-from bot.settings import all_rows
+from bot.ledger import Database
+from bot.settings import all_rows, database_url
 from tests.conftest import missing
 from tests.image import instructions
+from tests.record.postgresql import BINARIES, Postgresql
 
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / "deploy/zombie.service"
@@ -48,7 +54,50 @@ def test_unit_and_compose_hand_over_secrets_by_names_that_are_read() -> None:
     assert handed
     assert handed <= SECRETS
     assert set(COMPOSE["services"]["zombie"]["secrets"]) <= SECRETS
-    assert {*COMPOSE["services"]["zombie"]["secrets"], "POSTGRES_PASSWORD"} == set(COMPOSE["secrets"])
+    assert set(COMPOSE["services"]["zombie"]["secrets"]) == set(COMPOSE["secrets"])
+
+
+def test_composes_password_stands_in_one_file_and_both_services_read_it() -> None:
+    bot, server = COMPOSE["services"]["zombie"], COMPOSE["services"]["postgresql"]
+    (password,) = server["secrets"]
+    assert COMPOSE["secrets"][password] == {"file": f"./secrets/{password}"}
+    assert server["environment"]["POSTGRES_PASSWORD_FILE"] == f"/run/secrets/{password}"
+    assert password in bot["secrets"]
+    url = make_url(bot["environment"]["ZOMBIE_DATABASE_URL"])
+    assert (url.password, url.host) == (None, "postgresql")
+    assert (url.username, url.database) == (
+        server["environment"]["POSTGRES_USER"],
+        server["environment"]["POSTGRES_DB"],
+    )
+
+
+def test_bot_opens_a_server_by_the_url_of_compose_and_the_password_of_the_file(tmp_path: Path) -> None:
+    if BINARIES is None:
+        missing("PostgreSQL is not installed (Debian: apt install postgresql)")
+    password = f"p@ss/w%rd: {secrets.token_hex(4)}"
+    with Postgresql() as server, psycopg.connect(server.url(), autocommit=True) as administrator:
+        administrator.execute(f"CREATE ROLE zombie LOGIN PASSWORD '{password}'".encode())
+        administrator.execute(b"CREATE DATABASE zombie OWNER zombie")
+        url = COMPOSE["services"]["zombie"]["environment"]["ZOMBIE_DATABASE_URL"]
+        environment = {
+            "CREDENTIALS_DIRECTORY": str(tmp_path),
+            "ZOMBIE_DATABASE_URL": url.replace("@postgresql/", f"@127.0.0.1:{server.port}/"),
+        }
+
+        def audit() -> subprocess.CompletedProcess[str]:
+            command = [sys.executable, "-P", "-m", "bot", "audit", "verify"]
+            with_path = {**os.environ, **environment, "HOME": str(tmp_path)}
+            return subprocess.run(command, env=with_path, capture_output=True, text=True, timeout=60, check=False)
+
+        (tmp_path / "ZOMBIE_DATABASE_PASSWORD").write_text(f"{password}\n")
+        Database.open(database_url(environment)).close()
+        opened = audit()
+        assert opened.returncode == 0, opened.stderr
+        (tmp_path / "ZOMBIE_DATABASE_PASSWORD").write_text("another")
+        refused = audit()
+        assert refused.returncode == 2
+        assert "password" in refused.stderr
+        assert not any(word in refused.stderr + opened.stdout for word in (password, "another"))
 
 
 def test_compose_mounts_what_it_declares_and_nothing_in_the_image_is_written_to() -> None:

@@ -29,7 +29,7 @@ labels:
 {{- if and (gt (int $v.replicas) 1) (not $v.database.existingSecret) }}
 {{- fail (printf "replicas is %d, but the record is in a volume that only one bot can have: name the Secret with a PostgreSQL's address in database.existingSecret, or set replicas to 1." (int $v.replicas)) }}
 {{- end }}
-{{- range $name := splitList " " "ALERTMANAGER_TOKEN GRAFANA_WEBHOOK_SECRET PAGERDUTY_API_TOKEN PAGERDUTY_ROUTING_KEY PAGERDUTY_WEBHOOK_SECRETS PROMETHEUS_URL PYROSCOPE_URL SLACK_APP_TOKEN SLACK_BOT_TOKEN SLACK_SIGNING_SECRET TEAMS_APP_SECRET ZOMBIE_DATABASE_URL ZOMBIE_MCP_TOKEN ZOMBIE_METRICS_TOKEN" }}
+{{- range $name := splitList " " "ALERTMANAGER_TOKEN GRAFANA_WEBHOOK_SECRET PAGERDUTY_API_TOKEN PAGERDUTY_ROUTING_KEY PAGERDUTY_WEBHOOK_SECRETS PROMETHEUS_URL PYROSCOPE_URL SLACK_APP_TOKEN SLACK_BOT_TOKEN SLACK_SIGNING_SECRET TEAMS_APP_SECRET ZOMBIE_DATABASE_PASSWORD ZOMBIE_DATABASE_URL ZOMBIE_MCP_TOKEN ZOMBIE_METRICS_TOKEN" }}
 {{- if hasKey $v.environment $name }}
 {{- fail (printf "environment.%s is a secret, and values are no place for it: make it a key of the Secret that tokens.existingSecret names." $name) }}
 {{- end }}
