@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
-from bot.domain.setting import Reader, Setting, Several, keys_of, rows_of
+from bot.domain.setting import Option, Reader, Setting, Several, keys_of, options_of, rows_of
 from bot.settings.chooser import Chooser, ChosenValue
 from bot.settings.file import SettingsFile, expanded
 from bot.settings.general import General
@@ -132,6 +132,28 @@ class Settings(General):
         yield from ((f"links.{name}", template) for name, template in self.links.items())
         several = [*OWN_SEVERAL, *(self.members.keys() - members.keys())]
         yield from ((name, table) for name in several for table in self.written.get(name, ()))
+
+
+def all_options(members: Members = NO_MEMBERS) -> dict[str, dict[str, Option]]:
+    """Return what every key of zombie.toml is for, table by table; those without a table first, under an empty name.
+
+    Shape: a table that may stand several times is named [NAME].
+    """
+    tables: dict[str, dict[str, Option]] = {"": {}}
+    for rows in all_rows(members).values():
+        for row in rows.values():
+            table, _, key = row.key.rpartition(".")
+            if row.key:
+                tables.setdefault(table, {})[key] = Option(row.help, row.default, row.like)
+    kinds = {
+        **_tables(members),
+        "ssh.act": ActingLogin,
+        **{f"[{name}]": kind for name, kind in _several(members).items()},
+    }
+    for name, kind in {**kinds, **{f"[{name}]": kind for name, kind in OWN_SEVERAL.items()}}.items():
+        if options := options_of(kind):
+            tables.setdefault(name, {}).update(options)
+    return tables
 
 
 def _several(members: Members) -> dict[str, type[Several]]:

@@ -66,10 +66,18 @@ class TeamsSettings:
         "https://api.botframework.com",
         environment="TEAMS_ISSUER",
     )
-    channels: frozenset[str] = option(names, frozenset())
-    alerts_channel: str = option(TomlTable.text, "")
-    each_at_once: int = option(count(1), defaults.CHECKS_EACH_AT_ONCE)  # readings of a person
-    checks_per_person: Allowance = option(allowance, CHECKS_PER_PERSON)
+    channels: frozenset[str] = option(
+        names,
+        frozenset(),
+        'The only channels where checks may be asked for ("19:…@thread.tacv2"); empty: every one that the bot is in.',
+    )
+    alerts_channel: str = option(TomlTable.text, "", "The channel of alerts' cards.", like='"19:…@thread.tacv2"')
+    each_at_once: int = option(
+        count(1), defaults.CHECKS_EACH_AT_ONCE, "How many nodes are read at once for one person."
+    )  # readings of a person
+    checks_per_person: Allowance = option(
+        allowance, CHECKS_PER_PERSON, "How many checks one person may ask for, and in which time."
+    )
 
     @property
     def is_set(self) -> bool:
