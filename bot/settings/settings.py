@@ -145,12 +145,8 @@ def all_options(members: Members = NO_MEMBERS) -> dict[str, dict[str, Option]]:
             table, _, key = row.key.rpartition(".")
             if row.key:
                 tables.setdefault(table, {})[key] = Option(row.help, row.default, row.like)
-    kinds = {
-        **_tables(members),
-        "ssh.act": ActingLogin,
-        **{f"[{name}]": kind for name, kind in _several(members).items()},
-    }
-    for name, kind in {**kinds, **{f"[{name}]": kind for name, kind in OWN_SEVERAL.items()}}.items():
+    several = {f"[{name}]": kind for name, kind in {**_several(members), **OWN_SEVERAL}.items()}
+    for name, kind in {**_tables(members), "ssh.act": ActingLogin, **several}.items():
         if options := options_of(kind):
             tables.setdefault(name, {}).update(options)
     return tables

@@ -265,7 +265,7 @@ def test_password_of_a_file_is_that_of_a_url_without_one(tmp_path: Path, url: st
     (tmp_path / "ZOMBIE_DATABASE_PASSWORD").write_text("p@s/s %:\n")
     environment = {"CREDENTIALS_DIRECTORY": str(tmp_path), "ZOMBIE_DATABASE_URL": url}
     assert database_url(environment, tmp_path) == used
-    assert {"p@s/s %:", "p%40s%2Fs%20%25%3A"} <= set(load(tmp_path, **environment).secrets)
+    assert {"p@s/s %:", "p%40s%2Fs%20%25%3A"} <= set(Settings.load({}, environment, tmp_path).secrets)
 
 
 def test_secret_may_be_a_file_of_its_name_and_the_environment_comes_first(tmp_path: Path) -> None:
