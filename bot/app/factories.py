@@ -122,6 +122,16 @@ def ssh_transport(environment: Mapping[str, str]) -> ActingTransport:
     return SshTransport(_keyring(environment), nonce)
 
 
+def ssh_login(node: Node, environment: Mapping[str, str]) -> str:
+    """Return the login by which a node is reached, as an OpenSSH configuration may say; loads asyncssh.
+
+    Raises: MissingFile, as the transport would.
+    """
+    from bot.transport.ssh_route import route
+
+    return route(node, _keyring(environment))[-1].user
+
+
 def ssh_scripts(environment: Mapping[str, str]) -> ScriptTransport:
     """Interactive sessions with nodes of an inventory; loads asyncssh."""
     from bot.transport.ssh_script import SshScriptTransport

@@ -198,6 +198,6 @@ class Service:
         try:
             await self._bot.stores.outbox.waiting()
             await on_threads(self._bot.stores.database, self._bot.stores.threads).check()
-        except LedgerError as error:
-            return str(error)
+        except LedgerError:  # whoever reaches the port learns neither its host nor its login; the log has them
+            return "the ledger cannot be used, and the log says why"
         return ""

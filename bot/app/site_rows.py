@@ -14,7 +14,7 @@ from typing import Any
 from bot.domain.cause import Cause
 from bot.domain.cause import left_out as of_site
 from bot.domain.nearest import did_you_mean
-from bot.domain.protected import OF_SITES, UNITS_OF_SITES
+from bot.domain.protected import LEFT_OUT, OF_SITES, UNITS_OF_SITES
 from bot.domain.safe_text import one_line
 from bot.domain.secret_forms import FORMS_OF_SITES, MARK, SecretForm, own_marks, own_names
 from bot.library.custom_probes import compiled
@@ -45,8 +45,8 @@ def add_site_rows(folders: Iterable[Path]) -> tuple[Cause, ...]:
 
 def _add_units(site: SiteTable) -> None:
     pairs = [pair for pairs in site.kept(site.rows.items(), _units).values() for pair in pairs]
-    if site.left_out:  # whatever it protects is not known, so no unit is stopped
-        pairs.append(("*", frozenset({"protected"})))
+    if site.left_out:  # whatever it protects is not known, so no unit is stopped; nor is what else a reboot ends
+        pairs.append(("*", frozenset({"protected", LEFT_OUT})))
     UNITS_OF_SITES.add(site.source, pairs, site.definition)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ from bot.chat.service import Message, message_of
 Element: TypeAlias = Mapping[str, Any]
 
 ROWS, CELL = 100, 120  # of a table, and characters of a cell
-SPARE = 500  # characters of JSON beside a table
+SPARE = 500  # characters of JSON beside a table of which rows are left out
 
 
 class Room(NamedTuple):
@@ -48,7 +49,7 @@ class Drawing(ABC):
         for at, block in enumerate(document.blocks):
             stands = [each for elements in drawn for each in elements]
             if isinstance(block, Table):
-                drawn[at] = self._rows(block, self.message.characters - sum(map(length, stands)) - SPARE)
+                drawn[at] = self._rows(block, self.message.characters - sum(map(length, stands)))
             elif isinstance(block, IfRoom) and _holds(self.message, [*stands, *(whole := self.all([block]))]):
                 drawn[at] = whole
         shown = tuple(each for elements in drawn for each in elements)
@@ -70,7 +71,7 @@ class Drawing(ABC):
         drawn = list[Element]()
         for block in blocks:
             if isinstance(block, Table):
-                drawn += self._rows(block, self.message.characters)
+                drawn += self._rows(block, sys.maxsize)
             else:
                 drawn += self.elements(block.block if isinstance(block, IfRoom) else block)
         return drawn
@@ -78,10 +79,12 @@ class Drawing(ABC):
     def _rows(self, table: Table, room: int) -> list[Element]:
         """Return a table of the rows that fit into so many characters, at least one, and how many do not."""
         rows = [table.heading, *table.rows[:ROWS]]
-        while length(block := self.table(table, rows)) > room and len(rows) > 2:
-            del rows[max(2, len(rows) * 9 // 10) :]
+        if length(block := self.table(table, rows)) > room:
+            while length(block := self.table(table, rows)) > room - SPARE and len(rows) > 2:
+                del rows[max(2, len(rows) * 9 // 10) :]
         left = len(table.rows) - len(rows) + 1
-        return [block, *(self.elements(Small((f"And {left:,} more: {table.more}",))) if left and table.more else ())]
+        says = f"And {left:,} more: {table.more}" if table.more else f"And {left:,} more"
+        return [block, *(self.elements(Small((says,))) if left else ())]
 
 
 def length(element: Element) -> int:

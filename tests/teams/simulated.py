@@ -344,7 +344,9 @@ class SimulatedTeams(Posted):
         assert status == 200, answer
         task = answer["task"]
         if task["type"] == "continue":
-            body = json.dumps(task["value"]["card"]["content"]["body"])
+            content = task["value"]["card"]["content"]
+            whole.opened = content["actions"][0]["data"]["opened"]  # the dialog in front of them is a new one
+            body = json.dumps(content["body"])
             return SimpleNamespace(errors={"reason": body}, trouble="")
         if "on record" in task["value"]:
             await self.close(user, view)

@@ -124,7 +124,7 @@ def test_fault_is_told_with_its_line(folder: Path, name: str, text: str, says: s
     with pytest.raises(PlaybookError) as refused:
         library([written(folder, name, text)], strict=True)
     assert any(says in line for line in str(refused.value).splitlines()), str(refused.value)
-    held = [("*", frozenset({"protected"}))]  # what a row would protect is not known: no unit is stopped
+    held = [("*", frozenset({"protected", "left-out"}))]  # what a row would protect is not known: no unit is stopped
     assert [*chain(*_ADDED)] == (held if name == "units" else [])
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from bot.__main__ import main
 from bot.app.factories import library
+from bot.domain.action import KEEPS
 from bot.domain.builtin_playbooks import SiteRows
 from bot.domain.conclude import conclude
 from bot.domain.errors import PlaybookError
@@ -20,6 +21,8 @@ from bot.domain.verdict import Status, Verdict
 from bot.library import Library
 from bot.probes.conntrack import ConntrackReading
 from bot.probes.formats.kernel_table import table
+from bot.response.decision.preflight import no_longer_read
+from bot.response.diagnosis.plan_impact import of_a_reboot
 from tests.unit.causes import builders as b
 
 CAUSE = """cause: worn
@@ -191,6 +194,22 @@ def test_while_units_have_a_mistake_none_is_stopped_and_the_others_are_known(sit
     assert is_protected(["ecs.service"])
     assert is_essential(["acme-more.service"])
     assert 'units.toml:2: a unit of a site cannot be "protect"' in open_of(verdict)["units.toml acme"]
+
+
+def test_while_units_have_a_mistake_what_a_reboot_ends_is_not_known_and_an_older_plan_refused(
+    site: Path,
+) -> None:
+    store = '[acme]\nis = ["keeps-for-others"]\nnames = ["acme-store"]\n'
+    node = b.node(b.units(b.unit("acme-store.service")))
+    books(written(site, units=store))
+    before = of_a_reboot(node)
+    assert [end.what for end in before.rows if end.kind == KEEPS] == ["acme-store.service"]
+    assert not [each for each in before.unread if each.probe.startswith("units")]
+    books(written(site, units=store.replace("keeps-for", "keep-for")))
+    now = of_a_reboot(node)
+    (unread,) = (each for each in now.unread if each.probe.startswith("units"))
+    assert unread.reason == "a row of its units.toml is left out"
+    assert [words for words in no_longer_read(before, now) if words.startswith("what ends: units")]
 
 
 def test_name_of_a_function_decides_no_verdict_and_is_named_all_the_same(site: Path) -> None:
