@@ -19,6 +19,9 @@ BEFORE = "-- before --"  # begins the errors of an hour half a day ago
 LEVELS_END = "-- levels --"  # ends them all: without it none counts, for a part of them may lack a habit
 BEFORE_SECONDS = (12 * 3600, 13 * 3600)  # ours: a fault that wakes somebody is not that old, and a habit has no age
 
+BEGUN = "-- begun "  # before the first line of a dump that nothing is said before
+APART_SECONDS = 5
+
 # After the log come the lines that the kernel itself calls errors. Those that no sort knows are kept too, but for
 # habits: those of every healthy kernel, and those of this machine, which wrote the same half a day ago. Each line of
 # the answer whose level is known begins with it, as in the kernel's own buffer.
@@ -136,6 +139,7 @@ def node_filter(table: KernelTable) -> str:
         f"for (i = 0; i < {MOST_OF_A_SORT}; i++) if (({widest}, i) in r) {{ j = r[{widest}, i]; t = shape(s[j]); "
         "a = int(late / 3600); if ((t in before) || ((t, a - 12) in spoke) || ((t, a - 13) in spoke)) delete s[j] } "
     )
+    begun = "|".join(table.begun)
     unlisted = (
         'if (w != 4) { h = 0; split("", e) } '
         "for (i in s) if (s[i] in e) p[s[i]]; "
@@ -148,6 +152,9 @@ def node_filter(table: KernelTable) -> str:
     return (
         f"{_FUNCTIONS}{_UNSTARTED}{_TIMELESS}{_LEVELS}"
         f"{{ n++; c = 0; {COUNT} }} "
+        f"b != late && substr($0, 2) - substr(line, 2) > {APART_SECONDS} && said < {MOST_OF_A_SORT} && says($0) ~ /{begun}/ {{ "
+        f"if (says(line) !~ /{begun}/) begun[++said] = $0 }} "
+        "{ late = b; line = $0 } "
         f"/(kernel: |\\] )({'|'.join(table.ordinary)})|{'|'.join(table.ordinary_anywhere)}/ {{ f = 0; next }} "
         # A host's name may have such a word as well.
         f"{{ last = $0; seen = n; bad = /{first}/; "
@@ -167,7 +174,7 @@ def node_filter(table: KernelTable) -> str:
         + _TELL_UNLISTED.format(until="substr(g[j], 2) + 0 <= substr(s[i], 2) + 0")
         + 'print (s[i] in e ? "<" e[s[i]] ">" : "") s[i] } '
         + _TELL_UNLISTED.format(until="1")
-        + f'{TELL}; print "-- " o ": " n " lines, " x + 0 " left out --" }} }}'
+        + f'{TELL}; for (i = 1; i <= said; i++) print "{BEGUN}" begun[i]; print "-- " o ": " n " lines, " x + 0 " left out --" }} }}'
     )
 
 
