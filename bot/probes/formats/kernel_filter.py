@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from bot.probes.formats.kernel_table import KernelTable, Row, own_table
-from bot.probes.formats.log_burst import COUNT, TELL
+from bot.probes.formats.log_burst import COUNT, PERIOD, SUM, TELL, UNCOUNT
 
 MOST_OF_A_SORT = 80
 WHOLE = "-- whole --"  # ends the log, and begins the lines that the kernel calls errors
@@ -41,7 +41,7 @@ _TIMELESS = (
     f'$0 < "[" {{ if ($0 == "{WHOLE}") {{ w = 3; next }} if (w && $0 == "{GRAVE}") {{ w = 2; next }} '
     f'if (w && $0 == "{BEFORE}") {{ w = 1; next }} if (w && $0 == "{LEVELS_END}") {{ w = 4; next }} '
     'if (o == "journal" && /^[ \\t]/) { if (w ? w == 1 || !fresh : n != seen) next; '
-    "if (w) { last = g[h]; delete e[last]; h-- } else { n--; if (b in v) { v[b]--; q[b] -= length(last) } } "
+    f"if (w) {{ last = g[h]; delete e[last]; h-- }} else {{ n--; {UNCOUNT} }} "
     'sub(/^[ \\t]+/, " "); $0 = substr(last, 1, 900) $0 } } '
 )
 _LEVELS = (
@@ -151,10 +151,9 @@ def node_filter(table: KernelTable) -> str:
     )
     return (
         f"{_FUNCTIONS}{_UNSTARTED}{_TIMELESS}{_LEVELS}"
-        f"{{ n++; c = 0; {COUNT} }} "
-        f"b != late && substr($0, 2) - substr(line, 2) > {APART_SECONDS} && said < {MOST_OF_A_SORT} && says($0) ~ /{begun}/ {{ "
-        f"if (says(line) !~ /{begun}/) begun[++said] = $0 }} "
-        "{ late = b; line = $0 } "
+        f"{{ n++; c = 0; {PERIOD}; if (b != y) {{ {SUM} y = b; "
+        f"if (substr($0, 2) - substr(last, 2) > {APART_SECONDS} && said < {MOST_OF_A_SORT} && says($0) ~ /{begun}/) "
+        f"begun[++said] = $0 }} {COUNT} }} "
         f"/(kernel: |\\] )({'|'.join(table.ordinary)})|{'|'.join(table.ordinary_anywhere)}/ {{ f = 0; next }} "
         # A host's name may have such a word as well.
         f"{{ last = $0; seen = n; bad = /{first}/; "

@@ -21,9 +21,7 @@ _TOGETHER = timedelta(minutes=1)
 _FIGURE = re.compile(r"\b(?:0x)?[0-9a-f]*[0-9][0-9a-f]*")
 _WORDS = 40  # characters of a wording: what follows names processes and files
 # While the machine starts: a card or a disk. Platforms, boards and firmware say in many ways what they do not have.
-_DEVICE = re.compile(
-    r"(?!pcieport )[a-z][\w-]* [0-9a-f]{4}:[0-9a-f:.]{7,}|(?:sd|scsi) [0-9:]{7,}|ata[0-9.]+|nvme nvme"
-)
+_DEVICE = re.compile(r"(?!pcieport )[a-z][\w-]* [0-9a-f]{4}:[0-9a-f:.]{7,}|(?:sd|scsi) [0-9:]{7,}|ata[0-9.]+|nvme nvme")
 # Errors that were corrected are no harm, one by one. So many within so many seconds never end (ours): a bus that tries
 # each transfer again, a module of memory of which each look finds more.
 _ENDLESS = {"corrected": (3, timedelta(seconds=1)), "hardware-error": (5, timedelta(seconds=10))}
