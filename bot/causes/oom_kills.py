@@ -1,7 +1,7 @@
 """The kernel killed processes for lack of memory: of the whole machine, or of a cgroup at its limit.
 
-Confirms: a kill for the whole machine within the last hour, also one whose end the log has lost; repeated kills in the same cgroup, or of the same program
-where the log does not name the cgroup. All containers of a pod are one cgroup: each start of a container has a new one.
+Confirms: a kill for the whole machine within the last hour; repeated kills in the same cgroup, or of the same program
+where the log does not name the cgroup. A kill whose end the log has lost makes it likely. All containers of a pod are one cgroup: each start of a container has a new one.
 Refutes: a log without such kills. A single kill at a cgroup's own limit is the workload's, and only mentioned; so are
 jobs that are killed once each.
 Remedy: none planned: raise the limit, or fix the program that grows.
@@ -134,6 +134,7 @@ CAUSE = Cause(
     signature=("kernel_log", "host"),
     weigh=weigh,
     worst=Status.DEGRADED,
+    settled_by="what was killed, by the log of the machine's console or of its cgroups (`memory.events`),",
     lasting_fix=(
         "Raise the limit that was reached, or mend what grows; keep memory back for the system (system-reserved)."
     ),

@@ -173,7 +173,8 @@ def node_filter(table: KernelTable) -> str:
         + _TELL_UNLISTED.format(until="substr(g[j], 2) + 0 <= substr(s[i], 2) + 0")
         + 'print (s[i] in e ? "<" e[s[i]] ">" : "") s[i] } '
         + _TELL_UNLISTED.format(until="1")
-        + f'{TELL}; for (i = 1; i <= said; i++) print "{BEGUN}" begun[i]; print "-- " o ": " n " lines, " x + 0 " left out --" }} }}'
+        + f'{TELL}; for (i = 1; i <= said; i++) print "{BEGUN}" begun[i]; '
+        + 'print "-- " o ": " n " lines, " x + 0 " left out --" } }'
     )
 
 
