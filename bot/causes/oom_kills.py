@@ -1,7 +1,8 @@
 """The kernel killed processes for lack of memory: of the whole machine, or of a cgroup at its limit.
 
 Confirms: a kill for the whole machine within the last hour; repeated kills in the same cgroup, or of the same program
-where the log does not name the cgroup. A kill whose end the log has lost makes it likely. All containers of a pod are one cgroup: each start of a container has a new one.
+where the log does not name the cgroup. All containers of a pod are one cgroup: each start of a container has a new one.
+A kill whose end the log has lost is likely of the whole machine.
 Refutes: a log without such kills. A single kill at a cgroup's own limit is the workload's, and only mentioned; so are
 jobs that are killed once each.
 Remedy: none planned: raise the limit, or fix the program that grows.
