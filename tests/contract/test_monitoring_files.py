@@ -18,6 +18,7 @@ from bot.extras.marks.store import MarkCounts
 from bot.extras.waves.store import WaveCounts
 from bot.extras.waves.wave import WaveState
 from bot.surfaces.metrics import STEP_OUTCOMES, Metrics
+from tests.conftest import missing
 from tests.monitoring.dashboards import DASHBOARD, DOCS, RULES, of_dashboard, of_rules
 from tests.monitoring.exporters import COMMON, KNOWN, ON_REQUEST
 from tests.monitoring.promql import selectors
@@ -132,8 +133,6 @@ def test_log_line_is_caught_by_one_of_the_patterns_with_its_device(line: str) ->
 
 
 def test_promtool_takes_the_rules() -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("promtool is not installed (Debian: apt install prometheus); the grammar above is what is checked")
+    promtool = shutil.which("promtool") or missing("promtool is not installed (Debian: apt install prometheus)")
     done = subprocess.run([promtool, "check", "rules", str(RULES)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -10,7 +10,6 @@ import pwd
 import re
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
@@ -23,6 +22,7 @@ from bot.app.version import version
 from tests.conftest import missing
 from tests.image import Build, Container, Stage, base_of
 from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
+from tests.ports import free_port
 from tests.slack.workspace import SlackWorkspace, workspace
 from tests.waiting import until
 
@@ -190,12 +190,6 @@ def test_demo_runs_until_it_is_stopped(container: Container) -> None:
     assert "CRITICAL" in text
     assert re.search(r"\n  zombie check \S+ --inventory ", text)
     assert "./zombie" not in text
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("", 0))
-        return int(listening.getsockname()[1])
 
 
 def answers(url: str) -> bool:

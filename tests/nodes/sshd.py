@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.nodes.accounts import change_accounts
+from tests.ports import free_port
 from tests.waiting import until
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin:/sbin")
@@ -89,7 +90,7 @@ class Sshd:
     def start(self) -> None:
         """Start listening and wait for the banner; on the same port when it was started before."""
         for attempt in range(5):  # between choosing a free port and taking it, another process may be quicker
-            self.port = self.port or _free_port()
+            self.port = self.port or free_port()
             configuration = self._write_configuration()
             with self.log.open("ab") as log:
                 self._process = subprocess.Popen(
@@ -254,12 +255,6 @@ def is_alive(pid: int) -> bool:
 
 def _make_key(path: Path) -> None:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path)], check=True, timeout=30)
-
-
-def _free_port() -> int:
-    with socket.socket() as chooser:
-        chooser.bind((Sshd.address, 0))
-        return int(chooser.getsockname()[1])
 
 
 def _run_quietly(command: list[str]) -> int:

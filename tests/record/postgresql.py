@@ -7,7 +7,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from datetime import timedelta
@@ -16,6 +15,7 @@ from types import TracebackType
 
 import psycopg
 
+from tests.ports import free_port
 from tests.waiting import until
 
 
@@ -71,9 +71,7 @@ class Postgresql:
         self._own(self.folder, password)
         self._run("initdb", "-A", "scram-sha-256", "-U", "tests", "--pwfile", str(password), "--no-sync", "-E", "UTF8")
         for _ in range(5):  # between asking the kernel and listening, another program may take the port
-            with socket.socket() as one:
-                one.bind(("127.0.0.1", 0))
-                self.port = one.getsockname()[1]
+            self.port = free_port()
             if self._listens():
                 return
         raise RuntimeError((self.folder / "log").read_text())

@@ -254,6 +254,20 @@ def test_colours_and_signs_without_width_hide_no_secret() -> None:
         "password=abc\\xad0123",
     ):
         assert redacted_text(within) == "password=[redacted]"
+    assert "abc0123" not in redacted_text("password\u2800=\u2800abc0123")
+
+
+@pytest.mark.parametrize("sign", ["\x1b[01;31m\x1b[K", "\\x1b[m\\x1b[K", "\u200b", "\\u200b", "\\xad"])
+def test_colours_and_signs_without_width_within_a_name_or_a_key_hide_no_secret(sign: str) -> None:
+    """As `grep --color=always pass` prints `db_password=…`, and what follows a cut stays."""
+    for text, cut in (
+        (f"db_{sign}pass{sign}word=hunter2zz -h db", f"db_{sign}pass{sign}word=[redacted] -h db"),
+        (f"id AKIA{sign}IOSFODNN7EXAMPLE next", "id [redacted: AWS key] next"),
+        (f"key=sk_live_4eC39HqLy{sign}jWDarjtT1zdp7dc next", "key=[redacted: token] next"),
+    ):
+        assert redacted_text(text) == cut
+        assert redacted_text(cut) == cut
+    assert redacted_text(f"node{sign}-1 is up{sign}to date") == f"node{sign}-1 is up{sign}to date"
 
 
 def test_what_has_no_width_is_seen() -> None:
