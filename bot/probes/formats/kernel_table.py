@@ -241,8 +241,8 @@ def own_table() -> KernelTable:
     document = builtin_rows("kernel-log")
     tables = {name: rows for name, rows in document.items() if isinstance(rows, dict)}
     parts = tables.pop("parts")
-    lists = (tuple(document[name]) for name in ("ordinary", "ordinary_anywhere", "begun", "habits"))
-    return KernelTable(tuple(_rows(tables, parts)), *lists, failing=document["failing"])
+    listed = {name: tuple(document[name]) for name in ("ordinary", "ordinary_anywhere", "begun", "habits")}
+    return KernelTable(tuple(_rows(tables, parts)), **listed, failing=document["failing"])
 
 
 def plain_line(seen: str) -> tuple[str, dict[str, str]]:
