@@ -65,6 +65,12 @@ class SecretForm:
     kinds: tuple[str, ...] = ()
     before: str = ""
 
+    def compile(self) -> None:
+        """Compile its patterns now; otherwise they are when they are needed."""
+        for pattern in (self.form, self.before):
+            if isinstance(pattern, str):
+                _compiled(pattern)
+
     def cut(self, text: str) -> str:
         """Return a text with the mark in place of each secret of this form."""
         return marked(text, self.found(text))
@@ -218,6 +224,11 @@ class SecretTable:
         self._blocks = tuple(form for form in self.forms if form.block)
         self._clean = ShortTexts[None]()
 
+    def compile(self) -> None:
+        """Compile every pattern, which takes a quarter of a second: a server's first alerts do not wait for it."""
+        for form in self.forms:
+            form.compile()
+
     def cut(self, text: str) -> str:
         """Return a text with a mark in place of each secret; what a cut lays bare is searched too."""
         name = _short_name(text)
@@ -347,7 +358,14 @@ def _sign(escape: str) -> str:
 
 
 def _blank(found: re.Match[str]) -> str:
+    text, (begin, end) = found.string, found.span()
+    if found["signs"] and _is_of_word(text[max(begin - 1, 0) : begin]) and _is_of_word(text[end : end + 1]):
+        return found[0]
     return ("?" if "\ud800" <= found[0] <= "\udfff" else " ") * len(found[0])
+
+
+def _is_of_word(sign: str) -> bool:
+    return sign == "_" or sign.isalnum()
 
 
 # As they are, or as `safe` writes them. Between words they are blanks; within one, of which they are no part, nothing.
@@ -357,7 +375,7 @@ _SIGNS = (
     r"|202[89a-e]|3164|fe0[\da-f]|feff|ffa0|fff[\dab])|\\U000(?:1bca[0-3]|1d17[3-9a]|e0[\da-f]{3}))++"
 )
 # Other blanks than a space; and lone surrogates, which RE2 cannot read.
-_UNSEEN = re.compile(rf"(?<!\w){_SIGNS}|{_SIGNS}(?!\w)|[\r\xa0\u2000-\u200a\u202f\u205f\u2800\u3000\ud800-\udfff]")
+_UNSEEN = re.compile(rf"(?P<signs>{_SIGNS})|[\r\xa0\u2000-\u200a\u202f\u205f\u2800\u3000\ud800-\udfff]")
 _WITHIN_WORD = re.compile(_SIGNS)
 # What stands around names and values, as JSON, markup, JavaScript and addresses within addresses may write it. A blank
 # that is escaped is within a value.

@@ -295,7 +295,7 @@ class SimulatedTeams(Posted):
 
     async def click(self, user: str, message: Any, action: str, *, typed: str = "", **changed: Any) -> Any:
         """Press a button of a message, by its action; return the answer."""
-        button = next(_buttons(message.blocks, action))
+        button = next(buttons(message.blocks, action))
         return await self.press(user, message, button, typed=typed, **changed)
 
     async def press(self, user: str, message: Any, button: Any, *, typed: str = "", **changed: Any) -> Any:
@@ -318,12 +318,13 @@ class SimulatedTeams(Posted):
             sends = [each for each in content.get("actions", ()) if each["type"] == "Action.Submit"]
             asked = next((each for each in content["body"] if each["type"] == "Input.Text"), None)
             whole: Any = SimpleNamespace(blocks=content["body"], asks=asked, card=content, opened="")
-            dialog: Any = OpenDialog(
-                f"view-{self.numbers}", self.sealed, whole, {"submit": sends[0]["title"]} if sends else {}
-            )
+            sealed = self.sealed
             if sends:
-                assert sends[0]["data"]["sealed"] == self.sealed
-                whole.opened = sends[0]["data"]["opened"]
+                whole.opened, sealed = (sends[0]["data"][name] for name in ("opened", "sealed"))
+                assert self.sealed in ("", sealed)
+            dialog: Any = OpenDialog(
+                f"view-{self.numbers}", sealed, whole, {"submit": sends[0]["title"]} if sends else {}
+            )
             self.dialogs[user] = dialog
         else:
             words = answer["task"]["value"] if name == "task/fetch" else answer["value"]
@@ -375,7 +376,8 @@ async def simulated_teams() -> AsyncIterator[SimulatedTeams]:
         await runner.cleanup()
 
 
-def _buttons(blocks: Sequence[Any], action: str) -> Any:
+def buttons(blocks: Sequence[Any], action: str) -> Any:
+    """Yield the buttons of a card that do this."""
     for block in blocks:
         for item in block.get("actions", ()):
             data = item.get("data", {})

@@ -44,12 +44,19 @@ class TeamsConnection(ChatConnection):
     word, by = "Teams", "http"
     is_connected = False  # while it listens: whether Teams can reach it, only Teams knows
 
-    def __init__(self, settings: TeamsSettings, timing: Timing, log: Log, counted: Counted | None = None) -> None:
+    def __init__(
+        self,
+        settings: TeamsSettings,
+        timing: Timing,
+        log: Log,
+        counted: Counted | None = None,
+        http: httpx.AsyncClient | None = None,
+    ) -> None:
         self._settings = settings
         self._timing = timing
         self._log = log
         self._counted = counted
-        self._http = httpx.AsyncClient(timeout=timing.call_limit, follow_redirects=False)
+        self._http = http or httpx.AsyncClient(timeout=timing.call_limit, follow_redirects=False)
         self._keys = SigningKeys(settings, self._http, timing.clock, log)
         self.calls = TeamsCalls(settings, self._http, timing, log)
         self.signer = MetadataSigner(settings.app_secret)  # the same in every program that has this app's secret
