@@ -141,7 +141,7 @@ def _add_up(
             try_next=_deciding(missing, suspected),
         )
     if not findings:
-        # What decides nothing critical stands below, among what is undecided: a tool that a whole image lacks is no news.
+        # What decides nothing critical stands below, among what is undecided: a tool that an image lacks is no news.
         names = ", ".join(reading.probe for reading in unread if reading.probe in playbook.must_read)
         return replace(verdict, summary=f"Healthy as far as read; unread: {names}" if names else "Healthy")
     first = findings[0]
