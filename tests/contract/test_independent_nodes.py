@@ -118,5 +118,5 @@ def test_each_is_told_right_now_and_what_the_document_sums_up_is_what_is_counted
     for cause, right, told, recalled, due, near in counted():
         assert (right, recalled) == (told, due), cause
         assert near >= 10 or not (told or due or near), cause
-    told, due = (sum(row[place] for row in counted()) for place in (2, 4))
+    told, due = sum(row[2] for row in counted()), sum(row[4] for row in counted())
     assert f"{told} of {told} told are right, and {due} of {due} due are told" in documented
