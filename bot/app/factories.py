@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
 from bot.causes import CAUSES
-from bot.causes.declared import causes_in
+from bot.causes.declared import causes_of_site
 from bot.domain.builtin_playbooks import builtin_playbooks
 from bot.domain.contracts import ActingTransport, Clock, Seconds, Transport
+from bot.domain.errors import PlaybookError
 from bot.domain.node import Node
 from bot.library import Library
 from bot.probes import PROBES, kernel_log
@@ -70,24 +71,29 @@ def randomness() -> Randomness:
     return secrets.SystemRandom()
 
 
-def library(extra: Sequence[Path] = (), usual: str = "") -> Library:
+def library(extra: Sequence[Path] = (), usual: str = "", *, strict: bool = False) -> Library:
     """Load the shipped playbooks and those of further directories; `left_out` are unusable files.
 
     Shape: `usual` is the name of the default playbook. From then on every text is searched for those directories' own
     forms of secrets too, and their other tables and their causes are added to ours. A cause of a later directory
-    replaces one of the same name in an earlier, as a playbook does.
+    replaces one of the same name in an earlier, as a playbook does. What of them cannot be used is left out, and its
+    place among the causes says so.
 
-    Raises: PlaybookError when a directory, or a table or a cause of it, cannot be read.
+    Raises: PlaybookError when a directory cannot be read, or a form of a secret cannot be used; with `strict` also when
+    a cause or another row of a table cannot.
     """
     probes, causes = PROBES, dict(CAUSES)
     if extra:
         from bot.app.site_rows import add_site_rows
 
-        add_site_rows(extra)
+        causes |= {row.name: row for row in add_site_rows(extra)}
         probes = PROBES | {"kernel_log": kernel_log.probe(node_filter(table()))}
         for folder in dict.fromkeys(path.absolute() for path in extra):
-            causes |= {cause.name: cause for cause in causes_in(folder / "causes", CAUSES)}
-    return Library.load([builtin_playbooks(), *extra], probes, causes, ACTIONS, lenient=True, usual=usual)
+            causes |= {cause.name: cause for cause in causes_of_site(folder / "causes", CAUSES)}
+    found = Library.load([builtin_playbooks(), *extra], probes, causes, ACTIONS, lenient=True, usual=usual)
+    if strict and found.rules_left_out:
+        raise PlaybookError("\n".join(found.rules_left_out.values()))
+    return found
 
 
 def inventory(path: Path, environment: Mapping[str, str]) -> Inventory:
@@ -114,6 +120,16 @@ def ssh_transport(environment: Mapping[str, str]) -> ActingTransport:
     # It warns about each write to a broken connection, which the node's verdict reports already.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
     return SshTransport(_keyring(environment), nonce)
+
+
+def ssh_login(node: Node, environment: Mapping[str, str]) -> str:
+    """Return the login by which a node is reached, as an OpenSSH configuration may say; loads asyncssh.
+
+    Raises: MissingFile, as the transport would.
+    """
+    from bot.transport.ssh_route import route
+
+    return route(node, _keyring(environment))[-1].user
 
 
 def ssh_scripts(environment: Mapping[str, str]) -> ScriptTransport:

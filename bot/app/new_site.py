@@ -1,4 +1,4 @@
-"""A new site's files: the inventory, the settings, what Slack and the service manager are given."""
+"""A new site's files: the inventory, the settings, what the chat and the service manager are given."""
 
 from __future__ import annotations
 
@@ -21,9 +21,30 @@ PERSON, GROUP, LOGIN = (
     re.compile(r"[a-z_][a-z0-9_.-]*\Z"),
 )
 PUBLIC_KEY = re.compile(r"(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/=]{16,} ?[A-Za-z0-9@._:+ -]*\Z")
-CHANNEL = re.compile(r"[CG][A-Z0-9]{2,}\Z")
+ENTRA = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+ENTRA_ID = re.compile(rf"{ENTRA}\Z")
+TEAMS_PERSON = re.compile(rf"teams:{ENTRA}/{ENTRA}\Z")
+TEAMS_GROUP = re.compile(r"teams:19:[A-Za-z0-9._-]{1,200}@thread\.tacv2\Z")
+CHANNEL = {"slack": re.compile(r"[CG][A-Z0-9]{2,}\Z"), "teams": re.compile(r"19:[A-Za-z0-9._-]{1,200}@thread\.tacv2\Z")}
 SERVICES = {"systemd": "zombie.service", "compose": "compose.yaml", "kubernetes": "kubernetes.yaml"}
 
+_NO_APP = "THE-APPLICATION-ID"  # what the manifest has in the place of its id
+_WHO = {
+    "": ((), "Without a chat people approve in the terminal: write a login of this machine, alice."),
+    "slack": (
+        (PERSON, GROUP),
+        "Write a member's Slack ID, U012AB3CD, a user group's, S012AB3CD, or a login of this machine, alice.",
+    ),
+    "teams": (
+        (TEAMS_PERSON, TEAMS_GROUP),
+        "Write teams:TENANT/OBJECT, both ids as Entra shows them, teams:19:…@thread.tacv2, or a login of this machine.",
+    ),
+}
+_ROWS = {
+    "approvers": re.compile(f"{PERSON.pattern}|{TEAMS_PERSON.pattern}"),
+    "approver_groups": re.compile(f"{GROUP.pattern}|{TEAMS_GROUP.pattern}"),
+    "terminal_approvers": LOGIN,
+}
 _ABOUT_SECRETS = """# Secrets of the bot, one a line; a blank one counts as not set.
 # Read them with: set -a; . ./zombie.env; set +a
 # Keep this file from others and out of version control.
@@ -43,7 +64,9 @@ class NewSite:
     """What a site answers to `zombie init`.
 
     Shape: the nodes are `nodes`, those of an OpenSSH configuration, of EC2 in `regions` or of a Kubernetes `context`;
-    `people` may approve: Slack ids of members (U…) and groups (S…), or logins of this machine.
+    `chat` is slack, teams or empty; `teams_app` and `teams_tenant` are the ids of the bot's registration in Entra.
+    `people` may approve: Slack ids of members (U…) and groups (S…), people and groups of Teams (teams:…), or logins of
+    this machine.
     """
 
     nodes: Mapping[str, Address] = field(default_factory=dict)
@@ -52,7 +75,9 @@ class NewSite:
     context: str = ""
     user: str = "zombie"
     key: str = "zombie_key"
-    slack: bool = False
+    chat: str = ""
+    teams_app: str = ""
+    teams_tenant: str = ""
     alerts_channel: str = ""
     pagerduty: bool = False
     people: tuple[str, ...] = ()
@@ -63,8 +88,11 @@ class NewSite:
         files = {"inventory.toml": self._inventory(), "zombie.toml": self._settings()}
         if secrets := list(self._secrets()):
             files["zombie.env"] = _ABOUT_SECRETS + "".join(f"{line}\n" for line in secrets)
-        if self.slack:
+        if self.chat == "slack":
             files["slack-manifest.yaml"] = shipped_text("docs/slack-manifest.yaml")
+        if self.chat == "teams":
+            manifest = shipped_text("docs/teams-manifest.json")
+            files["teams-manifest.json"] = manifest.replace(_NO_APP, self.teams_app or _NO_APP)
         if self.service:
             name = SERVICES[self.service]
             files[name] = shipped_text(f"deploy/{name}").replace("    build: ..\n", "    image: zombie\n")
@@ -90,9 +118,8 @@ class NewSite:
     def _settings(self) -> str:
         lines = ["# Settings; zombie settings lists them all, with the values in force. Secrets do not belong here."]
         if self.alerts_channel:
-            lines += ["", "[slack]", f"alerts_channel = {_text(self.alerts_channel)}"]
-        of_slack, groups, logins = ([who for who in self.people if form.match(who)] for form in (PERSON, GROUP, LOGIN))
-        rows = {"approvers": of_slack, "approver_groups": groups, "terminal_approvers": logins}
+            lines += ["", f"[{self.chat}]", f"alerts_channel = {_text(self.alerts_channel)}"]
+        rows = {key: [who for who in self.people if form.match(who)] for key, form in _ROWS.items()}
         lines += [
             "",
             "# Who may say yes to a plan; nobody else, and nobody to what they asked for themselves.",
@@ -107,9 +134,13 @@ class NewSite:
         return "\n".join(lines) + "\n"
 
     def _secrets(self) -> Iterator[str]:
-        if self.slack:
+        if self.chat == "slack":
             yield "SLACK_BOT_TOKEN="
             yield "SLACK_APP_TOKEN="
+        if self.chat == "teams":
+            yield f"TEAMS_APP_ID={self.teams_app}"
+            yield f"TEAMS_TENANT={self.teams_tenant}"
+            yield "TEAMS_APP_SECRET="
         if self.pagerduty:
             yield "PAGERDUTY_API_TOKEN="
             yield "PAGERDUTY_FROM="
@@ -136,25 +167,40 @@ def named_node(text: str) -> tuple[str, Address]:
     return name, Address(host, port)
 
 
-def approver(text: str) -> str:
-    """Parse who may approve: a Slack id of a member or a group, or a login of this machine.
+def approver(text: str, chat: str = "", tenant: str = "") -> str:
+    """Parse who may approve: of the chat a person or a group, or a login of this machine.
 
+    Shape: of a person in Teams the object id will do, where the `tenant` is known.
     Raises: UsageError.
     """
-    who = text.strip()
-    if not any(form.match(who) for form in (PERSON, GROUP, LOGIN)):
-        what = "Write a member's Slack ID, U012AB3CD, a user group's, S012AB3CD, or a login of this machine, alice."
-        raise UsageError(f"“{one_line(text, 60)}” names nobody who could approve.", what)
+    who, is_object = text.strip(), ENTRA_ID.match(text.strip().lower())
+    if is_object and chat == "teams" and tenant:
+        return f"teams:{tenant}/{who.lower()}"
+    forms, write = _WHO[chat]
+    if is_object or not any(form.match(who) for form in (*forms, LOGIN)):
+        raise UsageError(f"“{one_line(text, 60)}” names nobody who could approve.", write)
     return who
 
 
-def channel(text: str) -> str:
+def channel(text: str, chat: str = "slack") -> str:
     """Parse the id of a channel; nothing means none. Raises: UsageError."""
-    if text.strip() and not CHANNEL.match(text.strip()):
-        raise UsageError(
-            f"“{one_line(text, 60)}” is not the ID of a channel.", "It stands in the channel's About: C012AB3CD"
-        )
+    if text.strip() and not CHANNEL[chat].match(text.strip()):
+        where = {
+            "slack": "It stands in the channel's About: C012AB3CD",
+            "teams": "It is in the channel's link, percent-encoded there: 19:…@thread.tacv2",
+        }
+        raise UsageError(f"“{one_line(text, 60)}” is not the ID of a channel.", where[chat])
     return text.strip()
+
+
+def entra_id(text: str) -> str:
+    """Parse an id of Entra, of an application or a tenant; nothing means that there is none yet. Raises: UsageError."""
+    found = text.strip().lower()
+    if found and not ENTRA_ID.match(found):
+        raise UsageError(
+            f"“{one_line(text, 60)}” is no id of Entra.", "The registration's page has it: 0a1b2c3d-0000-4000-8000-…"
+        )
+    return found
 
 
 def shipped_text(name: str) -> str:
@@ -165,36 +211,51 @@ def shipped_text(name: str) -> str:
 _NODE_SCRIPT = """#!/bin/sh
 # Makes the login that zombie reads this node with: as root, `sh node-setup.sh`. It may be run again, after an upgrade
 # too. `sh node-setup.sh --remove` takes the lines and the key away, and the login where this script made it.
+# Its last line begins with "changed" where it changed something; deploy/ansible asks for that.
 set -eu
 user={user}
 key='{key}'
 made_here='reads this node for zombie'
 lines=/etc/sudoers.d/zombie-$user
 home=$(getent passwd "$user" | cut -d: -f6)
+changed=
 [ "$(id -u)" = 0 ] || {{ echo "run this as root" >&2; exit 1; }}
 as_login() {{ # in the login's own home only the login writes: a link that it made there would lead root anywhere
     su -s /bin/sh "$user" -c "set -eu; umask 077; cd; key='$key'; keys=.ssh/authorized_keys; $1" </dev/null
 }}
+ended() {{
+    echo "${{changed:+changed:}}${{changed:-$1}}"
+    exit
+}}
 
 if [ "${{1-}}" = --remove ]; then
-    rm -f "$lines"
+    [ ! -e "$lines" ] || {{ rm -f "$lines"; changed="$changed lines"; }}
     if [ "$(getent passwd "$user" | cut -d: -f5)" = "$made_here" ]; then
         userdel --remove "$user" 2>/dev/null || userdel "$user"
-    elif [ -n "$home" ]; then # somebody else's login: only the key goes
-        as_login '[ ! -f $keys ] || {{ rest=$(grep -vxF "$key" $keys || true); printf "%s\\n" "$rest" >$keys; }}'
+        changed="$changed login"
+    elif [ -n "$home" ] && [ -n "$key" ]; then # somebody else's login: only the key goes
+        changed="$changed$(as_login 'grep -qxF "$key" $keys 2>/dev/null || exit 0
+            rest=$(grep -vxF "$key" $keys || true); printf "%s\\n" "$rest" >$keys; echo " key"')"
     fi
-    echo "removed"
-    exit
+    ended "nothing was here"
 fi
 
 # '*': no password fits, yet the login is not locked, which an sshd without PAM would refuse.
-[ -n "$home" ] || useradd --system --create-home --shell /bin/sh --password '*' --comment "$made_here" "$user"
+if [ -z "$home" ]; then
+    useradd --system --create-home --shell /bin/sh --password '*' --comment "$made_here" "$user"
+    changed="$changed login"
+fi
 for group in adm systemd-journal; do # who may read the kernel's log, where the distribution has them
-    if getent group "$group" >/dev/null; then usermod -aG "$group" "$user"; fi
+    getent group "$group" >/dev/null || continue
+    id -nG "$user" | tr ' ' '\n' | grep -qx "$group" || {{ usermod -aG "$group" "$user"; changed="$changed $group"; }}
 done
-as_login 'mkdir -p .ssh; grep -qxF "$key" $keys 2>/dev/null || {{ printf "%s\\n" "$key" >>$keys; chmod 600 $keys; }}'
+[ -z "$key" ] || changed="$changed$(as_login 'mkdir -p .ssh; grep -qxF "$key" $keys 2>/dev/null && exit 0
+    printf "%s\\n" "$key" >>$keys; chmod 600 $keys; echo " key"')"
 
-command -v visudo >/dev/null || {{ echo "sudo is not installed: what only root may read stays unread" >&2; exit; }}
+command -v visudo >/dev/null || {{
+    echo "sudo is not installed: what only root may read stays unread" >&2
+    ended "nothing to change"
+}}
 draft=$(mktemp)
 trap 'rm -f "$draft"' EXIT
 # Only the lines whose program and device are here; timeout(1) and its four words stand before the program.
@@ -210,20 +271,25 @@ while IFS= read -r line; do
 done >"$draft" <<'LINES'
 {lines}LINES
 visudo -cqf "$draft"
-install -m 440 "$draft" "$lines"
+cmp -s "$draft" "$lines" || {{ install -m 440 "$draft" "$lines"; changed="$changed lines"; }}
 echo "$user may read as root: $(grep -c NOPASSWD "$lines") commands"
+ended "nothing to change"
 """
 
 
-def node_script(user: str, key: str, lines: str) -> str:
+def node_script(user: str, key: str, lines: str, is_authority: bool = False) -> str:
     """Return the script that makes the login on a node: account, key, groups and sudoers lines; it takes them away too.
 
-    Shape: `key` is a line of authorized_keys, `lines` are those for reading (`sudoers`).
+    Shape: `key` is a line of authorized_keys; empty where the login has its way in already. Of an SSH certificate
+    authority (`is_authority`), whoever brings a certificate for `user` is let in. `lines` are those for reading
+    (`sudoers`).
     Raises: UsageError when `user` cannot be a login's name, or `key` is no public key.
     """
     checked_login(user)
-    if PUBLIC_KEY.match(key) is None:
+    if key and PUBLIC_KEY.match(key) is None:
         raise UsageError("That is not the public half of a key.", "It is one line, like: ssh-ed25519 AAAA… name")
+    if is_authority:
+        key = f'cert-authority,principals="{user}" {key}'
     rules = "".join(f"{line}\n" for line in lines.splitlines() if not line.startswith("#"))
     return _NODE_SCRIPT.format(user=user, key=key, lines=rules)
 

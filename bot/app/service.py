@@ -108,6 +108,8 @@ class Service:
         )
         for name, fault in self._bot.acting.playbooks.left_out.items():
             self._bot.log("playbook_left_out", playbook=name, says=str(fault))
+        for name, says in self._bot.acting.playbooks.rules_left_out.items():
+            self._bot.log("rule_left_out", rule=name, says=says)
         await note_policy(self._bot.acting.policy, self._bot.stores.ledger, self._bot.log)
         await self._renewal.begin()
         self._begin(self._renewal.run(), "inventory")
@@ -196,6 +198,6 @@ class Service:
         try:
             await self._bot.stores.outbox.waiting()
             await on_threads(self._bot.stores.database, self._bot.stores.threads).check()
-        except LedgerError as error:
-            return str(error)
+        except LedgerError:  # whoever reaches the port learns neither its host nor its login; the log has them
+            return "the ledger cannot be used, and the log says why"
         return ""

@@ -1,7 +1,7 @@
 """A site's own tables: `tables/NAME.toml` in a folder of playbooks, each checked with file and line, and added to ours.
 
-None of ours is replaced or removed: what a site says of what ours know is refused, or counts after ours. Patterns are
-RE2 expressions, as in playbooks: none of a site's can run forever.
+None of ours is replaced or removed: what a site says of what ours know is refused, or counts after ours. A row with a
+mistake is left out and named. Patterns are RE2 expressions, as in playbooks: none of a site's can run forever.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from bot.domain.cause import Cause
+from bot.domain.cause import left_out as of_site
 from bot.domain.nearest import did_you_mean
-from bot.domain.protected import OF_SITES, UNITS_OF_SITES
+from bot.domain.protected import LEFT_OUT, OF_SITES, UNITS_OF_SITES
 from bot.domain.safe_text import one_line
 from bot.domain.secret_forms import FORMS_OF_SITES, MARK, SecretForm, own_marks, own_names
 from bot.library.custom_probes import compiled
@@ -23,27 +25,37 @@ from bot.probes.formats.gpu_events import MEANINGS_OF_SITES, XidKind, XidMeaning
 from bot.probes.formats.kernel_table import PARTS_OF_A_STORY, ROWS_OF_SITES, WITHOUT_ROWS, Row, own_table, plain_line
 
 
-def add_site_rows(folders: Iterable[Path]) -> None:
+def add_site_rows(folders: Iterable[Path]) -> tuple[Cause, ...]:
     """Know also what these folders' tables say; a folder without tables adds nothing.
 
-    Raises: PlaybookError, with file and line, when a table cannot be used, or a `seen` or `never` of it is not kept.
+    Shape: a row that cannot be used, or whose `seen` or `never` is not kept, is left out; returned is what stands for
+    each such row among the causes. Forms of secrets are never left out: what was shown cannot be taken back.
+
+    Raises: PlaybookError, with file and line, when a form of a secret cannot be used.
     """
     folders = tuple(folders)
     _add_secret_rows(folders)
-    _add_kernel_rows(folders)
-    for site in site_tables(folders, "units"):
-        pairs = [pair for pairs in _rows(site, _units).values() for pair in pairs]
-        UNITS_OF_SITES.add(site.source, pairs, site.definition)
-    for site in site_tables(folders, "xid"):
-        MEANINGS_OF_SITES.add(site.source, _rows(site, _meaning).items(), site.definition)
-    for site in site_tables(folders, "functions"):
-        SIGNATURES_OF_SITES.add(site.source, _rows(site, _signature).values(), site.definition)
+    left_out: list[Cause] = []
+    for name, (read, probe) in _READ.items():
+        for site in site_tables(folders, name):
+            read(site)
+            left_out += [of_site(f"{name}.toml {row}".strip(), why, (probe,)) for row, why in site.left_out.items()]
+    return tuple(left_out)
 
 
-def _rows(site: SiteTable, read: Callable[[SiteTable, str, Any], Any]) -> Mapping[str, Any]:
-    rows = {name: row for name, columns in site.rows.items() if (row := read(site, name, columns)) is not None}
-    site.problems.stop_if_any()
-    return rows
+def _add_units(site: SiteTable) -> None:
+    pairs = [pair for pairs in site.kept(site.rows.items(), _units).values() for pair in pairs]
+    if site.left_out:  # whatever it protects is not known, so no unit is stopped; nor is what else a reboot ends
+        pairs.append(("*", frozenset({"protected", LEFT_OUT})))
+    UNITS_OF_SITES.add(site.source, pairs, site.definition)
+
+
+def _add_meanings(site: SiteTable) -> None:
+    MEANINGS_OF_SITES.add(site.source, site.kept(site.rows.items(), _meaning).items(), site.definition)
+
+
+def _add_signatures(site: SiteTable) -> None:
+    SIGNATURES_OF_SITES.add(site.source, site.kept(site.rows.items(), _signature).values(), site.definition)
 
 
 def _units(site: SiteTable, name: str, row: Any) -> list[tuple[str, frozenset[str]]] | None:
@@ -111,37 +123,36 @@ _LEAST = 5  # characters of a literal: the node sends every line that holds one
 _MOST = 8_000  # characters of all literals: they are part of one argument of the node's own awk
 
 
-def _add_kernel_rows(folders: Iterable[Path]) -> None:
+def _add_kernel_rows(site: SiteTable) -> None:
     # A line that a site's row knows is told by ours all the same, the site's lines have rings of their own on the node,
     # and no row of a site's tells that something is over.
-    for site in site_tables(folders, "kernel-log"):
-        rows = [row for name, columns in _kernel_rows(site) if (row := _kernel_row(name, columns, site)) is not None]
-        if sum(len(has) for row in rows for has in row.has) > _MOST:
-            site.problems.add(0, f"has more than {_MOST:,} characters of literals in all; shorten them")
-        site.problems.stop_if_any()
-        ROWS_OF_SITES.add(site.source, rows, site.definition)
+    rows = [*site.kept(_kernel_rows(site), _kernel_row).values()]
+    if sum(len(has) for row in rows for has in row.has) > _MOST:
+        site.leave_out_all(f"has more than {_MOST:,} characters of literals in all; shorten them")
+        rows = []
+    ROWS_OF_SITES.add(site.source, rows, site.definition)
 
 
 def _kernel_rows(site: SiteTable) -> Iterator[tuple[str, Any]]:
     for ring, rows in site.rows.items():
-        if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
-            site.fault(f'"{one_line(ring, 60)}" is no row; write [RING.NAME], and under it lines, has and seen', ring)
-            continue
-        for name, row in rows.items():
-            whole = f"{ring}.{name}"
-            if ring in own_table().rings:
-                site.fault(f'the ring "{ring}" is ours, and a storm of yours would push ours out; name your own', whole)
-            elif not re.match(SLUG, ring):
-                site.fault(f'"{one_line(ring, 60)}" is no name of a ring; write small letters, digits and -', whole)
-            else:
-                yield whole, row
+        if isinstance(rows, dict) and all(isinstance(row, dict) for row in rows.values()):
+            yield from ((f"{ring}.{name}", row) for name, row in rows.items())
+        else:
+            yield ring, None
 
 
-def _kernel_row(name: str, columns: dict[str, Any], site: SiteTable) -> Row | None:
-    before = len(site.problems)
+def _kernel_row(site: SiteTable, name: str, columns: dict[str, Any] | None) -> Row | None:
+    ring = name.partition(".")[0]
+    if columns is None:
+        site.fault(f'"{one_line(ring, 60)}" is no row; write [RING.NAME], and under it lines, has and seen', ring)
+        return None
+    if ring in own_table().rings:
+        site.fault(f'the ring "{ring}" is ours, and a storm of yours would push ours out; name your own', name)
+    elif not re.match(SLUG, ring):
+        site.fault(f'"{one_line(ring, 60)}" is no name of a ring; write small letters, digits and -', name)
     if not site.has_columns(name, columns, _OF_KERNEL_LOG, ("lines", "has", "seen")):
         return None
-    kind = columns.get("kind", name.partition(".")[0])
+    kind = columns.get("kind", ring)
     if kind in (*PARTS_OF_A_STORY, *WITHOUT_ROWS, *_ENDS) or not re.match(SLUG, kind):
         site.fault(f'no row of a site tells "{one_line(kind, 60)}"; choose another kind', name, "kind")
     for has in columns["has"]:
@@ -154,7 +165,7 @@ def _kernel_row(name: str, columns: dict[str, Any], site: SiteTable) -> Row | No
             site.problems.add(at, "a line of lines is found in an empty text, or has a group without a name")
         elif pattern is not None and not _GROUPS.issuperset(pattern.groupindex):
             site.problems.add(at, "a line of lines has another group than device or process")
-    if len(site.problems) > before:
+    if site.problems:
         return None
     row = Row(name, kind, tuple(patterns), tuple(columns["has"]))
     for seen in columns["seen"]:
@@ -176,20 +187,20 @@ _OF_SECRETS: dict[str, type] = {"form": str, "says": str, "has": list, "seen": l
 def _add_secret_rows(folders: Iterable[Path]) -> None:
     # The secret is the form's group `secret`; without one, all of the match. Each `seen` has it between « and ».
     for table in site_tables(folders, "secrets"):
-        forms = [form for name, row in table.rows.items() if (form := _form(name, row, table)) is not None]
-        table.problems.stop_if_any()
-        FORMS_OF_SITES.add(table.source, forms)
+        forms = table.kept(table.rows.items(), _form)
+        table.stop_if_left_out()
+        FORMS_OF_SITES.add(table.source, forms.values())
 
 
-def _form(name: str, row: Any, table: SiteTable) -> SecretForm | None:
-    problems, before = table.problems, len(table.problems)
+def _form(table: SiteTable, name: str, row: Any) -> SecretForm | None:
+    problems = table.problems
     if name in own_names():
         table.fault(f'a row of ours is called "{name}", and none of ours is replaced; give it another name', name)
-    if not table.has_columns(name, row, _OF_SECRETS, ("form", "has", "seen")) or len(problems) > before:
+    if not table.has_columns(name, row, _OF_SECRETS, ("form", "has", "seen")) or problems:
         return None
     at = table.line(name, "form")
     pattern = compiled(row["form"], lambda says: problems.add(at, f"form {says}"))
-    if pattern is None or len(problems) > before:
+    if pattern is None or problems:
         return None
     says = row.get("says", "")
     if says and not _SAYS.fullmatch(says):
@@ -228,3 +239,13 @@ def _unlike(form: SecretForm, seen: str) -> str:
     if form.cut(cut) != cut:
         return f'form finds something again in "{one_line(cut, 80)}"; once should be enough'
     return ""
+
+
+# --- Each table, and the probe whose reading it is about: with a row left out, that may say less than there is
+
+_READ: Mapping[str, tuple[Callable[[SiteTable], None], str]] = {
+    "kernel-log": (_add_kernel_rows, "kernel_log"),
+    "units": (_add_units, "units"),
+    "xid": (_add_meanings, "kernel_log"),
+    "functions": (_add_signatures, "profile"),
+}

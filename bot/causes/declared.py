@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from bot.causes import _recent
 from bot.causes._figures import count, memory, percent, sentence, span
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing, left_out
 from bot.domain.errors import PlaybookError
 from bot.domain.json_form import plain
 from bot.domain.probe import Snapshot, Unread
@@ -407,15 +407,32 @@ class _Reading:
         return _Otherwise(says, when, unread, given.ruled_out is not None, given.decided_by or "", worst)
 
 
-def causes_in(folder: Path, known: Collection[str] = ()) -> Iterator[Cause]:
+def causes_in(folder: Path) -> Iterator[Cause]:
     """Yield the causes whose files are in a folder, in order of name; none where there is no folder.
 
-    Raises: PlaybookError, with file and line, when a file cannot be used as written, or its cause is `known` already.
+    Raises: PlaybookError, with file and line, when a file cannot be used as written.
     """
-    for path in sorted(folder.glob("*.y*ml")):
-        cause = cause_of(path)
-        if path.stem != cause.name:
-            raise PlaybookError(f"{path}:1: the cause is called {cause.name}; call the file {cause.name}.yaml")
-        if cause.name in known:
-            raise PlaybookError(f"{path}:1: there is a cause {cause.name}, and none is replaced; choose another name")
-        yield cause
+    yield from map(_called_as_its_file, _files(folder))
+
+
+def causes_of_site(folder: Path, known: Collection[str]) -> Iterator[Cause]:
+    """Yield as `causes_in`; what stands for it where a file cannot be used, or its cause is `known` already."""
+    for path in _files(folder):
+        try:
+            if path.stem in known:
+                says = f"there is a cause {path.stem}, and none is replaced; choose another name"
+                raise PlaybookError(f"{path}:1: {says}")
+            yield _called_as_its_file(path)
+        except PlaybookError as no:
+            yield left_out(path.name if path.stem in known else one_line(path.stem, 64), str(no))
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.y*ml"))
+
+
+def _called_as_its_file(path: Path) -> Cause:
+    cause = cause_of(path)
+    if path.stem != cause.name:
+        raise PlaybookError(f"{path}:1: the cause is called {cause.name}; call the file {cause.name}.yaml")
+    return cause

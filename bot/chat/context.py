@@ -40,6 +40,8 @@ from bot.response.decision.guards import is_named
 from bot.response.decision.responder import Responder
 
 TOLD = (Refused, UsageError, LedgerError)  # why something is not done, as people are told
+# Its connection may have broken between a commit and the answer: then it is on record all the same.
+NOT_WRITTEN = "The ledger cannot be used now. Unless the card says otherwise once it can, nothing was decided."
 GROUP_SECONDS = 1.0  # of the time in which a dialog can be opened, for a chat to say in which groups a person is
 PULL_SECONDS = 2.0  # how long a chat is asked whether a person may pull the brake; without an answer they may
 
@@ -156,7 +158,7 @@ class ChatContext:
             no = AlreadyDecided("Another person was first: it has changed meanwhile.", "Look at its card.")
         elif isinstance(no, LedgerError):
             self.log("ledger_unavailable", error=one_line(str(no)), action=action)
-            no = CannotTell("The ledger cannot be read or written now, so nothing was decided.", "Try again.")
+            no = CannotTell(NOT_WRITTEN, "Try again.")
         if is_refusal:
             await self.note(action, person.by, no, about)
         return refusal_words(no)

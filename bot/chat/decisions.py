@@ -3,7 +3,7 @@
 A click decides nothing, so it is only noted, and handled once; its payload is not trusted. A submission is on disk
 before it is acknowledged, so a crash right after loses nothing: the next run goes on with it. It decides: the first
 submission wins; person, groups and node are checked then. Whoever is told that nothing was decided is right for ever:
-that it was handled is on disk before.
+that it was handled is on disk before. Where a commit may have gone through, they are told to look at the card.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from bot.chat.home import HomePublisher
 from bot.chat.kept_checks import KeptChecks
 from bot.chat.parts import MessageTarget
 from bot.chat.people import Person
+from bot.chat.remembered import Seen
 from bot.chat.requests import MOST_NODES
 from bot.chat.suggestions import FIND_NODE
 from bot.domain.entry import instant_of, instant_text
@@ -53,6 +54,7 @@ from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, options_of
 DIGEST = 32  # digits of the digest by which a dialog names its plan
 TRIGGER_SECONDS = 3.0  # after that no dialog opens for a click
 KEEP_SECONDS = 2.0  # a chat waits three seconds for an acknowledgement
+DROPPED = 1000  # submissions that are remembered as dropped: delivered again, they hear it again
 NOTED_AGAIN_SECONDS = 1.0  # between tries to note that a submission was handled
 MOST_LEFT_OUT = 3  # sentences: a dialog has few blocks beside those of its plans
 AT_ONCE = 8  # nodes that a decision reads again at a time
@@ -62,6 +64,7 @@ _NUMBERED = (ANSWER, CHECK_MEANT)  # a row may have several of these buttons, ea
 BAD_SIGNATURE = PlanChanged("This dialog's content was changed on the way, so nothing was decided.", "Click again.")
 NOT_KEPT = CannotTell("The ledger cannot be written now, so nothing was decided.", "Try again.")
 NOT_NOTED = "The ledger cannot be written now. What became of your decision is told here once it can."
+BUG = "The bot failed at it, and its log says how. If nothing shows on the card, nothing was decided."
 NO_REASON = ReasonMissing("A decision needs a reason: it goes on record.")
 
 Decide: TypeAlias = Callable[[str], Awaitable[object]]  # decides about the incident with this id
@@ -138,6 +141,7 @@ class Decisions:
         self._background = background
         self._others = others
         self._submitting: dict[str, asyncio.Task[str]] = {}
+        self._dropped = Seen(DROPPED)
         requests = CardRequests(context)
         handlers = {
             APPROVE: self._decision,
@@ -327,6 +331,8 @@ class Decisions:
                 self._background.begin(self._go_on(submission, intent, again=True), "submission carried on")
 
     async def _submit(self, submission: Submission) -> str:
+        if submission.key in self._dropped:
+            return refusal_words(NOT_KEPT)
         try:
             intent = self._proven(submission)
         except Refused as no:
@@ -338,6 +344,7 @@ class Decisions:
                 is_first = await asyncio.shield(keeping)
         except (LedgerError, TimeoutError) as error:
             self._context.log("submission_not_kept", error=one_line(str(error) or repr(error)))
+            self._dropped[submission.key] = None
             self._background.begin(self._forget(keeping, submission.key), "submission that came too late")
             return refusal_words(NOT_KEPT)
         if is_first:
@@ -390,6 +397,7 @@ class Decisions:
             words = await self._context.why_not(no, intent.action, person, " ".join(intent.plans))
         except Exception:  # a bug would be met again
             await self._is_noted(submission.key)
+            await self._tell(intent, person, BUG)
             raise
         while not await self._is_noted(submission.key) and words:
             if not told_to_wait:
@@ -473,12 +481,12 @@ class Decisions:
                     self._context.notices.decided(incident_id)
 
         answers = await asyncio.gather(*map(refusal_of, intent.plans), return_exceptions=True)
-        for failure in answers:
-            if isinstance(failure, BaseException):
-                raise failure
         lines = []
         for incident_id, words in zip(intent.plans, answers, strict=True):
-            if isinstance(words, str) and words:
+            if not isinstance(words, str):  # a bug in one hides nothing of the others
+                self._context.log("decision_failed", incident=incident_id, error=repr(words))
+                words = BUG
+            if words:
                 lines.append(f"{await self._node(incident_id)}: {words}" if len(intent.plans) > 1 else words)
         return "\n".join(lines)
 

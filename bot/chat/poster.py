@@ -270,7 +270,7 @@ class Poster:
                     await self._elsewhere(part, outcome)
                 case RetryLater(error) | Rejected(error):
                     failures += 1
-                    await self._retry_later(part, pending, error, outcome, failures)
+                    await self._retry_later(part, version, pending, error, outcome, failures)
 
     async def _turn(self, part: Part) -> None:
         """Wait until the part may be sent: within the chat's limits, and progress not too often."""
@@ -350,14 +350,17 @@ class Poster:
             part.pending = None
 
     async def _retry_later(
-        self, part: Part, pending: PendingDelivery | None, error: str, outcome: Outcome, failures: int
+        self, part: Part, version: int, pending: PendingDelivery | None, error: str, outcome: Outcome, failures: int
     ) -> None:
         asked = outcome.seconds if isinstance(outcome, RetryLater) else self._timing.longest_pause
         pause = max(asked, min(self._timing.longest_pause, self._timing.first_pause * 2 ** min(failures - 1, 16)))
         self._log(f"{self.chat.logged}_failed", card=part.card, part=part.name, error=error, again_in_seconds=pause)
         if pending is not None and pending.post_id:
             try:
-                await self._outbox.failed(pending.post_id, self._now() + timedelta(seconds=pause), error)
+                again_at = self._now() + timedelta(seconds=pause)
+                if not await self._outbox.failed(pending.post_id, again_at, error) and part.pending is pending:
+                    part.sent, part.pending = version, None  # another program has a newer wording, and sends that
+                    return
             except LedgerError as unavailable:
                 self._log("outbox_unavailable", card=part.card, error=one_line(str(unavailable)))
         await asyncio.sleep(pause)

@@ -26,6 +26,7 @@ EXAMPLES = """examples:
   zombie init                                              asks, then writes the files into this folder
   zombie init --node node-123=10.0.0.7 --user zombie --chat slack --approver U012AB3CD --pagerduty no
   zombie init --ssh-config ~/.ssh/config --chat none       the nodes of an OpenSSH configuration
+  zombie init --kubernetes prod --chat teams --teams-app 0a1b2c3d-… --teams-tenant 9f8e7d6c-…
 
 What is there already is never written over. Exit status: 0 a node was read; else that of zombie check.
 """
@@ -39,7 +40,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "five questions, the files that a new site needs, and the first verdict",
         "Ask where the nodes are, by which login they are read, and who may approve; each answer has a default, may be "
         "given as an option, and is checked at once. Then write inventory.toml, zombie.toml, known_hosts and what "
-        "Slack and the service manager need, run zombie doctor, and check one node. No secret is asked for.",
+        "the chat and the service manager need, run zombie doctor, and check one node. No secret is asked for.",
         EXAMPLES,
     )
     where = parser.add_argument_group("where the nodes come from").add_mutually_exclusive_group()
@@ -57,11 +58,15 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--user", type=_login, metavar="NAME", help="the login on the nodes (default: zombie)")
     parser.add_argument("--key", type=Path, metavar="FILE", help="its key, made if not there (default: zombie_key)")
     parser.add_argument("--accept-host-keys", action="store_true", help="trust the keys that the nodes show, unasked")
-    parser.add_argument("--chat", choices=("slack", "none"), help="where people ask (default: none, the terminal)")
-    parser.add_argument("--alerts-channel", type=_channel, metavar="C…", help="the channel for cards of alerts")
+    parser.add_argument(
+        "--chat", choices=("slack", "teams", "none"), help="where people ask (default: none, the terminal)"
+    )
+    parser.add_argument("--teams-app", type=_entra_id, metavar="ID", help="the application id of the bot in Entra")
+    parser.add_argument("--teams-tenant", type=_entra_id, metavar="ID", help="the id of the tenant")
+    parser.add_argument("--alerts-channel", type=str, metavar="C…", help="the channel for cards of alerts")
     parser.add_argument("--pagerduty", choices=("yes", "no"), help="whether PagerDuty's alerts are read (default: no)")
     parser.add_argument(
-        "--approver", action="append", type=_approver, metavar="WHO", help="who may approve: U…, S… or a login; repeat"
+        "--approver", action="append", type=str, metavar="WHO", help="who may approve: U…, S… or a login; repeat"
     )
     parser.add_argument("--service", choices=("systemd", "compose", "kubernetes", "none"), help="what runs it")
     parser.add_argument("--directory", type=Path, default=Path(), metavar="DIR", help="where to write (default: here)")
@@ -88,8 +93,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("The inventory names no node.", f"Look at {arguments.inventory}, then: zombie nodes")
     if site.ssh_config is None:
         _trust(folder / "known_hosts", nodes, questions, arguments.accept_host_keys)
-        if public := _login_key(folder, site):
-            _write_login(folder, site, public, questions)
+        _write_login(folder, site.user, _login_key(folder, site), questions)
+    else:
+        from bot.app.factories import ssh_login
+
+        _write_login(folder, ssh_login(nodes[0], arguments.environ), "", questions)
     status = _first_verdict(arguments, nodes[0].name)
     _tell_next(site)
     return status
@@ -102,20 +110,57 @@ class Questions:
         self._given = arguments
         self._options = {name: action for action in arguments.parser._actions for name in action.option_strings}
         self.asks = asks
+        self.chat = self.tenant = ""
 
     def ask(self, option: str, question: str, default: str) -> Any:
-        """Return what an option says; without it ask, until the answer is one that the option would take."""
+        """Return what an option says; without it ask, until the answer is one that the option would take.
+
+        Raises: UsageError where what is given does not fit the other answers.
+        """
         action = self._options[option]
         if (given := getattr(self._given, action.dest)) is not None:
-            return given
+            return self._fitting(option, given)
         many = isinstance(action, argparse._AppendAction)
         question += f" ({', '.join(action.choices)})" if action.choices else ""
         while self.asks:
             try:
-                return self._parsed(action, self._typed(question, default), many)
+                return self._fitting(option, self._parsed(action, self._typed(question, default), many))
             except UsageError as no:
                 print(f"  {no.sentence} {no.try_next}".rstrip())
-        return self._parsed(action, default, many)
+        return self._fitting(option, self._parsed(action, default, many))
+
+    def _fitting(self, option: str, said: Any) -> Any:
+        """Look at an answer by those before it, and whether there are nodes where somebody says that they are."""
+        from bot.app.new_site import approver, channel
+
+        match option:
+            case "--approver":
+                return tuple(approver(who, self.chat, self.tenant) for who in said if who not in ("", NOBODY))
+            case "--alerts-channel":
+                return channel(said, self.chat)
+            case "--ssh-config":
+                self._look(ssh_config=said)
+            case "--ec2":
+                said = tuple(said)
+                self._look(regions=said)
+            case "--kubernetes":
+                self._look(context=said)
+        return said
+
+    def _look(self, **place: Any) -> None:
+        import tempfile
+
+        from bot.app.factories import inventory
+        from bot.app.new_site import NewSite
+
+        with tempfile.TemporaryDirectory() as folder:
+            draft = Path(folder) / "inventory.toml"
+            draft.write_text(NewSite(**place).files()["inventory.toml"], "utf-8")
+            known = inventory(draft, self._given.environ)
+        if not known.nodes:
+            why = next((each.complaint for each in known.listings if each.complaint), "")
+            raise UsageError(f"There are no nodes: {why}." if why else "There are no nodes.", "Name another place.")
+        print(f"   {known.says}")
 
     def confirms(self, question: str) -> bool:
         """Ask for a yes; where nobody can be asked there is none."""
@@ -155,19 +200,23 @@ def answers(arguments: argparse.Namespace, questions: Questions) -> NewSite:
     elif kind == "openssh":
         given["ssh_config"] = questions.ask("--ssh-config", "   Which configuration?", "~/.ssh/config")
     elif kind == "ec2":
-        given["regions"] = tuple(questions.ask("--ec2", "   Which regions, by spaces?", "us-east-1"))
+        given["regions"] = questions.ask("--ec2", "   Which regions, by spaces?", "us-east-1")
     else:
         given["context"] = questions.ask("--kubernetes", "   Which context of the kubeconfig?", "")
     if kind != "openssh":
         given["user"] = questions.ask("--user", "2. Which login reads them?", "zombie")
         given["key"] = str(questions.ask("--key", "   Its key (made if it is not there)?", "zombie_key").expanduser())
-    given["slack"] = questions.ask("--chat", "3. Where do people ask?", "none") == "slack"
-    if given["slack"]:
+    chat = questions.ask("--chat", "3. Where do people ask?", "none")
+    given["chat"] = questions.chat = chat = "" if chat == "none" else chat
+    if chat == "teams":
+        given["teams_app"] = questions.ask("--teams-app", "   Application id of the bot in Entra, or nothing?", "")
+        given["teams_tenant"] = questions.tenant = questions.ask("--teams-tenant", "   Its tenant, or nothing?", "")
+    if chat:
         given["alerts_channel"] = questions.ask("--alerts-channel", "   ID of the channel for alerts, or nothing?", "")
     given["pagerduty"] = questions.ask("--pagerduty", "4. Are PagerDuty's alerts read?", "no") == "yes"
-    nobody = NOBODY if given["slack"] else getpass.getuser()
-    people = questions.ask("--approver", "5. Who may approve, by spaces (U…, S… or a login)?", nobody)
-    given["people"] = tuple(who for who in people if who)
+    who = {"slack": "U…, S… or a login", "teams": "object ids of Entra, or a login"}.get(chat, "a login")
+    nobody = NOBODY if chat else getpass.getuser()
+    given["people"] = questions.ask("--approver", f"5. Who may approve, by spaces ({who})?", nobody)
     service = questions.ask("--service", "   What shall run it?", "none")
     given["service"] = "" if service == "none" else service
     return NewSite(**given)
@@ -186,16 +235,10 @@ def _login(text: str) -> str:
     return text.strip()
 
 
-def _channel(text: str) -> str:
-    from bot.app.new_site import channel
+def _entra_id(text: str) -> str:
+    from bot.app.new_site import entra_id
 
-    return channel(text)
-
-
-def _approver(text: str) -> str:
-    from bot.app.new_site import approver
-
-    return "" if text == NOBODY else approver(text)
+    return entra_id(text)
 
 
 def _word(text: str) -> str:
@@ -263,19 +306,21 @@ def _trust(known: Path, nodes: Sequence[Node], questions: Questions, unasked: bo
         print("No key was written. The bot trusts no host that is not in known_hosts.")
 
 
-def _write_login(folder: Path, site: NewSite, public: str, questions: Questions) -> None:
+def _write_login(folder: Path, user: str, public: str, questions: Questions) -> None:
     """Write the script that makes the login on a node, and wait until it was run."""
     from bot.app.factories import sudoers
     from bot.app.new_site import node_script, write_new
 
-    print(*write_new(folder, {"node-setup.sh": node_script(site.user, public, sudoers(site.user))}))
+    print(*write_new(folder, {"node-setup.sh": node_script(user, public, sudoers(user))}))
+    makes = "makes the login on a node, with its key and" if public else f"gives {user} on a node"
     print(
-        "It makes the login on a node, with its key and the lines of sudoers that it reads by. Look at it, then\n"
+        f"It {makes} the lines of sudoers that it reads by. Look at it, then\n"
         "run it on each node by a login of yours that may use sudo; --remove takes all of it away again:\n\n"
-        f"  ssh NODE sudo sh -s <{folder / 'node-setup.sh'}\n"
+        f"  ssh NODE sudo sh -s <{folder / 'node-setup.sh'}\n\n"
+        "On many nodes: deploy/ansible, a role that runs this script.\n"
     )
     if questions.asks:
-        input("Press Enter once the login is there. ")
+        input("Press Enter once that is done. ")
 
 
 def _first_verdict(arguments: argparse.Namespace, name: str) -> int:
@@ -292,11 +337,14 @@ def _first_verdict(arguments: argparse.Namespace, name: str) -> int:
 
 def _tell_next(site: NewSite) -> None:
     print("\nNext:")
-    if site.slack:
+    if site.chat == "slack":
         print("  Slack: make an app from slack-manifest.yaml, install it, and put its two tokens into zombie.env.")
+    if site.chat == "teams":
+        print("  Teams: zip teams-manifest.json with two icons, add it to the catalogue: docs/teams.md")
+        print("         Into zombie.env: TEAMS_APP_SECRET, and what of the two ids is blank there.")
     if site.pagerduty:
         print("  PagerDuty: a user's API token and a webhook's secret, into zombie.env: docs/pagerduty.md")
-    if site.slack or site.pagerduty:
+    if site.chat or site.pagerduty:
         print("  set -a; . ./zombie.env; set +a; zombie doctor; zombie serve --inventory inventory.toml")
     if site.service:
         print("  The service's file says in its first lines where it goes: docs/serving.md")

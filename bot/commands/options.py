@@ -175,15 +175,17 @@ def settings(arguments: argparse.Namespace) -> Settings:
 
 
 def library(settings: Settings) -> Library:
-    """Load the playbooks in force; unusable playbooks are named on stderr and left out.
+    """Load the playbooks in force; what of a site's own cannot be used is named on stderr and left out.
 
-    Raises: PlaybookError when a folder cannot be read.
+    Raises: PlaybookError when a folder cannot be read, or a site's form of a secret cannot be used.
     """
     from bot.app.factories import library
 
     found = library(settings.playbooks, settings.playbook)
     for fault in dict.fromkeys(map(str, found.left_out.values())):
         print(f"zombie: {fault}\n        This playbook is left out.", file=sys.stderr)
+    for fault in found.rules_left_out.values():
+        print(f"zombie: {fault}\n        It is left out, and undecided on every node.", file=sys.stderr)
     return found
 
 

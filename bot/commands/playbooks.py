@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bot.library import Library
 
 _EXAMPLES = """examples:
-  zombie playbooks check my-playbook.yaml                   or a folder: every playbook in it
+  zombie playbooks check my-playbook.yaml                   or a folder: all that is in it
   zombie playbooks new disk-worn --dir my-playbooks         begins my-playbooks/causes/disk-worn.yaml
   zombie playbooks schema > playbook.schema.json
   zombie playbooks keep 7k3m9x2qpv --dir cases/ --expect none    a wrong verdict becomes a test
@@ -36,7 +36,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=run_list)
     verbs = parser.add_subparsers(title="verbs", metavar="VERB")
     check = verbs.add_parser("check", help="report what is wrong with a playbook or a cause, by line")
-    check.add_argument("file", type=Path, metavar="FILE", help="a playbook, a cause, or a folder of playbooks")
+    check.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="a playbook, a cause, or a folder of them",
+    )
     check.set_defaults(run=run_check)
     new = verbs.add_parser("new", help="write a cause of your own to begin with")
     new.add_argument("name", metavar="NAME", help="its name: lower-case letters, digits and dashes")
@@ -65,7 +70,7 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 
 def run_check(arguments: argparse.Namespace) -> int:
-    """Check a file, or every playbook and cause of a folder; a fault is a usage error with file and line."""
+    """Check a file, or every playbook, cause and table of a folder; a fault is a usage error with file and line."""
     from bot.app.factories import library
     from bot.app.site_rows import add_site_rows
     from bot.library.library import is_playbook
@@ -73,14 +78,17 @@ def run_check(arguments: argparse.Namespace) -> int:
     is_folder, folders = arguments.file.is_dir(), options.settings(arguments).playbooks
     files = sorted(path for path in arguments.file.iterdir() if is_playbook(path)) if is_folder else [arguments.file]
     causes = sorted((arguments.file / "causes").glob("*.y*ml"))
+    tables = sorted((arguments.file / "tables").glob("*.toml"))
     if not is_folder and arguments.file.absolute().parent.name == "causes":
         files, causes = [], files
-    add_site_rows([*folders, *{path.absolute().parents[1] for path in causes}])  # causes may ask for their lines
-    faults = [fault for path in causes if (fault := _cause_fault(path))]
+    beside = {path.absolute().parents[1] for path in (*causes, *tables)}
+    add_site_rows(folders)  # causes may ask for their lines
+    faults = [row.left_out for row in add_site_rows(beside)]
+    faults += [fault for path in causes if (fault := _cause_fault(path))]
     if not faults:
-        books = library([*folders, arguments.file] if is_folder else folders)
+        books = library([*folders, arguments.file] if is_folder else folders, strict=True)
         faults = [fault for path in files if (fault := _playbook_fault(books, path))]
-    if faults or not (files or causes):
+    if faults or not (files or causes or tables):
         raise PlaybookError("\n".join(faults) or f"{arguments.file} has no playbook: no file *.yaml or *.yml.")
     return 0
 
@@ -134,7 +142,7 @@ cause: NAME
 title: Connections near their limit
 about: What is wrong on a node that has it, and why these readings show it.
 lasting_fix: What keeps it from coming back, in one line.
-thresholds: # a playbook may set others
+thresholds: # may be left out; a playbook may set others
   used_percent: {value: 50, reason: "Why this figure: what is normal, and where it was measured."}
 let: # names for what is used again
   used: f"{conntrack.count:,} of {conntrack.maximum:,} tracked connections ({conntrack.used_percent:%})"

@@ -22,7 +22,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "sudo install -m 440 lines /etc/sudoers.d/zombie\n"
         "  zombie sudoers --node node-123                           only what that node has\n"
         "  zombie sudoers --script zombie_key.pub | ssh NODE sudo sh -s          login, key, groups and lines in one\n"
-        "  zombie sudoers --script zombie_key.pub | ssh NODE sudo sh -s -- --remove     takes all of it away again",
+        "  zombie sudoers --script zombie_key.pub | ssh NODE sudo sh -s -- --remove     takes all of it away again\n"
+        "  zombie sudoers --script ca.pub --ca            an SSH certificate authority in place of a key\n"
+        "Many nodes: deploy/ansible is a role that runs the same script.",
     )
     parser.add_argument("--user", default="zombie", metavar="NAME", help="the login on the nodes (default: zombie)")
     parser.add_argument(
@@ -36,6 +38,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         type=Path,
         metavar="KEY.pub",
         help="print a script for root on a node: it makes the login with this public key, and its lines for reading",
+    )
+    parser.add_argument(
+        "--ca", action="store_true", help="KEY.pub is a certificate authority's: certificates for the login are let in"
     )
     options.add_files(parser)
     parser.set_defaults(run=run)
@@ -56,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         from bot.app.new_site import node_script, public_key
 
         lines = reading_lines(arguments.user, probes)
-        print(node_script(arguments.user, public_key(arguments.script), lines), end="")
+        print(node_script(arguments.user, public_key(arguments.script), lines, arguments.ca), end="")
         return 0
     there = None
     if arguments.node:

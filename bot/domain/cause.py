@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 from bot.domain.growth import Grows
 from bot.domain.probe import Snapshot
-from bot.domain.verdict import Finding, RuledOut, Status, Undecided
+from bot.domain.safe_text import one_line
+from bot.domain.verdict import Finding, LeftOut, RuledOut, Status, Undecided
 
 Weighing: TypeAlias = Finding | RuledOut | Undecided
 
@@ -92,8 +93,20 @@ class Cause:
     settled_by: str = ""
     about: str = ""  # what it is, where that is not the docstring of a module
     definition: str = ""  # of a site's own: all in its file that decides; ours are part of the program
+    left_out: str = ""  # of a site's own that cannot be used: what is wrong, with file and line
 
     @property
     def usual(self) -> Mapping[str, Threshold]:
         """The thresholds that hold unless a playbook sets others; empty if playbooks have to set them all."""
         return self.thresholds if isinstance(self.thresholds, Mapping) else {}
+
+
+def left_out(name: str, because: str, probes: tuple[str, ...] = ()) -> Cause:
+    """Return what stands for a site's own cause, or for a row of its tables, that cannot be used.
+
+    Shape: `because` says what is wrong, with file and line. It is undecided on every node: what nobody can judge is
+    never cleared.
+    """
+    says = one_line(f"it is left out: {because}", 600)
+    open_ = LeftOut(name, says, would_decide="mending it")
+    return Cause(name, name, probes, {}, lambda *_: open_, definition="left out", left_out=one_line(because, 600))

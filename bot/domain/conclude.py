@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bot.domain.cause import Weighing
+from bot.domain.cause import Weighing, left_out
 from bot.domain.mute import Mute
 from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import RememberingSnapshot, Snapshot, Unread
 from bot.domain.truth import Unknown
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided, Verdict
+from bot.domain.verdict import Confidence, Evidence, Finding, LeftOut, RuledOut, Status, Undecided, Verdict
 
 
 def conclude(snapshot: Snapshot, playbook: Playbook, mutes: Sequence[Mute] = ()) -> Verdict:
@@ -37,8 +37,13 @@ def concluded(
 
 
 def weighed(used: ConfiguredCause, snapshot: Snapshot) -> Weighing:
-    """Weigh a cause as its playbook uses it."""
-    weighing = used.cause.weigh(snapshot, used.tuning)
+    """Weigh a cause as its playbook uses it; a mistake of a site's own takes no verdict down."""
+    try:
+        weighing = used.cause.weigh(snapshot, used.tuning)
+    except Exception as error:
+        if not used.cause.definition:
+            raise
+        weighing = left_out(used.cause.name, f"{type(error).__name__}: {error}").weigh(snapshot, used.tuning)
     if not isinstance(weighing, Finding):
         return weighing
     settled_by = used.cause.settled_by if weighing.confidence is not Confidence.CONFIRMED else ""
@@ -123,6 +128,8 @@ def _add_up(
         if reading.probe in playbook.must_read and _worst_undecided(reading.probe, playbook, undecided) > found
     ]
     suspected = [open_ for open_ in undecided if open_.suspected and _worst(open_, playbook) > found]
+    # A site's own that is left out takes none of ours away. Where ours find nothing, it might have.
+    suspected += [open_ for open_ in undecided if not found and isinstance(open_, LeftOut)]
     if missing or suspected:
         decisive = [f"{reading.probe} was not read ({reading.reason})" for reading in missing]
         decisive += [f"{weighing.cause} cannot be judged: {weighing.because}" for weighing in suspected]

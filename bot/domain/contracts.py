@@ -327,8 +327,8 @@ class Outbox(Protocol):
     async def taken(self, post_id: str, channel: str, ts: str) -> None:
         """Say that a post was delivered to that message."""
 
-    async def failed(self, post_id: str, retry_at: datetime, error: str) -> None:
-        """Say that a post was not delivered, and when to try again."""
+    async def failed(self, post_id: str, retry_at: datetime, error: str) -> bool:
+        """Say that a post was not delivered, and when to try again; False where a later one has taken its place."""
 
     async def dropped(self, post_id: str, error: str) -> None:
         """Say that a post cannot be delivered; a later post of the same part is tried again."""

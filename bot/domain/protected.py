@@ -16,6 +16,7 @@ from bot.domain.builtin_playbooks import SiteRows, builtin_rows
 # What a unit of a site may be. Of the other words each takes something from what ours mean: a network is not missed
 # where the node answers, a guest makes no cgroups.
 OF_SITES = ("protected", "essential", "keeps-for-others", "makes-cgroups")
+LEFT_OUT = "left-out"  # what all units are while rows of a site's have a mistake: what else they are is not known
 UNITS_OF_SITES: SiteRows[tuple[str, frozenset[str]]] = SiteRows()  # a name, and what it is
 
 

@@ -323,7 +323,7 @@ def _marked_lines(lines: list[str], cuts: Sequence[Cut]) -> list[str]:
 def searched(text: str) -> str:
     """Return a text with blanks in place of colours and of other signs that show nothing, and without escapes."""
     view = _blanked(text)
-    if "\\" in view or "&" in view or "%25" in view:
+    if not view.isascii() or any(sign in view for sign in ("\\", "&", "%25", "\x1b")):
         return _ESCAPED_SIGN.sub(lambda found: _sign(found[0]), view)
     return view
 
@@ -339,7 +339,7 @@ def _in_text(text: str, cuts: Sequence[Cut]) -> Sequence[Cut]:
     places, longer = list[int](), [0]  # of the escapes, and by how much the text is longer behind each
     for escape in _ESCAPED_SIGN.finditer(_blanked(text)):
         places.append(escape.start() - longer[-1])
-        longer.append(longer[-1] + len(escape[0]) - 1)
+        longer.append(longer[-1] + len(escape[0]) - len(_sign(escape[0])))
 
     def place(at: int) -> int:
         return at + longer[bisect.bisect_left(places, at)]
@@ -347,8 +347,9 @@ def _in_text(text: str, cuts: Sequence[Cut]) -> Sequence[Cut]:
     return [Cut(place(cut.begin), place(cut.end), cut.mark) for cut in cuts] if places else cuts
 
 
-@functools.cache
 def _sign(escape: str) -> str:
+    if _WITHIN_WORD.match(escape):
+        return ""
     if escape[0] == "\\":
         return chr(int(escape[2:], 16))
     import html  # which is seldom needed
@@ -357,22 +358,30 @@ def _sign(escape: str) -> str:
 
 
 def _blank(found: re.Match[str]) -> str:
+    text, (begin, end) = found.string, found.span()
+    if found["signs"] and _is_of_word(text[max(begin - 1, 0) : begin]) and _is_of_word(text[end : end + 1]):
+        return found[0]
     return ("?" if "\ud800" <= found[0] <= "\udfff" else " ") * len(found[0])
 
 
-# As they are, or as `safe` writes them. Within a word they stay, for they may be within a secret.
+def _is_of_word(sign: str) -> bool:
+    return sign == "_" or sign.isalnum()
+
+
+# As they are, or as `safe` writes them. Between words they are blanks; within one, of which they are no part, nothing.
 _SIGNS = (
     rf"(?:(?:\x1b|\\x1b)\[[\d;]{{0,16}}[A-Za-z]|[{CONTROLS}{UNSEEN}]"
     r"|\\x(?:0[1-8bcdef]|1[\da-f]|7f|[89][\da-f]|ad)|\\u(?:034f|061c|115f|1160|17b[45]|180[b-f]|20[06][\da-f]"
     r"|202[89a-e]|3164|fe0[\da-f]|feff|ffa0|fff[\dab])|\\U000(?:1bca[0-3]|1d17[3-9a]|e0[\da-f]{3}))++"
 )
 # Other blanks than a space; and lone surrogates, which RE2 cannot read.
-_UNSEEN = re.compile(rf"(?<!\w){_SIGNS}|{_SIGNS}(?!\w)|[\r\xa0\u2000-\u200a\u202f\u205f\u3000\ud800-\udfff]")
+_UNSEEN = re.compile(rf"(?P<signs>{_SIGNS})|[\r\xa0\u2000-\u200a\u202f\u205f\u2800\u3000\ud800-\udfff]")
+_WITHIN_WORD = re.compile(_SIGNS)
 # What stands around names and values, as JSON, markup, JavaScript and addresses within addresses may write it. A blank
 # that is escaped is within a value.
 _ESCAPED_SIGN = re.compile(
     r"\\(?:u00|x)(?:2[267fF]|3[aAc-eC-E]|40)|&(?:lt|gt|equals|#0{0,4}(?:6[0-2]|58)|#[xX]0{0,4}(?:2[27]|3[aAc-eC-E]));"
-    r"|%25(?=[0-9A-Fa-f]{2})"
+    rf"|%25(?=[0-9A-Fa-f]{{2}})|{_SIGNS}"
 )
 # The letters of a log from the rarest on: a text without the rarest of a literal does not hold the literal.
 _RARE = "`^~<|{;$\\&*!?%@+#q'z\"(,j=/xkvwybg_hfmup-cld:nsroaite. "

@@ -111,6 +111,12 @@ class Undecided:
         return says
 
 
+class LeftOut(Undecided):
+    """A site's own cause, or a row of its tables, that cannot be used: nobody knows what it would have said."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """One node, one answer."""

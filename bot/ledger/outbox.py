@@ -102,13 +102,17 @@ class Outbox:
                 values |= {"place_channel": channel, "place_ts": ts}
             _change(connection, row, values)
 
-    def failed(self, post_id: str, retry_at: datetime, error: str) -> None:
-        """Record that a delivery failed, and when to try again, which also holds for later versions."""
+    def failed(self, post_id: str, retry_at: datetime, error: str) -> bool:
+        """Record that a delivery failed, and when to try again, which also holds for later versions.
+
+        Shape: False where there is a later version: whoever sent this one must not send it again.
+        """
         with self._database.writing() as connection:
-            row, _ = _find(connection, post_id)
+            row, is_last = _find(connection, post_id)
             if row is not None:  # if it was delivered after all, only `waiting` counts
                 retry = {"due_at": instant_text(retry_at), "attempts": row.attempts + 1, "error": one_line(error)}
                 _change(connection, row, retry)
+        return is_last
 
     def dropped(self, post_id: str, error: str) -> None:
         """Record that a post can never be delivered. A later post of the same part is tried again."""

@@ -196,7 +196,7 @@ class _Assembly:
                 self._covered(cause, probes, *path)
                 used_causes[name] = self._weighed(cause, shape or CauseShape(), inherited.get(name), path)
         taken = self._all_but.causes(self._known_causes, probes) if self._all_but is not None else {}
-        for name, cause in taken.items():
+        for name, cause in {**taken, **_rows_left_out(self._known_causes, probes)}.items():
             used_causes[name] = self._weighed(cause, CauseShape(), inherited.get(name), ("all_but",))
         return tuple(used_causes.values())
 
@@ -208,6 +208,8 @@ class _Assembly:
     def _weighed(
         self, cause: Cause, shape: CauseShape, inherited: ConfiguredCause | None, path: tuple[str | int, ...]
     ) -> ConfiguredCause:
+        if cause.left_out:
+            return ConfiguredCause(cause, {})
         thresholds = dict(cause.usual if inherited is None else inherited.thresholds)
         for name, threshold in (shape.thresholds or {}).items():
             if name not in cause.thresholds:
@@ -294,6 +296,12 @@ class _Assembly:
             confidence=Confidence(shape.confidence or Confidence.LIKELY),
             shows=expression.shows,
         )
+
+
+def _rows_left_out(causes: Mapping[str, Cause], probes: Mapping[str, Probe]) -> dict[str, Cause]:
+    """Return what stands for rows of a site's tables that are left out, of readings that this playbook has."""
+    rows = {name: cause for name, cause in causes.items() if cause.left_out and cause.probes}
+    return {name: row for name, row in rows.items() if probes.keys() >= set(row.probes)}
 
 
 # --- What a playbook takes without naming it: with `all_but`, every other probe and cause of the program

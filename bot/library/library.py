@@ -98,6 +98,11 @@ class Library:
         return library
 
     @property
+    def rules_left_out(self) -> Mapping[str, str]:
+        """Why causes of a site and rows of its tables cannot be used, by their names."""
+        return {name: cause.left_out for name, cause in self._tables.causes.items() if cause.left_out}
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Every playbook's name."""
         return tuple(self._playbooks)

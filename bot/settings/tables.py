@@ -9,13 +9,12 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.domain import defaults
-from bot.domain.allowance import CHECKS_PER_PERSON, Allowance
+from bot.domain.chat_settings import ChatSettings
 from bot.domain.protected import may_never_start
 from bot.domain.safe_text import one_line
 from bot.domain.setting import (
     Kind,
     Several,
-    allowance,
     count,
     counts_by_name,
     day_spans,
@@ -94,7 +93,7 @@ class ExtrasSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class SlackSettings:
+class SlackSettings(ChatSettings):
     """How to reach Slack, and what it is used for."""
 
     word = "Slack"
@@ -115,10 +114,6 @@ class SlackSettings:
         "https://slack.com/api/",
         environment="SLACK_API_URL",
     )
-    channels: frozenset[str] = option(names, frozenset())
-    alerts_channel: str = option(TomlTable.text, "")
-    each_at_once: int = option(count(1), defaults.CHECKS_EACH_AT_ONCE)  # readings of a person
-    checks_per_person: Allowance = option(allowance, CHECKS_PER_PERSON)
 
     @property
     def access(self) -> tuple[str, str, str, str]:

@@ -6,11 +6,11 @@ import asyncio
 import math
 import os
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from aiohttp import ClientSession, web
 
@@ -21,14 +21,13 @@ from bot.demo.pagerduty.rest import read_body
 from bot.demo.pagerduty.webhooks import RetryPolicy, Subscription, Webhooks
 from bot.sources.pagerduty_client import PagerDutyClient
 from bot.sources.pagerduty_http import Access, PagerDutyHttp, Patience
-from tests.alerts.faults import Fault, Faults
 from tests.changes import until_changed
+from tests.faults import Faults, Handler, drop_connection
 
 T = TypeVar("T")
 LIMIT = 960  # calls a minute with a token
 MINUTE, LONG = timedelta(minutes=1), timedelta(seconds=60)
 MOST_REMEMBERED = 20_000
-Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 QUICK = Patience(connect_seconds=2.0, answer_seconds=2.0, gap_seconds=0.0, first_pause_seconds=0.01)
 
@@ -125,7 +124,7 @@ class PagerDuty(server.PagerDuty):
         retry_policy: RetryPolicy,
     ) -> None:
         super().__init__(clock, random_bytes, session, retry_policy)
-        self.faults = Faults()
+        self.faults = Faults(error("Rate Limit Exceeded", 2020))
         self.limit = RateLimit(clock)
         self._asked: deque[RecordedCall] = deque(maxlen=MOST_REMEMBERED)
         self._closing = asyncio.Event()
@@ -145,14 +144,13 @@ class PagerDuty(server.PagerDuty):
             return await handler(request)
         fault = self.faults.take(call)
         body = read_body(await request.read())
-        response = await self._apply_fault(fault)
+        response: web.StreamResponse | None = await fault.answer(request, self._closing) if fault is not None else None
         if response is None:
             response = await self._counted(call, request, handler)
         status = response.status
         if fault is not None and fault.is_silent:
             status = 0
-            if request.transport is not None:
-                request.transport.abort()
+            drop_connection(request)
         self._asked.append(RecordedCall(call, request.method, request.path, body, self.account.clock(), status))
         self.account.changes.wake()
         return response
@@ -166,20 +164,6 @@ class PagerDuty(server.PagerDuty):
         response = await handler(request)
         response.headers.update(headers)
         return response
-
-    async def _apply_fault(self, fault: Fault | None) -> web.StreamResponse | None:
-        """Apply a fault. None: the call goes on."""
-        if fault is None or fault.is_after_effect:
-            return None
-        if fault.wait:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), fault.wait.total_seconds())
-            return None
-        if fault.is_silent:
-            return web.Response()
-        if fault.status == 429:
-            return web.json_response(error("Rate Limit Exceeded", 2020), status=429, headers=dict(fault.headers))
-        return web.Response(text="<html>Something went wrong</html>", content_type="text/html", status=fault.status)
 
     def asked(self, call: str = "") -> list[RecordedCall]:
         """Return the calls so far, or only those of a name."""

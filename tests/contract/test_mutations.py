@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.schedules import chat_schedule
+from tests.schedules.chat_mutations import CHAT_MUTATIONS
 from tests.schedules.drawn import APART, USUAL, USUAL_PARTS, database_in_memory
 from tests.schedules.mutations import MUTATIONS, Mutation
 from tests.schedules.schedule import played
@@ -17,3 +19,11 @@ def test_hole_that_is_put_back_is_found_by_the_schedules(monkeypatch: pytest.Mon
     with database_in_memory() as database:
         found = (fault for seed in SEEDS for fault in played(database, seed).faults())
         assert any(mutation.found in fault for fault in found), f"{len(SEEDS)} schedules do not see it"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mutation", CHAT_MUTATIONS, ids=str)
+def test_hole_of_a_chat_is_found_by_its_schedules(monkeypatch: pytest.MonkeyPatch, mutation: Mutation) -> None:
+    mutation.put_back(monkeypatch)
+    found = (fault for seed in range(chat_schedule.USUAL) for fault in chat_schedule.play(seed)[1])
+    assert any(mutation.found in fault for fault in found), f"{chat_schedule.USUAL} schedules do not see it"

@@ -170,6 +170,15 @@ def test_edit_kept_while_slack_says_wait_waits_too(outbox: Outbox) -> None:
     assert only(outbox.due(NOW + timedelta(seconds=30))).post == VERDICT
 
 
+def test_whoever_fails_hears_whether_a_later_post_has_taken_its_place(outbox: Outbox) -> None:
+    first = outbox.keep(CARD).id
+    assert outbox.failed(first, NOW, "timed out") is True
+    later = outbox.keep(VERDICT).id
+    assert outbox.failed(first, NOW, "timed out") is False
+    assert outbox.failed(later, NOW, "timed out") is True
+    assert outbox.failed("x/card/1", NOW, "timed out") is False
+
+
 def test_failure_that_comes_after_the_success_is_passed_over(outbox: Outbox) -> None:
     due = sent(outbox, CARD)
     outbox.failed(due.id, NOW, "timed out")

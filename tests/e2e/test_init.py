@@ -6,25 +6,31 @@ import os
 import pty
 import pwd
 import re
+import shlex
 import shutil
 import stat
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
+from bot.app.extras import shipped
 from bot.app.factories import sudoers
 from bot.app.new_site import Address, NewSite, approver, channel, named_node, node_script, shipped_text
+from bot.app.policy_settings import rules_of_acting
 from bot.domain.errors import UsageError
 from bot.inventory import Inventory
 from bot.settings import Settings
+from bot.surfaces.teams.settings import TeamsSettings
+from tests.conftest import missing
 from tests.nodes.accounts import change_accounts
 from tests.nodes.sshd import IS_ROOT, Sshd
 from tests.program import zombie
 
+ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, "-P", "-m", "bot"]
 
 
@@ -105,7 +111,7 @@ def test_asked_in_a_terminal(sshd: Sshd, tmp_path: Path) -> None:
         r"Who may approve": "alice",
         r"What shall run it": "",
         r"Are these 1 keys right": "yes",
-        r"Press Enter once the login is there": "",
+        r"Press Enter once that is done": "",
     }
     said, status = in_terminal([*PROGRAM, "init", "--directory", str(tmp_path)], environment(tmp_path), answers)
     assert status == 0, said
@@ -127,6 +133,7 @@ def test_login_that_the_script_makes_reads_all_that_only_root_may_and_is_taken_a
             verdict = run_in(tmp_path, "check", "node-1", "--json")
             node = json.loads(verdict.stdout)["nodes"][0]
             assert "kernel_log" not in [each["probe"] for each in node["unread"]], node["unread"]
+            assert node["status"] != "unknown", node["summary"]
             doctor = run_in(tmp_path, "doctor")
             assert f"{user} may run all" in " ".join(doctor.stdout.split()), doctor.stdout
             given = Path(f"/etc/sudoers.d/zombie-{user}").read_text().splitlines()
@@ -192,15 +199,70 @@ def test_script_takes_no_text_that_a_shell_would_read(user: str, key: str) -> No
         node_script(user, key, "")
 
 
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.real_sshd
+@pytest.mark.skipif(not IS_ROOT, reason="only root makes logins")
+def test_from_the_wheel_to_the_first_verdict_of_an_own_node_takes_less_than_five_minutes(tmp_path: Path) -> None:
+    """With nothing but Python, ssh and the wheel: no checkout, no variable of ours, a home that is new."""
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, capture_output=True, timeout=120, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    site, venv, user = tmp_path / "site", tmp_path / "venv", f"zf-{os.getpid() % 10000}-{tmp_path.name[-1]}"
+    site.mkdir()
+    bare = {"HOME": str(site), "PATH": "/usr/bin:/bin", "TERM": "dumb", "LANG": "C.UTF-8"}
+    own_keys = Sshd(extra_config="AuthorizedKeysFile .ssh/authorized_keys\n")
+    with Sshd(login_as_root=True) as admin, own_keys as node:
+
+        def run_the_script() -> str:
+            ssh = shlex.join(["ssh", *admin.ssh_options, f"{admin.user}@{admin.address}", "sudo sh -s"])
+            change_accounts(["sh", "-c", f"{ssh} <{shlex.quote(str(site / 'node-setup.sh'))}"])
+            return ""
+
+        answers: dict[str, str | Callable[[], str]] = {
+            "Where do the nodes come from": "",
+            "Nodes, as NAME": f"node-1={node.address}:{node.port}",
+            "Which login": user,
+            "Its key": "",
+            "Where do people ask": "",
+            "PagerDuty's alerts": "",
+            "Who may approve": "",
+            "What shall run it": "",
+            "Are these 1 keys right": "yes",
+            "Press Enter once that is done": run_the_script,
+        }
+        began = time.monotonic()
+        subprocess.run([sys.executable, "-m", "venv", venv], check=True, timeout=120)
+        pip = [str(venv / "bin/pip"), "install", "-q", "--only-binary", ":all:", str(wheel)]
+        done = subprocess.run(pip, capture_output=True, text=True, timeout=300, check=False)
+        if done.returncode:
+            missing(f"what the wheel needs cannot be had here: {done.stderr.strip().splitlines()[-1]}")
+        try:
+            said, status = in_terminal([str(venv / "bin/zombie"), "init"], bare, answers, site)
+        finally:
+            change_accounts(["sh", str(site / "node-setup.sh"), "--remove"])
+        took = time.monotonic() - began
+    verdict = said.partition("$ zombie check node-1")[2]
+    assert (status, bool(re.search(r"^node-1  (HEALTHY|DEGRADED|CRITICAL)", verdict, re.MULTILINE))) == (0, True), said
+    assert f"{user} may run all" in " ".join(said.split()), "doctor finds nothing that is still to be done on the node"
+    assert took < 300, f"{took:.0f} s"
+
+
 def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     files = ("--inventory", str(folder / "inventory.toml"), "--config", str(folder / "zombie.toml"))
     return zombie(*words, *files, env=environment(folder))
 
 
-def in_terminal(command: list[str], environ: Mapping[str, str], answers: Mapping[str, str]) -> tuple[str, int]:
+def in_terminal(
+    command: list[str],
+    environ: Mapping[str, str],
+    answers: Mapping[str, str | Callable[[], str]],
+    folder: Path = Path(),
+) -> tuple[str, int]:
     """Run a command in a terminal, answering each question once it is asked; return what it said and its status."""
     pid, terminal = pty.fork()
     if pid == 0:
+        os.chdir(folder)
         os.execve(command[0], command, dict(environ))
     said, asked_from, left, end = "", 0, list(answers.items()), time.monotonic() + 120
     while time.monotonic() < end:
@@ -213,14 +275,15 @@ def in_terminal(command: list[str], environ: Mapping[str, str], answers: Mapping
         said += piece.decode("utf-8", "replace").replace("\r\n", "\n")
         if left and re.search(left[0][0] + r"[^\n]*[\].] \Z", said[asked_from:], re.DOTALL):
             asked_from = len(said)
-            os.write(terminal, f"{left.pop(0)[1]}\n".encode())
+            answer = left.pop(0)[1]
+            os.write(terminal, f"{answer if isinstance(answer, str) else answer()}\n".encode())
     os.close(terminal)
     return said, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 SITES = [
     NewSite(nodes={"node-1": Address("10.0.0.1"), "b": Address("::1", 2222)}, people=("U012AB", "S012AB", "alice")),
-    NewSite(nodes={"node-1": Address("10.0.0.1")}, slack=True, alerts_channel="C012AB", pagerduty=True),
+    NewSite(nodes={"node-1": Address("10.0.0.1")}, chat="slack", alerts_channel="C012AB", pagerduty=True),
     *(NewSite(nodes={"node-1": Address("h")}, service=name) for name in ("systemd", "compose", "kubernetes")),
 ]
 
@@ -274,16 +337,106 @@ def test_what_is_no_node(text: str) -> None:
         named_node(text)
 
 
-@pytest.mark.parametrize("text", ["", "#alerts", "@alice", "Alice Smith", "alice;id"])
-def test_who_is_nobody(text: str) -> None:
+APP, TENANT, PERSON = (f"{digit}a1b2c3d-0000-4000-8000-000000000000" for digit in "0a9")
+TEAM = "19:abc_1@thread.tacv2"
+
+
+@pytest.mark.parametrize("chat", ["", "slack", "teams"])
+@pytest.mark.parametrize("text", ["", "#alerts", "@alice", "Alice Smith", "alice;id", TENANT])
+def test_who_is_nobody(text: str, chat: str) -> None:
     with pytest.raises(UsageError):
-        approver(text)
+        approver(text, chat)
+
+
+def test_people_of_another_chat_are_nobody_here() -> None:
+    of_teams, of_slack = f"teams:{TENANT}/{PERSON}", "U012AB"
+    assert approver(PERSON.upper(), "teams", TENANT) == approver(of_teams, "teams") == of_teams
+    assert approver(f"teams:{TEAM}", "teams") == f"teams:{TEAM}"
+    assert approver(of_slack, "slack") == of_slack
+    assert {approver("alice", chat) for chat in ("", "slack", "teams")} == {"alice"}
+    for who, chat in ((of_slack, "teams"), (of_slack, ""), (of_teams, "slack"), (of_teams, "")):
+        with pytest.raises(UsageError):
+            approver(who, chat)
 
 
 def test_channel_is_an_id_or_nothing() -> None:
-    assert channel("") == ""
-    with pytest.raises(UsageError):
-        channel("#alerts")
+    assert channel("") == channel("", "teams") == ""
+    assert channel(TEAM, "teams") == TEAM
+    for text, chat in (("#alerts", "slack"), (TEAM, "slack"), ("C012AB", "teams"), ("General", "teams")):
+        with pytest.raises(UsageError):
+            channel(text, chat)
+
+
+@pytest.mark.real_sshd
+def test_teams_gets_its_manifest_its_settings_and_the_names_of_its_secrets(sshd: Sshd, tmp_path: Path) -> None:
+    words = (f"--node=node-1={sshd.address}:{sshd.port}", f"--user={sshd.user}", f"--key={sshd.client_key}")
+    more = ("--chat=teams", f"--teams-app={APP}", f"--teams-tenant={TENANT}", f"--alerts-channel={TEAM}")
+    done = init(tmp_path, *words, *more, f"--approver={PERSON}", f"--approver=teams:{TEAM}", "--accept-host-keys")
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((tmp_path / "teams-manifest.json").read_text())
+    assert (manifest["id"], manifest["bots"][0]["botId"]) == (APP, APP)
+    assert (tmp_path / "zombie.env").read_text().splitlines()[3:] == [
+        f"TEAMS_APP_ID={APP}",
+        f"TEAMS_TENANT={TENANT}",
+        "TEAMS_APP_SECRET=",
+    ]
+    given = {"TEAMS_APP_ID": APP, "TEAMS_TENANT": TENANT, "TEAMS_APP_SECRET": "of-nobody"}
+    settings = Settings.load({}, given, tmp_path, None, shipped().settings)
+    assert settings.of(TeamsSettings).checked().alerts_channel == TEAM
+    policy = rules_of_acting(settings)
+    assert set(policy.approvers) == {f"teams:{PERSON}"}, "as the record names people: the object id, of the one tenant"
+    assert set(policy.approver_groups) == {f"teams:{TEAM}"}
+    assert "TEAMS_APP_SECRET" in done.stdout.partition("\nNext:")[2]
+
+
+def test_what_does_not_fit_the_chat_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    for words, says in (
+        (("--chat=teams", "--approver=U012AB"), "names nobody who could approve"),
+        (("--chat=teams", "--alerts-channel=C012AB"), "is not the ID of a channel"),
+        (("--chat=teams", "--teams-app=zombie"), "is no id of Entra"),
+        (("--chat=none", "--approver=U012AB"), "people approve in the terminal"),
+    ):
+        done = init(tmp_path, "--node=node-1=10.0.0.7", *words)
+        assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+        assert says in done.stderr
+
+
+def test_place_without_nodes_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("Host *\n  User zombie\n")
+    (tmp_path / "kubeconfig").write_text("apiVersion: v1\nkind: Config\nclusters: []\ncontexts: []\nusers: []\n")
+    (tmp_path / "site").mkdir()
+    for words, says in (
+        (("--ssh-config", str(tmp_path / "config")), "There are no nodes"),
+        (("--kubernetes", "prod"), "prod"),
+    ):
+        environ = {**environment(tmp_path), "KUBECONFIG": str(tmp_path / "kubeconfig")}
+        done = zombie("init", "--directory", str(tmp_path / "site"), *words, env=environ)
+        assert (done.returncode, list((tmp_path / "site").iterdir())) == (2, []), done.stdout + done.stderr
+        assert says in done.stderr
+
+
+@pytest.mark.real_sshd
+@pytest.mark.skipif(not IS_ROOT, reason="only root gives a login lines of sudoers")
+def test_openssh_configuration_gets_the_lines_for_its_login_and_a_first_verdict(sshd: Sshd, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(
+        f"Host node-1\n  HostName {sshd.address}\n  Port {sshd.port}\n  User {sshd.user}\n"
+        f"  IdentityFile {sshd.client_key}\n  UserKnownHostsFile {sshd.known_hosts}\n"
+    )
+    done = init(tmp_path, f"--ssh-config={config}")
+    assert done.returncode == 0, done.stderr
+    script = tmp_path / "node-setup.sh"
+    assert f"gives {sshd.user} on a node the lines of sudoers" in done.stdout
+    assert "key=''" in script.read_text()
+    try:
+        change_accounts(["sh", str(script)])
+        node = json.loads(run_in(tmp_path, "check", "node-1", "--json").stdout)["nodes"][0]
+        assert node["status"] != "unknown", node["summary"]
+        assert "kernel_log" not in [each["probe"] for each in node["unread"]]
+    finally:
+        change_accounts(["sh", str(script), "--remove"])
+    assert pwd.getpwnam(sshd.user).pw_name == sshd.user
+    assert not Path(f"/etc/sudoers.d/zombie-{sshd.user}").exists()
 
 
 def test_files_that_come_with_the_program_are_those_of_the_checkout() -> None:

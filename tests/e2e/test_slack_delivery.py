@@ -253,7 +253,7 @@ async def test_ledger_that_fails_in_the_middle_of_a_check_keeps_no_verdict_back(
         await slack.say("alice", "oncall-gpu", CHECK)
         await card_saying(slack, "reading")
         bot.ledger.is_broken = bot.outbox.is_broken = True
-        assert await ready(bot) == (503, "The ledger is gone.")
+        assert await ready(bot) == (503, "the ledger cannot be used, and the log says why"), "nor its host and login"
         readings.let_go()
         card = await card_saying(slack, "CRITICAL")
         await slack.until(lambda: slack.thread(card)[1:], what="the details")
@@ -307,8 +307,12 @@ async def test_bot_whose_record_a_newer_program_upgraded_writes_nothing_and_says
 
     async with serving(slack, tmp_path, readings) as bot:
         upgraded(1)
-        status, because = await ready(bot)
-        assert (status, "this program knows up to" in because) == (503, True)
+        assert await ready(bot) == (503, "the ledger cannot be used, and the log says why")
+
+        def why() -> bool:
+            return any("this program knows up to" in str(line["error"]) for line in bot.logged("ledger_unavailable"))
+
+        await slack.until(why, what="why")
         await slack.say("alice", "oncall-gpu", CHECK)
         await card_saying(slack, "CRITICAL")
         await slack.until(lambda: bot.logged("record_failed"), what="the record's failure to be logged")

@@ -11,8 +11,8 @@ from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.demo.slack.message import Message
 from tests.e2e.test_slack_pictures import BEGIN, COMPLETE, has_strip, picture
 from tests.e2e.test_slack_story import LONG, POLICY, card, decides, serving
+from tests.faults import UPLOAD
 from tests.nodes.acting_fleet import site
-from tests.slack.faults import UPLOAD
 from tests.slack.workspace import SlackWorkspace, workspace
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.message import Message
 from bot.domain.verdict import Verdict
 from bot.ledger import Database, Outbox
-from tests.slack.faults import UPLOAD, Faults
+from tests.faults import UPLOAD, Faults
 from tests.slack.service import CHANNEL, QUICK, Readings, card_saying, cards, serving
 from tests.slack.workspace import SlackWorkspace, workspace
 from tests.unit.surfaces.heats import heat_of
@@ -132,7 +132,7 @@ async def test_without_the_scope_the_card_keeps_its_strip(tmp_path: Path) -> Non
     [
         lambda faults: faults.status(UPLOAD),
         lambda faults: faults.silent(UPLOAD, timedelta(0)),
-        lambda faults: faults.rate_limit(BEGIN),
+        lambda faults: faults.rate_limit(BEGIN, 1),
         lambda faults: faults.error(COMPLETE, "internal_error"),
     ],
     ids=["500", "cut", "429", "internal"],

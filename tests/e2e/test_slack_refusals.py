@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from bot.chat.clicks import Submission
+from bot.chat.context import NOT_WRITTEN
+from bot.chat.decisions import BUG
 from bot.chat.people import Person
-from bot.domain.errors import LedgerUnavailable
+from bot.domain.errors import LedgerUnavailable, NodeBusy
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from tests.slack.acting_team import ALICE, BOB, CAROL, GUEST, TEAM, ActingTeam, acting_team, people
 from tests.slack.workspace import SlackWorkspace
@@ -105,7 +107,7 @@ async def test_member_of_another_workspace_is_told_so_at_the_click(slack: SlackW
 UNREAD = {
     "missing_scope": lambda slack: slack.faults.error("usergroups.users.list", "missing_scope"),
     "plan_upgrade_required": lambda slack: slack.faults.error("usergroups.users.list", "plan_upgrade_required"),
-    "ratelimited": lambda slack: slack.faults.rate_limit("usergroups.users.list"),
+    "ratelimited": lambda slack: slack.faults.rate_limit("usergroups.users.list", 1),
     "http_500": lambda slack: slack.faults.status("usergroups.users.list", 500),
 }
 
@@ -165,8 +167,64 @@ async def test_who_is_told_that_nothing_was_decided_is_right_also_after_the_next
     await slack.submit("bob", view, {"reason": "yes"})
     await asyncio.sleep(1)
     team.ledger.is_gone, team.chat_requests.is_gone_for = False, ""
-    await team.told("bob", "so nothing was decided")
+    await team.told("bob", NOT_WRITTEN)
     await team.restarted("runner-2").decisions.carry_on()
+    await team.decided_nothing()
+
+
+async def test_yes_whose_commit_was_not_answered_is_not_said_to_be_none(
+    slack: SlackWorkspace, team: ActingTeam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection to the database breaks between the commit and its answer: the card shows what is on record."""
+    team.run_plans = False
+    offer = await team.proposed("node-1")
+    view, decide = await team.dialog("bob", offer), type(team.responder).decide
+
+    async def unanswered(self: Any, incident_id: str, approval: Any) -> Any:
+        await decide(self, incident_id, approval)
+        raise LedgerUnavailable("The server closed the connection.")
+
+    monkeypatch.setattr(type(team.responder), "decide", unanswered)
+    await slack.submit("bob", view, {"reason": "yes"})
+    told = await team.told("bob", "The ledger cannot be used now.")
+    assert "Unless the card says otherwise once it can, nothing was decided." in told.text
+    await team.card("Approved by")
+
+
+async def test_bug_in_one_decision_of_a_card_hides_nothing_of_the_others(
+    slack: SlackWorkspace, team: ActingTeam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team.run_plans = False
+    view = await team.dialog("bob", await team.proposed("node-1", "node-2", "node-3"))
+    node_of = {one.id: one.node for one in await team.ledger.incidents()}
+    decide = type(team.responder).decide
+
+    async def sometimes(self: Any, incident_id: str, approval: Any) -> Any:
+        if node_of[incident_id] == "node-1":
+            raise ValueError("a bug")
+        if node_of[incident_id] == "node-2":
+            raise NodeBusy("It is being acted on.")
+        return await decide(self, incident_id, approval)
+
+    monkeypatch.setattr(type(team.responder), "decide", sometimes)
+    await slack.submit("bob", view, {"reason": "yes"})
+    told = await team.told("bob", "NodeBusy")
+    assert sorted(told.text.split("\n")) == [f"node-1: {BUG}", "node-2: It is being acted on. (NodeBusy)"]
+    await team.idle()
+    assert {one.node: one.state.value for one in await team.ledger.incidents()}["node-3"] == "approved"
+
+
+async def test_yes_that_meets_a_bug_is_answered(
+    slack: SlackWorkspace, team: ActingTeam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = await team.dialog("bob", await team.proposed("node-1"))
+
+    async def broken(*_: object, **__: object) -> None:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(type(team.acting.decisions), "_meant", broken)
+    await slack.submit("bob", view, {"reason": "yes"})
+    await team.told("bob", BUG)
     await team.decided_nothing()
 
 
@@ -220,8 +278,8 @@ async def test_only_of_the_plan_that_was_not_decided_is_said_that_nothing_was(
 
     monkeypatch.setattr(type(team.responder), "decide", sometimes)
     await slack.submit("bob", view, {"reason": "yes"})
-    told = await team.told("bob", "so nothing was decided")
-    assert told.text.startswith("node-1: The ledger cannot be read or written now, so nothing was decided.")
+    told = await team.told("bob", "nothing was decided")
+    assert told.text.startswith(f"node-1: {NOT_WRITTEN}")
     await team.idle()
     assert sorted((one.node, one.state.value) for one in await team.ledger.incidents()) == [
         ("node-1", "proposed"),
@@ -270,7 +328,7 @@ async def test_record_that_is_gone_decides_nothing(slack: SlackWorkspace, team: 
     view = await team.dialog("bob", offer)
     team.ledger.is_gone = True
     await slack.submit("bob", view, {"reason": "yes"})
-    sentence = "The ledger cannot be read or written now, so nothing was decided. Try again. (CannotTell)"
+    sentence = f"{NOT_WRITTEN} Try again. (CannotTell)"
     assert (await team.told("bob", "CannotTell")).text == sentence
     await slack.click("bob", offer, "approve")
     team.ledger.is_gone = False
@@ -306,6 +364,6 @@ async def test_answer_of_a_minute_ago_serves_where_slack_is_asked_too_often(
     await team.decides("bob", await team.proposed("node-1"))
     await team.card("Approved by")
     offer = await team.proposed("node-2", key="cmd-2")
-    slack.faults.rate_limit("usergroups.users.list")
+    slack.faults.rate_limit("usergroups.users.list", 1)
     await team.decides("bob", offer)
     await slack.until(lambda: len(team.cards("Approved by")) == 2, what="both approved")

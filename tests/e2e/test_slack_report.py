@@ -10,8 +10,8 @@ from pathlib import Path
 from bot.chat.clicks import UNKNOWN_BUTTON
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.message import File, Message
+from tests.faults import UPLOAD
 from tests.slack.acting_team import ActingTeam, acting_team
-from tests.slack.faults import UPLOAD
 from tests.slack.workspace import SlackWorkspace, workspace
 
 COMPLETE = "files.completeUploadExternal"

@@ -14,8 +14,8 @@ from bot.chat.thread_files import FileRequest
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.extras.profiles.chat_file import SKETCH, pictures_of
 from bot.extras.profiles.sketch import Bar, Sketch
+from tests.faults import UPLOAD
 from tests.slack.acting_team import ONCALL, ActingTeam, acting_team
-from tests.slack.faults import UPLOAD
 from tests.slack.workspace import workspace
 
 NAME, TARGET = "profile-a", MessageTarget(ONCALL)

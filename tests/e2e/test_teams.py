@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
-from bot.chat.document import Document, Lines, Paragraph, Title, bullets, line
-from bot.surfaces.teams.connection import TeamsConnection
+from bot.chat.document import Document, Lines, Menu, Paragraph, Row, Title, bullets, line
+from bot.surfaces.teams.connection import BROKEN_OFF, TeamsConnection
 from bot.surfaces.teams.drawing import draw
+from bot.view.standing import PICK
 from bot.view.words import Person
 from tests.slack.acting_team import ActingTeam, Cast, acting_team, people
+from tests.slack.memory_chat import Shown
 from tests.slack.service import QUICK
 from tests.teams.simulated import ALICE, APPROVERS, BOB, EVE, GUS, ONCALL, TENANT, SimulatedTeams, simulated_teams
 
@@ -75,7 +77,7 @@ async def test_nobody_is_let_in_while_teams_does_not_say_who_they_are(tmp_path: 
     async with deciding(tmp_path) as (teams, team):
         offer = await team.proposed("node-1")
         view = await team.dialog("bob", offer)
-        teams.trouble.append(("GET", trouble, {}))
+        teams.faults.status("GET", trouble)
         await teams.submit("bob", view, {"reason": "it leaks"})  # type: ignore[arg-type]
         await team.told("bob", "CannotTell")
         await team.decided_nothing()
@@ -137,6 +139,62 @@ async def test_click_that_is_delivered_twice_is_one(tmp_path: Path) -> None:
         assert again[0] == again[1] == again[2], "also under another id"
         told = [one.text.partition(":")[0] for one in teams.posted if one.channel == teams.direct("bob")]
         assert told == ["On record"], "not: you said so already"
+
+
+async def test_yes_that_was_stored_too_late_is_never_said_to_be_on_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was dropped, and its sender told so: sent again as it was it hears the same; from the new dialog it counts."""
+    monkeypatch.setattr("bot.chat.decisions.KEEP_SECONDS", 0.1)
+    async with deciding(tmp_path) as (teams, team):
+        offer = await team.proposed("node-1")
+        view: Any = await team.dialog("bob", offer)
+        keep, slow = team.chat_requests.keep, [True]
+
+        async def late(key: str, body: str = "", *, done: bool = False) -> bool:
+            await asyncio.sleep(0.3 if slow else 0)
+            return bool(await keep(key, body, done=done))
+
+        team.chat_requests.keep = late
+        opened = view.dialog.opened
+        sent = await teams.submit("bob", view, {"reason": "it leaks"})
+        assert "so nothing was decided" in sent.errors["reason"]
+        await team.idle()
+        slow.clear()
+        renewed, view.dialog.opened = view.dialog.opened, opened
+        sent = await teams.submit("bob", view, {"reason": "it leaks"})
+        assert "so nothing was decided" in sent.errors["reason"]
+        await team.decided_nothing()
+        view.dialog.opened = renewed
+        assert (await teams.submit("bob", view, {"reason": "it leaks"})).errors == {}
+        await team.until_state("resolved")
+
+
+async def test_same_node_chosen_for_two_alerts_of_a_card_is_two_choices(tmp_path: Path) -> None:
+    async with simulated_teams() as teams:
+        connection, taken = teams.connection(QUICK, lambda event, **_: None), list[str]()
+
+        class Taking:
+            def clicked(self, click: Any) -> asyncio.Task[None]:
+                async def handled() -> None:
+                    taken.append(click.block)
+                    if click.block == "pick-3":
+                        raise ValueError("a bug")
+
+                return asyncio.create_task(handled())
+
+        nothing: Any = None
+        taking: Any = Taking()
+        connection.listen(nothing, nothing, taking, nothing)
+        await connection.start()
+        rows = [Row((Menu(PICK, "Which node?", (("node-1", "node-1"),)),), f"pick-{number}") for number in (1, 2, 3)]
+        async with teams.hosted(connection):
+            card: Any = Shown(ONCALL, "1700000000001", "", draw(Document("", tuple(rows))).blocks)
+            buttons = [each for block in card.blocks for each in block.get("actions", ())]
+            answers = [(await teams.press("bob", card, each, typed="node-1"))["value"] for each in buttons]
+        assert taken == ["pick-1", "pick-2", "pick-3"]
+        assert answers == ["Done.", "Done.", BROKEN_OFF["words"]], "what broke off is not done"
+        await connection.stop()
 
 
 async def test_thread_lost_from_a_click_and_a_card_in_a_thread_are_borne(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from bot.domain.errors import CannotTell
 from bot.domain.post import MessageRef
 from bot.surfaces.teams.calls import TeamsCalls
 from bot.view.words import Person
+from tests.faults import Fault
 from tests.slack.service import QUICK
 from tests.teams.simulated import ALICE, BOB, ONCALL, TENANT, SimulatedTeams, simulated_teams
 
@@ -55,7 +56,7 @@ async def test_answer_is_understood_and_the_next_try_is_taken(method: str, case:
         assert isinstance(first, Delivered)
         assert first.place is not None
         place = first.place
-        teams.trouble.append((method, status, headers))
+        teams.faults.add(method, Fault(status, {}, tuple(headers.items())))
 
         async def again() -> Any:
             return await (calls.post(ONCALL, "", message) if method == "POST" else calls.edit(place, message))
@@ -68,12 +69,12 @@ async def test_answer_is_understood_and_the_next_try_is_taken(method: str, case:
 @pytest.mark.parametrize("status", [400, 413])
 async def test_card_that_is_refused_is_shown_as_text(status: int) -> None:
     async with calling() as (teams, calls, lines):
-        teams.trouble.append(("POST", status, {}))
+        teams.faults.status("POST", status)
         assert isinstance(await calls.post(ONCALL, "", calls.draw(CARD)), Delivered)
         (shown,) = teams.posted
         assert (shown.text, shown.blocks) == ("node-1: CRITICAL\nwhy", ())
         assert lines == ["teams_refused"]
-        teams.trouble += [("POST", status, {}), ("POST", status, {})]
+        teams.faults.status("POST", status, times=2)
         assert await calls.post(ONCALL, "", calls.draw(CARD)) == Rejected(f"http_{status}")
 
 
@@ -81,7 +82,7 @@ async def test_message_or_thread_that_is_gone_is_told_from_a_channel_that_is() -
     async with calling() as (teams, calls, _):
         message = calls.draw(CARD)
         assert await calls.edit(MessageRef(ONCALL, "1600000000000"), message) == MessageGone("http_404")
-        teams.trouble.append(("POST", 404, {}))
+        teams.faults.status("POST", 404)
         assert await calls.post(ONCALL, "1600000000000", message) == MessageGone("http_404")
         assert await calls.post("19:nowhere01@thread.tacv2", "", message) == NoAccess("http_404")
 
@@ -105,7 +106,7 @@ async def test_chat_with_a_person_is_opened_once_and_told_apart_from_one_that_ca
         assert [path for method, path in teams.calls if path.endswith("/conversations")] == ["/teams/v3/conversations"]
         teams.installed.clear()
         assert isinstance(await calls.whisper("", ALICE, "", message), NoAccess)
-        teams.trouble.append(("POST", 503, {}))
+        teams.faults.status("POST", 503)
         assert isinstance(await calls.whisper(ONCALL, ALICE, "", message), RetryLater), "it is not said to everybody"
         assert [one.only_for for one in teams.posted] == [BOB, BOB]
 

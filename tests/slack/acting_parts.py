@@ -1,13 +1,24 @@
-"""A world in which time runs fast, and a ledger that can be taken away."""
+"""A world in which time runs fast, a ledger that can be taken away, and the part of a bot that a chat talks to."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
+from bot.app.chat import ChatDesk, chat_desk
+from bot.chat.context import ChatContext
+from bot.chat.service import Timing
+from bot.domain.contracts import Log
 from bot.domain.errors import LedgerUnavailable
+from bot.domain.policy import Policy
+from bot.seats import Chat
+from bot.settings import Settings
+from bot.view.context import ViewContext
 
 FASTER = 60  # times as fast as the real clock
 
@@ -53,3 +64,48 @@ class Gone:
             raise LedgerUnavailable("The database is locked.")
 
         return fails if self.is_gone or verb == self.is_gone_for else getattr(self._inner, verb)
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of the nodes."""
+
+    names: tuple[str, ...]
+
+
+def desk(
+    work: Any,
+    connection: Any,
+    poster: Any,
+    cards: Any,
+    responder: Any,
+    ledger: Any,
+    outbox: Any,
+    chat_requests: Any,
+    inbox: Any,
+    *,
+    policy: Policy,
+    view: ViewContext,
+    timing: Timing,
+    log: Log,
+    names: tuple[str, ...],
+    chats: Callable[[ChatContext], Sequence[Chat]] = lambda _: (),
+) -> ChatDesk:
+    """Return what takes what a chat delivers, without the rest of a bot; `work` begins what goes on behind it."""
+    bot: Any = SimpleNamespace(
+        settings=Settings(),
+        stores=SimpleNamespace(outbox=outbox, leases=None, ledger=ledger, inbox=inbox, chat_requests=chat_requests),
+        posting=SimpleNamespace(connection=connection, poster=poster, work=work, view=view),
+        acting=SimpleNamespace(policy=policy, responder=responder),
+        checking=SimpleNamespace(scheduler=work, diagnosis=None),
+        cards=cards,
+        playbooks=SimpleNamespace(get=lambda: SimpleNamespace(name="node-health")),
+        timing=timing,
+        log=log,
+        notices=work,
+        known=Names(names),
+        alerts=None,
+        pagerduty=None,
+        seated=lambda seat, context: chats(context),
+    )
+    return chat_desk(bot)

@@ -11,11 +11,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.chat import ChatDesk, chat_desk
+from bot.app.chat import ChatDesk
 from bot.app.extras import doubters_of, holders_of, shipped
 from bot.app.factories import library
 from bot.app.json_log import JsonLog
@@ -57,14 +56,13 @@ from bot.response.execution.step_executor import StepExecutor
 from bot.response.execution.usual import UsualTimes
 from bot.response.record import IncidentRecord, IncidentRequest
 from bot.seats import Chat
-from bot.settings import Settings
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.tokens import SlackTokens
 from bot.view.context import ViewContext
 from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import PLAYBOOK, Stage
 from tests.schedules.whole_look import WholeLook
-from tests.slack.acting_parts import FastWorld, Gone
+from tests.slack.acting_parts import FastWorld, Gone, desk
 from tests.slack.service import QUICK
 from tests.slack.workspace import SlackWorkspace
 
@@ -98,13 +96,6 @@ class Cast:
 
 
 IN_SLACK = Cast()
-
-
-@dataclass(frozen=True)
-class Names:
-    """The names of the nodes."""
-
-    names: tuple[str, ...]
 
 
 @dataclass
@@ -367,29 +358,23 @@ async def acting_team(
                 view,
                 UsualTimes(ledger, responder.nodes, json_log.log),
             )
-            bot: Any = SimpleNamespace(
-                settings=Settings(),
-                stores=SimpleNamespace(
-                    outbox=outbox,
-                    leases=None,
-                    ledger=ledger,
-                    inbox=on_threads(Inbox(database, "runner-1"), threads),
-                    chat_requests=team.chat_requests,
-                ),
-                posting=SimpleNamespace(connection=connection, poster=poster, work=team, view=view),
-                acting=SimpleNamespace(policy=policy, responder=responder),
-                checking=SimpleNamespace(scheduler=team, diagnosis=None),
-                cards=cards,
-                playbooks=SimpleNamespace(get=lambda: SimpleNamespace(name="node-health")),
+            return desk(
+                team,
+                connection,
+                poster,
+                cards,
+                responder,
+                ledger,
+                outbox,
+                team.chat_requests,
+                on_threads(Inbox(database, "runner-1"), threads),
+                policy=policy,
+                view=view,
                 timing=QUICK,
                 log=json_log.log,
-                notices=team,
-                known=Names(tuple(team.stage.nodes)),
-                alerts=None,
-                pagerduty=None,
-                seated=lambda seat, context: chats(context),
+                names=tuple(team.stage.nodes),
+                chats=chats,
             )
-            return chat_desk(bot)
 
         team.restarted, team.acting = runs, runs("runner-1")
         listening: Any = team  # it takes commands

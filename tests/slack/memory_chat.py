@@ -53,8 +53,25 @@ class OpenDialog:
     fields: dict[str, Any] = field(default_factory=dict)
 
 
+class Posted:
+    """What stands in a chat, which one can wait for."""
+
+    posted: list[Shown]
+
+    async def until(
+        self, found: Callable[[], T | None], within: timedelta = timedelta(seconds=20), what: str = ""
+    ) -> T:
+        """Wait until something is there."""
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + within.total_seconds()
+        while not (there := found()):
+            assert loop.time() < ends, f"{what}: {[each.text for each in self.posted]}"
+            await asyncio.sleep(0.01)
+        return there
+
+
 @dataclass
-class MemoryChat(ChatConnection, ChatService, People):
+class MemoryChat(Posted, ChatConnection, ChatService, People):
     """Everything of a chat, in memory. `ids` are its people by name, `members` who is in the group of approvers."""
 
     ids: Mapping[str, str]
@@ -203,17 +220,6 @@ class MemoryChat(ChatConnection, ChatService, People):
         """Return what stands in a channel; to a viewer also what only they see."""
         mine = ("", self.ids[viewer]) if viewer else ("",)
         return [each for each in self.posted if each.channel == channel and each.only_for in mine]
-
-    async def until(
-        self, found: Callable[[], T | None], within: timedelta = timedelta(seconds=20), what: str = ""
-    ) -> T:
-        """Wait until something is there."""
-        loop = asyncio.get_running_loop()
-        ends = loop.time() + within.total_seconds()
-        while not (there := found()):
-            assert loop.time() < ends, f"{what}: {[each.text for each in self.posted]}"
-            await asyncio.sleep(0.01)
-        return there
 
     async def say(self, user: str, channel: str, text: str, thread: str = "") -> None:
         """Type a command."""

@@ -19,7 +19,7 @@ from bot.demo.slack.arguments import FORM, JSON
 from bot.demo.slack.delivery import NOBODY, TOO_LATE, Delivered, DeliveryTimeouts, Kind
 from bot.demo.slack.ids import IdGenerator
 from bot.domain.contracts import Clock
-from tests.slack.faults import Faults
+from tests.faults import Faults
 
 
 def sign(secret: str, timestamp: int, body: bytes) -> dict[str, str]:

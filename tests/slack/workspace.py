@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from aiohttp import web
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
@@ -28,14 +28,13 @@ from bot.demo.slack.socket_mode import SocketMode, disconnection, send_json
 from bot.demo.slack.view import View
 from bot.domain.contracts import Clock
 from tests.changes import until_changed
-from tests.slack.faults import RESPONSE_URL, UPLOAD, Fault, Faults
+from tests.faults import RESPONSE_URL, UPLOAD, Fault, Faults, Handler, drop_connection
 from tests.slack.rate_limits import RateLimits
 from tests.slack.signed_http import SignedHttp
 
 T = TypeVar("T")
 LONG = timedelta(seconds=60)
 MOST_REMEMBERED = 20_000
-Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +46,6 @@ class RecordedCall:
     at: datetime
     status: int
     error: str
-
-
-async def apply_fault(fault: Fault, request: web.Request, closing: asyncio.Event) -> web.Response | None:
-    """Apply a fault that comes before the call's effect. None: the call goes on."""
-    if fault.wait:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(closing.wait(), fault.wait.total_seconds())
-    if fault.is_silent:
-        return drop_connection(request)
-    if fault.status == 429:
-        headers = {"Retry-After": str(fault.retry_after_seconds)}
-        return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
-    if fault.status != 200:
-        return web.Response(text="<html>Something went wrong</html>", content_type="text/html", status=fault.status)
-    if fault.error:
-        return web.json_response({"ok": False, "error": fault.error})
-    return None
-
-
-def drop_connection(request: web.Request) -> web.Response:
-    """Close the connection without an answer."""
-    if request.transport is not None:
-        request.transport.abort()
-    return web.Response()
 
 
 class TwiceOver(SocketMode):
@@ -116,7 +91,7 @@ class SlackWorkspace(server.SlackWorkspace):
         patience: DeliveryTimeouts,
     ) -> None:
         super().__init__(clock, random_bytes, scopes, commands, patience)
-        self.faults = self.sockets.faults = Faults()
+        self.faults = self.sockets.faults = Faults({"ok": False, "error": "ratelimited"})
         self.limits = RateLimits(clock)
         self._clock, self._patience, self._names = clock, patience, IdGenerator(clock, random_bytes)
         self._asked: deque[RecordedCall] = deque(maxlen=MOST_REMEMBERED)
@@ -147,10 +122,8 @@ class SlackWorkspace(server.SlackWorkspace):
     async def _answer(
         self, request: web.Request, handler: Handler, fault: Fault | None, method: str, channel: str
     ) -> web.StreamResponse:
-        if fault is not None and not fault.is_after_effect:
-            suffered = await apply_fault(fault, request, self._closing)
-            if suffered is not None:
-                return suffered
+        if fault is not None and (suffered := await fault.answer(request, self._closing)) is not None:
+            return suffered
         if wait_seconds := self.limits.wait_seconds(method, channel):
             headers = {"Retry-After": str(wait_seconds)}
             return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import unquote
 
 import aiohttp
@@ -24,9 +24,9 @@ from bot.chat.service import Timing
 from bot.surfaces.teams.connection import PATH, TeamsConnection
 from bot.surfaces.teams.settings import TeamsSettings
 from bot.surfaces.web import WebEdge
-from tests.slack.memory_chat import OpenDialog, Shown
+from tests.faults import Faults, Handler, drop_connection
+from tests.slack.memory_chat import OpenDialog, Posted, Shown
 
-T = TypeVar("T")
 APP, TENANT, SECRET = (
     "0a0a0a0a-0000-4000-8000-000000000001",
     "0b0b0b0b-0000-4000-8000-000000000002",
@@ -48,10 +48,10 @@ def key_of(name: str) -> rsa.RSAPrivateKey:
 
 
 @dataclass
-class SimulatedTeams:
+class SimulatedTeams(Posted):
     """A tenant with a channel, its people, and the bot that they talk to.
 
-    Shape: `trouble` are answers that come first, by method; `calls` is what the bot asked for.
+    Shape: `calls` is what the bot asked for; they go wrong as `faults` say, by HTTP method.
     """
 
     url: str
@@ -61,8 +61,9 @@ class SimulatedTeams:
         default_factory=lambda: {ONCALL: {ALICE, BOB, GUS, EVE}, APPROVERS: {ALICE, BOB}}
     )
     profiles: dict[str, dict[str, Any]] = field(default_factory=dict)
-    trouble: list[tuple[str, int, Mapping[str, str]]] = field(default_factory=list)
+    faults: Faults = field(default_factory=lambda: Faults({"error": {"code": "Limited"}}))
     installed: set[str] = field(default_factory=lambda: {ALICE, BOB, GUS, EVE})
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
     posted: list[Shown] = field(default_factory=list)
     raw: dict[str, Any] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
@@ -165,19 +166,21 @@ class SimulatedTeams:
             return web.json_response({"error": "invalid_client"}, status=401)
         return web.json_response({"access_token": "bots-own-token", "expires_in": 3599, "token_type": "Bearer"})
 
-    def _refused(self, request: web.Request) -> web.Response | None:
+    @web.middleware
+    async def goes_wrong(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Record a call about a conversation, and let it go wrong."""
+        if "/v3/" not in request.path:
+            return await handler(request)
         self.calls.append((request.method, unquote(request.path)))
         if request.headers.get("Authorization") != "Bearer bots-own-token":
             return web.json_response({"error": {"code": "Unauthorized"}}, status=401)
-        for at, (method, status, headers) in enumerate(self.trouble):
-            if method == request.method:
-                del self.trouble[at]
-                return web.json_response({"error": {"code": "Trouble"}}, status=status, headers=headers)
-        return None
+        fault = self.faults.take(request.method)
+        if fault is not None and (suffered := await fault.answer(request, self.closing)) is not None:
+            return suffered
+        answer = await handler(request)
+        return drop_connection(request) if fault is not None and fault.is_after_effect else answer
 
     async def _open(self, request: web.Request) -> web.Response:
-        if (no := self._refused(request)) is not None:
-            return no
         body = await request.json()
         (member,) = body["members"]
         if member["id"] not in self.installed or body["tenantId"] != TENANT:
@@ -185,8 +188,6 @@ class SimulatedTeams:
         return web.json_response({"id": f"a:1{member['id']}"}, status=201)
 
     async def _member(self, request: web.Request) -> web.Response:
-        if (no := self._refused(request)) is not None:
-            return no
         conversation, member = (unquote(request.match_info[name]) for name in ("conversation", "member"))
         found = [profile for user, profile in self.profiles.items() if member in (user, profile["id"])]
         users = self.members.get(conversation)
@@ -197,8 +198,6 @@ class SimulatedTeams:
         return web.json_response(found[0])
 
     async def _post(self, request: web.Request) -> web.Response:
-        if (no := self._refused(request)) is not None:
-            return no
         conversation = unquote(request.match_info["conversation"])
         channel, _, thread = conversation.partition(";messageid=")
         if channel not in self.members and not channel.startswith("a:1"):
@@ -210,8 +209,6 @@ class SimulatedTeams:
         return web.json_response({"id": ts}, status=201)
 
     async def _put(self, request: web.Request) -> web.Response:
-        if (no := self._refused(request)) is not None:
-            return no
         channel, ts = (unquote(request.match_info[name]) for name in ("conversation", "activity"))
         stands = [each for each in self.posted if (each.channel, each.ts) == (channel, ts)]
         if not stands:
@@ -283,17 +280,6 @@ class SimulatedTeams:
             each for each in self.posted if (each.channel == channel and not each.only_for) or each.only_for == mine
         ]
 
-    async def until(
-        self, found: Callable[[], T | None], within: timedelta = timedelta(seconds=20), what: str = ""
-    ) -> T:
-        """Wait until something is there."""
-        loop = asyncio.get_running_loop()
-        ends = loop.time() + within.total_seconds()
-        while not (there := found()):
-            assert loop.time() < ends, f"{what}: {[each.text for each in self.posted]}"
-            await asyncio.sleep(0.01)
-        return there
-
     async def say(self, user: str, channel: str, text: str, thread: str = "") -> None:
         """Mention the bot with words behind it."""
         at = {"type": "mention", "text": "<at>zombie</at>", "mentioned": {"id": f"28:{APP}", "name": "zombie"}}
@@ -309,7 +295,7 @@ class SimulatedTeams:
 
     async def click(self, user: str, message: Any, action: str, *, typed: str = "", **changed: Any) -> Any:
         """Press a button of a message, by its action; return the answer."""
-        button = next(_buttons(message.blocks, action))
+        button = next(buttons(message.blocks, action))
         return await self.press(user, message, button, typed=typed, **changed)
 
     async def press(self, user: str, message: Any, button: Any, *, typed: str = "", **changed: Any) -> Any:
@@ -332,12 +318,13 @@ class SimulatedTeams:
             sends = [each for each in content.get("actions", ()) if each["type"] == "Action.Submit"]
             asked = next((each for each in content["body"] if each["type"] == "Input.Text"), None)
             whole: Any = SimpleNamespace(blocks=content["body"], asks=asked, card=content, opened="")
-            dialog: Any = OpenDialog(
-                f"view-{self.numbers}", self.sealed, whole, {"submit": sends[0]["title"]} if sends else {}
-            )
+            sealed = self.sealed
             if sends:
-                assert sends[0]["data"]["sealed"] == self.sealed
-                whole.opened = sends[0]["data"]["opened"]
+                whole.opened, sealed = (sends[0]["data"][name] for name in ("opened", "sealed"))
+                assert self.sealed in ("", sealed)
+            dialog: Any = OpenDialog(
+                f"view-{self.numbers}", sealed, whole, {"submit": sends[0]["title"]} if sends else {}
+            )
             self.dialogs[user] = dialog
         else:
             words = answer["task"]["value"] if name == "task/fetch" else answer["value"]
@@ -357,7 +344,9 @@ class SimulatedTeams:
         assert status == 200, answer
         task = answer["task"]
         if task["type"] == "continue":
-            body = json.dumps(task["value"]["card"]["content"]["body"])
+            content = task["value"]["card"]["content"]
+            whole.opened = content["actions"][0]["data"]["opened"]  # the dialog in front of them is a new one
+            body = json.dumps(content["body"])
             return SimpleNamespace(errors={"reason": body}, trouble="")
         if "on record" in task["value"]:
             await self.close(user, view)
@@ -373,7 +362,7 @@ class SimulatedTeams:
 async def simulated_teams() -> AsyncIterator[SimulatedTeams]:
     """Run it for the length of a block."""
     teams = SimulatedTeams("")
-    application = web.Application()
+    application = web.Application(middlewares=[teams.goes_wrong])
     application.add_routes(teams.routes())
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
@@ -383,10 +372,12 @@ async def simulated_teams() -> AsyncIterator[SimulatedTeams]:
     try:
         yield teams
     finally:
+        teams.closing.set()
         await runner.cleanup()
 
 
-def _buttons(blocks: Sequence[Any], action: str) -> Any:
+def buttons(blocks: Sequence[Any], action: str) -> Any:
+    """Yield the buttons of a card that do this."""
     for block in blocks:
         for item in block.get("actions", ()):
             data = item.get("data", {})

@@ -33,6 +33,8 @@ async def playbooks(settings: Settings) -> tuple[DoctorFinding, ...]:
         DoctorFinding("playbooks", Mark.WRONG, one_line(str(fault), 400), hint.format(name=name))
         for name, fault in found.left_out.items()
     ]
+    hint = "Mend it; until then it is undecided on every node: zombie playbooks check DIR"
+    wrong += [DoctorFinding("playbooks", Mark.WRONG, why, hint) for why in found.rules_left_out.values()]
     return tuple(wrong) or (DoctorFinding("playbooks", Mark.OK, f"all {len(found.names)} can be used"),)
 
 

@@ -64,8 +64,8 @@ class Backtest:
 
     def __init__(self, change: Change) -> None:
         """Raises: PlaybookError when one cannot be used as written, or `only` is unknown; UsageError without any."""
-        self._before, rows = library(change.against), (SiteRows.taken(), SiteRows.definitions())
-        self._after = library([*change.against, *change.changed])
+        self._before, rows = library(change.against, strict=True), (SiteRows.taken(), SiteRows.definitions())
+        self._after = library([*change.against, *change.changed], strict=True)
         # The tables of sites hold for all that is judged, so where they differ each side is judged with its own.
         self._rows = (rows[0], SiteRows.taken()) if SiteRows.definitions() != rows[1] else None
         self._usual, self._only = change.usual, change.only

@@ -14,7 +14,8 @@ from dataclasses import replace
 
 from bot.domain.action import End, Ends
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.protected import is_protected, keeps_as, makes_cgroups
+from bot.domain.protected import LEFT_OUT, is_protected, keeps_as, makes_cgroups
+from bot.domain.protected import units as names
 from bot.domain.safe_text import listed, one_line
 from bot.probes.containers import MOST_CONTAINERS, ContainersReading
 from bot.probes.formats.container_lists import Container
@@ -104,6 +105,8 @@ def _unread(
 ) -> Iterator[Unread]:
     """What could not be looked at; a part of a reading has its own name, so that the loss of all of it is seen."""
     yield from (reading for reading in (units, containers, processes) if isinstance(reading, Unread))
+    if names(LEFT_OUT):
+        yield Unread(f"{UnitsReading.probe}{PART}of this site", "a row of its units.toml is left out")
     if not isinstance(containers, Unread):
         for name, why in containers.refused.items():
             yield Unread(f"containers{PART}{one_line(name, 40)}", one_line(why, 120))

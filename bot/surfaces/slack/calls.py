@@ -81,7 +81,7 @@ class Web(Protocol):
         ...
 
 
-class Calls(ChatService):
+class Calls(drawing.SlackDrawing, ChatService):
     """Draws, posts, edits, answers, uploads, and opens dialogs; each call ends within `limit_seconds`."""
 
     def __init__(self, client: AsyncWebClient, web: Web, limit_seconds: float, log: Log) -> None:
@@ -91,9 +91,6 @@ class Calls(ChatService):
         self._log = log
         self._takes_newer_blocks = True  # until this workspace refuses them
 
-    draw = staticmethod(drawing.draw)
-    fits = staticmethod(drawing.fits)
-    added = staticmethod(drawing.added)
     strips = staticmethod(drawing.strips)
     illustrated = staticmethod(drawing.illustrated)
 

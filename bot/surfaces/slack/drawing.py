@@ -9,7 +9,6 @@ https://docs.slack.dev/reference/block-kit/blocks/data-table-block (101 rows), â
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +24,6 @@ from bot.chat.document import (
     Dialog,
     Document,
     Fold,
-    IfRoom,
     Line,
     Lines,
     Listing,
@@ -46,7 +44,8 @@ from bot.chat.document import (
     clipped,
 )
 from bot.chat.document import Block as Shown
-from bot.chat.service import Message, message_of, texts_in
+from bot.chat.drawing import CELL, ROWS, Drawing, Room
+from bot.chat.service import Message, texts_in
 from bot.chat.suggestions import FIND_NODE
 from bot.domain.alert import SLACK
 from bot.domain.safe_text import one_line, safe
@@ -58,8 +57,7 @@ Block: TypeAlias = Mapping[str, Any]
 BLOCKS, DIALOG_BLOCKS = 50, 90  # a dialog may have 100
 ALL_BLOCKS, DIALOG = 12_000, 150_000  # JSON of all blocks; Slack answers msg_blocks_too_long at 13,200, views of 250 kB
 HEADER, SECTION, PIECES, RICH, LISTED = 150, 3000, 10, 2500, 1500
-ROWS, CELL, PAGE, FEW = 100, 120, 10, 10  # of tables; the kind for few rows wraps its cells
-SPARE = 500  # characters of JSON beside a table
+PAGE, FEW = 10, 10  # rows of tables; the kind for few rows wraps its cells
 REASON, RECORD, CONTAINER = "reason", "record", "container"
 HEAT, PICTURE = "heat-", "picture-"  # prefixes of block ids, which never contain words of a node or an alert
 COLUMNS = 41  # the widest preformatted line that a phone does not wrap
@@ -71,49 +69,16 @@ INVITE = (
 )
 
 
-def draw(document: Document) -> Message:
-    """Return a message: what has to be there whole, then as many rows of tables, and of the rest, as fit."""
-    drawn = [[] if isinstance(block, IfRoom | Table) else list(_blocks(block)) for block in document.blocks]
-    for at, block in enumerate(document.blocks):
-        room = ALL_BLOCKS - sum(length(each) for blocks in drawn for each in blocks)
-        places = BLOCKS - sum(map(len, drawn))
-        if isinstance(block, Table):
-            drawn[at] = _table(block, room - SPARE)
-        elif isinstance(block, IfRoom):
-            whole = list(_blocks(block.block))
-            drawn[at] = whole if len(whole) <= places and sum(map(length, whole)) <= room else []
-    text = document.text
-    words = text.words if isinstance(text, Marked) else marked_up((text,) if isinstance(text, str) else text)
-    return Message(clipped(words, TEXT), tuple(each for blocks in drawn for each in blocks), document.broadcast)
-
-
-def fits(blocks: Sequence[Shown], *, dialog: bool = False) -> bool:
-    """True where a message, or a dialog, shows all of it and cuts nothing."""
-    if any(isinstance(block, Table) and len(block.rows) > ROWS for block in blocks):
-        return False
-    drawn = [each for block in blocks for each in _blocks(block)]
-    most, size = (DIALOG_BLOCKS, DIALOG) if dialog else (BLOCKS, ALL_BLOCKS)
-    return len(drawn) <= most and sum(map(length, drawn)) <= size
-
-
-def added(content: Mapping[str, Any], blocks: Sequence[Shown]) -> Message | None:
-    """Return a message of the outbox with these blocks at its end, once; None where there is no room."""
-    stands = message_of(content)
-    more = [each for block in blocks for each in _blocks(block) if each not in stands.blocks]
-    both = (*stands.blocks, *more)
-    return replace(stands, blocks=both) if len(both) <= BLOCKS and sum(map(length, both)) <= ALL_BLOCKS else None
-
-
 def dialog_view(dialog: Dialog, sealed: str) -> dict[str, Any]:
     """Return the view of a dialog for a reason."""
-    blocks = [each for block in dialog.blocks for each in _blocks(block)]
+    blocks = DRAWING.all(dialog.blocks)
     if dialog.asks:
         typed = {"type": "plain_text_input", "action_id": REASON, "multiline": True, "max_length": LONGEST_REASON}
         typed |= {"placeholder": plain_text(dialog.asks), "focus_on_load": dialog.focus}
         hint = plain_text("It goes on record with your name.")
         label = {"type": "input", "block_id": REASON, "label": plain_text("Reason")}
         blocks.append({**label, "hint": hint, "element": typed})
-    blocks += [each for block in dialog.small for each in _blocks(block)]
+    blocks += DRAWING.all(dialog.small)
     view: dict[str, Any] = {"type": "modal", "callback_id": REASON, "private_metadata": sealed}
     view |= {
         "title": plain_text(dialog.title),
@@ -125,7 +90,7 @@ def dialog_view(dialog: Dialog, sealed: str) -> dict[str, Any]:
 
 def home_view(shown: Sequence[Shown], sealed: str = "") -> dict[str, Any]:
     """Return the view of an App Home."""
-    view: dict[str, Any] = {"type": "home", "blocks": [each for block in shown for each in _blocks(block)]}
+    view: dict[str, Any] = {"type": "home", "blocks": DRAWING.all(shown)}
     return view | ({"private_metadata": sealed} if sealed else {})
 
 
@@ -152,6 +117,11 @@ def escaped(text: str) -> str:
     '&lt;!channel&gt; &amp; &lt;@U1&gt;'
     """
     return safe(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _text_of(document: Document) -> str:
+    text = document.text
+    return text.words if isinstance(text, Marked) else marked_up((text,) if isinstance(text, str) else text)
 
 
 def marked_up(sentence: Pieces) -> str:
@@ -227,8 +197,6 @@ def _blocks(shown: Shown) -> Iterator[Block]:
             sections = [_section(words[at : at + RICH]) for at in range(0, len(words), RICH)]
             fold: Block = {"type": CONTAINER, "title": plain_text(safe(title)), "child_blocks": sections}
             yield {**fold, "is_collapsible": True, "default_collapsed": True, "width": "full"}
-        case Table():
-            yield from _table(shown, ALL_BLOCKS)
         case Strip(heat=heat, incident=incident):
             strip = _preformatted("\n".join([*(safe(str(row)) for row in heat_strip(heat, COLUMNS)), safe(heat.words)]))
             yield {**strip, "block_id": f"{HEAT}{shown.name}"} if incident else strip
@@ -245,8 +213,6 @@ def _blocks(shown: Shown) -> Iterator[Block]:
             yield {"type": "divider"}
         case Marked(words=words):
             yield {"type": "section", "text": {"type": "mrkdwn", "text": clipped(words, SECTION)}}
-        case IfRoom(block=block):
-            yield from _blocks(block)
 
 
 def _section(words: str) -> Block:
@@ -311,25 +277,15 @@ def options(names: Iterable[str]) -> list[Block]:
     return [_option(name, name) for name in names]
 
 
-def _table(table: Table, room: int) -> list[Block]:
-    """Return a table of the rows that fit into so many characters, at least one, and how many do not."""
-    rows = [[_cell(word) for word in row] for row in (table.heading, *table.rows[:ROWS])]
-    block: Block = {"type": _TABLE, "caption": one_line(table.caption, 200), "page_size": PAGE, "rows": rows}
-    while len(rows) > 2 and length(block) > room:
-        del rows[max(2, len(rows) * 9 // 10) :]
+def _table(table: Table, rows: Sequence[Sequence[str]]) -> Block:
+    cells = [[_cell(word) for word in row] for row in rows]
+    block: Block = {"type": _TABLE, "caption": one_line(table.caption, 200), "page_size": PAGE, "rows": cells}
     sortable = len(table.rows) > FEW if table.sortable is None else table.sortable
-    block = block if sortable else _older(block)
-    left = len(table.rows) - len(rows) + 1
-    return [block, *(_blocks(Small((f"And {left:,} more: {table.more}",))) if left and table.more else ())]
+    return block if sortable else _older(block)
 
 
 def _cell(word: str) -> Mapping[str, str]:
     return {"type": "raw_text", "text": one_line(word, CELL) or " "}
-
-
-def length(block: Block) -> int:
-    """Return a block's share of Slack's limit: its JSON, not only its words."""
-    return len(json.dumps(block, ensure_ascii=False, separators=(",", ":"))) + 1
 
 
 # --- pictures, and the record's heads
@@ -419,3 +375,14 @@ def for_one_person(message: Message) -> Message:
     """Return the message for one person, where the bot may not write in the channel; it says how to invite the bot."""
     blocks = (*message.blocks[: BLOCKS - 1], _section(INVITE)) if message.blocks else ()
     return Message(f"{clipped(message.text, TEXT)}\n{INVITE}", blocks)
+
+
+class SlackDrawing(Drawing):
+    """Documents as Slack shows them."""
+
+    message, dialog = Room(BLOCKS, ALL_BLOCKS), Room(DIALOG_BLOCKS, DIALOG)
+    text, elements, table = staticmethod(_text_of), staticmethod(_blocks), staticmethod(_table)
+
+
+DRAWING = SlackDrawing()
+draw, fits, added = DRAWING.draw, DRAWING.fits, DRAWING.added

@@ -74,7 +74,7 @@ class Waiting:
         return True
 
 
-class TeamsCalls(ChatService):
+class TeamsCalls(drawing.TeamsDrawing, ChatService):
     """Asks and tells Teams, with the bot's own token; each call ends within `timing.call_limit` seconds.
 
     Shape: `known` says where people were met last, and their ids there; `names` are theirs, empty where Teams has none.
@@ -97,9 +97,6 @@ class TeamsCalls(ChatService):
         self._lock = asyncio.Lock()
 
     logged = "teams"
-    draw = staticmethod(drawing.draw)
-    fits = staticmethod(drawing.fits)
-    added = staticmethod(drawing.added)
 
     async def post(self, channel: str, thread: str, message: Message) -> Outcome:
         """Post a new message in a channel, or in a thread there."""

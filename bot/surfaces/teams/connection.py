@@ -34,6 +34,7 @@ PATH = "/teams/messages"
 ANSWER_SECONDS = 4.0  # Teams tells the person that the app cannot be reached after five to ten
 AGAIN_SECONDS = 5.0  # a click that is delivered again within this gets the same answer
 DONE = {"words": "Done."}
+BROKEN_OFF = {"words": "The bot broke off, and its log says why. Look at the card before you click again."}
 Answer: TypeAlias = Mapping[str, Any]
 
 
@@ -43,12 +44,19 @@ class TeamsConnection(ChatConnection):
     word, by = "Teams", "http"
     is_connected = False  # while it listens: whether Teams can reach it, only Teams knows
 
-    def __init__(self, settings: TeamsSettings, timing: Timing, log: Log, counted: Counted | None = None) -> None:
+    def __init__(
+        self,
+        settings: TeamsSettings,
+        timing: Timing,
+        log: Log,
+        counted: Counted | None = None,
+        http: httpx.AsyncClient | None = None,
+    ) -> None:
         self._settings = settings
         self._timing = timing
         self._log = log
         self._counted = counted
-        self._http = httpx.AsyncClient(timeout=timing.call_limit, follow_redirects=False)
+        self._http = http or httpx.AsyncClient(timeout=timing.call_limit, follow_redirects=False)
         self._keys = SigningKeys(settings, self._http, timing.clock, log)
         self.calls = TeamsCalls(settings, self._http, timing, log)
         self.signer = MetadataSigner(settings.app_secret)  # the same in every program that has this app's secret
@@ -162,11 +170,11 @@ class TeamsConnection(ChatConnection):
         proved = self.signer.verify(home) if home else None
         is_theirs = proved is not None and (proved.action, proved.user) == (HOME, spoken.person.user)
         click = spoken.click(home if is_theirs else "")
-        same = (click.person.user, click.channel, click.ts, click.action, click.value, click.metadata)
+        same = (click.person.user, click.channel, click.ts, click.action, click.block, click.value, click.metadata)
         if (waiting := self._clicks.get(same)) is None:
             waiting = self._clicks[same] = self.calls.waiting[click.trigger] = Waiting(click.person.user, click.channel)
             if (handling := self._decisions.clicked(click)) is not None:
-                handling.add_done_callback(lambda _: self._ended(waiting, same, click.trigger))
+                handling.add_done_callback(lambda done: self._ended(done, waiting, same, click.trigger))
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await asyncio.shield(waiting.answer)
@@ -175,9 +183,10 @@ class TeamsConnection(ChatConnection):
             waiting.told(late)
             return late
 
-    def _ended(self, waiting: Waiting, same: tuple[str, ...], trigger: str) -> None:
+    def _ended(self, handling: asyncio.Task[None], waiting: Waiting, same: tuple[str, ...], trigger: str) -> None:
         """Answer a click that needs no other answer. Words are given again for a moment; a dialog opens anew."""
-        waiting.told(DONE)
+        is_done = not handling.cancelled() and handling.exception() is None
+        waiting.told(DONE if is_done else BROKEN_OFF)
         self.calls.waiting.pop(trigger, None)
         again = AGAIN_SECONDS if "words" in waiting.answer.result() else 0.0
         asyncio.get_running_loop().call_later(again, self._clicks.pop, same, None)
@@ -187,8 +196,9 @@ class TeamsConnection(ChatConnection):
         why_not = await self._decisions.submitted(sent)  # on disk before it is answered
         if not why_not:
             return {"task": {"type": "message", "value": "It is on record, and the card follows."}}
-        opened = str(spoken.data.get(OPENED) or "")
-        dialog = self.calls.dialogs.get(opened)
+        dialog = self.calls.dialogs.get(str(spoken.data.get(OPENED) or ""))
         if dialog is None:
             return {"task": {"type": "message", "value": why_not}}
+        opened = f"{spoken.person.user}-{spoken.id}"  # another one: sent with the same reason it is no repetition
+        self.calls.dialogs[opened] = dialog
         return {"task": dialog_task(dialog, sent.metadata, opened, why_not)}

@@ -7,12 +7,11 @@ width. https://learn.microsoft.com/microsoftteams/platform/task-modules-and-card
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import Any
 
 from bot.chat.blocks import CHECK_AGAIN, CHECK_MEANT, REPORT
 from bot.chat.dialog import LONGEST_REASON
@@ -26,7 +25,6 @@ from bot.chat.document import (
     Dialog,
     Document,
     Fold,
-    IfRoom,
     Line,
     Lines,
     Listing,
@@ -45,7 +43,8 @@ from bot.chat.document import (
     Together,
     clipped,
 )
-from bot.chat.service import Message, message_of, texts_in
+from bot.chat.drawing import CELL, SPARE, Drawing, Element, Room
+from bot.chat.service import Message, texts_in
 from bot.chat.suggestions import FIND_NODE
 from bot.domain.safe_text import one_line, safe
 from bot.surfaces.teams.settings import teams_user
@@ -53,11 +52,8 @@ from bot.view.heat_strip import heat_strip
 from bot.view.standing import PICK
 from bot.view.words import Bold, Channel, Code, Group, Link, Person, Styled, plain
 
-Element: TypeAlias = Mapping[str, Any]
-
 LARGEST = 40_000  # characters of JSON, as UTF-16 80 KB; Teams refuses a message of 100 KB
-SPARE = 500  # beside a table
-ROWS, CELL, COLUMNS = 100, 120, 41  # of a table; the widest line of fixed letters that a phone does not wrap
+COLUMNS = 41  # the widest line of fixed letters that a phone does not wrap
 WIDTH = 46  # of buttons side by side, in letters
 CARD = "application/vnd.microsoft.card.adaptive"
 VERB = "zombie"
@@ -73,40 +69,6 @@ _BREAK = "\u200b"
 _LONG = re.compile(r"(\S{36})(?=\S)")  # in small print: a digest would be wider than a phone
 
 
-def draw(document: Document) -> Message:
-    """Return a message: what has to be there whole, then as many rows of tables, and of the rest, as fit."""
-    drawn = [[] if isinstance(block, IfRoom | Table) else list(_elements(block)) for block in document.blocks]
-    for at, block in enumerate(document.blocks):
-        room = LARGEST - sum(map(length, drawn))
-        if isinstance(block, Table):
-            drawn[at] = _table(block, room - SPARE)
-        elif isinstance(block, IfRoom):
-            whole = list(_elements(block.block))
-            drawn[at] = whole if length(whole) <= room else []
-    text = document.text
-    if isinstance(text, Marked) and not document.blocks:
-        drawn = [list(_elements(text))]
-    words = text.words if isinstance(text, Marked) else text if isinstance(text, str) else plain(text)
-    return Message(
-        clipped(safe(words), TEXT), tuple(each for elements in drawn for each in elements), document.broadcast
-    )
-
-
-def fits(blocks: Sequence[Block], *, dialog: bool = False) -> bool:
-    """True where a message, or a dialog, shows all of it and cuts nothing."""
-    if any(isinstance(block, Table) and len(block.rows) > ROWS for block in blocks):
-        return False
-    return length([each for block in blocks for each in _elements(block)]) <= LARGEST - (2 * SPARE if dialog else 0)
-
-
-def added(content: Mapping[str, Any], blocks: Sequence[Block]) -> Message | None:
-    """Return a message of the outbox with these blocks at its end, once; None where there is no room."""
-    stands = message_of(content)
-    more = [each for block in blocks for each in _elements(block) if each not in stands.blocks]
-    both = (*stands.blocks, *more)
-    return replace(stands, blocks=both) if length(both) <= LARGEST else None
-
-
 def card(body: Sequence[Element], actions: Sequence[Element] = ()) -> dict[str, Any]:
     """Return a card as an attachment."""
     content: dict[str, Any] = {"type": "AdaptiveCard", "version": "1.5", "body": list(body)}
@@ -116,13 +78,13 @@ def card(body: Sequence[Element], actions: Sequence[Element] = ()) -> dict[str, 
 
 def dialog_task(dialog: Dialog, sealed: str, opened: str, error: str = "") -> dict[str, Any]:
     """Return the dialog that asks for a reason; it brings back what is sealed. `error` is why it was not taken."""
-    body = [each for block in dialog.blocks for each in _elements(block)]
+    body = DRAWING.all(dialog.blocks)
     body += _lines(error, color="attention") if error else ()
     if dialog.asks:
         typed = {"type": "Input.Text", "id": REASON, "isMultiline": True, "maxLength": LONGEST_REASON}
         says = {"label": "Reason. It goes on record with your name.", "placeholder": dialog.asks}
         body.append({**typed, **says, "isRequired": True, "errorMessage": "A decision needs a reason."})
-    body += [each for block in dialog.small for each in _elements(block)]
+    body += DRAWING.all(dialog.small)
     data = {SEALED: sealed, OPENED: opened}
     send = {"type": "Action.Submit", "title": dialog.submit, "style": "positive", "data": data}
     shown = {"title": dialog.title, "width": "large", "height": "large", "card": card(body, [send] * bool(dialog.asks))}
@@ -271,8 +233,6 @@ def _elements(shown: Block) -> Iterator[Element]:
             toggle = {"type": "Action.ToggleVisibility", "title": f"▸ {safe(title)}", "targetElements": [name]}
             yield {"type": "ActionSet", "actions": [toggle]}
             yield {**_fixed(words.split("\n"), name), "isVisible": False}
-        case Table():
-            yield from _table(shown, LARGEST)
         case Strip(heat=heat):
             yield _fixed([*(str(row).replace(" ", "\u00a0") for row in heat_strip(heat, COLUMNS)), heat.words])
         case Row(items=items, name=name):
@@ -285,8 +245,6 @@ def _elements(shown: Block) -> Iterator[Element]:
             yield {"type": "Container", "separator": True, "items": [_rich([_run(" ", size="small")])]}
         case Marked(words=words):
             yield from _marked(words)
-        case IfRoom(block=block):
-            yield from _elements(block)
 
 
 def _row(items: Sequence[Button | Menu | NodeMenu], name: str) -> Iterator[Element]:
@@ -333,18 +291,9 @@ def _action(words: str, action: str, data: Mapping[str, str], name: str = "") ->
     return {"type": "Action.Submit", "title": words, "data": {**data, "msteams": {"type": "task/fetch"}}}
 
 
-def _table(table: Table, room: int) -> list[Element]:
-    """Return a table of the rows that fit into so many characters, at least one, and how many do not."""
-    rows = [
-        {"type": "TableRow", "cells": [_cell(word, bold=not at) for word in row]}
-        for at, row in enumerate((table.heading, *table.rows[:ROWS]))
-    ]
-    block: Element = {"type": "Table", "columns": [{"width": 1} for _ in table.heading], "rows": rows}
-    while len(rows) > 2 and length([block]) > room:
-        del rows[max(2, len(rows) * 9 // 10) :]
-    left = len(table.rows) - len(rows) + 1
-    more = _elements(Small((f"And {left:,} more: {table.more}",))) if left and table.more else ()
-    return [block, *more]
+def _table(table: Table, rows: Sequence[Sequence[str]]) -> Element:
+    drawn = [{"type": "TableRow", "cells": [_cell(word, bold=not at) for word in row]} for at, row in enumerate(rows)]
+    return {"type": "Table", "columns": [{"width": 1} for _ in table.heading], "rows": drawn}
 
 
 def _cell(word: str, *, bold: bool) -> Element:
@@ -352,6 +301,24 @@ def _cell(word: str, *, bold: bool) -> Element:
     return {"type": "TableCell", "items": [_rich([run])]}
 
 
-def length(elements: Sequence[Element]) -> int:
-    """Return the elements' share of Teams' limit: their JSON."""
-    return len(json.dumps(elements, ensure_ascii=False, separators=(",", ":")))
+def _text_of(document: Document) -> str:
+    text = document.text
+    return safe(text.words if isinstance(text, Marked) else text if isinstance(text, str) else plain(text))
+
+
+class TeamsDrawing(Drawing):
+    """Documents as Teams shows them."""
+
+    message, dialog = Room(LARGEST, LARGEST), Room(LARGEST, LARGEST - 2 * SPARE)
+    text, elements, table = staticmethod(_text_of), staticmethod(_elements), staticmethod(_table)
+
+    def draw(self, document: Document) -> Message:
+        """Return a message; the bot's own marked words, alone, are a card too."""
+        text = document.text
+        if isinstance(text, Marked) and not document.blocks:
+            document = replace(document, blocks=(text,))
+        return super().draw(document)
+
+
+DRAWING = TeamsDrawing()
+draw, fits, added = DRAWING.draw, DRAWING.fits, DRAWING.added

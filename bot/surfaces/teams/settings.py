@@ -6,12 +6,10 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from bot.domain import defaults
 from bot.domain.alert import TEAMS
-from bot.domain.allowance import CHECKS_PER_PERSON, Allowance
+from bot.domain.chat_settings import ChatSettings
 from bot.domain.errors import SettingsError
-from bot.domain.setting import Kind, allowance, count, names, option, row, secret
-from bot.domain.toml_table import TomlTable
+from bot.domain.setting import Kind, row, secret
 from bot.sources.addresses import is_guarded
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
@@ -31,7 +29,7 @@ MICROSOFTS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class TeamsSettings:
+class TeamsSettings(ChatSettings):
     """How to reach Teams, and what it is used for; the addresses are other ones in the government's clouds."""
 
     word = "Teams"
@@ -66,10 +64,6 @@ class TeamsSettings:
         "https://api.botframework.com",
         environment="TEAMS_ISSUER",
     )
-    channels: frozenset[str] = option(names, frozenset())
-    alerts_channel: str = option(TomlTable.text, "")
-    each_at_once: int = option(count(1), defaults.CHECKS_EACH_AT_ONCE)  # readings of a person
-    checks_per_person: Allowance = option(allowance, CHECKS_PER_PERSON)
 
     @property
     def is_set(self) -> bool:

@@ -29,3 +29,12 @@ async def test_one_that_cannot_be_used_is_wrong_and_named_with_its_line(tmp_path
     assert set(found) == {Mark.WRONG}
     assert "whole.yaml:4: unknown probe" in found[Mark.WRONG].seen
     assert "node-health" in found[Mark.WRONG].to_do
+
+
+async def test_cause_that_is_left_out_is_wrong_and_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "causes").mkdir()
+    (tmp_path / "causes" / "worn.yaml").write_text("cause: worn\ntitle: Worn\nabot: It is worn.\n")
+    (found,) = await playbooks(Settings(playbooks=(tmp_path,)))
+    assert found.mark is Mark.WRONG
+    assert 'causes/worn.yaml:1: the cause lacks "about"' in found.seen
+    assert "undecided on every node" in found.to_do

@@ -99,6 +99,6 @@ def test_sites_line_explains_no_error_of_ours(folder: Path) -> None:
 )
 def test_fault_is_told_with_its_line(folder: Path, change: tuple[str, str], says: str) -> None:
     with pytest.raises(PlaybookError) as refused:
-        library([written(folder, ROW.replace(*change))])
+        library([written(folder, ROW.replace(*change))], strict=True)
     assert any(says in line for line in str(refused.value).splitlines()), str(refused.value)
     assert kernel_table.table() == kernel_table.own_table()

@@ -226,11 +226,11 @@ def test_causes_of_a_site_are_weighed_and_replace_none_of_ours(tmp_path: Path) -
     assert "worn" not in {used.cause.name for used in library().get("node-health").causes}
     own(tmp_path, "worn", HEAD.replace("worn", "worm") + PLAIN + TAIL)
     with pytest.raises(PlaybookError, match=r"worn.yaml:1: the cause is called worm; call the file worm.yaml"):
-        library([folder])
+        library([folder], strict=True)
     (folder / "causes" / "worn.yaml").unlink()
     own(tmp_path, "conntrack-full", HEAD.replace("worn", "conntrack-full") + PLAIN + TAIL)
     with pytest.raises(PlaybookError, match=r"conntrack-full.yaml:1: there is a cause conntrack-full, and none is"):
-        library([folder])
+        library([folder], strict=True)
 
 
 def test_cause_of_ones_own_is_begun_and_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

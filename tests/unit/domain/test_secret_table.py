@@ -242,6 +242,13 @@ def test_text_of_one_unit_costs_little(unit: str) -> None:
     assert time.process_time() - began < 3
 
 
+@pytest.mark.parametrize("sign", ["\\x1b[1m", "\\u200b", "\\xad", "\x1b[1m", "\u200b"])
+def test_any_number_of_signs_within_a_word_costs_little(sign: str) -> None:
+    began = time.process_time()
+    assert redacted_text(f"a{sign * 30_000}b password=hunter2") == f"a{sign * 30_000}b password=[redacted]"
+    assert time.process_time() - began < 3
+
+
 def test_colours_and_signs_without_width_hide_no_secret() -> None:
     for raw in (b"\x1b[1mtoken\x1b[0m=abc0123", b"password\xe2\x80\x8e=abc0123", b"password\xc2\xa0=\xc2\xa0abc0123"):
         assert "abc0123" not in redacted_text(decode(raw))
@@ -254,6 +261,20 @@ def test_colours_and_signs_without_width_hide_no_secret() -> None:
         "password=abc\\xad0123",
     ):
         assert redacted_text(within) == "password=[redacted]"
+    assert "abc0123" not in redacted_text("password\u2800=\u2800abc0123")
+
+
+@pytest.mark.parametrize("sign", ["\x1b[01;31m\x1b[K", "\\x1b[m\\x1b[K", "\u200b", "\\u200b", "\\xad"])
+def test_colours_and_signs_without_width_within_a_name_or_a_key_hide_no_secret(sign: str) -> None:
+    """As `grep --color=always pass` prints `db_password=…`, and what follows a cut stays."""
+    for text, cut in (
+        (f"db_{sign}pass{sign}word=hunter2zz -h db", f"db_{sign}pass{sign}word=[redacted] -h db"),
+        (f"id AKIA{sign}IOSFODNN7EXAMPLE next", "id [redacted: AWS key] next"),
+        (f"key=sk_live_4eC39HqLy{sign}jWDarjtT1zdp7dc next", "key=[redacted: token] next"),
+    ):
+        assert redacted_text(text) == cut
+        assert redacted_text(cut) == cut
+    assert redacted_text(f"node{sign}-1 is up{sign}to date") == f"node{sign}-1 is up{sign}to date"
 
 
 def test_what_has_no_width_is_seen() -> None:

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from bot.chat.document import TEXT
+from bot.chat.drawing import length
 from bot.chat.parts import spot_of
 from bot.chat.service import Message
 from bot.domain.alert import Alert
@@ -19,7 +20,7 @@ from bot.domain.policy import Policy
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.progress import ReadingProgress
-from bot.surfaces.slack.drawing import ALL_BLOCKS, BLOCKS, length
+from bot.surfaces.slack.drawing import ALL_BLOCKS, BLOCKS
 from bot.view.context import ViewContext
 from bot.view.view import group_view
 from tests.alerts.pages import of_page

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from bot.chat.parts import CARD, MessageTarget
 from bot.chat.poster import Poster
-from bot.chat.service import Delivered, Message
+from bot.chat.service import Delivered, Message, RetryLater
 from bot.domain.post import MessageRef, Post, StoredPost
 from bot.ledger import Database, Leases, Outbox, on_threads
 from bot.surfaces.slack.calls import Calls
@@ -168,3 +168,40 @@ async def test_what_a_program_is_sending_is_left_to_it_by_all_others(tmp_path: P
         assert await theirs.sweep() == 0
         await theirs.drain(10.0)
         assert sorted(channel.posts) == ["storm0123", "sweep0123"], "each once"
+
+
+class DownOnce(Channel):
+    """Slack, which answers the first edit late, and with a failure."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go = asyncio.Event()
+        self.begun = 0
+
+    async def edit(self, place: MessageRef, message: Message) -> Any:
+        self.begun += 1
+        if self.begun == 1:
+            await self.let_go.wait()
+            return RetryLater("no answer in time")
+        return await super().edit(place, message)
+
+
+async def test_wording_that_another_program_has_replaced_meanwhile_is_not_sent_again(tmp_path: Path) -> None:
+    channel = DownOnce()
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
+        outbox: Any = on_threads(Outbox(database), threads)
+        ours, theirs = (
+            Poster(cast(Calls, channel), outbox, QUICK, lambda: datetime.now(UTC), lambda *_, **__: None)
+            for _ in range(2)
+        )
+        await ours.enqueue("a", CARD, AT, Message("the offer"))
+        await until(lambda: channel.posts, "the card")
+        await ours.enqueue("a", CARD, AT, Message("the question"))
+        await until(lambda: channel.begun, "its edit to be on its way")
+        await theirs.enqueue("a", CARD, AT, Message("the end"))
+        await until(lambda: channel.edits, "the end")
+        channel.let_go.set()
+        await ours.drain(10.0)
+        await theirs.drain(10.0)
+        assert channel.edits == ["the end"], "the card does not go back"
+        assert Outbox(database).waiting() == 0

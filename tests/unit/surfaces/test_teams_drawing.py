@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,6 +40,9 @@ from bot.chat.document import (
 )
 from bot.chat.requests import VERBS, help_text
 from bot.chat.service import Message
+from bot.domain.entry import NotedHead
+from bot.surfaces.slack import drawing as slack
+from bot.surfaces.teams import drawing as teams
 from bot.surfaces.teams.drawing import added, card, dialog_task, draw, fits, named, people_in, with_home, words_of
 from bot.view.standing import PICK
 from bot.view.words import Bold, Channel, Code, Group, Instant, Link, Person
@@ -117,6 +121,23 @@ def test_limits_are_kept_and_what_is_left_out_is_said() -> None:
     assert [block for page in pages for block in page] == blocks
     assert len(pages) > 1
     assert all(fits(page) for page in pages)
+
+
+@pytest.mark.parametrize("chat", [teams, slack])
+def test_table_that_fits_is_whole_and_one_that_does_not_says_how_many_rows_are_missing(chat: Any) -> None:
+    for count in range(20, 101):
+        rows = [(f"node-{number:03}.example", "1", "7k3m9x2qpvab", "10.0.0.7:22", "0" * 36) for number in range(count)]
+        blocks = (Title("A wave"), Paragraph("y" * 500), Table(("node", "plan", "incident", "address", "boot"), rows))
+        drawn = json.dumps(chat.draw(Document("A wave", blocks)).blocks)
+        missing = sum(row[0] not in drawn for row in rows)
+        assert missing == 0 or not chat.fits(blocks)
+        assert (f"And {missing} more" in drawn) == (missing > 0)
+
+
+def test_head_as_it_is_copied_from_a_card_is_one() -> None:
+    head = "123:" + "9af3" * 16
+    ((shown,),) = (block["inlines"] for block in draw(Document("", (Record(head),))).blocks)
+    assert str(NotedHead.of(shown["text"].removeprefix("record "))) == head
 
 
 def test_reply_grows_once_and_only_while_there_is_room() -> None:

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from bot.chat.document import TEXT
+from bot.chat.drawing import length
 from bot.chat.service import Message
 from bot.domain.incident import IncidentSummary
 from bot.domain.transitions import State
@@ -31,7 +32,7 @@ from bot.extras.captures.events import (
 from bot.extras.captures.record import RollingCapture, RollingState, incident_of
 from bot.extras.captures.recorder import RollingRequest
 from bot.extras.captures.watch import RollingNews
-from bot.surfaces.slack.drawing import ALL_BLOCKS, draw, length
+from bot.surfaces.slack.drawing import ALL_BLOCKS, draw
 from tests.record.incidents import BEGAN_AT
 
 ID, ALICE, BOB = "7k3m9x2qpv", "slack:T0/U0ALICE001", "slack:T0/U0BOB00001"

@@ -1,0 +1,78 @@
+"""Holes of a chat's own way, each put into the program: the schedules of a chat have to find every one of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from bot.chat.cards import ChatCards
+from bot.chat.clicks import Submission
+from bot.chat.decisions import Decisions
+from bot.chat.dialog import Intent, MetadataSigner
+from bot.chat.service import Delivered
+from bot.surfaces.teams.activities import Spoken
+from bot.surfaces.teams.calls import TeamsCalls
+from bot.surfaces.teams.keys import SigningKeys
+from tests.schedules.mutations import Mutation
+
+CONNECTION = import_module("bot.surfaces.teams.connection")
+
+
+def token_not_proved(patch: pytest.MonkeyPatch) -> None:
+    async def activity(self: SigningKeys, header: str, body: bytes) -> Any:
+        return json.loads(body)
+
+    patch.setattr(SigningKeys, "activity", activity)
+
+
+def dialog_not_proved(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(MetadataSigner, "verify", lambda self, text: Intent(**json.loads(text[64:])))
+
+
+def anybodys_dialog(patch: pytest.MonkeyPatch) -> None:
+    def proven(self: Decisions, submission: Submission) -> Intent | None:
+        return self._context.signer.verify(submission.metadata)
+
+    patch.setattr(Decisions, "_proven", proven)
+
+
+def edits_not_awaited(patch: pytest.MonkeyPatch) -> None:
+    whole = TeamsCalls.edit
+
+    async def edit(self: TeamsCalls, place: Any, message: Any) -> Any:
+        asyncio.create_task(whole(self, place, message))  # noqa: RUF006 - the hole itself
+        return Delivered(place)
+
+    patch.setattr(TeamsCalls, "edit", edit)
+
+
+def click_handled_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(CONNECTION, "AGAIN_SECONDS", 0.0)
+
+
+def dialog_handled_again(patch: pytest.MonkeyPatch) -> None:
+    whole = Spoken.submission
+    patch.setattr(Spoken, "submission", lambda self: replace(whole(self), key=f"sent-{self.id}"))
+
+
+def copy_counts(patch: pytest.MonkeyPatch) -> None:
+    async def check_click(self: ChatCards, *_: Any) -> None:
+        """Nothing is compared."""
+
+    patch.setattr(ChatCards, "check_click", check_click)
+
+
+CHAT_MUTATIONS = (
+    Mutation("activity not proved", token_not_proved, "is on record"),
+    Mutation("dialog not proved", dialog_not_proved, "“changed"),
+    Mutation("dialog of another person", anybodys_dialog, "“of another person"),
+    Mutation("edits not awaited", edits_not_awaited, "its card is stale"),
+    Mutation("click handled again", click_handled_again, "outcomes"),
+    Mutation("dialog handled again", dialog_handled_again, "outcomes"),
+    Mutation("click on a copy", copy_counts, "a copy of the card opened a dialog"),
+)

@@ -1,0 +1,206 @@
+"""Microsoft Teams in a scheduled world: its connector without a socket, and people who do there what people do."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import unquote
+
+import httpx
+import jwt
+from aiohttp import web
+
+from bot.chat.service import Timing
+from bot.surfaces.teams.connection import AGAIN_SECONDS, TeamsConnection
+from bot.surfaces.web_limits import BODIES, Bodies
+from tests.schedules.chats import NOBODY, ChatWorld, Program
+from tests.slack.memory_chat import Shown
+from tests.teams.simulated import APP, IDS, ISSUER, SimulatedTeams, key_of
+
+LOST, LATE, LIMITED, DOWN = 0.02, 0.04, 0.06, 0.07  # of the bot's calls, each and what stands before it
+AGAIN = (0.0, 0.3, 3.0, 8.0, 16.0)  # seconds after which Teams delivers something again
+GIVEN_UP = 6  # deliveries that nobody answers
+TWICE = 0.5  # of the deliveries come again though they are answered
+PATIENCE = 5.0  # seconds in which a person has to have an answer
+
+
+@dataclass
+class Request:
+    """A request as its handler reads it, which came over no socket."""
+
+    method: str
+    path: str
+    headers: Any
+    body: bytes
+    match_info: dict[str, str] = field(default_factory=dict)
+    remote: str = "192.0.2.1"
+    transport: None = None
+    app: Any = field(default_factory=lambda: {BODIES: Bodies()})
+    content: Any = field(default_factory=lambda: SimpleNamespace(is_eof=lambda: True))
+
+    async def read(self) -> bytes:
+        return self.body
+
+    async def json(self) -> Any:
+        return json.loads(self.body)
+
+    async def post(self) -> Any:
+        return dict(httpx.QueryParams(self.body.decode()))
+
+
+class Connector(httpx.AsyncBaseTransport):
+    """The way from a program to Teams: what was sent arrives, whatever becomes of its sender or of its answer."""
+
+    def __init__(self, world: ChatWorld, teams: ScheduledTeams) -> None:
+        self._world, self._teams = world, teams
+        self._routes = [(route, re.compile(re.sub(r"\{\w+\}", "([^/]+)", route.path))) for route in teams.routes()]
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        world = self._world
+        await world.boundary()
+        fate = 1.0 if world.is_over or "/v3/" not in request.url.path else world.random.random()
+        if fate < LOST:
+            raise httpx.ConnectError("lost")
+        if LATE < fate < LIMITED:
+            return httpx.Response(429, headers={"Retry-After": "2"}, json={})
+        if LIMITED < fate < DOWN:
+            return httpx.Response(503, json={})
+        arriving = asyncio.get_running_loop().create_task(self._arrives(request), context=NOBODY)
+        answer = await asyncio.shield(arriving)
+        if fate < LATE:
+            self._teams.unanswered += request.method == "POST"
+            await asyncio.sleep(world.random.choice((1, 20)))
+            raise httpx.ReadTimeout("its answer was lost")
+        await world.boundary()
+        return answer
+
+    async def _arrives(self, request: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(self._world.random.choice((0.01, 0.05, 0.3, 0.9)))
+        path = request.url.raw_path.decode()
+        route, found = next(
+            (route, found)
+            for route, pattern in self._routes
+            if route.method == request.method and (found := pattern.fullmatch(path))
+        )
+        names = re.findall(r"\{(\w+)\}", route.path)
+        asked: Any = Request(request.method, unquote(path), request.headers, await request.aread())
+        asked.match_info = dict(zip(names, found.groups(), strict=True))
+        handler: Any = route.handler
+        answer = await self._teams.goes_wrong(asked, handler)
+        assert isinstance(answer, web.Response)
+        return httpx.Response(answer.status, headers=answer.headers, content=answer.body)  # type: ignore[arg-type]
+
+
+class ScheduledTeams(SimulatedTeams):
+    """Teams, which delivers everything until somebody answers, and some of it again, under another id."""
+
+    def __init__(self, world: ChatWorld, programs: Callable[[], list[Program]]) -> None:
+        super().__init__("http://127.0.0.1:1")
+        self.world, self.programs = world, programs
+        self.seen: list[Shown] = []  # every wording of every message, in order
+        self.slow: list[str] = []  # what nobody answered in time, though a program was there
+        self.unanswered = 0  # messages that were posted and whose sender does not know
+        self.told = Counter[str]()  # clicks that were answered in words, each with its repetitions
+        self.answers: list[tuple[str, str]] = []  # to dialogs, each with its reason
+        self._answers: dict[tuple[str, str], float] = {}  # when each program answered each click
+
+    def connected(self, timing: Timing, log: Any) -> TeamsConnection:
+        http = httpx.AsyncClient(transport=Connector(self.world, self))
+        return TeamsConnection(self.settings, timing, log, http=http)
+
+    def _show(self, shown: Shown, activity: Any) -> None:
+        super()._show(shown, activity)
+        self.seen.append(copy.copy(shown))
+
+    async def deliver(self, activity: Any, token: str | None = None) -> tuple[int, Any]:
+        """Deliver it until it is answered; here and there twice, of which only one answer reaches the person."""
+        answers = [self._answered(activity, token)]
+        if self.world.chance(TWICE):
+            answers.append(self._answered(activity, token, self.world.random.choice(AGAIN)))
+        first, *_ = await asyncio.gather(*answers)
+        return first
+
+    async def _answered(self, activity: Any, token: str | None, after: float = 0.0) -> tuple[int, Any]:
+        await asyncio.sleep(after)
+        for _ in range(GIVEN_UP):
+            self.numbers += 1
+            status, answer = await self._once({**activity, "id": f"f:{self.numbers}"}, token)
+            if status:
+                return status, answer
+            await asyncio.sleep(self.world.random.choice(AGAIN[2:]))
+        raise TimeoutError
+
+    async def _once(self, activity: Any, token: str | None) -> tuple[int, Any]:
+        alive = [each for each in self.programs() if each.connection.is_connected]
+        if not alive:
+            return 0, None
+        program, loop = self.world.random.choice(alive), asyncio.get_running_loop()
+        headers = {"Authorization": f"Bearer {self.token() if token is None else token}"}
+        came: Any = Request("POST", "/teams/messages", headers, json.dumps(activity).encode())
+        began, answering = loop.time(), program.start(program.connection._receive(came))
+        await asyncio.wait([answering])
+        if program.is_dead or answering.cancelled():
+            self.told[activity["from"]["aadObjectId"]] += 1  # it may have done what it was asked for
+            return 0, None
+        if loop.time() - began > PATIENCE:
+            self.slow.append(f"{activity['name']} after {loop.time() - began:.1f} s")
+        answer = answering.result()
+        self._note(program, activity, str(answer.text))
+        text = answer.text or ""
+        return answer.status, json.loads(text) if text.startswith("{") else text
+
+    def _note(self, program: Program, activity: Any, text: str) -> None:
+        """Note what a dialog was answered, and count clicks answered in words: soon repeated, it is the same answer."""
+        if activity["name"] == "task/submit":
+            self.answers.append((activity["value"]["data"]["reason"], text))
+        if activity["name"] == "task/submit" or '"continue"' in text:
+            return
+        now, click = asyncio.get_running_loop().time(), (program.name, str(activity["timestamp"]))
+        self.told[activity["from"]["aadObjectId"]] += now - self._answers.get(click, -AGAIN_SECONDS) >= AGAIN_SECONDS
+        self._answers[click] = now
+
+
+def _signed_by_another(seat: ScheduledTeams, activity: Any) -> str:
+    claims = {"iss": ISSUER, "aud": APP, "exp": time.time() + 3600, "serviceurl": activity["serviceUrl"]}
+    return jwt.encode(claims, key_of("key-2"), algorithm="RS256", headers={"kid": "key-1"})
+
+
+def _of_another_person(seat: ScheduledTeams, activity: Any) -> str:
+    other = "alice" if activity["from"]["aadObjectId"] == IDS["bob"] else "bob"
+    activity["from"] = {"id": f"29:{other}", "name": other, "aadObjectId": IDS[other]}
+    return seat.token()
+
+
+def _changed(seat: ScheduledTeams, activity: Any) -> str:
+    data = activity["value"]["data"]
+    data["sealed"] = data["sealed"].replace('"thread_ts":""', '"thread_ts":"1"')
+    return seat.token()
+
+
+def _of_another_tenant(seat: ScheduledTeams, activity: Any) -> str:
+    activity["channelData"] = {"tenant": {"id": "0c0c0c0c-0000-4000-8000-000000000009"}}
+    return seat.token()
+
+
+def _by_another_channel(seat: ScheduledTeams, activity: Any) -> str:
+    activity["channelId"] = "directline"
+    return seat.token()
+
+
+# What can be wrong with a dialog that is sent: each changes the activity, and returns the token that comes with it.
+LIES: dict[str, Callable[[ScheduledTeams, Any], str]] = {
+    "signed by another": _signed_by_another,
+    "for another bot": lambda seat, _: seat.token(aud="0d0d0d0d-0000-4000-8000-00000000000a"),
+    "of another person": _of_another_person,
+    "changed": _changed,
+    "of another tenant": _of_another_tenant,
+    "by another channel": _by_another_channel,
+}
