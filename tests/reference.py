@@ -17,9 +17,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from bot.__main__ import parser
 from bot.app.extras import shipped
 from bot.causes import CAUSES
 from bot.commands import COMMANDS
+from bot.commands.completion import every_parser
 from bot.domain.probe import Probe
 from bot.domain.setting import Setting
 from bot.library.kinds import Kind, fields_of
@@ -59,10 +61,11 @@ def _with_commands(page: str) -> str:
     listed = set(re.findall(r"^\| `zombie ([a-z]+)", rows, re.MULTILINE))
     modules = {module.__name__.rsplit(".", 1)[-1]: module for module in COMMANDS}
     modules |= {name: import_module(module) for name, module in shipped().commands.items() if " " not in name}
+    shown = {below.prog.removeprefix("zombie ") for below in every_parser(parser())}  # old names go on, not shown
     new = (
         f"| `zombie {name}` | {_first_sentence(inspect.getdoc(module) or '').partition(': ')[2]} |\n"
         for name, module in modules.items()
-        if name not in listed
+        if name in shown and name not in listed
     )
     return start + rows + "".join(new) + rest
 

@@ -234,6 +234,7 @@ async def check_in_pool(
     concluded: HearsWeighed,
     *,
     tells_json: bool = False,
+    readings: bool = True,
     looks_of: LooksOf = lambda node: {},
     after: timedelta | None = None,
 ) -> None:
@@ -244,7 +245,8 @@ async def check_in_pool(
     Raises: UsageError of any node, once all others are through.
     """
     playbook = what.playbook
-    task = WeighingTask(playbook.name, playbook.digest, what.folders, what.sampling, what.draining, tells_json)
+    folders, sampling, draining = what.folders, what.sampling, what.draining
+    task = WeighingTask(playbook.name, playbook.digest, folders, sampling, draining, tells_json, readings)
     pause = what.sampling.window / 2 if after is None else after
     async with open_pool(what, WeighingWorker(task, playbook), several, pause) as pool:
 

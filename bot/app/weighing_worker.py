@@ -45,7 +45,8 @@ LENGTH = struct.Struct("!I")
 class WeighingTask:
     """What all jobs of a run have in common; another kind of task has another kind of worker.
 
-    Shape: `digest` is of the playbook as it is used. `tells_json`: each answer has its node's part of the document.
+    Shape: `digest` is of the playbook as it is used. `tells_json`: each answer has its node's part of the document,
+    with what was read where `readings`.
     """
 
     playbook: str
@@ -54,6 +55,7 @@ class WeighingTask:
     sampling: Sampling
     draining: DrainSettings
     tells_json: bool = False
+    readings: bool = True
 
     def worker(self) -> WeighingWorker:
         """Return what thinks about the jobs in this process. Raises: UsageError where it cannot, as told there."""
@@ -144,7 +146,8 @@ class WeighingWorker:
         if not self.task.tells_json:
             return WeighedNode(brief(verdict, again=verdict.status is not Status.HEALTHY))
         growth = growth_of(verdict, self._playbook, job.looks)
-        return WeighedNode(brief(verdict), node_text(node_document(verdict, None, self._teller, growth)))
+        told = verdict if self.task.readings else replace(verdict, snapshot=None)
+        return WeighedNode(brief(verdict), node_text(node_document(told, None, self._teller, growth)))
 
 
 def packed(what: object) -> bytes:
