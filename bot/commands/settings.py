@@ -17,6 +17,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Print every setting with its value and its origin. A flag wins over the environment, the environment over "
         "zombie.toml, and zombie.toml over the default. Values of secrets are not shown.",
         "example:\n  zombie settings --config zombie.toml",
+        group="run",
     )
     options.add_files(parser)
     parser.set_defaults(run=run)

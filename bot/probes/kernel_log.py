@@ -181,7 +181,7 @@ _QUICK_SECONDS, _LEVELS_SECONDS = 4, 3  # together less than the command's limit
 # Where no journal is, asking it four times, and again as root, costs as much as a third of a check.
 _HAS_JOURNAL = (
     "j=; for d in /run/log/journal /var/log/journal; do [ -d $d ] && "
-    '{ [ -r $d ] || j=y; for f in $d/*; do [ -d "$f" ] && j=y; done; }; done; [ -n "$j" ] || exit 0'
+    '{ [ -r $d ] || j=y; for f in $d/*; do [ -d "$f" ] && j=y; done; }; done; [ -n "$j" ]'
 )
 _END = re.compile(r"-- (journal|dmesg): ([0-9]{1,12}) lines, ([0-9]{1,12}) left out --")
 
@@ -193,17 +193,16 @@ def _way(program: str, origin: str, said: str, errors: str) -> tuple[str, ...]:
     levels = f"{{ {{ {errors}; echo '{LEVELS_END}'; }} 2>/dev/null & }} | timeout {_LEVELS_SECONDS} cat"
     is_quick = f"[ $((${{b%.*}} - ${{a%.*}})) -lt {_QUICK_SECONDS} ]"
     log = f"read a _ </proc/uptime; {{ {said} && echo '{WHOLE}' && read b _ </proc/uptime && {is_quick} && {levels}; }}"
-    # The filter is a word of its own, so that a script of several ways holds it once.
-    return ("sh", "-c", f'{log} | awk -v o={origin} "$1"', "sh", program)
+    # For a log without a line the filter is not begun: gawk compiles it as long as it reads thousands of lines. It is a
+    # word of its own, so that a script of several ways holds it once.
+    thinned = f'printf "%s\\n" "$l" | awk -v o={origin} "$1" - /proc/self/fd/4'
+    return ("sh", "-c", f"{log} | if IFS= read -r l; then {thinned}; fi 4<&0", "sh", program)
 
 
 def _journal(program: str, as_root: bool) -> tuple[str, ...]:
     listings = (_JOURNAL, *_ERRORS)
     whole, errors, grave, before = (_as_root(argv) if as_root else shlex.join(argv) for argv in listings)
-    shell, flag, script, *rest = _way(
-        program, "journal", whole, f"{errors}; echo '{GRAVE}'; {grave}; echo '{BEFORE}'; {before}"
-    )
-    return (shell, flag, f"{_HAS_JOURNAL}; {script}", *rest)
+    return _way(program, "journal", whole, f"{errors}; echo '{GRAVE}'; {grave}; echo '{BEFORE}'; {before}")
 
 
 def _as_root(argv: tuple[str, ...]) -> str:
@@ -270,6 +269,7 @@ def probe(program: str) -> Probe:
                 ),
                 lane="journal",
                 limit=_LIMIT,
+                where=(_HAS_JOURNAL, _HAS_JOURNAL),
                 apart=True,  # what asks for levels may be left behind
                 sudo=tuple(way for argv in (_JOURNAL, *_ERRORS, _DMESG, _DMESG_ERRORS) for way in in_folders(argv)),
             ),

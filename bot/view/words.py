@@ -90,6 +90,17 @@ def mute_words(verdict: Verdict) -> tuple[Sentence, ...]:
     )
 
 
+def open_points(verdict: Verdict) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
+    """Yield what a verdict leaves open and what it ruled out: a title, and rows of name and reason."""
+    for title, rows in (
+        ("Undecided", [(each.cause, each.says_beside(verdict.unread)) for each in verdict.undecided]),
+        ("Not read", [(each.probe, each.reason) for each in verdict.unread]),
+        ("Ruled out", [(each.cause, each.because) for each in verdict.ruled_out]),
+    ):
+        if rows:
+            yield title, rows
+
+
 def headline(node: str, verdict: Verdict | None, *, cured: bool = False) -> str:
     """Return node, status and cause as far as known; a cured node's old status is left out.
 
