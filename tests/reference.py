@@ -1,4 +1,4 @@
-"""Writes the tables of docs/reference.md and docs/readings.md that follow from the code.
+"""Writes what follows from the code: tables of docs/reference.md and docs/readings.md, and deploy/zombie.toml.
 
 Run it by `python -m tests.reference`.
 
@@ -27,6 +27,7 @@ from bot.domain.setting import Setting
 from bot.library.kinds import Kind, fields_of
 from bot.probes import PROBES
 from bot.settings import all_keys, all_rows
+from tests.sample import sample
 
 ROOT = Path(__file__).parents[1]
 COMMAND = ".venv/bin/python -m tests.reference"
@@ -156,13 +157,14 @@ def _plain(text: str) -> str:
 PAGES: Mapping[str, Callable[[str], str]] = {
     "docs/reference.md": reference,
     "docs/readings.md": readings,
+    "deploy/zombie.toml": sample,
 }
 
 
 def main() -> None:
     """Write what is not as it should be, and say which."""
     for name, made in PAGES.items():
-        before = (ROOT / name).read_text()
+        before = (ROOT / name).read_text() if (ROOT / name).exists() else ""
         if (after := made(before)) != before:
             (ROOT / name).write_text(after)
             print(f"{name} was written")

@@ -43,7 +43,9 @@ def weighed(used: ConfiguredCause, snapshot: Snapshot) -> Weighing:
     except Exception as error:
         if not used.cause.definition:
             raise
-        weighing = left_out(used.cause.name, f"{type(error).__name__}: {error}").weigh(snapshot, used.tuning)
+        from bot.domain.problems import mistake
+
+        weighing = left_out(used.cause.name, mistake(error)).weigh(snapshot, used.tuning)
     if not isinstance(weighing, Finding):
         return weighing
     settled_by = used.cause.settled_by if weighing.confidence is not Confidence.CONFIRMED else ""

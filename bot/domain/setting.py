@@ -42,7 +42,8 @@ class Setting:
 
     Shape: `key` is its place in zombie.toml with dots between tables; if `flag`, `environment` or `key` is empty, it
     cannot be given that way. `where_it_exists` is a file of the current folder that is the default if it exists. `low`
-    and `high` bound a number, or a duration in seconds. Without a name it has its field's name.
+    and `high` bound a number, or a duration in seconds. Without a name it has its field's name. `like` is an example
+    where there is no default, as TOML has it.
     """
 
     kind: Kind
@@ -56,6 +57,16 @@ class Setting:
     high: int = 1_000_000
     secret: bool = False
     name: str = ""
+    like: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A key: what it is for, its default, and an example as TOML has it where the default says nothing."""
+
+    help: str
+    default: Any
+    like: str = ""
 
 
 class Several:
@@ -76,9 +87,10 @@ def secret(says: str, environment: str) -> Any:
     return row(Kind.TEXT, says, "", environment=environment, secret=True)
 
 
-def option(read: Reader[T], default: T) -> T:
-    """A field that is a key of the room's table."""
-    made: T = field(default_factory=lambda: default, metadata={"read": read}, kw_only=True)
+def option(read: Reader[T], default: T, says: str = "", like: str = "") -> T:
+    """A field that is a key of the room's table; what it is for, and an example where the default says nothing."""
+    told = {"read": read, "option": Option(says, default, like)}
+    made: T = field(default_factory=lambda: default, metadata=told, kw_only=True)
     return made
 
 
@@ -93,6 +105,11 @@ def rows_of(kind: type[Any], prefix: str = "") -> Iterator[tuple[str, Setting]]:
 def keys_of(kind: type[Any]) -> Mapping[str, Reader[Any]]:
     """Return the reader of each key of a dataclass of settings, by name."""
     return {found.name: found.metadata["read"] for found in fields(kind) if "read" in found.metadata}
+
+
+def options_of(kind: type[Any]) -> Mapping[str, Option]:
+    """Return what each key of a dataclass of settings is for, by name."""
+    return {found.name: found.metadata["option"] for found in fields(kind) if "option" in found.metadata}
 
 
 # --- readers, beside the methods of `TomlTable`
