@@ -21,6 +21,7 @@ from bot.extras.fleet.difference import (
 )
 from bot.extras.fleet.sweep import Found, NodeAnswer, NodeOutcome
 from bot.surfaces.slack.drawing import draw
+from bot.surfaces.teams.drawing import draw as draw_for_teams
 
 LEAK = "leaked-memory-cgroups"
 CURED = NodeAnswer("cured", NodeOutcome.ANSWERED, "healthy", facts={"host": "read"})
@@ -65,8 +66,9 @@ def test_nobody_to_compare_with_is_not_called_no_difference() -> None:
 
 def node(name: str, facts: Mapping[str, str], *causes: str) -> NodeAnswer:
     found = tuple(Found(cause, "degraded", "possible", "") for cause in causes)
-    read = {"host": "read", "cgroups": "read", "units": "read", **{f"host.same{at}": "x" for at in range(20)}}
-    return NodeAnswer(name, NodeOutcome.ANSWERED, "degraded" if causes else "healthy", found=found, facts=read | facts)
+    probes = {"host": "read", "cgroups": "read", "units": "read"}
+    facts = {**probes, **{f"host.same{at}": "x" for at in range(20)}, **facts}
+    return NodeAnswer(name, NodeOutcome.ANSWERED, "degraded" if causes else "healthy", found=found, facts=facts)
 
 
 ODD = {
@@ -78,10 +80,11 @@ ODD = {
 USUAL = {"cgroups.alive": "100 to 999", "cgroups.mode": "v2", "host.kernel": "6.1.0-13-amd64"}
 
 
-def said_of(told: Comparison) -> tuple[str, str]:
-    """What the terminal says, in one line, and what the card says."""
-    card = draw(comparison_message(told))
-    return " ".join(difference_text(told, 200).split()), f"{card.text} {json.dumps(card.blocks, ensure_ascii=False)}"
+def said_of(told: Comparison) -> tuple[str, str, str]:
+    """What the terminal says, in one line, and what the cards of Slack and Teams say."""
+    cards = [drawn(comparison_message(told)) for drawn in (draw, draw_for_teams)]
+    slack, teams = (f"{card.text} {json.dumps(card.blocks, ensure_ascii=False)}" for card in cards)
+    return " ".join(difference_text(told, 200).split()), slack, teams
 
 
 def test_one_node_against_one_lists_plain_differences_as_such_settings_first_and_numbers_last() -> None:
@@ -105,20 +108,19 @@ def test_one_node_against_one_lists_plain_differences_as_such_settings_first_and
         assert "unlikely by chance, even among so many" not in said
 
 
-def test_card_of_too_few_has_the_words_of_the_terminal() -> None:
+def test_cards_of_too_few_have_the_words_of_the_terminal() -> None:
     told = compare([node("gpu-1", ODD, LEAK)], [node(f"p{at}", USUAL) for at in range(29)])
-    terminal, card = said_of(told)
+    said = said_of(told)
     for words in (
         "beside 29 peers without leaked-memory-cgroups by its signature",
         "with 1 beside 29, even the clearest difference has a corrected p of 0.13",
         "cgroups.mode: v1 here, v2 on all 29 peers",
         "units.services[ecs.service]: present here, absent on all 29 peers",
     ):
-        assert words in terminal, words
-        assert words in card, words
+        assert all(words in each for each in said), words
     for cell in ("present here", "absent on all 29 peers"):
-        assert f'"{cell}"' in card
-    assert not {word for said in (terminal, card) for word in ("healthy", "there none", "here there") if word in said}
+        assert all(f'"{cell}"' in card for card in said[1:])
+    assert not [word for word in ("healthy", "there none", "here there") if any(word in each for each in said)]
 
 
 def test_what_is_telling_is_listed_and_what_may_be_chance_only_with_full() -> None:
@@ -140,7 +142,7 @@ def test_nothing_telling_is_one_line() -> None:
     told = compare(here, [node(f"p{at}", {"host.zone": "ab"[at % 4 == 0]}) for at in range(29)])
     one = "Nothing telling among 21 facts compared with 29 peers; 1 may be chance (zombie diff --full)."
     assert difference_text(told, 200).splitlines()[1:] == ["", f"  {one}"]
-    assert one in said_of(told)[1]
+    assert all(one in said for said in said_of(told))
     assert difference_body(told)["says"] == one
     same = compare([node("a", {}, LEAK)], [node("b", {})])
     assert difference_text(same, 200).splitlines()[1:] == ["", "  Nothing differs among 20 facts compared with 1 peer."]
