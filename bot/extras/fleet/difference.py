@@ -14,11 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from bot.domain.probe import CustomReading, Snapshot, Unread
 from bot.domain.safe_text import listed, one_line, redacted_text, safe
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome
+from bot.probes.formats.container_lists import Container
 from bot.surfaces.text import wrapped
 
 FEW_PEERS = 4  # with this many peers, a fact with nearly a different value for each peer is left out
@@ -347,7 +349,7 @@ _OWN = frozenset(
 _PROSE = frozenset(
     {"source", "raw", "lines", "line", "text", "says", "because", "counter", "walked", "stack", "label", "status"}
 )
-_NAMES = ("image", "name", "path", "kind", "unit", "device", "mount", "target")  # fields that name an entry of a list
+_NAMES = ("name", "path", "image", "kind", "unit", "device", "mount", "target")  # fields that name an entry of a list
 _BAND = re.compile(r"0|below 0|[\d,]+ to [\d,]+|none")
 _ENDS = ("_later", "_usec", "_seconds", "_at", "_since_boot", "_ms", "_id", "_between")
 _RANDOM = "[b-df-hj-np-tv-xz24-9]"  # the letters of Kubernetes' random names
@@ -355,8 +357,8 @@ _OWN_NAME = re.compile(
     r"[0-9a-f]{8}(?:(?:[-_]|\\x2d)[0-9a-f]{4}){3}(?:[-_]|\\x2d)[0-9a-f]{12}"  # a UID, also in a unit's name
     r"|(?<![0-9a-z:])(?<!ami-)(?![0-9a-f]{40}(?![0-9a-z]))[0-9a-f]{12,}(?![0-9a-z])"  # an id; 40 digits are a commit
     r"|(?<![0-9a-z])(?:veth(?:wepl)?|cali|lxc|eni-?|gke|azv|tap|vol-?|i-)[0-9a-f]{6,}|(?<![0-9a-z])vnet[0-9]+"
-    rf"|\A[^:]*-{_RANDOM}{{8,10}}(?:-{_RANDOM}{{5}})?\Z"  # of a ReplicaSet, and of its pod
-    rf"|\A[^:]*-(?!https\Z){_RANDOM}{{5}}\Z"  # of a pod of a DaemonSet or a Job
+    rf"|\A[a-z/][a-z0-9/_-]*-{_RANDOM}{{8,10}}(?:-{_RANDOM}{{5}})?\Z"  # of a ReplicaSet, and of its pod
+    rf"|\A[a-z/][a-z0-9/_-]*-(?!https\Z){_RANDOM}{{5}}\Z"  # of a pod of a DaemonSet or a Job
     r"|\Arun-(?:u?[0-9]+|r[0-9a-f]+|p[0-9]+-i[0-9]+)\."  # systemd-run's
     r"|\A(?:session-c?|user-|user@|user-runtime-dir@|run-user-)[0-9]+\.|@[0-9]+-[0-9.:a-f]+-[0-9.:a-f]+\.service"
     r"|\Akworker/|/proc/[0-9]+|(?<![a-z])[pt]id[-= ]?[0-9]+|[a-z_][-.@/][0-9]{5,7}\Z",  # threads and processes
@@ -364,6 +366,7 @@ _OWN_NAME = re.compile(
 )
 
 
+@lru_cache(2**14)  # a fleet's nodes have the same names
 def is_own_name(name: str) -> bool:
     """True for what only one node calls so: names of pods, containers, sessions and transient units, ids and PIDs.
 
@@ -441,7 +444,7 @@ def _of_fields(where: str, record: Any) -> Iterator[tuple[str, str]]:
     for field in fields(record):
         if field.name in _OWN | _PROSE or field.name.startswith("source") or field.name.endswith(_ENDS):
             continue
-        if field.name not in ("name", "image") or not where.endswith("]"):  # they are in an entry's path, or its own
+        if field.name != "name" or not where.endswith("]"):  # an entry's name is in its path, or a container's own
             yield from _of_value(f"{where}.{field.name}", getattr(record, field.name))
 
 
@@ -477,7 +480,7 @@ def _entry(where: str, name: object) -> str:
 
 
 def _name_of(entry: Any) -> str:
-    for name in _NAMES:
+    for name in ("image",) if isinstance(entry, Container) else _NAMES:
         held = getattr(entry, name, "")
         if isinstance(held, str) and held:
             return held

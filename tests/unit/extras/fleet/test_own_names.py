@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.extras.fleet.difference import _of_value, fact_value, facts_of, is_own_name
+from bot.probes.agents import Agent
 from bot.probes.containers import ContainersReading
 from bot.probes.formats.container_lists import Container
 from tests.unit.causes import builders as b
@@ -37,6 +38,7 @@ LONG = "3f2a91bc77de" * 6
         "i-0a1b2c3d4e5f60718",
         "coredns-5d78c9869d",
         "coredns-5d78c9869d-x2b4z",
+        "kube-system/coredns-5d78c9869d-x2b4z",
         "kube-proxy-x2b4z",
         "train-28123456-x2b4z",
         "veth1a2b3c4",
@@ -91,6 +93,8 @@ def test_what_only_one_node_calls_so_is_its_own(name: str) -> None:
         "5.4.0-1084-aws",
         "535.183.01",
         "v1.27.9-eks-5e0fdde",
+        "1.19.2-29cc92cc",
+        "10.2.8-x2b4z",
         "1.6.19 1e1ea6e986c6c86565bc33d52e34b81b3e2bc71f",
         "ubuntu-2204",
         "ami-0a1b2c3d4e5f60718",
@@ -153,9 +157,15 @@ def test_containers_are_told_by_their_images() -> None:
     facts = facts_of(b.node(ContainersReading(("docker",), (one,))))
     assert {fact for fact in facts if fact.startswith("containers.containers")} == {
         "containers.containers[ray/worker:1]",
+        "containers.containers[ray/worker:1].image",
         "containers.containers[ray/worker:1].running",
     }
     assert not [fact for fact in facts.items() if re.search("hopper|3f2a|hours", " ".join(fact))]
+
+
+def test_agents_are_told_by_their_names_so_that_their_images_can_be_compared() -> None:
+    facts = dict(_of_value("agents.agents", (Agent("ecs", "ecs.service", image="amazon/agent:1.2"),)))
+    assert facts["agents.agents[ecs].image"] == "amazon/agent:1.2"
 
 
 def test_a_value_that_is_written_like_absence_is_a_value() -> None:
