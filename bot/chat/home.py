@@ -55,7 +55,8 @@ class HomeState:
     """What a person may decide, by card; what they `asked` for and others decide; sick nodes, and the brake.
 
     Shape: `sick` is None for a person who may not learn which nodes are sick, and holds the latest incident of each;
-    `may_not` is why they may not decide, empty where they may; `braked` is the entry of the pull that is on.
+    `may_not` is why they may not decide, empty where they may; `braked` is the entry of the pull that is on. `unread`
+    counts the plans that wait, and the nodes with a cause, that were too many to be looked at.
     """
 
     pending: Sequence[Sequence[Incident]] = ()
@@ -64,6 +65,7 @@ class HomeState:
     braked: Entry | None = None
     may_not: str = ""
     view: ViewContext = NOTHING
+    unread: tuple[int, int] = (0, 0)
 
 
 class Troubled(Protocol):
@@ -72,7 +74,6 @@ class Troubled(Protocol):
     @property
     def trouble(self) -> str:
         """What does not work at present, as a sentence; empty while all is well."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -160,7 +161,8 @@ class HomePublisher:
         # One that asks a person before anything was read has no verdict, and waits all the same.
         asking = {each.id for each in shown if each.state is State.UNKNOWN}
         sick = [each for each in seen if each.severity not in (None, Status.HEALTHY) or each.id in asking]
-        return HomeState(list(pending.values()), asked, sorted(sick, key=gravity), braked, may_not, view)
+        unread = len(asks[MOST_READ:]), sum(each.cause is not None for each in shown[MOST_READ:])
+        return HomeState(list(pending.values()), asked, sorted(sick, key=gravity), braked, may_not, view, unread)
 
     def _is_of_wave(self, summary: IncidentSummary) -> bool:
         """True for one of the many nodes of a wave: its card asks for all of them, and none can be decided alone."""
@@ -193,16 +195,18 @@ def _given_up(given_up: Sequence[GivenUpDelivery]) -> Iterator[Block]:
 
 
 def _state(state: HomeState) -> Iterator[Block]:
+    plans, nodes = state.unread
     yield Title("Waiting for you")
     if state.may_not:
         yield Paragraph(state.may_not)
-    elif not state.pending:
+    elif not state.pending and not plans:
         yield Paragraph("Nothing waits for your decision.")
-    for plans in state.pending[:MOST_PENDING]:
-        yield from (_offer(incident, state.view) for incident in plans[:MOST_NODES])
-        yield from _more(len(plans) - MOST_NODES, "more nodes on the same card.")
-        yield from choice_blocks(list(decisions_on(plans)))
+    for offers in state.pending[:MOST_PENDING]:
+        yield from (_offer(incident, state.view) for incident in offers[:MOST_NODES])
+        yield from _more(len(offers) - MOST_NODES, "more nodes on the same card.")
+        yield from choice_blocks(list(decisions_on(offers)))
     yield from _more(len(state.pending) - MOST_PENDING)
+    yield from _more(plans, "more plans wait, for you or for others: /zombie status")
     if state.asked:
         yield Title("You asked, others decide")
         yield from (_offer(incident, state.view) for incident in state.asked[:MOST_PENDING])
@@ -212,7 +216,7 @@ def _state(state: HomeState) -> Iterator[Block]:
         yield Title("Sick nodes")
         yield Paragraph("No node was found sick within a day.") if not state.sick else Small((_LAST,))
         yield from map(_verdict, state.sick[:MOST_SICK])
-        yield from _more(len(state.sick) - MOST_SICK)
+        yield from _more(max(0, len(state.sick) - MOST_SICK) + nodes)
     yield from _brake(state.braked)
     yield Rule()
 

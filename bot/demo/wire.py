@@ -12,11 +12,12 @@ from bot.domain.batch_shell import LANE_MARK, WIRE_LINE_CHARS
 _NONCE = re.compile(r"^N=([0-9a-f]+)$", re.MULTILINE)
 _CLOCK = re.compile(r"^clock (\d+) ([0-9.]+) ([0-9.]+) & T=\$!$", re.MULTILINE)
 _TURNS = re.compile(r"^set -- ([l\d ]*)$", re.MULTILINE)
-_ONE = re.compile(r"^  if \[ \$busy -lt 1 \] ", re.MULTILINE)
+_ONE = re.compile(r"^  while \[ \$busy -lt 1 \]; ", re.MULTILINE)
 _LIFETIME = re.compile(r"^  timeout ([0-9.]+) /bin/sh -c 'read -r line' <&9 & h=", re.MULTILINE)
 _PART = re.compile(r"^(l\d+p(\d))\(\) \{\n(.*?)\n\}$", re.MULTILINE | re.DOTALL)
 _SKIP = re.compile(r"^skip q\d+ \|\| ")
 _WORD = re.compile(r"^(W\d+)=('(?:[^']|'\"'\"')*')$", re.MULTILINE)  # what several argument lists share
+_WHERE = re.compile(r"""^where (?:"\$W\d+"|(?:'[^']*'|"'")+|\S+) """)
 _RUN = re.compile(r"(?:fed \S+ )?(run|try)(?:_alone|_apart)? (q\d+) ([0-9.]+) (\d+) (.*)", re.DOTALL)
 
 
@@ -62,7 +63,7 @@ def read_script(script: str) -> Request:
     for name, look, body in _PART.findall(script):
         ways = []
         for line in body.split("\n"):
-            found = _RUN.fullmatch(_SKIP.sub("", line).removesuffix(" ||"))
+            found = _RUN.fullmatch(_WHERE.sub("", _SKIP.sub("", line)).removesuffix(" ||"))
             if found is not None:
                 word, number, limit, size, rest = found.groups()
                 argv = tuple(words.get(given, given) for given in shlex.split(rest))

@@ -1,8 +1,8 @@
 """A batch: all commands of a diagnosis as one POSIX-sh script, and the frames that carry its outputs back.
 
 The commands of a lane run in turn; when lanes run is in `batch_lanes.py`. A lane has two byte streams, for its first
-and its second looks. Frame heads carry a secret nonce, so that no output can fake a frame. A stream is sent as lines
-of base64 once its looks have ended.
+and its second looks; second looks of several lanes may share one. Frame heads carry a secret nonce, so that no output
+can fake a frame. A stream is sent as lines of base64 once its looks have ended.
 """
 
 from __future__ import annotations
@@ -177,7 +177,8 @@ class Batch:
     def _body(self) -> str:
         """The script after the preamble; it is the same for every node."""
         parts = self.parts
-        named = named_words(argv for question in self.questions for argv, _ in self.ways(question.command))
+        commands = [question.command for question in self.questions]
+        named = named_words([*(argv for each in commands for argv, _ in self.ways(each)), *(c.where for c in commands)])
         words = [f"{name}={shlex.quote(word)}" for word, name in named.items()]
         functions = [self._function(name, questions, named) for name, questions in self.asked.items()]
         lanes = [
@@ -217,8 +218,10 @@ class Batch:
         stdin = base64.b64encode(command.stdin.encode(errors="replace")).decode()
         fed = f"fed {stdin} " if stdin else ""
         alone = "_alone" if not self.together or command.alone or stdin else "_apart" if command.apart else ""
+        where = [f"where {quoted((condition,), named)} " for condition in command.where]
+        where += [""] * (len(ways) - len(where))
         words = [
-            f"{fed}{'run' if index == len(ways) - 1 else 'try'}{alone} {question.number} {limit:g} "
+            f"{where[index]}{fed}{'run' if index == len(ways) - 1 else 'try'}{alone} {question.number} {limit:g} "
             f"{command.output_limit_bytes + 1} {quoted(argv, named)}"
             for index, (argv, limit) in enumerate(ways)
         ]

@@ -2,8 +2,9 @@ r"""When the lanes of a batch run, as shell code.
 
 Lanes that watch throughout begin at once and run beside all others. The others take turns in the given order, so that
 the node bears the processes of few commands at a time: a lane begins when the one before it has ended. One that shows
-no progress is waited for only briefly, once. When second looks are due they go before first looks that still wait. A
-second look comes at least half a window after its lane's first, which a slow node may have answered late.
+no progress is waited for only briefly, once. When second looks are due they go before first looks that still wait, all
+that may begin in one run. A second look comes at least half a window after its lane's first, which a slow node may have
+answered late.
 
 Main waits for lines in a pipe that it holds open for both ways (descriptor 8): `q` when a command begins, with its
 look, its question, whom to kill when it does not end, and its limit; `over` when a look's last has ended, and `end`
@@ -37,8 +38,10 @@ sign() {{ echo "{LANE_MARK}~ $N"; }}
 """
     r"""
 look() {
-  eval "most=\$most_$1"
-  lane "$@" | { trap '' TERM; exec head -c "$most"; } | emit "$1" "$most" &
+  from=$1 after=$2 id=$3 most=0; shift 2
+  eval "all_$id='$*'"
+  for part; do eval "most=\$((most + most_$part))"; done
+  lane "$@" | { trap '' TERM; exec head -c "$most"; } | emit "$id" "$most" &
   LANES="$LANES $!"
 }
 life & W=$!
@@ -57,56 +60,58 @@ clock() {
   while :; do pause "$2"; echo tick; done
 }
 """
-# `left` is how many looks have not ended, `run` which of them take up a turn, and `from_LANE` the uptime, in hundredths
-# of a second, from which on the lane's second look may begin: its first has ended long enough before. A look that ended
-# inside a question goes on after it; where other questions may have used up the bytes, with it. A lane that no longer
-# runs though its look has not ended left something behind, which holds its output open.
+# A run of looks is named by its first. `alive` is how many runs have not ended, `run` which of them take up a turn, and
+# `from_LANE` the uptime, in hundredths of a second, from which on the lane's second look may begin: its first has ended
+# long enough before. Second looks that may begin share a run. A run that ended inside a question goes on after it;
+# where other questions may have used up the bytes, with it. A lane that no longer runs though its look has not ended
+# left something behind, which holds its output open.
 _TURNS = r"""
-left=@LEFT@ run=' ' busy=0 due= quiet=0 moved= news= sign_at=0 parts=' '
-while [ $left -gt 0 ]; do
-  next= rest=
-  stamp; now=$((${up%.*} * 100 + 1${up#*.} - 100))
-  if [ $now -ge $sign_at ] && { [ -z "$due" ] || [ -n "$news" ]; }; then sign; sign_at=$((now + @SIGN@)) news=; fi
-  [ -z "$due" ] || for lane in $later; do
-    eval "from=\$from_$lane"
-    if [ -z "$next" ] && [ -n "$from" ] && [ $now -ge $from ]; then next=${lane}p1; else rest="$rest $lane"; fi
-  done
-  if [ $busy -lt @MOST@ ] && [ -n "$next" ]; then later=$rest
-  elif [ $busy -lt @MOST@ ] && [ $# -gt 0 ]; then next=${1}p0; shift
-  else
-    read -r said part at pid limit <&8
-    case $said in
-      q) moved=1 news=1
-        case $parts in *" $part "*) ;; *) parts="$parts$part ";; esac
-        stamp; eval "at_$part=$at pid_$part=$pid end_$part=$((${up%.*} * 100 + ${limit:-0} * 100 + 100))"
-        continue;;
-      over) eval "at_$part="; continue;;
-      due) due=1; continue;;
-      tick) ;;
-      end) moved=1 news=1 full=$at lane=${part%p*}
-        eval "at=\$at_$part again=\$again_$part at_$part= pid_$part="
-        if [ -n "$at" ]; then
-          after=124; [ -z "$full" ] || { [ "$at" = "$again" ] && after=141 || after=; }
-          eval "again_$part=$at"; look "$part" "$at" "$after"; continue
-        fi
-        left=$((left - 1))
-        case $part in *p0) stamp; eval "from_$lane=$((${up%.*} * 100 + 1${up#*.} - 100 + @GAP@))";; esac
-        case $run in *" $part "*) run="${run%% $part *} ${run#* $part }" busy=$((busy - 1));; esac
-        continue;;
-    esac
-    stamp; now=$((${up%.*} * 100 + 1${up#*.} - 100))
-    for part in $parts; do
-      eval "pid=\$pid_$part limit=\$end_$part"
-      [ -z "$pid" ] || { [ $now -lt $limit ] && runs "$pid"; } || { eval "pid_$part="; fell "$pid"; }
+moment() { stamp; now=$((${up%.*} * 100 + 1${up#*.} - 100)); }
+alive=@BEGUN@ run=' ' busy=0 due= quiet=0 moved= news= sign_at=0 asked=' '
+moment
+while :; do
+  while [ $busy -lt @MOST@ ]; do
+    next= rest=
+    [ -z "$due" ] || for lane in $later; do
+      eval "from=\$from_$lane"
+      if [ -n "$from" ] && [ $now -ge $from ]; then next="$next ${lane}p1"; else rest="$rest $lane"; fi
     done
-    quiet=$((quiet + 1))
-    [ -z "$moved" ] || quiet=0
-    moved=
-    [ $quiet -lt @PATIENT@ ] || { run=' ' busy=0; }
-    continue
-  fi
-  run="$run$next " busy=$((busy + 1)) quiet=0
-  look "$next"
+    if [ -n "$next" ]; then later=$rest
+    elif [ $# -gt 0 ]; then next=${1}p0; shift
+    else break; fi
+    look '' '' $next
+    run="$run$id " busy=$((busy + 1)) alive=$((alive + 1)) quiet=0
+  done
+  [ "$alive$later" != 0 ] || break
+  if [ $now -ge $sign_at ] && { [ -z "$due" ] || [ -n "$news" ]; }; then sign; sign_at=$((now + @SIGN@)) news=; fi
+  read -r said id at pid limit <&8
+  moment
+  case $said in
+    q) moved=1 news=1
+      case $asked in *" $id "*) ;; *) asked="$asked$id ";; esac
+      eval "at_$id=$at pid_$id=$pid end_$id=$((now + ${limit:-0} * 100 + 100))";;
+    over) eval "at_$id=";;
+    due) due=1;;
+    end) moved=1 news=1 full=$at
+      eval "at=\$at_$id again=\$again_$id all=\$all_$id at_$id= pid_$id="
+      if [ -n "$at" ]; then
+        after=124; [ -z "$full" ] || { [ "$at" = "$again" ] && after=141 || after=; }
+        eval "again_$id=$at"; look "$at" "$after" $all
+      else
+        alive=$((alive - 1))
+        case $id in *p0) eval "from_${id%p0}=$((now + @GAP@))";; esac
+        case $run in *" $id "*) run="${run%% $id *} ${run#* $id }" busy=$((busy - 1));; esac
+      fi;;
+    tick)
+      for id in $asked; do
+        eval "pid=\$pid_$id limit=\$end_$id"
+        [ -z "$pid" ] || { [ $now -lt $limit ] && runs "$pid"; } || { eval "pid_$id="; fell "$pid"; }
+      done
+      quiet=$((quiet + 1))
+      [ -z "$moved" ] || quiet=0
+      moved=
+      [ $quiet -lt @PATIENT@ ] || { run=' ' busy=0; };;
+  esac
 done
 """
 # What a command left behind is in main's own group.
@@ -143,13 +148,13 @@ def lanes_script(lanes: Sequence[Lane], rest_seconds: float, turn_seconds: float
     due = rest_seconds - look_seconds * (len(twice) - 1 if twice else 0) if has_window else 0.0
     ticks = int(due / turn_seconds)
     words = {
-        "LEFT": str(len(lanes) + len(twice)),
+        "BEGUN": str(len(at_once)),
         "MOST": str(AT_ONCE_IN_A_WINDOW if has_window else AT_ONCE_OTHERWISE),
         "GAP": f"{50 * rest_seconds:.0f}",
         "PATIENT": str(PATIENT_TICKS),
         "SIGN": f"{100 * SIGN_SECONDS:.0f}",
     }
-    begun = "".join(f"look {lane.name}p0\n" for lane in at_once)
+    begun = "".join(f"look '' '' {lane.name}p0\n" for lane in at_once)
     return (
         f"{_CLOCK}{_BEGIN}{begun}clock {ticks} {turn_seconds:g} {max(0.0, due - ticks * turn_seconds):.3g} & T=$!\n"
         f"set -- {' '.join(in_turn)}\nlater='{' '.join(twice)}'{filled_in(_TURNS, words)}{_END}"

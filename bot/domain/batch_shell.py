@@ -48,18 +48,18 @@ read -r line </proc/$$/stat; set -- ${line##*) }
     r"""
 stamp() { read -r up _ </proc/uptime; }
 lane() {
-  part=$1 from=$2 after=$3 errors= open=
+  errors= open=
   exec 3>&1
   read -r line </proc/self/stat; self=${line%% *}
   # A lane holds a command's errors: more than this of them ends it, like a command that outlasts its limit.
   case $V in unlimited) ulimit -S -v @SHELL_KIB@;; *) [ "$V" -le @SHELL_KIB@ ] || ulimit -S -v @SHELL_KIB@;; esac
   [ -z "$after" ] || finish "$after"
-  "$part"
-  [ -n "$open" ] || echo "over $part" >&8
+  for part; do "$part"; done
+  [ -n "$open" ] || echo "over $id" >&8
 }
 skip() { [ -n "$from" ] || return 1; [ "$1" = "$from" ] || return 0; from=; [ -n "$after" ]; }
 begin() {
-  echo "q $part $2" >&8
+  echo "q $id $2" >&8
   stamp; printf '\n%s %s %s\n' "$N" "$1" "$up" >&3 || exit 141
 }
 # A ksh without memory leaves a function and goes on.
@@ -78,6 +78,7 @@ call() {
     *) exec "$@";;
   esac
 }
+where() { eval "$1" || return; shift; "$@"; }
 # With a process group of its own, in which nothing outlives it.
 apart() {
   ulimit -S -v "$V"

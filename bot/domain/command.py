@@ -32,9 +32,10 @@ class Command:
     argument becomes the window's length in whole seconds and `{rest}` the time of the second look. Commands of the same
     `lane` run in turn; lanes run in parallel. `sudo` lists what a shell fragment among the arguments runs as root, so
     that sudoers lines can be written from the commands. `stdin` is what the command reads on its input, byte for byte;
-    it stands in no argument list. A command run as root names its program by its full path (see
-    `root_command.py`). `apart`: it may leave processes behind, which are ended with it. `alone`: beside that it may
-    print errors without end, so it shares nothing with others.
+    it stands in no argument list. `where` are conditions of the first ways but not of the last, by a shell's builtins
+    alone: where one does not hold, its way would print nothing, and is not begun. A command run as root names its
+    program by its full path (see `root_command.py`). `apart`: it may leave processes behind, which are ended with it.
+    `alone`: beside that it may print errors without end, so it shares nothing with others.
     Raises: ValueError for a command that cannot be part of a batch.
     """
 
@@ -50,13 +51,16 @@ class Command:
     stdin: str = ""
     alone: bool = False
     apart: bool = False
+    where: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        words = [word for argv in (self.argv, *self.alternatives) for word in argv]
+        words = [word for argv in (self.argv, *self.alternatives, self.where) for word in argv]
         if any("\n" in word for word in words):
             raise ValueError(f"{self.name}: an argument holds a newline; a batch has a command on each line")
         if any(_UNSPEAKABLE.search(word) for word in words):
             raise ValueError(f"{self.name}: an argument holds characters that no shell accepts")
+        if len(self.where) > len(self.alternatives) + self.as_root:
+            raise ValueError(f"{self.name}: its last way is always begun")
         if not all(argv[0].startswith("/") for argv in (*self.sudo, *([self.argv] * self.as_root))):
             raise ValueError(f"{self.name}: a command run as root must name its program by its full path")
 

@@ -118,6 +118,7 @@ class NotedHead:
         >>> NotedHead.of("3F9a" * 8).seq is None
         True
         """
+        text = text.replace("\u200b", "").strip()  # by which a card breaks long words, for phones
         if (found := _NOTED.match(text)) is None:
             raise ValueError(
                 f"{text[:80]!r} is not a head: write SEQ:HASH with at least {NOTED_DIGITS} hexadecimal digits, as on a "

@@ -73,21 +73,24 @@ MOST_ASKED, MOST_TOLD, FEWEST_TOLD = 2_000, 5, 100
 _FRAGMENT = fragment(rf"""
     f=other; [ -e /sys/fs/cgroup/cgroup.controllers ] && f=cgroup2fs; echo filesystem $f;
     echo namespace $(readlink /proc/self/ns/cgroup);
-    # The memory hierarchy that is mounted whole, or else any part of it; its path comes with octal escapes.
-    m=$(awk '/ - cgroup/ {{ print;
-        for (i = 7; i < NF; i++) if ($i == "-") break;
-        if ($(i + 1) == "cgroup" && index("," $NF ",", ",memory,")) {{ if ($4 == "/") {{ w = w ? w : $5 }} p = $5 }} }}
-        END {{ print "memory at:" (w ? w : p) }}' /proc/self/mountinfo);
-    echo '==> /proc/self/mountinfo <=='; printf %s "${{m%memory at:*}}"; m=${{m##*memory at:}};
-    case $m in *\\*) m=$(printf %b "$(printf %s "$m" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')");; esac; export m;
     f= has=;
     for u in /sys/fs/cgroup /sys/fs/cgroup/unified; do
         [ -e $u/cgroup.controllers ] || continue;
         f="$f $u/cgroup.controllers $u/cgroup.stat"; read -r c <$u/cgroup.controllers;
         case " $c " in *" memory "*) has="$has $u";; esac; done;
-    # Where memory is on v2 this file tells nothing, and kernels since 6.17 log that somebody read it.
-    [ "$m$has" = " /sys/fs/cgroup" ] || f="$f /proc/cgroups";
-    tail -v -n +1 $f;
+    export f has;
+    # The memory hierarchy that is mounted whole, or else any part of it; its path comes with octal escapes. Where
+    # memory is on v2 /proc/cgroups tells nothing, and kernels since 6.17 log that somebody read it.
+    m=$(awk '/ - cgroup/ {{ print;
+        for (i = 7; i < NF; i++) if ($i == "-") break;
+        if ($(i + 1) == "cgroup" && index("," $NF ",", ",memory,")) {{ if ($4 == "/") {{ w = w ? w : $5 }} p = $5 }} }}
+        END {{ m = w ? w : p;
+            n = split(ENVIRON["f"] (m ENVIRON["has"] == " /sys/fs/cgroup" ? "" : " /proc/cgroups"), f, " ");
+            for (i = 1; i <= n; i++) {{ h = "==> " f[i] " <==\n";
+                while ((getline l < f[i]) > 0) {{ print h l; h = "" }} }}
+            print "memory at:" m }}' /proc/self/mountinfo);
+    echo '==> /proc/self/mountinfo <=='; printf %s "${{m%memory at:*}}"; m=${{m##*memory at:}};
+    case $m in *\\*) m=$(printf %b "$(printf %s "$m" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')");; esac; export m;
     for u in $has; do
         echo '==> {BELOW} <==';
         # The root's own count comes first: where it is small, no other file is opened. No name holds a newline.

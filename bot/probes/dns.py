@@ -57,9 +57,11 @@ _RESOLV = "/etc/resolv.conf"
 # asked when the one before it has answered, or after a second.
 _LOOK = fragment(f"""
     [ -r {_RESOLV} ] || {{ echo 'no resolv.conf'; exit; }};
-    s=$(awk '$1 == "nameserver" && $2 ~ /^[0-9A-Fa-f:][0-9A-Za-z:.%]*$/ && n++ < 3 {{ s = s " " $2 }}
-        $1 ~ /^(search|domain)$/ && $2 ~ /^[A-Za-z0-9][A-Za-z0-9.-]*$/ && d == "" {{ d = $2 }}
-        END {{ print s "/" d }}' {_RESOLV}); d=${{s#*/}}; s=${{s%/*}};
+    s= d= n=0; while read -r k v r || [ -n "$k" ]; do
+        case $k in nameserver)
+            case $v in ''|[!0-9A-Fa-f:]*|*[!0-9A-Za-z:.%]*) ;; *) [ $n -lt 3 ] && s="$s $v"; n=$((n + 1));; esac;;
+        search|domain) case $v in ''|[!A-Za-z0-9]*|*[!A-Za-z0-9.-]*) ;; *) d=${{d:-$v}};; esac;;
+        esac; done <{_RESOLV};
     read -r h </proc/sys/kernel/hostname; case $h in ''|[!A-Za-z0-9]*|*[!A-Za-z0-9.-]*) h=localhost;; esac;
     case $h in *.*) ;; *) h=$h${{d:+.$d}};; esac;
     t=; for p in dig host; do command -v $p >/dev/null && t=$p && break; done;

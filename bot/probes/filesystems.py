@@ -115,6 +115,7 @@ _MOUNTS = (
     "if (!($3 in q) || length($5) < length(q[$3])) q[$3] = $5 } "
     'END { for (k in r) if (n++ < 200) print r[k]; print "-"; '
     'for (k in q) if (q[k] !~ /^.(boot|efi|snap|run|var.lib.kubelet)(.|$)/ && !index(q[k], "\\\\") && '
+    f'!index(" {" ".join(_PLACES)} ", " " q[k] " ") && '
     f"m++ < {_MOST_DATA}) print q[k] }}"
 )
 # The upper layer of the overlay that holds /etc: what is changed there is kept as long as that is.
@@ -217,7 +218,7 @@ def _share(row: re.Match[str]) -> float:
 PROBE = Probe(
     name="filesystems",
     title="file systems: room, and whether they take writes",
-    commands=(Command("look", ("sh", "-c", _LOOK), lane="filesystems", output_limit_bytes=128 * 1024),),
+    commands=(Command("look", ("sh", "-c", _LOOK), lane="devices", output_limit_bytes=128 * 1024),),
     parse=parse,
     reading=FilesystemsReading,
 )

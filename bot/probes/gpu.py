@@ -85,14 +85,19 @@ class GpuReading:
 _END = "-- end --"
 _NONE = "no gpu"
 # 10de is NVIDIA; class 0300 is a display controller, 0302 a controller without a display. Others are bridges and audio.
+_NVIDIA = fragment("""
+    n=; { for f in /sys/bus/pci/devices/*/vendor; do
+        read -r v <"$f" && [ "$v" = 0x10de ] && n="$n ${f%/vendor}"; done; } 2>/dev/null;
+""")
 _BUS = fragment(f"""
-    for f in $(grep -ls 0x10de /sys/bus/pci/devices/*/vendor); do
-        d=${{f%/vendor}}; c=$(cat $d/class);
+    {_NVIDIA}
+    for d in $n; do c=; read -r c <$d/class;
         case $c in 0x0300*|0x0302*) l=$(readlink $d/driver); echo "${{d##*/}} $c ${{l##*/}}";; esac; done;
     echo '{_END}'
 """)
 _SMI = fragment(f"""
-    grep -qs 0x10de /sys/bus/pci/devices/*/vendor || {{ echo '{_NONE}'; exit; }};
+    {_NVIDIA}
+    [ -n "$n" ] || {{ echo '{_NONE}'; exit; }};
     command -v nvidia-smi >/dev/null || {{ echo absent; exit; }};
     echo '==> /gpus <==';
     nvidia-smi --query-gpu=pci.bus_id,ecc.errors.uncorrected.volatile.total --format=csv,noheader,nounits 2>&1;
@@ -254,7 +259,7 @@ PROBE = Probe(
     title="NVIDIA GPUs",
     commands=(
         Command("bus", ("sh", "-c", _BUS), output_limit_bytes=16 * 1024),
-        Command("smi", ("sh", "-c", _SMI), lane="gpu", limit=timedelta(seconds=6), output_limit_bytes=64 * 1024),
+        Command("smi", ("sh", "-c", _SMI), lane="devices", limit=timedelta(seconds=6), output_limit_bytes=64 * 1024),
     ),
     parse=parse,
     reading=GpuReading,

@@ -207,7 +207,8 @@ _FILES = (
     _PRINTK,
 )
 _FRAGMENT = (
-    "{ printf time=; date -u +%s || echo; printf cgroup=; stat -fc %T /sys/fs/cgroup || echo; "
+    "{ printf time=; date -u +%s || echo; printf cgroup=; "
+    "if [ -e /sys/fs/cgroup/cgroup.controllers ]; then echo cgroup2fs; else stat -fc %T /sys/fs/cgroup || echo; fi; "
     "printf virt=; systemd-detect-virt || echo; } 2>/dev/null"
 )
 

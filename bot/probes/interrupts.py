@@ -241,7 +241,7 @@ _ROWS = (
 _IRQBALANCE = (
     "u=system.slice/irqbalance.service; cd /sys/fs/cgroup || exit; "
     'if [ -d "$u" ] || [ -d "systemd/$u" ] || [ -d "unified/$u" ]; then echo yes; '
-    "elif command -v pidof >/dev/null; then if pidof irqbalance >/dev/null; then echo yes; else echo no; fi; fi"
+    "elif [ -r /proc/1/comm ]; then if grep -qsx irqbalance /proc/[0-9]*/comm; then echo yes; else echo no; fi; fi"
 )
 
 PROBE = Probe(

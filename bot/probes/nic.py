@@ -170,25 +170,26 @@ _TROUBLE = (
     "error|_err|drop|discard|timeout|timed|miss|fail|reset|abort|bad|lost|overrun|over_|fifo|collision|carrier|crc|"
     "no_buf|nobuf|no_dma|out_of_buf|no_rx_|stall|hang|exceed|starv|wd_|pause"
 )
+# Of `ethtool -i`, then `ethtool -S`; it ends with 1 where there are no counters.
 COUNTERS = fragment(f"""
-    /^NIC statistics/ || !/: *[0-9]+ *$/ {{ next }}
+    function tell(line) {{ if (!told++) print "-- ethtool -S --"; print line }}
+    /^(driver|version|bus-info):/ {{ print; next }}
+    /^(NIC statistics|[a-z-]*-version|supports-[a-z-]*):/ || !/: *[0-9]+ *$/ {{ next }}
     /^ *queue_[0-9]+_(xdp_)?[rt]x_/ {{
         n = $1; sub(/^queue_[0-9]+_(xdp_)?[rt]x_/, "", n); sub(/:$/, "", n);
         if (n !~ /^({_QUEUE_TROUBLE})$/) next;
         if (!(n in s)) o[++k] = n;
-        s[n] += $NF; if ($NF > 0) print; next }}
-    d == "ena" || (tolower($0) ~ /{_TROUBLE}/ && ($NF > 0 || !/[0-9].*:/)) {{ print }}
-    END {{ for (i = 1; i <= k; i++) printf "queue_*_%s: %.0f\\n", o[i], s[o[i]] }}
+        s[n] += $NF; if ($NF > 0) tell($0); next }}
+    d == "ena" || (tolower($0) ~ /{_TROUBLE}/ && ($NF > 0 || !/[0-9].*:/)) {{ tell($0) }}
+    END {{ for (i = 1; i <= k; i++) tell(sprintf("queue_*_%s: %.0f", o[i], s[o[i]])); exit !told }}
 """)
 _FRAGMENT = fragment(f"""
     for p in /sys/class/net/*; do
         [ -e "$p/device" ] || continue;
         n=${{p##*/}}; echo "==> $n <==";
-        d=; cd -P "$p/device/driver" 2>/dev/null && d=${{PWD##*/}}; echo "driver: $d"; c=;
-        if command -v ethtool >/dev/null; then
-            ethtool -i "$n" 2>/dev/null | grep -a -e '^driver:' -e '^version:' -e '^bus-info:';
-            c=$(ethtool -S "$n" 2>/dev/null | awk -v d="$d" '{COUNTERS}'); fi;
-        if [ -n "$c" ]; then echo '-- ethtool -S --'; printf '%s\\n' "$c"; continue; fi;
+        d=; cd -P "$p/device/driver" 2>/dev/null && d=${{PWD##*/}}; echo "driver: $d";
+        command -v ethtool >/dev/null &&
+        {{ ethtool -i "$n"; ethtool -S "$n"; }} 2>/dev/null | awk -v d="$d" '{COUNTERS}' && continue;
         echo '-- /sys/class/net --';
         for f in "$p"/statistics/*errors "$p"/statistics/*dropped "$p"/statistics/collisions; do
             read -r v <"$f" && echo "${{f##*/}}: $v"; done; done;

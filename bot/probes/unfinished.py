@@ -237,7 +237,7 @@ def _version(name: str) -> list[tuple[int, str]]:
 PROBE = Probe(
     name="unfinished",
     title="what a reboot would cut off: rebuilds, firmware, packages, the next boot's files",
-    commands=(Command("look", ("sh", "-c", _LOOK), lane="filesystems", output_limit_bytes=64 * 1024),),
+    commands=(Command("look", ("sh", "-c", _LOOK), lane="devices", output_limit_bytes=64 * 1024),),
     parse=parse,
     reading=UnfinishedReading,
     example={"look": f"boot file vmlinuz-6.1.0-28-amd64\nboot file initrd.img-6.1.0-28-amd64\n{_END}\n"},

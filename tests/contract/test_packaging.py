@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from setuptools_scm import get_version
 
@@ -56,6 +57,17 @@ def test_lock_meets_what_the_project_asks_for(lock: str, wanted: list[str]) -> N
         name = requirement.name.lower()
         assert name in versions, f"{name} is not in {lock}: make it again with the command at its top"
         assert versions[name] in requirement.specifier
+
+
+def test_every_python_that_is_named_is_tested_and_tried_by_the_launcher() -> None:
+    named = [row.rpartition(" ")[2] for row in PROJECT["project"]["classifiers"] if "Python :: 3." in row]
+    gate = yaml.safe_load((ROOT / ".github/workflows/gate.yml").read_text())
+    (here,) = re.findall(r"requires-python = \">=(3\.\d+)\"", (ROOT / "pyproject.toml").read_text())
+    assert named == [here, *gate["jobs"]["pythons"]["strategy"]["matrix"]["python"]]
+    launcher = (ROOT / "zombie").read_text()
+    assert " ".join(f"python{each}" for each in reversed(named)) in launcher
+    assert f"The packages are made for Python {named[0]} to {named[-1]}" in launcher
+    assert f"Python {named[0]} to {named[-1]}, each tested" in (ROOT / "README.md").read_text()
 
 
 def test_wheel_runs_by_itself_and_carries_the_playbooks(tmp_path: Path) -> None:

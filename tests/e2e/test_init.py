@@ -6,12 +6,13 @@ import os
 import pty
 import pwd
 import re
+import shlex
 import shutil
 import stat
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -24,10 +25,12 @@ from bot.domain.errors import UsageError
 from bot.inventory import Inventory
 from bot.settings import Settings
 from bot.surfaces.teams.settings import TeamsSettings
+from tests.conftest import missing
 from tests.nodes.accounts import change_accounts
 from tests.nodes.sshd import IS_ROOT, Sshd
 from tests.program import zombie
 
+ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, "-P", "-m", "bot"]
 
 
@@ -196,15 +199,70 @@ def test_script_takes_no_text_that_a_shell_would_read(user: str, key: str) -> No
         node_script(user, key, "")
 
 
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.real_sshd
+@pytest.mark.skipif(not IS_ROOT, reason="only root makes logins")
+def test_from_the_wheel_to_the_first_verdict_of_an_own_node_takes_less_than_five_minutes(tmp_path: Path) -> None:
+    """With nothing but Python, ssh and the wheel: no checkout, no variable of ours, a home that is new."""
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, capture_output=True, timeout=120, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    site, venv, user = tmp_path / "site", tmp_path / "venv", f"zf-{os.getpid() % 10000}-{tmp_path.name[-1]}"
+    site.mkdir()
+    bare = {"HOME": str(site), "PATH": "/usr/bin:/bin", "TERM": "dumb", "LANG": "C.UTF-8"}
+    own_keys = Sshd(extra_config="AuthorizedKeysFile .ssh/authorized_keys\n")
+    with Sshd(login_as_root=True) as admin, own_keys as node:
+
+        def run_the_script() -> str:
+            ssh = shlex.join(["ssh", *admin.ssh_options, f"{admin.user}@{admin.address}", "sudo sh -s"])
+            change_accounts(["sh", "-c", f"{ssh} <{shlex.quote(str(site / 'node-setup.sh'))}"])
+            return ""
+
+        answers: dict[str, str | Callable[[], str]] = {
+            "Where do the nodes come from": "",
+            "Nodes, as NAME": f"node-1={node.address}:{node.port}",
+            "Which login": user,
+            "Its key": "",
+            "Where do people ask": "",
+            "PagerDuty's alerts": "",
+            "Who may approve": "",
+            "What shall run it": "",
+            "Are these 1 keys right": "yes",
+            "Press Enter once that is done": run_the_script,
+        }
+        began = time.monotonic()
+        subprocess.run([sys.executable, "-m", "venv", venv], check=True, timeout=120)
+        pip = [str(venv / "bin/pip"), "install", "-q", "--only-binary", ":all:", str(wheel)]
+        done = subprocess.run(pip, capture_output=True, text=True, timeout=300, check=False)
+        if done.returncode:
+            missing(f"what the wheel needs cannot be had here: {done.stderr.strip().splitlines()[-1]}")
+        try:
+            said, status = in_terminal([str(venv / "bin/zombie"), "init"], bare, answers, site)
+        finally:
+            change_accounts(["sh", str(site / "node-setup.sh"), "--remove"])
+        took = time.monotonic() - began
+    verdict = said.partition("$ zombie check node-1")[2]
+    assert (status, bool(re.search(r"^node-1  (HEALTHY|DEGRADED|CRITICAL)", verdict, re.MULTILINE))) == (0, True), said
+    assert f"{user} may run all" in " ".join(said.split()), "doctor finds nothing that is still to be done on the node"
+    assert took < 300, f"{took:.0f} s"
+
+
 def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     files = ("--inventory", str(folder / "inventory.toml"), "--config", str(folder / "zombie.toml"))
     return zombie(*words, *files, env=environment(folder))
 
 
-def in_terminal(command: list[str], environ: Mapping[str, str], answers: Mapping[str, str]) -> tuple[str, int]:
+def in_terminal(
+    command: list[str],
+    environ: Mapping[str, str],
+    answers: Mapping[str, str | Callable[[], str]],
+    folder: Path = Path(),
+) -> tuple[str, int]:
     """Run a command in a terminal, answering each question once it is asked; return what it said and its status."""
     pid, terminal = pty.fork()
     if pid == 0:
+        os.chdir(folder)
         os.execve(command[0], command, dict(environ))
     said, asked_from, left, end = "", 0, list(answers.items()), time.monotonic() + 120
     while time.monotonic() < end:
@@ -217,7 +275,8 @@ def in_terminal(command: list[str], environ: Mapping[str, str], answers: Mapping
         said += piece.decode("utf-8", "replace").replace("\r\n", "\n")
         if left and re.search(left[0][0] + r"[^\n]*[\].] \Z", said[asked_from:], re.DOTALL):
             asked_from = len(said)
-            os.write(terminal, f"{left.pop(0)[1]}\n".encode())
+            answer = left.pop(0)[1]
+            os.write(terminal, f"{answer if isinstance(answer, str) else answer()}\n".encode())
     os.close(terminal)
     return said, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 

@@ -112,6 +112,19 @@ async def test_many_nodes_that_wait_for_their_wave_push_nothing_else_out_of_the_
     assert all(f'"w{number}"' not in said for number in range(MOST_READ + 1)), "its wave's card asks for them"
 
 
+async def test_home_says_how_many_plans_wait_that_it_had_no_room_to_read(
+    slack: SlackWorkspace, team: ActingTeam
+) -> None:
+    """Whoever asked for many nodes is not told that nothing waits: an older plan, behind theirs, may wait for them."""
+    for number in range(MOST_READ + 2):
+        team.stage.propose(f"w{number}", "node-1")
+    bobs = json.dumps((await home(slack, "bob", "Waiting for you")).blocks)
+    assert "And 2 more plans wait, for you or for others: /zombie status" in bobs
+    assert "Nothing waits for your decision." not in bobs
+    carols = json.dumps((await home(slack, "carol", "Waiting")).blocks)
+    assert "You cannot decide anything here. " in carols
+
+
 async def test_home_shows_my_pending_approvals_and_they_can_be_decided_there(
     slack: SlackWorkspace, team: ActingTeam
 ) -> None:

@@ -28,7 +28,7 @@ from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Status
 from bot.extras.fleet.ask import MOST_WORDS, FleetAsk
 from bot.extras.fleet.difference import Comparison, left_out, peers, rest, says, sides, summary, surprise, without_cause
-from bot.extras.fleet.report import FleetReport, among, headline, remarks
+from bot.extras.fleet.report import FleetReport, among, headline, remarks, seen_words
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome
 from bot.view.words import badness
 
@@ -93,7 +93,7 @@ def report_card(ask: FleetAsk, report: FleetReport, by: str, ended: str = "", cu
     last: list[Block] = [*_choices(ask, report, cured), *_notes(report), *_small_print(ask, by)]
     rows = [_row(answer, report, ask) for answer in _shown(report)]
     more = f"zombie fleet {one_line(ask.says, 200)}"
-    middle = [Table(_heading(report), rows, "Nodes, the gravest first", more, sortable=True)] if rows else []
+    middle = [Table(_heading(report, ask), rows, "Nodes, the gravest first", more, sortable=True)] if rows else []
     said += [f"{count.cause}: {count.prevalence.says}." for count in found[:CAUSES]]
     return Document(f"{title}. {' '.join(said)}", (*first, *middle, *last))
 
@@ -140,22 +140,19 @@ def _labels(report: FleetReport) -> Sequence[str]:
     return [label for label in _COLUMNS if len(report.by.get(label, {})) > 1]
 
 
-def _heading(report: FleetReport) -> Sequence[str]:
-    return ("node", "status", "what", *_labels(report), "kernel")
+def _heading(report: FleetReport, ask: FleetAsk) -> Sequence[str]:
+    return ("node", *(["status"] if ask.full else []), "what", *_labels(report), "kernel")
 
 
 def _row(answer: NodeAnswer, report: FleetReport, ask: FleetAsk) -> Sequence[str]:
-    what = ", ".join(f"{found.cause} ({found.confidence})" for found in answer.found)
+    """How it is by a whole check; by a single look only what was seen, which a check may judge otherwise."""
+    what = ", ".join(f"{found.cause} ({found.confidence})" if ask.full else found.cause for found in answer.found)
     if len(ask.causes) == 1 and answer.found:
-        what = _short(answer.found[0].says)
+        what = clipped(seen_words(answer.found[0]), CELL)  # a phone shows a cell in two lines, and a check tells all
     labels = [report.labels.get(answer.node, {}).get(label, "") for label in _labels(report)]
     kernel = answer.traits.get("kernel", "")
-    return (answer.node, answer.status, what or _without(answer.node, answer.because), *labels, kernel)
-
-
-def _short(says: str) -> str:
-    """What was found, up to its first colon or semicolon: a phone shows a cell in two lines, and a check tells all."""
-    return clipped(re.split(r"[:;] ", one_line(says, SAID), maxsplit=1)[0], CELL)
+    status = [answer.status] if ask.full else []
+    return (answer.node, *status, what or _without(answer.node, answer.because), *labels, kernel)
 
 
 def _without(node: str, says: str) -> str:

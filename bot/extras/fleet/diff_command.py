@@ -44,6 +44,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "say how sick nodes differ from their peers",
         "Read nodes and their peers once, and list the differences, the most surprising first.",
         EXAMPLES,
+        group="look",
     )
     options.add_selection(parser, "+")
     parser.add_argument("--against", nargs="+", required=True, metavar="SELECTOR", help="the peers, written like NODE")

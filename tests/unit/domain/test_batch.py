@@ -46,9 +46,10 @@ tricky = st.sampled_from(
 argv = st.lists(word | tricky, min_size=1, max_size=6).map(tuple)
 
 
-def rooted(argv: tuple[str, ...], as_root: bool, **rest: Any) -> Command:
-    """What runs as root names its program by its full path."""
-    return Command(argv=(f"/{argv[0]}", *argv[1:]) if as_root else argv, as_root=as_root, **rest)
+def rooted(argv: tuple[str, ...], as_root: bool, where: str, **rest: Any) -> Command:
+    """What runs as root names its program by its full path; an only way has no condition."""
+    conditions = (where,) if where and (as_root or rest["alternatives"]) else ()
+    return Command(argv=(f"/{argv[0]}", *argv[1:]) if as_root else argv, as_root=as_root, where=conditions, **rest)
 
 
 command = st.builds(
@@ -62,6 +63,7 @@ command = st.builds(
     limit=st.integers(1, 50).map(lambda tenths: timedelta(seconds=tenths / 10)),
     output_limit_bytes=st.integers(0, 10**7),
     apart=st.booleans(),
+    where=st.sampled_from(["", "true", "[ -d '/a b' ] && ! true", '[ -n "$it\'s" ] # ' + "x" * 80]),
 )
 batch = st.builds(
     lambda commands, samples, together: Batch.of([("p", one) for one in commands], Sampling(samples), together),
@@ -125,7 +127,7 @@ def test_every_shell_hands_a_command_its_words_as_they_were(shell: list[str], as
     defined = asked.script(NONCE).removeprefix(preamble(NONCE, timedelta(seconds=asked.sampling.samples + 30)))
     stubs = (
         'show() { shift 3; printf \'%s\\0\' "$#" "$@"; }\nrun() { show "$@"; }\ntry() { show "$@"; return 1; }\n'
-        'run_alone() { run "$@"; }\ntry_alone() { try "$@"; }\nskip() { return 1; }\n'
+        'where() { shift; "$@"; }\nrun_alone() { run "$@"; }\ntry_alone() { try "$@"; }\nskip() { return 1; }\n'
         'run_apart() { run "$@"; }\ntry_apart() { try "$@"; }\n'
     )
     shown = "\n".join([defined.partition("\npause() {")[0].partition(NOTHING_ASKED)[0], *asked.parts])
@@ -158,6 +160,11 @@ def test_launch_command_is_one_quoted_line_that_counts_bytes(asked: Batch) -> No
     assert f"head -c {len(script.encode())})" in inner
     assert "\n" not in launched
     assert "!" not in launched  # csh would take it for history
+
+
+def test_last_way_has_no_condition() -> None:
+    with pytest.raises(ValueError, match="its last way is always begun"):
+        Command("x", ("echo",), where=("true",))
 
 
 @pytest.mark.parametrize("text", ["a\nb", "a\0b", "\ud800"])
@@ -248,6 +255,11 @@ def test_commands_that_share_a_shell_answer_as_if_each_had_its_own(shell: list[s
             ),
             ("p", Command("apart stalls", ("sleep", "60"), limit=timedelta(seconds=0.3), apart=True)),
             ("p", Command("errs", ("sh", "-c", "echo first >&2"), alternatives=(("sh", "-c", "exit 5"),))),
+            (
+                "p",
+                Command("where", ("echo", "here"), (("echo", "there"), ("echo", "else")), where=("false", "[ -d / ]")),
+            ),
+            ("p", Command("nowhere", ("echo", "never"), (("sh", "-c", "exit 6"),), where=("[ -d /no/such ]",))),
             ("p", Command("secret", ("sh", "-c", 'env; cat /proc/$$/cmdline; echo "[$W0]"'))),
             ("p", Command("last", ("echo", "last"))),
         ],
@@ -272,6 +284,7 @@ def test_commands_that_share_a_shell_answer_as_if_each_had_its_own(shell: list[s
     assert (runs["apart", 0].stdout, runs["apart", 0].stderr, runs["apart", 0].exit_status) == ("out\n", "err", 3)
     assert runs["apart stalls", 0].exit_status == 124
     assert (runs["errs", 0].stdout, runs["errs", 0].stderr, runs["errs", 0].exit_status) == ("", "first", 5)
+    assert (runs["where", 0].stdout, runs["nowhere", 0].stdout, runs["nowhere", 0].exit_status) == ("there\n", "", 6)
     assert NONCE not in runs["secret", 0].stdout
     assert runs["last", 0].stdout == "last\n"
 
@@ -362,7 +375,7 @@ def test_nothing_of_commands_that_share_a_shell_is_left(shell: list[str]) -> Non
 def test_kernel_log_is_read_though_its_levels_hang() -> None:
     (command,) = kernel_log.PROBE.commands
     hanging = kernel_log._way(FILTER, "journal", "echo '[    1.0] node kernel: one line'", "sleep 30")
-    asked = Batch.of([("p", replace(command, argv=hanging, alternatives=()))], Sampling(1), together=True)
+    asked = Batch.of([("p", replace(command, argv=hanging, alternatives=(), where=()))], Sampling(1), together=True)
     began = time.monotonic()
     runs = answers(asked, run_script(asked.script(NONCE), ["/bin/sh"]))
     assert runs["log", 0].failure is None

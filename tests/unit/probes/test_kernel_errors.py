@@ -1,6 +1,7 @@
 """Lines that the kernel calls errors: kept with their level, weighed where they repeat, silent where they must be."""
 
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,11 +10,12 @@ import pytest
 
 from bot.probes.formats.kernel_filter import BEFORE, FILTER, GRAVE, LEVELS_END, MOST_OF_A_SORT, WHOLE
 from bot.probes.formats.kernel_table import own_table
-from bot.probes.kernel_log import PROBE, KernelLogReading, parse
+from bot.probes.kernel_log import PROBE, KernelLogReading, _way, parse
 from tests.contract.level_rows import rows
 from tests.readings.recorded import once
 
 AWKS = [way for way in (["mawk"], ["gawk"], ["busybox", "awk"]) if shutil.which(way[0])]
+SHELLS = [way for way in (["dash"], ["bash", "--posix"], ["busybox", "sh"]) if shutil.which(way[0])]
 ORDINARY = {text for asked in rows("ordinary.txt", "healthy") for _, text in asked.machine.facts.log}
 STRANGE = "zyx 0000:3b:00.0: mailbox not served, try {n}"
 
@@ -186,14 +188,32 @@ def test_ordinary_lines_of_many_containers_are_counted_and_hide_nothing() -> Non
 def test_every_way_asks_for_levels_and_lives_without_them() -> None:
     (command,) = PROBE.commands
     for way in (command.argv, *command.alternatives):
-        main, levels = way[2].partition("| awk")[0].split(f" && echo '{WHOLE}' && ")
+        main, levels = way[2].partition(" | if IFS= read")[0].split(f" && echo '{WHOLE}' && ")
         assert levels.rstrip().endswith(f"; echo '{LEVELS_END}'; }} 2>/dev/null & }} | timeout 3 cat; }}")
         assert ("-p err" in levels and "-p crit" in levels) != ("-l emerg,alert,crit,err" in levels)
         assert "-p err" not in main
 
 
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[0])
+@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
+def test_filter_reads_a_log_from_its_first_line_on_and_none_without_lines(
+    awk: list[str], shell: list[str], tmp_path: Path
+) -> None:
+    (stub := tmp_path / "awk").write_text(f'#!/bin/sh\necho begun >&2\nexec {shlex.join(awk)} "$@"\n')
+    stub.chmod(0o755)
+    first = line(900, r"EXT4-fs error (device sda1): \t100%s  twice  ")
+    (tmp_path / "log").write_text(f"{first}\n{line(901, 'zyx: all is well')}\n")
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    for said, answer in ((f"cat {tmp_path}/log", f"{first}\n-- journal: 2 lines, 0 left out --\n"), ("false", "")):
+        argv = [*shell, *_way(FILTER, "journal", said, "true")[1:]]
+        done = subprocess.run(argv, env=path, capture_output=True, text=True, timeout=30, check=True)
+        assert (done.stdout, done.stderr) == (answer, "begun\n" if answer else "")
+
+
 def script_where_journals_are(folder: Path) -> str:
-    script = PROBE.commands[0].argv[2]
+    (where, as_root), script = PROBE.commands[0].where, PROBE.commands[0].argv[2]
+    assert where == as_root
+    script = f"{where} || exit 0; {script}"
     assert "/var/log/journal" in script
     return script.replace("/run/log/journal", str(folder / "run")).replace("/var/log/journal", str(folder / "var"))
 

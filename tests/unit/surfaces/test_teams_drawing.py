@@ -40,6 +40,7 @@ from bot.chat.document import (
 )
 from bot.chat.requests import VERBS, help_text
 from bot.chat.service import Message
+from bot.domain.entry import NotedHead
 from bot.surfaces.slack import drawing as slack
 from bot.surfaces.teams import drawing as teams
 from bot.surfaces.teams.drawing import added, card, dialog_task, draw, fits, named, people_in, with_home, words_of
@@ -131,6 +132,12 @@ def test_table_that_fits_is_whole_and_one_that_does_not_says_how_many_rows_are_m
         missing = sum(row[0] not in drawn for row in rows)
         assert missing == 0 or not chat.fits(blocks)
         assert (f"And {missing} more" in drawn) == (missing > 0)
+
+
+def test_head_as_it_is_copied_from_a_card_is_one() -> None:
+    head = "123:" + "9af3" * 16
+    ((shown,),) = (block["inlines"] for block in draw(Document("", (Record(head),))).blocks)
+    assert str(NotedHead.of(shown["text"].removeprefix("record "))) == head
 
 
 def test_reply_grows_once_and_only_while_there_is_room() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -266,7 +267,7 @@ def older(tmp_path: Path) -> Path:
     """The folder of a program of version 14, which left a wave in the middle."""
     state = tmp_path / "state"
     state.mkdir()
-    with sqlite3.connect(state / "zombie.db") as written:
+    with contextlib.closing(sqlite3.connect(state / "zombie.db")) as written:
         written.executescript(OLDER.read_text())
     (tmp_path / "zombie.toml").write_text('[extras]\noff = ["waves"]\n')
     return tmp_path
