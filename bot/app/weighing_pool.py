@@ -26,6 +26,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from bot.app import packages
 from bot.app.check import Check, in_turn
 from bot.app.factories import now
 from bot.app.weighing_worker import LENGTH, WeighedNode, WeighingJob, WeighingTask, WeighingWorker, packed, squeezed
@@ -292,7 +293,7 @@ class PoolProcess:
         Raises: OSError where a limit of processes, or of memory, is reached.
         """
         pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-        command, environment = (sys.executable, "-P", "-c", _PROGRAM), _environment(os.environ)
+        command, environment = (sys.executable, "-P", "-c", _PROGRAM, *packages.wanted()), _environment(os.environ)
         # A session of its own: Ctrl-C is meant for this process, which keeps what came.
         process = await asyncio.create_subprocess_exec(
             *command, stdin=pipe, stdout=pipe, stderr=none, start_new_session=True, env=environment

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bot.actions import ACTIONS
+from bot.app import packages
 from bot.app.check import brief, growth_of
 from bot.app.factories import library, now
 from bot.app.many_nodes import MANY, collect_garbage_less_often
@@ -166,6 +167,7 @@ def _taken(stream: BinaryIO) -> Any:
 
 def main() -> int:
     """Think until stdin ends; 2 where the playbook here is another than there."""
+    packages.want(sys.argv[1:])
     try:
         worker = _taken(sys.stdin.buffer).worker()
     except UsageError:

@@ -61,6 +61,7 @@ from bot.view.words import (
     cause_words,
     clocked,
     joined,
+    settled_words,
     trait_words,
     verdict_words,
 )
@@ -75,6 +76,7 @@ HEADING = ("Status", "Node", "Cause", "What now")
 WOULD_HELP = "would help: "
 ROW = 200
 MOST_LACKING = 6
+MOST_UNSETTLED = 3  # sentences about likely verdicts on a card of several nodes
 _STATUS_MARKS = {
     Status.HEALTHY: "🟢",
     Status.DEGRADED: "🟡",
@@ -216,7 +218,7 @@ def _who_else(group: GroupView) -> Iterator[Button]:
 def _table(group: GroupView) -> Document:
     """A row for each node, the worst first; the rest is counted, and complete in the thread."""
     first: list[Block] = [Title(group.headline)]
-    last = [*_decision(group), *single_choice_blocks(group.choices), *_further_of_many(group)]
+    last = [*_unsettled(group), *_decision(group), *single_choice_blocks(group.choices), *_further_of_many(group)]
     last += (block for question in group.asks for block in question_blocks(group, question))
     last += _closing(group)
     words = joined(((f"{group.headline}.",), group.needs, *_foremost(group)))
@@ -226,6 +228,16 @@ def _table(group: GroupView) -> Document:
 def node_table(group: GroupView) -> Table:
     """Return a row for each node, the worst first."""
     return Table(HEADING, [_row(group, view) for view in group.incidents], group.headline, "/zombie status")
+
+
+def _unsettled(group: GroupView) -> Iterator[Listing]:
+    """What would settle the verdicts that are only likely, each with its nodes."""
+    nodes: dict[str, list[str]] = {}
+    for view in group.incidents:
+        if view.verdict is not None and view.state in (State.TRIAGED, State.PROPOSED):
+            nodes.setdefault(settled_words(view.verdict), []).append(view.node)
+    if rows := [(clipped(", ".join(named), ROW), clipped(words, SUMMARY)) for words, named in nodes.items() if words]:
+        yield bullets(rows[:MOST_UNSETTLED])
 
 
 def _row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
