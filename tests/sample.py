@@ -6,15 +6,11 @@ nothing but what has no default: such a line is an example.
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
-from typing import Any
 
 from bot.app.extras import shipped
-from bot.domain.duration import written
 from bot.domain.setting import Option
 from bot.settings import all_options
 
@@ -47,21 +43,6 @@ def _table(name: str, options: Mapping[str, Option]) -> str:
 
 
 def _lines(key: str, option: Option) -> Iterator[str]:
-    says = f"{option.help} No default; for example:" if option.default in (None, "") else option.help
+    says = option.help if option.has_default else f"{option.help} No default; for example:"
     yield from (f"# {line}" for line in textwrap.wrap(says, 118, break_on_hyphens=False))
-    yield f"# {key} = {option.like or _toml(option.default)}"
-
-
-def _toml(value: Any) -> str:
-    match value:
-        case bool() | int():
-            return json.dumps(value)
-        case str():
-            return json.dumps(value, ensure_ascii=False)
-        case timedelta():
-            return f'"{written(value)}"'
-        case frozenset() | tuple():
-            return "[" + ", ".join(sorted(map(_toml, value))) + "]"
-        case Mapping():
-            return "{" + ", ".join(f" {key} = {_toml(each)} " for key, each in value.items()) + "}"
-    return json.dumps(str(value), ensure_ascii=False)
+    yield f"# {key} = {option.example}"

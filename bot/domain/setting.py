@@ -7,6 +7,7 @@ in zombie.toml, in the table named after the room. Each default is defined only 
 from __future__ import annotations
 
 import enum
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -14,7 +15,7 @@ from datetime import timedelta
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from bot.domain.allowance import Allowance
-from bot.domain.duration import parse_day_span
+from bot.domain.duration import parse_day_span, written
 from bot.domain.nearest import did_you_mean
 from bot.domain.safe_text import one_line
 from bot.domain.toml_table import TomlTable
@@ -67,6 +68,29 @@ class Option:
     help: str
     default: Any
     like: str = ""
+
+    @property
+    def has_default(self) -> bool:
+        """Whether there is a value where nothing is written."""
+        return self.default not in (None, "")
+
+    @property
+    def example(self) -> str:
+        """The default, or without one an example, as TOML has it."""
+        return self.like or _toml(self.default)
+
+
+def _toml(value: Any) -> str:
+    match value:
+        case bool() | int() | str():
+            return json.dumps(value, ensure_ascii=False)
+        case timedelta():
+            return f'"{written(value)}"'
+        case frozenset() | tuple():
+            return "[" + ", ".join(sorted(map(_toml, value))) + "]"
+        case Mapping():
+            return "{" + ", ".join(f" {key} = {_toml(each)} " for key, each in value.items()) + "}"
+    return json.dumps(str(value), ensure_ascii=False)
 
 
 class Several:

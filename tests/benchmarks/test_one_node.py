@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -53,10 +54,14 @@ def _emptied(folder: Path) -> None:
 
 @pytest.mark.benchmark
 @pytest.mark.real_sshd
-def test_verdict_over_its_window(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+@pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
+def test_verdict_over_its_window(shell: str, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    """On a node whose /bin/sh is that shell."""
     if SSHD is None:
         missing("sshd is not installed (Debian: apt install openssh-server)")
-    with Sshd() as node, accounted(node) as folders:
+    if (of_node := shutil.which(shell)) is None:
+        missing(f"{shell} is not installed (Debian: apt install {shell})")
+    with Sshd(mounts=f"mount --bind {of_node} {os.path.realpath('/bin/sh')}") as node, accounted(node) as folders:
         inventory = tmp_path / "inventory.toml"
         inventory.write_text(
             f'[ssh]\nuser = "{node.user}"\nkey = "{node.client_key}"\nknown_hosts = "{node.known_hosts}"\n'
@@ -85,6 +90,7 @@ def test_verdict_over_its_window(tmp_path: Path, record_property: Callable[[str,
             node_cpu.append((int((folders["cpuacct"] / "cpuacct.usage").read_text()) - spent_before) / 1e9)
             node_peak.append(int((folders["memory"] / "memory.max_usage_in_bytes").read_text()) - held)
     figures = {
+        "shell": shell,
         "verdict_over_window_p50_seconds": round(statistics.median(overhead), 3),
         "process_over_window_p50_seconds": round(statistics.median(process), 3),
         "bot_cpu_p50_seconds_with_start": round(statistics.median(bot_cpu), 3),
@@ -98,6 +104,7 @@ def test_verdict_over_its_window(tmp_path: Path, record_property: Callable[[str,
         record_property(name, figure)
     print(json.dumps(figures))
     assert figures["verdict_over_window_p50_seconds"] <= 0.35
+    assert figures["node_cpu_p50_seconds"] <= 0.4  # 0.25 where the machine has nothing else to do
     assert figures["node_cpu_worst_seconds"] <= 1
     assert figures["node_memory_p50_mib"] <= 17  # the lab's limit is 20: a rise shows here first
 

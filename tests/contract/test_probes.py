@@ -145,6 +145,20 @@ def test_default_playbook_watches_by_two_commands_and_the_others_take_turns() ->
     assert watching == ["mpstat", "processes"]
 
 
+def test_default_playbook_asks_first_what_can_be_critical() -> None:
+    """A slow node may not answer all: beside cores and processes first cgroups, units and the kernel's log."""
+    asked = yaml.safe_load((ROOT / "playbooks" / "node-health.yaml").read_text(encoding="utf-8"))["probes"]
+    commands = [(name, command) for name in asked for command in PROBES[name].commands]
+    batch = Batch.of(commands, Sampling(5), together=True)
+    (turns,) = re.findall(r"^set -- (.*)$", batch.script("0" * 24), re.MULTILINE)
+    first, second, third, *rest = ({q.probe for q in batch.parts[f"{lane}p0"]} for lane in turns.split())
+    assert {"host", "cgroups", "reclaim"} <= first
+    assert "units" in second
+    assert "kernel_log" in third
+    graver = {"host", "cgroups", "units", "reclaim", "kernel_log"}
+    assert all(not graver & probes for probes in rest)
+
+
 @pytest.mark.parametrize("shell", [["dash"], ["bash"], ["busybox", "sh"], ["sh"]], ids=lambda shell: shell[0])
 def test_shells_accept_every_probe_in_one_script(shell: list[str]) -> None:
     if shutil.which(shell[0]) is None:

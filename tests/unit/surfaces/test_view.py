@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.action import Plan, Step
+from bot.domain.command import slow_words
 from bot.domain.events import (
     Escalated,
     IncidentEvent,
@@ -126,6 +127,10 @@ def test_step_that_waits_for_the_cure_to_hold_is_said_and_what_holds_it_back() -
 def test_progress_and_a_verdict_that_is_not_on_record_yet_are_shown() -> None:
     reading = replace(CONTEXT, progress={NODE: ReadingProgress(told(OPENING), 3, 14)})
     assert view(OPENING, context=reading).headline == f"{NODE}: reading… 3 of 14 probes"
+    slow = replace(CONTEXT, progress={NODE: ReadingProgress(told(OPENING), 3, 14, slow=slow_words(8.2))})
+    assert view(OPENING, context=slow).headline == (
+        f"{NODE}: reading… 3 of 14 probes, answers took 8 × as long as usual"
+    )
     waiting = replace(CONTEXT, progress={NODE: ReadingProgress(told(OPENING), waiting="2 nodes are being read")})
     assert view(OPENING, context=waiting).headline == f"{NODE}: waiting: 2 nodes are being read"
     judged = view(OPENING, context=replace(CONTEXT, fresh={NODE: VERDICT}))
