@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.__main__ import main, parser
-from bot.commands.completion import every_parser
+from bot.commands.completion import every_parser, script
 from bot.commands.manual import man_page
 from bot.commands.parser import GROUPS
 
@@ -71,6 +71,7 @@ def test_old_name_goes_on_and_no_list_shows_it(old: str) -> None:
     assert line.parse_args([old, *OLD[old]]).run is not None
     assert not re.search(rf"\b{old}\b", line.format_help().partition("start here:")[2].replace("verify that", ""))
     assert f"zombie {old}" not in man_page(parser())
+    assert f"_zombie_{old}" not in script(parser(), "bash")
 
 
 def test_audit_verify_takes_a_bundle_and_says_how() -> None:
