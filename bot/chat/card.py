@@ -61,7 +61,6 @@ from bot.view.words import (
     cause_words,
     clocked,
     joined,
-    settled_words,
     trait_words,
     verdict_words,
 )
@@ -217,27 +216,18 @@ def _who_else(group: GroupView) -> Iterator[Button]:
 
 def _table(group: GroupView) -> Document:
     """A row for each node, the worst first; the rest is counted, and complete in the thread."""
-    first: list[Block] = [Title(group.headline)]
-    last = [*_unsettled(group), *_decision(group), *single_choice_blocks(group.choices), *_further_of_many(group)]
+    settles = [(clipped(", ".join(of), ROW), clipped(words, SUMMARY)) for words, of in group.unsettled.items()]
+    first = [Title(group.headline), node_table(group), *([bullets(settles[:MOST_UNSETTLED])] if settles else ())]
+    last = [*_decision(group), *single_choice_blocks(group.choices), *_further_of_many(group)]
     last += (block for question in group.asks for block in question_blocks(group, question))
     last += _closing(group)
     words = joined(((f"{group.headline}.",), group.needs, *_foremost(group)))
-    return Document((*words, f"\n{group.about}") if group.about else words, (*first, node_table(group), *last))
+    return Document((*words, f"\n{group.about}") if group.about else words, (*first, *last))
 
 
 def node_table(group: GroupView) -> Table:
     """Return a row for each node, the worst first."""
     return Table(HEADING, [_row(group, view) for view in group.incidents], group.headline, "/zombie status")
-
-
-def _unsettled(group: GroupView) -> Iterator[Listing]:
-    """What would settle the verdicts that are only likely, each with its nodes."""
-    nodes: dict[str, list[str]] = {}
-    for view in group.incidents:
-        if view.verdict is not None and view.state in (State.TRIAGED, State.PROPOSED):
-            nodes.setdefault(settled_words(view.verdict), []).append(view.node)
-    if rows := [(clipped(", ".join(named), ROW), clipped(words, SUMMARY)) for words, named in nodes.items() if words]:
-        yield bullets(rows[:MOST_UNSETTLED])
 
 
 def _row(group: GroupView, view: IncidentView) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ from bot.view.words import (
     joined,
     lead,
     relapse_words,
+    settled_words,
     status_counts,
     urgency,
     with_lead,
@@ -169,6 +170,16 @@ class GroupView:
     def ended(self) -> bool:
         """True once every incident has ended."""
         return all(view.ended for view in self.incidents)
+
+    @property
+    def unsettled(self) -> Mapping[str, Sequence[str]]:
+        """The nodes whose verdicts are only likely, by the sentence that says what would settle them."""
+        found: dict[str, list[str]] = {}
+        for view in self.incidents:
+            verdict = view.verdict if view.state in (State.TRIAGED, State.PROPOSED) else None
+            if verdict is not None and (words := settled_words(verdict)):
+                found.setdefault(words, []).append(view.node)
+        return found
 
     def row(self, view: IncidentView) -> str:
         """The row of an incident in a table."""

@@ -71,9 +71,9 @@ async def test_who_else_leads_from_a_card_to_the_table_to_the_difference_and_to_
         assert table(told)[0][:3] == ["node", "what", "az"], "a single look has no status"
 
         await slack.click("bob", told, "fleet-diff")
-        differs = await said(slack, "3 sick beside 5 healthy peers", block="data_table")
+        differs = await said(slack, f"3 nodes beside 5 peers without {LEAK} by its signature", block="data_table")
         rows = {row[0]: row for row in table(differs)}
-        assert rows["boot_units.enabled[ecs.service]"][1:3] == ["there", "none"]
+        assert rows["boot_units.enabled[ecs.service]"][1:3] == ["present here", "absent on all 5 peers"]
         assert float(rows["boot_units.enabled[ecs.service]"][3].partition(",")[0]) > 1.5
 
         await slack.click("bob", told, "fleet-check", "gpu-1a-2")

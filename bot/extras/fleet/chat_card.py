@@ -24,10 +24,10 @@ from bot.chat.document import (
     clipped,
 )
 from bot.domain.duration import span
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Status
 from bot.extras.fleet.ask import MOST_WORDS, FleetAsk
-from bot.extras.fleet.difference import Comparison, Difference, left_out, nothing, peers, values, without_cause
+from bot.extras.fleet.difference import Comparison, left_out, peers, rest, says, sides, summary, surprise, without_cause
 from bot.extras.fleet.report import FleetReport, among, headline, remarks, seen_words
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome
 from bot.view.words import badness
@@ -105,35 +105,22 @@ def broken_off_card(ask: FleetAsk, because: str, by: str) -> Document:
 
 
 def comparison_message(comparison: Comparison) -> Document:
-    """Return how the sick nodes differ from the healthy nodes."""
-    count = len(comparison.here)
-    who = "sick" if comparison.causes else "node" if count == 1 else "nodes"
-    title = f"{count} {who} beside {peers(comparison)}"
-    if not comparison.there:
-        words = clipped(f"{nothing(comparison)} {left_out(comparison)}.", SAID)
-        return Document(f"{title}. {words}", (Title(title), Paragraph(words)))
-    differences = comparison.differences[:DIFFERENCES]
-    blocks: list[Block] = [Title(title)]
-    if said := without_cause(comparison):
-        blocks.append(Paragraph(clipped(said, SAID)))
-    blocks += [Paragraph(clipped(accident.says, SAID)) for accident in comparison.accidents[:3]]
-    rows = [(each.fact, values(each.here), values(each.there), _surprise(each)) for each in differences]
-    if rows:
-        table = Table(("fact", "here", "there", "surprise"), rows, "What differs", sortable=True)
+    """Return how the nodes differ from their peers, in the words of the terminal."""
+    count, shown = len(comparison.here), comparison.shown[:DIFFERENCES]
+    title, said = f"{count} {'node' if count == 1 else 'nodes'} beside {peers(comparison)}", summary(comparison)
+    warned = [
+        words for words in (without_cause(comparison), *(each.says for each in comparison.accidents[:3])) if words
+    ]
+    blocks: list[Block] = [Title(title), *(Paragraph(clipped(words, SAID)) for words in (*warned, said))]
+    if shown:
+        rows = [(safe(each.fact), *sides(each, comparison), surprise(each)) for each in shown]
+        table = Table(("fact", "here", "peers", "surprise"), rows, "What differs", sortable=True)
         blocks += [table, Small((SURPRISE,))]
-    else:
-        blocks.append(Paragraph(nothing(comparison)))
-    if more := len(comparison.differences) - len(differences):
-        blocks.append(Small((f"And {more} more: zombie diff",)))
-    if comparison.left_out:
-        blocks.append(Small((clipped(left_out(comparison), SAID),)))
-    first = "; ".join(f"{fact}: here {ours}, there {theirs}" for fact, ours, theirs, _ in rows[:3])
-    accidents = " ".join(accident.says for accident in comparison.accidents[:3])
-    return Document(f"{title}. {accidents} {first}".strip(), tuple(blocks))
-
-
-def _surprise(difference: Difference) -> str:
-    return f"{difference.surprise:.1f}" + (", telling" if difference.is_telling else "")
+    out = left_out(comparison)
+    blocks += [Small((clipped(words, SAID),)) for words in (rest(comparison, len(shown)), out) if words]
+    first = "; ".join(says(each, comparison) for each in shown[:3])
+    text = (f"{title}.", *warned, said, first, "" if comparison.there else out)
+    return Document(" ".join(filter(None, text)), tuple(blocks))
 
 
 def _title(ask: FleetAsk, report: FleetReport) -> str:
