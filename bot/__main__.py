@@ -83,6 +83,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name, why in extras.left_out.items():
             if name not in extras.chosen:
                 print(f"zombie: the extra {name} is left out: {why}", file=sys.stderr)
+        if extras.wanted:
+            from bot.app.packages import want
+
+            want(extras.wanted - extras.off)
         arguments = parser(command, extras, next(iter(words), "")).parse_args(argv)
         arguments.environ = os.environ  # read here, handed down from here
         arguments.extras = extras

@@ -25,8 +25,9 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Turn links to pages that stand beside docs/ to where they are on the site."""
-    return re.sub(rf"\]\(\.\./({'|'.join(map(re.escape, BESIDE))})", lambda found: f"]({found[1].lower()}", markdown)
+    """Turn links to pages that stand beside docs/ to where they are on the site; what is on no page is plain text."""
+    text = re.sub(rf"\]\(\.\./({'|'.join(map(re.escape, BESIDE))})", lambda found: f"]({found[1].lower()}", markdown)
+    return re.sub(r"\[([^\]]+)\]\(\.\./(?:deploy|\.github)/[^)]*\)", r"\1", text)
 
 
 def _from_root(text: str) -> str:

@@ -1,5 +1,6 @@
 """What every test may ask for."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -51,6 +52,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(Path(__file__).parent).parts[0]
         if folder in ("e2e", "lab") or item.get_closest_marker("real_sshd") is not None:
             item.add_marker(pytest.mark.real)
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was collected out of later searches for garbage: it stays until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

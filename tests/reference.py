@@ -1,4 +1,4 @@
-"""Writes the tables of docs/reference.md and docs/readings.md that follow from the code.
+"""Writes what follows from the code: tables of docs/reference.md and docs/readings.md, and deploy/zombie.toml.
 
 Run it by `python -m tests.reference`.
 
@@ -17,14 +17,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from bot.__main__ import parser
 from bot.app.extras import shipped
 from bot.causes import CAUSES
 from bot.commands import COMMANDS
+from bot.commands.completion import every_parser
 from bot.domain.probe import Probe
 from bot.domain.setting import Setting
 from bot.library.kinds import Kind, fields_of
 from bot.probes import PROBES
 from bot.settings import all_keys, all_rows
+from tests.sample import sample
 
 ROOT = Path(__file__).parents[1]
 COMMAND = ".venv/bin/python -m tests.reference"
@@ -58,10 +61,11 @@ def _with_commands(page: str) -> str:
     listed = set(re.findall(r"^\| `zombie ([a-z]+)", rows, re.MULTILINE))
     modules = {module.__name__.rsplit(".", 1)[-1]: module for module in COMMANDS}
     modules |= {name: import_module(module) for name, module in shipped().commands.items() if " " not in name}
+    shown = {below.prog.removeprefix("zombie ") for below in every_parser(parser())}  # old names go on, not shown
     new = (
         f"| `zombie {name}` | {_first_sentence(inspect.getdoc(module) or '').partition(': ')[2]} |\n"
         for name, module in modules.items()
-        if name not in listed
+        if name in shown and name not in listed
     )
     return start + rows + "".join(new) + rest
 
@@ -153,13 +157,14 @@ def _plain(text: str) -> str:
 PAGES: Mapping[str, Callable[[str], str]] = {
     "docs/reference.md": reference,
     "docs/readings.md": readings,
+    "deploy/zombie.toml": sample,
 }
 
 
 def main() -> None:
     """Write what is not as it should be, and say which."""
     for name, made in PAGES.items():
-        before = (ROOT / name).read_text()
+        before = (ROOT / name).read_text() if (ROOT / name).exists() else ""
         if (after := made(before)) != before:
             (ROOT / name).write_text(after)
             print(f"{name} was written")

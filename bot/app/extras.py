@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bot.settings.tables import ExtrasSettings
 
 GROUP = "zombie.extras"  # of entry points: packages that are installed beside this one
+RULES = ("zombie.probes", "zombie.causes")  # the same, of what takes part in each verdict
 _MOST_BYTES = 1024 * 1024
 
 
@@ -94,7 +95,7 @@ def extras_in_force(argv: Sequence[str], environment: Mapping[str, str], folder:
             absent |= dict.fromkeys(extra.settings, name)
         else:
             found[name] = extra
-    for name in wanted - found.keys() - left_out.keys():
+    for name in wanted - found.keys() - left_out.keys() - set(_rules_beside(wanted)):
         left_out[name] = "no package that is installed here has it"
     while lacking := [extra for extra in found.values() if not found.keys() >= set(extra.needs)]:
         for extra in lacking:
@@ -111,10 +112,10 @@ def shipped() -> ExtrasInForce:
 
 
 def beside() -> tuple[str, ...]:
-    """Return the names of the extras of packages that are installed beside this one, on or not."""
+    """Return the names of what packages that are installed beside this one bring, on or not."""
     from importlib.metadata import entry_points
 
-    return tuple(sorted(point.name for point in entry_points(group=GROUP)))
+    return tuple(sorted({point.name for group in (GROUP, *RULES) for point in entry_points(group=group)}))
 
 
 def not_loaded(no: BaseException) -> str:
@@ -174,6 +175,14 @@ def named_by(extras: Sequence[Extra], seat: str) -> dict[str, Any]:
 def rights_of(extras: Sequence[Extra]) -> tuple[tuple[str, ...], ...]:
     """Return the argument lists that the extras run as root on nodes."""
     return tuple(argv for rights in named_by(extras, "rights").values() for argv in rights())
+
+
+def _rules_beside(wanted: frozenset[str]) -> Iterator[str]:
+    """Yield the names of probes and causes that packages bring; what `packages.py` loads is left out there."""
+    if wanted:
+        from importlib.metadata import entry_points
+
+        yield from (point.name for group in RULES for point in entry_points(group=group))
 
 
 def _doors(wanted: frozenset[str]) -> Iterator[tuple[str, str | EntryPoint]]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
+from bot.app import packages
 from bot.causes import CAUSES
 from bot.causes.declared import causes_of_site
 from bot.domain.builtin_playbooks import builtin_playbooks
@@ -75,21 +76,23 @@ def library(extra: Sequence[Path] = (), usual: str = "", *, strict: bool = False
     """Load the shipped playbooks and those of further directories; `left_out` are unusable files.
 
     Shape: `usual` is the name of the default playbook. From then on every text is searched for those directories' own
-    forms of secrets too, and their other tables and their causes are added to ours. A cause of a later directory
-    replaces one of the same name in an earlier, as a playbook does. What of them cannot be used is left out, and its
+    forms of secrets too, and their other tables and their causes are added to ours, as are the probes and causes of
+    packages that are let in. A cause of a later directory replaces one of the same name in an earlier, as a playbook
+    does. What of them cannot be used is left out, and its
     place among the causes says so.
 
     Raises: PlaybookError when a directory cannot be read, or a form of a secret cannot be used; with `strict` also when
     a cause or another row of a table cannot.
     """
-    probes, causes = PROBES, dict(CAUSES)
+    own_probes, own_causes = packages.rules()
+    probes, causes = {**PROBES, **own_probes}, {**CAUSES, **own_causes}
     if extra:
         from bot.app.site_rows import add_site_rows
 
         causes |= {row.name: row for row in add_site_rows(extra)}
-        probes = PROBES | {"kernel_log": kernel_log.probe(node_filter(table()))}
+        probes |= {"kernel_log": kernel_log.probe(node_filter(table()))}
         for folder in dict.fromkeys(path.absolute() for path in extra):
-            causes |= {cause.name: cause for cause in causes_of_site(folder / "causes", CAUSES)}
+            causes |= {cause.name: cause for cause in causes_of_site(folder / "causes", {*CAUSES, *own_causes})}
     found = Library.load([builtin_playbooks(), *extra], probes, causes, ACTIONS, lenient=True, usual=usual)
     if strict and found.rules_left_out:
         raise PlaybookError("\n".join(found.rules_left_out.values()))

@@ -26,7 +26,7 @@ ENTRA_ID = re.compile(rf"{ENTRA}\Z")
 TEAMS_PERSON = re.compile(rf"teams:{ENTRA}/{ENTRA}\Z")
 TEAMS_GROUP = re.compile(r"teams:19:[A-Za-z0-9._-]{1,200}@thread\.tacv2\Z")
 CHANNEL = {"slack": re.compile(r"[CG][A-Z0-9]{2,}\Z"), "teams": re.compile(r"19:[A-Za-z0-9._-]{1,200}@thread\.tacv2\Z")}
-SERVICES = {"systemd": "zombie.service", "compose": "compose.yaml", "kubernetes": "kubernetes.yaml"}
+SERVICES = {"systemd": "zombie.service", "compose": "compose.yaml", "kubernetes": "values.yaml"}
 
 _NO_APP = "THE-APPLICATION-ID"  # what the manifest has in the place of its id
 _WHO = {

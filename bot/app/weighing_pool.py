@@ -26,6 +26,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from bot.app import packages
 from bot.app.check import Check, in_turn
 from bot.app.factories import now
 from bot.app.weighing_worker import LENGTH, WeighedNode, WeighingJob, WeighingTask, WeighingWorker, packed, squeezed
@@ -234,6 +235,7 @@ async def check_in_pool(
     concluded: HearsWeighed,
     *,
     tells_json: bool = False,
+    readings: bool = True,
     looks_of: LooksOf = lambda node: {},
     after: timedelta | None = None,
 ) -> None:
@@ -244,7 +246,8 @@ async def check_in_pool(
     Raises: UsageError of any node, once all others are through.
     """
     playbook = what.playbook
-    task = WeighingTask(playbook.name, playbook.digest, what.folders, what.sampling, what.draining, tells_json)
+    folders, sampling, draining = what.folders, what.sampling, what.draining
+    task = WeighingTask(playbook.name, playbook.digest, folders, sampling, draining, tells_json, readings)
     pause = what.sampling.window / 2 if after is None else after
     async with open_pool(what, WeighingWorker(task, playbook), several, pause) as pool:
 
@@ -290,7 +293,7 @@ class PoolProcess:
         Raises: OSError where a limit of processes, or of memory, is reached.
         """
         pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-        command, environment = (sys.executable, "-P", "-c", _PROGRAM), _environment(os.environ)
+        command, environment = (sys.executable, "-P", "-c", _PROGRAM, *packages.wanted()), _environment(os.environ)
         # A session of its own: Ctrl-C is meant for this process, which keeps what came.
         process = await asyncio.create_subprocess_exec(
             *command, stdin=pipe, stdout=pipe, stderr=none, start_new_session=True, env=environment

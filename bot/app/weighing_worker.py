@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bot.actions import ACTIONS
+from bot.app import packages
 from bot.app.check import brief, growth_of
 from bot.app.factories import library, now
 from bot.app.many_nodes import MANY, collect_garbage_less_often
@@ -45,7 +46,8 @@ LENGTH = struct.Struct("!I")
 class WeighingTask:
     """What all jobs of a run have in common; another kind of task has another kind of worker.
 
-    Shape: `digest` is of the playbook as it is used. `tells_json`: each answer has its node's part of the document.
+    Shape: `digest` is of the playbook as it is used. `tells_json`: each answer has its node's part of the document,
+    with what was read where `readings`.
     """
 
     playbook: str
@@ -54,6 +56,7 @@ class WeighingTask:
     sampling: Sampling
     draining: DrainSettings
     tells_json: bool = False
+    readings: bool = True
 
     def worker(self) -> WeighingWorker:
         """Return what thinks about the jobs in this process. Raises: UsageError where it cannot, as told there."""
@@ -144,7 +147,8 @@ class WeighingWorker:
         if not self.task.tells_json:
             return WeighedNode(brief(verdict, again=verdict.status is not Status.HEALTHY))
         growth = growth_of(verdict, self._playbook, job.looks)
-        return WeighedNode(brief(verdict), node_text(node_document(verdict, None, self._teller, growth)))
+        told = verdict if self.task.readings else replace(verdict, snapshot=None)
+        return WeighedNode(brief(verdict), node_text(node_document(told, None, self._teller, growth)))
 
 
 def packed(what: object) -> bytes:
@@ -163,6 +167,7 @@ def _taken(stream: BinaryIO) -> Any:
 
 def main() -> int:
     """Think until stdin ends; 2 where the playbook here is another than there."""
+    packages.want(sys.argv[1:])
     try:
         worker = _taken(sys.stdin.buffer).worker()
     except UsageError:

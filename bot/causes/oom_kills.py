@@ -2,6 +2,7 @@
 
 Confirms: a kill for the whole machine within the last hour; repeated kills in the same cgroup, or of the same program
 where the log does not name the cgroup. All containers of a pod are one cgroup: each start of a container has a new one.
+A kill whose end the log has lost is likely of the whole machine.
 Refutes: a log without such kills. A single kill at a cgroup's own limit is the workload's, and only mentioned; so are
 jobs that are killed once each.
 Remedy: none planned: raise the limit, or fix the program that grows.
@@ -41,7 +42,13 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     )
     limited = [kill for kill in kills if _OF_A_CGROUP.search(kill.text)]
     again = _again(_recent.surely_within(snapshot, limited, tuning["cgroup_minutes"]), tuning["cgroup_few"])
+    begun = _recent.recent(snapshot, log.of("oom-begun"), tuning["machine_hours"])
     evidence = []
+    if begun:
+        says = "the kernel looked for a process to kill for want of memory, and its log does not tell which it killed"
+        evidence.append(
+            Evidence("oom-begun", "kernel_log", f"{says}, {_recent.ago(snapshot, begun[-1])}", _recent.lines(begun, 3))
+        )
     if whole:
         bound = all(kill.device.startswith(_BOUND) for kill in whole)
         where = "the memory nodes that it may use had none" if bound else "the machine had no memory"
@@ -59,7 +66,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         evidence.append(Evidence("oom-cgroup", "kernel_log", says, _recent.lines(of_it, 3)))
     if evidence:
         suspects = tuple(dict.fromkeys(name for names, _, _ in again for name in names))
-        return found(NAME, Status.DEGRADED, Confidence.CONFIRMED, evidence, suspects=suspects)
+        sure = Confidence.CONFIRMED if whole or again else Confidence.LIKELY
+        return found(NAME, Status.DEGRADED, sure, evidence, suspects=suspects)
     single = _recent.recent(snapshot, limited, tuning["machine_hours"])
     beside = f"; {count(len(single), 'kill')} at a cgroup's own limit, which concerns that workload" if single else ""
     return RuledOut(NAME, f"nothing was killed recently for lack of the machine's memory{beside}")
@@ -127,6 +135,7 @@ CAUSE = Cause(
     signature=("kernel_log", "host"),
     weigh=weigh,
     worst=Status.DEGRADED,
+    settled_by="what was killed, by the log of the machine's console or of its cgroups (`memory.events`),",
     lasting_fix=(
         "Raise the limit that was reached, or mend what grows; keep memory back for the system (system-reserved)."
     ),

@@ -7,14 +7,17 @@ and the buttons, on one screen of 390 × 844. The proof is in the thread, the co
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from bot.chat.blocks import (
+    FEW_ENDS,
     PROFILE,
     REPORT,
     SUMMARY,
     WHO_ELSE,
     again_button,
     choice_blocks,
+    ends_blocks,
     offer_blocks,
     question_blocks,
     report_buttons,
@@ -69,8 +72,10 @@ MOST_LINKED = 4  # nodes with their own links on a card of several: it has to fi
 EVIDENCE = 3
 EVIDENT = 180  # characters of a piece of evidence; the thread has the whole
 HEADING = ("Status", "Node", "Cause", "What now")
+WOULD_HELP = "would help: "
 ROW = 200
 MOST_LACKING = 6
+MOST_UNSETTLED = 3  # sentences about likely verdicts on a card of several nodes
 _STATUS_MARKS = {
     Status.HEALTHY: "🟢",
     Status.DEGRADED: "🟡",
@@ -118,7 +123,7 @@ def _single(group: GroupView, view: IncidentView) -> Document:
     last = [*blocks, *_decision(group), *busy, *heat, *_further(group, view)]
     last += (block for question in group.asks for block in question_blocks(group, question))
     if view.verdict is not None and view.state in (State.TRIAGED, State.PROPOSED):
-        last += _remainder(view.verdict)
+        last += _remainder(view.verdict, group.rest)
     last += _closing(group)
     stop = "" if view.state is State.OPENED else "."
     words = joined(((view.headline + stop,), view.story, change_words(view.compared), group.needs, *said))
@@ -132,7 +137,9 @@ def _short(sentence: Sentence) -> Sentence:
 
 def _verdict_blocks(view: IncidentView) -> Iterator[Block]:
     if view.plan is not None:
-        yield line(Bold("What would help: "), f"{view.plan.words}. This card does nothing.")
+        yield line(Bold("What would help: "), f"{view.plan.words}. Nothing is done.")
+        if ends := tuple(ends_blocks(replace(view.plan, ends=view.plan.ends_briefly), FEW_ENDS)):
+            yield Together(ends)
         for note in view.plan.notes:
             yield Paragraph(clipped(note, SAID))
     verdict = view.verdict
@@ -209,13 +216,18 @@ def _who_else(group: GroupView) -> Iterator[Button]:
 
 def _table(group: GroupView) -> Document:
     """A row for each node, the worst first; the rest is counted, and complete in the thread."""
-    first: list[Block] = [Title(group.headline)]
+    settles = [(clipped(", ".join(of), ROW), clipped(words, SUMMARY)) for words, of in group.unsettled.items()]
+    first = [Title(group.headline), node_table(group), *([bullets(settles[:MOST_UNSETTLED])] if settles else ())]
     last = [*_decision(group), *single_choice_blocks(group.choices), *_further_of_many(group)]
     last += (block for question in group.asks for block in question_blocks(group, question))
     last += _closing(group)
-    table = Table(HEADING, [_row(group, view) for view in group.incidents], group.headline, "/zombie status")
     words = joined(((f"{group.headline}.",), group.needs, *_foremost(group)))
-    return Document((*words, f"\n{group.about}") if group.about else words, (*first, table, *last))
+    return Document((*words, f"\n{group.about}") if group.about else words, (*first, *last))
+
+
+def node_table(group: GroupView) -> Table:
+    """Return a row for each node, the worst first."""
+    return Table(HEADING, [_row(group, view) for view in group.incidents], group.headline, "/zombie status")
 
 
 def _row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
@@ -227,13 +239,14 @@ def _row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
         return (how, one_line(view.node, ROW), "", view.diagnosis.removeprefix(f"{view.node}: "))
     stands = view.short
     if group.shows_verdicts:
-        stands = f"would help: {view.plan.words}" if view.plan is not None else ""
+        plan = f"{WOULD_HELP}{view.plan.words}" if view.plan is not None else ""
+        stands = plan or one_line(verdict.try_next or (verdict.lasting_fix if verdict.cause is not None else ""), ROW)
     is_told = verdict.status not in (Status.UNKNOWN, Status.UNREACHABLE)  # what was not read is not "none"
     return (
         f"{_mark(view)} {how}".strip(),
         one_line(view.node, ROW),
         cause_words(verdict) or ("none" if is_told else "not known"),
-        stands or "nothing",
+        stands or ("nothing" if verdict.status is Status.HEALTHY or not group.shows_verdicts else "look by hand"),
     )
 
 
@@ -288,18 +301,18 @@ def _further_of_many(group: GroupView) -> Iterator[Block]:
 # --- its last lines: what the verdict leaves open, links, the record's head, the alerts, and who asked
 
 
-def _remainder(verdict: Verdict) -> Iterator[Block]:
-    """One line for the causes, one for the probes; the thread has the reasons, and a folded list of each."""
+def _remainder(verdict: Verdict, rest: str) -> Iterator[Block]:
+    """One line for the causes, one for the probes; `rest` says where the reasons are, with a list of each."""
     causes = []
     if verdict.undecided:
         causes.append(f"Undecided: {', '.join(open_.cause for open_ in verdict.undecided)}.")
     if verdict.ruled_out:
         causes.append(f"Ruled out: {len(verdict.ruled_out)}.")
     if causes:
-        yield Small((clipped(f"{' '.join(causes)} The reasons are in the thread.", SAID),))
+        yield Small((clipped(f"{' '.join(causes)} {rest}".rstrip(), SAID),))
     if verdict.unread:
         names = ", ".join(unread.probe for unread in verdict.unread)
-        yield Small((clipped(f"Not read: {names}. The reasons are in the thread.", SAID),))
+        yield Small((clipped(f"Not read: {names}. {rest}".rstrip(), SAID),))
 
 
 def _closing(group: GroupView) -> Iterator[Block]:

@@ -49,7 +49,6 @@ class Subscription(Protocol):
 
     async def enable(self) -> str:
         """Enable it, and return the outcome as a sentence."""
-        ...
 
 
 @dataclass(slots=True, eq=False)

@@ -205,7 +205,8 @@ class Document:
 class Dialog:
     """What a dialog shows, with the input for a reason between `blocks` and `small`.
 
-    Shape: without `asks`, the input's own hint, there is none, and nothing can be sent. `focus`: the cursor is in it.
+    Shape: without `asks`, the input's own hint, there is none, and nothing can be sent. `focus`: the cursor is in it;
+    `label` stands above it.
     """
 
     title: str
@@ -214,6 +215,7 @@ class Dialog:
     asks: str = ""
     small: tuple[Block, ...] = ()
     focus: bool = False
+    label: str = "Reason"
 
 
 def clipped(text: str, limit: int) -> str:

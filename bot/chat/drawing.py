@@ -7,6 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 from bot.chat.document import TEXT, Block, Document, IfRoom, Small, Table, clipped
@@ -47,18 +48,17 @@ class Drawing(ABC):
         """Return a message: what has to be there whole, then as many rows of tables, and of the rest, as fit."""
         drawn = [[] if isinstance(block, IfRoom | Table) else self.all([block]) for block in document.blocks]
         for at, block in enumerate(document.blocks):
-            stands = [each for elements in drawn for each in elements]
+            stands = list(chain.from_iterable(drawn))
             if isinstance(block, Table):
                 drawn[at] = self._rows(block, self.message.characters - sum(map(length, stands)))
             elif isinstance(block, IfRoom) and _holds(self.message, [*stands, *(whole := self.all([block]))]):
                 drawn[at] = whole
-        shown = tuple(each for elements in drawn for each in elements)
-        return Message(clipped(self.text(document), TEXT), shown, document.broadcast)
+        return Message(clipped(self.text(document), TEXT), tuple(chain.from_iterable(drawn)), document.broadcast)
 
     def fits(self, blocks: Sequence[Block], *, dialog: bool = False) -> bool:
         """True where a message, or a dialog, shows all of it and cuts nothing."""
-        is_cut = any(isinstance(block, Table) and len(block.rows) > ROWS for block in blocks)
-        return not is_cut and _holds(self.dialog if dialog else self.message, self.all(blocks))
+        are_whole = all(len(block.rows) <= ROWS for block in blocks if isinstance(block, Table))
+        return are_whole and _holds(self.dialog if dialog else self.message, self.all(blocks))
 
     def added(self, content: Mapping[str, Any], blocks: Sequence[Block]) -> Message | None:
         """Return a message of the outbox with these blocks at its end, once; None where there is no room."""

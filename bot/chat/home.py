@@ -74,7 +74,6 @@ class Troubled(Protocol):
     @property
     def trouble(self) -> str:
         """What does not work at present, as a sentence; empty while all is well."""
-        ...
 
 
 @dataclass(slots=True, eq=False)

@@ -352,8 +352,10 @@ class Poster:
     async def _retry_later(
         self, part: Part, version: int, pending: PendingDelivery | None, error: str, outcome: Outcome, failures: int
     ) -> None:
-        asked = outcome.seconds if isinstance(outcome, RetryLater) else self._timing.longest_pause
-        pause = max(asked, min(self._timing.longest_pause, self._timing.first_pause * 2 ** min(failures - 1, 16)))
+        pause = max(
+            outcome.seconds if isinstance(outcome, RetryLater) else self._timing.longest_pause,
+            min(self._timing.longest_pause, self._timing.first_pause * 2 ** min(failures - 1, 16)),
+        )
         self._log(f"{self.chat.logged}_failed", card=part.card, part=part.name, error=error, again_in_seconds=pause)
         if pending is not None and pending.post_id:
             try:

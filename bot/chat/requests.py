@@ -146,15 +146,12 @@ class KnownNodes(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
         """Their names, in the inventory's order."""
-        ...
 
     def knows(self, name: str) -> bool:
         """True when there is a node of that name."""
-        ...
 
     def find(self, name: str) -> Node:
         """Return the node of that name. Raises: InventoryError, with near names, when there is none."""
-        ...
 
 
 Request: TypeAlias = CheckRequest | WorkRequest | Question | HelpRequest | Subcommand
@@ -167,14 +164,12 @@ class Typed(Protocol):
     @property
     def verbs(self) -> Mapping[str, str]:
         """Return its own words, each with its lines of the help; empty for a second name of one."""
-        ...
 
     def typed(self, verb: str, words: list[str], /) -> Request | None:
         """Return what is asked by its own words, or by `check`; None for what is not its own.
 
         Raises: UsageError, which says how to write it.
         """
-        ...
 
 
 def help_text(others: Sequence[Typed] = ()) -> str:

@@ -130,15 +130,12 @@ class ChatService(Protocol):
 
     def draw(self, document: Document) -> Message:
         """Return the document in the chat's own form, within its limits."""
-        ...
 
     def fits(self, blocks: Sequence[Block], *, dialog: bool = False) -> bool:
         """True where a message, or a dialog, shows all of it and cuts nothing."""
-        ...
 
     def added(self, content: Mapping[str, Any], blocks: Sequence[Block]) -> Message | None:
         """Return a message of the outbox with these blocks at its end, once; None where there is no room."""
-        ...
 
     def strips(self, message: Message) -> Sequence[str]:
         """Return the names of the drawings that a message shows, as strips or as pictures."""
@@ -150,15 +147,12 @@ class ChatService(Protocol):
 
     async def post(self, channel: str, thread: str, message: Message) -> Outcome:
         """Post a new message in a channel, or in a thread there."""
-        ...
 
     async def edit(self, place: MessageRef, message: Message) -> Outcome:
         """Replace a posted message."""
-        ...
 
     async def whisper(self, channel: str, user: str, thread: str, message: Message) -> Outcome:
         """Show a message to one person alone, in the channel; without a channel, in their direct messages."""
-        ...
 
     async def answer(self, address: str, message: Message, *, for_card: bool = False) -> Outcome:
         """Answer a command in private at its address; `for_card`: in place of a card that may not be posted."""
@@ -166,11 +160,9 @@ class ChatService(Protocol):
 
     async def open_dialog(self, trigger: str, dialog: Dialog, sealed: str) -> None:
         """Open the dialog for a reason for whoever clicked; it brings `sealed` back. Raises: CannotTell."""
-        ...
 
     async def publish_home(self, user: str, blocks: Sequence[Block], sealed: str) -> None:
         """Show a person their home; a failure is only logged."""
-        ...
 
     async def upload(
         self, name: str, content: bytes, alt_text: str, *, channel: str = "", thread: str = ""

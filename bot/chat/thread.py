@@ -38,7 +38,7 @@ from bot.view.before_after import MOST_CHANGES, changes
 from bot.view.context import ViewContext
 from bot.view.plan_words import BY_NAME, PlanWords
 from bot.view.view import IncidentView, incident_view
-from bot.view.words import Bold, Person, Sentence, plain, rights_hint
+from bot.view.words import Bold, Person, Sentence, open_points, plain, rights_hint
 
 SAID = 300
 PIECE = 1500  # characters of a preformatted block
@@ -167,13 +167,8 @@ def _details(verdict: Verdict, of_several: bool, why: Iterator[Block]) -> Iterat
         lines = [command for step in verdict.plan.steps for command in step.commands]
         lines += [f"Lasting fix: {verdict.plan.lasting_fix}"] if verdict.plan.lasting_fix else []
         yield from folded(f"Commands of plan {verdict.plan.digest[:16]}", "\n".join(lines))
-    for title, rows in (
-        ("Undecided", [(open_.cause, open_.says_beside(verdict.unread)) for open_ in verdict.undecided]),
-        ("Not read", [(unread.probe, unread.reason) for unread in verdict.unread]),
-        ("Ruled out", [(ruled_out.cause, ruled_out.because) for ruled_out in verdict.ruled_out]),
-    ):
-        if rows:
-            yield from folded(f"{title} ({len(rows)})", "\n".join(f"{word}: {says}" for word, says in rows))
+    for title, rows in open_points(verdict):
+        yield from folded(f"{title} ({len(rows)})", "\n".join(f"{word}: {says}" for word, says in rows))
 
 
 def _pieces(rows: Sequence[tuple[str, str]]) -> Iterator[Block]:

@@ -40,20 +40,16 @@ class ThreadFileKind(Protocol):
     @property
     def prefix(self) -> str:
         """The prefix of its parts' names in the outbox."""
-        ...
 
     @property
     def word(self) -> str:
         """The prefix of its log events."""
-        ...
 
     async def make(self, name: str, content: Mapping[str, Any]) -> ThreadFile:
         """Make the file of that name from what was stored with it. Raises: ZombieError where that fails."""
-        ...
 
     def instead(self, name: str, because: str) -> str:
         """Return what the thread says if the file does not come; empty where nothing is lost."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ class Details(Protocol):
 
     def __call__(self, *, why: Sequence[str]) -> Sequence[Reply]:
         """Return them with the sentences that say why."""
-        ...
 
 
 class WhyReplies:

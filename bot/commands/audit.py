@@ -38,6 +38,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "verify that the record is intact, or export it",
         "Every entry of the record is chained to the entry before by a hash. Verify the chain, or export the entries.",
         _EXAMPLES,
+        group="record",
     )
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     verify = options.add_parser(

@@ -30,11 +30,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "brake",
-        "stop everything that has not begun, release it, or show whether it is on",
+        "stop all that has not begun, release it, or show if it is on",
         "While the brake is on, nothing can be approved and no step begins, in any program that shares the database. A "
         "step that has begun is finished and verified. Whoever can write to the database may pull the brake; only "
         "[policy] terminal_approvers may release it.",
         _EXIT_CODES,
+        group="act",
     )
     parser.add_argument("verb", choices=("on", "off", "status"), metavar="on|off|status")
     parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, for the record")

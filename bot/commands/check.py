@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import functools
 import sys
 from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   zombie check node-123                        a node of ./inventory.toml or ZOMBIE_INVENTORY
-  zombie check node-1 node-2 --json            the same as JSON, for scripts
+  zombie check node-123 --full                 with the proof, the commands, and what was ruled out
+  zombie check --all                           a table, the sick nodes first
+  zombie check node-1 node-2 --json            the same as JSON, for scripts; --no-readings: shorter
   zombie check --local -p image-gate           this machine, as the last step of an image's build
   zombie check role=gpu,az=us-east-1a          every node with these labels; 'ray-gpu-*' takes names by a glob
   zombie check node-123 -p zombie-cgroups      with another playbook, which asks a single question
@@ -56,13 +59,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "check nodes and say what is wrong with them",
         "Log in to each node once, read everything within one sampling window, and give a verdict.",
         EXAMPLES + "\n" + EXIT_CODES,
+        group="start here",
     )
     options.add_selection(parser, "*")
     parser.add_argument("--local", action="store_true", help="check this machine, without SSH")
     parser.add_argument("--all", action="store_true", help="check every node of the inventory")
     parser.add_argument("-p", "--playbook", metavar="NAME", help="the playbook (default: node-health)")
     options.add_files(parser)
-    parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
+    parser.add_argument(
+        "--full", action="store_true", help="print the proof too, the commands, and what was ruled out or not read"
+    )
+    parser.add_argument("--json", action="store_true", help="print the verdicts as JSON, with all of that")
+    parser.add_argument("--no-readings", action="store_true", help="with --json: leave out what was read")
     parser.add_argument("--json-schema", action="store_true", help="print the JSON's schema and exit")
     parser.add_argument(
         "--fail-on", choices=("degraded", "critical"), default="degraded", help="exit 1 from this status on"
@@ -94,6 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
             "--record stores what the nodes said, and --open opens incidents: not both at once.",
             "Check again without --record.",
         )
+    if arguments.no_readings and not arguments.json:
+        raise UsageError("--no-readings leaves them out of JSON, and no JSON is asked for.", "Add --json.")
     what = _what(arguments)
     if arguments.record is not None:
         return _record(arguments, what)
@@ -135,7 +145,7 @@ def _record(arguments: argparse.Namespace, what: Check) -> int:
         return 130
     finally:
         if stream is not None:
-            _finish(arguments, what, verdicts, False, None, stream)
+            _finish(arguments, what, verdicts, None, stream)
     # Without --json nothing is judged: any answer of a node is a success.
     shown = verdicts if arguments.json else [verdict for verdict in verdicts if verdict.status is Status.UNREACHABLE]
     return exit_status(shown, Status(arguments.fail_on))
@@ -143,21 +153,20 @@ def _record(arguments: argparse.Namespace, what: Check) -> int:
 
 def _judge(arguments: argparse.Namespace, what: Check, database: Database | None) -> int:
     verdicts: list[Verdict] = []
-    colour = options.wants_colour(arguments)
     stream = _stream(arguments, what)
     from bot.commands import record
 
     try:
         with record.counts(arguments.environ) if stream is not None else contextlib.nullcontext() as counts:
-            asyncio.run(_check(what, stream, colour, verdicts, counts, opens=database is not None))
+            asyncio.run(_check(arguments, what, stream, verdicts, counts, opens=database is not None))
     except KeyboardInterrupt:
-        _finish(arguments, what, verdicts, colour, database, stream)
+        _finish(arguments, what, verdicts, database, stream)
         print(f"zombie: interrupted, {len(verdicts)} of {len(what.nodes)} nodes were judged", file=sys.stderr)
         return 130
     except UsageError:
-        _finish(arguments, what, verdicts, colour, database, stream)
+        _finish(arguments, what, verdicts, database, stream)
         raise
-    _finish(arguments, what, verdicts, colour, database, stream)
+    _finish(arguments, what, verdicts, database, stream)
     from bot.app.check import exit_status
     from bot.domain.verdict import Status
 
@@ -170,7 +179,7 @@ def _stream(arguments: argparse.Namespace, what: Check) -> DocumentStream | None
         return None
     from bot.surfaces.document_stream import DocumentStream
 
-    return DocumentStream([node.name for node in what.nodes], sys.stdout)
+    return DocumentStream([node.name for node in what.nodes], sys.stdout, readings=not arguments.no_readings)
 
 
 def _written(stream: DocumentStream | None, opens: bool = False) -> AbstractAsyncContextManager[None]:
@@ -224,9 +233,9 @@ def _parallel(nodes: Sequence[Node], settings: Settings) -> int:
 
 
 async def _check(
+    arguments: argparse.Namespace,
     what: Check,
     stream: DocumentStream | None,
-    colour: bool,
     verdicts: list[Verdict],
     counts: StoredCounts | None,
     opens: bool,
@@ -234,7 +243,7 @@ async def _check(
     from bot.app.check import brief, check, growth_of
     from bot.app.watching import shown_progress
 
-    tell = None if stream is not None else _teller(len(what.nodes) > 1, colour)
+    tell = None if stream is not None else _teller(arguments, len(what.nodes) > 1)
     async with shown_progress(len(what.nodes)) as (heard, clear), _written(stream, opens):
 
         def concluded(verdict: Verdict) -> None:
@@ -268,21 +277,28 @@ async def _check(
             several,
             weighed,
             tells_json=stream is not None,
+            readings=not arguments.no_readings,
             looks_of=lambda node: _looks(counts, node),
         )
 
 
-def _teller(several: bool, colour: bool) -> HearsVerdict:
-    """Return what prints a verdict as it comes; its words are loaded only when used."""
+def _teller(arguments: argparse.Namespace, several: bool) -> HearsVerdict:
+    """Return what prints a verdict as it comes; its words are loaded only when used.
+
+    Of several nodes the table is complete at the end; on a terminal the progress names those that are sick so far.
+    """
+    from bot.surfaces.terminal import verdict_brief
     from bot.surfaces.text import headline, verdict_text
 
-    words = options.plan_words()
+    colour, words, draws = options.wants_colour(arguments), options.plan_words(), options.redraws(arguments)
+    may_open = not (arguments.open or arguments.local)
+    text = verdict_text if arguments.full else functools.partial(verdict_brief, proposes=may_open)
 
     def tell(verdict: Verdict) -> None:
-        if several:
-            print(headline(verdict, colour), flush=True)
-        else:
-            print(verdict_text(verdict, options.width(), colour, words), end="", flush=True)
+        if not several:
+            print(text(verdict, options.width(), colour, words), end="", flush=True)
+        elif verdict.status.value != "healthy" and not draws:
+            print(headline(verdict), file=sys.stderr, flush=True)
 
     return tell
 
@@ -302,7 +318,6 @@ def _finish(
     arguments: argparse.Namespace,
     what: Check,
     verdicts: list[Verdict],
-    colour: bool,
     database: Database | None,
     stream: DocumentStream | None,
 ) -> None:
@@ -317,7 +332,8 @@ def _finish(
         if database is not None:
             _open(arguments, database, verdicts, what.playbook, incidents)
     finally:
-        _print_finish(what, verdicts, stream, colour)
+        if stream is None and len(what.nodes) > 1:
+            _print_table(arguments, what, verdicts)
         if stream is not None:
             stream.end(incidents)
         for node, incident in incidents.items() if stream is None else ():
@@ -361,11 +377,16 @@ def _open(
         asyncio.run(recorded(stores))
 
 
-def _print_finish(what: Check, verdicts: list[Verdict], stream: DocumentStream | None, colour: bool) -> None:
-    if stream is None and len(what.nodes) > 1:
-        from bot.surfaces.text import summary_table, verdict_text
+def _print_table(arguments: argparse.Namespace, what: Check, verdicts: Sequence[Verdict]) -> None:
+    """Print a row for each node, and with --full also everything about those that are not healthy."""
+    from bot.surfaces.terminal import FEW, verdicts_table
+    from bot.surfaces.text import verdict_text
 
-        for verdict in verdicts:
-            if verdict.status.value != "healthy":
-                print("\n" + verdict_text(verdict, options.width(), colour, options.plan_words()), end="")
-        print("\n" + summary_table(verdicts, len(what.nodes)), end="")
+    colour, words = options.wants_colour(arguments), options.plan_words()
+    for verdict in verdicts if arguments.full else ():
+        if verdict.status.value != "healthy":
+            print(verdict_text(verdict, options.width(), colour, words))
+    listed = len(verdicts) if arguments.full else FEW
+    print(verdicts_table(verdicts, len(what.nodes), options.width(10_000), colour, words, listed), end="")
+    if not arguments.full and any(verdict.status.value != "healthy" for verdict in verdicts):
+        print(options.to_type(arguments, "Next: zombie check NODE, or this again with --full"))

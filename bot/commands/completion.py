@@ -41,12 +41,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "completion",
-        "print a script that completes commands and names of nodes in a shell",
+        "print a script that completes commands and nodes in a shell",
         "Print a script for a shell. It completes commands, options, files and, in bash and zsh, the nodes of the "
         "inventory in force.",
         'examples:\n  eval "$(zombie completion bash)"              in ~/.bashrc\n'
         "  zombie completion zsh > ~/.zfunc/_zombie      with fpath=(~/.zfunc $fpath) before compinit in ~/.zshrc\n"
         "  zombie completion tcsh > ~/.zombie.tcsh       with source ~/.zombie.tcsh in ~/.tcshrc",
+        group="run",
     )
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=" or ".join(SHELLS))
     parser.set_defaults(run=run)
@@ -69,12 +70,12 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
 
 
 def every_parser(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """Yield the parser, and those of its commands and their verbs."""
+    """Yield the parser, and those of its commands and their verbs that help shows."""
     yield parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for below in action.choices.values():
-                yield from every_parser(below)
+            for shown in action._choices_actions:  # an old name is in none of its lists
+                yield from every_parser(action.choices[shown.dest])
 
 
 def _say_what_completes(parser: argparse.ArgumentParser) -> None:

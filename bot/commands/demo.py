@@ -21,6 +21,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "browser. Check the nodes, then offer a prompt. Needs no account, no root and no network.",
         "examples:\n  zombie demo\n  zombie demo --slack-port 8091 --pagerduty-port 8092   fixed ports, for a tunnel\n"
         "  zombie demo --lab        real virtual machines instead (see zombie lab)",
+        group="start here",
     )
     parser.add_argument(
         "--samples", type=options.window, default=5, metavar="N", help="sample for N seconds (default 5)"

@@ -27,6 +27,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "sample of nodes (SSH, sudo, clock), the database, the disk and the policy. The checks run at the same time, "
         "each with a time limit. Nothing is changed.",
         _EXIT_CODES,
+        group="start here",
     )
     parser.add_argument(
         "--nodes", type=options.positive, default=5, metavar="N", help="how many nodes to check (default: 5)"

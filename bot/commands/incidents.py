@@ -20,6 +20,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "list incidents, or show an incident with all its entries",
         "List the incidents on record, the newest first. It needs only the database.",
         _EXAMPLES,
+        group="record",
     )
     parser.add_argument("--open", action="store_true", help="only incidents that have not ended")
     parser.add_argument("--json", action="store_true", help="print them as JSON")

@@ -37,11 +37,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "init",
-        "five questions, the files that a new site needs, and the first verdict",
+        "five questions, a new site's files, and the first verdict",
         "Ask where the nodes are, by which login they are read, and who may approve; each answer has a default, may be "
         "given as an option, and is checked at once. Then write inventory.toml, zombie.toml, known_hosts and what "
         "the chat and the service manager need, run zombie doctor, and check one node. No secret is asked for.",
         EXAMPLES,
+        group="start here",
     )
     where = parser.add_argument_group("where the nodes come from").add_mutually_exclusive_group()
     where.add_argument(

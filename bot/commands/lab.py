@@ -26,6 +26,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "boot virtual nodes with a real kernel, and give them real faults",
         "Boot virtual nodes on this machine (Linux, no KVM needed) and give them real faults.",
         EXAMPLES,
+        group="run",
     )
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     up = verbs.add_parser("up", help="build the image once, boot nodes, print a command that checks them")

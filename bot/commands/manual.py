@@ -25,6 +25,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "print the man page",
         "Print the manual of every command as a man page.",
         "examples:\n  zombie manual | man -l -\n  zombie manual > /usr/local/share/man/man1/zombie.1",
+        group="run",
     )
     parser.set_defaults(run=run)
 

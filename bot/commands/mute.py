@@ -1,4 +1,4 @@
-"""`zombie mute`: accept a known cause on some nodes for a time, or list what is muted."""
+"""`zombie mute`: accept a known cause on some nodes for a time, end that early, or list what is muted."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _EXAMPLES = """examples:
   zombie mute disk-full 'ray-gpu-*' --for 12h --reason "the clean-up runs tonight"
   zombie mute cpu-steal role=batch,az=us-east-1a --for 30d --reason "these are cheap on purpose"
   zombie mute                      what is muted now, by whom, until when and why
-  zombie unmute failed-units node-123
+  zombie mute --end failed-units node-123
 
 exit status:
-  0  done; what was muted is on stdout and on record
-  2  the command line is wrong: no such cause, no matching node, or a reason or a time is missing
+  0  done; what was muted, or no longer is, is on stdout and on record
+  2  the command line is wrong: no such cause, no matching node, no such mute, or a reason or a time is missing
 """
 
 
@@ -36,16 +36,24 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "A muted cause is still found and shown, with who accepted it, until when and why. It comes after every other "
         "finding that is at least as grave, and no plan is offered for it. The status, the exit status and the "
         "incidents that alerts open stay as they are. Programs that share the database see it with their next "
-        "check. Without a cause this lists what is muted.",
+        "check. With --end the next check names the cause again, and offers a plan for it where possible. Without a "
+        "cause this lists what is muted.",
         _EXAMPLES,
+        group="rules",
     )
     parser.add_argument("cause", nargs="?", metavar="CAUSE", help="the cause, as a verdict names it")
     parser.add_argument("selector", nargs="?", metavar="SELECTOR", help="a node, a glob of names, or labels: k=v,k=v")
     parser.add_argument("--for", dest="lasts", type=options.duration, metavar="TIME", help="for how long: 12h, 7d")
     parser.add_argument("--reason", metavar="TEXT", help="why it is accepted, for the record and every card")
+    parser.add_argument("--end", action="store_true", help="end a mute early; cause and selector as they were muted")
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     options.add_files(parser)
     parser.set_defaults(run=run)
+    old = options.add_parser(commands, "unmute", "", "The same as zombie mute --end.", "")
+    old.add_argument("cause", metavar="CAUSE", help="the cause that is muted")
+    old.add_argument("selector", metavar="SELECTOR", help="the selector, as it was muted")
+    old.add_argument("--reason", default="", metavar="TEXT", help="the reason, for the record")
+    old.set_defaults(run=_end)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,6 +61,12 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: UsageError when the cause, the selector, the time or the reason is missing or wrong.
     """
+    if arguments.end:
+        if arguments.selector is None or arguments.lasts is not None:
+            raise UsageError(
+                "A mute that ends needs CAUSE and SELECTOR, and no time.", "zombie mute --end CAUSE SELECTOR"
+            )
+        return _end(arguments)
     if arguments.cause is None:
         return _list(arguments)
     from bot.app.factories import now
@@ -107,6 +121,29 @@ def _list(arguments: argparse.Namespace) -> int:
         print(f"{mute.cause} on {mute.selector} until {until}, by {one_line(mute.by, 80)}: {one_line(mute.reason)}")
     if not found:
         print("Nothing is muted.")
+    return 0
+
+
+def _end(arguments: argparse.Namespace) -> int:
+    """End a mute early. Raises: UsageError when there is no such mute."""
+    from bot.commands import record
+    from bot.commands.login import terminal_user
+    from bot.domain.house_events import HOUSE, CauseUnmuted
+    from bot.domain.safe_text import one_line
+    from bot.ledger import Ledger
+
+    cause, selector = arguments.cause, arguments.selector
+    muted = muted_now(arguments)
+    if not any((mute.cause, mute.selector) == (cause, selector) for mute in muted):
+        said = ", ".join(f"{mute.cause} on {mute.selector}" for mute in muted[:5]) or "nothing"
+        raise UsageError(
+            f"{one_line(cause, 60)} is not muted on {one_line(selector, 60)}.", f"What is muted now: {said}."
+        )
+    by = terminal_user(arguments.environ)
+    event = CauseUnmuted(cause, selector, one_line(arguments.reason or "", 300), by.removeprefix("terminal:"))
+    with record.existing(arguments.environ) as database:
+        Ledger(database).append(HOUSE, None, event, by)
+    print(f"{cause} is no longer muted on {selector}.")
     return 0
 
 

@@ -15,6 +15,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "list the nodes of the inventory",
         "List the nodes of the inventory, with address and labels.",
         "example:\n  zombie nodes --inventory inventory.toml",
+        group="look",
     )
     options.add_files(parser)
     parser.set_defaults(run=run)

@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bot.commands.parser import as_called, called
+from bot.commands.parser import HELP_GROUP, as_called, called
 from bot.domain.errors import UsageError
 from bot.domain.safe_text import safe_value
 
@@ -26,16 +26,28 @@ if TYPE_CHECKING:
 
 
 def add_parser(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str, about: str, after: str
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    about: str,
+    after: str,
+    group: str = "",
 ) -> argparse.ArgumentParser:
-    """Add a command: `summary` is its line in the list, `about` its description, `after` examples and exit codes."""
-    return commands.add_parser(
+    """Add a command, or a verb: `about` is its description, `after` are examples and exit codes.
+
+    Shape: `summary` is its line in the list, in this `group` of it (`GROUPS`). Without one it is not shown: an
+    old name, which goes on working.
+    """
+    shown: dict[str, Any] = {"help": summary} if summary else {}
+    added = commands.add_parser(
         name,
-        help=summary,
         description=textwrap.fill(about, 100),
         epilog=after,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        **shown,
     )
+    added.set_defaults(**({HELP_GROUP: group} if group else {}))
+    return added
 
 
 def verbs_of(

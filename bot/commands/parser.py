@@ -6,7 +6,7 @@ import argparse
 import functools
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from bot.domain.nearest import did_you_mean, nearest
@@ -18,6 +18,10 @@ GONE = {  # commands that were taken away, and where what they told stands now
     "capture approve": "capture approve is gone: a capture needs no yes. Ask for it again: zombie capture start NODE",
     "capture decline": "capture decline is gone: a capture needs no yes. To end one: zombie capture stop ID",
 }
+
+
+HELP_GROUP = "help_group"  # of a command's defaults: where the list of commands has it
+GROUPS = ("start here", "look", "act", "record", "rules", "run")  # of the list of commands; one without any is run's
 
 
 def called(environ: Mapping[str, str]) -> str:
@@ -56,8 +60,29 @@ class Parser(argparse.ArgumentParser):
         return found, rest
 
     def format_help(self) -> str:
-        """Return the help, with commands as they are called here."""
-        return as_called(super().format_help(), self.prog.partition(" ")[0])
+        """Return the help, with commands as they are called here; those of the program in their groups."""
+        groups = self._action_groups
+        by_use = [shown for group in groups for shown in self._by_use(group)]
+        self._action_groups = sorted(by_use, key=lambda group: group is self._optionals)  # after the commands
+        try:
+            return as_called(super().format_help(), self.prog.partition(" ")[0])
+        finally:
+            self._action_groups = groups
+
+    def _by_use(self, group: argparse._ArgumentGroup) -> Iterator[argparse._ArgumentGroup]:
+        """A group of the help as it is, or the program's commands by `GROUPS`."""
+        lists = next((each for each in group._group_actions if isinstance(each, argparse._SubParsersAction)), None)
+        if lists is None or lists.metavar != "COMMAND":
+            yield group
+            return
+        for title in GROUPS:
+            shown = argparse._ArgumentGroup(self, title)
+            shown._group_actions = [
+                each
+                for each in lists._choices_actions
+                if (lists.choices[each.dest].get_default(HELP_GROUP) or GROUPS[-1]) == title
+            ]
+            yield shown
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Write help and version at once: argparse hides that they could not be written."""
@@ -80,6 +105,9 @@ class Parser(argparse.ArgumentParser):
         if early := self._too_early():
             message = f"{early} is an option of a command, and stands after it"
         elif message.endswith("required: COMMAND"):
+            if not self.given:
+                self.print_help()
+                self.exit(2)  # nothing was asked, and 0 would say that all is well
             message = f"which command? {self.prog} --help lists them"
             if self.given and self.given[0] not in self._option_string_actions:
                 message = f"unrecognized arguments: {self.given[0]}"

@@ -28,9 +28,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "playbooks",
-        "list the playbooks, check your own, keep a case as a test of them",
+        "list the playbooks, check your own, keep a case as their test",
         "List the playbooks, with their probes and causes; check your own; keep a case as a test of them.",
         _EXAMPLES,
+        group="rules",
     )
     options.add_files(parser)
     parser.set_defaults(run=run_list)

@@ -26,6 +26,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "deliveries. Incidents of the same alert are removed together, and open incidents never. The stream house "
         "keeps the head of each removed incident, so that audit verify still succeeds.",
         _EXAMPLES,
+        group="record",
     )
     parser.add_argument("--dry-run", action="store_true", help="say what would be removed, and remove nothing")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")

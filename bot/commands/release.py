@@ -30,6 +30,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Nothing is done on the node, so look at it first: a step may have begun. It is refused while the incident can "
         "go on, or if a program that may work on it gave a sign of life within the last minute.",
         _EXIT_CODES,
+        group="act",
     )
     parser.add_argument("node", metavar="NODE", help="the node that is held, by its name in the record")
     parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="a name in terminal_approvers")

@@ -40,11 +40,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "remediate",
-        "approve an incident's plan and execute it; or decline it, cancel it, answer its question",
+        "approve an incident's plan and execute it, or decline it",
         "Approve the plan of an incident and execute it. The node is checked again first, every step is verified, and "
         "the node is watched for a while before the incident counts as resolved. If several people must approve, each "
         "of them runs this command, and the last of these executes the plan.",
         _EXIT_CODES,
+        group="act",
     )
     parser.add_argument("id", metavar="ID", help="the incident: zombie incidents")
     parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="a name in terminal_approvers")

@@ -39,6 +39,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "judge recorded cases again",
         "Judge what nodes said when they were recorded (zombie check --record), exactly like a live check.",
         EXAMPLES,
+        group="rules",
     )
     parser.add_argument("cases", nargs="+", type=Path, metavar="CASE", help="a case, or a folder of cases")
     add_playbook(parser)
@@ -94,9 +95,9 @@ def _print_end(verdicts: Sequence[Verdict], as_json: bool) -> None:
 
         print(document(verdicts))
     elif len(verdicts) > 1:
-        from bot.surfaces.text import summary_table
+        from bot.surfaces.text import summary
 
-        print(summary_table(verdicts, len(verdicts)), end="")
+        print(summary(verdicts, len(verdicts)))
 
 
 def _text(path: Path, replayed: Replayed, arguments: argparse.Namespace) -> str:

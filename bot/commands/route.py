@@ -31,6 +31,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "show which nodes an alert names, and which route it takes",
         "Show what would happen to an alert: the nodes that it names, and the [[route]] that it takes.",
         "example:\n  zombie route explain alert.json",
+        group="rules",
     )
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     explain = options.add_parser(

@@ -17,6 +17,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "on ZOMBIE_LISTEN. Tokens come from the environment: SLACK_BOT_TOKEN, and SLACK_APP_TOKEN (Socket Mode) or "
         "SLACK_SIGNING_SECRET (HTTP).",
         "example:\n  SLACK_BOT_TOKEN=xoxb-… SLACK_APP_TOKEN=xapp-… zombie serve --inventory inventory.toml",
+        group="start here",
     )
     options.add_files(parser)
     parser.set_defaults(run=run)

@@ -25,6 +25,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "  zombie sudoers --script zombie_key.pub | ssh NODE sudo sh -s -- --remove     takes all of it away again\n"
         "  zombie sudoers --script ca.pub --ca            an SSH certificate authority in place of a key\n"
         "Many nodes: deploy/ansible is a role that runs the same script.",
+        group="run",
     )
     parser.add_argument("--user", default="zombie", metavar="NAME", help="the login on the nodes (default: zombie)")
     parser.add_argument(

@@ -36,6 +36,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "another person has to approve the plan (zombie remediate). It is refused if the node has changed since the "
         "incident. A reboot cannot be undone.",
         _EXIT_CODES,
+        group="act",
     )
     parser.add_argument("id", metavar="ID", help="the incident: zombie incidents")
     parser.add_argument(

@@ -18,6 +18,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "follow an incident live",
         "Print every entry of an incident as it appears, until the incident ends. It needs only the database.",
         "example:\n  zombie watch ID",
+        group="record",
     )
     parser.add_argument("id", metavar="ID", help="its id, or the beginning of it")
     parser.set_defaults(run=run)

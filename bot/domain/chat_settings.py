@@ -14,7 +14,15 @@ from bot.domain.toml_table import TomlTable
 class ChatSettings:
     """Where people may ask, where alerts are posted, and how much each person may ask for."""
 
-    channels: frozenset[str] = option(names, frozenset())
-    alerts_channel: str = option(TomlTable.text, "")
-    each_at_once: int = option(count(1), defaults.CHECKS_EACH_AT_ONCE)  # readings of a person
-    checks_per_person: Allowance = option(allowance, CHECKS_PER_PERSON)
+    channels: frozenset[str] = option(
+        names, frozenset(), "The only channels where checks may be asked for; empty: every channel that the bot is in."
+    )
+    alerts_channel: str = option(
+        TomlTable.text, "", "The channel of alerts' cards: C… in Slack, 19:…@thread.tacv2 in Teams.", like='"C012AB3CD"'
+    )
+    each_at_once: int = option(
+        count(1), defaults.CHECKS_EACH_AT_ONCE, "How many nodes are read at once for one person."
+    )
+    checks_per_person: Allowance = option(
+        allowance, CHECKS_PER_PERSON, "How many checks one person may ask for, and in which time."
+    )

@@ -43,7 +43,9 @@ def weighed(used: ConfiguredCause, snapshot: Snapshot) -> Weighing:
     except Exception as error:
         if not used.cause.definition:
             raise
-        weighing = left_out(used.cause.name, f"{type(error).__name__}: {error}").weigh(snapshot, used.tuning)
+        from bot.domain.problems import mistake
+
+        weighing = left_out(used.cause.name, mistake(error)).weigh(snapshot, used.tuning)
     if not isinstance(weighing, Finding):
         return weighing
     settled_by = used.cause.settled_by if weighing.confidence is not Confidence.CONFIRMED else ""
@@ -141,8 +143,9 @@ def _add_up(
             try_next=_deciding(missing, suspected),
         )
     if not findings:
-        names = ", ".join(reading.probe for reading in unread)
-        return replace(verdict, summary=f"Healthy as far as read; unread: {names}" if unread else "Healthy")
+        # What decides nothing critical stands below, among what is undecided: a tool that an image lacks is no news.
+        names = ", ".join(reading.probe for reading in unread if reading.probe in playbook.must_read)
+        return replace(verdict, summary=f"Healthy as far as read; unread: {names}" if names else "Healthy")
     first = findings[0]
     half_read = _half_read(findings, unread, playbook)
     open_before = _open_before(first, playbook, [*undecided, *half_read]) if first.remedy else ()

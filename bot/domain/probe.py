@@ -82,6 +82,12 @@ class Probe:
             return self.parse(outputs)
         except CannotRead as error:
             return Unread(self.name, error.sentence.removeprefix(f"{self.name}: "))  # whoever shows it names the probe
+        except Exception as error:
+            if not self.definition:
+                raise
+            from bot.domain.problems import mistake
+
+            return Unread(self.name, mistake(error))  # of a site's own
 
 
 @dataclass(frozen=True, slots=True)

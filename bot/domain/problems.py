@@ -62,6 +62,19 @@ class Problems:
         return self._error("\n".join(shown))
 
 
+def mistake(error: BaseException) -> str:
+    """Return what is wrong with somebody's own Python, with the file and the line where it failed."""
+    import traceback  # not before there is a mistake
+
+    at = ""
+    if isinstance(error, SyntaxError) and error.filename:
+        at = f"{error.filename}:{error.lineno}: "
+    elif frames := [frame for frame in traceback.extract_tb(error.__traceback__) if "importlib" not in frame.filename]:
+        at = f"{frames[-1].filename}:{frames[-1].lineno}: "
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    return one_line(f"{at}{type(error).__name__}: {said}", _LONGEST)
+
+
 def decode_file(raw: bytes, limit_bytes: int, problems: Problems) -> str:
     """Return a file's bytes as text.
 

@@ -7,6 +7,7 @@ in zombie.toml, in the table named after the room. Each default is defined only 
 from __future__ import annotations
 
 import enum
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -14,7 +15,7 @@ from datetime import timedelta
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from bot.domain.allowance import Allowance
-from bot.domain.duration import parse_day_span
+from bot.domain.duration import parse_day_span, written
 from bot.domain.nearest import did_you_mean
 from bot.domain.safe_text import one_line
 from bot.domain.toml_table import TomlTable
@@ -42,7 +43,8 @@ class Setting:
 
     Shape: `key` is its place in zombie.toml with dots between tables; if `flag`, `environment` or `key` is empty, it
     cannot be given that way. `where_it_exists` is a file of the current folder that is the default if it exists. `low`
-    and `high` bound a number, or a duration in seconds. Without a name it has its field's name.
+    and `high` bound a number, or a duration in seconds. Without a name it has its field's name. `like` is an example
+    where there is no default, as TOML has it.
     """
 
     kind: Kind
@@ -56,6 +58,39 @@ class Setting:
     high: int = 1_000_000
     secret: bool = False
     name: str = ""
+    like: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A key: what it is for, its default, and an example as TOML has it where the default says nothing."""
+
+    help: str
+    default: Any
+    like: str = ""
+
+    @property
+    def has_default(self) -> bool:
+        """Whether there is a value where nothing is written."""
+        return self.default not in (None, "")
+
+    @property
+    def example(self) -> str:
+        """The default, or without one an example, as TOML has it."""
+        return self.like or _toml(self.default)
+
+
+def _toml(value: Any) -> str:
+    match value:
+        case bool() | int() | str():
+            return json.dumps(value, ensure_ascii=False)
+        case timedelta():
+            return f'"{written(value)}"'
+        case frozenset() | tuple():
+            return "[" + ", ".join(sorted(map(_toml, value))) + "]"
+        case Mapping():
+            return "{" + ", ".join(f" {key} = {_toml(each)} " for key, each in value.items()) + "}"
+    return json.dumps(str(value), ensure_ascii=False)
 
 
 class Several:
@@ -76,9 +111,10 @@ def secret(says: str, environment: str) -> Any:
     return row(Kind.TEXT, says, "", environment=environment, secret=True)
 
 
-def option(read: Reader[T], default: T) -> T:
-    """A field that is a key of the room's table."""
-    made: T = field(default_factory=lambda: default, metadata={"read": read}, kw_only=True)
+def option(read: Reader[T], default: T, says: str = "", like: str = "") -> T:
+    """A field that is a key of the room's table; what it is for, and an example where the default says nothing."""
+    told = {"read": read, "option": Option(says, default, like)}
+    made: T = field(default_factory=lambda: default, metadata=told, kw_only=True)
     return made
 
 
@@ -93,6 +129,11 @@ def rows_of(kind: type[Any], prefix: str = "") -> Iterator[tuple[str, Setting]]:
 def keys_of(kind: type[Any]) -> Mapping[str, Reader[Any]]:
     """Return the reader of each key of a dataclass of settings, by name."""
     return {found.name: found.metadata["read"] for found in fields(kind) if "read" in found.metadata}
+
+
+def options_of(kind: type[Any]) -> Mapping[str, Option]:
+    """Return what each key of a dataclass of settings is for, by name."""
+    return {found.name: found.metadata["option"] for found in fields(kind) if "option" in found.metadata}
 
 
 # --- readers, beside the methods of `TomlTable`

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import ClassVar
@@ -17,11 +18,11 @@ from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.root_command import in_folders, root_line
 from bot.probes.formats.kernel_errors import unlisted, without_level
-from bot.probes.formats.kernel_filter import BEFORE, BEFORE_SECONDS, FILTER, GRAVE, LEVELS_END, WHOLE
-from bot.probes.formats.kernel_line import KernelEvent, kernel_line
+from bot.probes.formats.kernel_filter import BEFORE, BEFORE_SECONDS, BEGUN, FILTER, GRAVE, LEVELS_END, WHOLE
+from bot.probes.formats.kernel_line import KernelEvent, KernelLine, kernel_line
 from bot.probes.formats.kernel_speakers import in_trouble
 from bot.probes.formats.kernel_story import parse_file
-from bot.probes.formats.kernel_table import table
+from bot.probes.formats.kernel_table import COMPLAINTS, table
 from bot.probes.formats.log_burst import LogBurst, log_burst
 
 
@@ -63,6 +64,11 @@ class KernelLogReading:
     def last_kernel_bug_seconds(self) -> float:
         """Seconds after boot of the last oops, BUG or WARNING; far ahead without a time, long before without any."""
         return max(self._last("kernel-bug"), self._last("kernel-warning"))
+
+    @property
+    def last_begun_seconds(self) -> float:
+        """Seconds after boot of the last dump whose beginning is lost; without any as above."""
+        return self._last("begun")
 
     @property
     def devices_not_started(self) -> int:
@@ -149,6 +155,7 @@ _COUNTED: dict[str, tuple[str, ...]] = {
     "last_nic_reset_seconds": _RESETS,
     "nic_resets_untimed": _RESETS,
     "last_kernel_bug_seconds": ("kernel-bug", "kernel-warning"),
+    "last_begun_seconds": ("begun",),
     "devices_not_started": ("unstarted",),
     "last_workqueue_stall_seconds": ("workqueue-stall",),
     "netdev_held_minutes": ("netdev-held",),
@@ -164,6 +171,7 @@ _LONGEST_LINE = 4096  # characters, four times what the kernel writes (PRINTKRB_
 _ROW_SECONDS = 60.0
 _FAR = 1e12  # seconds: longer than any node is up
 _LIMIT = timedelta(seconds=8)
+_DUMP_LASTS = timedelta(minutes=1)  # all tasks, over a serial line
 # journalctl takes 5 µs a line; a reset of a large device writes four thousand lines. Facility 0 is the kernel's own:
 # lines that programs write to /dev/kmsg never have it, whatever their name. `dmesg -k` filters the same way.
 _READ_JOURNAL = ("journalctl", "-k", "-b", "-q", "--no-pager", "-o", "short-monotonic")
@@ -221,17 +229,28 @@ def parse(outputs: Outputs) -> KernelLogReading:
     origin, seen, left_out = end.groups()
     if not int(seen):
         raise CannotRead("kernel_log: the log is empty, which never happens: it could not be read")
+    begun = [line.removeprefix(BEGUN) for line in sent if line.startswith(BEGUN)]
+    sent = [line for line in sent if not line.startswith(BEGUN)]
     by_line = {line: burst for line in sent[:-1] if (burst := log_burst(line)) is not None}
     leveled = [without_level(line) for line in sent[:-1] if line not in by_line]
     read = [(level, kernel_line(text, origin == "journal")) for level, text in leveled]
     lines = [line for _, line in read if line is not None]
     events = unlisted([(level, line) for level, line in read if level and line is not None], parse_file(lines))
+    firsts = (kernel_line(line, origin == "journal") for line in begun)
+    dumps = [KernelEvent("begun", line.raw, line.since_boot) for line in firsts if line and not _is_known(line, events)]
     # Beside ours, which they neither replace nor explain.
-    if added := [event for line in lines for event in table().site_events(line)]:
+    if added := [*dumps, *(event for line in lines for event in table().site_events(line))]:
         events = tuple(sorted((*events, *added), key=lambda event: event.since_boot or timedelta(0)))
     kinds = tuple(dict.fromkeys(event.kind for event in events))
     bursts = tuple(sorted(by_line.values(), key=lambda burst: burst.since_boot))
     return KernelLogReading(origin, int(seen), events, kinds, int(left_out), bursts)
+
+
+def _is_known(begun: KernelLine, events: Iterable[KernelEvent]) -> bool:
+    """True where the log tells shortly before or after what a dump belongs to."""
+    at = begun.since_boot
+    known = (event.since_boot for event in events if event.kind not in COMPLAINTS)
+    return any(at is None or each is None or abs(each - at) <= _DUMP_LASTS for each in known)
 
 
 def _last(said: str) -> tuple[str, ...]:

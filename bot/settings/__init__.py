@@ -4,6 +4,7 @@ from bot.settings.chooser import ChosenValue
 from bot.settings.settings import (
     Settings,
     all_keys,
+    all_options,
     all_rows,
     check_address,
     database_url,
@@ -16,6 +17,7 @@ __all__ = [
     "ChosenValue",
     "Settings",
     "all_keys",
+    "all_options",
     "all_rows",
     "check_address",
     "database_url",

@@ -27,6 +27,7 @@ class General:
         flag="--inventory",
         environment="ZOMBIE_INVENTORY",
         key="inventory",
+        like='"inventory.toml"',
         where_it_exists="inventory.toml",
     )
     playbooks: tuple[Path, ...] = row(
@@ -49,6 +50,7 @@ class General:
         "nothing for 10 s is given up then.",
         flag="--deadline",
         key="check.deadline",
+        like='"60s"',
         high=3600,
     )
     parallel: int | None = row(
@@ -56,6 +58,7 @@ class General:
         "How many nodes are checked at once; the default is up to 200 in a terminal, and 20 while serving.",
         flag="--parallel",
         key="check.parallel",
+        like="20",
         high=1000,
     )
     listen: str = row(
@@ -71,6 +74,10 @@ class General:
     database_url: str = secret(
         "The ledger: sqlite:///PATH or postgresql://… The default is a file in the state directory.",
         "ZOMBIE_DATABASE_URL",
+    )
+    database_password: str = secret(
+        "The password of a PostgreSQL whose ZOMBIE_DATABASE_URL has none, literally as the server knows it.",
+        "ZOMBIE_DATABASE_PASSWORD",
     )
     state_dir: Path | None = row(
         Kind.PATH,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
-from bot.domain.setting import Reader, Setting, Several, keys_of, rows_of
+from bot.domain.setting import Option, Reader, Setting, Several, keys_of, options_of, rows_of
 from bot.settings.chooser import Chooser, ChosenValue
 from bot.settings.file import SettingsFile, expanded
 from bot.settings.general import General
@@ -28,6 +29,7 @@ T = TypeVar("T")
 Members = Mapping[str, type[Any]]  # the settings of members, such as sources, by the name of their table
 NO_MEMBERS: Members = {}
 NO_TABLES: Mapping[str, str] = {}
+_NO_PASSWORD = re.compile(r"\A(postgres[a-z+0-9]*://[^:@/?#]+):?@")  # a server's URL with a user alone
 OWN_SEVERAL: Mapping[str, type[Several]] = {"route": RouteSettings}
 
 
@@ -117,7 +119,7 @@ class Settings(General):
     def secrets(self) -> tuple[str, ...]:
         """Every secret in force, literally: no log line may contain any of them."""
         texts = [str(given.value) for given in self.given if given.setting.secret and given.value]
-        words = [word for text in texts for word in (text, *text.split(","), _password(text))]
+        words = [word for text in texts for word in (text, *text.split(","), _password(text), quote(text, safe=""))]
         return tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
 
     def in_tables(self) -> Iterator[tuple[str, Any]]:
@@ -130,6 +132,24 @@ class Settings(General):
         yield from ((f"links.{name}", template) for name, template in self.links.items())
         several = [*OWN_SEVERAL, *(self.members.keys() - members.keys())]
         yield from ((name, table) for name in several for table in self.written.get(name, ()))
+
+
+def all_options(members: Members = NO_MEMBERS) -> dict[str, dict[str, Option]]:
+    """Return what every key of zombie.toml is for, table by table; those without a table first, under an empty name.
+
+    Shape: a table that may stand several times is named [NAME].
+    """
+    tables: dict[str, dict[str, Option]] = {"": {}}
+    for rows in all_rows(members).values():
+        for row in rows.values():
+            table, _, key = row.key.rpartition(".")
+            if row.key:
+                tables.setdefault(table, {})[key] = Option(row.help, row.default, row.like)
+    several = {f"[{name}]": kind for name, kind in {**_several(members), **OWN_SEVERAL}.items()}
+    for name, kind in {**_tables(members), "ssh.act": ActingLogin, **several}.items():
+        if options := options_of(kind):
+            tables.setdefault(name, {}).update(options)
+    return tables
 
 
 def _several(members: Members) -> dict[str, type[Several]]:
@@ -166,13 +186,16 @@ def all_keys(members: Members = NO_MEMBERS) -> dict[str, Mapping[str, Reader[Any
 def database_url(environment: Mapping[str, str], folder: Path | None = None) -> str:
     """Return where the record is: ZOMBIE_DATABASE_URL, or else a file in ZOMBIE_STATE_DIR or the XDG state folder.
 
-    Shape: zombie.toml cannot set it, so a command that only needs the record reads no settings file.
+    Shape: zombie.toml cannot set it, so a command that only needs the record reads no settings file. A server's URL
+    without a password gets that of ZOMBIE_DATABASE_PASSWORD.
 
     Raises: SettingsError when any of them is invalid.
     """
     chooser = Chooser({}, environment, folder or Path.cwd(), home_of(environment))
-    if url := chooser.choose(dict(rows_of(General))["database_url"]).value:
-        return str(url)
+    rows = dict(rows_of(General))
+    if url := str(chooser.choose(rows["database_url"]).value):
+        password = str(chooser.choose(rows["database_password"]).value)
+        return _NO_PASSWORD.sub(lambda found: f"{found[1]}:{quote(password, safe='')}@", url) if password else url
     return f"sqlite:///{state_folder(environment, folder) / 'zombie.db'}"
 
 

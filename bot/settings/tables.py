@@ -88,8 +88,8 @@ def _askers(table: TomlTable, name: str) -> frozenset[str] | None:
 class ExtrasSettings:
     """Which extras are left out, and which packages installed beside this one may take part."""
 
-    off: frozenset[str] = option(names, frozenset())
-    on: frozenset[str] = option(names, frozenset())
+    off: frozenset[str] = option(names, frozenset(), 'Extras that are left out, such as "mcp" or "waves".')
+    on: frozenset[str] = option(names, frozenset(), "Packages installed beside this one that may take part.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,40 +125,87 @@ class SlackSettings(ChatSettings):
 class PolicySettings:
     """Who may approve, and what alerts may lead to; `acting` is None if not set."""
 
-    approvers: frozenset[str] = option(names, frozenset())
-    approver_groups: frozenset[str] = option(names, frozenset())
-    terminal_approvers: Mapping[str, str] = option(_terminal_approvers, {})
-    askers: frozenset[str] = option(_askers, frozenset())  # empty: every full member
-    self_approval: bool = option(TomlTable.flag, False)
-    approvals: int = option(count(1, 100), defaults.APPROVALS)
-    approvals_for_several: int = option(count(1, 100), defaults.APPROVALS)
-    approval_expires: timedelta = option(duration, defaults.APPROVAL_EXPIRES)
-    quiet: tuple[tuple[int, int], ...] = option(day_spans, ())
-    acting: bool | None = option(TomlTable.flag, None)
-    cooldown: timedelta = option(duration, defaults.COOLDOWN)
-    stale_after: timedelta = option(duration, timedelta(minutes=15))
+    approvers: frozenset[str] = option(
+        names,
+        frozenset(),
+        'Who may approve: members\' IDs ("U…"). Where nobody is named here or below, no plan is offered.',
+    )
+    approver_groups: frozenset[str] = option(names, frozenset(), 'User groups whose members may approve ("S…").')
+    terminal_approvers: Mapping[str, str] = option(
+        _terminal_approvers,
+        {},
+        'Who may approve in a terminal: "alice", or tied to a member, "alice=U012AB3CD".',
+        like="[]",
+    )
+    askers: frozenset[str] = option(
+        _askers,
+        frozenset(),
+        'Who may ask for checks: full members, or those of a list of "U…" and "S…".',
+        like='"members"',
+    )  # empty: every full member
+    self_approval: bool = option(TomlTable.flag, False, "Whether the person who asked may approve.")
+    approvals: int = option(count(1, 100), defaults.APPROVALS, "How many people have to say yes.")
+    approvals_for_several: int = option(
+        count(1, 100), defaults.APPROVALS, "How many, where one check or alert is about several nodes."
+    )
+    approval_expires: timedelta = option(
+        duration,
+        defaults.APPROVAL_EXPIRES,
+        "How much time there is to decide, then to begin, and to answer a question.",
+    )
+    quiet: tuple[tuple[int, int], ...] = option(
+        day_spans, (), 'Times of the day, UTC, in which nothing begins: "22:00-06:00".'
+    )
+    acting: bool | None = option(
+        TomlTable.flag,
+        None,
+        "Whether anything may be done; false switches acting off. Else where approvers are named.",
+        like="true",
+    )
+    cooldown: timedelta = option(
+        duration, defaults.COOLDOWN, "How long the same alert about the same nodes joins the card that is there."
+    )
+    stale_after: timedelta = option(
+        duration, timedelta(minutes=15), "An alert that is older than this is diagnosed, but no plan is offered."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class ActSettings:
     """How much may be done, and to what; None means no limit."""
 
-    units: frozenset[str] = option(_units, frozenset())
-    start_units: frozenset[str] = option(_start_units, frozenset())
-    validation: timedelta = option(duration, defaults.VALIDATION)
-    reboot_deadline: timedelta = option(duration, defaults.REBOOT_DEADLINE)
-    max_nodes_at_once: int = option(count(1), defaults.AT_ONCE)
-    per_hour: int | None = option(count(), None)
-    per_label: Mapping[str, int] = option(counts_by_name, {})
-    percent: int | None = option(count(0, 100), None)
+    units: frozenset[str] = option(
+        _units,
+        frozenset(),
+        'The only units that may be stopped: "ecs.service". Some never may, such as kubelet, containerd and sshd.',
+    )
+    start_units: frozenset[str] = option(_start_units, frozenset(), "The only units that may be started.")
+    validation: timedelta = option(
+        duration, defaults.VALIDATION, "How long a node is watched before it counts as cured."
+    )
+    reboot_deadline: timedelta = option(duration, defaults.REBOOT_DEADLINE, "How long a reboot may take.")
+    max_nodes_at_once: int = option(
+        count(1), defaults.AT_ONCE, "How many nodes are acted on at once; the next one waits."
+    )
+    per_hour: int | None = option(
+        count(), None, "How many nodes are acted on within an hour; without it no limit.", like="10"
+    )
+    per_label: Mapping[str, int] = option(
+        counts_by_name, {}, "How many at once with the same value of a label: { az = 1 }."
+    )
+    percent: int | None = option(
+        count(0, 100), None, "How large a share of the inventory is acted on at once; without it no limit.", like="5"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class StormSettings:
     """How many alerts, within which time, make a storm."""
 
-    alerts: int = option(count(1), defaults.STORM_ALERTS)
-    window: timedelta = option(duration, defaults.STORM_WINDOW)
+    alerts: int = option(
+        count(1), defaults.STORM_ALERTS, "More alerts than this within the window are a storm, and get one card."
+    )
+    window: timedelta = option(duration, defaults.STORM_WINDOW, "The window of a storm.")
 
 
 _SHORTEST_KEPT, _LONGEST_KEPT = timedelta(days=2), timedelta(days=100 * 366)
@@ -185,9 +232,16 @@ def _incidents_for(table: TomlTable, name: str) -> timedelta | None:
 class RetentionSettings:
     """How long the record keeps what is over; None means for ever. `zombie prune` removes what is older."""
 
-    incidents: timedelta | None = option(_incidents_for, None)
-    readings: timedelta | None = option(_kept_for, None)
-    deliveries: timedelta = option(_kept_for, defaults.DELIVERIES_KNOWN_FOR)
+    incidents: timedelta | None = option(
+        _incidents_for,
+        None,
+        "How long the record has incidents that ended; without it for ever. `zombie prune` removes them.",
+        like='"365d"',
+    )
+    readings: timedelta | None = option(
+        _kept_for, None, "How long it has what their nodes said; without it as long as the incident.", like='"90d"'
+    )
+    deliveries: timedelta = option(_kept_for, defaults.DELIVERIES_KNOWN_FOR, "How long it has the ids of deliveries.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +254,7 @@ class KubernetesSettings:
         "another. The current context is never used.",
         "",
         key="kubernetes.context",
+        like='"prod"',
     )
     kubeconfig: Path | None = row(
         Kind.PATH,
@@ -207,6 +262,7 @@ class KubernetesSettings:
         "named.",
         environment="KUBECONFIG",
         key="kubernetes.kubeconfig",
+        like='"~/.kube/config"',
         name="kubeconfig",
     )
     in_cluster: bool = row(
@@ -237,15 +293,27 @@ class KubernetesSettings:
 class ActingLogin:
     """The login that acts, if it is not the login that reads; empty or None means the same login."""
 
-    user: str = option(TomlTable.text, "")
-    key: Path | None = option(lambda table, name: Path(found) if (found := table.text(name)) else None, None)
+    user: str = option(TomlTable.text, "", "The login that acts; else the one that reads.", like='"zombie-act"')
+    key: Path | None = option(
+        lambda table, name: Path(found) if (found := table.text(name)) else None,
+        None,
+        "Its private key, which is not read while acting is off; else the inventory's.",
+        like='"zombie_act_key"',
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class RouteSettings(Several):
     """A [[route]]; an empty text means the general default."""
 
-    match: Mapping[str, str] = option(texts_by_name, {})
-    playbook: str = option(TomlTable.text, "")
-    channel: str = option(TomlTable.text, "")
-    mode: str = option(one_of("read-only", "remedies"), "remedies")
+    match: Mapping[str, str] = option(
+        texts_by_name,
+        {},
+        "What an alert has to have: its source, service or labels. The first route that fits counts.",
+        like='{ source = "pagerduty", service = "gpu" }',
+    )
+    playbook: str = option(
+        TomlTable.text, "", "The playbook of its checks; else that of [check].", like='"node-health"'
+    )
+    channel: str = option(TomlTable.text, "", "Where its card goes; else alerts_channel.", like='"C012AB3CD"')
+    mode: str = option(one_of("read-only", "remedies"), "remedies", '"read-only" offers no plan.')

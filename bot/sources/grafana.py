@@ -28,8 +28,13 @@ class GrafanaSettings:
     webhook_secret: str = secret(
         "The secret with which Grafana signs its webhook; it switches /grafana on.", "GRAFANA_WEBHOOK_SECRET"
     )
-    timestamp_header: str = option(TomlTable.text, "")
-    window: timedelta = option(duration, timedelta(minutes=5))
+    timestamp_header: str = option(
+        TomlTable.text,
+        "",
+        "The header with the time of signing, where Grafana sends one.",
+        like='"X-Grafana-Alerting-Timestamp"',
+    )
+    window: timedelta = option(duration, timedelta(minutes=5), "How old a signature may be.")
 
 
 class GrafanaWebhook:

@@ -50,15 +50,27 @@ class PagerDutySettings:
         "there.",
         "PAGERDUTY_WEBHOOK_SECRETS",
     )
-    subscription: str = option(TomlTable.text, "")
-    schedule: str = option(TomlTable.text, "")
-    watch_every: timedelta = option(duration, timedelta(seconds=60))
-    relist_every: timedelta = option(duration, timedelta(seconds=30))
-    poll: bool = option(TomlTable.flag, False)
-    poll_every: timedelta = option(duration, timedelta(seconds=30))
-    node_paths: tuple[str, ...] = option(TomlTable.texts, ())
-    node_patterns: tuple[re.Pattern[str], ...] = option(patterns, ())
-    fields: Mapping[str, str] = option(texts_by_name, {})
+    subscription: str = option(
+        TomlTable.text, "", "Which webhook subscription is the bot's; else the only one.", like='"PABC123"'
+    )
+    schedule: str = option(
+        TomlTable.text, "", "A schedule; who is on call is named on each card that needs a person.", like='"PDEF456"'
+    )
+    watch_every: timedelta = option(
+        duration, timedelta(seconds=60), "How often the bot checks that the subscription is enabled."
+    )
+    relist_every: timedelta = option(
+        duration, timedelta(seconds=30), "How often the bot looks for alerts that were added to an open incident."
+    )
+    poll: bool = option(TomlTable.flag, False, "Without webhooks: ask PagerDuty for incidents of the last 24 hours.")
+    poll_every: timedelta = option(duration, timedelta(seconds=30), "How often it asks.")
+    node_paths: tuple[str, ...] = option(
+        TomlTable.texts, (), 'Where a node\'s name stands in an alert: "body.details.host"; empty: everywhere.'
+    )
+    node_patterns: tuple[re.Pattern[str], ...] = option(patterns, (), "Regular expressions that find a node's name.")
+    fields: Mapping[str, str] = option(
+        texts_by_name, {}, 'Custom fields to set, each by its name in PagerDuty: { verdict = "…" }.'
+    )
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import json
 import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import replace
 from typing import TextIO
 
 from bot.domain.growth import Growth
@@ -23,15 +24,16 @@ class DocumentStream:
     """Writes verdicts in the order of `names`, however they arrive; most of those that wait are compressed.
 
     Shape: the document is valid whenever `end` is called; nodes without a verdict are missing. The document of a
-    single node is laid out for people, and written at the end.
+    single node is laid out for people, and written at the end. Without `readings` what was read is left out.
     """
 
-    def __init__(self, names: Iterable[str], out: TextIO) -> None:
+    def __init__(self, names: Iterable[str], out: TextIO, *, readings: bool = True) -> None:
         self._ahead = deque(names)
         self._alone = len(self._ahead) == 1
         self._only: list[Verdict] = []
         self._growths: dict[str, Growth] = {}
         self._out = out
+        self._readings = readings
         self._waiting: dict[str, str | bytes] = {}
         self._written = 0
         self._converter = JsonConverter()
@@ -43,6 +45,8 @@ class DocumentStream:
         """Take in a node's verdict and its growth; only their text is kept."""
         if self._failed is not None:
             raise self._failed
+        if not self._readings:
+            verdict = replace(verdict, snapshot=None)
         if self._alone:
             self._only.append(verdict)
             if growth is not None:

@@ -8,6 +8,8 @@ from typing import TextIO
 
 from bot.domain.command import slow_words
 from bot.domain.contracts import Concluded, ProbeAnswered, Progress, ReadingStarted, Seconds
+from bot.domain.safe_text import listed
+from bot.domain.verdict import Status
 
 SHOWN_NODES = 8
 
@@ -27,6 +29,7 @@ class TerminalProgress:
     _answered: dict[str, list[str]] = field(default_factory=dict)
     _unread: dict[str, int] = field(default_factory=dict)
     _slow: dict[str, str] = field(default_factory=dict)
+    _sick: list[str] = field(default_factory=list)
     _concluded: int = 0
     _drawn: int = 0
 
@@ -44,6 +47,7 @@ class TerminalProgress:
                 for kept in (self._asked, self._answered, self._unread, self._slow):
                     kept.pop(verdict.node, None)
                 self._concluded += 1
+                self._sick += [verdict.node] if verdict.status is not Status.HEALTHY else []
 
     def draw(self) -> None:
         """Redraw the lines."""
@@ -51,6 +55,8 @@ class TerminalProgress:
         lines = [self._line(node) for node in list(self._asked)[:SHOWN_NODES]]
         if len(self._asked) > SHOWN_NODES:
             lines.append(f"  … and {len(self._asked) - SHOWN_NODES} more")
+        if self._sick:
+            lines.append(f"  not healthy so far: {listed(self._sick, 3)}")
         if self.nodes > SHOWN_NODES:
             lines.append(f"  {self._concluded:,} of {self.nodes:,} nodes done, {self.elapsed():.0f} s")
         width = max(20, self.width() - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +11,7 @@ from bot.domain.safe_text import safe
 from bot.domain.verdict import Status, Verdict
 from bot.view.heat_strip import heat_strip
 from bot.view.plan_words import BY_NAME, PlanWords
-from bot.view.words import cause_words, mute_words, plain, rights_hint, status_counts, trait_words
+from bot.view.words import cause_words, open_points, plain, rights_hint, status_counts, trait_words, verdict_words
 
 _COLOURS = {
     Status.HEALTHY: "32",
@@ -21,15 +22,23 @@ _COLOURS = {
 }
 _HUES = (97, 67, 36, 113, 226)  # of the terminal's 256: purple to yellow, safe for colour-blind readers
 _NO_HUE = 245
+_WORD = re.compile(r"\w+")
+_LOGGED = re.compile(
+    r"\[ *\d+\.\d+\]|\d{4}-\d\d-\d\d[T ]|[A-Z][a-z]{2} [ \d]\d \d\d:"
+)  # the kernel's time, or the journal's
 
 
 def headline(verdict: Verdict, colour: bool = False) -> str:
     """Return the verdict as a line: node, status, cause and confidence."""
     status = verdict.status.value.upper()
-    if colour:
-        status = f"\x1b[{_COLOURS[verdict.status]}m{status}\x1b[0m"
+    status = coloured(status, verdict.status) if colour else status
     words = (safe(verdict.node), status, cause_words(verdict))
     return "  ".join(word for word in words if word)
+
+
+def coloured(words: str, status: Status | None) -> str:
+    """Return words in the colour of a status, for a terminal."""
+    return f"\x1b[{_COLOURS[status]}m{words}\x1b[0m" if status is not None else words
 
 
 def verdict_text(
@@ -40,15 +49,15 @@ def verdict_text(
     return "\n".join(_lines(verdict, max(40, width), colour, words, helps)) + "\n"
 
 
-def summary_table(verdicts: Sequence[Verdict], asked: int) -> str:
+def summary(verdicts: Sequence[Verdict], asked: int) -> str:
     """Return how many nodes have each status, worst first.
 
     Example:
-    >>> summary_table([], 0).strip()
+    >>> summary([], 0)
     '0 of 0 nodes judged'
     """
     counts = status_counts(verdict.status for verdict in verdicts)
-    return f"{len(verdicts)} of {asked} nodes judged" + (f": {counts}" if counts else "") + "\n"
+    return f"{len(verdicts)} of {asked} nodes judged" + (f": {counts}" if counts else "")
 
 
 def wrapped(text: str, width: int, indent: str, first: str | None = None) -> list[str]:
@@ -70,17 +79,14 @@ def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords, helps: str) -> Iterator[str]:
     yield headline(verdict, colour)
-    yield from wrapped(verdict.summary, width, "  ")
-    for muted in mute_words(verdict):
-        yield from wrapped(plain(muted), width, "  ")
-    if verdict.try_next:
-        yield from wrapped(verdict.try_next, width, "  ")
+    for said in verdict_words(verdict):
+        yield from wrapped(plain(said), width, "  ")
     if verdict.evidence:
         yield from _section("Evidence")
         for item in verdict.evidence:
             yield from wrapped(f"{item.probe}: {item.says}", width, "    ", first="  - ")
             for line in item.source:
-                yield _clipped(f"      | {safe(line).expandtabs(4)}", width)
+                yield "      | " + _end_with_proof(safe(line).expandtabs(4), item.says, width - 8)
     if verdict.heat is not None:
         yield from _section(f"Cores, by {verdict.heat.what}")
         yield from _heat(verdict.heat, width, colour)
@@ -108,20 +114,13 @@ def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords, helps: 
     elif verdict.lasting_fix and verdict.cause is not None:
         yield from _section("What would help")
         yield from wrapped(verdict.lasting_fix, width, "    ", first="  - ")
-    if verdict.undecided:
-        yield from _section("Undecided")
-        for open_ in verdict.undecided:
-            yield from wrapped(f"{open_.cause}: {open_.says_beside(verdict.unread)}", width, "    ", first="  - ")
-    if verdict.ruled_out:
-        yield from _section("Ruled out")
-        for ruled_out in verdict.ruled_out:
-            yield from wrapped(f"{ruled_out.cause}: {ruled_out.because}", width, "    ", first="  - ")
-    if verdict.unread:
-        yield from _section("Not read")
-        for unread in verdict.unread:
-            yield from wrapped(f"{unread.probe}: {unread.reason}", width, "    ", first="  - ")
-        if hint := rights_hint(verdict.unread):
-            yield from wrapped(hint, width, "    ", first="  → ")
+    if hint := rights_hint(verdict.unread):
+        yield ""
+        yield from wrapped(hint, width, "    ", first="  → ")
+    for title, rows in open_points(verdict):
+        yield from _section(title)
+        for name, says in rows:
+            yield from wrapped(f"{name}: {says}", width, "    ", first="  - ")
     about = trait_words(verdict.snapshot)
     yield ""
     yield from wrapped(f"{about} · " * bool(about) + verdict.took_words, width, "  ")
@@ -144,5 +143,16 @@ def _section(title: str) -> Sequence[str]:
     return ("", f"  {title}")
 
 
-def _clipped(line: str, width: int) -> str:
+def clipped(line: str, width: int) -> str:
+    """Return a line of at most `width` columns, with an ellipsis where it was longer."""
     return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def _end_with_proof(line: str, says: str, width: int) -> str:
+    """A node's line, cut at the end that has less of what is said about it; a line of a log keeps what it says."""
+    if len(line) <= width:
+        return line
+    left, right = clipped(line, width), "…" + line[1 - width :]
+    said = set(_WORD.findall(says.lower()))
+    first, last = (len(said.intersection(_WORD.findall(end.lower()))) for end in (left, right))
+    return right if last > first or (last == first and _LOGGED.match(line)) else left

@@ -21,7 +21,7 @@ from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.view.before_after import Row, before_and_after
 from bot.view.context import ClosingQuestion, ViewContext
 from bot.view.growth_words import growth_words
-from bot.view.plan_words import SAID, PlanView, with_times
+from bot.view.plan_words import SAID, PlanView, PlanWords, with_times
 from bot.view.standing import (
     Choice,
     approvers_of,
@@ -43,10 +43,12 @@ from bot.view.words import (
     badness,
     counted,
     diagnosis,
+    headline,
     is_over_at_source,
     joined,
     lead,
     relapse_words,
+    settled_words,
     status_counts,
     urgency,
     with_lead,
@@ -146,7 +148,7 @@ class GroupView:
     can choose now, `needs` and `approvers` what a decision needs; `on_call` is told where a person is needed. `about`
     is what the alerts said, `askers` are those who asked, as the record names them; `head` is set once all have ended.
     `absent` are buttons of extras that are left out, `asks` their questions about verdicts, once all have ended.
-    `chat` is where people decide.
+    `chat` is where people decide; `rest` says where the reasons are that have no room here.
     """
 
     incidents: tuple[IncidentView, ...]
@@ -162,11 +164,22 @@ class GroupView:
     absent: frozenset[str] = frozenset()
     asks: tuple[ClosingQuestion, ...] = ()
     chat: str = "Slack"
+    rest: str = "The reasons are in the thread."
 
     @property
     def ended(self) -> bool:
         """True once every incident has ended."""
         return all(view.ended for view in self.incidents)
+
+    @property
+    def unsettled(self) -> Mapping[str, Sequence[str]]:
+        """The nodes whose verdicts are only likely, by the sentence that says what would settle them."""
+        found: dict[str, list[str]] = {}
+        for view in self.incidents:
+            verdict = view.verdict if view.state in (State.TRIAGED, State.PROPOSED) else None
+            if verdict is not None and (words := settled_words(verdict)):
+                found.setdefault(words, []).append(view.node)
+        return found
 
     def row(self, view: IncidentView) -> str:
         """The row of an incident in a table."""
@@ -209,6 +222,15 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         as_of=incident.updated_at,
         working=context.working.get(incident.id, ""),
     )
+
+
+def verdicts_view(verdicts: Sequence[Verdict], words: PlanWords) -> GroupView:
+    """Return the view of verdicts that are no incident's, the worst first: of a check in a terminal."""
+    views = []
+    for verdict in verdicts:
+        says, plan = headline(verdict.node, verdict), words.view(verdict.plan) if verdict.plan is not None else None
+        views.append(IncidentView("", verdict.node, State.TRIAGED, says, says, verdict, plan))
+    return replace(_checks_view(views), rest="")
 
 
 def compared_of(incident: Incident) -> tuple[Row, ...]:

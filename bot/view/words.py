@@ -59,9 +59,17 @@ def trait_words(snapshot: Snapshot | None) -> str:
 
 def verdict_words(verdict: Verdict) -> tuple[Sentence, ...]:
     """Return what a verdict says in sentences: what was found, what would settle it, what to try, what is muted."""
-    settled = verdict.settled_by and f"{verdict.confidence}, not confirmed: {verdict.settled_by} would settle it."
-    said = (verdict.summary, f"{settled[:1].upper()}{settled[1:]}", verdict.try_next)
+    said = (verdict.summary, settled_words(verdict), verdict.try_next)
     return (*((words,) for words in said if words.strip()), *mute_words(verdict))
+
+
+def settled_words(verdict: Verdict) -> str:
+    """Return what would settle a verdict that is only likely; empty for any other.
+
+    Example: "Likely, not confirmed: a profile of core 17 would settle it."
+    """
+    said = verdict.settled_by and f"{verdict.confidence}, not confirmed: {verdict.settled_by} would settle it."
+    return f"{said[:1].upper()}{said[1:]}"
 
 
 def mute_words(verdict: Verdict) -> tuple[Sentence, ...]:
@@ -80,6 +88,17 @@ def mute_words(verdict: Verdict) -> tuple[Sentence, ...]:
         )
         for mute in verdict.muted
     )
+
+
+def open_points(verdict: Verdict) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
+    """Yield what a verdict leaves open and what it ruled out: a title, and rows of name and reason."""
+    for title, rows in (
+        ("Undecided", [(each.cause, each.says_beside(verdict.unread)) for each in verdict.undecided]),
+        ("Not read", [(each.probe, each.reason) for each in verdict.unread]),
+        ("Ruled out", [(each.cause, each.because) for each in verdict.ruled_out]),
+    ):
+        if rows:
+            yield title, rows
 
 
 def headline(node: str, verdict: Verdict | None, *, cured: bool = False) -> str:

@@ -1,34 +1,36 @@
 """What `deploy/` holds is taken by the programs that would run it, and speaks of settings and pages that exist."""
 
+import json
+import os
 import re
+import secrets
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+import psycopg
 import pytest
 import yaml
-from lightkube.codecs import load_all_yaml
+from sqlalchemy import make_url
 
-from bot.settings import all_rows
-from bot.sources import settings_of
+from bot.app.extras import shipped
+from bot.ledger import Database
+from bot.settings import all_rows, database_url
 from tests.conftest import missing
 from tests.image import instructions
+from tests.record.postgresql import BINARIES, Postgresql
 
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / "deploy/zombie.service"
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())
-MANIFESTS: list[dict[str, Any]] = list(yaml.safe_load_all((ROOT / "deploy/kubernetes.yaml").read_text()))
+CHART = ROOT / "deploy/chart"
 SECRETS = {
-    row.environment for table in all_rows(settings_of()).values() for row in table.values() if row.secret
+    row.environment for table in all_rows(shipped().settings).values() for row in table.values() if row.secret
 }  # what may stand in a file of CREDENTIALS_DIRECTORY
 MOST_EXPOSED = 15  # in tenths, of systemd's own scale to 100
-
-
-def manifest(kind: str) -> dict[str, Any]:
-    (found,) = (document for document in MANIFESTS if document["kind"] == kind)
-    return found
 
 
 def systemd_analyze(*arguments: str | Path) -> None:
@@ -52,9 +54,50 @@ def test_unit_and_compose_hand_over_secrets_by_names_that_are_read() -> None:
     assert handed
     assert handed <= SECRETS
     assert set(COMPOSE["services"]["zombie"]["secrets"]) <= SECRETS
-    assert {*COMPOSE["services"]["zombie"]["secrets"], "POSTGRES_PASSWORD"} == set(COMPOSE["secrets"])
-    asked = (ROOT / "deploy/kubernetes.yaml").read_text()
-    assert set(re.findall(r"--from-file=([A-Z_]+)", asked)) <= SECRETS
+    assert set(COMPOSE["services"]["zombie"]["secrets"]) == set(COMPOSE["secrets"])
+
+
+def test_composes_password_stands_in_one_file_and_both_services_read_it() -> None:
+    bot, server = COMPOSE["services"]["zombie"], COMPOSE["services"]["postgresql"]
+    (password,) = server["secrets"]
+    assert COMPOSE["secrets"][password] == {"file": f"./secrets/{password}"}
+    assert server["environment"]["POSTGRES_PASSWORD_FILE"] == f"/run/secrets/{password}"
+    assert password in bot["secrets"]
+    url = make_url(bot["environment"]["ZOMBIE_DATABASE_URL"])
+    assert (url.password, url.host) == (None, "postgresql")
+    assert (url.username, url.database) == (
+        server["environment"]["POSTGRES_USER"],
+        server["environment"]["POSTGRES_DB"],
+    )
+
+
+def test_bot_opens_a_server_by_the_url_of_compose_and_the_password_of_the_file(tmp_path: Path) -> None:
+    if BINARIES is None:
+        missing("PostgreSQL is not installed (Debian: apt install postgresql)")
+    password = f"p@ss/w%rd: {secrets.token_hex(4)}"
+    with Postgresql() as server, psycopg.connect(server.url(), autocommit=True) as administrator:
+        administrator.execute(f"CREATE ROLE zombie LOGIN PASSWORD '{password}'".encode())
+        administrator.execute(b"CREATE DATABASE zombie OWNER zombie")
+        url = COMPOSE["services"]["zombie"]["environment"]["ZOMBIE_DATABASE_URL"]
+        environment = {
+            "CREDENTIALS_DIRECTORY": str(tmp_path),
+            "ZOMBIE_DATABASE_URL": url.replace("@postgresql/", f"@127.0.0.1:{server.port}/"),
+        }
+
+        def audit() -> subprocess.CompletedProcess[str]:
+            command = [sys.executable, "-P", "-m", "bot", "audit", "verify"]
+            with_path = {**os.environ, **environment, "HOME": str(tmp_path)}
+            return subprocess.run(command, env=with_path, capture_output=True, text=True, timeout=60, check=False)
+
+        (tmp_path / "ZOMBIE_DATABASE_PASSWORD").write_text(f"{password}\n")
+        Database.open(database_url(environment)).close()
+        opened = audit()
+        assert opened.returncode == 0, opened.stderr
+        (tmp_path / "ZOMBIE_DATABASE_PASSWORD").write_text("another")
+        refused = audit()
+        assert refused.returncode == 2
+        assert "password" in refused.stderr
+        assert not any(word in refused.stderr + opened.stdout for word in (password, "another"))
 
 
 def test_compose_mounts_what_it_declares_and_nothing_in_the_image_is_written_to() -> None:
@@ -77,40 +120,19 @@ def test_docker_compose_takes_the_file() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def through_the_models(text: str) -> list[Any]:
-    read: list[Any] = list(load_all_yaml(text))
-    return [document.to_dict() for document in read]
+def test_values_to_begin_with_name_secrets_that_they_say_how_to_make() -> None:
+    text = (ROOT / "deploy/values.yaml").read_text()
+    assert set(re.findall(r"--from-file=([A-Z_]+)", text)) <= SECRETS
+    named = {part["existingSecret"] for part in yaml.safe_load(text).values() if "existingSecret" in part}
+    assert set(re.findall(r"create secret generic ([\w-]+)", text)) == named
+    with_database = yaml.safe_load(re.sub(r"^# (?=replicas|database|  existing)", "", text, flags=re.MULTILINE))
+    assert with_database["database"]["existingSecret"]
+    assert with_database["replicas"] > 1
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    for values in (yaml.safe_load(text), with_database, yaml.safe_load((CHART / "values.yaml").read_text())):
+        jsonschema.validate(values, schema)
 
 
-def test_every_field_of_the_manifests_is_known_to_kubernetes() -> None:
-    """The models are made from Kubernetes' own schema: what is misspelt is lost on the way through them."""
-    assert through_the_models((ROOT / "deploy/kubernetes.yaml").read_text()) == MANIFESTS
-    misspelt = (ROOT / "deploy/kubernetes.yaml").read_text().replace("readOnlyRootFilesystem", "readonlyRootFilesystem")
-    assert through_the_models(misspelt) != list(yaml.safe_load_all(misspelt))
-
-
-def test_manifests_fit_together_and_fit_the_image() -> None:
-    labels = {"app": "zombie"}
-    spec = manifest("Deployment")["spec"]
-    assert spec["replicas"] > manifest("PodDisruptionBudget")["spec"]["minAvailable"]
-    assert spec["template"]["metadata"]["labels"] == spec["selector"]["matchLabels"] == labels
-    assert manifest("Service")["spec"]["selector"] == labels
-    for kind, key in (("PodDisruptionBudget", "selector"), ("NetworkPolicy", "podSelector")):
-        assert manifest(kind)["spec"][key]["matchLabels"] == labels
-    (container,) = spec["template"]["spec"]["containers"]
-    assert re.fullmatch(r"zombie:\d+\.\d+\.\d+", container["image"]), "a release's number, never latest"
-    stages = dict(instructions((ROOT / "Dockerfile").read_text()))
-    assert [port["containerPort"] for port in container["ports"]] == [int(stages["EXPOSE"])]
-    who = spec["template"]["spec"]["securityContext"]
-    assert f"{who['runAsUser']}:{who['runAsGroup']}" == stages["USER"]
-    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
-    assert set(mounts) == {volume["name"] for volume in spec["template"]["spec"]["volumes"]}
-    assert {stages["VOLUME"], stages["WORKDIR"], "/tmp"} <= set(mounts.values())
-    named = re.findall(r"create secret generic ([\w-]+)", (ROOT / "deploy/kubernetes.yaml").read_text())
-    volumes = spec["template"]["spec"]["volumes"]
-    assert set(named) == {volume["secret"]["secretName"] for volume in volumes if "secret" in volume}
-    assert container["env"] == [{"name": "CREDENTIALS_DIRECTORY", "value": mounts["secrets"]}]
-    assert {container[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")} == {
-        "/healthz",
-        "/readyz",
-    }
+def test_chart_refuses_every_secret_among_its_values() -> None:
+    (listed,) = re.findall(r'splitList " " "([A-Z_ ]+)"', (CHART / "templates/_helpers.tpl").read_text())
+    assert set(listed.split()) == SECRETS

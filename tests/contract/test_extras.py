@@ -70,7 +70,7 @@ def zombie(folder: Path, *words: str, beside: Path | None = None) -> subprocess.
 
 
 def listed(text: str) -> set[str]:
-    return {line.split()[0] for line in text.splitlines() if line.startswith("    ") and line.split()}
+    return {line.split()[0] for line in text.splitlines() if line.startswith("  ") and line.split()}
 
 
 @pytest.mark.parametrize("name", NAMES)

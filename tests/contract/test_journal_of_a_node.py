@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 import socket
 import subprocess
@@ -156,8 +157,11 @@ async def test_command_with_an_input_ends_with_its_connection(way: Way) -> None:
     seconds = f"297.{time.monotonic_ns() % 10**6:06}"
 
     def running() -> bool:
-        shown = (path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists())
-        return any(line == f"sleep\0{seconds}\0".encode() for line in shown)
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                if path.read_bytes() == f"sleep\0{seconds}\0".encode():
+                    return True
+        return False
 
     asked = asyncio.create_task(way.ask(Command("long", ("sleep", seconds), stdin="why")))
     async with asyncio.timeout(20):

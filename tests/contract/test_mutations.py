@@ -2,8 +2,10 @@
 
 import pytest
 
-from tests.schedules import chat_schedule
-from tests.schedules.chat_mutations import CHAT_MUTATIONS
+from tests.schedules.chat_mutations import SLACK_MUTATIONS, TEAMS_MUTATIONS
+from tests.schedules.chat_schedule import play
+from tests.schedules.chat_seats import ScheduledTeams, Seat
+from tests.schedules.chat_slack import ScheduledSlack
 from tests.schedules.drawn import APART, USUAL, USUAL_PARTS, database_in_memory
 from tests.schedules.mutations import MUTATIONS, Mutation
 from tests.schedules.schedule import played
@@ -21,9 +23,14 @@ def test_hole_that_is_put_back_is_found_by_the_schedules(monkeypatch: pytest.Mon
         assert any(mutation.found in fault for fault in found), f"{len(SEEDS)} schedules do not see it"
 
 
+CHATS = [(ScheduledTeams, each) for each in TEAMS_MUTATIONS] + [(ScheduledSlack, each) for each in SLACK_MUTATIONS]
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("mutation", CHAT_MUTATIONS, ids=str)
-def test_hole_of_a_chat_is_found_by_its_schedules(monkeypatch: pytest.MonkeyPatch, mutation: Mutation) -> None:
+@pytest.mark.parametrize(("chat", "mutation"), CHATS, ids=str)
+def test_hole_of_a_chat_is_found_by_its_schedules(
+    monkeypatch: pytest.MonkeyPatch, chat: type[Seat], mutation: Mutation
+) -> None:
     mutation.put_back(monkeypatch)
-    found = (fault for seed in range(chat_schedule.USUAL) for fault in chat_schedule.play(seed)[1])
-    assert any(mutation.found in fault for fault in found), f"{chat_schedule.USUAL} schedules do not see it"
+    found = (fault for seed in range(chat.usual) for fault in play(seed, chat)[1])
+    assert any(mutation.found in fault for fault in found), f"{chat.usual} schedules do not see it"

@@ -85,6 +85,44 @@ def test_unreachable_node_never_ends_the_run_for_the_others(inventory: Path) -> 
     assert status == 4
 
 
+def test_person_sees_ten_lines_the_rest_with_full_and_of_several_a_table(inventory: Path) -> None:
+    about = ("--samples", "1", "--inventory", inventory)
+    brief, full = zombie("check", "node-1", *about), zombie("check", "node-1", "--full", *about)
+    assert brief.stdout.startswith("node-1  ")
+    assert len(brief.stdout.splitlines()) <= 10
+    assert "--full adds the proof" in brief.stdout
+    assert "\n  Ruled out\n" not in brief.stdout
+    assert "\n  Ruled out\n" in full.stdout
+    assert (brief.stderr, full.stderr) == ("", "")
+    every = zombie("check", "--all", *about)
+    heading, *rows, empty, counts, then = every.stdout.splitlines()
+    assert heading.split() == ["STATUS", "NODE", "CAUSE", "WHAT", "NOW"]
+    assert sorted(row.split()[1] for row in rows) == ["closed", "node-1", "node-2"]
+    assert [row.split()[1] for row in rows if row.startswith("HEALTHY")] == [
+        row.split()[1] for row in rows[sum(not row.startswith("HEALTHY") for row in rows) :]
+    ], "the healthy come last"
+    assert (empty, counts.partition(":")[0]) == ("", "3 of 3 nodes judged")
+    assert then == "Next: zombie check NODE, or this again with --full"
+    assert "closed  UNREACHABLE" in every.stderr, "what is not healthy is said as it comes"
+    assert "\n  Ruled out\n" not in every.stdout
+    everything = zombie("check", "closed", "node-1", "--full", "--fail-on", "critical", *about)
+    assert everything.stdout.startswith("closed  UNREACHABLE\n")
+    assert everything.stdout.splitlines()[-1].startswith("2 of 2 nodes judged")
+
+
+def test_json_without_readings_is_the_same_but_for_them(inventory: Path) -> None:
+    _, whole = checked("node-1", "closed", "--inventory", inventory)
+    _, several = checked("node-1", "closed", "--no-readings", "--inventory", inventory)
+    _, alone = checked("node-1", "--no-readings", "--inventory", inventory)
+    assert whole["node-1"]["readings"]
+    for short in (several["node-1"], alone["node-1"]):
+        assert short["readings"] == {}
+        assert short.keys() == whole["node-1"].keys()
+        assert short["ruled_out"]
+    refused = zombie("check", "node-1", "--no-readings", "--inventory", inventory)
+    assert (refused.returncode, "Add --json." in refused.stderr) == (2, True)
+
+
 def test_changed_host_key_is_unreachable_and_says_so(node: Sshd, inventory: Path) -> None:
     with Sshd() as other:
         inventory.write_text(inventory.read_text().replace(f"port = {node.port}", f"port = {other.port}"))

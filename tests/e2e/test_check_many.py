@@ -54,6 +54,16 @@ def test_refused_nodes_stand_in_their_place_and_hold_up_nobody(fleet: FleetProce
     assert running.returncode == 4
 
 
+def test_processes_beside_leave_out_readings_too(fleet: FleetProcess) -> None:
+    for more in ([], ["--no-readings"]):
+        with started(fleet, program=[*WITH_OTHERS_BESIDE, *more]) as running:
+            out, err = running.communicate(timeout=60)
+        nodes = json.loads(out)["nodes"]
+        assert len(nodes) == COUNT, err
+        assert [bool(node["readings"]) for node in nodes] == [not more] * COUNT
+        assert all(node["ruled_out"] for node in nodes)
+
+
 def test_ctrl_c_leaves_a_whole_document_of_what_came(fleet: FleetProcess) -> None:
     with faulty_servers.listening() as silent:
         inventory = fleet.names(COUNT, [silent.getsockname()[1]])

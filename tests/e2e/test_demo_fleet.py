@@ -52,7 +52,9 @@ async def test_who_else_leads_to_table_difference_plan_and_waves_that_cure_every
             await alice.screenshot("fleet-table")
 
             await table.get_by_role("button", name="Diff").click()
-            difference = thread.locator("article", has_text="7 sick beside 8 healthy peers")
+            difference = thread.locator(
+                "article", has_text="7 nodes beside 8 peers without leaked-memory-cgroups by its signature"
+            )
             await difference.get_by_text("boot_units.enabled[ecs.service]").wait_for()
             said = await difference.inner_text()
             assert "Not evidence of health: ecs.service is enabled on trainer-1c-01" in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,12 @@ async def test_one_look_finds_who_has_it_counts_by_zone_and_watches_nobody(tmp_p
         text = await here.zombie("fleet", "gpu-1a-*", "--cause", LEAK)
         assert "2 of 2: 100 %, every node was read" in text.out
         assert "possible, not proven" in text.out
-        assert f"gpu-1a-1  DEGRADED  {LEAK} (possible)" in text.err
+        assert re.search(rf"^gpu-1a-1  {LEAK}: [\d,]+ dying memory cgroups beside \d+ alive$", text.err, re.MULTILINE)
+        assert re.search(r"^    gpu-1a-1  [\d,]+ dying memory cgroups beside \d+ alive$", text.out, re.MULTILINE)
+        checked = await here.zombie("check", "gpu-1a-1")
+        assert "CRITICAL" in checked.out
+        for status in ("critical", "degraded", "healthy"):
+            assert status not in (text.out + text.err).lower(), "a single look has no status that a check contradicts"
 
 
 async def test_full_check_gives_verdicts_and_a_cause_without_signature_is_judged_in_full(tmp_path: Path) -> None:
@@ -127,6 +133,27 @@ async def test_interrupt_keeps_what_came(tmp_path: Path) -> None:
         assert told["causes"][0]["nodes"] == ["gpu-1a-1", "gpu-1a-2"]
 
 
+async def test_dead_node_holds_nobody_up_what_answered_is_shown_and_the_rest_follows(tmp_path: Path) -> None:
+    async with site(tmp_path, {**NODES, "gpu-1c-1": (BUSY, Fault.SILENT)}) as here:
+        process = await here.start("fleet", "role=gpu", "--cause", LEAK)
+        assert process.stdout is not None
+        shown = list[str]()
+        async with asyncio.timeout(60):
+            while not shown or "For verdicts" not in shown[-1]:
+                shown.append((await process.stdout.readline()).decode())
+            assert process.returncode is None, "it still waits for the dead node"
+            rest = (await process.stdout.read()).decode()
+            status = await process.wait()
+        first = "".join(shown)
+        assert first.startswith("3 of 5 nodes answered so far, in ")
+        assert "These follow: gpu-1c-1" in " ".join(first.split())
+        assert "2 of 3: 67 %" in first
+        assert rest.splitlines()[1].startswith("gpu-1c-1  UNREACHABLE  ")
+        assert rest.splitlines()[-1].startswith("3 of 5 nodes answered, in ")
+        assert LEAK not in rest, "the counts are as they were"
+        assert status == 1
+
+
 async def test_workload_stands_for_the_nodes_that_it_runs_on(tmp_path: Path) -> None:
     pytest.importorskip("lightkube")
     job = {"batch.kubernetes.io/job-name": "train-7"}
@@ -168,7 +195,7 @@ async def test_diff_puts_what_the_sick_have_first_and_leaves_out_who_is_sick_too
         assert order == sorted(order, reverse=True)
 
         text = await here.zombie("diff", "gpu-1a-0", "gpu-1a-1", "--against", "gpu-1b-*")
-        assert "beside 6 healthy peers" in text.out
+        assert f"beside 6 peers without {LEAK} by its signature" in " ".join(text.out.split())
         nobody = await here.zombie("diff", "gpu-1a-0", "--against", "gpu-1b-9")
         assert (nobody.status, "nothing to compare with" in nobody.out) == (3, True)
         assert "differs" not in nobody.out

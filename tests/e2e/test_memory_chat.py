@@ -172,7 +172,8 @@ async def test_wrong_verdict_is_asked_what_it_was_and_taken_back_by_whoever_said
         await team.idle()
         await chat.seen.until(lambda: '"feedback"' in json.dumps(offer.blocks), what="the question")
         view: Any = await team.dialog("bob", offer, "feedback-wrong")
-        assert "What was it?" in str(view.dialog.blocks)
+        label = view.dialog.asks["label"] if chat.cast is IN_TEAMS else view.dialog.label
+        assert label.startswith("What was it?"), "nobody is asked for a reason"
         assert not await team.marks.read(), "a click alone says nothing"
         assert "ReasonMissing" in (await chat.seen.submit("bob", view, {"reason": ""})).errors["reason"]
         await chat.seen.submit("bob", view, {"reason": "the disk is full"})

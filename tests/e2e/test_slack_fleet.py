@@ -68,12 +68,12 @@ async def test_who_else_leads_from_a_card_to_the_table_to_the_difference_and_to_
         told = await said(slack, f"3 of 8 nodes have {LEAK}", block="data_table")
         assert f"{LEAK}: 3 of 8: 38 %, every node was read." in told.text
         assert (told.thread_ts, sorted(row[0] for row in table(told)[1:])) == (card.ts, sorted(SICK))
-        assert table(told)[0][:3] == ["node", "status", "what"]
+        assert table(told)[0][:3] == ["node", "what", "az"], "a single look has no status"
 
         await slack.click("bob", told, "fleet-diff")
-        differs = await said(slack, "3 sick beside 5 healthy peers", block="data_table")
+        differs = await said(slack, f"3 nodes beside 5 peers without {LEAK} by its signature", block="data_table")
         rows = {row[0]: row for row in table(differs)}
-        assert rows["boot_units.enabled[ecs.service]"][1:3] == ["there", "none"]
+        assert rows["boot_units.enabled[ecs.service]"][1:3] == ["present here", "absent on all 5 peers"]
         assert float(rows["boot_units.enabled[ecs.service]"][3].partition(",")[0]) > 1.5
 
         await slack.click("bob", told, "fleet-check", "gpu-1a-2")

@@ -105,7 +105,7 @@ def _system(facts: Facts) -> Iterator[Answer]:
     speaker = "ena 0000:00:05.0: Elastic Network Adapter (ENA) v2.13.2g" if facts.driver == "ena" else "virtio_net: up"
     boot = [(n / 400, f"pci 0000:00:0{n % 9}.0: [8086:7000] type 00") for n in range(600)]
     lines = [*boot, (2.6, speaker), *((facts.up - ago, text) for ago, text in facts.log if ago < facts.up)]
-    yield "kernel_log", "log", answers.kernel_log(sorted(lines), facts.up)
+    yield "kernel_log", "log", answers.kernel_log(sorted(lines, key=lambda line: line[0]), facts.up)
     yield "clock", "look", _clock_look(facts)
 
 

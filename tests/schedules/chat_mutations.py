@@ -15,6 +15,8 @@ from bot.chat.clicks import Submission
 from bot.chat.decisions import Decisions
 from bot.chat.dialog import Intent, MetadataSigner
 from bot.chat.service import Delivered
+from bot.ledger.chat_requests import ChatRequestStore
+from bot.surfaces.slack.connection import SignedHttp
 from bot.surfaces.teams.activities import Spoken
 from bot.surfaces.teams.calls import TeamsCalls
 from bot.surfaces.teams.keys import SigningKeys
@@ -67,12 +69,27 @@ def copy_counts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ChatCards, "check_click", check_click)
 
 
-CHAT_MUTATIONS = (
+def signature_not_proved(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SignedHttp, "_is_signed", lambda self, *_: True)
+
+
+def delivery_not_known(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ChatRequestStore, "keep", lambda self, key, body="", *, done=False: True)
+
+
+TEAMS_MUTATIONS = (
     Mutation("activity not proved", token_not_proved, "is on record"),
     Mutation("dialog not proved", dialog_not_proved, "“changed"),
     Mutation("dialog of another person", anybodys_dialog, "“of another person"),
     Mutation("edits not awaited", edits_not_awaited, "its card is stale"),
     Mutation("click handled again", click_handled_again, "outcomes"),
     Mutation("dialog handled again", dialog_handled_again, "outcomes"),
+    Mutation("click on a copy", copy_counts, "a copy of the card opened a dialog"),
+)
+SLACK_MUTATIONS = (
+    Mutation("signature not proved", signature_not_proved, "is on record"),
+    Mutation("dialog not proved", dialog_not_proved, "“changed"),
+    Mutation("dialog of another person", anybodys_dialog, "“of another person"),
+    Mutation("delivery not known", delivery_not_known, "outcomes"),
     Mutation("click on a copy", copy_counts, "a copy of the card opened a dialog"),
 )

@@ -19,13 +19,12 @@ from bot.ledger import Database, Ledger, Outbox
 from bot.response.decision.preflight import binds
 from bot.response.execution.node_access import NodeStatus
 from bot.response.record import IncidentRequest
-from tests.schedules.chat_seats import LIES, ScheduledTeams
+from tests.schedules.chat_seats import ScheduledTeams
 from tests.schedules.chats import ChatWorld, Program, Stored, jumping
 from tests.schedules.drawn import database_in_memory
 from tests.schedules.parts import KEY, CountingNode, Wire
 from tests.schedules.stage import ENDINGS, PLAYBOOK, POLICY, SETTLED, Stage
 from tests.slack.memory_chat import Shown
-from tests.teams import simulated as teams
 
 COPY = "1600000000001"  # the id of a copy
 NOTHING = "nothing was decided"
@@ -33,12 +32,10 @@ ENDED = ("Resolved", "Expired", "Cancelled", "Escalated", "Declined")
 CHAT_POLICY = replace(
     POLICY,
     approvers=frozenset(),
-    approver_groups=frozenset({f"teams:{teams.APPROVERS}"}),
-    kinds=frozenset({"teams", "terminal"}),
+    kinds=frozenset({"teams", "slack"}),
     approval_expires=timedelta(seconds=75),
 )
 PEOPLE = ("alice", "bob", "bob", "gus", "eve")  # who asked, who approves, a guest, and somebody of another tenant
-USUAL = 50  # schedules that are drawn at each run of the tests
 LONGEST, QUIET = 1800, 40  # seconds until all has its end, and that are waited for what comes late
 OLD, COPIED, FORGED = 0.25, 0.1, 0.3  # clicks on an older wording, and on a copy; dialogs that are sent with a lie
 
@@ -59,6 +56,7 @@ class ChatPlay:
 
     seed: int
     database: Database
+    chat: Any = ScheduledTeams
     world: ChatWorld = field(init=False)
     sent: list[Sent] = field(default_factory=list)
     copied: list[str] = field(default_factory=list)  # who got a dialog from a copy of the card
@@ -69,14 +67,14 @@ class ChatPlay:
     def __post_init__(self) -> None:
         self.world = world = ChatWorld(self.seed)
         self.ledger = Ledger(self.database, world.clock)
-        self.node = f"c{self.seed}"
+        self.node, self.seat = f"c{self.seed}", self.chat(world, lambda: self.programs)
         simulated: Any = world
         nodes = {self.node: CountingNode(simulated, self.node, world.random.choice(ENDINGS[:6]))}
         recorder: Any = Stored(world, self.ledger)
-        self.stage = Stage(simulated, self.ledger, CHAT_POLICY, nodes, Wire(simulated, nodes, 0.02), recorder)
-        self.seat = ScheduledTeams(world, lambda: self.programs)
-        asked_by = f"teams:{teams.TENANT}/{teams.ALICE}"
-        opening = IncidentRequest("teams", f"{teams.ONCALL}/-/cmd-{self.seed}", asked_by, "check", PLAYBOOK.name)
+        policy = replace(CHAT_POLICY, approver_groups=frozenset({self.seat.group}))
+        self.stage = Stage(simulated, self.ledger, policy, nodes, Wire(simulated, nodes, 0.02), recorder)
+        where = f"{self.seat.channel}/-/cmd-{self.seed}"
+        opening = IncidentRequest(self.seat.kind, where, self.seat.by("alice"), "check", PLAYBOOK.name)
         self.card, self.id = opening.group, opening.incident(self.node)
         self._offered = opening
 
@@ -108,9 +106,8 @@ class ChatPlay:
         opening, verdict = self._offered, self.stage.verdict(self.node)
         assert verdict.plan is not None
         node = self.stage.nodes[self.node]
-        bound = binds(
-            verdict, self.stage.find(self.node), NodeStatus(node.boot_id, node.machine_id, KEY), PLAYBOOK, CHAT_POLICY
-        )
+        seen = NodeStatus(node.boot_id, node.machine_id, KEY)
+        bound = binds(verdict, self.stage.find(self.node), seen, PLAYBOOK, self.stage.policy)
         self.ledger.append(self.id, 0, opening.received(self.node), opening.by)
         self.ledger.append(self.id, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
         self.ledger.append(self.id, 2, PlanProposed.of(verdict.plan, bound), BOT)
@@ -131,12 +128,10 @@ class ChatPlay:
             await asyncio.sleep(random.uniform(1, 40))
             action = random.choice(("approve", "approve", "decline"))
             shown = self._some_card()
-            if shown is None or not any(teams.buttons(shown.blocks, action)):
+            if shown is None or not self.seat.can(shown, action):
                 continue
             try:
-                await self.seat.click(who, shown, action)
-                view = self.seat.dialogs.pop(who, None)
-                if view is None or not view.fields:
+                if (view := await self.seat.asks(who, shown, action)) is None:
                     continue
                 if shown.ts == COPY:
                     self.copied.append(who)
@@ -147,7 +142,9 @@ class ChatPlay:
 
     def _some_card(self) -> Shown | None:
         """Return the card as it stands, or as an old client has it, or a copy of it that somebody has made."""
-        wordings = [each for each in self.seat.seen if each.channel == teams.ONCALL and not each.thread_ts]
+        wordings: list[Shown] = [
+            each for each in self.seat.seen if each.channel == self.seat.channel and not each.thread_ts
+        ]
         if not wordings:
             return None
         random = self.world.random
@@ -158,16 +155,11 @@ class ChatPlay:
 
     async def _sends(self, who: str, view: Any) -> None:
         """Send a dialog, as it was opened or with a lie."""
-        random, seat = self.world.random, self.seat
-        lie = random.choice(tuple(LIES)) if random.random() < FORGED else ""
+        random = self.world.random
+        lie = random.choice(self.seat.lies) if random.random() < FORGED else ""
         sent = Sent(who, f"{lie or 'said'} {len(self.sent)} of {who}", lie)
         self.sent.append(sent)
-        data = {"sealed": view.private_metadata, "opened": view.dialog.opened, "reason": sent.reason}
-        activity = seat.activity(who, teams.ONCALL, type="invoke", name="task/submit", value={"data": data})
-        token = LIES[lie](seat, activity) if lie else None
-        sent.by = activity["from"]["name"].lower()
-        status, answer = await seat.deliver(activity, token)
-        sent.acknowledged = status == 200 and "on record" in str(answer)
+        sent.by, sent.acknowledged = await self.seat.sends(who, view, sent.reason, lie)
 
     # --- what must hold
 
@@ -197,7 +189,7 @@ class ChatPlay:
                 continue
             reason = str(getattr(word.event, "reason", ""))
             words[reason] += 1
-            if (each := said.get(reason)) is None or each.lie or not word.by.endswith(teams.IDS[each.by]):
+            if (each := said.get(reason)) is None or each.lie or word.by != self.seat.by(each.by):
                 yield f"“{reason}” of {word.by} is on record"
             elif each.by in ("gus", "eve") or (each.by == "alice" and word is incident.approval):
                 yield f"{each.by} decided"
@@ -205,7 +197,7 @@ class ChatPlay:
             yield f"on record twice: {double}"
         refused = Counter(by.rpartition("/")[2] for by in self.world.refused)
         for each in self.sent:
-            who = teams.IDS[each.by]
+            who = self.seat.ids[each.by]
             told = [one.text for one in self.seat.posted if one.only_for == who]
             told += [words for reason, words in self.seat.answers if reason == each.reason]
             if (
@@ -216,19 +208,20 @@ class ChatPlay:
             ):
                 yield f"“{each.reason}” was acknowledged and led to nothing"
         for name in sorted(set(PEOPLE)):
-            mine, clicks = [each for each in self.sent if each.by == name], self.seat.told[teams.IDS[name]]
-            heard = sum(each.reason in words for each in mine) + refused[teams.IDS[name]]
-            if heard > len(mine) + clicks + self.world.deaths:
+            mine, clicks = [each for each in self.sent if each.by == name], self.seat.told[self.seat.ids[name]]
+            heard = sum(each.reason in words for each in mine) + refused[self.seat.ids[name]]
+            # A program that dies, or cannot note that it has begun, leaves it to the next.
+            if heard > len(mine) + clicks + self.world.deaths + self.world.failed["keep"]:
                 yield f"{name} sent {len(mine)} dialogs and clicked {clicks} times, which had {heard} outcomes"
 
     def _in_the_chat(self) -> Iterator[str]:
-        cards = [each for each in self.seat.posted if each.channel == teams.ONCALL and not each.thread_ts]
+        cards = [each for each in self.seat.posted if each.channel == self.seat.channel and not each.thread_ts]
         cards = [each for each in cards if not each.only_for]
         place = Outbox(self.database).place(self.card, CARD)
         card = next((each for each in cards if place is not None and each.ts == place.ts), None)
         if card is None:
             yield "it has no card"
-        elif not card.text.startswith(ENDED) or any(teams.buttons(card.blocks, "approve")):
+        elif not card.text.startswith(ENDED) or self.seat.can(card, "approve"):
             yield f"its card is stale: {card.text}"
         # A card is posted again where nobody knows, or could note, that it stands.
         if len(cards) > 1 + self.seat.unanswered + self.world.deaths + sum(
@@ -239,11 +232,11 @@ class ChatPlay:
         yield from self.seat.slow
 
 
-def play(seed: int) -> tuple[ChatPlay, list[str]]:
+def play(seed: int, chat: Any = ScheduledTeams) -> tuple[ChatPlay, list[str]]:
     """Play one schedule over a database of its own; return it, and what must not have happened."""
     with database_in_memory() as database, jumping() as loop:
         asyncio.set_event_loop(loop)
-        one = ChatPlay(seed, database)
+        one = ChatPlay(seed, database, chat)
         loop.run_until_complete(one.played())
         assert not loop.failures, loop.failures
         one.state = str(one.incident.state)

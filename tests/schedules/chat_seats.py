@@ -1,4 +1,4 @@
-"""Microsoft Teams in a scheduled world: its connector without a socket, and people who do there what people do."""
+"""The chats of a scheduled world, and Microsoft Teams: its connector without a socket, and what its people do there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -23,9 +23,9 @@ from bot.surfaces.teams.connection import AGAIN_SECONDS, TeamsConnection
 from bot.surfaces.web_limits import BODIES, Bodies
 from tests.schedules.chats import NOBODY, ChatWorld, Program
 from tests.slack.memory_chat import Shown
-from tests.teams.simulated import APP, IDS, ISSUER, SimulatedTeams, key_of
+from tests.teams.simulated import APP, APPROVERS, IDS, ISSUER, ONCALL, TENANT, SimulatedTeams, buttons, key_of
 
-LOST, LATE, LIMITED, DOWN = 0.02, 0.04, 0.06, 0.07  # of the bot's calls, each and what stands before it
+FATES = {"lost": 0.02, "late": 0.04, "limited": 0.06, "down": 0.07}  # of the bot's calls, each below its figure
 AGAIN = (0.0, 0.3, 3.0, 8.0, 16.0)  # seconds after which Teams delivers something again
 GIVEN_UP = 6  # deliveries that nobody answers
 TWICE = 0.5  # of the deliveries come again though they are answered
@@ -42,6 +42,7 @@ class Request:
     body: bytes
     match_info: dict[str, str] = field(default_factory=dict)
     remote: str = "192.0.2.1"
+    query_string: str = ""
     transport: None = None
     app: Any = field(default_factory=lambda: {BODIES: Bodies()})
     content: Any = field(default_factory=lambda: SimpleNamespace(is_eof=lambda: True))
@@ -66,17 +67,15 @@ class Connector(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         world = self._world
         await world.boundary()
-        fate = 1.0 if world.is_over or "/v3/" not in request.url.path else world.random.random()
-        if fate < LOST:
+        fate = self._teams.fate(is_post=request.method == "POST") if "/v3/" in request.url.path else ""
+        if fate == "lost":
             raise httpx.ConnectError("lost")
-        if LATE < fate < LIMITED:
-            return httpx.Response(429, headers={"Retry-After": "2"}, json={})
-        if LIMITED < fate < DOWN:
-            return httpx.Response(503, json={})
+        if fate in ("limited", "down"):
+            status, headers = (429, {"Retry-After": "2"}) if fate == "limited" else (503, {})
+            return httpx.Response(status, headers=headers, json={})
         arriving = asyncio.get_running_loop().create_task(self._arrives(request), context=NOBODY)
         answer = await asyncio.shield(arriving)
-        if fate < LATE:
-            self._teams.unanswered += request.method == "POST"
+        if fate == "late":
             await asyncio.sleep(world.random.choice((1, 20)))
             raise httpx.ReadTimeout("its answer was lost")
         await world.boundary()
@@ -99,17 +98,50 @@ class Connector(httpx.AsyncBaseTransport):
         return httpx.Response(answer.status, headers=answer.headers, content=answer.body)  # type: ignore[arg-type]
 
 
-class ScheduledTeams(SimulatedTeams):
-    """Teams, which delivers everything until somebody answers, and some of it again, under another id."""
+class Seat:
+    """A chat of a schedule: what its people see, and what they and the programs cannot be sure of."""
 
-    def __init__(self, world: ChatWorld, programs: Callable[[], list[Program]]) -> None:
-        super().__init__("http://127.0.0.1:1")
+    kind = tenant = channel = group = ""
+    ids: Mapping[str, str]
+    usual = 0  # schedules that are drawn at each run of the tests
+    lies: Sequence[str]  # what can be wrong with a dialog that is sent
+
+    def take_place(self, world: ChatWorld, programs: Callable[[], list[Program]]) -> None:
+        """Be in this world, with these programs."""
         self.world, self.programs = world, programs
         self.seen: list[Shown] = []  # every wording of every message, in order
         self.slow: list[str] = []  # what nobody answered in time, though a program was there
         self.unanswered = 0  # messages that were posted and whose sender does not know
         self.told = Counter[str]()  # clicks that were answered in words, each with its repetitions
         self.answers: list[tuple[str, str]] = []  # to dialogs, each with its reason
+
+    def by(self, who: str) -> str:
+        """Return a person as the record names them."""
+        return f"{self.kind}:{self.tenant}/{self.ids[who]}"
+
+    def alive(self) -> Program | None:
+        """Return one of the programs that listen, if any does."""
+        alive = [each for each in self.programs() if each.connection.is_connected]
+        return self.world.random.choice(alive) if alive else None
+
+    def fate(self, *, is_post: bool) -> str:
+        """Draw what becomes of a call of the bot: nothing, `lost`, `late` as its answer is lost, `limited`, `down`."""
+        drawn = 1.0 if self.world.is_over else self.world.random.random()
+        fate = next((word for word, below in FATES.items() if drawn < below), "")
+        self.unanswered += is_post and fate == "late"
+        return fate
+
+
+class ScheduledTeams(Seat, SimulatedTeams):
+    """Teams, which delivers everything until somebody answers, and some of it again, under another id."""
+
+    kind, tenant, channel, group, ids = "teams", TENANT, ONCALL, f"teams:{APPROVERS}", IDS
+    usual = 45
+
+    def __init__(self, world: ChatWorld, programs: Callable[[], list[Program]]) -> None:
+        super().__init__("http://127.0.0.1:1")
+        self.take_place(world, programs)
+        self.lies = tuple(LIES)
         self._answers: dict[tuple[str, str], float] = {}  # when each program answered each click
 
     def connected(self, timing: Timing, log: Any) -> TeamsConnection:
@@ -119,6 +151,24 @@ class ScheduledTeams(SimulatedTeams):
     def _show(self, shown: Shown, activity: Any) -> None:
         super()._show(shown, activity)
         self.seen.append(copy.copy(shown))
+
+    def can(self, shown: Shown, action: str) -> bool:
+        """True for a wording with this button."""
+        return any(buttons(shown.blocks, action))
+
+    async def asks(self, who: str, shown: Shown, action: str) -> Any:
+        """Click, and return the dialog in which a reason can be given; None where none opens."""
+        await self.click(who, shown, action)
+        view = self.dialogs.pop(who, None)
+        return view if view is not None and view.fields else None
+
+    async def sends(self, who: str, view: Any, reason: str, lie: str) -> tuple[str, bool]:
+        """Send a dialog, perhaps with a lie; return as whom, and whether it is said to be on record."""
+        data = {"sealed": view.private_metadata, "opened": view.dialog.opened, "reason": reason}
+        activity = self.activity(who, ONCALL, type="invoke", name="task/submit", value={"data": data})
+        token = LIES[lie](self, activity) if lie else None
+        status, answer = await self.deliver(activity, token)
+        return activity["from"]["name"].lower(), status == 200 and "on record" in str(answer)
 
     async def deliver(self, activity: Any, token: str | None = None) -> tuple[int, Any]:
         """Deliver it until it is answered; here and there twice, of which only one answer reaches the person."""
@@ -139,10 +189,9 @@ class ScheduledTeams(SimulatedTeams):
         raise TimeoutError
 
     async def _once(self, activity: Any, token: str | None) -> tuple[int, Any]:
-        alive = [each for each in self.programs() if each.connection.is_connected]
-        if not alive:
+        program, loop = self.alive(), asyncio.get_running_loop()
+        if program is None:
             return 0, None
-        program, loop = self.world.random.choice(alive), asyncio.get_running_loop()
         headers = {"Authorization": f"Bearer {self.token() if token is None else token}"}
         came: Any = Request("POST", "/teams/messages", headers, json.dumps(activity).encode())
         began, answering = loop.time(), program.start(program.connection._receive(came))

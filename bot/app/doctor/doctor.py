@@ -164,7 +164,8 @@ class Doctor:
             else DoctorFinding(f"extra {name}", Mark.WRONG, why, _MEND)
             for name, why in self.extras.left_out.items()
         ]
-        for name in set(beside()) - self.extras.left_out.keys() - {extra.name for extra in self.extras.on}:
+        known = self.extras.left_out.keys() | {extra.name for extra in self.extras.on} | self.extras.wanted
+        for name in set(beside()) - known:
             hint = f'[extras] on = ["{name}"] in zombie.toml lets it into this program, which acts'
             found.append(DoctorFinding(f"extra {name}", Mark.NOT_SET, "a package here brings it, and it is off", hint))
         return sorted(found, key=lambda finding: finding.name)

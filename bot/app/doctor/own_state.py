@@ -24,10 +24,10 @@ SKEW_SECONDS = 5.0
 
 
 async def playbooks(settings: Settings) -> tuple[DoctorFinding, ...]:
-    """Can all playbooks be used? Without any of the user's own, that is not in question."""
-    if not settings.playbooks:
-        return ()
+    """Can all playbooks be used, and what packages bring? Without any of the user's own, that is not in question."""
     found = library(settings.playbooks, settings.playbook)
+    if not settings.playbooks and not found.rules_left_out:
+        return ()
     hint = "Correct it; until then whoever asks for {name} is told this: zombie playbooks check FILE"
     wrong = [
         DoctorFinding("playbooks", Mark.WRONG, one_line(str(fault), 400), hint.format(name=name))

@@ -16,8 +16,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "export",
         help="write an incident with its proof into a file",
         description="Write its entries, the record's notes about them, what the node said, and the report into a "
-        "file, which zombie verify checks anywhere. Other notes of the stream house between its opening and its end "
-        "are included: they are part of the chain.",
+        "file, which zombie audit verify FILE checks anywhere. Other notes of the stream house between its opening "
+        "and its end are included: they are part of the chain.",
     )
     export.add_argument("id", metavar="ID", help="its id, or the beginning of it")
     export.add_argument(

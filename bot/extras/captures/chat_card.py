@@ -30,7 +30,7 @@ from bot.extras.captures.recorder import RollingRequest, is_capture_id
 from bot.extras.captures.watch import RollingNews
 from bot.extras.captures.words import line as standing
 from bot.extras.captures.words import lines
-from bot.view.words import Bold, Code, Instant, Link
+from bot.view.words import Bold, Code, Link
 
 PREFIX = "capture-"
 SHOW, STOP = "capture-show", "capture-stop"
@@ -71,11 +71,12 @@ def capture_card(news: RollingNews) -> Document:
     lines_shown: list[Pieces] = [
         with_people(said.removeprefix("* "), people, SAID) for said in lines(news)[1 : MOST_LINES + 1]
     ]
-    until = rolling.until
+    # One clock on the card, the kernel log's: what is caught has its milliseconds.
+    until = f"{rolling.until:%Y-%m-%d %H:%M} UTC" if rolling.until is not None and not rolling.is_over else ""
     first: Pieces = ()
-    if until is not None and not rolling.is_over:
-        words = "It ends by itself " if rolling.state is not RollingState.STOPPING else "It would have ended "
-        first = (words, Instant(until, dated=True), ", even if this bot is gone by then.")
+    if until:
+        words = "It ends by itself" if rolling.state is not RollingState.STOPPING else "It would have ended"
+        first = (f"{words} {until}, even if this bot is gone by then.",)
     if rolling.state is RollingState.RUNNING and news.load_percent is None:
         lines_shown.insert(1, ("Its cost is measured by the first look, within a minute.",))
     if rolling.ended is not None:
@@ -87,7 +88,7 @@ def capture_card(news: RollingNews) -> Document:
         Small((f"zombie capture show {rolling.id}",)),
     )
     caught = f"{len(rolling.caught)} caught; the last: {rolling.caught[-1].sentence}" if rolling.caught else ""
-    when = f" until {until:%Y-%m-%d %H:%M} UTC" if until is not None and not rolling.is_over else ""
+    when = f" until {until}" if until else ""
     said = f"Capture {rolling.id} {_VERBS[rolling.state]} {node}{when}. {one_line(caught, 1000)}"
     return Document(said.strip(), blocks)
 

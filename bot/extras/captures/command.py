@@ -41,11 +41,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "capture",
-        "record on a node for hours, and keep what its cores did before a symptom",
+        "record on a node for hours, and keep what ran before a symptom",
         "Let perf record every core of a node into a ring of short segments. When the network card is reset, a core "
         "locks up, or a process holds a core in the kernel, the segments around that second are read, and a sentence "
         "about what the core ran goes on record.",
         _EXAMPLES,
+        group="look",
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="start|list|show|stop")
     start = options.add_parser(verbs, "start", "begin to record", "Begin to record on a node.", "")

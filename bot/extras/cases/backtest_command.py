@@ -34,6 +34,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "say which verdicts on recorded cases flip with changed playbooks",
         "Judge recorded cases by the present and by changed playbooks; list where the verdicts differ, and why.",
         EXAMPLES,
+        group="rules",
     )
     parser.add_argument("cases", nargs="+", type=Path, metavar="CASES", help="a folder of cases, or a case")
     parser.add_argument(

@@ -9,6 +9,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from bot.actions import ACTIONS
+from bot.app import packages
 from bot.app.cases import ENOUGH, as_asked, awaited, judged_as_said, surroundings
 from bot.app.factories import library
 from bot.domain.batch import Sampling
@@ -51,7 +52,7 @@ def backtested(change: Change, files: Sequence[Path], processes: int = 1) -> tup
         return awaited(backtest.cells_of(files))
     share = -(-len(files) // processes)
     shares = [files[at : at + share] for at in range(0, len(files), share)]
-    with ProcessPoolExecutor(processes, get_context("spawn")) as workers:
+    with ProcessPoolExecutor(processes, get_context("spawn"), packages.want, (packages.wanted(),)) as workers:
         return tuple(cell for cells in workers.map(backtested, [change] * len(shares), shares) for cell in cells)
 
 

@@ -35,6 +35,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "say which changes of readings would change a verdict",
         "Find the smallest single changes of readings that would change a case's status, cause, confidence or plan.",
         EXAMPLES,
+        group="look",
     )
     parser.add_argument(
         "case",

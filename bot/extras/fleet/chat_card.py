@@ -24,11 +24,11 @@ from bot.chat.document import (
     clipped,
 )
 from bot.domain.duration import span
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Status
 from bot.extras.fleet.ask import MOST_WORDS, FleetAsk
-from bot.extras.fleet.difference import Comparison, Difference, left_out, nothing, peers, values, without_cause
-from bot.extras.fleet.report import FleetReport, among, headline, remarks
+from bot.extras.fleet.difference import Comparison, left_out, peers, rest, says, sides, summary, surprise, without_cause
+from bot.extras.fleet.report import FleetReport, among, headline, remarks, seen_words
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome
 from bot.view.words import badness
 
@@ -93,7 +93,7 @@ def report_card(ask: FleetAsk, report: FleetReport, by: str, ended: str = "", cu
     last: list[Block] = [*_choices(ask, report, cured), *_notes(report), *_small_print(ask, by)]
     rows = [_row(answer, report, ask) for answer in _shown(report)]
     more = f"zombie fleet {one_line(ask.says, 200)}"
-    middle = [Table(_heading(report), rows, "Nodes, the gravest first", more, sortable=True)] if rows else []
+    middle = [Table(_heading(report, ask), rows, "Nodes, the gravest first", more, sortable=True)] if rows else []
     said += [f"{count.cause}: {count.prevalence.says}." for count in found[:CAUSES]]
     return Document(f"{title}. {' '.join(said)}", (*first, *middle, *last))
 
@@ -105,35 +105,22 @@ def broken_off_card(ask: FleetAsk, because: str, by: str) -> Document:
 
 
 def comparison_message(comparison: Comparison) -> Document:
-    """Return how the sick nodes differ from the healthy nodes."""
-    count = len(comparison.here)
-    who = "sick" if comparison.causes else "node" if count == 1 else "nodes"
-    title = f"{count} {who} beside {peers(comparison)}"
-    if not comparison.there:
-        words = clipped(f"{nothing(comparison)} {left_out(comparison)}.", SAID)
-        return Document(f"{title}. {words}", (Title(title), Paragraph(words)))
-    differences = comparison.differences[:DIFFERENCES]
-    blocks: list[Block] = [Title(title)]
-    if said := without_cause(comparison):
-        blocks.append(Paragraph(clipped(said, SAID)))
-    blocks += [Paragraph(clipped(accident.says, SAID)) for accident in comparison.accidents[:3]]
-    rows = [(each.fact, values(each.here), values(each.there), _surprise(each)) for each in differences]
-    if rows:
-        table = Table(("fact", "here", "there", "surprise"), rows, "What differs", sortable=True)
+    """Return how the nodes differ from their peers, in the words of the terminal."""
+    count, shown = len(comparison.here), comparison.shown[:DIFFERENCES]
+    title, said = f"{count} {'node' if count == 1 else 'nodes'} beside {peers(comparison)}", summary(comparison)
+    warned = [
+        words for words in (without_cause(comparison), *(each.says for each in comparison.accidents[:3])) if words
+    ]
+    blocks: list[Block] = [Title(title), *(Paragraph(clipped(words, SAID)) for words in (*warned, said))]
+    if shown:
+        rows = [(safe(each.fact), *sides(each, comparison), surprise(each)) for each in shown]
+        table = Table(("fact", "here", "peers", "surprise"), rows, "What differs", sortable=True)
         blocks += [table, Small((SURPRISE,))]
-    else:
-        blocks.append(Paragraph(nothing(comparison)))
-    if more := len(comparison.differences) - len(differences):
-        blocks.append(Small((f"And {more} more: zombie diff",)))
-    if comparison.left_out:
-        blocks.append(Small((clipped(left_out(comparison), SAID),)))
-    first = "; ".join(f"{fact}: here {ours}, there {theirs}" for fact, ours, theirs, _ in rows[:3])
-    accidents = " ".join(accident.says for accident in comparison.accidents[:3])
-    return Document(f"{title}. {accidents} {first}".strip(), tuple(blocks))
-
-
-def _surprise(difference: Difference) -> str:
-    return f"{difference.surprise:.1f}" + (", telling" if difference.is_telling else "")
+    out = left_out(comparison)
+    blocks += [Small((clipped(words, SAID),)) for words in (rest(comparison, len(shown)), out) if words]
+    first = "; ".join(says(each, comparison) for each in shown[:3])
+    text = (f"{title}.", *warned, said, first, "" if comparison.there else out)
+    return Document(" ".join(filter(None, text)), tuple(blocks))
 
 
 def _title(ask: FleetAsk, report: FleetReport) -> str:
@@ -153,22 +140,19 @@ def _labels(report: FleetReport) -> Sequence[str]:
     return [label for label in _COLUMNS if len(report.by.get(label, {})) > 1]
 
 
-def _heading(report: FleetReport) -> Sequence[str]:
-    return ("node", "status", "what", *_labels(report), "kernel")
+def _heading(report: FleetReport, ask: FleetAsk) -> Sequence[str]:
+    return ("node", *(["status"] if ask.full else []), "what", *_labels(report), "kernel")
 
 
 def _row(answer: NodeAnswer, report: FleetReport, ask: FleetAsk) -> Sequence[str]:
-    what = ", ".join(f"{found.cause} ({found.confidence})" for found in answer.found)
+    """How it is by a whole check; by a single look only what was seen, which a check may judge otherwise."""
+    what = ", ".join(f"{found.cause} ({found.confidence})" if ask.full else found.cause for found in answer.found)
     if len(ask.causes) == 1 and answer.found:
-        what = _short(answer.found[0].says)
+        what = clipped(seen_words(answer.found[0]), CELL)  # a phone shows a cell in two lines, and a check tells all
     labels = [report.labels.get(answer.node, {}).get(label, "") for label in _labels(report)]
     kernel = answer.traits.get("kernel", "")
-    return (answer.node, answer.status, what or _without(answer.node, answer.because), *labels, kernel)
-
-
-def _short(says: str) -> str:
-    """What was found, up to its first colon or semicolon: a phone shows a cell in two lines, and a check tells all."""
-    return clipped(re.split(r"[:;] ", one_line(says, SAID), maxsplit=1)[0], CELL)
+    status = [answer.status] if ask.full else []
+    return (answer.node, *status, what or _without(answer.node, answer.because), *labels, kernel)
 
 
 def _without(node: str, says: str) -> str:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from bot.extras.fleet.run import FleetRun
     from bot.extras.fleet.sweep import NodeAnswer
 
+PATIENCE = 1.0  # seconds without an answer until what has answered is shown
+
 EXAMPLES = """examples:
   zombie fleet role=gpu                                  which GPU nodes have a cause that shows in a single look
   zombie fleet 'ray-gpu-1a-*' --cause leaked-memory-cgroups   a single cause: two files on each node
@@ -45,6 +47,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Ask many nodes at once for the signatures of causes, and count: by zone, role, kernel and image, with the "
         "interval in which the share of all nodes lies.",
         EXAMPLES,
+        group="look",
     )
     options.add_selection(parser, "+")
     parser.add_argument(
@@ -71,20 +74,22 @@ def add_scheduler(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    from bot.extras.fleet.report import fleet_body, fleet_text
+    from bot.extras.fleet.report import fleet_body, fleet_text, rest_text
     from bot.extras.fleet.runner import exit_status
 
     what = _what(arguments)
-    interrupted = False
+    interrupted, shown = False, set[str]()
     try:
         try:
-            asyncio.run(_sweep(what, options.redraws(arguments)))
+            asyncio.run(_sweep(what, options.redraws(arguments), None if arguments.json else shown))
         except KeyboardInterrupt:
             interrupted = True
             print(f"zombie: interrupted, {len(what.answers)} of {len(what.nodes)} nodes are done", file=sys.stderr)
     finally:
         if arguments.json:
             print(options.as_json(fleet_body(what.report, verdicts=what.sweep.is_full)))
+        elif shown:
+            print(rest_text(what.report, shown, options.width()), end="")
         else:
             print(fleet_text(what.report, options.width()), end="")
     return 130 if interrupted else exit_status(what.report)
@@ -108,18 +113,36 @@ def _what(arguments: argparse.Namespace) -> FleetRun:
     return means.sweep(asked, len(meant), sweep)
 
 
-async def _sweep(what: FleetRun, shows: bool) -> None:
+async def _sweep(what: FleetRun, draws: bool, shown: set[str] | None) -> None:
+    """Ask every node; `shown` gets the nodes of a report that is printed before all have answered, None for none."""
+    from bot.extras.fleet.report import answer_line, fleet_text
+
+    clear = "\r\x1b[K" if draws else ""
+
     def heard(answer: NodeAnswer) -> None:
-        from bot.extras.fleet.report import answer_line
+        line = answer_line(answer, what.sweep.is_full)
+        if shown:
+            print(f"{clear}{line}", flush=True)
+        elif (answer.found or answer.unreachable_class) and (shown is None or not draws):
+            print(f"{clear}{line}", file=sys.stderr, flush=True)
+        if draws:
+            print(f"{clear}{len(what.answers)} of {len(what.nodes)} done", end="", file=sys.stderr, flush=True)
 
-        if answer.found or answer.unreachable_class:
-            clear = "\r\x1b[K" if shows else ""
-            print(f"{clear}{answer_line(answer)}", file=sys.stderr, flush=True)
-        if shows:
-            print(f"\r\x1b[K{len(what.answers)} of {len(what.nodes)} done", end="", file=sys.stderr, flush=True)
+    async def show_early(shown: set[str]) -> None:
+        """Print the report once the rest keeps it waiting: a dead node takes ten seconds, and the others one."""
+        loop = asyncio.get_running_loop()
+        began, left, quiet = loop.time(), len(what.nodes), 0.0
+        while not what.answers or not 0 < left <= what.parallel or quiet < max(PATIENCE, what.seconds / 2):
+            await asyncio.sleep(0.1)
+            left, quiet = len(what.nodes) - len(what.answers), loop.time() - began - what.seconds
+        print(clear, end="", file=sys.stderr, flush=True)
+        print(fleet_text(what.report, options.width(), goes_on=True), flush=True)
+        shown.update(answer.node for answer in what.answers)
 
+    early = asyncio.create_task(show_early(shown)) if shown is not None else None
     try:
         await what.run(heard)
     finally:
-        if shows:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        if early is not None:
+            early.cancel()
+        print(clear, end="", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`zombie diff`: how sick nodes differ from their healthy peers."""
+"""`zombie diff`: how nodes differ from their peers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ EXAMPLES = """examples:
   zombie diff node-1 node-2 --against az=us-east-1a --json
 
 Facts are what a single look shows: units, versions, kernel flags, file systems, counts by their power of ten, and the
-inventory's labels. Peers that have what the nodes have are left out. Facts are ordered by Fisher's exact test; a
-difference is marked as unlikely by chance if that holds for all facts compared. With a single sick node hardly any is:
-name several. A peer that is healthy only because something else kept the culprit from starting is marked.
+inventory's labels; names of pods, containers and sessions, ids and PIDs are none. Peers with a cause that the nodes
+have are left out, by its signature: a single look, no verdict. Differences that chance would rarely make among so many
+facts (Fisher's exact test, corrected) are telling, and only these are listed; --full lists all. Where so few nodes can
+tell nothing from chance, that is said, and differences are listed as they are: name several sick nodes, and many peers.
+A peer that is spared only because something else kept the culprit from starting is named.
 
 exit status:
   0  compared, with any result
   2  the command line, or a file it names, is wrong, or a selector matches no node
-  3  there is nothing to compare with: no peer is healthy as far as read
+  3  there is nothing to compare with: every peer is left out
   4  none of the nodes could be reached
   130  interrupted: nothing was compared
 """
@@ -39,9 +41,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "diff",
-        "say how sick nodes differ from their healthy peers",
+        "say how sick nodes differ from their peers",
         "Read nodes and their peers once, and list the differences, the most surprising first.",
         EXAMPLES,
+        group="look",
     )
     options.add_selection(parser, "+")
     parser.add_argument("--against", nargs="+", required=True, metavar="SELECTOR", help="the peers, written like NODE")
@@ -50,6 +53,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--parallel", type=options.positive, metavar="N", help="read N nodes at once (default 50)")
     parser.add_argument("--deadline", type=options.seconds, metavar="S", help="give up on a node after S seconds")
     add_scheduler(parser)
+    parser.add_argument("--full", action="store_true", help="list every difference, also what may be chance")
     parser.add_argument("--json", action="store_true", help="print the differences as JSON")
     parser.set_defaults(run=run)
 
@@ -69,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not comparison.here:
         print(f"zombie: {comparison.left_out[0].because}", file=sys.stderr)
         return 4
-    text = difference_text(comparison, options.width()).rstrip()
+    text = difference_text(comparison, options.width(), full=arguments.full).rstrip()
     print(options.as_json(difference_body(comparison)) if arguments.json else text)
     return 0 if comparison.there else 3
 

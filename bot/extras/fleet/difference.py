@@ -1,7 +1,8 @@
-"""How sick nodes differ from their healthy peers: every fact compared, the most surprising first.
+"""How nodes differ from their peers: every fact compared, the most surprising first.
 
 Each value of each fact is a two by two table (here or there, has it or not) and is judged by Fisher's exact test. The
-result is corrected for the number of tables tried (Bonferroni). Ties are ordered by log-odds.
+result is corrected for the number of tables tried (Bonferroni). Ties are ordered by log-odds. Peers are only looked at
+once: they are without a cause by its signature, which is not a healthy node's verdict, so nobody is called healthy.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from bot.domain.probe import CustomReading, Snapshot, Unread
 from bot.domain.safe_text import listed, one_line, redacted_text, safe
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome
+from bot.probes.formats.container_lists import Container
 from bot.surfaces.text import wrapped
 
 FEW_PEERS = 4  # with this many peers, a fact with nearly a different value for each peer is left out
 OWN_SHARE = 0.75
-MOST_TOLD = 40
 CERTAIN = 0.05
+SURE = 1 - 1e-9  # a chance of 1, however its terms were rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +67,11 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The sick beside their healthy peers. `tried` tables were made; `differences` begin with the most surprising.
+    """Nodes beside their peers. `tried` tables were made; `differences` begin with the most surprising.
 
-    Shape: `without` are those of `here` of which no cause is found, nor any left open; somebody named them.
-    Where `causes` is empty, peers were left out for no cause, and are not known to be healthy.
+    Shape: `compared` facts were known on both sides, and tables were made of those that differ. `without` are those of
+    `here` of which no cause is found, nor any left open; somebody named them. Where `causes` is empty, no peer was left
+    out for one.
     """
 
     here: tuple[str, ...]
@@ -78,46 +82,65 @@ class Comparison:
     differences: tuple[Difference, ...]
     accidents: tuple[Accident, ...] = ()
     without: tuple[str, ...] = ()
+    compared: int = 0
+
+    @property
+    def at_best(self) -> float:
+        """The smallest corrected p with so many nodes: of a value that all nodes here have, and no peer."""
+        return min(1.0, fisher(len(self.here), 0, 0, len(self.there)) * self.tried)
+
+    @property
+    def is_too_few(self) -> bool:
+        """True if not even the clearest difference could be telling."""
+        return self.at_best >= CERTAIN
+
+    @property
+    def shown(self) -> tuple[Difference, ...]:
+        """What is worth a line: the telling; with too few to tell, all, settings and states first, numbers last."""
+        if self.is_too_few:
+            return tuple(sorted(self.differences, key=_counts))
+        return tuple(difference for difference in self.differences if difference.is_telling)
 
 
 def compare(
     here: Sequence[NodeAnswer], peers: Sequence[NodeAnswer], signatures: Mapping[str, Sequence[str]] | None = None
 ) -> Comparison:
-    """Compare nodes with their healthy peers.
+    """Compare nodes with their peers.
 
     Shape: a peer is left out if it has a cause that a node here has, if that is not known, or if it did not answer.
-    `signatures` are the probes of causes: their counts are the cause itself, not a difference. A peer that is healthy
-    only by accident is left out too, as long as another peer is there.
+    `signatures` are the probes of causes: their counts are the cause itself, not a difference. A peer that is
+    spared only by accident is left out too, as long as another peer is there.
     """
     signatures = signatures or {}
     sick = [answer for answer in here if answer.outcome is not NodeOutcome.UNREACHABLE]
     left_out = [LeftOut(answer.node, f"unreachable: {answer.because}") for answer in here if answer not in sick]
     causes = tuple(dict.fromkeys(cause for answer in sick for cause in answer.causes))
-    named, healthy = {answer.node for answer in here}, list[NodeAnswer]()
+    named, spared = {answer.node for answer in here}, list[NodeAnswer]()
     for peer in peers:
         if peer.node in named:
             continue
-        if because := _not_healthy(peer, causes):
+        if because := _not_compared(peer, causes):
             left_out.append(LeftOut(peer.node, because))
         else:
-            healthy.append(peer)
-    found = accidents(sick, healthy)
+            spared.append(peer)
+    found = accidents(sick, spared)
     by_accident = {node for accident in found for node in accident.nodes}
-    true_peers = [peer for peer in healthy if peer.node not in by_accident]
+    true_peers = [peer for peer in spared if peer.node not in by_accident]
     if true_peers:
-        left_out += [LeftOut(name, "healthy only by accident") for name in sorted(by_accident)]
-        healthy = true_peers
+        left_out += [LeftOut(name, "spared only by accident") for name in sorted(by_accident)]
+        spared = true_peers
     symptoms = frozenset(probe for name in causes for probe in signatures.get(name, ()))
-    tried, differences = _differences(sick, healthy, symptoms)
+    compared, tried, differences = _differences(sick, spared, symptoms)
     return Comparison(
         tuple(answer.node for answer in sick),
-        tuple(peer.node for peer in healthy),
+        tuple(peer.node for peer in spared),
         tuple(left_out),
         causes,
         tried,
-        tuple(_remarked(difference, healthy, found) for difference in differences[:MOST_TOLD]),
+        tuple(_remarked(difference, spared, found) for difference in differences),
         found,
         tuple(answer.node for answer in sick if not answer.causes and not answer.undecided),
+        compared,
     )
 
 
@@ -142,7 +165,7 @@ def _log_choose(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-def _not_healthy(peer: NodeAnswer, causes: Sequence[str]) -> str:
+def _not_compared(peer: NodeAnswer, causes: Sequence[str]) -> str:
     """Why a peer does not count; empty if it has none of the causes of the sick."""
     if peer.outcome is NodeOutcome.UNREACHABLE:
         return f"unreachable: {peer.because}"
@@ -154,15 +177,18 @@ def _not_healthy(peer: NodeAnswer, causes: Sequence[str]) -> str:
 
 
 def _differences(
-    sick: Sequence[NodeAnswer], healthy: Sequence[NodeAnswer], symptoms: AbstractSet[str]
-) -> tuple[int, list[Difference]]:
-    tried, found = 0, list[Difference]()
-    facts = {fact for answer in (*sick, *healthy) for fact in answer.facts}
-    for fact in sorted(facts):
-        here, there = _counted(fact, sick), _counted(fact, healthy)
-        if not here or not there or (set(here) == set(there) and len(here) == 1) or _is_own(there):
+    sick: Sequence[NodeAnswer], spared: Sequence[NodeAnswer], symptoms: AbstractSet[str]
+) -> tuple[int, int, list[Difference]]:
+    """Return how many facts were compared, how many tables were made of those that differ, and these."""
+    compared, tried, found = 0, 0, list[Difference]()
+    for fact in sorted({fact for answer in (*sick, *spared) for fact in answer.facts if "." in fact}):
+        here, there = _counted(fact, sick), _counted(fact, spared)
+        if not here or not there or _is_own(there):
             continue
         if fact.partition(".")[0] in symptoms and all(map(is_band, (*here, *there))):
+            continue
+        compared += 1
+        if set(here) == set(there) and len(here) == 1:
             continue
         tables = [_table(value, here, there) for value in {**here, **there}]
         tried += len(tables) if len(tables) > 2 else 1  # two values make a single table, seen from either side
@@ -170,7 +196,7 @@ def _differences(
         found.append(Difference(fact, here, there, p, 1.0, log_odds))
     found = [replace(difference, corrected=min(1.0, difference.p * tried)) for difference in found]
     found.sort(key=lambda told: (told.p, -told.log_odds, _counts(told), -_agreed(told.there), told.fact))
-    return tried, [told for told in found if told.p < 1.0]
+    return compared, tried, [told for told in found if told.p < SURE or not set(told.here) & set(told.there)]
 
 
 def _counted(fact: str, answers: Sequence[NodeAnswer]) -> Counter[str]:
@@ -221,7 +247,7 @@ def _remarked(difference: Difference, peers: Sequence[NodeAnswer], found: Sequen
     return difference
 
 
-# --- Peers that are healthy by accident: the unit that makes others sick is enabled there too, but did not start
+# --- Peers that are spared by accident: the unit that makes others sick is enabled there too, but did not start
 #
 # This happened in the first case: a zone had no zombies, and it was tempting to look for what was right there. Nothing
 # was: another fault kept the agent from starting. Such a node is no evidence of health, and falls ill once that is
@@ -253,11 +279,11 @@ class Accident:
         )
 
 
-def accidents(sick: Sequence[NodeAnswer], healthy: Sequence[NodeAnswer]) -> tuple[Accident, ...]:
-    """Return units that are suspected or loop on sick nodes, and are enabled but down on healthy peers."""
+def accidents(sick: Sequence[NodeAnswer], spared: Sequence[NodeAnswer]) -> tuple[Accident, ...]:
+    """Return units that are suspected or loop on sick nodes, and are enabled but down on their peers."""
     found = []
     for unit in sorted(_suspected(sick)):
-        down = [peer for peer in healthy if _is_down(peer.facts, unit)]
+        down = [peer for peer in spared if _is_down(peer.facts, unit)]
         if down:
             results = {peer.facts.get(f"units.services[{unit}].result", "") for peer in down}
             found.append(Accident(unit, tuple(peer.node for peer in down), results.pop() if len(results) == 1 else ""))
@@ -298,17 +324,61 @@ def _is_down(facts: Mapping[str, str], unit: str) -> bool:
 
 
 READ = "read"  # the value of the fact named like its probe
-ABSENT = "none"
+PRESENT, ABSENT = "there", "none"  # of an entry, as workers and the JSON have it; people read other words
 MOST_FACTS = 3_000  # of a node
 LONGEST = 80  # characters of a value or of an entry's name; longer text is prose, not a fact
 # These differ on every node, or only say how it was read.
 _OWN = frozenset(
-    {"hostname", "boot_id", "machine_id", "uptime", "node_time_at", "pid", "tid", "id", "address", "mac", "serial"}
+    {
+        *(
+            "hostname",
+            "boot_id",
+            "machine_id",
+            "uptime",
+            "node_time_at",
+            "pid",
+            "tid",
+            "id",
+            "address",
+            "mac",
+            "serial",
+        ),
+        "seconds",
+    }
 )
-_PROSE = frozenset({"source", "raw", "lines", "line", "text", "says", "because", "counter", "walked", "stack", "label"})
+_PROSE = frozenset(
+    {"source", "raw", "lines", "line", "text", "says", "because", "counter", "walked", "stack", "label", "status"}
+)
 _NAMES = ("name", "path", "image", "kind", "unit", "device", "mount", "target")  # fields that name an entry of a list
 _BAND = re.compile(r"0|below 0|[\d,]+ to [\d,]+|none")
-_ENDS = ("_later", "_usec", "_seconds", "_at", "_since_boot", "_ms", "_id")
+_ENDS = ("_later", "_usec", "_seconds", "_at", "_since_boot", "_ms", "_id", "_between")
+_RANDOM = "[b-df-hj-np-tv-xz24-9]"  # the letters of Kubernetes' random names
+_OWN_NAME = re.compile(
+    r"[0-9a-f]{8}(?:(?:[-_]|\\x2d)[0-9a-f]{4}){3}(?:[-_]|\\x2d)[0-9a-f]{12}"  # a UID, also in a unit's name
+    r"|(?<![0-9a-z:])(?<!ami-)(?![0-9a-f]{40}(?![0-9a-z]))[0-9a-f]{12,}(?![0-9a-z])"  # an id; 40 digits are a commit
+    r"|(?<![0-9a-z])(?:veth(?:wepl)?|cali|lxc|eni-?|gke|azv|tap|vol-?|i-)[0-9a-f]{6,}|(?<![0-9a-z])vnet[0-9]+"
+    rf"|\A[a-z/][a-z0-9/_-]*-{_RANDOM}{{8,10}}(?:-{_RANDOM}{{5}})?\Z"  # of a ReplicaSet, and of its pod
+    rf"|\A[a-z/][a-z0-9/_-]*-(?!https\Z){_RANDOM}{{5}}\Z"  # of a pod of a DaemonSet or a Job
+    r"|\Arun-(?:u?[0-9]+|r[0-9a-f]+|p[0-9]+-i[0-9]+)\."  # systemd-run's
+    r"|\A(?:session-c?|user-|user@|user-runtime-dir@|run-user-)[0-9]+\.|@[0-9]+-[0-9.:a-f]+-[0-9.:a-f]+\.service"
+    r"|\Akworker/|/proc/[0-9]+|(?<![a-z])[pt]id[-= ]?[0-9]+|[a-z_][-.@/][0-9]{5,7}\Z",  # threads and processes
+    re.IGNORECASE,
+)
+
+
+@lru_cache(2**14)  # a fleet's nodes have the same names
+def is_own_name(name: str) -> bool:
+    """True for what only one node calls so: names of pods, containers, sessions and transient units, ids and PIDs.
+
+    Shape: what follows a colon is an image's tag or digest, and shared.
+
+    Example:
+    >>> own = ("coredns-5d78c9869d-x2b4z", "session-12.scope", "run-r1b2c3d4.scope", "veth1a2b3c4", "worker-31415")
+    >>> shared = ("ecs.service", "user.slice", "run-lock.mount", "nvme0n1p1", "6.1.0-13-amd64", "ray/worker:5d78c9869d")
+    >>> {is_own_name(name) for name in own}, {is_own_name(name) for name in shared}
+    ({True}, {False})
+    """
+    return _OWN_NAME.search(name) is not None
 
 
 def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
@@ -324,8 +394,19 @@ def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
         for where, value in _of_fields(probe, reading):
             if len(facts) >= MOST_FACTS:
                 break
-            facts[where] = value
+            facts.setdefault(where, value)  # of several containers of an image, the newest
     return facts
+
+
+def fact_value(text: str) -> str:
+    """Return a text as a fact's value: one that is written like the mark of presence or absence stands in quotes.
+
+    Example:
+    >>> fact_value("cgroup2"), fact_value("none")
+    ('cgroup2', '“none”')
+    """
+    said = one_line(redacted_text(text), LONGEST)
+    return f"“{said}”" if said in (PRESENT, ABSENT) else said
 
 
 def band(number: float) -> str:
@@ -363,7 +444,8 @@ def _of_fields(where: str, record: Any) -> Iterator[tuple[str, str]]:
     for field in fields(record):
         if field.name in _OWN | _PROSE or field.name.startswith("source") or field.name.endswith(_ENDS):
             continue
-        yield from _of_value(f"{where}.{field.name}", getattr(record, field.name))
+        if field.name != "name" or not where.endswith("]"):  # an entry's name is in its path, or a container's own
+            yield from _of_value(f"{where}.{field.name}", getattr(record, field.name))
 
 
 def _of_value(where: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -373,34 +455,32 @@ def _of_value(where: str, value: Any) -> Iterator[tuple[str, str]]:
         case int() | float():
             yield where, band(value)
         case str():
-            if value and len(value) <= LONGEST:
-                yield where, one_line(redacted_text(value), LONGEST)
+            if value and len(value) <= LONGEST and not is_own_name(value):
+                yield where, fact_value(value)
         case Mapping():
             for key, held in value.items():
-                if isinstance(key, str) and len(key) <= LONGEST:
-                    yield from _of_value(f"{where}[{one_line(key, LONGEST)}]", held)
+                if inner := _entry(where, key):
+                    yield from _of_value(inner, held)
         case tuple() | frozenset():
             for held in value:
-                yield from _of_entry(where, held)
+                if inner := _entry(where, held if isinstance(held, str) else _name_of(held)):
+                    yield inner, PRESENT
+                    yield from _of_fields(inner, held)
         case datetime() | None:
             return
-        case _ if is_dataclass(value):
+        case _:
             yield from _of_fields(where, value)
 
 
-def _of_entry(where: str, entry: Any) -> Iterator[tuple[str, str]]:
-    """A named entry: that it is there, and its values."""
-    name = entry if isinstance(entry, str) else _name_of(entry)
-    if not name or len(name) > LONGEST or any(character in name for character in "\n[]"):
-        return
-    inner = f"{where}[{one_line(redacted_text(name), LONGEST)}]"
-    yield inner, "there"
-    if is_dataclass(entry):
-        yield from _of_fields(inner, entry)
+def _entry(where: str, name: object) -> str:
+    """The path of an entry of this name; empty for none that nodes could share."""
+    if not isinstance(name, str) or not name or len(name) > LONGEST or re.search(r"[\n\[\]]", name):
+        return ""
+    return "" if is_own_name(name) else f"{where}[{one_line(redacted_text(name), LONGEST)}]"
 
 
 def _name_of(entry: Any) -> str:
-    for name in _NAMES:
+    for name in ("image",) if isinstance(entry, Container) else _NAMES:
         held = getattr(entry, name, "")
         if isinstance(held, str) and held:
             return held
@@ -412,7 +492,9 @@ def _name_of(entry: Any) -> str:
 
 SCHEMA_VERSION = 1
 NODES_NAMED = 8
-TOLD = 12  # in text; the JSON has all
+CAUSES_NAMED = 3
+TOLD = 12  # in text; --full and the JSON have all
+_WORDS = {PRESENT: "present", ABSENT: "absent"}
 
 
 def difference_body(comparison: Comparison) -> dict[str, Any]:
@@ -428,16 +510,20 @@ def difference_body(comparison: Comparison) -> dict[str, Any]:
             {"unit": safe(accident.unit), "nodes": list(accident.nodes), "says": safe(accident.says)}
             for accident in comparison.accidents
         ],
+        "says": summary(comparison),
+        "too_few": comparison.is_too_few,
+        "compared": comparison.compared,
         "tried": comparison.tried,
-        "differences": [_difference(difference) for difference in comparison.differences],
+        "differences": [_difference(difference, comparison) for difference in comparison.differences],
     }
 
 
-def _difference(difference: Difference) -> dict[str, Any]:
+def _difference(difference: Difference, comparison: Comparison) -> dict[str, Any]:
     body: dict[str, Any] = {
         "fact": safe(difference.fact),
         "here": values(difference.here),
         "there": values(difference.there),
+        "says": says(difference, comparison),
         "surprise": round(difference.surprise, 3),
         "corrected": float(f"{difference.corrected:.3g}"),
         "telling": difference.is_telling,
@@ -446,7 +532,7 @@ def _difference(difference: Difference) -> dict[str, Any]:
 
 
 def values(counts: Mapping[str, int]) -> str:
-    """Return the values as words: a value alone where all nodes share it, else each with its count.
+    """Return the values: a value alone where all nodes share it, else each with its count.
 
     Example:
     >>> values({"enabled": 3}), values({"enabled": 3, "none": 1})
@@ -458,44 +544,94 @@ def values(counts: Mapping[str, int]) -> str:
     return listed([f"{safe(value)} ({count} of {whole})" for value, count in counts.items()], NODES_NAMED)
 
 
-def difference_text(comparison: Comparison, width: int = 80) -> str:
-    """Return the comparison as text."""
-    return "\n".join(_lines(comparison, max(40, width))) + "\n"
+def sides(difference: Difference, comparison: Comparison) -> tuple[str, str]:
+    """Return in words what the nodes have, and what their peers have: of those that were read."""
+    ours, theirs = (
+        values({_WORDS.get(value, value): count for value, count in counts.items()})
+        for counts in (difference.here, difference.there)
+    )
+    known, nodes = sum(difference.here.values()), len(comparison.here)
+    here = "here" if known == nodes else f"on {known:,} of {nodes:,} here"
+    known, nodes = sum(difference.there.values()), len(comparison.there)
+    on, all_ = ("on", "all ") if len(difference.there) == 1 else ("among", "")
+    of = all_ if known == nodes else f"{known:,} of "
+    return f"{ours} {here}", f"{theirs} on the only peer" if nodes == 1 else f"{theirs} {on} {of}{nodes:,} peers"
 
 
-def _lines(comparison: Comparison, width: int) -> Iterator[str]:
+def says(difference: Difference, comparison: Comparison) -> str:
+    """Return a difference in words, such as `units.services[ecs.service]: present here, absent on all 29 peers`."""
+    return f"{safe(difference.fact)}: {', '.join(sides(difference, comparison))}"
+
+
+def difference_text(comparison: Comparison, width: int = 80, *, full: bool = False) -> str:
+    """Return the comparison as text; `full`: with what may be chance, too."""
+    return "\n".join(_lines(comparison, max(40, width), full)) + "\n"
+
+
+def _lines(comparison: Comparison, width: int, full: bool) -> Iterator[str]:
     yield from wrapped(f"{listed(comparison.here, NODES_NAMED)} beside {peers(comparison)}", width, "  ", first="")
-    if comparison.causes:
-        yield from wrapped(
-            f"healthy: without {', '.join(comparison.causes)}, by its signature", width, "    ", first="  "
-        )
     if said := without_cause(comparison):
         yield from wrapped(said, width, "    ", first="  ! ")
     for accident in comparison.accidents:
         yield ""
         yield from wrapped(accident.says, width, "    ", first="  ! ")
     yield ""
-    if not comparison.differences:
-        yield f"  {nothing(comparison)}"
-    for difference in comparison.differences[:TOLD]:
-        yield f"  {safe(difference.fact)}"
-        yield from wrapped(
-            f"here {values(difference.here)}; there {values(difference.there)}", width, "      ", first="    "
-        )
-        yield f"    {strength(difference)}"
+    yield from wrapped(summary(comparison), width, "  ", first="  ")
+    shown = comparison.shown if comparison.is_too_few or not full else comparison.differences
+    shown = shown if full else shown[:TOLD]
+    for difference in shown:
+        how = "" if comparison.is_too_few else f" (surprise {surprise(difference)})"
+        yield from wrapped(f"{says(difference, comparison)}{how}", width, "      ", first="    ")
         if difference.remark:
-            yield from wrapped(difference.remark, width, "      ", first="    ! ")
-    if more := len(comparison.differences) - TOLD:
-        yield f"  … and {more} more: --json" if more > 0 else ""
-    if comparison.left_out:
+            yield from wrapped(difference.remark, width, "        ", first="      ! ")
+    if more := rest(comparison, len(shown)):
+        yield f"  {more}"
+    if said := left_out(comparison):
         yield ""
-        yield from wrapped(left_out(comparison), width, "    ", first="  ")
+        yield from wrapped(said, width, "    ", first="  ")
 
 
 def peers(comparison: Comparison) -> str:
-    """Return how many peers there are. They are called healthy only if a cause could have left some of them out."""
-    count = len(comparison.there)
-    return f"{count:,} {'healthy ' if comparison.causes else ''}{'peer' if count == 1 else 'peers'}"
+    """Return how many peers there are, and what is known of them: a signature is no verdict, so none is healthy."""
+    count, causes = len(comparison.there), comparison.causes
+    by = "its signature" if len(causes) == 1 else "their signatures"
+    without = f" without {listed(causes, CAUSES_NAMED, ' or ')} by {by}" if causes else ""
+    return f"{_peers(count)}{without}"
+
+
+def _peers(count: int) -> str:
+    return f"{count:,} {'peer' if count == 1 else 'peers'}"
+
+
+def summary(comparison: Comparison) -> str:
+    """Return what the comparison can tell, in a sentence: whatever follows it is to be read so."""
+    told = len(comparison.shown)
+    among = f"among {comparison.compared:,} facts compared with {_peers(len(comparison.there))}"
+    if not comparison.there:
+        return "There is nothing to compare with: every peer is left out."
+    if not comparison.tried:
+        return f"Nothing differs {among}."
+    if comparison.is_too_few:
+        return (
+            f"Too few to tell from chance: with {len(comparison.here):,} beside {len(comparison.there):,}, even the "
+            f"clearest difference has a corrected p of {comparison.at_best:.2g}, and only below {CERTAIN} is telling. "
+            + ("Plain differences, numbers last:" if told else "No value sets the two sides apart.")
+        )
+    if not told:
+        chance = len(comparison.differences)
+        return f"Nothing telling {among}{f'; {chance:,} may be chance (zombie diff --full)' if chance else ''}."
+    return f"{told:,} telling {among}: unlikely by chance, even among so many."
+
+
+def surprise(difference: Difference) -> str:
+    """Return how surprising it is by itself, and whether it is telling among all facts compared."""
+    return f"{difference.surprise:.1f}" + (", telling" if difference.is_telling else "")
+
+
+def rest(comparison: Comparison, told: int) -> str:
+    """Return how many more differences there are than those told, and how to see them; empty if `summary` says so."""
+    more = len(comparison.differences) - told
+    return f"… and {more:,} more: zombie diff --full" if told and more else ""
 
 
 def without_cause(comparison: Comparison) -> str:
@@ -510,24 +646,10 @@ def without_cause(comparison: Comparison) -> str:
     return f"{listed(comparison.without, NODES_NAMED)} {of_these}, and blurs the comparison: name the sick alone."
 
 
-def nothing(comparison: Comparison) -> str:
-    """Return why there is no difference: none was found, or nobody is left to compare with."""
-    if not comparison.there:
-        return "There is nothing to compare with: every peer is left out."
-    return "Nothing that was read differs."
-
-
-def strength(difference: Difference) -> str:
-    """Return in words how likely chance explains it."""
-    if difference.is_telling:
-        return f"surprise {difference.surprise:.1f}: unlikely by chance, even among all facts compared"
-    return f"surprise {difference.surprise:.1f}: may be chance, with so many facts compared"
-
-
 def left_out(comparison: Comparison) -> str:
-    """Return the nodes that were not compared, grouped by reason."""
+    """Return the nodes that were not compared, grouped by reason; empty if all were."""
     by_reason: dict[str, list[str]] = {}
     for out in comparison.left_out:
         by_reason.setdefault(out.because, []).append(out.node)
     said = [f"{listed(nodes, NODES_NAMED)} ({because})" for because, nodes in by_reason.items()]
-    return f"Left out: {listed(said, NODES_NAMED, '; ')}"
+    return f"Left out: {listed(said, NODES_NAMED, '; ')}" if said else ""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bot.domain.node import Node
-from bot.domain.safe_text import listed, safe, safe_value
+from bot.domain.safe_text import listed, one_line, safe, safe_value
 from bot.domain.verdict import Status
-from bot.extras.fleet.sweep import JudgedBy, NodeAnswer, NodeOutcome
-from bot.surfaces.text import wrapped
+from bot.extras.fleet.sweep import Found, JudgedBy, NodeAnswer, NodeOutcome
+from bot.surfaces.text import clipped, wrapped
 
 # Labels that name a node; counting by them would say nothing.
 NAMES = frozenset({"instance_id", "private_dns", "hostname", "kubernetes_node"})
@@ -177,6 +178,7 @@ def _group(names: Sequence[str], answered: Mapping[str, NodeAnswer]) -> GroupCou
 SCHEMA_VERSION = 1
 NODES_NAMED = 8  # of a cause, in text; the JSON names all
 GROUPS_TOLD = 6
+LONGEST = 300  # characters of what was seen
 
 
 def fleet_body(report: FleetReport, *, verdicts: bool = False) -> dict[str, Any]:
@@ -247,10 +249,13 @@ def remarks(report: FleetReport) -> tuple[str, ...]:
     )
 
 
-def answer_line(answer: NodeAnswer) -> str:
-    """Return a node's answer as a complete line."""
+def answer_line(answer: NodeAnswer, verdicts: bool = True) -> str:
+    """Return a node's answer as a complete line: its verdict where it was checked, else what was seen."""
     if answer.unreachable_class:
         return f"{safe(answer.node)}  UNREACHABLE  {safe(answer.because)}"
+    if not verdicts:
+        seen = "; ".join(f"{found.cause}: {seen_words(found)}" for found in answer.found)
+        return f"{safe(answer.node)}  {safe(seen) or 'none of it was seen'}"
     if answer.found:
         causes = ", ".join(
             f"{found.cause} ({found.confidence}{', muted' if found.muted else ''})" for found in answer.found
@@ -259,20 +264,41 @@ def answer_line(answer: NodeAnswer) -> str:
     return f"{safe(answer.node)}  {answer.status.upper()}"
 
 
-def fleet_text(report: FleetReport, width: int = 80) -> str:
-    """Return the whole report."""
-    return "\n".join(_lines(report, max(40, width))) + "\n"
+def seen_words(found: Found) -> str:
+    """Return what was seen of a cause, up to its first colon or semicolon: what follows judges it, as only a check may.
+
+    Example:
+    >>> seen_words(Found("leak", "degraded", "possible", "57,382 dying beside 240 alive: present, not proven"))
+    '57,382 dying beside 240 alive'
+    """
+    return re.split(r"[:;] ", one_line(found.says, LONGEST), maxsplit=1)[0]
 
 
-def _lines(report: FleetReport, width: int) -> Iterator[str]:
-    yield from wrapped(headline(report), width, "")
+def fleet_text(report: FleetReport, width: int = 80, *, goes_on: bool = False) -> str:
+    """Return the whole report; `goes_on`: it is of those that have answered so far."""
+    return "\n".join(_lines(report, max(40, width), goes_on)) + "\n"
+
+
+def rest_text(report: FleetReport, shown: Collection[str], width: int = 80) -> str:
+    """Return what is left to say once all are through, where the report of `shown` nodes was printed before."""
+    late = [answer for answer in report.answers if answer.node not in shown]
+    if any(answer.found or answer.undecided for answer in late):
+        return f"\n{fleet_text(report, width)}"  # the counts are other ones now
+    return "\n" + "".join(f"{line}\n" for line in wrapped(headline(report), width, ""))
+
+
+def _lines(report: FleetReport, width: int, goes_on: bool) -> Iterator[str]:
+    yield from wrapped(headline(report, goes_on), width, "")
     found = [count for count in report.causes if count.nodes]
     for count in found:
         yield ""
         how = "" if count.judged.value == "full" else ", by its signature: possible, not proven"
         yield f"  {count.cause}{how}"
         yield from wrapped(f"{count.prevalence.says}", width, "    ")
-        yield from wrapped(listed(count.nodes, NODES_NAMED), width, "      ", first="    on ")
+        if count.judged is JudgedBy.SIGNATURE:
+            yield from _seen(report, count, width)
+        else:
+            yield from wrapped(listed(count.nodes, NODES_NAMED), width, "      ", first="    on ")
         if count.muted:
             said = f"muted on {len(count.muted):,} of them: {listed(count.muted, NODES_NAMED)}"
             yield from wrapped(said, width, "      ", first="    ")
@@ -292,7 +318,10 @@ def _lines(report: FleetReport, width: int) -> Iterator[str]:
         yield from wrapped(f"Nobody could talk to {listed(silent, NODES_NAMED, '; ')}", width, "    ", first="  ")
     if report.unknown:
         yield from wrapped(
-            f"Unknown: {listed([answer.node for answer in report.unknown], NODES_NAMED)}", width, "    ", first="  "
+            f"Not known for {listed([answer.node for answer in report.unknown], NODES_NAMED)}",
+            width,
+            "    ",
+            first="  ",
         )
     for remark in remarks(report):
         yield from wrapped(remark, width, "    ", first="  ")
@@ -301,8 +330,22 @@ def _lines(report: FleetReport, width: int) -> Iterator[str]:
         yield from wrapped("For verdicts: zombie check NODE, or this again with --full.", width, "  ", first="  ")
 
 
-def headline(report: FleetReport) -> str:
-    """Return a line: how many nodes were selected, asked and answered."""
+def _seen(report: FleetReport, count: CauseCount, width: int) -> Iterator[str]:
+    """What was seen on each of the first nodes that have a cause."""
+    found = {answer.node: each for answer in report.answers for each in answer.found if each.cause == count.cause}
+    named = count.nodes[:NODES_NAMED]
+    longest = max(len(safe(node)) for node in named)
+    for node in named:
+        yield clipped(f"    {safe(node):<{longest}}  {safe(seen_words(found[node]))}", width)
+    if more := len(count.nodes) - len(named):
+        yield f"    and {more:,} more"
+
+
+def headline(report: FleetReport, goes_on: bool = False) -> str:
+    """Return a line: how many nodes were selected, asked and answered; `goes_on`: others still may."""
+    if goes_on:
+        said = f"{report.answered:,} of {report.asked:,} nodes answered so far, in {report.seconds:.1f} s"
+        return f"{said}. These follow: {listed(report.unread, NODES_NAMED)}"
     drawn = f", a sample of {report.selected:,}" if report.asked < report.selected else ""
     broken_off = "" if report.is_whole else f"; stopped after {len(report.answers):,} of them"
     return f"{report.answered:,} of {report.asked:,} nodes answered{drawn}{broken_off}, in {report.seconds:.1f} s"

@@ -12,7 +12,7 @@ from bot.domain.node import Node
 from bot.domain.probe import Snapshot
 from bot.domain.safe_text import one_line, redacted_text, safe
 from bot.domain.verdict import Finding, Status, Undecided, Verdict
-from bot.extras.fleet.difference import Comparison, compare, facts_of
+from bot.extras.fleet.difference import Comparison, compare, fact_value, facts_of
 from bot.extras.fleet.report import NAMES, FleetReport, report
 from bot.extras.fleet.sweep import Counted, Found, NodeAnswer, NodeOutcome, Sweep
 from bot.probes.host import HostReading
@@ -77,7 +77,11 @@ class FleetRun:
                 answer,
                 facts={
                     **answer.facts,
-                    **{f"label.{name}": said for name, said in labels[answer.node].items() if name not in NAMES},
+                    **{
+                        f"label.{name}": fact_value(said)
+                        for name, said in labels[answer.node].items()
+                        if name not in NAMES
+                    },
                 },
             )
             for answer in sorted(self.answers, key=lambda answer: answer.node)

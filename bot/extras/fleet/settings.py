@@ -21,6 +21,7 @@ class WorkersSettings:
         flag="--scheduler",
         environment="ZOMBIE_SCHEDULER",
         key="workers.scheduler",
+        like='"tls://scheduler.example.com:8786"',
         name="scheduler",
     )
     ca: Path | None = row(
@@ -29,6 +30,7 @@ class WorkersSettings:
         flag="--scheduler-ca",
         environment="ZOMBIE_SCHEDULER_CA",
         key="workers.ca",
+        like='"ca.pem"',
         name="scheduler_ca",
     )
     cert: Path | None = row(
@@ -37,6 +39,7 @@ class WorkersSettings:
         flag="--scheduler-cert",
         environment="ZOMBIE_SCHEDULER_CERT",
         key="workers.cert",
+        like='"cert.pem"',
         name="scheduler_cert",
     )
     key: Path | None = row(
@@ -45,6 +48,7 @@ class WorkersSettings:
         flag="--scheduler-key",
         environment="ZOMBIE_SCHEDULER_KEY",
         key="workers.key",
+        like='"key.pem"',
         name="scheduler_key",
     )
 
@@ -63,8 +67,12 @@ class SweepSettings(Several):
 
     needed = ("select", "channel")
 
-    every: timedelta = option(_every, timedelta(hours=6))
-    select: tuple[str, ...] = option(text_or_texts, ())
-    cause: tuple[str, ...] = option(text_or_texts, ())
-    channel: str = option(TomlTable.text, "")
-    quiet: tuple[tuple[int, int], ...] = option(day_spans, ())
+    every: timedelta = option(_every, timedelta(hours=6), "How often the sweep runs.")
+    select: tuple[str, ...] = option(text_or_texts, (), "Which nodes it reads.", like='["role=gpu"]')
+    cause: tuple[str, ...] = option(
+        text_or_texts, (), "Which causes it looks for; without it every signature.", like='["leaked-memory-cgroups"]'
+    )
+    channel: str = option(TomlTable.text, "", "Where a digest goes when there is news.", like='"C012AB3CD"')
+    quiet: tuple[tuple[int, int], ...] = option(
+        day_spans, (), "Times of the day, UTC, in which no sweep begins.", like='["22:00-06:00"]'
+    )

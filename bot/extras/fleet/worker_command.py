@@ -36,6 +36,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "read nodes for sweeps that are started on another machine",
         "Join a Dask scheduler and read the nodes of `zombie fleet --scheduler`, a chunk at a time.",
         EXAMPLES,
+        group="run",
     )
     add_scheduler(parser)
     parser.add_argument("--zone", default="", metavar="Z", help="read only nodes whose label zone or az is Z")

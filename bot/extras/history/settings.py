@@ -42,8 +42,14 @@ class PyroscopeSettings:
         "A Pyroscope whose top functions of a node stand beside its verdict: the base, https://pyroscope.example.",
         "PYROSCOPE_URL",
     )
-    label: str = option(_like(r"[A-Za-z_][A-Za-z0-9_.]{0,99}", 'a label is a word like "node"'), "node")
-    profile: str = option(
-        _like(r"[A-Za-z0-9_]+(?::[A-Za-z0-9_]+){4}", f'a type of profile is like "{CPU_PROFILE}"'), CPU_PROFILE
+    label: str = option(
+        _like(r"[A-Za-z_][A-Za-z0-9_.]{0,99}", 'a label is a word like "node"'),
+        "node",
+        "Which label of a profile names the node.",
     )
-    tenant: str = option(TomlTable.text, "")
+    profile: str = option(
+        _like(r"[A-Za-z0-9_]+(?::[A-Za-z0-9_]+){4}", f'a type of profile is like "{CPU_PROFILE}"'),
+        CPU_PROFILE,
+        "Which type of profile is asked for.",
+    )
+    tenant: str = option(TomlTable.text, "", "The tenant, where Pyroscope has several.", like='"team-a"')

@@ -27,7 +27,7 @@ FEEDBACK = "feedback"
 RIGHT, WRONG, BACK = SAID = "right", "wrong", "back"
 _ACTIONS = frozenset((FEEDBACK, *(f"{FEEDBACK}-{word}" for word in SAID)))  # and those of the older form
 _CAUSE = re.compile(r"[a-z][a-z0-9-]*\Z")
-_ASKS = "What was it? A cause, “none”, or in your own words"
+_ASKS, _HINT = "What was it?", "A cause, “none”, or in your own words"
 QUESTION = ClosingQuestion(FEEDBACK, (RIGHT, "Verdict right"), (WRONG, "Verdict wrong"), has_said)
 
 
@@ -70,7 +70,7 @@ class MarkClicks:
         intent = Intent(f"{FEEDBACK}-{word}", click.person.user, {incident.id: ""}, click.channel, click.thread)
         if word == WRONG:
             shown = Paragraph(clipped(diagnosis(incident, verdict_of(incident)), TEXT))
-            dialog = Dialog("Verdict wrong", "Say so", (shown, Paragraph(f"{_ASKS}.")), _ASKS, focus=True)
+            dialog = Dialog("Verdict wrong", "Say so", (shown,), _HINT, focus=True, label=_ASKS)
             await self._context.open(click, intent, dialog)
         else:
             await self._mark(intent, click.person, click.key)

@@ -37,6 +37,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "may approve has looked at it (zombie playbooks looked-at). Where [policy] names approvers, a mark counts if "
         "terminal_approvers names your login.",
         _EXAMPLES,
+        group="record",
     )
     parser.add_argument("id", metavar="ID", help="the incident's id, or the beginning of it")
     parser.add_argument(

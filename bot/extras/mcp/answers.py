@@ -26,7 +26,7 @@ from bot.response.diagnosis.scheduler import CheckScheduler
 from bot.response.record import IncidentRecord, IncidentRequest, null_log, received
 from bot.surfaces.document import documents
 from bot.surfaces.incidents import incident_body, incident_text, incidents_body, incidents_text
-from bot.surfaces.text import summary_table, verdict_text
+from bot.surfaces.text import summary, verdict_text
 from bot.view.context import ViewContext
 from bot.view.plan_words import PlanWords
 
@@ -83,7 +83,7 @@ class RecordedAnswers:
         ids, trouble = await self._recorded(verdicts, playbook)
         text = "\n".join(verdict_text(verdict, words=self.words) for verdict in verdicts)
         if len(verdicts) > 1:
-            text += "\n" + summary_table(verdicts, len(verdicts))
+            text += f"\n{summary(verdicts, len(verdicts))}\n"
         text += "".join(f"Incident {incident} of {node}.\n" for node, incident in ids.items())
         return Answer(documents(verdicts, ids), text + trouble)
 

@@ -37,6 +37,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Serve four tools by the Model Context Protocol: check, incidents, incident, explain. They read nodes and the "
         "record; none of them acts. Where there is a record, each check is in it with the source mcp.",
         _EXAMPLES,
+        group="run",
     )
     parser.add_argument(
         "--http",

@@ -30,6 +30,13 @@ class McpSettings:
         "A bearer token with which other programs may ask for verdicts by MCP, at /mcp; without it there is no /mcp.",
         "ZOMBIE_MCP_TOKEN",
     )
-    asker: str = option(_asker, "")  # empty: the only member in [policy] askers
-    calls: Allowance = option(allowance, Allowance(30, timedelta(minutes=1)))
-    nodes_per_call: int = option(count(1, 100), 20)
+    asker: str = option(
+        _asker,
+        "",
+        "Whose token it is: a member whom [policy] askers names; without it the only one there.",
+        like='"U012AB3CD"',
+    )  # empty: the only member in [policy] askers
+    calls: Allowance = option(
+        allowance, Allowance(30, timedelta(minutes=1)), "How many calls of all tools together are accepted."
+    )
+    nodes_per_call: int = option(count(1, 100), 20, "How many nodes one check may name.")

@@ -60,6 +60,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Record on nodes with perf, or read what perf recorded, as perf script prints it: plain, gzip or - for stdin. "
         "Files of any length are read in a single pass, in bounded memory.",
         EXAMPLES + _EXIT_CODES,
+        group="look",
     )
     _add_node_options(parser)
     parser.add_argument("--from", dest="source", type=Path, metavar="FILE", help="text of perf script; - is stdin")

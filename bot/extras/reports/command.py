@@ -37,6 +37,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Write the whole story of an incident: verdict, evidence, what was ruled out, timeline, approvals, exact "
         "commands, before and after, what it cost, and the record's head. It needs only the database.",
         _EXAMPLES,
+        group="record",
     )
     parser.add_argument("id", metavar="ID", help="its id, or the beginning of it")
     forms = parser.add_mutually_exclusive_group()

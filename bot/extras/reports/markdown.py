@@ -7,12 +7,13 @@ https://github.github.com/gfm/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from bot.chat.document import Line, Lines
 from bot.domain.safe_text import one_line, safe
-from bot.extras.reports.parts import Grid, Lines, Paragraph, Part, Point, Points, Report, Section
+from bot.extras.reports.parts import Grid, Part, Point, Points, Report, Section
 from bot.seats import Picture
-from bot.view.words import Group, Instant, Person, Piece, Sentence
+from bot.view.words import Instant, Styled, plain
 
 # What can begin markup anywhere in a line, and what only at its start. A colon makes a link only before a slash, and an
 # underscore within a word makes nothing: those are not escaped, so that the raw document stays readable.
@@ -48,7 +49,7 @@ def _section(section: Section) -> Iterator[str]:
 
 def _part(part: Part) -> Iterator[str]:
     match part:
-        case Paragraph(words=words):
+        case Line(pieces=words):
             yield _drawn(words)
         case Points(points=points, to_do=to_do):
             yield "\n".join(_point(point, "- [ ] " if to_do else "- ") for point in points)
@@ -76,17 +77,13 @@ def _fenced(lines: tuple[str, ...], indent: str) -> str:
     return "\n".join(f"{indent}{line}" for line in (f"{fence}text", *text, fence))
 
 
-def _drawn(sentence: Sentence) -> str:
+def _drawn(sentence: Sequence[Styled]) -> str:
     return " ".join("".join(map(_piece, sentence)).split(" "))
 
 
-def _piece(piece: Piece) -> str:
-    match piece:
-        case Person(by=by):
-            return inert(by)
-        case Group(id=group):
-            return inert(f"group {group}")
-        case Instant(at=at):
-            return f"{at:%Y-%m-%d %H:%M:%S} UTC"
-    lead, trail = (" " if piece[:1] == " " else ""), (" " if piece[1:][-1:] == " " else "")
-    return f"{lead}{inert(piece)}{trail}"
+def _piece(piece: Styled) -> str:
+    if isinstance(piece, Instant):
+        return f"{piece.at:%Y-%m-%d %H:%M:%S} UTC"
+    words = plain((piece,))
+    lead, trail = (" " if words[:1] == " " else ""), (" " if words[1:][-1:] == " " else "")
+    return f"{lead}{inert(words)}{trail}"

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.chat.document import Line, Lines
 from bot.domain.page_policy import page_policy
 from bot.domain.safe_text import safe
-from bot.extras.reports.parts import Grid, Lines, Paragraph, Part, Point, Points, Report, Section
+from bot.extras.reports.parts import Grid, Part, Point, Points, Report, Section
 from bot.seats import Picture
-from bot.view.words import Group, Instant, Person, Piece, Sentence
+from bot.view.words import Instant, Person, Sentence, Styled, plain
 
 _FOLDER = Path(__file__).parent
 _LATER = " — "
@@ -64,7 +65,7 @@ def _section(section: Section) -> Html:
 
 def _part(part: Part) -> Html:
     match part:
-        case Paragraph(words=words):
+        case Line(pieces=words):
             return element("p", *_drawn(words))
         case Points(points=points, to_do=to_do):
             return element("ul", *map(_point, points), **({"class_": "to-do"} if to_do else {}))
@@ -97,20 +98,18 @@ def _cell(head: str, words: Sentence) -> Html:
     return element("td", *_drawn(words), **({"data_head": head} if head else {}))
 
 
-def _drawn(sentence: Sentence) -> Iterator[Html | str]:
+def _drawn(sentence: Sequence[Styled]) -> Iterator[Html | str]:
     return map(_piece, sentence)
 
 
-def _piece(piece: Piece) -> Html | str:
+def _piece(piece: Styled) -> Html | str:
     match piece:
         case Person(by=by):
             return element("b", by)
-        case Group(id=group):
-            return f"group {group}"
         case Instant(at=at):
             # With seconds, although a card shows minutes: a report is read beside logs.
             return element("time", f"{at:%Y-%m-%d %H:%M:%S} UTC", datetime=f"{at:%Y-%m-%dT%H:%M:%S}Z")
-    return piece
+    return plain((piece,))
 
 
 # --- HTML, made of elements: all text is escaped here, so that no text can ever become markup

@@ -1,19 +1,16 @@
-"""What a report consists of: sections of paragraphs, points, tables, lines and pictures; no markup of any kind."""
+"""What a report consists of: sections of sentences, points, tables, lines and pictures; no markup of any kind.
+
+Sentences and a node's lines are those of a card; a report adds what no chat shows.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from bot.chat.document import Line, Lines
 from bot.seats import Picture
 from bot.view.words import Sentence
-
-
-@dataclass(frozen=True, slots=True)
-class Paragraph:
-    """A few sentences."""
-
-    words: Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +38,7 @@ class Grid:
     rows: tuple[tuple[Sentence, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """Lines as a node printed them."""
-
-    lines: tuple[str, ...]
-
-
-Part: TypeAlias = Paragraph | Points | Grid | Lines | Picture
+Part: TypeAlias = Line | Points | Grid | Lines | Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +59,9 @@ class Report:
     sections: tuple[Section, ...]
 
 
-def said(text: str) -> Paragraph:
+def said(text: str) -> Line:
     """Return plain words as a paragraph."""
-    return Paragraph((text,))
+    return Line((text,))
 
 
 def cells(*texts: str) -> tuple[Sentence, ...]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from bot.chat.document import Line, Lines
 from bot.domain.duration import span
 from bot.domain.events import Approved, Endorsed, SampleTaken, StepFailed, StepVerified
 from bot.domain.incident import Decision
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
 from bot.extras.reports.cost import cost_of, spans
-from bot.extras.reports.parts import Grid, Lines, Paragraph, Part, Point, Points, Section, cells, said
+from bot.extras.reports.parts import Grid, Part, Point, Points, Section, cells, said
 from bot.extras.reports.report_data import ReportData
 from bot.view.context import ViewContext
 from bot.view.plan_words import StepView
@@ -52,9 +53,9 @@ def summary(data: ReportData, view: IncidentView) -> Section:
     if data.broken:
         parts.append(said(f"The record of this incident is broken: {data.broken}"))
     if view.story:
-        parts.append(Paragraph(view.story))
+        parts.append(Line(view.story))
     if view.verdict is not None:
-        parts += map(Paragraph, verdict_words(view.verdict))
+        parts += map(Line, verdict_words(view.verdict))
     alarms = [alert for alert in data.incident.alerts if is_alarm(alert)]
     asked = [alert for alert in data.incident.alerts if not is_alarm(alert)]
     points = [Point(f"{alert.kind} {alert.id}", (alert.text,)) for alert in alarms]
@@ -181,7 +182,7 @@ def before_reboot(data: ReportData) -> Section:
     """What the node said last, before its reboot destroyed it."""
     parts: list[Part] = []
     for kept in data.before_reboot:
-        parts += [Paragraph((kept.title,)), *([Lines(tuple(kept.text.splitlines()))] if kept.text else [])]
+        parts += [Line((kept.title,)), *([Lines(tuple(kept.text.splitlines()))] if kept.text else [])]
     return Section("Kept before the reboot", tuple(parts), folded=True)
 
 

@@ -48,12 +48,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "wave",
-        "cure many nodes under a single approval: one node first, then more; it stops at the first that is not fixed",
+        "cure many nodes under a single approval, one first, then more",
         "`start` checks the nodes, and proposes the plan of each that has the cause. A second person approves all of "
         "it at once. Then a first node has its turn; once it is cured, more follow. Each is read again before its "
         "step, and a node that is not as approved is left alone. The wave stops by itself when a node was acted on "
         "but is not fixed, when three in a row are not as approved, when new alerts rise, and when the brake is on.",
         _EXAMPLES,
+        group="act",
     )
     parser.add_argument("words", nargs="*", metavar="start|approve|run|stop|resume|ID", help="the verb, and the wave")
     parser.add_argument("--cause", nargs="+", action="extend", default=[], metavar="SLUG", help="the cause to be cured")

@@ -22,7 +22,9 @@ def _lasts(table: TomlTable, name: str) -> timedelta | None:
 class WaveSettings:
     """How long the approval of a wave lasts after the last yes."""
 
-    expires: timedelta = option(_lasts, defaults.WAVE_EXPIRES)
+    expires: timedelta = option(
+        _lasts, defaults.WAVE_EXPIRES, "How long the approval of a wave lasts, from the last yes."
+    )
 
     def over(self, policy: Policy) -> Policy:
         """Return the policy with it."""

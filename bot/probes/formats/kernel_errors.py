@@ -23,7 +23,7 @@ _BELONGS = timedelta(seconds=5)  # a fault that is known prints many lines
 # These end something, or count by themselves: a line beside them tells of something else.
 _ALONE = (
     *(*COMPLAINTS, "unstarted", "kernel-warning"),
-    *("mounted", "unchecked", "link-back", "heat-off", "nfs-answers"),
+    *("serious", "nic-link-down", "mounted", "unchecked", "link-back", "heat-off", "nfs-answers"),
 )
 
 

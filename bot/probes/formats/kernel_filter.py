@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from bot.probes.formats.kernel_table import KernelTable, Row, own_table
-from bot.probes.formats.log_burst import COUNT, TELL
+from bot.probes.formats.log_burst import COUNT, PERIOD, SUM, TELL, UNCOUNT
 
 MOST_OF_A_SORT = 80
 WHOLE = "-- whole --"  # ends the log, and begins the lines that the kernel calls errors
@@ -18,6 +18,9 @@ GRAVE = "-- grave --"  # begins those that it calls critical or worse
 BEFORE = "-- before --"  # begins the errors of an hour half a day ago
 LEVELS_END = "-- levels --"  # ends them all: without it none counts, for a part of them may lack a habit
 BEFORE_SECONDS = (12 * 3600, 13 * 3600)  # ours: a fault that wakes somebody is not that old, and a habit has no age
+
+BEGUN = "-- begun "  # before the first line of a dump that nothing is said before
+APART_SECONDS = 5
 
 # After the log come the lines that the kernel itself calls errors. Those that no sort knows are kept too, but for
 # habits: those of every healthy kernel, and those of this machine, which wrote the same half a day ago. Each line of
@@ -38,7 +41,7 @@ _TIMELESS = (
     f'$0 < "[" {{ if ($0 == "{WHOLE}") {{ w = 3; next }} if (w && $0 == "{GRAVE}") {{ w = 2; next }} '
     f'if (w && $0 == "{BEFORE}") {{ w = 1; next }} if (w && $0 == "{LEVELS_END}") {{ w = 4; next }} '
     'if (o == "journal" && /^[ \\t]/) { if (w ? w == 1 || !fresh : n != seen) next; '
-    "if (w) { last = g[h]; delete e[last]; h-- } else { n--; if (b in v) { v[b]--; q[b] -= length(last) } } "
+    f"if (w) {{ last = g[h]; delete e[last]; h-- }} else {{ n--; {UNCOUNT} }} "
     'sub(/^[ \\t]+/, " "); $0 = substr(last, 1, 900) $0 } } '
 )
 _LEVELS = (
@@ -136,6 +139,7 @@ def node_filter(table: KernelTable) -> str:
         f"for (i = 0; i < {MOST_OF_A_SORT}; i++) if (({widest}, i) in r) {{ j = r[{widest}, i]; t = shape(s[j]); "
         "a = int(late / 3600); if ((t in before) || ((t, a - 12) in spoke) || ((t, a - 13) in spoke)) delete s[j] } "
     )
+    begun = "|".join(table.begun)
     unlisted = (
         'if (w != 4) { h = 0; split("", e) } '
         "for (i in s) if (s[i] in e) p[s[i]]; "
@@ -147,7 +151,9 @@ def node_filter(table: KernelTable) -> str:
     )
     return (
         f"{_FUNCTIONS}{_UNSTARTED}{_TIMELESS}{_LEVELS}"
-        f"{{ n++; c = 0; {COUNT} }} "
+        f"{{ n++; c = 0; {PERIOD}; if (b != y) {{ {SUM} y = b; "
+        f"if (substr($0, 2) - substr(last, 2) > {APART_SECONDS} && said < {MOST_OF_A_SORT} && says($0) ~ /{begun}/) "
+        f"begun[++said] = $0 }} {COUNT} }} "
         f"/(kernel: |\\] )({'|'.join(table.ordinary)})|{'|'.join(table.ordinary_anywhere)}/ {{ f = 0; next }} "
         # A host's name may have such a word as well.
         f"{{ last = $0; seen = n; bad = /{first}/; "
@@ -167,7 +173,8 @@ def node_filter(table: KernelTable) -> str:
         + _TELL_UNLISTED.format(until="substr(g[j], 2) + 0 <= substr(s[i], 2) + 0")
         + 'print (s[i] in e ? "<" e[s[i]] ">" : "") s[i] } '
         + _TELL_UNLISTED.format(until="1")
-        + f'{TELL}; print "-- " o ": " n " lines, " x + 0 " left out --" }} }}'
+        + f'{TELL}; for (i = 1; i <= said; i++) print "{BEGUN}" begun[i]; '
+        + 'print "-- " o ": " n " lines, " x + 0 " left out --" } }'
     )
 
 

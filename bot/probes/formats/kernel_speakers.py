@@ -12,7 +12,7 @@ from datetime import timedelta
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.formats.kernel_table import COMPLAINTS
 
-_COMPLAINTS = (*COMPLAINTS, "error", "grave")
+_COMPLAINTS = (*COMPLAINTS, "error", "grave", "serious")
 BOOT = timedelta(minutes=5)  # drivers look for what is not there, and say so once
 _MINUTES_FEW = 3  # of an hour
 _FLOOD_LINES, _FLOOD_SECONDS = 20, 10.0
@@ -20,26 +20,39 @@ _TOGETHER = timedelta(minutes=1)
 _FIGURE = re.compile(r"\b(?:0x)?[0-9a-f]*[0-9][0-9a-f]*")
 _WORDS = 40  # characters of a wording: what follows names processes and files
 # While the machine starts: a card or a disk. Platforms, boards and firmware say in many ways what they do not have.
-_DEVICE = re.compile(r"(?!pcieport )[a-z][\w-]* [0-9a-f]{4}:[0-9a-f:.]{7,}|(?:sd|scsi) [0-9:]{7,}")
+_DEVICE = re.compile(r"(?!pcieport )[a-z][\w-]* [0-9a-f]{4}:[0-9a-f:.]{7,}|(?:sd|scsi) [0-9:]{7,}|ata[0-9.]+|nvme nvme")
+# A driver that failed, and what it does about it, in one line.
+_FAILED = r"(?:[Tt]ime(?:d )?-?out|timed out|\b[Hh](?:ang|ung)\b|[Ss]tuck|not respon)"
+_MENDED = r"(?:\b[Rr]e-?(?:set|init|cover|start)\w*)"
+_FAILED_AND_MENDED = re.compile(rf"{_FAILED}.{{0,60}}{_MENDED}|{_MENDED}.{{0,60}}{_FAILED}")
+# What firmware has left over from before the kernel.
+_AT_BOOT = re.compile(r"DMAR|IO_PAGE_FAULT|Non-Fatal")
+# Errors that were corrected are no harm, one by one. So many within so many seconds never end (ours): a bus that tries
+# each transfer again, a module of memory of which each look finds more.
+_ENDLESS = {"corrected": (3, timedelta(seconds=1)), "hardware-error": (5, timedelta(seconds=10))}
 _STARTS = timedelta(minutes=2)  # ours: a unit may take 90 s to start (systemd-system.conf(5), DefaultTimeoutStartSec=)
 
 
 def in_trouble(events: Sequence[KernelEvent]) -> dict[str, tuple[KernelEvent, ...]]:
     """Return the complaints of each speaker in trouble, oldest first.
 
-    It repeats itself, the kernel says that it left the same out, or it fails in two wordings within a minute. One
-    failure writes many lines at once: only lines of three different minutes of an hour, or many over ten seconds,
-    repeat.
+    It repeats itself, the kernel says that it left the same out, one line tells it all, or it fails in two wordings
+    within a minute. One failure writes many lines at once: only lines of three different minutes of an hour, or many
+    over ten seconds, repeat. What was corrected counts by its rate alone.
     """
     by_speaker: dict[str, list[KernelEvent]] = {}
+    corrected: dict[str, list[KernelEvent]] = {}
     for event in events:
+        if event.kind in _ENDLESS and event.device and event.since_boot is not None:
+            corrected.setdefault(event.device, []).append(event)
         if event.kind in _COMPLAINTS and event.since_boot is not None:
             by_speaker.setdefault(event.device.rstrip(":"), []).append(event)
-    return {
+    never_end = {speaker: tuple(said) for speaker, said in corrected.items() if _never_ends(said)}
+    return never_end | {
         speaker: tuple(said)
         for speaker, said in by_speaker.items()
         if _repeats([event.since_boot.total_seconds() for event in said if event.since_boot is not None])
-        or any(event.kind == "repeated" for event in said)
+        or any(_tells_alone(event) for event in said)
         or _fails_in_two_wordings(speaker, said)
     }
 
@@ -50,6 +63,24 @@ def _repeats(times: Sequence[float]) -> bool:
     last = hour[-_FLOOD_LINES:]
     is_flood = len(last) == _FLOOD_LINES and hour[-1] - hour[0] >= _FLOOD_SECONDS
     return len(minutes) >= _MINUTES_FEW or is_flood
+
+
+def _tells_alone(event: KernelEvent) -> bool:
+    """True for a line that needs no other: a known one, one like which there were more, a failure with its mending."""
+    if event.kind in ("repeated", "serious"):
+        at_boot = (
+            _AT_BOOT.search(event.text) is not None and event.since_boot is not None and event.since_boot < _STARTS
+        )
+        return not at_boot
+    says = event.text.partition(event.device)[2] if event.device else ""
+    later = event.since_boot is not None and event.since_boot >= _STARTS
+    return event.kind == "complaint" and later and _FAILED_AND_MENDED.search(says) is not None
+
+
+def _never_ends(said: Sequence[KernelEvent]) -> bool:
+    many, within = _ENDLESS[said[-1].kind]
+    times = [event.since_boot for event in said if event.since_boot is not None]
+    return any(last - first <= within for first, last in zip(times, times[many - 1 :], strict=False))
 
 
 def _fails_in_two_wordings(speaker: str, said: Sequence[KernelEvent]) -> bool:

@@ -20,9 +20,11 @@ _REASONS = (
     "nic-stalled",
     "netdev-watchdog",
 )
+_PULLED_WITHIN = timedelta(seconds=1)  # a write may fail before the bus tells
 _TRACE_LASTS = timedelta(seconds=5)
 _COUNTS_WITHIN = timedelta(seconds=5)  # lib/ratelimit.c, DEFAULT_RATELIMIT_INTERVAL
 _RESET_FOLLOWS_WITHIN = timedelta(seconds=60)
+_KILL_FOLLOWS_WITHIN = timedelta(seconds=60)  # the list of all processes comes before, perhaps over a serial line
 
 
 def parse_file(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
@@ -40,7 +42,7 @@ def parse_file(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
         if found is not None:
             story.hear(line, found)
     story.end_trace()
-    return tuple(story.events)
+    return tuple([event for event in story.events if not story.is_of_a_pulled_disk(event)])
 
 
 @dataclass(slots=True)
@@ -51,6 +53,9 @@ class _Story:
     resetting: dict[str, KernelEvent] = field(default_factory=dict)  # by device
     complaints: dict[str, list[KernelEvent]] = field(default_factory=dict)  # since the last reset, by device
     counted: timedelta | None = None  # when the kernel said that it left lines out, of which none came before
+    kills: list[KernelEvent] = field(default_factory=list)  # begun, and not ended
+    removable: set[str] = field(default_factory=set)  # disks that are made to be pulled
+    gone: dict[str, timedelta | None] = field(default_factory=dict)  # when those of them were that have been
     head: KernelEvent | None = None  # the event that the next trace belongs to
     trace: list[tuple[str, KernelLine]] = field(default_factory=list)
 
@@ -70,6 +75,16 @@ class _Story:
                 self.end_trace()
                 self._head(line, event.core, event.process.strip())
                 return
+            case "limit-frame":
+                self._end_kills(line.since_boot)
+                return
+            case "removable":
+                self.gone.pop(event.device, None)
+                self.removable.add(event.device)
+                return
+            case "unplugged":
+                self.gone |= dict.fromkeys(self.removable.difference(self.gone), line.since_boot)
+                return
             case "counted":
                 self._count(event.since_boot)
                 return
@@ -83,11 +98,28 @@ class _Story:
             if self.counted is not None and _apart(self.counted, event.since_boot) <= _COUNTS_WITHIN:
                 event = replace(event, kind="repeated")
             self.counted = None
+        if event.kind == "oom-begun":
+            self.kills.append(event)
+        elif event.kind in ("oom-kill", "oom-limit"):
+            self._end_kills(event.since_boot)
         self.events.append(event)
         if event.kind in _TRACED:
             self.head = event
         elif event.kind == "netdev-watchdog":
             self.complaints.setdefault(event.device, []).append(event)
+
+    def is_of_a_pulled_disk(self, event: KernelEvent) -> bool:
+        """True for an error of a stick after somebody pulled it."""
+        disk, at = event.device.rstrip("0123456789"), event.since_boot
+        if event.kind != "disk-error" or at is None or (since := self.gone.get(disk)) is None:
+            return False
+        return at >= since - _PULLED_WITHIN
+
+    def _end_kills(self, at: timedelta | None) -> None:
+        """A kill that begins counts where its end is not told, unless it is a cgroup's."""
+        ended = [kill for kill in self.kills if _apart(kill.since_boot, at) <= _KILL_FOLLOWS_WITHIN]
+        self.events = [event for event in self.events if event not in ended]
+        self.kills = [kill for kill in self.kills if kill not in ended]
 
     def _count(self, at: timedelta | None) -> None:
         last = self.events[-1] if self.events else None

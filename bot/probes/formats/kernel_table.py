@@ -17,11 +17,11 @@ from bot.probes.formats.kernel_line import KernelEvent, KernelLine
 
 # Kinds that tell nothing by themselves; `kernel_story.py` knows what they add to the lines around them. What the driver
 # is, it also says at the end of lines that do tell something.
-PARTS_OF_A_STORY = ("frame", "head", "stalled-core", "driver", "counted")
+PARTS_OF_A_STORY = ("frame", "head", "stalled-core", "driver", "counted", "limit-frame", "removable", "unplugged")
 # Kinds that no row has: what a story tells, a complaint without a word of failure, one like which the kernel left more
 # out, and what a line's level tells.
 COMPLAINTS = ("complaint", "mending", "repeated")
-WITHOUT_ROWS = ("stack-memcg-walk", *COMPLAINTS[1:], "error", "grave")
+WITHOUT_ROWS = ("stack-memcg-walk", *COMPLAINTS[1:], "error", "grave", "begun")
 STARVED, _STARVED_AFTER_USECS = "nic-starved", 5_000_000  # the driver's own limit, TX_TIMEOUT
 _SWAPPED_IN = ("", "2.17.0")
 
@@ -108,6 +108,7 @@ class KernelTable:
     rows: tuple[Row, ...]
     ordinary: tuple[str, ...]
     ordinary_anywhere: tuple[str, ...]
+    begun: tuple[str, ...]
     habits: tuple[str, ...]
     failing: str
     of_sites: tuple[Row, ...] = ()
@@ -240,8 +241,8 @@ def own_table() -> KernelTable:
     document = builtin_rows("kernel-log")
     tables = {name: rows for name, rows in document.items() if isinstance(rows, dict)}
     parts = tables.pop("parts")
-    ordinary, anywhere, habits = (tuple(document[name]) for name in ("ordinary", "ordinary_anywhere", "habits"))
-    return KernelTable(tuple(_rows(tables, parts)), ordinary, anywhere, habits, document["failing"])
+    listed = {name: tuple(document[name]) for name in ("ordinary", "ordinary_anywhere", "begun", "habits")}
+    return KernelTable(tuple(_rows(tables, parts)), **listed, failing=document["failing"])
 
 
 def plain_line(seen: str) -> tuple[str, dict[str, str]]:

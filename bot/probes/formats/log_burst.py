@@ -30,13 +30,13 @@ class LogBurst:
         return max(self.since_boot - moment, moment - end, timedelta(0))
 
 
-# Parts of an awk program: for every line, and at the end. A line's bytes are counted without the journal's host name.
-# Lines without a time since boot, and those of the first minute, do not count.
-COUNT = (
-    f"b = int(substr($0, 2, 13) / {SECONDS}); if (b > 5 && !/ ena [0-9a-f]+:/) "
-    '{ v[b]++; q[b] += length($0) - index($0, " kernel: "); z[b] = $0 }'
-)
-TELL = f'for (b in q) if (q[b] >= {LEAST_BYTES}) print "-- burst " b * {SECONDS} " " v[b] " " q[b] " " z[b]'
+# Parts of an awk program: for every line, where a period ends, and at the end. A line's bytes are counted without the
+# journal's host name. Lines without a time since boot, and those of the first minute, do not count.
+PERIOD = f"b = int(substr($0, 2, 13) / {SECONDS})"
+COUNT = 'if (b > 5 && !index($0, " ena ")) { v++; q += length($0) - head; z = $0 }'
+UNCOUNT = "if (v) { v--; q -= length(last) }"  # the last line
+SUM = 'if (v) { vs[y] += v; qs[y] += q; zs[y] = z; v = q = 0 } head = index($0, " kernel: ");'
+TELL = f'{SUM} for (b in qs) if (qs[b] >= {LEAST_BYTES}) print "-- burst " b * {SECONDS} " " vs[b] " " qs[b] " " zs[b]'
 _TOLD = re.compile(r"-- burst ([0-9]{2,10}) ([0-9]{1,8}) ([0-9]{1,10}) (.*)")
 
 

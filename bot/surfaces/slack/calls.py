@@ -78,7 +78,6 @@ class Web(Protocol):
 
     async def __call__(self, url: str, body: Mapping[str, Any] | bytes) -> tuple[int, Mapping[str, str]]:
         """Post. Raises: OSError or aiohttp.ClientError when the address cannot be reached."""
-        ...
 
 
 class Calls(drawing.SlackDrawing, ChatService):

@@ -76,7 +76,7 @@ def dialog_view(dialog: Dialog, sealed: str) -> dict[str, Any]:
         typed = {"type": "plain_text_input", "action_id": REASON, "multiline": True, "max_length": LONGEST_REASON}
         typed |= {"placeholder": plain_text(dialog.asks), "focus_on_load": dialog.focus}
         hint = plain_text("It goes on record with your name.")
-        label = {"type": "input", "block_id": REASON, "label": plain_text("Reason")}
+        label = {"type": "input", "block_id": REASON, "label": plain_text(dialog.label)}
         blocks.append({**label, "hint": hint, "element": typed})
     blocks += DRAWING.all(dialog.small)
     view: dict[str, Any] = {"type": "modal", "callback_id": REASON, "private_metadata": sealed}

@@ -70,7 +70,6 @@ class Installed(Protocol):
     @property
     def workspace(self) -> Workspace:
         """The workspace; empty before Slack was reached."""
-        ...
 
 
 class SlackPeople(People):

@@ -82,7 +82,7 @@ def dialog_task(dialog: Dialog, sealed: str, opened: str, error: str = "") -> di
     body += _lines(error, color="attention") if error else ()
     if dialog.asks:
         typed = {"type": "Input.Text", "id": REASON, "isMultiline": True, "maxLength": LONGEST_REASON}
-        says = {"label": "Reason. It goes on record with your name.", "placeholder": dialog.asks}
+        says = {"label": f"{dialog.label} (it goes on record with your name)", "placeholder": dialog.asks}
         body.append({**typed, **says, "isRequired": True, "errorMessage": "A decision needs a reason."})
     body += DRAWING.all(dialog.small)
     data = {SEALED: sealed, OPENED: opened}

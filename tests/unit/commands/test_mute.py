@@ -1,4 +1,4 @@
-"""`zombie mute` and `zombie unmute` as they are typed."""
+"""`zombie mute` as it is typed, and `zombie unmute`, the old name of `mute --end`."""
 
 from __future__ import annotations
 
@@ -62,11 +62,16 @@ def test_mute_is_on_record_with_who_and_why_and_says_how_many_nodes_it_means(
     assert "failed-units on gpu-* until " in capsys.readouterr().out
 
 
-def test_unmuted_is_muted_no_more(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("words", [("unmute",), ("mute", "--end")])
+def test_unmuted_is_muted_no_more(url: str, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
     mute()
-    assert main(["unmute", "failed-units", "gpu-*"]) == 0
+    assert main([*words, "failed-units", "gpu-*", "--reason", "it was replaced"]) == 0
+    assert capsys.readouterr().out.endswith("failed-units is no longer muted on gpu-*.\n")
+    with Database.open(url) as database:
+        ended = Ledger(database).mutes()[-1]
+        assert (ended.kind, ended.by, ended.body["reason"]) == ("CauseUnmuted", "terminal:ann", "it was replaced")
     assert listed(capsys) == []
-    assert main(["unmute", "failed-units", "gpu-*"]) == 2
+    assert main([*words, "failed-units", "gpu-*"]) == 2
     assert "failed-units is not muted on gpu-*." in capsys.readouterr().err
 
 
@@ -83,6 +88,9 @@ def test_unmuted_is_muted_no_more(url: str, capsys: pytest.CaptureFixture[str]) 
         (["failed-units", "gpu-1", "--for", "5s", "--reason", "x"], "at least a minute"),
         (["failed-units"], "A mute needs SELECTOR and --for and --reason."),
         (["--for", "7d"], "Which cause, and on which nodes?"),
+        (["--end"], "A mute that ends needs CAUSE and SELECTOR"),
+        (["--end", "failed-units"], "A mute that ends needs CAUSE and SELECTOR"),
+        (["--end", "failed-units", "gpu-1", "--for", "7d"], "and no time"),
     ],
 )
 def test_what_would_mute_nothing_or_nobody_knows_what_is_refused_and_not_on_record(

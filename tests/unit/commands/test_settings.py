@@ -19,7 +19,11 @@ def test_what_the_file_says_of_policy_acting_and_routes_is_told(
     assert main(["settings"]) == 0
     told = capsys.readouterr().out.splitlines()
     assert 'policy.approvers = ["U1"]  [zombie.toml]' in told
-    assert "policy.self_approval = (its default)  [default]" in told
+    assert "policy.self_approval = false  [default]" in told
+    assert told[told.index("policy.self_approval = false  [default]") + 1] == (
+        "    Whether the person who asked may approve."
+    )
+    assert "slack.alerts_channel = (not set)  [default]" in told
     assert 'act.units = ["ecs.service"]  [zombie.toml]' in told
     assert 'ssh.act.user = "actor"  [zombie.toml]' in told
     assert 'route = {"match": {"source": "pagerduty"}, "channel": "C1"}  [zombie.toml]' in told

@@ -147,9 +147,10 @@ def test_cause_that_fails_on_a_node_s_readings_takes_no_verdict_down(
     mistaken = replace(own, cause=replace(own.cause, weigh=fails))
     others = tuple(used for used in book.causes if used is not own)
     verdict = conclude(b.node(EMPTY), replace(book, causes=(*others, mistaken)))
-    assert (verdict.status, open_of(verdict)["worn"]) == (
-        Status.UNKNOWN,
-        "it is left out: KeyError: 'engine'; mending it would decide it",
+    assert verdict.status is Status.UNKNOWN
+    line = fails.__code__.co_firstlineno + 1
+    assert (
+        open_of(verdict)["worn"] == f"it is left out: {__file__}:{line}: KeyError: 'engine'; mending it would decide it"
     )
     ours = replace(others[0], cause=replace(others[0].cause, weigh=fails))
     with pytest.raises(KeyError):  # a mistake of the program is one

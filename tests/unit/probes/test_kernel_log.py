@@ -194,8 +194,9 @@ def test_trace_in_a_flush_of_statistics_is_no_walk(function: str) -> None:
 
 
 def test_reclaim_that_walks_groups_reads_no_statistics() -> None:
-    assert read(trace("mem_cgroup_iter", "shrink_node", "do_try_to_free_pages")).events == ()
-    assert read(trace("? mem_cgroup_iter", "? memcg_stat_show")).events == ()
+    before = "[99.000000] eth0: link becomes ready\n"
+    assert read(before + trace("mem_cgroup_iter", "shrink_node", "do_try_to_free_pages")).events == ()
+    assert read(before + trace("? mem_cgroup_iter", "? memcg_stat_show")).events == ()
     (event,) = read(trace("memcg_stat_show", "shrink_node")).events
     assert event.kind == "stack-memcg-walk"
 
@@ -203,9 +204,58 @@ def test_reclaim_that_walks_groups_reads_no_statistics() -> None:
 def test_trace_without_a_head_names_nobody() -> None:
     (event,) = read("[900.000000]  memcg_stat_show+0x16f/0x1f0").events
     assert (event.core, event.process) == (None, "")
-    late = trace("seq_read") + "\n[900.000000]  memcg_stat_show+0x16f/0x1f0"
+    late = "[99.000000] eth0: link becomes ready\n" + trace("seq_read") + "\n[900.000000]  memcg_stat_show+0x16f/0x1f0"
     (event,) = read(late).events
     assert (event.core, event.process) == (None, "")
+
+
+def kinds(*lines: str) -> list[tuple[str, str]]:
+    """What lines tell that come long after the one before, and the end of each that does."""
+    said = [f"[{50000 + number * 0.001:.6f}] {line}" for number, line in enumerate(lines)]
+    events = read("\n".join(["[40000.000000] eth0: link becomes ready", *said])).events
+    return [(event.kind, event.text[-8:]) for event in events]
+
+
+DUMPS = [
+    " [<ffffffffa036bafa>] ? exp_find+0xbc/0xc8 [nfsd]",
+    "[<805c4350>] (vchiq_ioctl) from [<802a10a8>] (do_vfs_ioctl+0xb0/0x7b0)",
+    "[c000002fc621f1e0] [c00000000007c6f0] sched_show_task+0x10c/0x118 (unreliable)",
+    "RAX: 0000000000000000 RBX: 0000000000000000 RCX: 00000000000254bb",
+    "r10: 60000013  r9 : 00000000  r8 : c09e3028",
+    "00000000d2f014e1: 0000000000000002 (0x2)",
+    " 00000001b839fe90 ffff880fb839fe98 ffff880fb839fea0 7fffffffffffffff",
+    "CPU: 0 PID: 701 Comm: kworker/0:2 Tainted: G         C        4.19.58+ #1245",
+    "Call Trace:",
+    "---[ end trace c0a2e50280aaa3d4 ]---",
+]
+
+
+@pytest.mark.parametrize("dump", DUMPS)
+def test_dump_that_nothing_is_said_before_tells_that_its_reason_is_lost(dump: str) -> None:
+    assert kinds(dump) == [("begun", dump[-8:])]
+    assert kinds("zram: what somebody asked for is shown", dump) == []
+    assert [kind for kind, _ in kinds(dump, "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [x:1]")] == [
+        "soft-lockup"
+    ]
+
+
+def test_kill_that_begins_tells_where_the_log_does_not_tell_of_its_end() -> None:
+    begun = "java invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0"
+    killed = "Out of memory: Killed process 812 (java) total-vm:1kB, anon-rss:1kB"
+    assert [kind for kind, _ in kinds(begun)] == ["oom-begun"]
+    assert [kind for kind, _ in kinds(begun, killed)] == ["oom-kill"]
+    assert [kind for kind, _ in kinds(begun, killed, begun)] == ["oom-kill", "oom-begun"]
+    assert kinds(begun, " mem_cgroup_out_of_memory+0xbd/0xe0") == []
+
+
+def test_errors_of_a_stick_that_was_pulled_are_none_and_those_of_a_disk_are() -> None:
+    attached = "sd 6:0:0:0: [sdb] Attached SCSI removable disk"
+    pulled = "usb 1-3: USB disconnect, device number 3"
+    lost = "Buffer I/O error on dev sdb1, logical block 32768, lost async page write"
+    assert kinds(attached, pulled, lost) == kinds(attached, lost, pulled) == []
+    assert [kind for kind, _ in kinds(pulled, lost)] == ["disk-error"]
+    assert [kind for kind, _ in kinds(attached, pulled, lost.replace("sdb1", "sdc1"))] == ["disk-error"]
+    assert [kind for kind, _ in kinds(attached, pulled, attached, lost)] == ["disk-error"]
 
 
 def test_every_way_of_reading_ends_in_the_filter() -> None:

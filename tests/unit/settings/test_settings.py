@@ -248,6 +248,26 @@ def test_record_is_where_the_environment_says(environment: dict[str, str], url: 
     assert database_url(environment, Path("/work")) == url
 
 
+@pytest.mark.parametrize(
+    ("url", "used"),
+    [
+        ("postgresql://zombie@db/z", "postgresql://zombie:p%40s%2Fs%20%25%3A@db/z"),
+        (
+            "postgresql+psycopg://zombie:@db:5433/z?sslmode=require",
+            "postgresql+psycopg://zombie:p%40s%2Fs%20%25%3A@db:5433/z?sslmode=require",
+        ),
+        ("postgresql://zombie:its-own@db/z", "postgresql://zombie:its-own@db/z"),
+        ("postgresql://db/z", "postgresql://db/z"),
+        ("sqlite:////s/zombie.db", "sqlite:////s/zombie.db"),
+    ],
+)
+def test_password_of_a_file_is_that_of_a_url_without_one(tmp_path: Path, url: str, used: str) -> None:
+    (tmp_path / "ZOMBIE_DATABASE_PASSWORD").write_text("p@s/s %:\n")
+    environment = {"CREDENTIALS_DIRECTORY": str(tmp_path), "ZOMBIE_DATABASE_URL": url}
+    assert database_url(environment, tmp_path) == used
+    assert {"p@s/s %:", "p%40s%2Fs%20%25%3A"} <= set(Settings.load({}, environment, tmp_path).secrets)
+
+
 def test_secret_may_be_a_file_of_its_name_and_the_environment_comes_first(tmp_path: Path) -> None:
     (tmp_path / "SLACK_BOT_TOKEN").write_text("xoxb-from-a-file\n")
     (tmp_path / "ZOMBIE_LISTEN").write_text("0.0.0.0:1\n")

@@ -20,10 +20,11 @@ def test_long_run_says_how_far_it_is_in_a_few_lines() -> None:
     for number in range(20):
         progress.heard(Concluded(replace(FOUNDING, node=f"node-{number}")))
     progress.draw()
-    *reading, more, done = screen.getvalue().splitlines()
+    *reading, more, sick, done = screen.getvalue().splitlines()
     assert len(reading) == SHOWN_NODES
     assert reading[0] == "  reading node-20: 1 of 2 probes, cpu, 12 s"
     assert more == f"  … and {40 - SHOWN_NODES} more"
+    assert sick == "  not healthy so far: node-0, node-1, node-2 and 17 more"
     assert done == "  20 of 1,000 nodes done, 12 s"
 
 

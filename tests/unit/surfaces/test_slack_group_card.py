@@ -22,7 +22,7 @@ from bot.domain.events import (
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
-from bot.domain.verdict import Evidence, Status
+from bot.domain.verdict import Confidence, Evidence, Status
 from bot.extras.waves.chat_card import RESUME, TITLES
 from bot.surfaces.incidents import entry_line
 from bot.surfaces.slack.drawing import without_blocks
@@ -96,6 +96,28 @@ def test_table_has_severity_node_cause_and_what_is_offered_the_worst_first() -> 
         ["✅ resolved", "node-00", "leaked-memory-cgroups (confirmed)", "The leak is gone."],
     ]
     assert not any("preformatted" in text for text in strings(list(message.blocks)))
+
+
+def test_likely_verdicts_say_what_would_settle_them_under_the_table_with_their_nodes() -> None:
+    read = group(*[WAYS[State.PROPOSED]] * 2, WAYS[State.TRIAGED], WAYS[State.ACTING], WAYS[State.PROPOSED])
+    for number, settles in enumerate(("a profile of core 17", "a profile of core 17", "a second look", "no more", "")):
+        verdict = replace(
+            VERDICT, node=f"node-{number:02}", confidence=Confidence.LIKELY if settles else VERDICT.confidence
+        )
+        triage = read[number].triage
+        assert triage is not None
+        read[number] = replace(read[number], triage=replace(triage, verdict=replace(verdict, settled_by=settles)))
+    message = incident_card(group_view(read, CONTEXT))
+    taken_by_slack(message)
+    said = str(words(message))
+    (listed,) = [each for block in message.blocks for each in block.get("elements", ()) if "list" in each["type"]]
+    assert ["".join(piece["text"] for piece in item["elements"]) for item in listed["elements"]] == [
+        "node-00, node-01: Likely, not confirmed: a profile of core 17 would settle it.",
+        "node-02: Likely, not confirmed: a second look would settle it.",
+    ]
+    assert "no more" not in said, "nothing is settled while it acts"
+    approve = [at for at, block in enumerate(message.blocks) if '"approve"' in json.dumps(block)]
+    assert approve[0] < 6, "what is decided stands in the first six blocks"
 
 
 def test_node_that_was_not_read_has_a_cause_that_is_not_known() -> None:

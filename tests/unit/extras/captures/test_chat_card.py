@@ -89,6 +89,8 @@ def test_figures_and_what_was_caught_stand_on_it() -> None:
     assert "It has recorded 100 s and costs 0.40 % of one core; its ring holds 2 segments, 42.0 MB." in text
     assert "core 39 ran kubelet" in text
     assert "1 caught; the last: reset at 12:03:07.412 UTC" in message.text
+    assert f"It ends by itself {news.rolling.until:%Y-%m-%d %H:%M} UTC" in text
+    assert '"type": "date"' not in text, "one clock on a card: the kernel log's"
 
 
 @pytest.mark.parametrize("words", HOSTILE, ids=range(len(HOSTILE)))

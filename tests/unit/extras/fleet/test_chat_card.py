@@ -90,7 +90,8 @@ def test_cell_says_what_a_node_has_in_one_short_line_and_nothing_is_cut() -> Non
     known = [Node(answer.node, "10.0.0.1") for answer in (has, silent)]
     found = report(known, [has, silent], {LEAK: JudgedBy.SIGNATURE}, selected=2, seconds=1.0)
     (rows,) = [block["rows"] for block in draw(report_card(ASK, found, BY)).blocks if block["type"] == "data_table"]
-    assert {row[0]["text"]: row[2]["text"] for row in rows[1:]} == {
+    assert [cell["text"] for cell in rows[0]] == ["node", "what", "kernel"], "a single look has no status"
+    assert {row[0]["text"]: row[1]["text"] for row in rows[1:]} == {
         "n1": "68,440 dying memory cgroups beside 240 alive",
         "n2": "accepted the connection and then said nothing.",
     }

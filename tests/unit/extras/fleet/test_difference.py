@@ -114,7 +114,7 @@ def test_true_peers_are_compared_without_those_that_are_healthy_by_accident() ->
     disabled = [answer(f"b{at}", zone("1b", "inactive", enabled="disabled")) for at in range(5)]
     told = compare(LEAKING, [*FAILED_ZONE, *disabled])
     assert told.there == tuple(f"b{at}" for at in range(5))
-    assert [out.because for out in told.left_out] == ["healthy only by accident"] * 5
+    assert [out.because for out in told.left_out] == ["spared only by accident"] * 5
     facts = {difference.fact: difference for difference in told.differences}
     assert dict(facts["units.services[ecs.service].enabled"].there) == {"disabled": 5}
     assert facts["units.services[ecs.service].enabled"].remark == ""
