@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.app.check import DEADLINE_BEYOND_WINDOW
 from bot.demo.wire import end, frame, sign
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed
@@ -154,6 +155,10 @@ def test_silent_node_is_asked_for_what_it_holds(monkeypatch: pytest.MonkeyPatch)
 def test_what_else_a_login_prints_ends_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ShellStalled):
         paced(monkeypatch, [b"Welcome\n", sign("another").encode()] * 100, 0.05)
+
+
+def test_node_that_answers_has_a_minute_by_default() -> None:
+    assert Sampling().window + DEADLINE_BEYOND_WINDOW == timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(("limits", "silence"), [((), 10), ((8,), 10), ((30, 1), 32)])
