@@ -14,6 +14,7 @@ from bot.chat.cards import ChatCards
 from bot.chat.clicks import Submission
 from bot.chat.decisions import Decisions
 from bot.chat.dialog import Intent, MetadataSigner
+from bot.chat.remembered import Seen
 from bot.chat.service import Delivered
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.surfaces.slack.connection import SignedHttp
@@ -77,6 +78,18 @@ def delivery_not_known(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ChatRequestStore, "keep", lambda self, key, body="", *, done=False: True)
 
 
+def dropped_yes_on_record(patch: pytest.MonkeyPatch) -> None:
+    whole = Spoken.submission
+
+    def the_same(self: Spoken) -> Submission:
+        """As if the dialog that asks anew were the one before."""
+        sent = whole(self)
+        return replace(sent, key=f"sent-{sent.person.user} {sent.metadata} {sent.reason}")
+
+    patch.setattr(Spoken, "submission", the_same)
+    patch.setattr(Seen, "__contains__", lambda self, key: not key.startswith("sent-") and dict.__contains__(self, key))
+
+
 TEAMS_MUTATIONS = (
     Mutation("activity not proved", token_not_proved, "is on record"),
     Mutation("dialog not proved", dialog_not_proved, "“changed"),
@@ -84,6 +97,7 @@ TEAMS_MUTATIONS = (
     Mutation("edits not awaited", edits_not_awaited, "its card is stale"),
     Mutation("click handled again", click_handled_again, "outcomes"),
     Mutation("dialog handled again", dialog_handled_again, "outcomes"),
+    Mutation("dropped yes on record", dropped_yes_on_record, "was acknowledged and led to nothing"),
     Mutation("click on a copy", copy_counts, "a copy of the card opened a dialog"),
 )
 SLACK_MUTATIONS = (

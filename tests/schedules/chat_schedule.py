@@ -19,7 +19,7 @@ from bot.ledger import Database, Ledger, Outbox
 from bot.response.decision.preflight import binds
 from bot.response.execution.node_access import NodeStatus
 from bot.response.record import IncidentRequest
-from tests.schedules.chat_seats import ScheduledTeams
+from tests.schedules.chat_seats import NOTHING, ScheduledTeams
 from tests.schedules.chats import ChatWorld, Program, Stored, jumping
 from tests.schedules.drawn import database_in_memory
 from tests.schedules.parts import KEY, CountingNode, Wire
@@ -27,7 +27,6 @@ from tests.schedules.stage import ENDINGS, PLAYBOOK, POLICY, SETTLED, Stage
 from tests.slack.memory_chat import Shown
 
 COPY = "1600000000001"  # the id of a copy
-NOTHING = "nothing was decided"
 ENDED = ("Resolved", "Expired", "Cancelled", "Escalated", "Declined")
 CHAT_POLICY = replace(
     POLICY,

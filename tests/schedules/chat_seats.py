@@ -29,6 +29,7 @@ FATES = {"lost": 0.02, "late": 0.04, "limited": 0.06, "down": 0.07}  # of the bo
 AGAIN = (0.0, 0.3, 3.0, 8.0, 16.0)  # seconds after which Teams delivers something again
 GIVEN_UP = 6  # deliveries that nobody answers
 TWICE = 0.5  # of the deliveries come again though they are answered
+NOTHING = "nothing was decided"  # what a person is told whose dialog was dropped
 PATIENCE = 5.0  # seconds in which a person has to have an answer
 
 
@@ -141,6 +142,7 @@ class ScheduledTeams(Seat, SimulatedTeams):
     def __init__(self, world: ChatWorld, programs: Callable[[], list[Program]]) -> None:
         super().__init__("http://127.0.0.1:1")
         self.take_place(world, programs)
+        world.fails["keep"] = 0.02  # a yes that cannot be stored is asked for anew
         self.lies = tuple(LIES)
         self._answers: dict[tuple[str, str], float] = {}  # when each program answered each click
 
@@ -168,6 +170,10 @@ class ScheduledTeams(Seat, SimulatedTeams):
         activity = self.activity(who, ONCALL, type="invoke", name="task/submit", value={"data": data})
         token = LIES[lie](self, activity) if lie else None
         status, answer = await self.deliver(activity, token)
+        if not lie and NOTHING in str(answer) and '"opened"' in (anew := json.dumps(answer)):  # the dialog asks anew
+            self.answers = [(about, words) for about, words in self.answers if about != reason]
+            data["opened"] = json.loads(anew.partition('"opened": ')[2].partition("}")[0].partition(",")[0])
+            status, answer = await self.deliver(activity, token)
         return activity["from"]["name"].lower(), status == 200 and "on record" in str(answer)
 
     async def deliver(self, activity: Any, token: str | None = None) -> tuple[int, Any]:
