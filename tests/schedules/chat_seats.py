@@ -19,6 +19,7 @@ import jwt
 from aiohttp import web
 
 from bot.chat.service import Timing
+from bot.ledger.chat_requests import ChatRequestStore
 from bot.surfaces.teams.connection import AGAIN_SECONDS, TeamsConnection
 from bot.surfaces.web_limits import BODIES, Bodies
 from tests.schedules.chats import NOBODY, ChatWorld, Program
@@ -142,7 +143,7 @@ class ScheduledTeams(Seat, SimulatedTeams):
     def __init__(self, world: ChatWorld, programs: Callable[[], list[Program]]) -> None:
         super().__init__("http://127.0.0.1:1")
         self.take_place(world, programs)
-        world.fails["keep"] = 0.02  # a yes that cannot be stored is asked for anew
+        world.fails[ChatRequestStore] = 0.04  # a yes that cannot be stored is asked for anew
         self.lies = tuple(LIES)
         self._answers: dict[tuple[str, str], float] = {}  # when each program answered each click
 

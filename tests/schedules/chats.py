@@ -100,7 +100,7 @@ class ChatWorld:
         self.began_at, self.due = BEGAN_AT, Due()
         self.deaths = 0
         self.failed = Counter[str]()  # verbs of stores
-        self.fails: dict[str, float] = {}  # how much of a verb fails, where it is more than usual
+        self.fails: dict[type, float] = {}  # how many of a store's verbs fail, where it is more than usual
         self.refused: list[str] = []  # to whom something was refused, as somebody put on record, or tried to
         self.is_over = False
 
@@ -149,7 +149,7 @@ class Stored:
         return done
 
     def _may_fail(self, verb: str, why: str) -> None:
-        if not self._world.is_over and self._world.chance(self._world.fails.get(verb, FAILS)):
+        if not self._world.is_over and self._world.chance(self._world.fails.get(type(self._store), FAILS)):
             self._world.failed[verb] += 1
             raise LedgerUnavailable(why)
 
