@@ -323,15 +323,19 @@ def _marked_lines(lines: list[str], cuts: Sequence[Cut]) -> list[str]:
 def searched(text: str) -> str:
     """Return a text with blanks in place of colours and of other signs that show nothing, and without escapes."""
     view = _blanked(text)
-    if not view.isascii() or any(sign in view for sign in ("\\", "&", "%25", "\x1b")):
+    if "&" in view or "%25" in view or not _is_plain(view):
         return _ESCAPED_SIGN.sub(lambda found: _sign(found[0]), view)
     return view
 
 
 def _blanked(text: str) -> str:
     """Return a text of the same length."""
-    plain = text.isascii() and not any(sign in text for sign in "\\\r\x1b")
-    return text if plain else _UNSEEN.sub(_blank, text)
+    return text if _is_plain(text) else _UNSEEN.sub(_blank, text)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether nothing in it is unseen, nor written as an escape that begins with a backslash."""
+    return text.isascii() and "\\" not in text and (text.isprintable() or _ODD.search(text) is None)
 
 
 def _in_text(text: str, cuts: Sequence[Cut]) -> Sequence[Cut]:
@@ -377,6 +381,7 @@ _SIGNS = (
 # Other blanks than a space; and lone surrogates, which RE2 cannot read.
 _UNSEEN = re.compile(rf"(?P<signs>{_SIGNS})|[\r\xa0\u2000-\u200a\u202f\u205f\u2800\u3000\ud800-\udfff]")
 _WITHIN_WORD = re.compile(_SIGNS)
+_ODD = re.compile(rf"[\r{CONTROLS}]")
 # What stands around names and values, as JSON, markup, JavaScript and addresses within addresses may write it. A blank
 # that is escaped is within a value.
 _ESCAPED_SIGN = re.compile(

@@ -126,6 +126,12 @@ def test_every_kind_of_secret_is_taken_out(one: Seeded) -> None:
     assert all(word in one.text for word in one.hidden)
 
 
+@pytest.mark.parametrize("sign", [*map(chr, range(0x20)), "\x7f", "\x80", "\u200b"], ids=ascii)
+def test_sign_that_shows_nothing_before_a_secret_moves_no_cut(sign: str) -> None:
+    text = redacted_text(f'a{sign} {{"password": "hunter2 hunter2", "event": "trigger"}} ')
+    assert text == f'a{sign} {{"password": "[redacted]", "event": "trigger"}} '
+
+
 @settings(max_examples=up_to(200), deadline=None)
 @given(st.integers(1, 2**32), _around, _around)
 def test_secrets_are_taken_out_whatever_they_are_and_once_is_enough(seed: int, before: str, after: str) -> None:
