@@ -197,6 +197,12 @@ def test_people_stand_by_name_and_instants_in_utc() -> None:
     assert '"person"' not in json.dumps(named(message.blocks, {}))
 
 
+def test_team_of_approvers_is_told_in_words() -> None:
+    shown = json.dumps(draw(Document("", (line("Who may approve: ", Group("teams:19:a1@thread.tacv2")),))).blocks)
+    assert "everybody in the approvers' team" in shown
+    assert "thread.tacv2" not in shown
+
+
 def test_help_and_home_say_what_people_type_here() -> None:
     message = draw(Document(Marked(help_text())))
     said = words_of(message)
