@@ -322,10 +322,9 @@ def _marked_lines(lines: list[str], cuts: Sequence[Cut]) -> list[str]:
 
 def searched(text: str) -> str:
     """Return a text with blanks in place of colours and of other signs that show nothing, and without escapes."""
-    view = _blanked(text)
-    if "&" in view or "%25" in view or not _is_plain(view):
-        return _ESCAPED_SIGN.sub(lambda found: _sign(found[0]), view)
-    return view
+    if _is_plain(text) and "&" not in text and "%25" not in text:
+        return text
+    return _ESCAPED_SIGN.sub(lambda found: _sign(found[0]), _blanked(text))
 
 
 def _blanked(text: str) -> str:

@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from bot.chat.document import clipped
 from bot.domain.core_heat import CoreHeat
 from bot.domain.safe_text import safe
 from bot.domain.verdict import Status, Verdict
@@ -141,11 +142,6 @@ def _hued(mark: str, percent: float | None) -> str:
 
 def _section(title: str) -> Sequence[str]:
     return ("", f"  {title}")
-
-
-def clipped(line: str, width: int) -> str:
-    """Return a line of at most `width` columns, with an ellipsis where it was longer."""
-    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def _end_with_proof(line: str, says: str, width: int) -> str:

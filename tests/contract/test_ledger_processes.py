@@ -85,9 +85,9 @@ def test_killed_writers_lose_and_double_nothing(database_url: str) -> None:
         for line in (line for lines in said.values() for line in lines):
             place, _, mark = line.rpartition(" ")
             assert on_record[mark] == place, "what was acknowledged is there"
-        null_log = set(on_record) - {line.rpartition(" ")[2] for lines in said.values() for line in lines}
+        unsaid = set(on_record) - {line.rpartition(" ")[2] for lines in said.values() for line in lines}
         # A victim may have died between its commit and its word, never more than once.
-        assert max(Counter(mark.split(".")[0] for mark in null_log).values(), default=0) <= 1
+        assert max(Counter(mark.split(".")[0] for mark in unsaid).values(), default=0) <= 1
         found = audit(database)
         assert found.broken == ()
         assert found.entries == 2 + len(on_record), "the opening and its anchor"

@@ -90,20 +90,21 @@ def dropped_yes_on_record(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Seen, "__contains__", lambda self, key: not key.startswith("sent-") and dict.__contains__(self, key))
 
 
-TEAMS_MUTATIONS = (
-    Mutation("activity not proved", token_not_proved, "is on record"),
+IN_EVERY_CHAT = (
     Mutation("dialog not proved", dialog_not_proved, "“changed"),
     Mutation("dialog of another person", anybodys_dialog, "“of another person"),
+    Mutation("click on a copy", copy_counts, "a copy of the card opened a dialog"),
+)
+TEAMS_MUTATIONS = (
+    *IN_EVERY_CHAT,
+    Mutation("activity not proved", token_not_proved, "is on record"),
     Mutation("edits not awaited", edits_not_awaited, "its card is stale"),
     Mutation("click handled again", click_handled_again, "outcomes"),
     Mutation("dialog handled again", dialog_handled_again, "outcomes"),
     Mutation("dropped yes on record", dropped_yes_on_record, "was acknowledged and led to nothing"),
-    Mutation("click on a copy", copy_counts, "a copy of the card opened a dialog"),
 )
 SLACK_MUTATIONS = (
+    *IN_EVERY_CHAT,
     Mutation("signature not proved", signature_not_proved, "is on record"),
-    Mutation("dialog not proved", dialog_not_proved, "“changed"),
-    Mutation("dialog of another person", anybodys_dialog, "“of another person"),
     Mutation("delivery not known", delivery_not_known, "outcomes"),
-    Mutation("click on a copy", copy_counts, "a copy of the card opened a dialog"),
 )

@@ -103,8 +103,8 @@ def _first_asked(table: KernelTable) -> tuple[str, ...]:
     failing = table.failing
     nodes = dict.fromkeys(_needed(row.node) for row in rows if row.node and not row.fails)
     pieces: list[str] = []
-    null_log = (has for row in rows for has in row.has if not any(re.search(failing, part) for part in has.split("*")))
-    likely = {max(has.split("*"), key=len)[:_PIECE] for has in null_log}
+    unlisted = (has for row in rows for has in row.has if not any(re.search(failing, part) for part in has.split("*")))
+    likely = {max(has.split("*"), key=len)[:_PIECE] for has in unlisted}
     for piece in sorted(likely, key=lambda piece: (len(piece), piece)):
         if not any(shorter in piece for shorter in pieces):
             pieces.append(piece)

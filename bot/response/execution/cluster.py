@@ -105,8 +105,8 @@ class ClusterReach:
         if not failed and not lost and not late and not braked:
             doing = [asyncio.ensure_future(send(line)) for line in rest]
             if doing:
-                _, null_log = await asyncio.wait(doing, timeout=_ROUND.total_seconds())
-                for task in null_log:
+                _, unanswered = await asyncio.wait(doing, timeout=_ROUND.total_seconds())
+                for task in unanswered:
                     task.cancel()
                 await asyncio.gather(*doing, return_exceptions=True)
         if late:

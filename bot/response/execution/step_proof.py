@@ -108,8 +108,8 @@ class StepProof:
         key = (incident.id, record.number, record.attempt)
         ours, failure = key in self.steps.attempts.ran, self.steps.attempts.ran.get(key)
         seen_now = (as_evidence(action, step, seen.facts[0]),)
-        null_log = ours and failure is None
-        late = now >= record.started_at + patience + (action.limit if action.settles and null_log else timedelta(0))
+        unanswered = ours and failure is None
+        late = now >= record.started_at + patience + (action.limit if action.settles and unanswered else timedelta(0))
         if failure and (not action.reboots or now >= record.started_at + SILENT):
             return StepFailed(record.number, f"its command failed: {failure}", seen_now)
         in_rounds = ours and action.by_calls is not None
