@@ -121,7 +121,7 @@ def played(database: Database, seed: int) -> Played:
     Shape: in some the brake is moved, one machine has two names, somebody leaves, or what is said comes twice or late.
     """
     world = World(seed)
-    ledger = Ledger(database, lambda: world.now)
+    ledger = Ledger(database, world.record)
     before = ledger.head(HOUSE).seq
     aliased, leaves = world.chance(ALIASED), world.chance(LEFT)
     names = [f"n{seed}a", f"n{seed}b"][: 2 if aliased else world.random.choice((1, 1, 1, 2))]
@@ -141,7 +141,7 @@ def played(database: Database, seed: int) -> Played:
         leased = len(names) == 1 and world.chance(LEASED)
         for number in range(world.random.choice((1, 1, 2, 3))):
             if leased:
-                stage.seen_to_by(incident, f"r{number}", lambda who: Leases(database, who, time=lambda: world.now))
+                stage.seen_to_by(incident, f"r{number}", lambda who: Leases(database, who, time=world.record))
             else:
                 stage.run_by(incident, f"r{number}")
         if world.chance(0.3):
