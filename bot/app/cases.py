@@ -126,9 +126,9 @@ def judge(playbooks: Playbooks) -> Callable[[Case, str], Awaitable[Verdict]]:
 def as_asked(case: Case, playbook: Playbook) -> Playbook:
     """The playbook with the probes that the node was asked; others only leave causes open.
 
-    Shape: includes a profile that was weighed with the case's verdict. What the playbook must read and the node was not
-    asked is unread, and so the node not healthy; except of an earlier version of the same playbook, which did not have
-    it.
+    Shape: includes a profile that was evaluated with the case's verdict. What the playbook must read and the node was
+    not asked is unread, and so the node not healthy; except of an earlier version of the same playbook, which did not
+    have it.
     """
     names = case.probes
     if not names:

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from bot.causes import _recent
 from bot.causes._figures import count, memory, percent, sentence, span
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing, left_out
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning, left_out
 from bot.domain.errors import PlaybookError
 from bot.domain.json_form import plain
 from bot.domain.probe import Snapshot, Unread
@@ -247,7 +247,7 @@ class Declared:
     critical: Part | None
     summary: Part | None
 
-    def weigh(self, snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    def evaluate(self, snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         """Judge the readings."""
         scope = Scope(snapshot, tuning)
         evidence, says, sure, open_ = list[Evidence](), list[str](), [Confidence.POSSIBLE], None
@@ -274,7 +274,7 @@ class Declared:
             tuple(evidence),
         )
 
-    def _nothing_seen(self, scope: Scope, open_: tuple[Unknown] | None) -> Weighing:
+    def _nothing_seen(self, scope: Scope, open_: tuple[Unknown] | None) -> CauseResult:
         for each in self.otherwise:
             if (says := each.applies(scope)) is None:
                 continue
@@ -338,7 +338,7 @@ class _Reading:
             title=one_line(shape.title),
             probes=probes,
             thresholds=figures,
-            weigh=declared.weigh,
+            evaluate=declared.evaluate,
             worst=Status.DEGRADED if critical is None else Status.CRITICAL,
             signature=probes if shape.single_look else (),
             beside=beside,

@@ -23,7 +23,7 @@ from datetime import timedelta
 from bot.causes import _recent, _waiters
 from bot.causes._figures import count, percent
 from bot.causes._finding import found
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
@@ -45,7 +45,7 @@ _TRIED_AGAIN = re.compile(
 _SUSPENDED = "has been suspended"  # a pool of ZFS, until a person clears it: whoever writes to it waits
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether tasks hang on a disk or a file server."""
     processes, storage = snapshot.get(ProcessesReading), snapshot.get(StorageReading)
     waiting = () if isinstance(processes, Unread) else _waiters.stuck(processes, tuning["waiting_few"])
@@ -119,8 +119,8 @@ def _hung_before(snapshot: Snapshot, log: KernelLogReading, tuning: Tuning) -> b
 def _may_still_hang(snapshot: Snapshot, log: KernelLogReading) -> bool:
     """True where the kernel has told all that it tells, and threads that nobody looked at may wait unseen.
 
-    One task that waits for I/O keeps PSI's "some" at its core's share of all cores' time (kernel/sched/psi.c weighs by
-    the time that each core is not idle): below that, none does.
+    One task that waits for I/O keeps PSI's "some" at its core's share of all cores' time (kernel/sched/psi.c evaluates
+    by the time that each core is not idle): below that, none does.
     """
     if not log.left_out and len(log.of("hung-task")) < _MOST_TOLD:
         return False
@@ -258,7 +258,7 @@ def _names(waiting: tuple[Waiting, ...]) -> str:
     return ", ".join(f"{name} ({times})" if times > 1 else name for name, times in list(many.items())[:5])
 
 
-def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> Weighing:
+def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> CauseResult:
     for reading in (snapshot.get(KernelLogReading), snapshot.get(ProcessesReading)):
         if isinstance(reading, Unread):
             what = "kernel log was" if reading.probe == "kernel_log" else "processes were"
@@ -370,6 +370,6 @@ CAUSE = Cause(
             ),
         ),
     },
-    weigh=weigh,
+    evaluate=evaluate,
     lasting_fix="Replace the disk or volume, or give it the throughput that the work asks for.",
 )

@@ -15,7 +15,7 @@ from datetime import timedelta
 from bot.causes import _recent
 from bot.causes._figures import count, span
 from bot.causes._finding import found
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent
@@ -28,7 +28,7 @@ _HOUR = 3600
 _CORRECTED = re.compile(r"EDAC MC[0-9]{1,4}: ([0-9]{1,9}) CE ")
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether the memory fails."""
     reading, log = snapshot.get(MemoryErrorsReading), snapshot.get(KernelLogReading)
     lost, often = [], []
@@ -98,7 +98,7 @@ def _at(event: KernelEvent) -> timedelta:
     return event.since_boot or timedelta(0)
 
 
-def _none(snapshot: Snapshot, reading: MemoryErrorsReading | Unread) -> Weighing:
+def _none(snapshot: Snapshot, reading: MemoryErrorsReading | Unread) -> CauseResult:
     host = snapshot.get(HostReading)
     metal = not isinstance(reading, Unread) and ".metal" in reading.product
     if not isinstance(host, Unread) and host.is_virtual_machine and not metal:
@@ -134,6 +134,6 @@ CAUSE = Cause(
         ),
     },
     signature=("memory_errors", "kernel_log", "host"),
-    weigh=weigh,
+    evaluate=evaluate,
     lasting_fix="Drain the node and replace the host, or the memory module that EDAC's label names.",
 )

@@ -17,7 +17,7 @@ from bot.causes._figures import count, percent
 from bot.causes._finding import found
 from bot.causes._irq_placement import rows
 from bot.causes._starvation import says_starved, starvation
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
@@ -50,7 +50,7 @@ _DAMAGED_COUNTERS = (
 _HOUR_MINUTES = 60
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether the network card itself fails."""
     log, nic = snapshot.get(KernelLogReading), snapshot.get(NicReading)
     faults = _events(snapshot, tuning, *_FAULTS)
@@ -161,7 +161,7 @@ def _is_polled(snapshot: Snapshot, core: int) -> bool:
 
 def _none(
     log: KernelLogReading | Unread, nic: NicReading | Unread, silences: tuple[KernelEvent, ...], starved: str
-) -> Weighing:
+) -> CauseResult:
     if silences:
         return RuledOut(NAME, f"the card's {count(len(silences), 'time-out')} have another reason: {starved}")
     if isinstance(log, Unread):
@@ -229,6 +229,6 @@ CAUSE = Cause(
             "Ours. Healthy work fills a core for one second.",
         ),
     },
-    weigh=weigh,
+    evaluate=evaluate,
     lasting_fix=("Stop and start the instance to move it to another host, update the driver, or open a case with AWS."),
 )

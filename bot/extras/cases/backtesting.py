@@ -19,7 +19,7 @@ from bot.domain.errors import UsageError
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe
 from bot.domain.verdict import without_secrets
-from bot.extras.cases.comparison import Cell, Comparison, Pair, PlaybookReadings, Weigher
+from bot.extras.cases.comparison import Cell, Comparison, Evaluator, Pair, PlaybookReadings
 from bot.extras.cases.what_if import Judge, in_short
 from bot.response.diagnosis.triage import Triage
 from bot.transport import case_file, expectations
@@ -140,8 +140,8 @@ async def compared(case: Case, pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
         if read.snapshot is None:  # the node was unreachable, for any playbook
             return tuple(Comparison(read, read) for _ in pairs)
         asked |= {id(playbook): PlaybookReadings.of(playbook, read.snapshot) for playbook in together}
-    weigher = Weigher(Judge(_asks(()), ACTIONS, node, draining))
-    return tuple(_kept(weigher.compared(asked[id(pair.before)], asked[id(pair.after)])) for pair in pairs)
+    evaluator = Evaluator(Judge(_asks(()), ACTIONS, node, draining))
+    return tuple(_kept(evaluator.compared(asked[id(pair.before)], asked[id(pair.after)])) for pair in pairs)
 
 
 async def _compared_apart(case: Case, pairs: Sequence[Pair], before: Taken, after: Taken) -> tuple[Comparison, ...]:

@@ -1,4 +1,4 @@
-"""Watching a weighing: readings that note which of their numbers, entries and fields are looked at."""
+"""Watching a result: readings that note which of their numbers, entries and fields are looked at."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ Tells: TypeAlias = Callable[[str, ScheduledSweep, Digest], Awaitable[None]]
 def scheduled(settings: Sequence[SweepSettings], playbook: Playbook) -> tuple[ScheduledSweep, ...]:
     """Return the sweeps that the settings name.
 
-    Raises: UsageError where a selector is meaningless, or the playbook does not weigh a cause.
+    Raises: UsageError where a selector is meaningless, or the playbook does not evaluate a cause.
     """
     found = []
     for number, said in enumerate(settings, 1):

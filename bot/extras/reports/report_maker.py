@@ -149,7 +149,7 @@ def _case(database: Database, incident_id: str, entries: tuple[Entry, ...]) -> t
     try:
         text = KeptCases(database).text(incident_id, triaged.case) if triaged.case else None
         if text is None:
-            return None, "What the node said is not stored, so it cannot be weighed again."
+            return None, "What the node said is not stored, so it cannot be evaluated again."
         return read_case(text, "What the node said", triaged.verdict.node), ""
     except (CaseError, LedgerUnavailable) as no:  # it is damaged, or another than its entry names
         return None, no.sentence
@@ -180,14 +180,14 @@ def _pictures(incident: Incident, heat: CoreHeat | None) -> Iterator[Picture]:
 
 
 def _why(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, ...], str, Verdict | None]:
-    """What `zombie why` says about it, if the playbook that judged it is available; and the verdict weighed again.
+    """What `zombie why` says about it, if the playbook that judged it is available; and the verdict evaluated again.
 
     A replay has confirmed each change.
     """
     try:
         playbook = playbooks.get(case.head.playbook)
         if playbook.digest != case.head.playbook_digest:
-            return (), f"The playbook {case.head.playbook} has changed since, so it is not weighed again.", None
+            return (), f"The playbook {case.head.playbook} has changed since, so it is not evaluated again.", None
         explanation = why(case, playbook, replays := judging_once(playbook))
     except (PlaybookError, CaseError) as no:
         return (), no.sentence, None

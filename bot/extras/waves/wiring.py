@@ -68,13 +68,15 @@ def wave_parts(
 
 
 def known_causes(playbook: Playbook, causes: Sequence[str]) -> tuple[str, ...]:
-    """Return the causes. Raises: UsageError for a cause that the playbook does not weigh, or for no causes."""
-    weighed = sorted(used.cause.name for used in playbook.causes)
+    """Return the causes. Raises: UsageError for a cause that the playbook does not evaluate, or for no causes."""
+    evaluated = sorted(used.cause.name for used in playbook.causes)
     if not causes:
         raise UsageError("Which cause should be cured?", "zombie wave start SELECTOR --cause SLUG")
     for cause in causes:
-        if cause not in weighed:
-            raise UsageError(f"{playbook.name} weighs no cause “{one_line(cause, 60)}”.", did_you_mean(cause, weighed))
+        if cause not in evaluated:
+            raise UsageError(
+                f"{playbook.name} evaluates no cause “{one_line(cause, 60)}”.", did_you_mean(cause, evaluated)
+            )
     return tuple(dict.fromkeys(causes))
 
 

@@ -1,4 +1,4 @@
-"""Where profiles are left out nobody takes one; those on record are weighed all the same, and nothing draws them."""
+"""Where profiles are left out nobody takes one; those on record are evaluated all the same, and nothing draws them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def reported(database: Database, extras: tuple[Extra, ...]) -> ReportData:
     return report_data(database, ID, library(), BEGAN_AT, extras=extras)
 
 
-def test_profile_on_record_is_still_weighed(database: Database) -> None:
+def test_profile_on_record_is_still_evaluated(database: Database) -> None:
     incident: Incident | None = Ledger(database).incident(ID)
     assert incident is not None
     assert incident.profile == READING

@@ -1,4 +1,4 @@
-"""A profile taken from a card is weighed with the kept case; if the verdict changes, the node is read again."""
+"""A profile taken from a card is evaluated with the kept case; if the verdict changes, the node is read again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Judge: TypeAlias = Callable[[Case, str], Awaitable[Verdict]]  # a case by a play
 
 
 @dataclass(frozen=True, slots=True)
-class Reweigher:
+class Reevaluator:
     """Says whether a profile changes a verdict, and opens the incident in which the node is read again with it.
 
     The kept case decides this without the node; a plan is offered only on new readings.
