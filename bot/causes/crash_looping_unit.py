@@ -56,7 +56,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     found += _of_pods(snapshot, tuning)
     if found:
         return _together(found)
-    return _none(snapshot, tuning)
+    return _ruled_out(snapshot, tuning)
 
 
 def _is_crash(loop: Loop, uptime: timedelta | None, tuning: Tuning) -> bool:
@@ -175,7 +175,7 @@ def _together(found: list[Finding]) -> Finding:
     )
 
 
-def _none(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
+def _ruled_out(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     units, containers = snapshot.get(UnitsReading), snapshot.get(ContainersReading)
     for reading in (units, containers):
         if isinstance(reading, Unread):  # a restarting container is at most degraded

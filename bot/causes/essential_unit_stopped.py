@@ -63,7 +63,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if stopped and packages is not None:
         evidence.append(packages)
     if not evidence:
-        return _hung_runtime(snapshot, reading) or _none(reading, host)
+        return _hung_runtime(snapshot, reading) or _ruled_out(reading, host)
     needed = [
         unit
         for unit in (*stopped, *hanging)
@@ -180,7 +180,7 @@ def _advice(stopped: list[EssentialUnit], runtime_silent: bool) -> str:
     return f"Find out why it stopped (`journalctl -u {stopped[0].name}`), then `systemctl start {names}`."
 
 
-def _none(reading: EssentialUnitsReading, host: HostReading | Unread) -> CauseResult:
+def _ruled_out(reading: EssentialUnitsReading, host: HostReading | Unread) -> CauseResult:
     running = [unit.name for unit in reading.units if unit.active == "active"]
     if not reading.units:
         return RuledOut(NAME, "no kubelet, container runtime or network unit that we know is installed")

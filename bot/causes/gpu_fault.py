@@ -52,7 +52,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if hangs and faults:
         evidence.append(Evidence("smi-hangs", "gpu", "nvidia-smi did not answer within its time limit", ()))
     if not evidence:
-        return _none(snapshot, xids)
+        return _ruled_out(snapshot, xids)
     now = _recent.surely_within(snapshot, [x.event for x in faults], tuning["now_minutes"])
     grave = {"gpu-silent", "gpu-recovery", "remap-failed", "smi-hangs"} & {item.finding for item in evidence}
     sure = grave or now or any(item.finding == "remap-pending" for item in evidence)
@@ -230,7 +230,7 @@ def _advice(state: Sequence[Gpu], xids: Sequence[Xid], faults: Sequence[Xid], is
     return ""
 
 
-def _none(snapshot: Snapshot, xids: Sequence[Xid]) -> CauseResult:
+def _ruled_out(snapshot: Snapshot, xids: Sequence[Xid]) -> CauseResult:
     gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
     if not isinstance(gpus, Unread) and not gpus.gpus and not xids:
         return RuledOut(NAME, "there is no NVIDIA GPU on the bus")

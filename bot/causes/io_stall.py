@@ -49,7 +49,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether tasks hang on a disk or a file server."""
     processes, storage = snapshot.get(ProcessesReading), snapshot.get(StorageReading)
     waiting = () if isinstance(processes, Unread) else _waiters.stuck(processes, tuning["waiting_few"])
-    told, now = _told(snapshot, waiting, tuning)
+    told, now = _log_evidence(snapshot, waiting, tuning)
     pressed = _pressure(snapshot, tuning)
     silent = _silent_server(snapshot, waiting, tuning)
     io_is_pressed = pressed is not None or _some(snapshot) >= tuning["io_some_avg10"]
@@ -71,7 +71,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if pressed is not None and (stalled or evidence):
         evidence.append(pressed)
     if not evidence:
-        return _none(snapshot, waiting, tuning)
+        return _ruled_out(snapshot, waiting, tuning)
     suspended = any(_SUSPENDED in line for item in told for line in item.source)
     held = bool(stuck or still or hung or (silent and _waiters.for_file_server(waiting)) or (suspended and waiting))
     seen = {item.finding for item in evidence}
@@ -80,7 +80,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     return found(NAME, status, Confidence.CONFIRMED if sure else Confidence.LIKELY, evidence)
 
 
-def _told(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> tuple[list[Evidence], bool]:
+def _log_evidence(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> tuple[list[Evidence], bool]:
     """The log's evidence of hung tasks and disks, and whether any of it is from the last minutes."""
     log = snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
@@ -258,7 +258,7 @@ def _names(waiting: tuple[Waiting, ...]) -> str:
     return ", ".join(f"{name} ({times})" if times > 1 else name for name, times in list(many.items())[:5])
 
 
-def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> CauseResult:
+def _ruled_out(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> CauseResult:
     for reading in (snapshot.get(KernelLogReading), snapshot.get(ProcessesReading)):
         if isinstance(reading, Unread):
             what = "kernel log was" if reading.probe == "kernel_log" else "processes were"
@@ -283,7 +283,7 @@ def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> C
         # minutes.
         says += ", but not for I/O as far as is known: no I/O pressure, no hung task and no disk error in the log"
         return RuledOut(NAME, says)
-    told = _recent.recent(snapshot, _recent.told(snapshot, "hung-task"), tuning["recent_hours"])
+    told = _recent.recent(snapshot, _recent.recent_events(snapshot, "hung-task"), tuning["recent_hours"])
     if told and not isinstance(log, Unread):
         since = _recent.ago(snapshot, told[-1])
         if waiting and _recent.perhaps_within(snapshot, told, tuning["now_minutes"]):

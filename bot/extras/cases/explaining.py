@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bot.actions import ACTIONS
-from bot.app.cases import as_asked, awaited, judged_as_said, replayed, surroundings
+from bot.app.cases import as_asked, awaited, judged_with_secrets, replayed, surroundings
 from bot.app.evaluation_pool import PoolProcess
 from bot.app.factories import library
 from bot.domain.case import Case
@@ -66,7 +66,7 @@ async def _proven(explanation: Why, replays: Playbook, most: int) -> tuple[WhatI
     for each in explanation.changes:
         if len(found) == most:
             break
-        again = _in_short(await judged_as_said(explanation.case, replays, [each.change]), redactor)
+        again = _in_short(await judged_with_secrets(explanation.case, replays, [each.change]), redactor)
         if outcome(again) == outcome(each.verdict):
             found.append(each)
     return tuple(found)

@@ -13,7 +13,7 @@ from bot.domain.evaluation import evaluate_cause, evaluate_condition
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Verdict
-from bot.extras.cases.fact_watch import Figure, Watch, told
+from bot.extras.cases.fact_watch import Figure, Watch, words_of
 from bot.extras.cases.facts import Fact
 
 
@@ -82,7 +82,7 @@ class UsedFacts:
 
 def looked_at(snapshot: Snapshot, judge: Judges, verdict: Verdict) -> UsedFacts:
     """Return what the judge looks at in a snapshot; in lists, the entries named in the verdict are facts."""
-    watch, playbook = Watch(told(verdict)), judge.playbook
+    watch, playbook = Watch(words_of(verdict)), judge.playbook
     watched = watch.snapshot(snapshot)
     by_cause, by_condition = dict[str, set[str]](), list[set[str]]()
     found: list[CauseResult | None] = []

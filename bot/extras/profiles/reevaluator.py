@@ -92,7 +92,7 @@ class Reevaluator:
         now = await self.judge(replace(case, runs=(*own, as_run(reading))), incident.playbook)
         if outcome(before) == outcome(now):
             return ""
-        return f"{_said(before)} → {_said(now)}"
+        return f"{_decisive_words(before)} → {_decisive_words(now)}"
 
 
 def _withdrawn(incident: Incident, changed: str, name: str) -> tuple[Append, ...]:
@@ -125,7 +125,7 @@ def _is_undecided(incident: Incident) -> bool:
     return incident.state is State.PROPOSED
 
 
-def _said(verdict: Verdict) -> str:
+def _decisive_words(verdict: Verdict) -> str:
     words = (verdict.cause or verdict.status.value, verdict.confidence.value if verdict.confidence is not None else "")
     offer = "with a plan" if verdict.plan is not None else "no plan"
     return f"{' '.join(filter(None, words))}, {offer}"

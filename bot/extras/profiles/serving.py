@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 def chat(bot: Bot, context: ChatContext) -> ProfileChat:
     """Return what takes the button *Profile*, and what people type about profiles."""
-    sketches = Sketches(bot.stores.kept_cases, now, program_name(), bot.log)
-    reevaluator = Reevaluator(bot.record, bot.stores.ledger, bot.stores.kept_cases, judge(bot.playbooks), bot.log)
+    sketches = Sketches(bot.stores.case_store, now, program_name(), bot.log)
+    reevaluator = Reevaluator(bot.record, bot.stores.ledger, bot.stores.case_store, judge(bot.playbooks), bot.log)
     runner = ProfileRunner(Profiler(ssh_scripts(bot.environment), nonce), bot.record, bot.log, reevaluator, sketches)
     return ProfileChat(context, bot.known, runner, bot.posting.poster, bot.posting.work)
 

@@ -19,7 +19,7 @@ from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Verdict
 from bot.extras.profiles.reevaluator import Reevaluator
-from bot.ledger import Database, KeptCases, Ledger, on_threads
+from bot.ledger import CaseStore, Database, Ledger, on_threads
 from bot.probes.profile import PROFILE, ProfileReading, as_text
 from bot.response.record import IncidentRecord
 from tests.record.incidents import APPROVER, BEGAN_AT, NODE, OPENING, PROPOSED, TRIAGED, VERDICT, by_whom
@@ -36,7 +36,7 @@ class Bench:
 
     ledger: Ledger
     threads: ThreadPoolExecutor
-    kept: KeptCases
+    kept: CaseStore
     convinced: Verdict = VERDICT
     judged: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
@@ -123,7 +123,7 @@ class Deadly:
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(1) as threads:
-        yield Bench(Ledger(database), threads, KeptCases(database))
+        yield Bench(Ledger(database), threads, CaseStore(database))
 
 
 async def test_changed_verdict_withdraws_the_offer_and_has_the_node_read_anew(bench: Bench) -> None:
