@@ -85,7 +85,7 @@ def unread_is_none(outputs: Outputs) -> RollingStatus:
 @pytest.mark.parametrize(
     ("where", "hole", "found"),
     [
-        ("tests.schedules.captures.read_look", unread_is_none, "ran on after"),
+        ("tests.schedules.captures.parse_status", unread_is_none, "ran on after"),
         ("bot.extras.captures.store.CaptureStore.append", on_an_older_look, ""),
         ("bot.extras.captures.store.CaptureStore.append", without_the_brake, "while the brake was on"),
         ("bot.extras.captures.control.has_arrived", lambda *_: True, "ran on after"),

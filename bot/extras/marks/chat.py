@@ -101,7 +101,7 @@ def mark_of_button(value: str) -> tuple[str, str] | None:
     """Return the incident of a button's value, and what it says; None for a value that no button has.
 
     Example:
-    >>> said_of("wrong-7k3m9x2qpv"), said_of("7k3m9x2qpv"), said_of("right-")
+    >>> mark_of_button("wrong-7k3m9x2qpv"), mark_of_button("7k3m9x2qpv"), mark_of_button("right-")
     (('7k3m9x2qpv', 'wrong'), None, None)
     """
     word, _, incident = value.partition("-")
