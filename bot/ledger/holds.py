@@ -149,5 +149,6 @@ def _is_on(row: Row[Any], node: str, machine_id: str) -> bool:
 
 
 def _hold(row: Row[Any], now: datetime) -> Hold:
-    silent = max(timedelta(0), now - instant_of(row.beat_at))
+    # One that comes from the future was written before the clock was set back: its runner has written none since.
+    silent = abs(now - instant_of(row.beat_at))
     return Hold(row.node, row.incident, row.step, row.runner, silent)
