@@ -69,7 +69,7 @@ class WaveDecisions:
         digest = wave.proposal.digest[:DIGEST]
         since, against = "", ""
         if click.action == RESUME and (news_at := await self._service.news(wave)) is not None:
-            since, against = instant_text(news_at), await self._service.why_stop(wave, await self._service.waves.now())
+            since, against = instant_text(news_at), await self._service.why_stop(wave)
         intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
         words = tuple(dialog_words(wave, click.action, plans, against))
         more: Sequence[Block] = ()
