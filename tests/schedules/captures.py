@@ -184,19 +184,12 @@ class CaptureRecorder:
 
     store: CaptureStore
     recorder: Recorder
-    ended_at: dict[str, datetime]  # by the true time, whatever the database's clock said
 
     async def record(self) -> CaptureRecord:
         return await self.recorder.do(self.store.record)  # type: ignore[no-any-return]
 
     async def append(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
-        def append() -> tuple[Entry, ...]:
-            entries = self.store.append(decide, by)
-            over = [entry.body["capture"] for entry in entries if entry.kind == "CaptureEnded"]
-            self.ended_at.update(dict.fromkeys(over, self.recorder.world.now))
-            return entries
-
-        return await self.recorder.do(append)  # type: ignore[no-any-return]
+        return await self.recorder.do(self.store.append, decide, by)  # type: ignore[no-any-return]
 
 
 @dataclass
@@ -210,7 +203,6 @@ class PlayedCaptures:
     nodes: list[RecordingNode]
     captures: dict[str, RollingCapture]
     strangers: list[RecordingNode]
-    ended_at: dict[str, datetime]
 
     def faults(self) -> Iterator[str]:
         """Yield what must not have happened."""
@@ -251,7 +243,9 @@ class PlayedCaptures:
     def _owner(self, node: RecordingNode, run: Run) -> Any:
         for each in self.captures.values():
             if each.started is not None and (each.started.machine_id, each.started.uptime) == (node.machine_id, run.of):
-                return Owner(each.id, each.ended.because if each.ended else "", self.ended_at.get(each.id))
+                ended = [entry for entry in self.store.entries() if entry.kind == "CaptureEnded"]
+                at = next((entry.at for entry in ended if entry.body["capture"] == each.id), None)
+                return Owner(each.id, each.ended.because if each.ended else "", at)
         return None
 
 
@@ -267,7 +261,7 @@ class Owner:
 def played_captures(database: Database, seed: int) -> PlayedCaptures:
     """Some captures of three names of two or three machines, two programs that look, people who stop, and a brake."""
     world = World(seed, deadly=0.015)
-    ledger, store = Ledger(database, world.record), CaptureStore(database, world.record)
+    ledger, store = Ledger(database, lambda: world.now), CaptureStore(database, lambda: world.now)
     before = ledger.head(HOUSE).seq
     entries = store.entries()  # of earlier schedules in this record, whose times never go back
     world.now = world.began_at = max([BEGAN_AT, *(entry.at + timedelta(days=1) for entry in entries[-1:])])
@@ -285,10 +279,8 @@ def played_captures(database: Database, seed: int) -> PlayedCaptures:
         if world.chance(0.5):
             known.without, known.since = world.random.choice(("n0", "n1")), at
 
-    ended_at: dict[str, datetime] = {}
-
     def watch(most: int = AT_ONCE) -> RollingWatch:
-        recorder = CaptureRecorder(store, Recorder(world, ledger, 0.01), ended_at)
+        recorder = CaptureRecorder(store, Recorder(world, ledger, 0.01))
         limits = CaptureSettings(at_once=most, most_hours=24, a_day=100)
         return RollingWatch(RollingControl(access, recorder, limits, world.clock, lambda: next(names)))
 
@@ -342,7 +334,7 @@ def played_captures(database: Database, seed: int) -> PlayedCaptures:
         world.start("looks", looks)
     world.run(200_000)
     ours = {name: each for name, each in captures_of(store.entries()).items() if name.startswith(f"{seed:08d}")}
-    return PlayedCaptures(seed, ledger, store, before, machines, ours, way.strangers, ended_at)
+    return PlayedCaptures(seed, ledger, store, before, machines, ours, way.strangers)
 
 
 def once(brakes: Any) -> Any:

@@ -29,7 +29,7 @@ from bot.ledger import Database, Ledger
 from tests.schedules.stage import POLICY, SETTLED, Stage
 from tests.schedules.world import World
 
-ALARMED = 0.6  # of the schedules in which things happen
+ALARMED, CLOCKED = 0.6, 0.25  # of the schedules in which things happen
 BLIND = "blind"  # the reason of a yes that names no plans, or others
 EXPIRES = timedelta(minutes=20)
 FORGIVEN = timedelta(minutes=5)  # a yes that was looked at may be told so much later: its program may stand still
@@ -61,6 +61,19 @@ class WaveRecorder:
             return done
 
         return awaited
+
+
+class TimedLedger(Ledger):
+    """A ledger that also knows when each entry of an incident was written, whatever the database's clock said."""
+
+    def __init__(self, world: World, database: Database) -> None:
+        super().__init__(database, world.record, holders={WAVES: store.may_begin})
+        self.world, self.told_at = world, dict[tuple[str, int], datetime]()
+
+    def _add_to_incident(self, *what: Any) -> tuple[Entry, ...]:
+        entries = super()._add_to_incident(*what)
+        self.told_at |= {(entry.stream, entry.seq): self.world.now for entry in entries}
+        return entries
 
 
 @dataclass
@@ -336,7 +349,9 @@ def played_wave(
     approved by that program.
     """
     world = World(seed, deadly)
-    ledger = Ledger(database, world.record, holders={WAVES: store.may_begin})
+    clocks = random.Random(f"{seed} clocks")  # drawn apart, so that the other schedules stay as they were
+    world.jumps = clocks if meddled and clocks.random() < CLOCKED else None
+    ledger = TimedLedger(world, database)
     waves = WaveStore(database, world.record)
     before = ledger.head(HOUSE).seq
     number = members or world.random.choice((2, 3, 4, 6))
@@ -397,11 +412,13 @@ def played_wave(
 
 def _over(play: Play, before: int) -> PlayedWave:
     ledger = play.stage.ledger
+    assert isinstance(ledger, TimedLedger)
     found = {name: incident for name in play.incidents if (incident := ledger.incident(name)) is not None}
     entries = [entry for name in found for entry in ledger.read(name)]
-    told = {(entry.stream, entry.seq): entry.at for entry in entries}
-    approved = {entry.stream: entry.at for entry in entries if entry.kind == Approved.__name__}
-    failed = {entry.stream: entry.at for entry in reversed(entries) if _shows_failure(entry)}  # the first of each
+    told = ledger.told_at
+    at = {entry.hash: told[entry.stream, entry.seq] for entry in entries}
+    approved = {entry.stream: at[entry.hash] for entry in entries if entry.kind == Approved.__name__}
+    failed = {entry.stream: at[entry.hash] for entry in reversed(entries) if _shows_failure(entry)}  # the first of each
     asked = f"SELECT kind, body FROM entries WHERE stream = 'house' AND seq > {before} ORDER BY seq"
     with play.database.reading() as connection:
         house = tuple((row.kind, json.loads(row.body)) for row in connection.exec_driver_sql(asked))

@@ -14,8 +14,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
-JUMPS = 0.005  # of the turns in which a clock jumps that does
-JUMP = tuple(map(timedelta, (0, 0, 0), (0,0,0), (0,0,0))) + tuple(timedelta(minutes=m) for m in (-20, -6, -2, 2, 6, 20))
+JUMPS = 0.005  # of the turns in which the database's clock jumps, where it does
+# Minutes by which it is wrong then: often it is put right.
+JUMP = (0, 0, 0, -20, -6, -2, 2, 6, 20)
 
 
 class Pause:
@@ -92,7 +93,7 @@ class World:
 
     def _turn(self, task: Task) -> None:
         if self.jumps is not None and self.jumps.random() < JUMPS:
-            self.put = self.jumps.choice(JUMP)
+            self.put = timedelta(minutes=self.jumps.choice(JUMP))
         if self.chance(self.deadly):
             fate = self.random.choice(("kill", "freeze", "clock"))
             if fate == "kill" and task.deaths < 4:
