@@ -36,6 +36,7 @@ _IN = {
     STOP: WaveState.RUNNING,
     RESUME: WaveState.STOPPED,
 }
+_DONE = {DECLINE: WaveState.DECLINED, STOP: WaveState.STOPPED, RESUME: WaveState.RUNNING}
 
 
 class WaveDecisions:
@@ -131,4 +132,4 @@ def _is_in_time(action: str, wave: Wave) -> None:
 def _is_done(action: str, wave: Wave, by: str) -> bool:
     if action == APPROVE:
         return by in {approval.by for approval in (*wave.endorsements, *wave.approvals)}
-    return wave.state is not _IN[action]
+    return wave.state is _DONE[action]
