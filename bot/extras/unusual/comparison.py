@@ -99,6 +99,8 @@ class Peers:
     def states(self, fact: str) -> Counter[str]:
         """Return how many peers have which state; a missing entry is absent where its probe was read."""
         states = Counter(self._states.get(fact, {}))
+        if figures := self.figures(fact):
+            states[PRESENT] += len(figures)
         if fact.endswith("]") or "[" not in fact:  # the parts of a missing entry add nothing
             states[ABSENT] += max(0, self._states.get(fact.partition(".")[0], Counter())[READ] - states.total())
         return +states
@@ -110,7 +112,8 @@ class Peers:
     @property
     def entries(self) -> Iterator[str]:
         """The entries of lists (units, devices) that a peer has."""
-        yield from (fact for fact, states in self._states.items() if fact.endswith("]") and states)
+        for known in (self._states, self._figures):
+            yield from (fact for fact, there in known.items() if fact.endswith("]") and there)
 
     def is_settled(self, fact: str) -> bool:
         """True where the peers are alike in every fact of this kind."""
