@@ -19,10 +19,10 @@ from bot.chat.document import (
     Pieces,
     Question,
     Row,
-    Small,
     Together,
     clipped,
     line,
+    small,
 )
 from bot.domain.safe_text import one_line
 from bot.view.context import ClosingQuestion
@@ -49,8 +49,7 @@ def offer_blocks(plan: PlanView) -> Iterator[Block]:
         parts.append(line(Bold(f"Work it moves ({len(plan.moves)}): "), f"{named}{more}."))
     yield Together(tuple(parts))
     yield from (Paragraph(sentence, whole=True) for sentence in plan.also)  # a yes covers it too
-    for note in plan.notes[:MOST_NOTES]:
-        yield Small((clipped(note, NOTE),))
+    yield from small(*plan.notes[:MOST_NOTES], limit=NOTE)
 
 
 def ends_blocks(plan: PlanView, most: int) -> Iterator[Line | Listing]:
@@ -130,7 +129,7 @@ def undo_buttons(choices: Sequence[Choice]) -> list[Button]:
     undos = [choice for choice in choices if choice.kind == UNDO]
     where = "" if len(undos) == 1 else " on {}"
     return [
-        Button(f"Undo{where.format(one_line(each.nodes[0], 50))}: {'; '.join(each.options)}", UNDO, each.about)
+        Button(f"Undo{where.format(one_line(each.nodes[0], 50))}: {each.options[0]}", UNDO, each.about)
         for each in undos
     ]
 

@@ -239,7 +239,7 @@ def why_words(verdict: Verdict | None) -> str:
     if verdict is None or verdict.cause is None:
         return ""
     sure = f", {verdict.confidence}" if verdict.confidence is not None else ""
-    return one_line(f"{verdict.cause} ({verdict.status}{sure}): {verdict.summary}", SAID)
+    return one_line(f"{verdict.cause} ({verdict.status}{sure}): {verdict.summary}", 2 * SAID)
 
 
 def sum_words(plans: Sequence[PlanView]) -> str:

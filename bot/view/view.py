@@ -25,6 +25,7 @@ from bot.view.plan_words import SAID, PlanView, PlanWords, with_times
 from bot.view.standing import (
     Choice,
     approvers_of,
+    asked_of,
     choices_of,
     decision_of,
     is_undecided,
@@ -146,7 +147,7 @@ class GroupView:
 
     Shape: `shows_verdicts`: it shows the findings, because nothing is decided or done yet. `choices` are what a person
     can choose now, `needs` and `approvers` what a decision needs; `on_call` is told where a person is needed. `about`
-    is what the alerts said, `askers` are those who asked, as the record names them; `head` is set once all have ended.
+    is what the alerts said, `asked` says which people of a chat asked; `head` is set once all have ended.
     `absent` are buttons of extras that are left out, `asks` their questions about verdicts, once all have ended.
     `chat` is where people decide; `rest` says where the reasons are that have no room here.
     """
@@ -159,7 +160,7 @@ class GroupView:
     approvers: Sentence = ()
     on_call: Sentence = ()
     about: str = ""
-    askers: tuple[str, ...] = ()
+    asked: Sentence = ()
     head: str = ""
     absent: frozenset[str] = frozenset()
     asks: tuple[ClosingQuestion, ...] = ()
@@ -260,7 +261,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
         approvers=approvers_of(context) if undecided else (),
         on_call=on_call_of(context) if needs_a_person(group) else (),
         about=_about(group),
-        askers=tuple(dict.fromkeys(asker for incident in group for asker in incident.askers)),
+        asked=asked_of(group),
         head=context.head if view.ended else "",
         absent=context.absent,
         asks=context.asks if view.ended else (),
