@@ -66,7 +66,7 @@ from bot.view.words import (
 )
 
 SAID = 500  # characters of a sentence
-ASKS = "Approve first shows every command, and asks for a reason."
+ASKS = "Approve shows the commands first."
 ABOUT = 240  # of what the alerts said, on a node's card
 MOST_LINKED = 4  # nodes with their own links on a card of several: it has to fit a phone
 EVIDENCE = 3

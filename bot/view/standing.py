@@ -238,7 +238,7 @@ def _after_a_cure(incident: Incident) -> Iterator[Sentence]:
     if (verdict := incident.verdict) is None or incident.undoes:
         return
     if verdict.harm:
-        yield (with_full_stop(f"Harm before the cure: {one_line(verdict.harm, SAID)}"),)
+        yield (with_full_stop(f"Harm when it was found: {one_line(verdict.harm, SAID)}"),)
     if verdict.cause is not None and (fix := one_line(verdict.lasting_fix, SAID)):
         yield (with_full_stop(f"Still to do, the lasting fix: {fix}"),)
 

@@ -122,7 +122,7 @@ def with_plan(
     elif stops is not None:
         ends = plan_impact.of_a_stop(verdict.snapshot, stops.args["unit"])
     planned = tuple(_with_commands(step, actions, verdict.snapshot) for step in whole)
-    notes = tuple(dict.fromkeys(filter(None, (loss, note, unseen, *(actions[step.action].note for step in planned)))))
+    notes = tuple(dict.fromkeys(filter(None, (note, unseen, *(actions[step.action].note for step in planned), loss))))
     return replace(verdict, plan=Plan(verdict.node, planned, verdict.lasting_fix, notes, ends))
 
 
