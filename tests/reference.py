@@ -44,7 +44,7 @@ _ROW = re.compile(r"^\| `([\w.-]+)` \| (.*) \|$", re.MULTILINE)
 def reference(page: str) -> str:
     """Return docs/reference.md with a row for every command, cause and probe, and for no other."""
     page = _with_rows(
-        _with_commands(page), "cause", {name: cause.about or _about(cause.weigh) for name, cause in CAUSES.items()}
+        _with_commands(page), "cause", {name: cause.about or _about(cause.evaluate) for name, cause in CAUSES.items()}
     )
     page = _with_rows(page, "probe", {name: _about(probe.parse) for name, probe in PROBES.items()})
     rows, keys = (

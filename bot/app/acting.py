@@ -12,11 +12,11 @@ from typing import Any
 from bot.actions import ACTIONS
 from bot.app.check import DEADLINE_BEYOND_WINDOW
 from bot.app.factories import SteadyClock, library, now, runner_name, ssh_key, ssh_transport
-from bot.app.kubernetes import cluster_reach, draining
+from bot.app.kubernetes import cluster_access, draining
 from bot.app.policy_settings import policy_of
 from bot.app.version import program_name
 from bot.domain.batch import Sampling
-from bot.domain.case import KeptCases
+from bot.domain.case import CaseKeeper
 from bot.domain.contracts import ActingLedger, Transport
 from bot.domain.errors import MissingFile, SettingsError
 from bot.domain.mute_record import MuteRecord
@@ -32,7 +32,7 @@ from bot.response.decision.responder import Responder
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.diagnosis.triage import Triage
 from bot.response.execution.before_reboot import PreRebootReader
-from bot.response.execution.cluster import ClusterReach
+from bot.response.execution.cluster import ClusterAccess
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import rights_as_root
 from bot.response.execution.remediation import Remediation
@@ -51,7 +51,7 @@ class Acting:
     proposer: Proposer
     responder: Responder
     remediation: Remediation
-    cluster: ClusterReach
+    cluster: ClusterAccess
     triage: Triage
     playbooks: Library
 
@@ -63,7 +63,7 @@ def acting(
     environment: Mapping[str, str],
     validation: timedelta | None = None,
     runner: str = "",
-    cases: KeptCases | None = None,
+    cases: CaseKeeper | None = None,
 ) -> Acting:
     """Put it together; `validation` replaces the settings' window for a run, `runner` names who acts.
 
@@ -74,7 +74,7 @@ def acting(
     policy, clock = policy_of(settings, known), SteadyClock(now, time.monotonic)
     transport = ssh_transport(environment)
     login = acting_login(settings, environment) if policy.acting else {}
-    cluster, drains = cluster_reach(settings, environment), draining(settings)
+    cluster, drains = cluster_access(settings, environment), draining(settings)
     reach = NodeAccess(transport, ACTIONS, lambda node: replace(node, **login) if login else node, cluster, drains)
     record = IncidentRecord(ledger)
     playbooks = library(settings.playbooks, settings.playbook)

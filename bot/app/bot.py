@@ -37,7 +37,7 @@ from bot.surfaces.member import SurfaceDescriptor
 from bot.surfaces.slack.tokens import SlackTokens
 
 if TYPE_CHECKING:
-    from bot.app.chat import ChatDesk
+    from bot.app.chat import ChatHandlers
 
 T = TypeVar("T")
 
@@ -121,7 +121,7 @@ class Bot:
             self.stores.ledger,
             self.environment,
             runner=self.stores.runner,
-            cases=self.stores.kept_cases,
+            cases=self.stores.case_store,
         )
 
     @property
@@ -165,8 +165,8 @@ class Bot:
         return alerts(self)
 
     @cached_property
-    def desk(self) -> ChatDesk:
+    def chat_handlers(self) -> ChatHandlers:
         """Who takes commands, clicks and dialogs in the chat."""
-        from bot.app.chat import chat_desk
+        from bot.app.chat import chat_handlers
 
-        return chat_desk(self)
+        return chat_handlers(self)

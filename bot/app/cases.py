@@ -89,10 +89,10 @@ async def replayed(
     Shape: to replay a case many times, hand in the same redactor.
     Raises: CaseError when the case holds settings that cannot be read; UsageError when a change does not fit.
     """
-    return without_secrets(await judged_as_said(case, playbook, changes), redactor)
+    return without_secrets(await judged_with_secrets(case, playbook, changes), redactor)
 
 
-async def judged_as_said(case: Case, playbook: Playbook, changes: Sequence[Change] = ()) -> Verdict:
+async def judged_with_secrets(case: Case, playbook: Playbook, changes: Sequence[Change] = ()) -> Verdict:
     """Return the same with the secrets that the node may have said: not to be shown, or stored. Raises the same."""
     head, (node, draining) = case.head, surroundings(case.head)
     way = ReplayTransport(case)
@@ -126,9 +126,9 @@ def judge(playbooks: Playbooks) -> Callable[[Case, str], Awaitable[Verdict]]:
 def as_asked(case: Case, playbook: Playbook) -> Playbook:
     """The playbook with the probes that the node was asked; others only leave causes open.
 
-    Shape: includes a profile that was weighed with the case's verdict. What the playbook must read and the node was not
-    asked is unread, and so the node not healthy; except of an earlier version of the same playbook, which did not have
-    it.
+    Shape: includes a profile that was evaluated with the case's verdict. What the playbook must read and the node was
+    not asked is unread, and so the node not healthy; except of an earlier version of the same playbook, which did not
+    have it.
     """
     names = case.probes
     if not names:

@@ -124,7 +124,7 @@ async def _card_address(connection: ChatConnection, cards: ChatCards, name: str)
 
 
 @dataclass(frozen=True, slots=True)
-class ChatDesk:
+class ChatHandlers:
     """What takes what the chat delivers, and the cards that it leads to."""
 
     cards: ChatCards
@@ -139,7 +139,7 @@ class ChatDesk:
         connection.listen(self.commands, self.home, self.decisions, self.nodes)
 
 
-def chat_desk(bot: Bot) -> ChatDesk:
+def chat_handlers(bot: Bot) -> ChatHandlers:
     """Put it together."""
     settings, stores, posting, log = bot.settings, bot.stores, bot.posting, bot.log
     policy, connection = bot.acting.policy, posting.connection
@@ -171,4 +171,4 @@ def chat_desk(bot: Bot) -> ChatDesk:
     typed = [chat for chat in of_extras if isinstance(chat, Typed)]
     commands = Commands(context, posting.work, bot.known, of_chat(settings).channels, typed, bot.pagerduty)
     decisions = Decisions(context, home, posting.work, of_extras)
-    return ChatDesk(bot.cards, commands, decisions, home, NodeSuggestions(bot.known, askers), people)
+    return ChatHandlers(bot.cards, commands, decisions, home, NodeSuggestions(bot.known, askers), people)

@@ -36,7 +36,7 @@ def checking(bot: Bot) -> Checking:
     for each in more:
         read = each.beside(read)
     scheduler = CheckScheduler(read, bot.log, settings.parallel or AT_ONCE, of_chat(settings).each_at_once)
-    recorder = VerdictRecorder(stores.ledger, acts.proposer, bot.log, stores.kept_cases, stores.readings, more)
+    recorder = VerdictRecorder(stores.ledger, acts.proposer, bot.log, stores.case_store, stores.readings, more)
     people, known = acts.policy.kinds, bot.known
     diagnosis = Diagnosis(scheduler, bot.record, recorder, known, acts.playbooks, bot.log, (bot.cards,), people=people)
     return Checking(scheduler, diagnosis, more)

@@ -12,7 +12,7 @@ from bot.domain.call import Answered, Call
 from bot.domain.contracts import ClusterApi
 from bot.domain.errors import SettingsError
 from bot.response.diagnosis.planning import DrainSettings
-from bot.response.execution.cluster import ClusterReach
+from bot.response.execution.cluster import ClusterAccess
 from bot.settings import Settings, home_of
 
 OWN = "in-cluster"
@@ -34,18 +34,18 @@ def draining(settings: Settings) -> DrainSettings:
     return DrainSettings(missing, OWN if said.in_cluster else said.context, said.drain_deadline, said.bare_pods)
 
 
-def cluster_reach(settings: Settings, environment: Mapping[str, str]) -> ClusterReach:
+def cluster_access(settings: Settings, environment: Mapping[str, str]) -> ClusterAccess:
     """Return the access to the clusters; its package is loaded with the first call.
 
     Raises: SettingsError when two clusters are named.
     """
     found = draining(settings)
     if found.missing:
-        return ClusterReach(None)
+        return ClusterAccess(None)
     kubeconfig = settings.kubernetes.kubeconfig
     if kubeconfig is None and found.cluster != OWN:
         kubeconfig = usual_kubeconfig(environment)
-    return ClusterReach(_Later(kubeconfig, OWN if found.cluster == OWN else ""))
+    return ClusterAccess(_Later(kubeconfig, OWN if found.cluster == OWN else ""))
 
 
 def usual_kubeconfig(environment: Mapping[str, str]) -> Path:

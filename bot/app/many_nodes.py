@@ -13,7 +13,7 @@ FILES_BESIDE = 64  # for the program itself, and for reading an inventory
 MANY = 50
 FEWEST_CORES = 2
 MOST_BESIDE = 2  # each has 60 MiB, and from two on reading is what takes longest
-FEWEST_NODES = 100  # to start a process takes as long as weighing so many
+FEWEST_NODES = 100  # to start a process takes as long as result so many
 ALLOCATIONS_BETWEEN_LOOKS = 20_000  # each run visits the objects of all running nodes; Python's default is 700
 
 
@@ -41,7 +41,7 @@ def collect_garbage_less_often(nodes: int) -> None:
 
 
 def how_many(nodes: int, cores: int) -> int:
-    """Return how many processes should weigh beside the process that reads; see `weighing_pool.py`.
+    """Return how many processes should evaluate beside the process that reads; see `evaluation_pool.py`.
 
     Example:
     >>> how_many(1_000, 2), how_many(1_000, 4), how_many(1_000, 64), how_many(20, 64)

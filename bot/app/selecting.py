@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from bot.actions.cluster_node import pods_listed
-from bot.app.kubernetes import cluster_reach, draining
+from bot.app.kubernetes import cluster_access, draining
 from bot.domain.call import Call
 from bot.domain.contracts import ClusterApi
 from bot.domain.errors import CannotRead, ConnectionLost, UnknownCluster, UsageError
@@ -57,7 +57,7 @@ def drawn(nodes: Sequence[Node], sample: Sample | None) -> tuple[Node, ...]:
 async def _asked(
     selectors: Sequence[Selector], settings: Settings, environment: Mapping[str, str], namespace: str
 ) -> dict[str, tuple[str, ...]]:
-    reach, cluster = cluster_reach(settings, environment), draining(settings)
+    reach, cluster = cluster_access(settings, environment), draining(settings)
     if reach.api is None:
         workload = next(selector.text for selector in selectors if selector.kind is Kind.WORKLOAD)
         raise UsageError(

@@ -33,7 +33,7 @@ class Service:
     def __init__(self, bot: Bot) -> None:
         """Put it together. Raises: SettingsError, PlaybookError when the settings cannot be used."""
         self._bot, log = bot, bot.log
-        metered, acts, checks, desk = bot.metered, bot.acting, bot.checking, bot.desk
+        metered, acts, checks, chat_handlers = bot.metered, bot.acting, bot.checking, bot.chat_handlers
         self._chat = bot.posting.connection
         shown: list[Surface] = [bot.cards, metered.incident_log]
         if bot.pagerduty is not None:
@@ -50,7 +50,7 @@ class Service:
             notices=bot.notices,
         )
         self._upkeep = Upkeep(
-            desk.decisions,
+            chat_handlers.decisions,
             bot.cards,
             self._engine,
             bot.posting.poster,
@@ -114,7 +114,7 @@ class Service:
         await self._renewal.begin()
         self._begin(self._renewal.run(), "inventory")
         await note_machines(self._bot.known, self._bot.stores.ledger, self._bot.log)
-        self._bot.desk.hear(self._chat)
+        self._bot.chat_handlers.hear(self._chat)
         self._engine.start()  # approved plans go on even while the chat is away
         self._bot.alerts.start()
         if self._bot.pagerduty is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.contracts import Concluded, ProbeAnswered, Progress
+from bot.domain.contracts import ProbeAnswered, Progress, VerdictReached
 from bot.response.diagnosis.triage import CpuLock
 
 ROUND_SECONDS = 0.02  # a turn of the event loop; when idle it takes microseconds
@@ -31,7 +31,7 @@ class StartLimiter:
         match event:
             case ProbeAnswered(node=name):
                 self._silent.pop(name, None)
-            case Concluded(verdict=verdict):
+            case VerdictReached(verdict=verdict):
                 self.ended(verdict.node)
 
     def ended(self, name: str) -> None:

@@ -16,8 +16,8 @@ from bot.domain.contracts import ActingLedger, Leases, Outbox
 from bot.domain.defaults import DELIVERIES_KNOWN_FOR
 from bot.domain.growth import Readings
 from bot.domain.intake_contracts import DedupStore, Inbox
+from bot.ledger import CaseStore as BlockingCaseStore
 from bot.ledger import Database, Ledger, ReadingStore, on_threads
-from bot.ledger import KeptCases as BlockingKeptCases
 from bot.ledger import Leases as BlockingLeases
 from bot.ledger import Outbox as BlockingOutbox
 from bot.ledger.chat_requests import ChatRequestStore
@@ -48,7 +48,7 @@ class Stores:
     inbox: Inbox
     cases: DedupStore
     chat_requests: ChatRequests
-    kept_cases: CaseStore
+    case_store: CaseStore
     readings: Readings
     database: Database
     threads: ThreadPoolExecutor
@@ -79,7 +79,7 @@ def open_stores(
             on_threads(BlockingInbox(database, runner, leases=leases, known_for=known_for), threads, {"keep": doors}),
             on_threads(BlockingCases(database), threads),
             on_threads(ChatRequestStore(database, leases), threads, {"keep": doors}),
-            on_threads(BlockingKeptCases(database), threads, {"keep": one_by_one}),
+            on_threads(BlockingCaseStore(database), threads, {"keep": one_by_one}),
             on_threads(ReadingStore(database), threads),
             database,
             threads,

@@ -126,7 +126,7 @@ def find(snapshot: Snapshot, mode: str, dying: int, proven: bool, tuning: Tuning
 
 
 def _events(snapshot: Snapshot, tuning: Tuning, *kinds: str) -> tuple[KernelEvent, ...]:
-    return _recent.recent(snapshot, _recent.told(snapshot, *kinds), tuning["recent_hours"])
+    return _recent.recent(snapshot, _recent.recent_events(snapshot, *kinds), tuning["recent_hours"])
 
 
 def _by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...], tuning: Tuning) -> Harm:
@@ -294,7 +294,7 @@ def _ids_spent(snapshot: Snapshot, dying: int, tuning: Tuning) -> Harm | Evidenc
     use up ids are too-many-live-cgroups.
     """
     cgroups, host = snapshot.get(CgroupsReading), snapshot.get(HostReading)
-    events = _recent.told(snapshot, "cgroup-exhausted")
+    events = _recent.recent_events(snapshot, "cgroup-exhausted")
     refused = _recent.recent(snapshot, (e for e in events if "fork rejected" not in e.text), tuning["recent_hours"])
     if isinstance(cgroups, Unread) or not refused:
         return None

@@ -144,7 +144,7 @@ def _shut(snapshot: Snapshot) -> Iterator[Evidence]:
 
 def _unchecked(snapshot: Snapshot) -> Iterator[Evidence]:
     """A file system of the boot's with an error that no check has mended (ext4 tells of it each day)."""
-    reading, told = snapshot.get(FilesystemsReading), _recent.told(snapshot, "unchecked")
+    reading, told = snapshot.get(FilesystemsReading), _recent.recent_events(snapshot, "unchecked")
     for mount in () if isinstance(reading, Unread) else reading.mounts:
         lines = [event for event in told if event.device == mount.device]
         if lines and mount.point in _OF_A_BOOT:
@@ -153,7 +153,7 @@ def _unchecked(snapshot: Snapshot) -> Iterator[Evidence]:
 
 
 def _memory(snapshot: Snapshot) -> Iterator[Evidence]:
-    counted, told = snapshot.get(MemoryErrorsReading), _recent.told(snapshot, "memory-error")
+    counted, told = snapshot.get(MemoryErrorsReading), _recent.recent_events(snapshot, "memory-error")
     says = "memory errs, and a reboot keeps the module"
     if errs := _recent.recent(snapshot, told, _DAY_HOURS):
         yield Evidence("memory-errs", "kernel_log", says, _recent.lines(errs))

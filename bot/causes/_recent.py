@@ -43,7 +43,7 @@ def age_by_clock(snapshot: Snapshot, stamp: str) -> timedelta | None:
     return None if at.tzinfo is None else host.node_time_at - at
 
 
-def told(snapshot: Snapshot, *kinds: str) -> tuple[KernelEvent, ...]:
+def recent_events(snapshot: Snapshot, *kinds: str) -> tuple[KernelEvent, ...]:
     """Return the kernel log's events of these kinds, oldest first; none where the log was not read."""
     log = snapshot.get(KernelLogReading)
     return () if isinstance(log, Unread) else log.of(*kinds)

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from bot.causes import _recent
 from bot.causes._figures import count, sentence
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.formats.bonds import Bond, Port
@@ -26,7 +26,7 @@ from bot.probes.nic import NicReading
 NAME = "bond-degraded"
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether a bond or team lacks a link."""
     reading, log = snapshot.get(NicReading), snapshot.get(KernelLogReading)
     told = () if isinstance(log, Unread) else log.of("link-lost", "link-back")
@@ -96,7 +96,7 @@ def _flaps(snapshot: Snapshot, reading: NicReading, told: tuple[KernelEvent, ...
     return found
 
 
-def _by_the_log(snapshot: Snapshot, reading: Unread, told: tuple[KernelEvent, ...], is_mute: bool) -> Weighing:
+def _by_the_log(snapshot: Snapshot, reading: Unread, told: tuple[KernelEvent, ...], is_mute: bool) -> CauseResult:
     last = {event.device: event for event in told}
     lost = [event for event in last.values() if event.kind == "link-lost"]
     if not lost:
@@ -142,7 +142,7 @@ CAUSE = Cause(
             "Ours. A link that was last lost longer ago is there again, and stays.",
         ),
     },
-    weigh=weigh,
+    evaluate=evaluate,
     lasting_fix=(
         "Look at the port's cable, transceiver and switch port; with 802.3ad also at the switch's channel group."
     ),

@@ -23,7 +23,7 @@ from bot.causes._essential import is_spare
 from bot.causes._figures import span
 from bot.causes._loops import Loop, LoopState
 from bot.causes._unit_state import WHY_ENDS, UnitState, keep_from_starting, unit_state_of
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.containers import ContainersReading
@@ -39,7 +39,7 @@ _OF_THE_CLUSTER = (
 )
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell which service or container keeps restarting."""
     uptime = _recent.uptime(snapshot)
     looping = snapshot.once(_loops.loops, tuning["loop_many"])
@@ -56,7 +56,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     found += _of_pods(snapshot, tuning)
     if found:
         return _together(found)
-    return _none(snapshot, tuning)
+    return _ruled_out(snapshot, tuning)
 
 
 def _is_crash(loop: Loop, uptime: timedelta | None, tuning: Tuning) -> bool:
@@ -175,7 +175,7 @@ def _together(found: list[Finding]) -> Finding:
     )
 
 
-def _none(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def _ruled_out(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     units, containers = snapshot.get(UnitsReading), snapshot.get(ContainersReading)
     for reading in (units, containers):
         if isinstance(reading, Unread):  # a restarting container is at most degraded
@@ -246,7 +246,7 @@ CAUSE = Cause(
             ),
         ),
     },
-    weigh=weigh,
+    evaluate=evaluate,
     beside=("kernel_log", *WHY_ENDS),
     of_one=True,
     remedy=("disable_unit", "mask_unit"),

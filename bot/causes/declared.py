@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from bot.causes import _recent
 from bot.causes._figures import count, memory, percent, sentence, span
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing, left_out
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning, left_out
 from bot.domain.errors import PlaybookError
 from bot.domain.json_form import plain
 from bot.domain.probe import Snapshot, Unread
@@ -30,7 +30,7 @@ from bot.library.assembly import tidy, wrong_unit
 from bot.library.cause_language import CauseLanguage, Form, Function, Scope, Words
 from bot.library.checker import check_cause
 from bot.library.document import LIMIT_BYTES, Document, read_document
-from bot.library.expressions import ExpressionError, Part
+from bot.library.expressions import CheckedExpression, ExpressionError
 from bot.library.kinds import Kind, Many, Record
 from bot.library.shapes import CauseFile
 from bot.probes import PROBES
@@ -172,12 +172,12 @@ FORMATS: Mapping[str, Form] = {
 class _Seen:
     """One entry of `evidence`."""
 
-    name: Part | None  # none: a sentence of the summary alone
-    says: Part
-    when: Part | None
+    name: CheckedExpression | None  # none: a sentence of the summary alone
+    says: CheckedExpression
+    when: CheckedExpression | None
     item: str
-    each: Part | None
-    lines: Part | None
+    each: CheckedExpression | None
+    lines: CheckedExpression | None
     confidence: Confidence
 
     def looks(self, scope: Scope) -> Iterable[Unknown | None]:
@@ -216,8 +216,8 @@ class _Seen:
 class _Otherwise:
     """One entry of `otherwise`."""
 
-    says: Part
-    when: Part | None
+    says: CheckedExpression
+    when: CheckedExpression | None
     unread: type[Any] | None
     rules_out: bool
     decided_by: str
@@ -244,10 +244,10 @@ class Declared:
     name: str
     seen: tuple[_Seen, ...]
     otherwise: tuple[_Otherwise, ...]
-    critical: Part | None
-    summary: Part | None
+    critical: CheckedExpression | None
+    summary: CheckedExpression | None
 
-    def weigh(self, snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    def evaluate(self, snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         """Judge the readings."""
         scope = Scope(snapshot, tuning)
         evidence, says, sure, open_ = list[Evidence](), list[str](), [Confidence.POSSIBLE], None
@@ -274,7 +274,7 @@ class Declared:
             tuple(evidence),
         )
 
-    def _nothing_seen(self, scope: Scope, open_: tuple[Unknown] | None) -> Weighing:
+    def _nothing_seen(self, scope: Scope, open_: tuple[Unknown] | None) -> CauseResult:
         for each in self.otherwise:
             if (says := each.applies(scope)) is None:
                 continue
@@ -303,7 +303,7 @@ def cause_of(path: Path) -> Cause:
     return _Reading(shape, document, problems).cause()
 
 
-Read: TypeAlias = Callable[[str], Part]
+Read: TypeAlias = Callable[[str], CheckedExpression]
 _NO_DECISION: Mapping[str, Any] = {"title": "", "about": "", "examples": (), "thresholds": None}  # or the playbook's
 
 
@@ -338,7 +338,7 @@ class _Reading:
             title=one_line(shape.title),
             probes=probes,
             thresholds=figures,
-            weigh=declared.weigh,
+            evaluate=declared.evaluate,
             worst=Status.DEGRADED if critical is None else Status.CRITICAL,
             signature=probes if shape.single_look else (),
             beside=beside,
@@ -356,16 +356,16 @@ class _Reading:
             self._problems.add(self._document.line_of("thresholds", name, "value"), f"{name} {unlike}")
         return Threshold(tidy(given.value), given.reason)
 
-    def _read(self, read: Read, text: str, *path: str | int) -> Part:
+    def _read(self, read: Read, text: str, *path: str | int) -> CheckedExpression:
         try:
             part = read(" ".join(text.split()))
         except ExpressionError as error:
             self._problems.add(self._document.line_of(*path), f"{path[-1]}: {error}")
-            return Part(Kind.TEXT, lambda scope: "")
+            return CheckedExpression(Kind.TEXT, lambda scope: "")
         self._used |= dict.fromkeys(part.probes)
         return part
 
-    def _maybe(self, read: Read, text: str | None, *path: str | int) -> Part | None:
+    def _maybe(self, read: Read, text: str | None, *path: str | int) -> CheckedExpression | None:
         return None if text is None else self._read(read, text, *path)
 
     def _name(self, name: str, text: str) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bot.causes._figures import percent
 from bot.causes._finding import found
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import services
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
@@ -23,7 +23,7 @@ _STATE = "/run"  # in memory: sockets, the state of units and of containers
 _K3S = services("eviction-at-5-percent")
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether a file system is full, or nearly full."""
     reading = snapshot.get(FilesystemsReading)
     if isinstance(reading, Unread):
@@ -115,7 +115,7 @@ CAUSE = Cause(
         ),
     },
     signature=("filesystems", "essential_units"),
-    weigh=weigh,
+    evaluate=evaluate,
     lasting_fix=(
         "Free room or enlarge the disk; find what fills it with `du -x` and `ctr images ls` or `docker system df`."
     ),

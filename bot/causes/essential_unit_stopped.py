@@ -19,7 +19,7 @@ from bot.causes._essential import is_idle
 from bot.causes._figures import span
 from bot.causes._finding import found
 from bot.domain.action import Step
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.certificates import CertificatesReading
@@ -37,7 +37,7 @@ NAME = "essential-unit-stopped"
 _STALLED = "stalled and was ended at its time limit"  # the words of a command that never came back
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether a unit that the node needs is not running."""
     reading, host = snapshot.get(EssentialUnitsReading), snapshot.get(HostReading)
     if isinstance(reading, Unread):
@@ -63,7 +63,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if stopped and packages is not None:
         evidence.append(packages)
     if not evidence:
-        return _hung_runtime(snapshot, reading) or _none(reading, host)
+        return _hung_runtime(snapshot, reading) or _ruled_out(reading, host)
     needed = [
         unit
         for unit in (*stopped, *hanging)
@@ -115,7 +115,7 @@ def _hung_runtime(snapshot: Snapshot, reading: EssentialUnitsReading) -> Undecid
     return Undecided(NAME, because, suspected=True, would_decide="`docker ps` or `crictl ps` by hand")
 
 
-def _without_systemd(snapshot: Snapshot) -> Weighing:
+def _without_systemd(snapshot: Snapshot) -> CauseResult:
     """Without systemd nobody says whether a kubelet runs: where one is installed, it is looked for at work."""
     certificates, processes = snapshot.get(CertificatesReading), snapshot.get(ProcessesReading)
     if isinstance(certificates, Unread) or not certificates.has_kubelet:
@@ -180,7 +180,7 @@ def _advice(stopped: list[EssentialUnit], runtime_silent: bool) -> str:
     return f"Find out why it stopped (`journalctl -u {stopped[0].name}`), then `systemctl start {names}`."
 
 
-def _none(reading: EssentialUnitsReading, host: HostReading | Unread) -> Weighing:
+def _ruled_out(reading: EssentialUnitsReading, host: HostReading | Unread) -> CauseResult:
     running = [unit.name for unit in reading.units if unit.active == "active"]
     if not reading.units:
         return RuledOut(NAME, "no kubelet, container runtime or network unit that we know is installed")
@@ -226,7 +226,7 @@ CAUSE = Cause(
         ),
     },
     signature=("essential_units", "host"),
-    weigh=weigh,
+    evaluate=evaluate,
     eased_by=("start_unit",),
     remedy=("start_unit",),
     lasting_fix="Find out why the unit stopped, and start it; a reboot ends the work that still runs.",

@@ -44,7 +44,7 @@ _SAID = ("then", "says", "lines", "sure", "worst", "thresholds")
 
 
 def check_examples(path: Path, cause: Cause) -> int:
-    """Weigh a cause on each example of its file; return how many there are.
+    """Evaluate a cause on each example of its file; return how many there are.
 
     Raises: PlaybookError, with file and line, when one does not come to what it says.
     """
@@ -65,7 +65,7 @@ def fault_of(cause: Cause, example: Mapping[str, Any]) -> str:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         return f"no such reading: {error}"
     changed = {name: Threshold(value, "") for name, value in example.get("thresholds", {}).items()}
-    found = cause.weigh(snapshot, Tuning({**cause.usual, **changed}))
+    found = cause.evaluate(snapshot, Tuning({**cause.usual, **changed}))
     if isinstance(found, Finding):
         came, says, lines = found.status.value, found.summary, [line for seen in found.evidence for line in seen.source]
         sure, worst = str(found.confidence), ""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from bot.causes import _loops
 from bot.causes._essential import is_idle
 from bot.causes._figures import count
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import is_essential, is_network
 from bot.domain.safe_text import listed
@@ -26,7 +26,7 @@ NAME = "failed-units"
 _SHOWN_MOST = 6  # shown to people; the suspects name them all
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell which units have failed, and whether the node can work without them."""
     units = snapshot.get(UnitsReading)
     if isinstance(units, Unread):
@@ -87,7 +87,7 @@ CAUSE = Cause(
             "As in essential-unit-stopped.",
         ),
     },
-    weigh=weigh,
+    evaluate=evaluate,
     signature=("units",),
     beside=("essential_units", "host"),
     of_one=True,

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from bot.causes import _recent, _shut_filesystems
 from bot.causes._finding import found
 from bot.domain.action import Step
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.filesystems import FilesystemsReading, Mount
@@ -24,7 +24,7 @@ from bot.probes.kernel_log import KernelLogReading
 NAME = "filesystem-read-only"
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether a file system was shut down after an error."""
     reading, log = snapshot.get(FilesystemsReading), snapshot.get(KernelLogReading)
     if isinstance(reading, Unread):
@@ -60,7 +60,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
                 )
             )
     if not evidence:
-        return _none(log, doubtful)
+        return _ruled_out(log, doubtful)
     return found(
         NAME,
         Status.CRITICAL,
@@ -80,7 +80,7 @@ def _holds_var(mount: Mount, reading: FilesystemsReading) -> bool:
     return is_plain and "/" in points and "/var" not in points
 
 
-def _none(log: KernelLogReading | Unread, doubtful: Sequence[Mount]) -> Weighing:
+def _ruled_out(log: KernelLogReading | Unread, doubtful: Sequence[Mount]) -> CauseResult:
     if isinstance(log, Unread):
         return Undecided(NAME, f"the kernel log was not read ({log.reason}), and some errors show only there")
     if doubtful:
@@ -96,7 +96,7 @@ CAUSE = Cause(
     settled_by="a line of the kernel that says why (`dmesg`), or a write there that is refused",
     thresholds=(),
     signature=("filesystems", "kernel_log", "host"),
-    weigh=weigh,
+    evaluate=evaluate,
     eased_by=("cordon",),
     remedy=("cordon",),
     lasting_fix="Run fsck on the device, or replace the disk; a reboot alone mounts the same error.",

@@ -20,7 +20,7 @@ from bot.causes import _recent
 from bot.causes._figures import count, sentence
 from bot.causes._reboot_risks import BESIDE, of_a_boot_alone, offered_no_reboot
 from bot.domain.action import Step
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.defaults import NOT_REBOOTED_AGAIN_WITHIN
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
@@ -34,7 +34,7 @@ _NO_ACTION = ("", "none")
 _REBOOT = (Step("reboot"),)
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether a GPU is faulty, by its present state and the driver's lines."""
     gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
     xids = () if isinstance(log, Unread) else _xids(log)
@@ -52,7 +52,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if hangs and faults:
         evidence.append(Evidence("smi-hangs", "gpu", "nvidia-smi did not answer within its time limit", ()))
     if not evidence:
-        return _none(snapshot, xids)
+        return _ruled_out(snapshot, xids)
     now = _recent.surely_within(snapshot, [x.event for x in faults], tuning["now_minutes"])
     grave = {"gpu-silent", "gpu-recovery", "remap-failed", "smi-hangs"} & {item.finding for item in evidence}
     sure = grave or now or any(item.finding == "remap-pending" for item in evidence)
@@ -230,7 +230,7 @@ def _advice(state: Sequence[Gpu], xids: Sequence[Xid], faults: Sequence[Xid], is
     return ""
 
 
-def _none(snapshot: Snapshot, xids: Sequence[Xid]) -> Weighing:
+def _ruled_out(snapshot: Snapshot, xids: Sequence[Xid]) -> CauseResult:
     gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
     if not isinstance(gpus, Unread) and not gpus.gpus and not xids:
         return RuledOut(NAME, "there is no NVIDIA GPU on the bus")
@@ -299,7 +299,7 @@ CAUSE = Cause(
         ),
     },
     signature=("gpu", "kernel_log", "host"),
-    weigh=weigh,
+    evaluate=evaluate,
     beside=("processes", *BESIDE),
     eased_by=("cordon",),
     cured_alone_by=("reboot",),  # the card itself asks for it, and nothing that runs here made it so

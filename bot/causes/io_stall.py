@@ -23,7 +23,7 @@ from datetime import timedelta
 from bot.causes import _recent, _waiters
 from bot.causes._figures import count, percent
 from bot.causes._finding import found
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
@@ -45,11 +45,11 @@ _TRIED_AGAIN = re.compile(
 _SUSPENDED = "has been suspended"  # a pool of ZFS, until a person clears it: whoever writes to it waits
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether tasks hang on a disk or a file server."""
     processes, storage = snapshot.get(ProcessesReading), snapshot.get(StorageReading)
     waiting = () if isinstance(processes, Unread) else _waiters.stuck(processes, tuning["waiting_few"])
-    told, now = _told(snapshot, waiting, tuning)
+    told, now = _log_evidence(snapshot, waiting, tuning)
     pressed = _pressure(snapshot, tuning)
     silent = _silent_server(snapshot, waiting, tuning)
     io_is_pressed = pressed is not None or _some(snapshot) >= tuning["io_some_avg10"]
@@ -71,7 +71,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if pressed is not None and (stalled or evidence):
         evidence.append(pressed)
     if not evidence:
-        return _none(snapshot, waiting, tuning)
+        return _ruled_out(snapshot, waiting, tuning)
     suspended = any(_SUSPENDED in line for item in told for line in item.source)
     held = bool(stuck or still or hung or (silent and _waiters.for_file_server(waiting)) or (suspended and waiting))
     seen = {item.finding for item in evidence}
@@ -80,7 +80,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     return found(NAME, status, Confidence.CONFIRMED if sure else Confidence.LIKELY, evidence)
 
 
-def _told(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> tuple[list[Evidence], bool]:
+def _log_evidence(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> tuple[list[Evidence], bool]:
     """The log's evidence of hung tasks and disks, and whether any of it is from the last minutes."""
     log = snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
@@ -119,8 +119,8 @@ def _hung_before(snapshot: Snapshot, log: KernelLogReading, tuning: Tuning) -> b
 def _may_still_hang(snapshot: Snapshot, log: KernelLogReading) -> bool:
     """True where the kernel has told all that it tells, and threads that nobody looked at may wait unseen.
 
-    One task that waits for I/O keeps PSI's "some" at its core's share of all cores' time (kernel/sched/psi.c weighs by
-    the time that each core is not idle): below that, none does.
+    One task that waits for I/O keeps PSI's "some" at its core's share of all cores' time (kernel/sched/psi.c evaluates
+    by the time that each core is not idle): below that, none does.
     """
     if not log.left_out and len(log.of("hung-task")) < _MOST_TOLD:
         return False
@@ -258,7 +258,7 @@ def _names(waiting: tuple[Waiting, ...]) -> str:
     return ", ".join(f"{name} ({times})" if times > 1 else name for name, times in list(many.items())[:5])
 
 
-def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> Weighing:
+def _ruled_out(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> CauseResult:
     for reading in (snapshot.get(KernelLogReading), snapshot.get(ProcessesReading)):
         if isinstance(reading, Unread):
             what = "kernel log was" if reading.probe == "kernel_log" else "processes were"
@@ -283,7 +283,7 @@ def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> W
         # minutes.
         says += ", but not for I/O as far as is known: no I/O pressure, no hung task and no disk error in the log"
         return RuledOut(NAME, says)
-    told = _recent.recent(snapshot, _recent.told(snapshot, "hung-task"), tuning["recent_hours"])
+    told = _recent.recent(snapshot, _recent.recent_events(snapshot, "hung-task"), tuning["recent_hours"])
     if told and not isinstance(log, Unread):
         since = _recent.ago(snapshot, told[-1])
         if waiting and _recent.perhaps_within(snapshot, told, tuning["now_minutes"]):
@@ -370,6 +370,6 @@ CAUSE = Cause(
             ),
         ),
     },
-    weigh=weigh,
+    evaluate=evaluate,
     lasting_fix="Replace the disk or volume, or give it the throughput that the work asks for.",
 )

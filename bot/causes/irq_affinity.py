@@ -12,7 +12,7 @@ from __future__ import annotations
 from bot.causes._figures import percent
 from bot.causes._irq_placement import IrqPlacement, full_cores, irq_placement, is_one_core, packet_percent, rows
 from bot.causes._starvation import starvation
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
@@ -22,7 +22,7 @@ from bot.probes.softirq import SoftirqReading
 NAME = "irq-affinity"
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether the card's interrupts overload one core although they could be spread."""
     cpu, interrupts = snapshot.get(CpuReading), snapshot.get(InterruptsReading)
     if isinstance(interrupts, Unread):
@@ -132,7 +132,7 @@ CAUSE = Cause(
             "Resets of days ago are not a present symptom. A day is ours.",
         ),
     },
-    weigh=weigh,
+    evaluate=evaluate,
     lasting_fix=(
         "Let irqbalance run, or set the queues' affinity at boot; keep busy tasks off the cores that serve them."
     ),

@@ -26,7 +26,7 @@ from bot.causes._reboot_risks import BESIDE, offered_no_reboot, undoing_a_stop
 from bot.causes._starvation import starvation
 from bot.causes._unit_state import WHY_ENDS, keep_from_starting
 from bot.domain.action import Step
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.growth import Grows
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
@@ -41,7 +41,7 @@ SLAB_REPARENTED_SINCE = (5, 3)
 _UPTIME_NOT_READ = timedelta(days=30)  # assumed without kernel and uptime: then it is not known how many are many
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether memory cgroups leak, what leaks them, and what harm that does."""
     cgroups = snapshot.get(CgroupsReading)
     if isinstance(cgroups, Unread):
@@ -442,7 +442,7 @@ CAUSE = Cause(
     signature=("cgroups", "host"),
     beside=("profile", "softirq_waits", *dict.fromkeys((*BESIDE, *WHY_ENDS))),
     grows=Grows("dying memory cgroups", _dying, _harm.ahead),
-    weigh=weigh,
+    evaluate=evaluate,
     eased_by=("drop_caches",),
     remedy=("disable_unit", "mask_unit", "reboot"),
     lasting_fix=(

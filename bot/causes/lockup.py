@@ -24,7 +24,7 @@ from bot.causes._irq_placement import rows
 from bot.causes._reboot_risks import BESIDE, of_a_boot_alone, offered_no_reboot
 from bot.causes._starvation import starvation
 from bot.domain.action import Step
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
@@ -38,7 +38,7 @@ _A_TRACE = timedelta(seconds=1)
 _LATE = timedelta(minutes=1)  # CONFIG_RCU_CPU_STALL_TIMEOUT is 21 s, and 60 s in Debian's and Red Hat's kernels
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether the kernel reported stuck cores."""
     log = snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
@@ -247,7 +247,7 @@ CAUSE = Cause(
         ),
     },
     signature=("kernel_log", "host"),
-    weigh=weigh,
+    evaluate=evaluate,
     beside=("processes", *BESIDE),
     cured_alone_by=("reboot",),  # the kernel itself is stuck, and no leak would come back after a boot
     remedy=("reboot",),

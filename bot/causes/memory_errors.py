@@ -15,7 +15,7 @@ from datetime import timedelta
 from bot.causes import _recent
 from bot.causes._figures import count, span
 from bot.causes._finding import found
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent
@@ -28,7 +28,7 @@ _HOUR = 3600
 _CORRECTED = re.compile(r"EDAC MC[0-9]{1,4}: ([0-9]{1,9}) CE ")
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether the memory fails."""
     reading, log = snapshot.get(MemoryErrorsReading), snapshot.get(KernelLogReading)
     lost, often = [], []
@@ -44,8 +44,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
                 says = f"{each.name} corrected {count(each.corrected, 'memory error')} in {over}"
                 often.append(Evidence("memory-corrected", "memory_errors", says, each.lines))
     if not often and not isinstance(log, Unread):
-        often = _lately(snapshot, log, tuning)
-    told = [] if isinstance(log, Unread) else _told(log)
+        often = _corrected_last_hour(snapshot, log, tuning)
+    told = [] if isinstance(log, Unread) else _uncorrected_lines(log)
     if not isinstance(reading, Unread) and reading.given_up_kib:
         row = f"HardwareCorrupted: {reading.given_up_kib} kB"
         says = f"the kernel no longer uses {reading.given_up_kib:,} KiB of memory"
@@ -61,10 +61,10 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         lost.append(Evidence("memory-uncorrected-told", "kernel_log", says, _recent.lines(told, 4)))
     if lost or often:
         return found(NAME, Status.CRITICAL if lost else Status.DEGRADED, Confidence.CONFIRMED, (*lost, *often))
-    return _none(snapshot, reading)
+    return _ruled_out(snapshot, reading)
 
 
-def _lately(snapshot: Snapshot, log: KernelLogReading, tuning: Tuning) -> list[Evidence]:
+def _corrected_last_hour(snapshot: Snapshot, log: KernelLogReading, tuning: Tuning) -> list[Evidence]:
     """The corrected errors of the last hour by the log's own counts: those since boot hide a module that fails now."""
     found = []
     hour = _recent.surely_within(snapshot, log.of("hardware-error"), _HOUR / 60)
@@ -79,7 +79,7 @@ def _lately(snapshot: Snapshot, log: KernelLogReading, tuning: Tuning) -> list[E
     return found
 
 
-def _told(log: KernelLogReading) -> list[KernelEvent]:
+def _uncorrected_lines(log: KernelLogReading) -> list[KernelEvent]:
     """The lines about uncorrected memory errors: the kernel's own, and the firmware's grave memory records.
 
     A record has its severity and its subject on separate lines, which share a number in braces.
@@ -98,7 +98,7 @@ def _at(event: KernelEvent) -> timedelta:
     return event.since_boot or timedelta(0)
 
 
-def _none(snapshot: Snapshot, reading: MemoryErrorsReading | Unread) -> Weighing:
+def _ruled_out(snapshot: Snapshot, reading: MemoryErrorsReading | Unread) -> CauseResult:
     host = snapshot.get(HostReading)
     metal = not isinstance(reading, Unread) and ".metal" in reading.product
     if not isinstance(host, Unread) and host.is_virtual_machine and not metal:
@@ -134,6 +134,6 @@ CAUSE = Cause(
         ),
     },
     signature=("memory_errors", "kernel_log", "host"),
-    weigh=weigh,
+    evaluate=evaluate,
     lasting_fix="Drain the node and replace the host, or the memory module that EDAC's label names.",
 )

@@ -15,7 +15,7 @@ from __future__ import annotations
 from bot.causes import _recent
 from bot.causes._figures import count, memory, percent
 from bot.causes._finding import found
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent
@@ -26,10 +26,10 @@ NAME = "memory-reclaim"
 _BY_LIMIT = ("emory cgroup out of memory", "CONSTRAINT_MEMCG")  # a pod exceeded its own limit: the node has memory
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether the node is busy reclaiming memory."""
     reclaim, kills = snapshot.get(ReclaimReading), _kills(snapshot, tuning)
-    refills = _recent.recent(snapshot, _recent.told(snapshot, "nic-refill"), tuning["recent_hours"])
+    refills = _recent.recent(snapshot, _recent.recent_events(snapshot, "nic-refill"), tuning["recent_hours"])
     evidence: list[Evidence] = []
     stalls = scanned = 0
     pressed = short = alone = False
@@ -60,7 +60,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if not evidence and alone:
         return RuledOut(NAME, "what waits for memory is at its own cgroup's limit: nothing reclaims for the whole node")
     if not evidence:
-        return _none(
+        return _ruled_out(
             reclaim, f"; the kernel killed processes {_recent.ago(snapshot, kills[-1])} (oom-kills)" if kills else ""
         )
     severe = (
@@ -85,7 +85,7 @@ def _is_at_its_own_limit(reclaim: ReclaimReading, tuning: Tuning) -> bool:
 
 
 def _kills(snapshot: Snapshot, tuning: Tuning) -> tuple[KernelEvent, ...]:
-    kills = _recent.told(snapshot, "oom-kill")
+    kills = _recent.recent_events(snapshot, "oom-kill")
     whole = [event for event in kills if not any(text in event.text for text in _BY_LIMIT)]
     return _recent.recent(snapshot, whole, tuning["oom_recent_hours"])
 
@@ -147,7 +147,7 @@ def _workers(snapshot: Snapshot, tuning: Tuning) -> list[Evidence]:
     return [Evidence("reclaim-threads", "processes", says, tuple(p.raw for p in busy[:3] if p.raw))]
 
 
-def _none(reclaim: ReclaimReading | Unread, killed: str) -> Weighing:
+def _ruled_out(reclaim: ReclaimReading | Unread, killed: str) -> CauseResult:
     if isinstance(reclaim, Unread):
         return Undecided(NAME, f"memory and reclaim were not read ({reclaim.reason})")
     if reclaim.allocstall_rise is None and reclaim.pgscan_direct_rise is None:
@@ -217,7 +217,7 @@ CAUSE = Cause(
             "The driver tries again by itself; a ring that could not be refilled longer ago is full again (ours).",
         ),
     },
-    weigh=weigh,
+    evaluate=evaluate,
     lasting_fix=(
         "More memory, a limit for what takes it, or a higher vm.min_free_kbytes where bursts of packets need pages."
     ),

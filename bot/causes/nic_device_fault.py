@@ -17,7 +17,7 @@ from bot.causes._figures import count, percent
 from bot.causes._finding import found
 from bot.causes._irq_placement import rows
 from bot.causes._starvation import says_starved, starvation
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
@@ -50,7 +50,7 @@ _DAMAGED_COUNTERS = (
 _HOUR_MINUTES = 60
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether the network card itself fails."""
     log, nic = snapshot.get(KernelLogReading), snapshot.get(NicReading)
     faults = _events(snapshot, tuning, *_FAULTS)
@@ -68,7 +68,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         says = f"{count(len(silences), 'time-out')} of the card, the last {_recent.ago(snapshot, silences[-1])}"
         evidence.append(Evidence("nic-silent", "kernel_log", says, _recent.lines(silences)))
     if not evidence:
-        return _none(log, nic, silences, starved)
+        return _ruled_out(log, nic, silences, starved)
     cpu = snapshot.get(CpuReading)
     idle = not isinstance(cpu, Unread) and cpu.idle_percent >= tuning["idle_percent"]
     if not isinstance(cpu, Unread):
@@ -91,7 +91,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 
 
 def _events(snapshot: Snapshot, tuning: Tuning, *kinds: str) -> tuple[KernelEvent, ...]:
-    return _recent.recent(snapshot, _recent.told(snapshot, *kinds), tuning["recent_hours"])
+    return _recent.recent(snapshot, _recent.recent_events(snapshot, *kinds), tuning["recent_hours"])
 
 
 def _rises(nic: NicReading | Unread) -> list[Evidence]:
@@ -108,7 +108,7 @@ def _rises(nic: NicReading | Unread) -> list[Evidence]:
 
 def _flaps(snapshot: Snapshot, tuning: Tuning) -> list[Evidence]:
     """The links that went down again and again; one that went down once was set anew, or its switch restarted."""
-    downs = _recent.told(snapshot, "nic-link-down")
+    downs = _recent.recent_events(snapshot, "nic-link-down")
     found = []
     for name in dict.fromkeys(event.device for event in downs):
         mine = _recent.surely_within(snapshot, [event for event in downs if event.device == name], _HOUR_MINUTES)
@@ -159,9 +159,9 @@ def _is_polled(snapshot: Snapshot, core: int) -> bool:
     return any(each.name.startswith(_POLLERS) and core in each.cores_in_kernel for each in processes.busiest)
 
 
-def _none(
+def _ruled_out(
     log: KernelLogReading | Unread, nic: NicReading | Unread, silences: tuple[KernelEvent, ...], starved: str
-) -> Weighing:
+) -> CauseResult:
     if silences:
         return RuledOut(NAME, f"the card's {count(len(silences), 'time-out')} have another reason: {starved}")
     if isinstance(log, Unread):
@@ -229,6 +229,6 @@ CAUSE = Cause(
             "Ours. Healthy work fills a core for one second.",
         ),
     },
-    weigh=weigh,
+    evaluate=evaluate,
     lasting_fix=("Stop and start the instance to move it to another host, update the driver, or open a case with AWS."),
 )

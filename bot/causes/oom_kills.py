@@ -17,7 +17,7 @@ from datetime import timedelta
 from bot.causes import _recent
 from bot.causes._figures import count
 from bot.causes._finding import found
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import listed
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
@@ -31,7 +31,7 @@ _POD = re.compile(r".*?/(?:kubepods-(?:burstable-|besteffort-)?)?pod[^/]+")
 _BOUND = "CONSTRAINT_"  # by a memory policy or a cpuset: the memory of other nodes may not be used (mm/oom_kill.c)
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether processes are being killed for lack of memory."""
     log = snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
@@ -133,7 +133,7 @@ CAUSE = Cause(
         ),
     },
     signature=("kernel_log", "host"),
-    weigh=weigh,
+    evaluate=evaluate,
     worst=Status.DEGRADED,
     settled_by="what was killed, by the log of the machine's console or of its cgroups (`memory.events`),",
     lasting_fix=(

@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from bot.causes import _recent
 from bot.causes._figures import count, sentence, span
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import RESETS, KernelEvent
@@ -27,7 +27,7 @@ NAME = "serial-console-printk"
 _OF_THE_CARD = ("nic-", "netdev-")
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether resets and bursts of messages coincide on a node with a serial console."""
     host, log = snapshot.get(HostReading), snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
@@ -148,7 +148,7 @@ CAUSE = Cause(
         ),
     },
     signature=("kernel_log", "host"),
-    weigh=weigh,
+    evaluate=evaluate,
     worst=Status.DEGRADED,
     lasting_fix="Lower the console's level (`loglevel=4`), set vm.oom_dump_tasks=0, or take `console=ttyS0` out.",
 )

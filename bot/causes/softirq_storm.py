@@ -12,7 +12,7 @@ from __future__ import annotations
 from bot.causes._figures import count, percent
 from bot.causes._irq_placement import full_cores, irq_placement, is_one_core, rows
 from bot.causes._packet_waits import waits_on
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import listed
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
@@ -23,7 +23,7 @@ from bot.probes.softirq import SoftirqReading
 NAME = "softirq-storm"
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether packet work overloads the cores."""
     cpu, softirq = snapshot.get(CpuReading), snapshot.get(SoftirqReading)
     lost = 0 if isinstance(softirq, Unread) else softirq.dropped_rise
@@ -104,7 +104,7 @@ CAUSE = Cause(
             "As in irq-affinity.",
         ),
     },
-    weigh=weigh,
+    evaluate=evaluate,
     beside=("softirq_waits",),
     lasting_fix="Find who sends; a larger type, more queues, or RPS spread what is there by right.",
 )

@@ -15,7 +15,7 @@ from bot.causes._figures import count, sentence
 from bot.causes._held_cores import held_cores
 from bot.causes._reboot_risks import BESIDE, of_a_boot_alone, offered_no_reboot
 from bot.domain.action import Step
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import makes_cgroups
 from bot.domain.safe_text import listed
@@ -28,7 +28,7 @@ from bot.probes.units import UnitsReading
 NAME = "too-many-live-cgroups"
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether too many memory cgroups are alive, and what harm that does."""
     cgroups = snapshot.get(CgroupsReading)
     if isinstance(cgroups, Unread):
@@ -131,7 +131,7 @@ def _refused_now(snapshot: Snapshot, alive: int, tuning: Tuning) -> tuple[Kernel
 
 
 def _of_now(snapshot: Snapshot, kind: str, tuning: Tuning) -> tuple[KernelEvent, ...]:
-    return _recent.surely_within(snapshot, _recent.told(snapshot, kind), tuning["harm_minutes"])
+    return _recent.surely_within(snapshot, _recent.recent_events(snapshot, kind), tuning["harm_minutes"])
 
 
 CAUSE = Cause(
@@ -190,7 +190,7 @@ CAUSE = Cause(
             "A trace or a refusal counts as present harm up to this age (ours); an older event justifies no reboot.",
         ),
     },
-    weigh=weigh,
+    evaluate=evaluate,
     beside=("units", *BESIDE),
     cured_alone_by=("reboot",),  # the kernel itself is full, and no leak would come back after a boot
     remedy=("reboot",),

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from bot.causes._figures import count
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Tuning
 from bot.domain.known_agents import KNOWN_AGENTS
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import listed
@@ -25,7 +25,7 @@ _ECS_UNITS = next(agent.units for agent in KNOWN_AGENTS if agent.name == "ecs")
 _SHOWN_MOST = 12  # shown to people; the suspects name them all
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether the next boot starts a unit that nobody needs here."""
     reading = snapshot.get(BootUnitsReading)
     if isinstance(reading, Unread):
@@ -37,7 +37,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     unused = ecs if reading.kubelet and not reading.ecs_cluster and reading.ecs_config_readable else []
     others = [unit for unit in unlisted if tuning.allow and not unit.by_vendor and unit not in unused]
     if not (unused or others):
-        return _none(reading, ecs, tuning)
+        return _ruled_out(reading, ecs, tuning)
     evidence = [Evidence("agent-unused", "boot_units", _says(unit, reading), (unit.source,)) for unit in unused]
     evidence += [
         Evidence("unit-not-allowed", "boot_units", f"{unit.name} starts at boot and is not on the list", (unit.source,))
@@ -74,7 +74,7 @@ def _summary(unused: Sequence[BootUnit], others: Sequence[BootUnit], reading: Bo
     return "; ".join(says)
 
 
-def _none(reading: BootUnitsReading, ecs: Sequence[BootUnit], tuning: Tuning) -> Weighing:
+def _ruled_out(reading: BootUnitsReading, ecs: Sequence[BootUnit], tuning: Tuning) -> CauseResult:
     if ecs and reading.kubelet:
         named = f"ECS_CLUSTER is {reading.ecs_cluster}" if reading.ecs_cluster else "its configuration is not readable"
         return Undecided(
@@ -98,7 +98,7 @@ CAUSE = Cause(
     settled_by="the launch template's user data: whether it gives the agent a cluster",
     thresholds=(),
     signature=("boot_units",),
-    weigh=weigh,
+    evaluate=evaluate,
     worst=Status.DEGRADED,
     takes_allow=True,
     of_one=True,

@@ -107,8 +107,8 @@ def _single(group: GroupView, view: IncidentView) -> Document:
     middle: list[Strip | Listing] = []
     said: tuple[Sentence, ...] = ()
     if view.verdict is not None and (not view.ended or view.state is State.TRIAGED):
-        is_weighed = view.state in (State.TRIAGED, State.PROPOSED)
-        said = verdict_words(view.verdict) if is_weighed else ((view.verdict.summary,),)
+        is_evaluated = view.state in (State.TRIAGED, State.PROPOSED)
+        said = verdict_words(view.verdict) if is_evaluated else ((view.verdict.summary,),)
         rows = [_short(sentence) for sentence in (*said, (view.recurs,), (view.grows,)) if any(sentence)]
         first += [Together(tuple(map(Line, rows)))] if rows else []  # one block: the buttons come soon after it
     heat: list[Strip] = []

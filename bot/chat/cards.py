@@ -16,10 +16,10 @@ from bot.chat.card import incident_card
 from bot.chat.card_times import PROGRESS, Reminder, reminders, seconds_moved
 from bot.chat.clicks import Click
 from bot.chat.document import Document
-from bot.chat.parts import CARD, MessageTarget, request_id, spot_of
+from bot.chat.parts import CARD, MessageTarget, card_target, request_id
 from bot.chat.poster import Poster
 from bot.chat.remembered import Remembered
-from bot.chat.service import stands_so
+from bot.chat.service import is_delivered
 from bot.chat.storm_board import StormBoard
 from bot.chat.thread import ThreadReplies, details
 from bot.chat.thread_files import REPORT, FileRequest
@@ -165,7 +165,7 @@ class ChatCards:
             shown.open = () if all(incident.ended for incident in group) else group
             if (board := self._boards.get(name)) is not None:
                 board.shows(group)
-            spot = await self._spot(group)
+            spot = await self._card_target(group)
             context = await self._telling(shown, group) if spot is not None else self.view
             view = group_view(group, context)
             if view.shows_verdicts:
@@ -178,7 +178,7 @@ class ChatCards:
                 return
             if not shown.wording:
                 read = read or await self.read(name)
-                if stands_so(read.posts, message.wording):  # an earlier run has posted it
+                if is_delivered(read.posts, message.wording):  # an earlier run has posted it
                     shown.wording = message.wording
                     await self._thread.show(name, spot, group, read)
                     return
@@ -197,7 +197,7 @@ class ChatCards:
         has_grown = len(group) == 1 and group[0].triage is not None and group[0].triage.growth is not None
         if not (has_grown or again or is_alarm(group[0].alert)):
             return
-        spot, board = spot_of(group[0]), self._boards.get(name)
+        spot, board = card_target(group[0]), self._boards.get(name)
         if board is not None and not has_grown:
             self._poster.show(name, board.spot, board.message)
         elif spot is not None and all(member.triage is not None for member in group):
@@ -215,7 +215,7 @@ class ChatCards:
     async def begun(self, group: Sequence[Incident], reading: Sequence[Incident]) -> None:
         """Show on the card that nodes are read; an existing card is continued."""
         name = group[0].card
-        spot = self._asked_at.get(name) or spot_of(group[0])
+        spot = self._asked_at.get(name) or card_target(group[0])
         if spot is None:
             return
         self._poster.prepare()
@@ -255,7 +255,7 @@ class ChatCards:
                 self._poster.illustrate(name, board.spot, incident.id, verdict.node, verdict.heat)
             await self._owe(name, board.spot, board.message())
             if is_alarm(incident.alert):
-                await self._told_again(name, board)
+                await self._announce_return(name, board)
         of_many = is_alarm(incident.alert) and len(board.group) > FEW
         if not (of_many and verdict.status is Status.HEALTHY):
             of_several = len(board.group) > 1
@@ -278,7 +278,7 @@ class ChatCards:
                 self._poster.let_go(name)
                 self._poster.finished(name)
 
-    async def _told_again(self, name: str, board: _Board) -> None:
+    async def _announce_return(self, name: str, board: _Board) -> None:
         """Announce in the card's thread what came back or came late: chats do not notify about edits."""
         began_at = min(member.opened_at for member in board.group)
         read_here = [member for member in board.group if member.node in board.live]
@@ -348,7 +348,7 @@ class ChatCards:
         Raises: LedgerError when the record cannot be read.
         """
         name = incident.card
-        spot = await self._spot(await self.group(name))
+        spot = await self._card_target(await self.group(name))
         sent = await self._poster.attach(name, spot, FileRequest(REPORT, incident.id)) if spot is not None else None
         if sent is None:
             return f"To write the report: zombie report {incident.id}"
@@ -371,7 +371,7 @@ class ChatCards:
         """
         for name in [name for name, shown in self._cards.items() if name in mine and self._due(shown.open, now)]:
             group = await self.group(name)
-            spot = await self._spot(group) if group else None
+            spot = await self._card_target(group) if group else None
             if spot is None:
                 continue
             for reminder in self._due(group, now):
@@ -465,16 +465,16 @@ class ChatCards:
 
     # --- where it is shown
 
-    async def _spot(self, group: Sequence[Incident]) -> MessageTarget | None:
+    async def _card_target(self, group: Sequence[Incident]) -> MessageTarget | None:
         """Where a group's card belongs: as its opening says, or with the incident that it undoes."""
         first = group[0]
         if first.undoes:
             undone = await self._ledger.incident(first.undoes)
             if undone is None:
                 return None
-            beside = await self._spot((undone,))
+            beside = await self._card_target((undone,))
             return MessageTarget(beside.channel) if beside is not None else None
-        spot = spot_of(first)
+        spot = card_target(first)
         if spot is None and (place := await self.place(first.card)) is not None:
             spot = MessageTarget(place.channel)
         return spot

@@ -13,7 +13,6 @@ from bot.chat.blocks import meant_blocks
 from bot.chat.context import TOLD, ChatContext, brake_words
 from bot.chat.document import Marked, NodeMenu, Row
 from bot.chat.ephemeral import refusal_words
-from bot.chat.kept_checks import kept_text
 from bot.chat.remembered import Seen
 from bot.chat.requests import (
     CheckRequest,
@@ -30,12 +29,13 @@ from bot.chat.requests import (
     parse,
     unknown_words,
 )
+from bot.chat.stored_checks import check_text
 from bot.chat.suggestions import ASKS, FIND_NODE
 from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError
 from bot.domain.incident import IncidentSummary
 from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line, redacted_text
-from bot.response.decision.braking import said
+from bot.response.decision.braking import pull_words
 from bot.response.decision.guards import is_named
 from bot.view.words import node_words, urgency, utc
 
@@ -76,7 +76,7 @@ class Commands:
         # The search for near names takes time.
         asked = await asyncio.to_thread(parse, request.text, self.known, self.others)
         try:
-            if not await self.context.chat_requests.keep(request.key, self._kept(request, asked)):
+            if not await self.context.chat_requests.keep(request.key, self._stored_check(request, asked)):
                 return
         except LedgerError:
             # Without a ledger checks are read and the brake is tried. Anything else could be a repetition.
@@ -87,11 +87,11 @@ class Commands:
         with contextlib.suppress(LedgerError):
             await self.context.chat_requests.done(request.key)
 
-    def _kept(self, request: CommandRequest, asked: Request) -> str:
+    def _stored_check(self, request: CommandRequest, asked: Request) -> str:
         """What the next run needs to begin a check that a crash breaks off; empty for anything else."""
         if not isinstance(asked, CheckRequest) or not asked.nodes or not self._is_here(request):
             return ""
-        return kept_text(request, [node.name for node in asked.nodes])
+        return check_text(request, [node.name for node in asked.nodes])
 
     def _is_here(self, request: CommandRequest) -> bool:
         return not self.channels or request.channel in self.channels or request.direct
@@ -204,7 +204,7 @@ class Commands:
         if len(ordered) > MOST_LISTED:
             words.append(f"And {len(ordered) - MOST_LISTED} more: zombie incidents")
         if braked is not None:
-            words.append(f"The brake is on: {said(braked)} (pull #{braked.seq})")
+            words.append(f"The brake is on: {pull_words(braked)} (pull #{braked.seq})")
         else:
             words.append("The brake is off.")
         return "\n".join(words)

@@ -17,16 +17,16 @@ from typing import TypeAlias
 
 from bot.chat.background import Background
 from bot.chat.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, REPORT
-from bot.chat.clicks import UNKNOWN_BUTTON, Click, Submission, kept_submission
+from bot.chat.clicks import UNKNOWN_BUTTON, Click, Submission, stored_submission
 from bot.chat.context import TOLD, ChatContext, brake_words
 from bot.chat.dialog import HOME, LONGEST_REASON, Intent, covered, reason_dialog
 from bot.chat.ephemeral import refusal_words
 from bot.chat.home import HomePublisher
-from bot.chat.kept_checks import KeptChecks
 from bot.chat.parts import MessageTarget
 from bot.chat.people import Person
 from bot.chat.remembered import Seen
 from bot.chat.requests import MOST_NODES
+from bot.chat.stored_checks import StoredChecks
 from bot.chat.suggestions import FIND_NODE
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import (
@@ -319,11 +319,11 @@ class Decisions:
 
         Raises: LedgerError.
         """
-        takes: tuple[Chat | KeptChecks, ...] = (*self._others, KeptChecks(self._context, self._background))
+        takes: tuple[Chat | StoredChecks, ...] = (*self._others, StoredChecks(self._context, self._background))
         for kept in await self._context.chat_requests.left():
             if any(part.takes(kept) for part in takes):
                 continue
-            submission = kept_submission(kept.body)
+            submission = stored_submission(kept.body)
             if submission is None or (intent := self._context.signer.verify(submission.metadata)) is None:
                 self._context.log("submission_unreadable", key=one_line(kept.key, 80))
                 await self._context.chat_requests.done(kept.key)

@@ -221,7 +221,7 @@ def clipped(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"
 
 
-def said(words: str, *blocks: Block) -> Document:
+def plain_document(words: str, *blocks: Block) -> Document:
     """Return a document that says this, above its other blocks."""
     return Document(words, (Paragraph(words), *blocks))
 

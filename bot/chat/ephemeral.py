@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from bot.chat.document import Block, Document, Marked, Pieces, said
+from bot.chat.document import Block, Document, Marked, Pieces, plain_document
 from bot.chat.people import People
 from bot.chat.requests import CommandRequest
 from bot.chat.service import ChatService, Delivered, Outcome, RetryLater, Timing
@@ -34,7 +34,7 @@ class Ephemeral:
 
     async def quote(self, request: CommandRequest, words: str, below: Sequence[Block] = ()) -> None:
         """Answer a request with words that quote what a person typed, above other blocks, such as buttons."""
-        await self._answer(request, said(words, *below))
+        await self._answer(request, plain_document(words, *below))
 
     async def _answer(self, request: CommandRequest, document: Document) -> None:
         await self._send(request.user, request.channel, request.thread_ts, document, request.answer_at)
@@ -47,7 +47,7 @@ class Ephemeral:
         People appear by name, and nobody is notified.
         """
         named = await self._people.named(redacted_text(words))  # a refusal may quote what a node said
-        await self._send(self._people.user(by), channel, thread_ts, said(named, *below), answer_at)
+        await self._send(self._people.user(by), channel, thread_ts, plain_document(named, *below), answer_at)
 
     async def _send(self, user: str, channel: str, thread_ts: str, document: Document, answer_at: str) -> None:
         """Send it to the command's address, else into the channel, else as a direct message."""

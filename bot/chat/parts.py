@@ -51,7 +51,7 @@ class PendingDelivery:
 
 
 @dataclass(slots=True, eq=False)
-class Part:
+class PostState:
     """A part: what it should say, what the chat has of it, and how to reach it.
 
     Shape: `say` is called when it is the part's turn, so that outdated progress is never sent. `version` counts the
@@ -63,7 +63,7 @@ class Part:
     target: MessageTarget
     say: Say
     under: str = ""  # the name of the part in whose thread it belongs
-    above: Part | None = None  # that part, while it is remembered
+    above: PostState | None = None  # that part, while it is remembered
     place: MessageRef | None = None
     version: int = 0
     sent: int = 0
@@ -118,15 +118,15 @@ class Part:
             await self.changed.wait()
 
 
-class Parts:
+class PostStates:
     """Remembers the parts of cards. A part that is forgotten and made again would be posted a second time."""
 
     def __init__(self) -> None:
-        self._cards: dict[str, dict[str, Part]] = {}
+        self._cards: dict[str, dict[str, PostState]] = {}
         self._open: set[str] = set()  # cards that are not finished
         self._in_use = Counter[str]()
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[PostState]:
         return (part for parts in list(self._cards.values()) for part in list(parts.values()))
 
     @property
@@ -138,19 +138,19 @@ class Parts:
         """True for a card that is not finished."""
         return card in self._open
 
-    def get(self, card: str, name: str = CARD) -> Part | None:
+    def get(self, card: str, name: str = CARD) -> PostState | None:
         """Return a part if it is remembered."""
         return self._cards.get(card, {}).get(name)
 
-    def add(self, part: Part) -> None:
+    def add(self, part: PostState) -> None:
         """Remember a part; it replaces a part of the same name."""
         self._cards.setdefault(part.card, {})[part.name] = part
 
-    def part(self, card: str, name: str, target: MessageTarget, say: Say, under: str = "") -> Part:
+    def part(self, card: str, name: str, target: MessageTarget, say: Say, under: str = "") -> PostState:
         """Return a part, made new if it is not remembered; a new card is open."""
         known = self.get(card, name)
         if known is None:
-            known = Part(card, name, target, say, under, self.get(card, under))
+            known = PostState(card, name, target, say, under, self.get(card, under))
             self.add(known)
             if name == CARD:
                 self._open.add(card)
@@ -185,7 +185,7 @@ class Parts:
         finally:
             self.let_go(card)
 
-    def forget(self, part: Part) -> None:
+    def forget(self, part: PostState) -> None:
         """Forget a part unless its card is open or in use, or it is being sent."""
         if part.card in self._open or part.card in self._in_use:
             return
@@ -202,7 +202,7 @@ class Parts:
             self.forget(part)
 
 
-def kept(card: str, name: str, target: MessageTarget, message: Message, under: str = "") -> Post:
+def as_post(card: str, name: str, target: MessageTarget, message: Message, under: str = "") -> Post:
     """Return a message in the outbox's form."""
     content: dict[str, Any] = {"text": message.text, "blocks": list(message.blocks)}
     content |= {"thread_ts": target.thread_ts, "answer_at": target.answer_at}
@@ -211,7 +211,7 @@ def kept(card: str, name: str, target: MessageTarget, message: Message, under: s
     return Post(card, name, target.channel, content, under)
 
 
-def kept_part(due: DuePost) -> Part:
+def restored_post(due: DuePost) -> PostState:
     """Return a part from the outbox, after a restart."""
     content: Mapping[str, Any] = due.post.content
     where = (str(content.get("thread_ts", "")), str(content.get("answer_at", "")), bool(content.get("patient")))
@@ -219,7 +219,7 @@ def kept_part(due: DuePost) -> Part:
     if due.thread is not None:
         target = replace(target, channel=due.thread.channel, thread_ts=target.thread_ts or due.thread.ts)
     message = message_of(content)
-    part = Part(due.post.incident, due.post.part, target, lambda: message, due.post.under, place=due.place)
+    part = PostState(due.post.incident, due.post.part, target, lambda: message, due.post.under, place=due.place)
     part.want(lambda: message, PendingDelivery(due.id))
     return part
 
@@ -229,7 +229,7 @@ def request_id(channel: str, thread_ts: str, key: str) -> str:
     return f"{channel}/{thread_ts or '-'}/{key}"
 
 
-def spot_of(incident: Incident) -> MessageTarget | None:
+def card_target(incident: Incident) -> MessageTarget | None:
     """Return where an incident's card belongs; None without a card: it came in a storm, or no channel is set."""
     if incident.alert.kind in CHATS:
         channel, _, rest = incident.alert.id.partition("/")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.chat.document import Document
-from bot.chat.parts import CARD, MessageTarget, Part, Parts, PendingDelivery, Say, kept, kept_part
+from bot.chat.parts import CARD, MessageTarget, PendingDelivery, PostState, PostStates, Say, as_post, restored_post
 from bot.chat.pictures import Pictures
 from bot.chat.service import (
     ChatService,
@@ -60,7 +60,7 @@ class Poster:
         self._timing = timing
         self._now = now
         self._log = log
-        self._parts = Parts()
+        self._parts = PostStates()
         # Every open card needs an edit for its verdict: progress may use the rest.
         self._edits = RateLimiter(EDITS, timing.edits_span, timing.clock, lambda: self._parts.open)
         self._posts = ChannelTurns(outbox, timing)
@@ -164,7 +164,7 @@ class Poster:
             return True
         if place is None:
             return False
-        part = Part(card, name, target, lambda: Message(""), under, self._parts.get(card, under), place)
+        part = PostState(card, name, target, lambda: Message(""), under, self._parts.get(card, under), place)
         part.settled.set()
         self._parts.add(part)
         return True
@@ -200,7 +200,7 @@ class Poster:
             if self._files is not None and self._files.take_up(due, self.reply):
                 continue
             if self._parts.get(due.post.incident, due.post.part) is None:
-                part = kept_part(due)
+                part = restored_post(due)
                 self._parts.add(part)
                 self._begin(part)
                 taken_up += 1
@@ -225,22 +225,22 @@ class Poster:
 
     # --- parts and their workers
 
-    def _begin(self, part: Part) -> None:
+    def _begin(self, part: PostState) -> None:
         if part.worker is None or part.worker.done():
             part.worker = asyncio.create_task(self._work(part), name=f"{self.chat.logged} {part.card} {part.name}")
             part.worker.add_done_callback(lambda task: self._worked(part, task))
 
-    def _worked(self, part: Part, task: asyncio.Task[None]) -> None:
+    def _worked(self, part: PostState, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._log(f"{self.chat.logged}_worker_failed", part=task.get_name(), error=one_line(repr(error), 500))
             self._settle(part, nowhere=part.place is None)  # the outbox has it, and a later sweep tries again
         self._parts.forget(part)
 
-    def _settle(self, part: Part, *, nowhere: bool = False) -> None:
+    def _settle(self, part: PostState, *, nowhere: bool = False) -> None:
         part.nowhere = part.nowhere or nowhere
         part.settled.set()
 
-    async def _work(self, part: Part) -> None:
+    async def _work(self, part: PostState) -> None:
         failures = 0
         while part.sent < part.version and not part.nowhere:
             if part.above is not None:  # before each try: a card may be deleted and posted again
@@ -272,7 +272,7 @@ class Poster:
                     failures += 1
                     await self._retry_later(part, version, pending, error, outcome, failures)
 
-    async def _turn(self, part: Part) -> None:
+    async def _turn(self, part: PostState) -> None:
         """Wait until the part may be sent: within the chat's limits, and progress not too often."""
         if part.was_gone or (part.in_private and part.sent):  # no second message for mere progress
             await part.until_pending()
@@ -287,7 +287,7 @@ class Poster:
             await part.unhurried(self._timing.edit_every, self._timing.clock)
             await self._edits.turn(lambda: part.pending.rank if part.pending is not None else LAST)
 
-    async def _send(self, part: Part, message: Message) -> Outcome:
+    async def _send(self, part: PostState, message: Message) -> Outcome:
         if part.in_private:
             return await self.chat.answer(part.target.answer_at, message, for_card=True)
         if part.place is None:
@@ -300,7 +300,7 @@ class Poster:
 
     # --- pictures
 
-    async def _with_pictures(self, part: Part, message: Message) -> Message:
+    async def _with_pictures(self, part: PostState, message: Message) -> Message:
         if self._pictures is None or part.name != CARD or part.in_private:
             return message
         return await self._pictures.drawn_into(part.card, message)
@@ -316,7 +316,7 @@ class Poster:
                 if content is None or place is None:
                     return  # a later wording waits, and will include the picture
                 message = message_of(content)
-                part = part or Part(card, CARD, MessageTarget(place.channel), lambda: message)
+                part = part or PostState(card, CARD, MessageTarget(place.channel), lambda: message)
                 part.say, part.place = lambda: message, place
                 part.settled.set()
                 self._parts.add(part)
@@ -329,14 +329,16 @@ class Poster:
     # --- outcomes
 
     async def _delivered(
-        self, part: Part, version: int, pending: PendingDelivery | None, place: MessageRef | None
+        self, part: PostState, version: int, pending: PendingDelivery | None, place: MessageRef | None
     ) -> None:
         part.sent, part.edited_at, part.was_gone = version, self._timing.clock(), False
         part.place = place or part.place
         self._settle(part)
         await self._ended(part, pending, place, "answered in private")
 
-    async def _ended(self, part: Part, pending: PendingDelivery | None, place: MessageRef | None, because: str) -> None:
+    async def _ended(
+        self, part: PostState, pending: PendingDelivery | None, place: MessageRef | None, because: str
+    ) -> None:
         """Note the end of a delivery in the outbox; until then it is pending, and a restart sends it again."""
         if pending is not None and pending.post_id:
             try:
@@ -350,7 +352,13 @@ class Poster:
             part.pending = None
 
     async def _retry_later(
-        self, part: Part, version: int, pending: PendingDelivery | None, error: str, outcome: Outcome, failures: int
+        self,
+        part: PostState,
+        version: int,
+        pending: PendingDelivery | None,
+        error: str,
+        outcome: Outcome,
+        failures: int,
     ) -> None:
         pause = max(
             outcome.seconds if isinstance(outcome, RetryLater) else self._timing.longest_pause,
@@ -367,7 +375,7 @@ class Poster:
                 self._log("outbox_unavailable", card=part.card, error=one_line(str(unavailable)))
         await asyncio.sleep(pause)
 
-    async def _elsewhere(self, part: Part, outcome: Outcome) -> None:
+    async def _elsewhere(self, part: PostState, outcome: Outcome) -> None:
         """Try another place where this place is closed; without another place only the ledger has it."""
         if part.in_private:
             await self._give_up(part, "the command's address takes no more answers")
@@ -384,14 +392,14 @@ class Poster:
         elif part.above is None or part.above.settled.is_set():
             await self._give_up(part, outcome.error if isinstance(outcome, MessageGone) else "gone")
 
-    async def _give_up(self, part: Part, because: str) -> None:
+    async def _give_up(self, part: PostState, because: str) -> None:
         self._log(f"{self.chat.logged}_given_up", card=part.card, part=part.name, because=because)
         self._settle(part, nowhere=True)
         await self._ended(part, part.pending, None, because)
 
     async def _keep(self, card: str, name: str, target: MessageTarget, message: Message, under: str) -> StoredPost:
         try:
-            return await self._outbox.keep(kept(card, name, target, message, under))
+            return await self._outbox.keep(as_post(card, name, target, message, under))
         except LedgerError as error:  # sent all the same; only a restart would lose it
             self._log("outbox_unavailable", card=card, error=one_line(str(error)))
             return StoredPost("")

@@ -34,7 +34,7 @@ def message_of(content: Mapping[str, Any]) -> Message:
     return Message(str(content.get("text", "")), tuple(content.get("blocks", ())), bool(content.get("broadcast")))
 
 
-def stands_so(posts: CardPosts, wording: str) -> bool:
+def is_delivered(posts: CardPosts, wording: str) -> bool:
     """True if the wording was delivered, and no later wording waits or was given up."""
     return posts.standing is not None and message_of(posts.standing).wording == wording
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol, TypeAlias
 
-from bot.chat.document import Document, said
+from bot.chat.document import Document, plain_document
 from bot.chat.parts import CARD, MessageTarget
 from bot.chat.service import ChatService, Timing, Uploaded
 from bot.chat.uploads import ThreadFile, Uploads
@@ -157,7 +157,7 @@ class ThreadFiles(Uploads):
         self.log(f"{way.kind.word}_given_up", name=way.name, because=because)
         await self.outbox.dropped(way.post_id, because)
         if words := way.kind.instead(way.name, because):
-            await way.instead(way.card, f"no-{way.part}", way.target, said(words))
+            await way.instead(way.card, f"no-{way.part}", way.target, plain_document(words))
 
 
 REPORT = "report-"

@@ -19,8 +19,8 @@ from bot.domain.selector import Selector
 
 if TYPE_CHECKING:
     from bot.app.check import Check, HearsVerdict
+    from bot.app.evaluation_worker import EvaluatedNode
     from bot.app.stored_counts import StoredCounts
-    from bot.app.weighing_worker import WeighedNode
     from bot.domain.growth import CountSample
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
@@ -261,7 +261,7 @@ async def _check(
             await check(what, heard, concluded)
             return
 
-        def weighed(judged: WeighedNode) -> None:
+        def evaluated(judged: EvaluatedNode) -> None:
             verdicts.append(judged.verdict)
             if stream is not None:
                 stream.add_text(judged.verdict.node, judged.text)
@@ -269,13 +269,13 @@ async def _check(
                 clear()
                 tell(judged.verdict)
 
-        from bot.app.weighing_pool import check_in_pool
+        from bot.app.evaluation_pool import check_in_pool
 
         await check_in_pool(
             what,
             heard,
             several,
-            weighed,
+            evaluated,
             tells_json=stream is not None,
             readings=not arguments.no_readings,
             looks_of=lambda node: _looks(counts, node),

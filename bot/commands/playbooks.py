@@ -156,7 +156,7 @@ critical: log("conntrack-full", minutes=10) # without this line it is degraded
 otherwise: # the first that applies; what was not read rules nothing out
   - {undecided: the table of connections was not read, unread: conntrack}
   - {ruled_out: "{used}"}
-examples: # zombie playbooks check weighs them
+examples: # zombie playbooks check evaluates them
   - {conntrack: {loaded: true, count: 60, maximum: 100}, then: degraded, says: 60 of 100}
   - {conntrack: {loaded: true, count: 60, maximum: 100}, log: [conntrack-full 2m ago], then: critical}
   - {conntrack: {loaded: true, count: 40, maximum: 100}, then: ruled_out}

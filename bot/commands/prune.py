@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.commands import record
     from bot.commands.login import terminal_user
     from bot.domain.duration import written
-    from bot.ledger import KeptCases, Pruner, ReadingStore
+    from bot.ledger import CaseStore, Pruner, ReadingStore
 
     retention = options.settings(arguments).retention
     done = "would be removed" if arguments.dry_run else "removed"
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
             older = f"older than {written(retention.incidents)}"
             print(f"incidents: {found.incidents} {older} {done}, with {found.entries} entries")
         if retention.readings is not None:
-            gone = KeptCases(database).forget(retention.readings, arguments.dry_run)
+            gone = CaseStore(database).forget(retention.readings, arguments.dry_run)
             looks = ReadingStore(database).forget(retention.readings, arguments.dry_run)
             print(f"readings: {gone} cases and {looks} counts older than {written(retention.readings)} {done}")
         found = pruner.deliveries(retention.deliveries, arguments.dry_run)

@@ -156,14 +156,14 @@ def story(environment: Mapping[str, str], incident: str) -> tuple[Entry, ...]:
         return asyncio.run(IncidentRecord(found.ledger).story(incident))
 
 
-def kept_case(environment: Mapping[str, str], beginning: str) -> Case | None:
+def stored_case(environment: Mapping[str, str], beginning: str) -> Case | None:
     """Return the case stored with the incident whose id begins like this; None without incident or case.
 
     Raises: UsageError when several ids begin like this; CaseError when the case is damaged.
     """
     from bot.domain.case import read_case
     from bot.domain.fold import triaged_in
-    from bot.ledger import KeptCases
+    from bot.ledger import CaseStore
 
     with if_there(environment) as database:
         if database is None:
@@ -173,7 +173,7 @@ def kept_case(environment: Mapping[str, str], beginning: str) -> Case | None:
             triaged = triaged_in(story(environment, incident))
         except UnknownIncident:
             return None
-        text = KeptCases(database).text(incident, triaged.case) if triaged is not None and triaged.case else None
+        text = CaseStore(database).text(incident, triaged.case) if triaged is not None and triaged.case else None
     if triaged is None or text is None:
         return None
     return read_case(text, f"The case of incident {incident}", triaged.verdict.node)
@@ -193,7 +193,7 @@ def named_case(environment: Mapping[str, str], named: Path) -> Case:
         if others:
             raise CaseError(f"{named} has {1 + len(others)} cases in it.", f"Name a case, such as {first}")
         return case_file.load(first)
-    if (found := kept_case(environment, str(named))) is not None:
+    if (found := stored_case(environment, str(named))) is not None:
         return found
     raise CaseError(
         f"{named} is not a case file, and no incident of that id has a stored case.",
@@ -257,9 +257,9 @@ def stores_of(database: Database, extras: Sequence[Extra] = ()) -> Iterator[Stor
     from concurrent.futures import ThreadPoolExecutor
 
     from bot.app.extras import doubters_of, holders_of
-    from bot.ledger import KeptCases, Ledger, ReadingStore, on_threads
+    from bot.ledger import CaseStore, Ledger, ReadingStore, on_threads
 
     with ThreadPoolExecutor(1) as threads:
         ledger = on_threads(Ledger(database, holders=holders_of(extras), doubters=doubters_of(extras)), threads)
-        cases, readings = (on_threads(store(database), threads) for store in (KeptCases, ReadingStore))
+        cases, readings = (on_threads(store(database), threads) for store in (CaseStore, ReadingStore))
         yield Stores(database, threads, ledger, cases, readings)

@@ -135,7 +135,7 @@ class Case:
             yield canonical({"verdict": redacted(plain(self.judged))})
 
 
-class KeptCases(Protocol):
+class CaseKeeper(Protocol):
     """The cases kept with incidents.
 
     Raises: every method raises LedgerUnavailable when the database does not answer.
@@ -145,7 +145,7 @@ class KeptCases(Protocol):
         """Store what an incident's node said; return its content hash, empty if it is too large to store."""
 
 
-class CaseStore(KeptCases, Protocol):
+class CaseStore(CaseKeeper, Protocol):
     """Stored cases that can also be read."""
 
     async def text(self, incident: str, digest: str) -> str | None:

@@ -1,4 +1,4 @@
-"""A cause: a named fault, and the pure function that weighs a snapshot for and against it."""
+"""A cause: a named fault, and the pure function that evaluates a snapshot for and against it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.domain.probe import Snapshot
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Finding, LeftOut, RuledOut, Status, Undecided
 
-Weighing: TypeAlias = Finding | RuledOut | Undecided
+CauseResult: TypeAlias = Finding | RuledOut | Undecided
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +60,14 @@ class Tuning(Mapping[str, float]):
 class Cause:
     """A named fault.
 
-    Shape: `probes` are what `weigh` looks at; `thresholds` are the names it takes from its tuning, or a table of
+    Shape: `probes` are what `evaluate` looks at; `thresholds` are the names it takes from its tuning, or a table of
     them with the values and reasons that hold unless a playbook sets others. `remedy` and `lasting_fix` hold
-    likewise unless a playbook says otherwise. `weigh` returns a Finding if the readings support the cause, RuledOut
+    likewise unless a playbook says otherwise. `evaluate` returns a Finding if the readings support the cause, RuledOut
     if they speak against it, and Undecided if a missing reading leaves it open. `worst` is the gravest status that
     the cause can have. `cured_alone_by` are actions that cure it without stopping a unit first, because nothing
     that still runs would bring it back. `eased_by` are actions that help this cause or limit its harm, but not
     every cause. `takes_allow`: a playbook may list names to let pass. `signature` names the probes that show it in
-    a single look, without a window; empty if only a whole check can tell. `beside` are readings that it also weighs
+    a single look, without a window; empty if only a whole check can tell. `beside` are readings that it also evaluates
     where they were read; a playbook need not ask for them. `reboot_lasts`: within that time after a reboot for this
     cause no second reboot is offered, because the first did not help. `grows` is the count that increases on the
     node while the fault lasts, if there is one. `of_one`: it concerns a unit or workload, not the node. `settled_by`
@@ -78,7 +78,7 @@ class Cause:
     title: str  # in plain words: "leaked memory cgroups"
     probes: tuple[str, ...]
     thresholds: tuple[str, ...] | Mapping[str, Threshold]
-    weigh: Callable[[Snapshot, Tuning], Weighing]
+    evaluate: Callable[[Snapshot, Tuning], CauseResult]
     worst: Status = Status.CRITICAL
     cured_alone_by: tuple[str, ...] = ()
     eased_by: tuple[str, ...] = ()

@@ -118,13 +118,13 @@ class ProbeAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class Concluded:
+class VerdictReached:
     """A node has its verdict."""
 
     verdict: Verdict
 
 
-Progress: TypeAlias = ReadingWaits | ReadingStarted | ProbeAnswered | Concluded
+Progress: TypeAlias = ReadingWaits | ReadingStarted | ProbeAnswered | VerdictReached
 Listener: TypeAlias = Callable[[Progress], None]
 
 

@@ -62,8 +62,8 @@ class ProfileTaken:
     """The node was profiled from its card, possibly after the end; the incident's state does not change.
 
     Shape: `headline` says what uses the CPU, `sampled` how that was measured; `unread` is why part of it is missing,
-    empty if it is complete. `reading` is what causes weigh, as the probe `profile` reads it; empty if there is nothing.
-    `sketch` is the content hash of its sketch, which is kept with the incident; empty if there is none.
+    empty if it is complete. `reading` is what causes evaluate, as the probe `profile` reads it; empty if there is
+    nothing. `sketch` is the content hash of its sketch, which is kept with the incident; empty if there is none.
     """
 
     headline: str

@@ -86,7 +86,7 @@ class Incident:
     `ending` is the event that ended the incident. `withholds` says why no plan would be offered, whatever the verdict;
     `cleared` are the alerts that are over, each as `SOURCE:ID`. `inherited` are the people who raised its group before
     its node was added; `picked_by` is the person who picked the node; `wave` is the wave that it is part of. `profile`
-    is what its newest profile showed, for causes to weigh.
+    is what its newest profile showed, for causes to evaluate.
     """
 
     id: str

@@ -14,7 +14,7 @@ from bot.domain.incident import IncidentSummary
 
 
 @dataclass(frozen=True, slots=True)
-class KeptDelivery:
+class StoredDelivery:
     """A stored delivery that is being handled; `attempts` counts the failures so far."""
 
     delivery: Delivery
@@ -43,7 +43,7 @@ class Inbox(Protocol):
     async def keep(self, delivery: Delivery) -> bool:
         """Store a delivery; False if it is stored already. Once this returns, the delivery survives a restart."""
 
-    async def claim(self, at_once: int, busy: Collection[str] = ()) -> tuple[KeptDelivery, ...]:
+    async def claim(self, at_once: int, busy: Collection[str] = ()) -> tuple[StoredDelivery, ...]:
         """Take deliveries that no other live runner has, in order of arrival; of each case only the first.
 
         Shape: `busy` are the keys of deliveries that this runner is handling.

@@ -1,4 +1,4 @@
-"""A playbook: the probes to ask, the causes to weigh with their thresholds, and the remedies to offer."""
+"""A playbook: the probes to ask, the causes to evaluate with their thresholds, and the remedies to offer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ConfiguredCause:
     tuning: Tuning = field(init=False, compare=False, repr=False)  # the thresholds' values, and the names to let pass
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tuning", Tuning(self.thresholds, self.allow))  # made once: each weighing asks for it
+        object.__setattr__(self, "tuning", Tuning(self.thresholds, self.allow))  # made once: each result asks for it
 
 
 @dataclass(frozen=True, slots=True)

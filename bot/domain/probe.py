@@ -47,7 +47,7 @@ class TellsLines(Protocol):
         """Return those lines, oldest first; empty for a field that none tells of."""
 
 
-@functools.cache  # there are as many as probes, and a weighing asks thousands of times
+@functools.cache  # there are as many as probes, and a result asks thousands of times
 def _not_asked(probe: str) -> Unread:
     return Unread(probe, "not asked")
 

@@ -126,8 +126,8 @@ def may_never_start(name: str) -> bool:
     return _is_on(name, units("never-started"))
 
 
-# `why` weighs a case hundreds of times, and there are many patterns. What a reboot would take from others is asked of
-# every unit, in every plan.
+# `why` evaluates a case hundreds of times, and there are many patterns. What a reboot would take from others is asked
+# of every unit, in every plan.
 @UNITS_OF_SITES.cached
 def _is_protected(name: str) -> bool:
     return _type_of(name) in _NEVER or _is_on(name, units("protected"))

@@ -165,7 +165,7 @@ class Redactor:
             elif is_kubernetes and name in ("data", "stringData") and isinstance(item, Mapping):
                 clean[shown] = {redacted_text(key): MARK if held else held for key, held in item.items()}
             elif is_told:
-                clean[shown] = _as_told(name, self.value(item))
+                clean[shown] = _without_named_secrets(name, self.value(item))
             else:
                 clean[shown] = self.value(item)
         return clean
@@ -249,7 +249,7 @@ def _texts(row: Any, deepest: int) -> Iterator[tuple[tuple[Any, ...], str]]:
 _DEEPEST = 3  # mappings within a row
 
 
-def _as_told(name: str, value: Any) -> Any:
+def _without_named_secrets(name: str, value: Any) -> Any:
     """Return a value without what is a secret only because of its name: {"auth": "ZmFrZTpmYWtl"}."""
     texts = value if isinstance(value, list) else [value]
     is_block = isinstance(value, Mapping) and name == "tokens"

@@ -7,9 +7,9 @@ the middle of a transaction, and commands without an event loop need none.
 from __future__ import annotations
 
 from bot.ledger.audit import Audit, audit
+from bot.ledger.case_store import CaseStore
 from bot.ledger.database import Database, is_there, on_threads
 from bot.ledger.export import exported
-from bot.ledger.kept_cases import KeptCases
 from bot.ledger.leases import Leases
 from bot.ledger.ledger import Ledger
 from bot.ledger.outbox import Outbox
@@ -18,8 +18,8 @@ from bot.ledger.reading_store import ReadingStore
 
 __all__ = [
     "Audit",
+    "CaseStore",
     "Database",
-    "KeptCases",
     "Leases",
     "Ledger",
     "Outbox",

@@ -49,11 +49,11 @@ from bot.ledger.audited_stream import (
     Follower,
     contradictions,
 )
+from bot.ledger.case_store import stored
 from bot.ledger.chain import FIELDS, Broken, Chain
 from bot.ledger.database import Database
 from bot.ledger.entries import NONE_OLDER, database_time
 from bot.ledger.incidents import LINE
-from bot.ledger.kept_cases import stored
 from bot.ledger.mentions import UNSURE, Kind, Mention, Mentions
 from bot.ledger.pruning import SHORTEST
 from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS, WAVES
@@ -141,7 +141,7 @@ def audit(
             Broken("database", 0, f"what {one_line(name, 60)} does: a trigger or rule on the entries, and none of ours")
             for name in foreign_triggers(connection)
         ]
-        house = _House(_rows(connection, HOUSE), heads)
+        house = _HouseChain(_rows(connection, HOUSE), heads)
         mentions.add(house.mentions())
         mentions.add(_of_tables(connection))
         mentions.add(_of_cases(connection, broken))
@@ -173,7 +173,7 @@ def _damage(connection: Connection) -> Iterator[Broken]:
                 yield Broken("database", 0, f"is damaged: {one_line(str(says), 200)}")
 
 
-class _House:
+class _HouseChain:
     """The stream `house`: its chain, and what it says about incidents."""
 
     def __init__(self, rows: Iterator[Sequence[Any]], heads: _Noted) -> None:

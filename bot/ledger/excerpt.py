@@ -27,7 +27,7 @@ _ENTRY = select(ENTRIES.c.seq, ENTRIES.c.hash).where(ENTRIES.c.stream == HOUSE, 
 _NO_END = 2**62
 
 
-class KeptEntry(NamedTuple):
+class StoredEntry(NamedTuple):
     """An entry as the database has it; `body` is exactly the text that was hashed."""
 
     stream: str
@@ -43,15 +43,15 @@ class KeptEntry(NamedTuple):
 class Excerpt:
     """An incident's entries and those of `house`: from the one after `before` to `last`, none where these are equal."""
 
-    entries: tuple[KeptEntry, ...]
+    entries: tuple[StoredEntry, ...]
     before: Head
     last: Head
     connection: Connection
 
-    def house(self) -> Iterator[KeptEntry]:
+    def house(self) -> Iterator[StoredEntry]:
         """Read the entries of `house`, some at a time."""
         if self.last != self.before:
-            yield from _house(self.connection, self.before.seq + 1, self.last.seq)
+            yield from _house_entries(self.connection, self.before.seq + 1, self.last.seq)
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def excerpt(database: Database, incident: str, until: NotedHead | None = None) -
     holds of the incident is broken.
     """
     with database.reading() as connection:
-        entries = tuple(_kept(row) for row in connection.execute(_OF_INCIDENT, {"named": incident}))
+        entries = tuple(_stored_entry(row) for row in connection.execute(_OF_INCIDENT, {"named": incident}))
         if not entries:
             yield Excerpt((), Head(), Head(), connection)
             return
@@ -78,14 +78,14 @@ def excerpt(database: Database, incident: str, until: NotedHead | None = None) -
         yield Excerpt(entries, before, last, connection)
 
 
-def _of_house(connection: Connection, entries: Sequence[KeptEntry], until: NotedHead | None) -> tuple[Head, Head]:
+def _of_house(connection: Connection, entries: Sequence[StoredEntry], until: NotedHead | None) -> tuple[Head, Head]:
     """Follow `house` from the first note about the incident; return the entry before it, and where it is enough."""
     incident, end = entries[0].stream, entries[-1].seq
-    notes = (_kept(row) for row in connection.execute(_SINCE, {"since": entries[0].at}))
+    notes = (_stored_entry(row) for row in connection.execute(_SINCE, {"since": entries[0].at}))
     first = next((entry.seq for entry in notes if _tells_of(entry, incident)), 0)
     before = _before(connection, first)
     last, chain = before, Chain(HOUSE, before)
-    for entry in _house(connection, first, _NO_END) if first else ():
+    for entry in _house_entries(connection, first, _NO_END) if first else ():
         chain.follow(entry)
         tells = _tells_of(entry, incident)
         is_until = until is not None and entry.hash.startswith(until.digits) and until.seq in (None, entry.seq)
@@ -102,11 +102,11 @@ def _of_house(connection: Connection, entries: Sequence[KeptEntry], until: Noted
     return before, last
 
 
-def _house(connection: Connection, first: int, last: int) -> Iterator[KeptEntry]:
-    yield from map(_kept, connection.execute(_FROM, {"first": first, "last": last}))
+def _house_entries(connection: Connection, first: int, last: int) -> Iterator[StoredEntry]:
+    yield from map(_stored_entry, connection.execute(_FROM, {"first": first, "last": last}))
 
 
-def _tells_of(entry: KeptEntry, incident: str) -> int:
+def _tells_of(entry: StoredEntry, incident: str) -> int:
     """Return the number of the incident's entry that an entry of `house` notes; 0 if it notes another, or none."""
     if entry.kind not in (EntryAnchored.__name__, IncidentEnded.__name__) or incident not in entry.body:
         return 0
@@ -125,8 +125,8 @@ def _before(connection: Connection, first: int) -> Head:
     return Head(row.seq, row.hash) if row is not None else Head(first - 1)
 
 
-def _kept(row: Any) -> KeptEntry:
-    return KeptEntry(*row)
+def _stored_entry(row: Any) -> StoredEntry:
+    return StoredEntry(*row)
 
 
 def _whole(chain: Chain) -> None:

@@ -16,7 +16,7 @@ from bot.domain.contracts import Clock
 from bot.domain.defaults import DELIVERIES_KNOWN_FOR
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import UnreadableEntry
-from bot.domain.intake_contracts import GivenUpDelivery, KeptDelivery
+from bot.domain.intake_contracts import GivenUpDelivery, StoredDelivery
 from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database
@@ -83,7 +83,7 @@ class Inbox:
             connection.execute(_INSERT, row)
         return True
 
-    def claim(self, at_once: int, busy: Collection[str] = ()) -> tuple[KeptDelivery, ...]:
+    def claim(self, at_once: int, busy: Collection[str] = ()) -> tuple[StoredDelivery, ...]:
         """Take deliveries that no other live runner handles, in order of arrival; of each case only the first."""
         with self.database.reading() as connection:  # polled often, and mostly empty
             if not self._free(connection, at_once, busy):
@@ -93,7 +93,7 @@ class Inbox:
             for row in self._free(connection, at_once, busy):
                 values: dict[str, Any] = {"runner": self.runner}
                 try:
-                    found.append(_kept(row))
+                    found.append(_stored_delivery(row))
                 except UnreadableEntry as no:  # of another version: it must not block the rest
                     values = {"done": True, "error": one_line(no.sentence)}
                 connection.execute(_UPDATE, _named(row.source, row.id) | values)
@@ -157,14 +157,14 @@ def _named(source: str, delivery: str) -> dict[str, Any]:
 
 def _given_up(row: Row[Any]) -> GivenUpDelivery:
     try:
-        alarm = _kept(row).delivery.alarm
+        alarm = _stored_delivery(row).delivery.alarm
     except UnreadableEntry:
         alarm = None
     return GivenUpDelivery(row.source, row.id, row.case, instant_of(row.kept_at), row.error, alarm)
 
 
-def _kept(row: Row[Any]) -> KeptDelivery:
+def _stored_delivery(row: Row[Any]) -> StoredDelivery:
     try:
-        return KeptDelivery(read(Delivery, json.loads(row.body)), instant_of(row.kept_at), row.attempts)
+        return StoredDelivery(read(Delivery, json.loads(row.body)), instant_of(row.kept_at), row.attempts)
     except (ValueError, RecursionError, NotOfForm) as no:
         raise UnreadableEntry(f"Delivery {row.source}/{row.id} is malformed: {no}.") from no

@@ -194,10 +194,10 @@ class _Assembly:
                 shape = None if isinstance(given, list) else given[name]
                 cause = self._known_causes[name]
                 self._covered(cause, probes, *path)
-                used_causes[name] = self._weighed(cause, shape or CauseShape(), inherited.get(name), path)
+                used_causes[name] = self._configured_cause(cause, shape or CauseShape(), inherited.get(name), path)
         taken = self._all_but.causes(self._known_causes, probes) if self._all_but is not None else {}
         for name, cause in {**taken, **_rows_left_out(self._known_causes, probes)}.items():
-            used_causes[name] = self._weighed(cause, CauseShape(), inherited.get(name), ("all_but",))
+            used_causes[name] = self._configured_cause(cause, CauseShape(), inherited.get(name), ("all_but",))
         return tuple(used_causes.values())
 
     def _covered(self, cause: Cause, probes: Mapping[str, Probe], *path: str | int) -> None:
@@ -205,7 +205,7 @@ class _Assembly:
         if missing:
             self._wrong(f"{cause.name} needs {', '.join(missing)}: add it to probes, or leave the cause out", *path)
 
-    def _weighed(
+    def _configured_cause(
         self, cause: Cause, shape: CauseShape, inherited: ConfiguredCause | None, path: tuple[str | int, ...]
     ) -> ConfiguredCause:
         if cause.left_out:

@@ -18,7 +18,7 @@ from bot.domain.nearest import did_you_mean
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import one_line
 from bot.domain.truth import Truth, Unknown, any_of
-from bot.library.expressions import ExpressionError, Language, Part, Run, joined, parsed, shown
+from bot.library.expressions import CheckedExpression, ExpressionError, Language, Run, joined, parsed, shown
 from bot.library.expressions import Scope as ConditionScope
 from bot.library.kinds import Kind, Many, Record, Shape, shapes_of
 from bot.library.kleene import FUNCTIONS, Value, truth
@@ -77,31 +77,31 @@ class CauseLanguage(Language):
     def __init__(self, words: Words, figures: Mapping[str, Any]) -> None:
         super().__init__(words.readings)
         self._words = words
-        self._names = {name: Part(Kind.NUMBER, _figure(name)) for name in figures}
+        self._names = {name: CheckedExpression(Kind.NUMBER, _figure(name)) for name in figures}
 
-    def read(self, text: str) -> Part:
+    def read(self, text: str) -> CheckedExpression:
         """Return a checked expression. Raises: ExpressionError."""
         self._depth = 0
         return self.of(parsed(text).body)
 
-    def condition(self, text: str) -> Part:
+    def condition(self, text: str) -> CheckedExpression:
         """Return a checked expression that is a yes or no. Raises: ExpressionError."""
         self._depth = 0
         return self._all([parsed(text).body], Kind.TRUTH, "a condition")[0]
 
-    def sentence(self, text: str) -> Part:
+    def sentence(self, text: str) -> CheckedExpression:
         """Return a sentence, with what stands within braces worked out. Raises: ExpressionError."""
         if '"""' in text or "\\" in text or text.endswith('"'):
             raise ExpressionError("a sentence has no backslash, no three quotes, and no quote at its end")
         return self.read(f'f"""{text}"""')
 
-    def name(self, name: str, part: Part) -> None:
+    def name(self, name: str, part: CheckedExpression) -> None:
         """Give a part a name, for all that is read from then on. Raises: ExpressionError when the name is taken."""
         if name in self._names or name in self._words.readings or name in (*FUNCTIONS, *self._words.functions):
             raise ExpressionError(f"{name} is taken already; choose another name")
-        self._names[name] = Part(part.shape, lambda scope: scope.named(name, part.run), part.probes)
+        self._names[name] = CheckedExpression(part.shape, lambda scope: scope.named(name, part.run), part.probes)
 
-    def each(self, text: str) -> tuple[str, Part]:
+    def each(self, text: str) -> tuple[str, CheckedExpression]:
         """Read `name in several`; return the name, which later expressions may use, and the parts."""
         tree = parsed(f"[0 for {text}]").body
         if not isinstance(tree, ast.ListComp):
@@ -113,7 +113,7 @@ class CauseLanguage(Language):
         """Forget the name that `each` gave."""
         del self._names[name]
 
-    def _of(self, node: ast.expr) -> Part:
+    def _of(self, node: ast.expr) -> CheckedExpression:
         match node:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 (condition,) = self._all([test], Kind.TRUTH, "if")
@@ -139,13 +139,13 @@ class CauseLanguage(Language):
                 return self._text(values)
         return super()._of(node)
 
-    def _as(self, kind: Kind, part: Part) -> Part:
+    def _as(self, kind: Kind, part: CheckedExpression) -> CheckedExpression:
         if kind is Kind.TRUTH and (isinstance(part.shape, Many | Record) or part.shape in (Kind.TEXTS, Kind.NUMBERS)):
             is_single = isinstance(part.shape, Record)
             return joined(kind, _known_only(lambda value: is_single or bool(value), part), part)
         return part
 
-    def _name(self, name: str) -> Part:
+    def _name(self, name: str) -> CheckedExpression:
         return self._names[name] if name in self._names else super()._name(name)
 
     def _near(self, probe: str) -> str:
@@ -154,11 +154,11 @@ class CauseLanguage(Language):
     def _usable(self, known: Any) -> Mapping[str, Shape]:
         return shapes_of(known)
 
-    def _field(self, node: ast.Attribute) -> Part:
+    def _field(self, node: ast.Attribute) -> CheckedExpression:
         if isinstance(node.value, ast.Name) and node.value.id not in self._names:
             found = super()._field(node)
             probe, kind = node.value.id, self._words.readings[node.value.id]
-            return Part(found.shape, _of_reading(kind, probe, node.attr), found.probes)
+            return CheckedExpression(found.shape, _of_reading(kind, probe, node.attr), found.probes)
         whole = self.of(node.value)
         if not isinstance(whole.shape, Record):
             raise ExpressionError(f"{shown(node.value)} is {whole.shape.value}, and has no fields")
@@ -170,7 +170,7 @@ class CauseLanguage(Language):
         run = _known_only(lambda record: _plain(getattr(record, name, None), what), whole)
         return joined(usable[name], run, whole)
 
-    def _loop(self, generators: list[ast.comprehension]) -> tuple[str, Part]:
+    def _loop(self, generators: list[ast.comprehension]) -> tuple[str, CheckedExpression]:
         """Return the name that stands for each, and the parts that pass the conditions; the name stays known."""
         (first, *more) = generators
         if more or not isinstance(first.target, ast.Name) or first.is_async:
@@ -180,12 +180,12 @@ class CauseLanguage(Language):
             raise ExpressionError(f"{shown(first.iter)} is {several.shape.value}, not several")
         if name in self._names or name in self._words.readings:
             raise ExpressionError(f"{name} is taken already; choose another name")
-        self._names[name] = Part(several.shape.of, lambda scope: scope.items[name], several.probes)
+        self._names[name] = CheckedExpression(several.shape.of, lambda scope: scope.items[name], several.probes)
         conditions = self._all(first.ifs, Kind.TRUTH, "if")
         return name, _filtered(name, several, conditions) if conditions else several
 
-    def _text(self, values: list[ast.expr]) -> Part:
-        parts, runs = list[Part](), list[Run]()
+    def _text(self, values: list[ast.expr]) -> CheckedExpression:
+        parts, runs = list[CheckedExpression](), list[Run]()
         for value in values:
             if isinstance(value, ast.Constant):
                 runs.append(_text(str(value.value)))
@@ -195,7 +195,7 @@ class CauseLanguage(Language):
                 runs.append(_shown_as(part, self._format(value, part)))
         return joined(Kind.TEXT, lambda scope: "".join([run(scope) for run in runs]), *parts)
 
-    def _format(self, node: ast.FormattedValue, part: Part) -> Form:
+    def _format(self, node: ast.FormattedValue, part: CheckedExpression) -> Form:
         spec = "".join(
             str(each.value) for each in getattr(node.format_spec, "values", ()) if isinstance(each, ast.Constant)
         )
@@ -208,7 +208,7 @@ class CauseLanguage(Language):
         form = self._words.formats[name]
         return (lambda value: form(value, rest)) if rest else form
 
-    def _call(self, node: ast.Call) -> Part:
+    def _call(self, node: ast.Call) -> CheckedExpression:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         known = self._words.functions.get(name)
         if known is not None:
@@ -220,7 +220,7 @@ class CauseLanguage(Language):
             raise ExpressionError(f"{shown(node.func)} cannot be called. {near}")
         return super()._call(node)
 
-    def _of_the_cause(self, name: str, known: Function, node: ast.Call) -> Part:
+    def _of_the_cause(self, name: str, known: Function, node: ast.Call) -> CheckedExpression:
         args = [self.of(argument) for argument in node.args]
         named = {str(word.arg): self.of(word.value) for word in node.keywords}
         fits = len(args) == len(known.takes) and all(a.shape == t for a, t in zip(args, known.takes, strict=False))
@@ -241,9 +241,9 @@ class CauseLanguage(Language):
                     return value
             return known.run(scope.snapshot, *values, **more)
 
-        return joined(known.gives, run, Part(Kind.TRUTH, run, known.probes), *args, *named.values())
+        return joined(known.gives, run, CheckedExpression(Kind.TRUTH, run, known.probes), *args, *named.values())
 
-    def _of_any(self, name: str, node: ast.Call) -> Part:
+    def _of_any(self, name: str, node: ast.Call) -> CheckedExpression:
         """What can be asked of several parts, of a truth, or of anything."""
         if node.keywords or not node.args or len(node.args) != (2 if name in ("highest", "lowest", "joined") else 1):
             raise ExpressionError(f"{name} takes {OF_ANY[name]}")
@@ -255,7 +255,9 @@ class CauseLanguage(Language):
             return joined(Kind.TRUTH, _any(item, several, held), several, held)
         if name == "unread" and isinstance(first, ast.Name) and first.id in self._askable:
             kind = self._words.readings[first.id]
-            return Part(Kind.TRUTH, lambda scope: isinstance(scope.snapshot.get(kind), Unread), (first.id,))
+            return CheckedExpression(
+                Kind.TRUTH, lambda scope: isinstance(scope.snapshot.get(kind), Unread), (first.id,)
+            )
         if name == "surely":
             (held,) = self._all([first], Kind.TRUTH, name)
             run = held.run
@@ -285,7 +287,7 @@ class CauseLanguage(Language):
             raise ExpressionError(f"{name} takes {OF_ANY[name]}, and {shown(first)} is {whole.shape.value}")
         return self._extreme(max if name == "highest" else min, whole, node.args[1])
 
-    def _extreme(self, choose: Worked, whole: Part, by: ast.expr) -> Part:
+    def _extreme(self, choose: Worked, whole: CheckedExpression, by: ast.expr) -> CheckedExpression:
         assert isinstance(whole.shape, Many)
         usable = shapes_of(whole.shape.of.type)  # type: ignore[arg-type]  # a class is hashable
         name = by.value if isinstance(by, ast.Constant) else ""
@@ -320,7 +322,7 @@ _LISTS = {Kind.TEXT: Kind.TEXTS, Kind.NUMBER: Kind.NUMBERS}
 _OF_LISTS = {Kind.TEXTS: Kind.TEXT, Kind.NUMBERS: Kind.NUMBER}
 
 
-def _known_only(function: Run, part: Part) -> Run:
+def _known_only(function: Run, part: CheckedExpression) -> Run:
     run = part.run
 
     def known(scope: Scope) -> Value:
@@ -330,7 +332,7 @@ def _known_only(function: Run, part: Part) -> Run:
     return known
 
 
-def _either(condition: Part, yes: Part, no: Part) -> Run:
+def _either(condition: CheckedExpression, yes: CheckedExpression, no: CheckedExpression) -> Run:
     def run(scope: Scope) -> Value:
         held = truth(condition.run(scope))
         return held if isinstance(held, Unknown) else (yes if held else no).run(scope)
@@ -350,7 +352,7 @@ def _of_reading(kind: Any, probe: str, name: str) -> Run:
     return run
 
 
-def _filtered(name: str, several: Part, conditions: list[Part]) -> Part:
+def _filtered(name: str, several: CheckedExpression, conditions: list[CheckedExpression]) -> CheckedExpression:
     def run(scope: Scope) -> Value:
         found = several.run(scope)
         if isinstance(found, Unknown):
@@ -368,7 +370,7 @@ def _filtered(name: str, several: Part, conditions: list[Part]) -> Part:
     return joined(several.shape, run, several, *conditions)
 
 
-def _mapped(name: str, several: Part, chosen: Part, shape: Shape) -> Part:
+def _mapped(name: str, several: CheckedExpression, chosen: CheckedExpression, shape: Shape) -> CheckedExpression:
     def run(scope: Scope) -> Value:
         found = several.run(scope)
         if isinstance(found, Unknown):
@@ -381,7 +383,7 @@ def _mapped(name: str, several: Part, chosen: Part, shape: Shape) -> Part:
     return joined(shape, run, several, chosen)
 
 
-def _any(name: str, several: Part, held: Part) -> Run:
+def _any(name: str, several: CheckedExpression, held: CheckedExpression) -> Run:
     def run(scope: Scope) -> Truth:
         found = several.run(scope)
         if isinstance(found, Unknown):
@@ -402,7 +404,7 @@ def _text(text: str) -> Run:
     return lambda scope: text
 
 
-def _shown_as(part: Part, form: Form) -> Run:
+def _shown_as(part: CheckedExpression, form: Form) -> Run:
     run = part.run
 
     def text(scope: Scope) -> str:

@@ -44,7 +44,7 @@ class Expression:
     """A checked expression, and the fields that it uses, each with its probe, from left to right."""
 
     text: str
-    part: Part
+    part: CheckedExpression
     fields: tuple[tuple[str, str], ...]
 
     @property
@@ -59,7 +59,7 @@ class Expression:
     def shows(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Return what it looks at: the node's own lines for the fields, if the reading names them, and their values."""
         lines = [line for probe, field in self.fields for line in _lines(snapshot.readings.get(probe), field)]
-        seen = {f"{probe}.{field}": look(snapshot, probe, field) for probe, field in self.fields}
+        seen = {f"{probe}.{field}": field_value(snapshot, probe, field) for probe, field in self.fields}
         values = [f"{name} = {_written(value)}" for name, value in seen.items() if not isinstance(value, Unknown)]
         return (*dict.fromkeys(lines), *values)
 
@@ -130,7 +130,7 @@ Run: TypeAlias = Callable[[Any], Value]  # works a part out, from a scope
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CheckedExpression:
     """A checked part of an expression: its shape, what works it out, and the probes that it uses."""
 
     shape: Shape
@@ -148,7 +148,7 @@ class Language:
         self._unasked = unasked
         self._depth = 0
 
-    def of(self, node: ast.expr) -> Part:
+    def of(self, node: ast.expr) -> CheckedExpression:
         """Return the part.
 
         Raises: ExpressionError when it is not allowed, nested too deeply, or kinds do not fit.
@@ -160,10 +160,10 @@ class Language:
         self._depth -= 1
         return part
 
-    def _of(self, node: ast.expr) -> Part:
+    def _of(self, node: ast.expr) -> CheckedExpression:
         match node:
             case ast.Constant(value=value):
-                return Part(_constant(value), lambda scope: value)
+                return CheckedExpression(_constant(value), lambda scope: value)
             case ast.Attribute():
                 return self._field(node)
             case ast.Name(id=name):
@@ -189,30 +189,30 @@ class Language:
                 return self._list(items)
         raise ExpressionError(f"{shown(node)} is not allowed: {self.allowed}")
 
-    def _all(self, nodes: list[ast.expr], kind: Kind, what: str) -> list[Part]:
+    def _all(self, nodes: list[ast.expr], kind: Kind, what: str) -> list[CheckedExpression]:
         parts = [self._as(kind, self.of(node)) for node in nodes]
         for node, part in zip(nodes, parts, strict=True):
             if part.shape is not kind:
                 raise ExpressionError(f"{shown(node)} is {part.shape.value}, and {what} takes {kind.value}")
         return parts
 
-    def _as(self, kind: Kind, part: Part) -> Part:
+    def _as(self, kind: Kind, part: CheckedExpression) -> CheckedExpression:
         """The part as that kind, where it can stand for it."""
         return part
 
-    def _computed(self, function: Function, nodes: list[ast.expr], what: str) -> Part:
+    def _computed(self, function: Function, nodes: list[ast.expr], what: str) -> CheckedExpression:
         parts = self._all(nodes, Kind.NUMBER, what)
         runs = [part.run for part in parts]
         return joined(Kind.NUMBER, lambda scope: computed(function, *[run(scope) for run in runs]), *parts)
 
-    def _field(self, node: ast.Attribute) -> Part:
+    def _field(self, node: ast.Attribute) -> CheckedExpression:
         if not isinstance(node.value, ast.Name):
             raise ExpressionError(f"{shown(node)} goes deeper than a field; a condition uses only probe.field")
         probe, name = node.value.id, node.attr
         known = self._known(probe)
         usable = self._usable(known)
         if name in usable:
-            return Part(usable[name], lambda scope: look(scope.snapshot, probe, name), (probe,))
+            return CheckedExpression(usable[name], lambda scope: field_value(scope.snapshot, probe, name), (probe,))
         if not isinstance(known, Mapping) and name in all_attributes(known):
             raise ExpressionError(
                 f"{probe}.{name} is not a number, a text or a yes or no, so a condition cannot use it. "
@@ -234,7 +234,7 @@ class Language:
     def _near(self, probe: str) -> str:
         return did_you_mean(probe, sorted(self._askable))
 
-    def _name(self, name: str) -> Part:
+    def _name(self, name: str) -> CheckedExpression:
         if name in self._askable:
             raise ExpressionError(f"{name} is a reading; name one of its fields: {name}.…")
         if name in FUNCTIONS:
@@ -243,7 +243,7 @@ class Language:
             raise ExpressionError(f"{name} is not known; write {_TRUTH_WORDS[name.lower()]}")
         raise ExpressionError(f'"{one_line(name, 60)}" is not known; name a field as probe.field. {self._near(name)}')
 
-    def _compare(self, node: ast.Compare) -> Part:
+    def _compare(self, node: ast.Compare) -> CheckedExpression:
         nodes = [node.left, *node.comparators]
         parts = [self.of(each) for each in nodes]
         for index, op in enumerate(node.ops):
@@ -266,7 +266,7 @@ class Language:
         pairs = [_pair(op, runs[index], runs[index + 1]) for index, op in enumerate(node.ops)]
         return joined(Kind.TRUTH, pairs[0] if len(pairs) == 1 else _decided(False, pairs), *parts)
 
-    def _call(self, node: ast.Call) -> Part:
+    def _call(self, node: ast.Call) -> CheckedExpression:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name not in FUNCTIONS:
             raise ExpressionError(f"{shown(node.func)} cannot be called; there are {', '.join(sorted(FUNCTIONS))}")
@@ -276,7 +276,7 @@ class Language:
             raise ExpressionError(f"{name} takes {counts} plain arguments")
         return self._computed(FUNCTIONS[name], node.args, name)
 
-    def _list(self, items: list[ast.expr]) -> Part:
+    def _list(self, items: list[ast.expr]) -> CheckedExpression:
         parts = [self.of(item) for item in items]
         kinds = {part.shape for part in parts}
         if kinds not in ({Kind.TEXT}, {Kind.NUMBER}):
@@ -286,9 +286,9 @@ class Language:
         return joined(shape, lambda scope: tuple([run(scope) for run in runs]), *parts)
 
 
-def joined(shape: Shape, run: Run, *parts: Part) -> Part:
+def joined(shape: Shape, run: Run, *parts: CheckedExpression) -> CheckedExpression:
     """Return a part that uses the probes of others."""
-    return Part(shape, run, tuple(dict.fromkeys(probe for part in parts for probe in part.probes)))
+    return CheckedExpression(shape, run, tuple(dict.fromkeys(probe for part in parts for probe in part.probes)))
 
 
 def _decided(by: bool, runs: Sequence[Run]) -> Run:
@@ -340,7 +340,7 @@ def shown(node: ast.AST) -> str:
         return "this"
 
 
-def look(snapshot: Snapshot, probe: str, field: str) -> Value:
+def field_value(snapshot: Snapshot, probe: str, field: str) -> Value:
     """Return a field's value, unknown if the reading or the field was not read."""
     reading = snapshot.readings.get(probe)
     if reading is None:

@@ -128,7 +128,7 @@ class ProbeShape:
 
 @dataclass(frozen=True, slots=True)
 class PlaybookShape:
-    """A playbook: the probes to run, the causes to weigh with their thresholds, the remedies that may be offered."""
+    """A playbook: the probes to run, the causes to evaluate with their thresholds, the remedies that may be offered."""
 
     name: str = key("The playbook's name.")
     title: str = key("What it is for, in a few words.")
@@ -145,7 +145,7 @@ class PlaybookShape:
     probes: list[str] | None = key("The probes to run; those of define_probes always run.", None)
     must_read: list[str] | None = key("Probes without which the node cannot be called healthy.", None)
     causes: list[str] | Mapping[str, CauseShape | None] | None = key(
-        "The causes to weigh, in order: the first cause found names the verdict.", None
+        "The causes to evaluate, in order: the first cause found names the verdict.", None
     )
     conditions: list[ConditionShape] | None = key("Conditions that the playbook defines.", None)
     define_probes: list[ProbeShape] | None = key("Simple probes of your own.", None)

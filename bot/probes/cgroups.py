@@ -13,7 +13,7 @@ from typing import ClassVar
 from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
-from bot.probes.formats.cgroup_look import BELOW, END, CgroupLook, Row, read_look
+from bot.probes.formats.cgroup_look import BELOW, END, CgroupLook, Row, parse_cgroup_counts
 from bot.probes.formats.fragment import fragment
 
 
@@ -128,10 +128,10 @@ def parse(outputs: Outputs) -> CgroupsReading:
 
     Unread when: the memory controller's counts are missing or cut short; counts of other controllers do not answer.
     """
-    first = _counted(read_look(outputs.text("look", 0)))
+    first = _counted(parse_cgroup_counts(outputs.text("look", 0)))
     again = outputs.text_or_none("look", 1)
     try:
-        later = None if again is None else _counted(read_look(again))
+        later = None if again is None else _counted(parse_cgroup_counts(again))
     except CannotRead:
         later = None
     # Of figures of different kinds the difference would not be growth.

@@ -84,8 +84,8 @@ def parse(outputs: Outputs) -> ClockReading:
     if not sources or not re.fullmatch(r"[\w-]{1,40}", sources[0].strip()):
         raise CannotRead("clock: the kernel names no clocksource")
     keeper = _KEEPERS.get((files.get("/keeper", ("",)) or ("",))[0].strip(), "")
-    synced, offset, lines = _kept(keeper, files)
-    heard_at, of_it = _heard(keeper, files)
+    synced, offset, lines = _synchronised_state(keeper, files)
+    heard_at, of_it = _last_synchronised(keeper, files)
     alone = next((one_line(line, 80) for line in files.get("/chrony", ()) if _OWN_CLOCK.fullmatch(line.strip())), "")
     return ClockReading(
         keeper=keeper,
@@ -99,7 +99,7 @@ def parse(outputs: Outputs) -> ClockReading:
     )
 
 
-def _heard(keeper: str, files: dict[str, tuple[str, ...]]) -> tuple[datetime | None, tuple[str, ...]]:
+def _last_synchronised(keeper: str, files: dict[str, tuple[str, ...]]) -> tuple[datetime | None, tuple[str, ...]]:
     """When the service last took the time from a source, and its line."""
     for line in files.get(f"/{keeper}", ()):
         if keeper == "chrony" and (said := _REF_TIME.fullmatch(line.strip())):
@@ -111,7 +111,9 @@ def _heard(keeper: str, files: dict[str, tuple[str, ...]]) -> tuple[datetime | N
     return None, ()
 
 
-def _kept(keeper: str, files: dict[str, tuple[str, ...]]) -> tuple[bool | None, float | None, tuple[str, ...]]:
+def _synchronised_state(
+    keeper: str, files: dict[str, tuple[str, ...]]
+) -> tuple[bool | None, float | None, tuple[str, ...]]:
     said = tuple(one_line(line, 200) for line in files.get(f"/{keeper}", ()) if line.strip() and line != _END)
     text = "\n".join(said)
     if keeper == "chrony":

@@ -147,7 +147,7 @@ def parse(outputs: Outputs) -> GpuReading:
     smi, text = _smi(outputs)
     if smi != "answered":
         return GpuReading(tuple(Gpu(bus_id(bus), driver, lines=(line,)) for bus, driver, line in on_bus), smi)
-    answers = _Told(text)
+    answers = _GpuAnswers(text)
     gpus = tuple(answers.gpu(bus_id(bus), driver, line) for bus, driver, line in on_bus)
     return GpuReading(gpus, smi, answers.users([gpu.bus for gpu in gpus if gpu.driver == "nvidia"]))
 
@@ -163,7 +163,7 @@ def _smi(outputs: Outputs) -> tuple[str, str]:
     return ("answered", run.stdout) if whole and is_complete else ("failed", "")
 
 
-class _Told:
+class _GpuAnswers:
     """What nvidia-smi printed, by GPU."""
 
     def __init__(self, text: str) -> None:

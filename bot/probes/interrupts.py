@@ -121,7 +121,7 @@ def parse(outputs: Outputs) -> InterruptsReading:
 
     Unread when: the table has no header, or a row is malformed.
     """
-    before, after = _look(outputs.text("interrupts", 0)), _look(outputs.text("interrupts", 1))
+    before, after = _parse_sample(outputs.text("interrupts", 0)), _parse_sample(outputs.text("interrupts", 1))
     lines = []
     for irq, (now, name, raw) in sorted(after.rows.items(), key=lambda row: int(row[0])):
         if not _is_network(irq, name, after.devices):
@@ -158,7 +158,7 @@ def queue_of(name: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def _look(text: str) -> _Look:
+def _parse_sample(text: str) -> _Look:
     look = _Look()
     header: list[int] | None = None
     for line in text.split("\n"):

@@ -231,7 +231,7 @@ def _apart(text: str) -> tuple[dict[str, _Seen], tuple[Bond, ...]]:
     """Read a look: the interfaces, then what is said of bonds and teams."""
     lines = text.rstrip("\n").split("\n")
     at = next((at for at, line in enumerate(lines) if HEADING.fullmatch(line)), len(lines) - 1)
-    return read_look("\n".join([*lines[:at], lines[-1]])), bonds(lines[at:-1])
+    return parse_sample("\n".join([*lines[:at], lines[-1]])), bonds(lines[at:-1])
 
 
 def _nic(name: str, seen: _Seen, later: _Seen | None) -> Nic:
@@ -249,7 +249,7 @@ def _nic(name: str, seen: _Seen, later: _Seen | None) -> Nic:
     )
 
 
-def read_look(text: str) -> dict[str, _Seen]:
+def parse_sample(text: str) -> dict[str, _Seen]:
     """Read a look: headings, the driver's facts, an origin and its counters.
 
     Raises: CannotRead when it is cut short or has any other line.

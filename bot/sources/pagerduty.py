@@ -153,7 +153,7 @@ def _tables(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _told(body: Body) -> ParsedFile:
+def _events_of(body: Body) -> ParsedFile:
     """The contents of a file: an event, or an incident from the REST API; either may come with its alerts."""
     alerts = signals_of(_tables(body.get("alerts")))
     if isinstance(incident := body.get("incident"), dict):
@@ -179,7 +179,7 @@ SOURCE = Source(
     PagerDutySettings,
     _webhook,
     recognises=lambda body: "event" in body or "incident" in body,
-    parse_file=_told,
+    parse_file=_events_of,
     names_in=lambda settings: (settings.node_paths, settings.node_patterns),
     examine=_examine,
 )

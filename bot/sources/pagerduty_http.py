@@ -225,7 +225,7 @@ class PagerDutyHttp:
                 return json.loads(content) if content.strip() else None
             except ValueError:
                 raise _Lost("PagerDuty's answer is not JSON: is a proxy in between?") from None
-        says = _said(content) or f"HTTP {status}"
+        says = _error_words(content) or f"HTTP {status}"
         if status == 429:
             seconds = _seconds(headers) or self._patience.limited_pause_seconds
             self._free_at = max(self._free_at, self._clock() + seconds)
@@ -241,7 +241,7 @@ def _words(error: Exception) -> str:
     return kind if isinstance(error, httpx.LocalProtocolError) else one_line(f"{kind} {error}".strip(), 160)
 
 
-def _said(content: bytes) -> str:
+def _error_words(content: bytes) -> str:
     try:
         error = json.loads(content)["error"]
         more = error.get("errors") or []

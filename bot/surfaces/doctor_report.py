@@ -24,7 +24,7 @@ def examination_text(examined: Sequence[DoctorFinding], width: int = 80, colour:
         mark = f"{item.mark.value.upper() if item.mark is Mark.WRONG else item.mark.value:<8}"
         if colour:
             mark = f"\x1b[{_COLOURS[item.mark]}m{mark}\x1b[0m"
-        first, *more = _wrapped(f"{_said(item.name):<{_NAME}} {_said(item.seen)}", width - 8, _NAME + 1)
+        first, *more = _wrapped(f"{_error_words(item.name):<{_NAME}} {_error_words(item.seen)}", width - 8, _NAME + 1)
         lines += [f"{mark}{first}", *(f"{'':8}{line}" for line in more)]
         if item.to_do:
             lines += [
@@ -42,13 +42,18 @@ def examination_text(examined: Sequence[DoctorFinding], width: int = 80, colour:
 def examination_document(examined: Sequence[DoctorFinding]) -> str:
     """Return the whole document as text."""
     rows = [
-        {"name": _said(item.name), "mark": item.mark.value, "seen": _said(item.seen), "to_do": _advised(item.to_do)}
+        {
+            "name": _error_words(item.name),
+            "mark": item.mark.value,
+            "seen": _error_words(item.seen),
+            "to_do": _advised(item.to_do),
+        }
         for item in examined
     ]
     return json.dumps({"schema": SCHEMA_VERSION, "well": all_well(examined), "examined": rows}, indent=2)
 
 
-def _said(text: str) -> str:
+def _error_words(text: str) -> str:
     return one_line(redacted_text(text), LONGEST)
 
 

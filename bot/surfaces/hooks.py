@@ -68,11 +68,11 @@ class Hooks:
             return "busy", _later("too many requests at once")
         self._inside += 1  # only after the body: a slow sender takes no place
         try:
-            return await self._kept(source, request, body)
+            return await self._store_delivery(source, request, body)
         finally:
             self._inside -= 1
 
-    async def _kept(self, source: Webhook, request: web.Request, body: bytes) -> tuple[str, web.Response]:
+    async def _store_delivery(self, source: Webhook, request: web.Request, body: bytes) -> tuple[str, web.Response]:
         headers = {name.lower(): value for name, value in request.headers.items()}
         if not source.is_genuine(headers, body, self.now()):
             return "unauthorized", web.Response(status=401, text="bad credentials")

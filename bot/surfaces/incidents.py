@@ -92,7 +92,7 @@ def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80,
         at = f"{entry.at:%Y-%m-%d %H:%M:%S}"
         head = f"  {entry.seq:>2}  {at}  {safe(entry.by):<{by}}  {safe(entry.kind):<{kind}}  "
         longest = LONGEST_PLAN if entry.kind == PlanProposed.__name__ else LONGEST
-        lines.append((head + one_line(said(entry, context.words, plan_of(incident)), longest)).rstrip())
+        lines.append((head + one_line(entry_words(entry, context.words, plan_of(incident)), longest)).rstrip())
     lines += _before_and_after(view.compared)
     if incident.verdict is not None:
         shown_only = incident.proposal is None
@@ -108,7 +108,7 @@ def plan_of(incident: Incident) -> Plan | None:
 def entry_line(entry: Entry, words: PlanWords = BY_NAME, plan: Plan | None = None) -> str:
     """Return an entry as a line, for a story printed while it happens; below a cure, what was before and after."""
     head = f"{entry.at:%H:%M:%S}  {safe(entry.by):<14}  {safe(entry.kind):<18}  "
-    line = (head + one_line(said(entry, words, plan), 400)).rstrip()
+    line = (head + one_line(entry_words(entry, words, plan), 400)).rstrip()
     event = _event(entry)
     return "\n".join((line, *_before_and_after(before_and_after(event) if isinstance(event, Resolved) else ())))
 
@@ -126,7 +126,7 @@ def _before_and_after(rows: Sequence[Row]) -> list[str]:
     return ["", *(f"  {line}" for line in table_lines([("", "before", "after"), *rows]))] if rows else []
 
 
-def said(entry: Entry, words: PlanWords = BY_NAME, plan: Plan | None = None) -> str:
+def entry_words(entry: Entry, words: PlanWords = BY_NAME, plan: Plan | None = None) -> str:
     """Return what an entry says, in words; `plan` is that of its incident, and names the steps."""
     event = _event(entry)
     match event:

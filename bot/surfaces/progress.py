@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TextIO
 
 from bot.domain.command import slow_words
-from bot.domain.contracts import Concluded, ProbeAnswered, Progress, ReadingStarted, Seconds
+from bot.domain.contracts import ProbeAnswered, Progress, ReadingStarted, Seconds, VerdictReached
 from bot.domain.safe_text import listed
 from bot.domain.verdict import Status
 
@@ -30,7 +30,7 @@ class TerminalProgress:
     _unread: dict[str, int] = field(default_factory=dict)
     _slow: dict[str, str] = field(default_factory=dict)
     _sick: list[str] = field(default_factory=list)
-    _concluded: int = 0
+    _verdicts: int = 0
     _drawn: int = 0
 
     def heard(self, event: Progress) -> None:
@@ -43,10 +43,10 @@ class TerminalProgress:
                 self._slow[node] = slow_words(slowness)
                 self._answered.setdefault(node, []).append(probe)
                 self._unread[node] = self._unread.get(node, 0) + (unread is not None)
-            case Concluded(verdict=verdict):
+            case VerdictReached(verdict=verdict):
                 for kept in (self._asked, self._answered, self._unread, self._slow):
                     kept.pop(verdict.node, None)
-                self._concluded += 1
+                self._verdicts += 1
                 self._sick += [verdict.node] if verdict.status is not Status.HEALTHY else []
 
     def draw(self) -> None:
@@ -58,7 +58,7 @@ class TerminalProgress:
         if self._sick:
             lines.append(f"  not healthy so far: {listed(self._sick, 3)}")
         if self.nodes > SHOWN_NODES:
-            lines.append(f"  {self._concluded:,} of {self.nodes:,} nodes done, {self.elapsed():.0f} s")
+            lines.append(f"  {self._verdicts:,} of {self.nodes:,} nodes done, {self.elapsed():.0f} s")
         width = max(20, self.width() - 1)
         self.stream.write("".join(line[:width] + "\n" for line in lines))
         self.stream.flush()

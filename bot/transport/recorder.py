@@ -16,7 +16,7 @@ from bot.domain.node import Node
 
 
 @dataclass(slots=True)
-class Heard:
+class RecordedAnswers:
     """What was asked of a node, what it answered, and how the connection failed, if it did."""
 
     asked: tuple[RecordedCommand, ...] = ()
@@ -32,11 +32,11 @@ class RecordingTransport:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._heard: dict[str, Heard] = {}
+        self._heard: dict[str, RecordedAnswers] = {}
 
     async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
         """Run the batch; see `contracts.Transport`."""
-        heard = self._heard[node.name] = Heard(asked_by(batch))
+        heard = self._heard[node.name] = RecordedAnswers(asked_by(batch))
         try:
             async with aclosing(self._transport.read(node, batch, deadline)) as arriving:
                 async for run in arriving:
@@ -46,6 +46,6 @@ class RecordingTransport:
             heard.failed = NotReached(error.kind, error.sentence, error.try_next)
             raise
 
-    def taken(self, node: str) -> Heard:
+    def taken(self, node: str) -> RecordedAnswers:
         """Return and forget what a node said last."""
-        return self._heard.pop(node, Heard())
+        return self._heard.pop(node, RecordedAnswers())

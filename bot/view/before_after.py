@@ -96,7 +96,7 @@ def _row(row: Compared, boots: str, since: str) -> Row:
     name = one_line(row.name, LONGEST)
     if row.name == _BOOT:
         return name, "", boots
-    before, after = (one_line(_said(row.name, value), LONGEST) for value in (row.before, row.after))
+    before, after = (one_line(_value_words(row.name, value), LONGEST) for value in (row.before, row.after))
     if row.name == _RESETS and since and after != UNREAD:  # they are counted from the boot on, so that none was cured
         after = f"{after if after != '0' else 'none'}{since}"
     return _NAMES.get(row.name, name), before, after
@@ -117,7 +117,7 @@ def _boot_words(before: str, after: str) -> str:
     return "the same boot: the node was not rebooted" if before == after else _NEW_BOOT
 
 
-def _said(name: str, value: str) -> str:
+def _value_words(name: str, value: str) -> str:
     """A unit's figure is `inactive (dead), disabled`, as `response/diagnosis/figures.py` words it."""
     if value == AT_REST:
         return "not running"

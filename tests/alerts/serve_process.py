@@ -15,7 +15,7 @@ from bot.app.bot import Bot
 from bot.app.json_log import JsonLog
 from bot.app.service import Service
 from bot.app.stores import open_stores
-from bot.domain.contracts import Concluded, Listener, ReadingStarted
+from bot.domain.contracts import Listener, ReadingStarted, VerdictReached
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Verdict
@@ -38,7 +38,7 @@ def main(folder: Path) -> None:
         verdict = replace(FOUNDING, node=node.name)
         with (folder / "readings").open("a") as readings:  # one short line: written whole
             readings.write(f"{node.name} {os.getpid()}\n")
-        heard(Concluded(verdict))
+        heard(VerdictReached(verdict))
         return verdict
 
     async def serve() -> None:

@@ -1,6 +1,6 @@
 """Many simulated nodes, one window: what the bot pays, and that the nodes themselves cost little beside it.
 
-CPU and memory are bounds, those of the processes beside that parse and weigh included: of their memory the highest
+CPU and memory are bounds, those of the processes beside that parse and evaluate included: of their memory the highest
 resident set of each by the kernel's own mark (VmHWM), although they share the pages of Python's libraries. Wall time is
 compared with a program that does nothing but log in by asyncssh and run one command on the same nodes in the
 same run. Nodes and bot share one machine: where nothing else took much of it meanwhile (by /proc/stat), the time itself
@@ -28,9 +28,9 @@ from tests.nodes.simulated_fleet import ROOT, FleetProcess, fleet_of
 WINDOW_SECONDS = 5
 MOST_CPU_MS = 15  # a node, of the process that reads; 6 to 7 of a thousand, 9 of 200 with its start
 MOST_BEYOND_WINDOW = 8  # times what asyncssh alone takes, whatever else this machine does
-MOST_BEYOND_WINDOW_QUIET = 3  # on two cores the nodes' own answers and their weighing take as long as two more logins
+MOST_BEYOND_WINDOW_QUIET = 3  # on two cores the nodes' own answers and their result take as long as two more logins
 QUIET_SHARE = 0.1  # of this machine, for everything that is neither bot nor node
-MOST_CPU_TO_BARE = 8  # times what asyncssh alone takes, for all that the bot does; 5.5 to 6: half of it is weighing
+MOST_CPU_TO_BARE = 8  # times what asyncssh alone takes, for all that the bot does; 5.5 to 6: half of it is result
 MOST_SECONDS_OF_A_THOUSAND = 12.2
 LOOKS_EVERY_SECONDS = 0.1  # at the kernel's own marks, so that nothing between is missed but the last moment
 Figures = dict[str, float]

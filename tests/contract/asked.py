@@ -53,15 +53,15 @@ def judged(asked: Asked) -> Verdict:
     case = asked.machine.case()
     if not asked.systemd:
         case = without_systemd(case)
-    return weighed(case, asked.playbook)
+    return evaluated(case, asked.playbook)
 
 
-def weighed(case: Case, playbook: str = "node-health") -> Verdict:
+def evaluated(case: Case, playbook: str = "node-health") -> Verdict:
     """Return the verdict of a playbook on a node that said this."""
     return asyncio.run(_triage(case).diagnose(NODE, library().get(playbook)))
 
 
-def weighed_again(case: Case, verdict: Verdict, changed: str) -> Verdict:
+def evaluated_again(case: Case, verdict: Verdict, changed: str) -> Verdict:
     """Return the verdict on a case that is another's but for what one probe's commands said: only they are read."""
     playbook = library().get("node-health")
     probe = next((each for each in playbook.probes if each.name == changed), None)

@@ -12,7 +12,7 @@ from bot.causes import CAUSES
 from bot.demo.fleet import FLEET
 from bot.demo.machine.machine import Machine
 from bot.domain.command import Completed, Outputs
-from bot.domain.conclude import conclude
+from bot.domain.evaluation import evaluate_playbook
 from bot.probes import PROBES
 from bot.probes.conntrack import ConntrackReading
 from bot.surfaces.pagerduty_note import note_text
@@ -37,13 +37,13 @@ def main() -> None:
     """Print what came of it, as JSON."""
     known = library()
     playbook, table = known.get("node-health"), ConntrackReading(True, 900, 262_144)
-    starved = conclude(b.node(table, PROBES["entropy"].reading(40, ("40",))), playbook)
-    unread = conclude(b.node(table, b.unread("entropy")), playbook)
+    starved = evaluate_playbook(b.node(table, PROBES["entropy"].reading(40, ("40",))), playbook)
+    unread = evaluate_playbook(b.node(table, b.unread("entropy")), playbook)
     page = judged("Q3B15VLMF3ASBD", starved)
     said = {
         "left_out": [*known.left_out],
         "cause": CAUSES["entropy-starved"].title,
-        "healthy": conclude(b.node(table), playbook).status,
+        "healthy": evaluate_playbook(b.node(table), playbook).status,
         "unread": [unread.status, unread.summary],
         "card": card({}, [replace(starved, node="node-1")]).text,
         "note": note_text([page], page.id, "", CONTEXT),

@@ -138,7 +138,7 @@ def test_new_playbook_stands_against_the_cases_own(tmp_path: Path, capsys: pytes
     assert main(["backtest", str(HEALTHY), "--playbooks", "mine", "--json"]) == 1
     (cell,) = json.loads(capsys.readouterr().out)["results"]
     assert (cell["playbook"], cell["against"], cell["flips"]) == ("stricter", "node-health", True)
-    assert cell["because"] == ["any-dying: not weighed → holds, degraded (Some are dying.)"]
+    assert cell["because"] == ["any-dying: not evaluated → holds, degraded (Some are dying.)"]
 
 
 def test_what_a_new_playbook_leaves_out_is_told_only_where_it_was_found(
@@ -153,7 +153,7 @@ def test_what_a_new_playbook_leaves_out_is_told_only_where_it_was_found(
     assert main(["backtest", str(FOUNDING), "--playbooks", "mine", "--json"]) == 1
     (cell,) = json.loads(capsys.readouterr().out)["results"]
     assert any(line.startswith("leaked-memory-cgroups: critical, confirmed (") for line in cell["because"])
-    assert "is-up: not weighed → holds, degraded (It is up.)" in cell["because"]
+    assert "is-up: not evaluated → holds, degraded (It is up.)" in cell["because"]
     assert [line for line in cell["because"] if "ruled out" in line or "does not hold" in line] == []
 
 

@@ -14,7 +14,7 @@ from bot.domain.errors import BundleError
 from bot.domain.events import Approved, StepStarted
 from bot.domain.fold import fold
 from bot.extras.bundles.bundle import FORM, PLAIN_FORM, Bundle
-from bot.ledger import KeptCases, Ledger
+from bot.ledger import CaseStore, Ledger
 from tests.record.exporting import (
     END,
     NODE,
@@ -43,7 +43,7 @@ def with_readings_before_a_step(folder: Path) -> tuple[Bundle, str]:
         proposal = fold(ledger.read(incident_id)).proposal
         assert proposal is not None
         said = Case(Head(NODE.name, BEGAN_AT), (Completed("kernel log", "log", 0, f"napi starved\ntoken={SECRET}\n"),))
-        digest = KeptCases(database).keep(incident_id, said)
+        digest = CaseStore(database).keep(incident_id, said)
         step = StepStarted(1, 1, BOOT, kept=digest, kept_says="kernel log, 1 kB in 0.1 s")
         keep(ledger, incident_id, (Approved(proposal.digest, "it is drained"), step, END))
         return bundle_of(database, incident_id), digest

@@ -18,7 +18,7 @@ from sqlalchemy import text
 
 from bot.__main__ import main
 from bot.app.factories import library
-from bot.commands.record import kept_case
+from bot.commands.record import stored_case
 from bot.domain.case import read_case
 from bot.domain.command import Completed
 from bot.domain.entry import NotedHead, chained
@@ -27,8 +27,8 @@ from bot.domain.events import AlertCleared, Triaged
 from bot.extras.bundles.bundle import FORM, Bundle, BundleHead
 from bot.extras.bundles.verification import verified
 from bot.extras.reports.report_maker import report_data
-from bot.ledger import KeptCases, Ledger, audit
-from bot.ledger.excerpt import KeptEntry
+from bot.ledger import CaseStore, Ledger, audit
+from bot.ledger.excerpt import StoredEntry
 from tests.contract.test_why import FOUNDING
 from tests.record.exporting import (
     NODE,
@@ -272,9 +272,9 @@ def test_case_that_was_exchanged_in_the_database_is_nobodys(tmp_path: Path) -> N
             exchanged = "UPDATE kept_cases SET body = (SELECT body FROM kept_cases WHERE incident = :other)"
             connection.execute(text(f"{exchanged} WHERE incident = :id"), {"other": other, "id": incident_id})
         for use in (
-            lambda: KeptCases(database).text(incident_id, digest),
+            lambda: CaseStore(database).text(incident_id, digest),
             lambda: bundle_of(database, incident_id),
-            lambda: kept_case({"ZOMBIE_STATE_DIR": str(tmp_path)}, incident_id),
+            lambda: stored_case({"ZOMBIE_STATE_DIR": str(tmp_path)}, incident_id),
         ):
             with pytest.raises(LedgerUnavailable, match="not the one that its entry names"):
                 use()
@@ -296,7 +296,7 @@ def test_kept_case_goes_with_its_incident_or_when_it_is_old(tmp_path: Path) -> N
     with record_of(tmp_path) as database:
         incident_id = judged(database)
         digest = next(e.event.case for e in Ledger(database).read(incident_id) if isinstance(e.event, Triaged))
-        cases = KeptCases(database)
+        cases = CaseStore(database)
         kept = cases.text(incident_id, digest)
         assert kept is not None
         assert cases.keep(incident_id, read_case(kept, "here", "n")) == digest, "twice is once"
@@ -355,7 +355,7 @@ def test_key_that_stands_twice_is_refused_though_every_hash_fits(bundle: Bundle)
 
 def test_entry_of_a_stranger_draws_nothing_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hostile = "x\x1b[2J\u202e"
-    row = KeptEntry(hostile, 1, hostile, hostile, hostile, "{}", hostile)
+    row = StoredEntry(hostile, 1, hostile, hostile, hostile, "{}", hostile)
     head = BundleHead(hostile, hostile, hostile, BEGAN_AT)
     path = tmp_path / "b.jsonl"
     path.write_bytes(raw_of(Bundle(head, (row,), (row,), hostile, hostile)))

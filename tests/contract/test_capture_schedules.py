@@ -17,7 +17,7 @@ from bot.domain.errors import CannotTell
 from bot.domain.node import Node
 from bot.extras.captures.access import MachineIdentity
 from bot.extras.captures.record import CaptureDecision, RollingCapture, captures_of
-from bot.extras.captures.status import RollingStatus, read_look
+from bot.extras.captures.status import RollingStatus, parse_status
 from bot.extras.captures.store import CaptureStore
 from bot.ledger import audit
 from tests.schedules.captures import played_captures, printed
@@ -78,14 +78,14 @@ def never_over(self: RollingCapture, now: datetime) -> bool:
 def unread_is_none(outputs: Outputs) -> RollingStatus:
     unit = outputs.text("unit")
     said = unit if "ActiveState" in unit else f"{unit}ActiveState=inactive\n"
-    return read_look(Outputs(printed("unit", said.splitlines()), printed("node", outputs.text("node").splitlines())))
+    return parse_status(Outputs(printed("unit", said.splitlines()), printed("node", outputs.text("node").splitlines())))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("where", "hole", "found"),
     [
-        ("tests.schedules.captures.read_look", unread_is_none, "ran on after"),
+        ("tests.schedules.captures.parse_status", unread_is_none, "ran on after"),
         ("bot.extras.captures.store.CaptureStore.append", on_an_older_look, ""),
         ("bot.extras.captures.store.CaptureStore.append", without_the_brake, "while the brake was on"),
         ("bot.extras.captures.control.has_arrived", lambda *_: True, "ran on after"),

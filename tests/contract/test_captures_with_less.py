@@ -10,7 +10,7 @@ import pytest
 
 from bot.app.cases import replayed
 from bot.app.factories import library
-from bot.domain.conclude import conclude
+from bot.domain.evaluation import evaluate_playbook
 from bot.domain.probe import Unread
 from bot.domain.verdict import Status, Verdict
 from bot.transport.case_file import load
@@ -25,7 +25,7 @@ def steps(verdict: Verdict) -> set[tuple[str, str]]:
 
 
 def open_and_grave(verdict: Verdict) -> set[str]:
-    return {weighing.cause for weighing in verdict.undecided if weighing.worst is Status.CRITICAL} & GRAVE
+    return {result.cause for result in verdict.undecided if result.worst is Status.CRITICAL} & GRAVE
 
 
 @pytest.mark.parametrize("path", NODES, ids=lambda path: path.name.split(".")[0])
@@ -37,7 +37,7 @@ def test_a_reading_less_adds_no_plan_and_clears_nothing_grave(path: Path) -> Non
     asked = replace(PLAYBOOK, probes=tuple(probe for probe in PLAYBOOK.probes if probe.name in snapshot.readings))
     for probe in snapshot.readings:
         readings = {**snapshot.readings, probe: Unread(probe, "left out")}
-        less = conclude(replace(snapshot, readings=readings), asked)
+        less = evaluate_playbook(replace(snapshot, readings=readings), asked)
         assert steps(less) <= steps(whole), f"{probe} unread adds a step"
         if less.status is Status.HEALTHY:
             opened = open_and_grave(less) - open_and_grave(whole)

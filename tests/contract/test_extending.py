@@ -88,7 +88,7 @@ def test_the_page_has_a_file_of_each_kind() -> None:
         assert f"Its line in `{room}`" in PAGE
 
 
-def test_default_check_asks_and_weighs_them_and_a_case_of_it_can_be_asked_what_if(program: Path) -> None:
+def test_default_check_asks_and_evaluates_them_and_a_case_of_it_can_be_asked_what_if(program: Path) -> None:
     (node,) = run(program, "bot", "check", "--local", "--samples", "1", "--record", "said", "--json")["nodes"]
     assert set(node["readings"]["entropy"]) == {"bits", "is_enough"}
     told = {out["cause"] for out in (*node["ruled_out"], *node["undecided"])} | {node["cause"]}

@@ -23,7 +23,7 @@ from bot.extras.bundles.bundle import MOST_ENTRIES, MOST_LINE, MOST_LINES, MOST_
 from bot.extras.bundles.verification import Verified
 from bot.ledger import Ledger
 from bot.ledger.entries import entry_of
-from bot.ledger.excerpt import KeptEntry
+from bot.ledger.excerpt import StoredEntry
 from bot.surfaces.incidents import incident_text
 from bot.view.context import ViewContext
 from bot.view.plan_words import PlanWords
@@ -50,9 +50,9 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
         return Scene(bundle_of(database, first), bundle_of(database, second), head)
 
 
-def resealed(rows: Iterable[KeptEntry], after: Head = Head()) -> tuple[KeptEntry, ...]:  # noqa: B008
+def resealed(rows: Iterable[StoredEntry], after: Head = Head()) -> tuple[StoredEntry, ...]:  # noqa: B008
     """The entries with numbers and hashes that follow each other, as a careful forger makes them."""
-    found = list[KeptEntry]()
+    found = list[StoredEntry]()
     for seq, row in enumerate(rows, after.seq + 1):
         before = found[-1].hash if found else after.hash
         digest = chained(before, row.stream, seq, row.at, row.by, row.kind, row.body)
@@ -60,9 +60,9 @@ def resealed(rows: Iterable[KeptEntry], after: Head = Head()) -> tuple[KeptEntry
     return tuple(found)
 
 
-def house_of(entries: Iterable[KeptEntry], house: Iterable[KeptEntry], **fields: Any) -> tuple[KeptEntry, ...]:
+def house_of(entries: Iterable[StoredEntry], house: Iterable[StoredEntry], **fields: Any) -> tuple[StoredEntry, ...]:
     """A `house` that notes these entries in place of the genuine ones."""
-    by_seq, rows = {entry.seq: entry for entry in entries}, list[KeptEntry]()
+    by_seq, rows = {entry.seq: entry for entry in entries}, list[StoredEntry]()
     for row in house:
         body = json.loads(row.body)
         if body.get("seq") in by_seq and "head" in body:
@@ -71,7 +71,7 @@ def house_of(entries: Iterable[KeptEntry], house: Iterable[KeptEntry], **fields:
     return resealed(rows)
 
 
-def with_house(bundle: Bundle, house: tuple[KeptEntry, ...], before: str = "") -> Bundle:
+def with_house(bundle: Bundle, house: tuple[StoredEntry, ...], before: str = "") -> Bundle:
     last = f"{house[-1].seq}:{house[-1].hash}" if house else ""
     return replace(bundle, house=house, head=replace(bundle.head, house_before=before, house_head=last))
 
@@ -86,7 +86,7 @@ def all_anew(scene: Scene, **fields: Any) -> Bundle:
     return replace(forged, head=replace(forged.head, approvals=by), report=report_of(entries))
 
 
-def report_of(rows: Iterable[KeptEntry]) -> str:
+def report_of(rows: Iterable[StoredEntry]) -> str:
     """What `incidents show` prints of these entries."""
     entries = tuple(map(entry_of, rows))
     return safe(incident_text(fold(entries), entries, context=ViewContext(words=PlanWords(ACTIONS))))
@@ -138,7 +138,7 @@ def cut_off(scene: Scene) -> Bundle:
 def with_value(scene: Scene, kind: str, path: Sequence[str | int], value: Any) -> Bundle:
     """A value of an entry is changed, and everything else made to fit as far as that can be."""
 
-    def changed(row: KeptEntry) -> KeptEntry:
+    def changed(row: StoredEntry) -> StoredEntry:
         body = held = json.loads(row.body)
         for key in path[:-1]:
             held = held[key]
@@ -449,7 +449,7 @@ def test_body_that_swells_is_refused(scene: Scene) -> None:
         looked_at(replace(scene.bundle, entries=(first._replace(body='{"x":[0' + ",0" * 100_000 + "]}"), *rest)))
 
 
-def ever_more(scene: Scene, body: str, entries: int) -> tuple[KeptEntry, ...]:
+def ever_more(scene: Scene, body: str, entries: int) -> tuple[StoredEntry, ...]:
     """The incident, with as many more entries of that body."""
     more = scene.bundle.entries[-1]._replace(kind="AlertCleared", body=body)
     return resealed((*scene.bundle.entries, *[more] * entries))

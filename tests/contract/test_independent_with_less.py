@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bot.causes import CAUSES
-from bot.domain.conclude import conclude
+from bot.domain.evaluation import evaluate_playbook
 from bot.domain.probe import Unread
 from bot.domain.verdict import Status
 from tests.contract.test_captures_with_less import PLAYBOOK, open_and_grave, steps
@@ -26,7 +26,7 @@ def test_a_reading_less_adds_no_step_and_clears_nothing_grave(cause: str) -> Non
         asked = replace(PLAYBOOK, probes=tuple(probe for probe in PLAYBOOK.probes if probe.name in snapshot.readings))
         for probe in snapshot.readings:
             readings = {**snapshot.readings, probe: Unread(probe, "left out")}
-            less = conclude(replace(snapshot, readings=readings), asked)
+            less = evaluate_playbook(replace(snapshot, readings=readings), asked)
             assert steps(less) <= steps(whole), f"{label.name}: {probe} unread adds a step"
             if less.status is Status.HEALTHY:
                 assert whole.status is not Status.CRITICAL, f"{label.name}: healthy without {probe}"

@@ -17,7 +17,7 @@ from bot.app.factories import local_transport
 from bot.causes import CAUSES
 from bot.domain.action import Action, Facts, Proof, RemedyRules, Step
 from bot.domain.batch import Sampling
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import InventoryError, PlaybookError
 from bot.domain.node import Node
@@ -112,8 +112,8 @@ CYCLE = Action(
 # --- the cause
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Weigh the one figure."""
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
+    """Evaluate the one figure."""
     entropy = snapshot.get(EntropyReading)
     if isinstance(entropy, Unread):
         return Undecided("entropy-starved", entropy.reason)
@@ -129,7 +129,7 @@ STARVED = Cause(
     title="Starved of entropy",
     probes=("entropy",),
     thresholds={"low_bits": Threshold(64, "ours")},
-    weigh=weigh,
+    evaluate=evaluate,
     cured_alone_by=(CYCLE.name,),
     eased_by=(FEED.name,),
     remedy=(FEED.name,),
@@ -247,7 +247,7 @@ def test_slip_in_a_playbook_is_told_in_their_names(tmp_path: Path, before: str, 
 
 def test_their_rules_hold_for_every_cause(tmp_path: Path) -> None:
     text = PLAYBOOK.replace("probes: [entropy]", "probes: [entropy, conntrack]").replace("entropy-starved", "other")
-    other = Cause("other", "Other", ("entropy",), ("low_bits",), weigh)
+    other = Cause("other", "Other", ("entropy",), ("low_bits",), evaluate)
     causes = ALL_CAUSES | {"other": other}
     for remedy, says in (
         ("[feed_entropy]", "it helps only entropy-starved"),

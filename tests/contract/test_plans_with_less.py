@@ -9,7 +9,7 @@ import pytest
 
 from bot.domain.command import Completed
 from bot.domain.verdict import Status, Verdict
-from tests.contract.asked import weighed, weighed_again
+from tests.contract.asked import evaluated, evaluated_again
 from tests.contract.test_plans_not_earned import STILL, held_by_tar
 from tests.contract.test_verdicts_once_wrong import harmed
 from tests.independent.cgroups import ecs_loops
@@ -41,13 +41,13 @@ def less(run: Completed) -> Iterable[Completed]:
 @pytest.mark.parametrize("title", NODES)
 def test_half_an_answer_adds_no_plan_hides_no_fault_and_raises_no_alarm(title: str) -> None:
     case = NODES[title].case()
-    whole = weighed(case)
+    whole = evaluated(case)
     for at, run in enumerate(case.runs):
         for number, left in enumerate(less(run)):
             changed = replace(case, runs=(*case.runs[:at], left, *case.runs[at + 1 :]))
-            found = weighed_again(changed, whole, run.probe)
+            found = evaluated_again(changed, whole, run.probe)
             if at == number:
-                anew = weighed(changed)
+                anew = evaluated(changed)
                 assert (anew.status, anew.summary, steps(anew)) == (found.status, found.summary, steps(found))
             about = (run.probe, run.name, run.look, len(left.stdout), found.status, found.summary)
             assert steps(found) <= steps(whole), about

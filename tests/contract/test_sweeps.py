@@ -164,5 +164,5 @@ async def test_what_was_kept_and_cannot_be_read_is_as_nothing_told(database_url:
 def test_a_selector_that_means_nothing_keeps_the_bot_from_starting() -> None:
     with pytest.raises(UsageError):
         scheduled((SweepSettings(every=EVERY, select=(), channel="C1"),), PLAYBOOK)
-    with pytest.raises(UsageError, match=r"\[\[sweep\]\] 2 in zombie.toml: .* weighs no cause"):
+    with pytest.raises(UsageError, match=r"\[\[sweep\]\] 2 in zombie.toml: .* evaluates no cause"):
         scheduled((SAID, SweepSettings(every=EVERY, select=("a",), cause=("leak",), channel="C1")), PLAYBOOK)

@@ -87,23 +87,27 @@ def test_every_source_is_in_its_table() -> None:
     assert files_with("sources", r"def is_genuine\(") - {A_PROTOCOL} == named
 
 
-def test_every_probe_is_asked_and_every_cause_weighed_by_a_playbook() -> None:
+def test_every_probe_is_asked_and_every_cause_evaluated_by_a_playbook() -> None:
     """By node-health, which takes all of them; what it leaves out, by another."""
     playbooks = {playbook.name: playbook for playbook in library().playbooks}
     asked = {name: {probe.name for probe in playbook.probes} for name, playbook in playbooks.items()}
-    weighed = {name: {used.cause.name for used in playbook.causes} for name, playbook in playbooks.items()}
+    evaluated = {name: {used.cause.name for used in playbook.causes} for name, playbook in playbooks.items()}
     assert set(PROBES) - asked["node-health"] == OTHER_PLAYBOOKS
     missing = set(PROBES) - set().union(*asked.values())
     assert [f"{name} is asked by no check: add it to probes of a playbook" for name in missing] == []
-    missing = set(CAUSES) - set().union(*weighed.values())
-    assert [f"{name} is weighed by no check: name it, or all that it weighs, in a playbook" for name in missing] == []
-    open_ones = {name for name in set(CAUSES) - weighed["node-health"] if not OTHER_PLAYBOOKS & {*CAUSES[name].probes}}
-    assert open_ones == set(), "node-health weighs every cause whose probes it asks"
+    missing = set(CAUSES) - set().union(*evaluated.values())
+    assert [
+        f"{name} is evaluated by no check: name it, or all that it evaluates, in a playbook" for name in missing
+    ] == []
+    open_ones = {
+        name for name in set(CAUSES) - evaluated["node-health"] if not OTHER_PLAYBOOKS & {*CAUSES[name].probes}
+    }
+    assert open_ones == set(), "node-health evaluates every cause whose probes it asks"
 
 
-def test_every_probe_that_a_cause_weighs_has_readings_made_at_random() -> None:
-    weighed = {probe for cause in CAUSES.values() for probe in cause.probes} - set(OTHER_PLAYBOOKS)
-    missing = weighed - set(REPLIES)
+def test_every_probe_that_a_cause_evaluates_has_readings_made_at_random() -> None:
+    evaluated = {probe for cause in CAUSES.values() for probe in cause.probes} - set(OTHER_PLAYBOOKS)
+    missing = evaluated - set(REPLIES)
     says = f"say in its file what a healthy node answers (example), or write a strategy in REPLIES of {OF_MADE_NODES}"
     assert [f"{name}: {says}" for name in missing] == []
 

@@ -14,14 +14,14 @@ from bot.actions import ACTIONS
 from bot.app.cases import as_asked, replay, surroundings
 from bot.app.factories import library
 from bot.domain.change import Change
-from bot.domain.conclude import weighings
 from bot.domain.errors import UsageError
+from bot.domain.evaluation import cause_results
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Status, outcome
 from bot.extras.cases.explaining import why
 from bot.extras.cases.playbook_once import judging_once
+from bot.extras.cases.result_cache import CauseResults
 from bot.extras.cases.used_facts import looked_at
-from bot.extras.cases.weighing_cache import Weighings
 from bot.extras.cases.what_if import Judge
 from bot.transport.case_file import load
 
@@ -45,14 +45,14 @@ def test_every_change_that_is_told_has_the_outcome_that_is_told(path: Path) -> N
     assert [each.size for each in told.changes] == sorted(each.size for each in told.changes)
 
 
-def weighed_alike(path: Path, name: str) -> int:
-    """Weigh each change twice, once without remembering anything, and return how many there were."""
+def evaluated_alike(path: Path, name: str) -> int:
+    """Evaluate each change twice, once without remembering anything, and return how many there were."""
     case, playbook = load(path), LIBRARY.get(name)
     snapshot = replay(case, playbook).verdict.snapshot
     assert snapshot is not None
     judge = Judge(as_asked(case, playbook), ACTIONS, *surroundings(case.head))
-    kept = Weighings(snapshot, judge.playbook)
-    before = judge.concluded(snapshot, kept.found)
+    kept = CauseResults(snapshot, judge.playbook)
+    before = judge.verdict_of(snapshot, kept.found)
     looks = looked_at(snapshot, judge, before)
     changes = [Change(probe) for probe, reading in snapshot.readings.items() if not isinstance(reading, Unread)]
     changes += [fact.change for fact in looks.facts if fact.change.entry and fact.was is None]
@@ -65,24 +65,24 @@ def weighed_alike(path: Path, name: str) -> int:
         except UsageError:
             continue
         changed = replace(snapshot, readings={**snapshot.readings, change.probe: reading})
-        fresh, found = weighings(changed, judge.playbook), kept.changed(reading, change, looks)
+        fresh, found = cause_results(changed, judge.playbook), kept.changed(reading, change, looks)
         assert found == fresh, str(change)
         if change.field and kept.decided(found) == kept.decides and not looks.plan_hangs_on(change):
-            assert outcome(judge.concluded(changed, fresh)) == outcome(before), str(change)
+            assert outcome(judge.verdict_of(changed, fresh)) == outcome(before), str(change)
     return len(changes)
 
 
 @pytest.mark.parametrize("name", ["form-2--leaked-memory-cgroups", "debian-12-v2--leak-in-one-unit"])
-def test_what_is_not_weighed_again_would_weigh_the_same(name: str) -> None:
+def test_what_is_not_evaluated_again_would_evaluate_the_same(name: str) -> None:
     (path,) = (path for path in CASES if path.name.startswith(name))
-    assert weighed_alike(path, "node-health") > 50
+    assert evaluated_alike(path, "node-health") > 50
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.split(".")[0])
-def test_what_is_not_weighed_again_would_weigh_the_same_in_every_case(path: Path) -> None:
+def test_what_is_not_evaluated_again_would_evaluate_the_same_in_every_case(path: Path) -> None:
     for name in LIBRARY.names:
-        assert weighed_alike(path, name) > 5
+        assert evaluated_alike(path, name) > 5
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.split(".")[0])
@@ -93,7 +93,7 @@ def test_cause_looks_at_the_probes_that_it_names_and_at_no_other(path: Path) -> 
     for used in playbook.causes:
         named = {name: reading for name, reading in snapshot.readings.items() if name in used.cause.probes}
         alone = Snapshot(snapshot.node, snapshot.taken_at, snapshot.window, named)
-        assert used.cause.weigh(alone, used.tuning) == used.cause.weigh(snapshot, used.tuning), used.cause.name
+        assert used.cause.evaluate(alone, used.tuning) == used.cause.evaluate(snapshot, used.tuning), used.cause.name
 
 
 def test_terminal_tells_the_changes_as_replay_takes_them(

@@ -9,7 +9,7 @@ from typing import Any
 from bot.domain.clock_offset import ClockOffset
 from bot.domain.node import Node
 from bot.extras.captures.access import RingAccess
-from bot.extras.captures.chat_cards import LookTurns
+from bot.extras.captures.chat_cards import ReadTurns
 from bot.extras.captures.recorder import RollingRequest
 from bot.extras.captures.serving import RollingKeeper
 from bot.extras.captures.status import LogLine
@@ -62,12 +62,12 @@ class Telling:
         return whom, replace(look, lines=(self.line,), log_unread="", kernel_log=offset)
 
 
-def looks_of(patient: Patient, runner: str) -> tuple[LookTurns, Leases]:
+def looks_of(patient: Patient, runner: str) -> tuple[ReadTurns, Leases]:
     """What one of several programs at the record looks at."""
     leases = Leases(patient.database, runner)
     leases.beat()
     chat_requests: Any = Asynchronous(ChatRequestStore(patient.database, leases))
-    return LookTurns(chat_requests), leases
+    return ReadTurns(chat_requests), leases
 
 
 async def test_a_serving_bot_looks_by_itself_and_says_what_it_found(patient: Patient) -> None:

@@ -16,7 +16,7 @@ from tests.nodes.simulated_fleet import ROOT, FleetProcess, fleet_of
 
 CHECK = ["check", "--all", "--json", "--samples", "1", "--parallel", "40"]
 PROGRAM = [sys.executable, "-P", "-m", "bot", *CHECK]
-# The same as if there were many more nodes: two processes beside it parse and weigh what they answer.
+# The same as if there were many more nodes: two processes beside it parse and evaluate what they answer.
 _BESIDE = (
     "import sys, bot.app.many_nodes as many; from bot.__main__ import main; "
     "many.how_many = lambda nodes, cores: 2; sys.exit(main(sys.argv[1:]))"

@@ -148,7 +148,9 @@ def always_sick() -> Playbook:
     whole = library(()).get("node-health")
     used = next(one for one in whole.causes if one.cause.name == "leaked-memory-cgroups")
     return replace(
-        whole, causes=(ConfiguredCause(replace(used.cause, weigh=leaks), used.thresholds, ("reboot",)),), conditions=()
+        whole,
+        causes=(ConfiguredCause(replace(used.cause, evaluate=leaks), used.thresholds, ("reboot",)),),
+        conditions=(),
     )
 
 

@@ -37,7 +37,7 @@ from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, 
 from worn_tides import TideReading
 
 
-def weigh(snapshot, tuning):
+def evaluate(snapshot, tuning):
     tide = snapshot.get(TideReading)
     if isinstance(tide, Unread):
         return Undecided("flooded", f"the tide was not read ({tide.reason})")
@@ -47,7 +47,7 @@ def weigh(snapshot, tuning):
     return Finding("flooded", Status.DEGRADED, Confidence.CONFIRMED, "It is under water.", (seen,))
 
 
-CAUSE = Cause("flooded", "Flooded", ("tide",), {"metres_many": Threshold(3, "as measured")}, weigh, Status.DEGRADED)
+CAUSE = Cause("flooded", "Flooded", ("tide",), {"metres_many": Threshold(3, "as measured")}, evaluate, Status.DEGRADED)
 """
 
 
@@ -110,7 +110,7 @@ def test_they_take_part_once_they_are_let_in_and_not_before(site: Site) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("def weigh", "def weigh(", "7: SyntaxError: "),
+        ("def evaluate", "def evaluate(", "7: SyntaxError: "),
         ("import TideReading", "import TideRaeding", "4: ImportError: "),
         ('Cause("flooded"', 'Cause("other"', "17: CAUSE is no Cause of the name flooded"),
         ('("tide",)', '("tied",)', "17: flooded needs the probe tied, which nobody has. Did you mean tide?"),
@@ -120,7 +120,7 @@ def test_they_take_part_once_they_are_let_in_and_not_before(site: Site) -> None:
             "17: flooded has no values for metres_many",
         ),
         ("tide.metres < tuning", "tide.meters < tuning", "11: AttributeError: "),
-        ("weigh, Status.DEGRADED)", 'weigh, remedy=("reboot",))', "17: remedy of flooded: a reboot needs"),
+        ("evaluate, Status.DEGRADED)", 'evaluate, remedy=("reboot",))', "17: remedy of flooded: a reboot needs"),
     ],
 )
 def test_cause_with_a_mistake_is_named_with_file_and_line_and_never_cleared(
@@ -176,7 +176,7 @@ def test_digest_says_which_version_was_judged_with(site: Site) -> None:
         return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=True).stdout
 
     without, whole = digest(), digest("tide", "flooded")
-    site.write(PROBE, CAUSE.replace("def weigh", "def weigh("))
+    site.write(PROBE, CAUSE.replace("def evaluate", "def evaluate("))
     broken = digest("tide", "flooded")
     site.write(PROBE, CAUSE)
     (site.folder / "worn_tides-1.dist-info" / "METADATA").write_text(

@@ -29,7 +29,7 @@ async def test_check_is_answered_with_and_without(tmp_path: Path, off: str, abse
         await slack.say("alice", "oncall-gpu", "/zombie check node-7")
         await card_saying(slack, "node-7: CRITICAL")
         parts = bot.service._bot
-        assert parts.posting.view.absent == absent == parts.desk.cards.view.absent
+        assert parts.posting.view.absent == absent == parts.chat_handlers.cards.view.absent
         assert (parts.cards.why is not None) is says_why
         assert not bot.logged("extra_left_out")
 

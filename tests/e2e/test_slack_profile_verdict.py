@@ -52,7 +52,7 @@ async def test_profile_confirms_what_was_likely_and_the_plan_is_proposed_anew(tm
         assert await bot.end() == 0
 
 
-@pytest.mark.long  # tests/unit/extras/profiles/test_reweigher.py guards it too
+@pytest.mark.long  # tests/unit/extras/profiles/test_reevaluator.py guards it too
 async def test_profile_that_changes_nothing_leaves_the_proposal(tmp_path: Path) -> None:
     async with workspace() as slack, site(tmp_path, {"node-1": (AUTO_RESTART, None)}, WINDOW) as here:
         bot = await serving(slack, here)

@@ -12,13 +12,13 @@ from typing import Any
 from bot.app.json_log import JsonLog
 from bot.demo.slack.message import Message
 from bot.extras.captures.chat_card import card_name
-from bot.extras.captures.chat_cards import CaptureCards, LookTurns
+from bot.extras.captures.chat_cards import CaptureCards, ReadTurns
 from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.record import RollingCapture, RollingState
 from bot.extras.captures.recorder import RollingRequest
 from bot.extras.captures.watch import RollingNews, RollingWatch
 from bot.extras.profiles.sketches import Sketches
-from bot.ledger import Database, KeptCases, Leases, Outbox, on_threads
+from bot.ledger import CaseStore, Database, Leases, Outbox, on_threads
 from tests.e2e.test_slack_sketches import DRAWN
 from tests.slack.acting_team import ActingTeam, acting_team
 from tests.slack.workspace import SlackWorkspace, workspace
@@ -34,18 +34,18 @@ class Parts:
         self.team, self.database, self.threads = team, database, threads
 
     def made(self) -> tuple[CaptureCards, Sketches]:
-        cases: Any = on_threads(KeptCases(self.database), self.threads)
+        cases: Any = on_threads(CaseStore(self.database), self.threads)
         outbox: Any = on_threads(Outbox(self.database), self.threads)
         team: Any = self.team
         log = JsonLog(team.log).log
         sketches = Sketches(cases, lambda: datetime.now(UTC), "zombie", log)
         leases: Any = on_threads(Leases(self.database, "runner-1"), self.threads)
         stores = SimpleNamespace(
-            ledger=team.ledger, outbox=outbox, leases=leases, chat_requests=team.chat_requests, kept_cases=cases
+            ledger=team.ledger, outbox=outbox, leases=leases, chat_requests=team.chat_requests, case_store=cases
         )
         bot: Any = SimpleNamespace(stores=stores, posting=SimpleNamespace(poster=team.poster), log=log)
         never: Any = None
-        return CaptureCards(bot, RollingWatch(never, sketches), LookTurns(team.chat_requests)), sketches
+        return CaptureCards(bot, RollingWatch(never, sketches), ReadTurns(team.chat_requests)), sketches
 
 
 def caught(at: datetime, sketch: str = "", mono: float = 4400.25) -> RollingCapture:

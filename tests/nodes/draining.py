@@ -35,7 +35,7 @@ from bot.response.decision.preflight import Preflight
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.planning import DrainSettings, with_plan
 from bot.response.diagnosis.proposal import Proposer
-from bot.response.execution.cluster import ClusterReach
+from bot.response.execution.cluster import ClusterAccess
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
@@ -165,7 +165,7 @@ class DrainStage:
 
     def reach(self) -> NodeAccess:
         self.apis.append(KubernetesApi(self.kubeconfig))
-        return NodeAccess(self.machine, ACTIONS, cluster=ClusterReach(self.apis[-1]), draining=self.draining)
+        return NodeAccess(self.machine, ACTIONS, cluster=ClusterAccess(self.apis[-1]), draining=self.draining)
 
     def verdict(self) -> Verdict:
         host = HostReading("5.4.0", self.machine.boot_id(), timedelta(days=11))

@@ -27,7 +27,7 @@ from bot.domain.node import Node
 from bot.domain.verdict import Verdict, without_secrets
 from bot.extras.bundles.bundle import ORDER, Bundle, BundleFile
 from bot.extras.bundles.verification import Verified, export, verified
-from bot.ledger import Database, KeptCases, Ledger, on_threads
+from bot.ledger import CaseStore, Database, Ledger, on_threads
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.triage import Triage
@@ -70,7 +70,7 @@ def judged(database: Database, at_node: Node = NODE) -> str:
 async def _judged(database: Database, at_node: Node) -> str:
     verdict, playbook = await verdict_of(at_node), library().get("node-health")
     with ThreadPoolExecutor(1) as threads:
-        ledger, cases = (on_threads(each, threads) for each in (Ledger(database), KeptCases(database)))
+        ledger, cases = (on_threads(each, threads) for each in (Ledger(database), CaseStore(database)))
         recorder = VerdictRecorder(ledger, Offering(), null_log, cases)  # type: ignore[arg-type]
         request = IncidentRequest("slack", "1700000000.000100", ASKER, f"check {at_node.name}", playbook.name)
         return (await recorder.record(request.unrecorded(at_node.name, BEGAN_AT), verdict, playbook)).id

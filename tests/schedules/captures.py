@@ -20,7 +20,7 @@ from bot.extras.captures.control import RollingControl
 from bot.extras.captures.record import CaptureDecision, CaptureRecord, RollingCapture, captures_of
 from bot.extras.captures.recorder import HERE, RollingRequest
 from bot.extras.captures.settings import CaptureSettings
-from bot.extras.captures.status import RollingStatus, read_look
+from bot.extras.captures.status import RollingStatus, parse_status
 from bot.extras.captures.store import CaptureStore
 from bot.extras.captures.watch import RollingWatch
 from bot.ledger import Database, Ledger
@@ -85,7 +85,7 @@ class RecordingNode:
             state = "active" if run is not None else "inactive"
             unit += [f"ActiveState={state}", f"ExecMainStartTimestampMonotonic={since}", "Result=success"]
         node = ["perf=perf version 6.1", "ring=1", f"room={10**8}"]
-        return read_look(Outputs(*(printed(*each) for each in (("unit", [*unit, "spent=0"]), ("node", node)))))
+        return parse_status(Outputs(*(printed(*each) for each in (("unit", [*unit, "spent=0"]), ("node", node)))))
 
     def does(self, whom: MachineIdentity, line: str) -> int | None:
         """Do what a command says; return its exit status, None where its fence stops it."""

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.chat import ChatDesk
+from bot.app.chat import ChatHandlers
 from bot.chat.cards import ChatCards
 from bot.chat.poster import Poster
 from bot.chat.service import Timing
@@ -170,7 +170,7 @@ class Program:
         self.desk = self.context.run(self._put_together, database, connection)
         self.start(self._serve())
 
-    def _put_together(self, database: Database, connection: Callable[[Timing, Log], Any]) -> ChatDesk:
+    def _put_together(self, database: Database, connection: Callable[[Timing, Log], Any]) -> ChatHandlers:
         world, stage = self.world, self.stage
         timing = Timing(clock=asyncio.get_running_loop().time, posts_apart=0.0)
         self.connection = connection(timing, self.log)

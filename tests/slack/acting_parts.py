@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
-from bot.app.chat import ChatDesk, chat_desk
+from bot.app.chat import ChatHandlers, chat_handlers
 from bot.chat.context import ChatContext
 from bot.chat.service import Timing
 from bot.domain.contracts import Log
@@ -90,7 +90,7 @@ def desk(
     log: Log,
     names: tuple[str, ...],
     chats: Callable[[ChatContext], Sequence[Chat]] = lambda _: (),
-) -> ChatDesk:
+) -> ChatHandlers:
     """Return what takes what a chat delivers, without the rest of a bot; `work` begins what goes on behind it."""
     bot: Any = SimpleNamespace(
         settings=Settings(),
@@ -108,4 +108,4 @@ def desk(
         pagerduty=None,
         seated=lambda seat, context: chats(context),
     )
-    return chat_desk(bot)
+    return chat_handlers(bot)

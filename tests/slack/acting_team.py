@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.chat import ChatDesk
+from bot.app.chat import ChatHandlers
 from bot.app.extras import doubters_of, holders_of, shipped
 from bot.app.factories import library
 from bot.app.json_log import JsonLog
@@ -111,8 +111,8 @@ class ActingTeam:
     remediation: Remediation
     log: io.StringIO
     run_plans: bool = True
-    acting: ChatDesk = field(init=False)
-    restarted: Callable[[str], ChatDesk] = field(init=False)  # the same again, as another runner
+    acting: ChatHandlers = field(init=False)
+    restarted: Callable[[str], ChatHandlers] = field(init=False)  # the same again, as another runner
     chat_requests: Any = None
     marks: Any = None
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -344,7 +344,7 @@ async def acting_team(
 
         view = ViewContext(absent=absent, asks=(QUESTION,))
 
-        def runs(runner: str) -> ChatDesk:
+        def runs(runner: str) -> ChatHandlers:
             team.chat_requests = Gone(on_threads(ChatRequestStore(database, Leases(database, runner)), threads))
             fleet(team, connection, database, threads)
             cards = ChatCards(

@@ -23,7 +23,7 @@ from bot.app.stores import open_stores
 from bot.chat.connection import ChatConnection
 from bot.chat.service import Timing
 from bot.demo.slack.message import Message
-from bot.domain.contracts import Concluded, Listener, ProbeAnswered, ReadingStarted
+from bot.domain.contracts import Listener, ProbeAnswered, ReadingStarted, VerdictReached
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.incident import Incident
 from bot.domain.node import Node
@@ -94,7 +94,7 @@ class Readings:
             for probe in PROBES[1:]:
                 heard(ProbeAnswered(node.name, probe))
             verdict = self._verdict(node.name)
-            heard(Concluded(verdict))
+            heard(VerdictReached(verdict))
             return verdict
         finally:
             self.now.discard(node.name)

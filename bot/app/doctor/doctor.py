@@ -134,7 +134,7 @@ class Doctor:
                 acting, acts = acting_login(self.settings, self.environment), acting_rights(self.settings)
             except SettingsError as no:
                 wrong = DoctorFinding("login that acts", Mark.WRONG, no.sentence, no.try_next)
-                looks.append(("login that acts", lambda: _told(wrong)))
+                looks.append(("login that acts", lambda: findings_of(wrong)))
         transport = self.transport or ssh_transport(self.environment)
         examination = NodeExamination(transport, tuple(probes.values()), acting, acts)
 
@@ -153,7 +153,7 @@ class Doctor:
             checks: DoctorChecks = loaded(extra.looks)(self.settings, self._sample, now) if extra.looks else ()
         except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra, the rest is examined
             wrong = DoctorFinding(f"extra {extra.name}", Mark.WRONG, not_loaded(no), _MEND)
-            return ((wrong.name, lambda: _told(wrong)),)
+            return ((wrong.name, lambda: findings_of(wrong)),)
         return checks
 
     async def _of_extras(self) -> Sequence[DoctorFinding]:
@@ -171,7 +171,7 @@ class Doctor:
         return sorted(found, key=lambda finding: finding.name)
 
 
-async def _told(examined: DoctorFinding) -> Sequence[DoctorFinding]:
+async def findings_of(examined: DoctorFinding) -> Sequence[DoctorFinding]:
     return (examined,)
 
 

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, TypeAlias
 from bot.domain.errors import BundleError
 from bot.domain.json_form import MOST_ROOM, NotOfForm, canonical, decoded, lines_of, plain, read, room, values_in
 from bot.domain.safe_text import one_line
-from bot.ledger.excerpt import KeptEntry
+from bot.ledger.excerpt import StoredEntry
 
 FORM = 2
 PLAIN_FORM = 1  # of an incident whose entries name nothing kept besides its case
@@ -94,8 +94,8 @@ class Bundle:
     """
 
     head: BundleHead
-    entries: tuple[KeptEntry, ...]
-    house: Iterable[KeptEntry]
+    entries: tuple[StoredEntry, ...]
+    house: Iterable[StoredEntry]
     report: str
     case: str | None = None
     kept: Iterable[str] = ()
@@ -110,7 +110,7 @@ class Bundle:
         for row in self._rows():
             text = canonical(row)
             line = text.encode()
-            if _ENTRY in row and (too_large := story.with_entry(KeptEntry(**row[_ENTRY]), text)):
+            if _ENTRY in row and (too_large := story.with_entry(StoredEntry(**row[_ENTRY]), text)):
                 raise BundleError(f"The bundle would be too large: {too_large}.", _ALL)
             part = _bytes({"part": _name(row), "sha256": _hash(line), "pieces": dict(_pieces(row))})
             size += len(line) + len(part) + 2
@@ -237,7 +237,7 @@ class _Story:
     size: int = 0
     values: int = 0
 
-    def with_entry(self, entry: KeptEntry, line: str) -> str:
+    def with_entry(self, entry: StoredEntry, line: str) -> str:
         """Count another; return why there are too many, for a reader and a writer alike."""
         self.entries += 1
         self.size += max(room(line), room(entry.body))
@@ -259,7 +259,7 @@ def _row(text: str) -> Row:
     if len(row) > 1 or kind not in ORDER:
         raise NotOfForm(f"it is of an unknown kind, {one_line(str(kind), 40)}")
     if kind in (_ENTRY, _HOUSE):
-        entry = KeptEntry(**value)
+        entry = StoredEntry(**value)
         if [type(each) for each in entry] != [str, int, str, str, str, str, str]:
             raise NotOfForm("an entry has values of the wrong types")
         if values_in(entry.body) > MOST_VALUES:

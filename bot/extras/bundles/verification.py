@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bot.actions import ACTIONS
-from bot.app.cases import awaited, judged_as_said
+from bot.app.cases import awaited, judged_with_secrets
 from bot.app.version import program_name
 from bot.domain.case import Case, RecordedVerdict, read_case
 from bot.domain.entry import ANCHORED, Entry, Head, NotedHead, instant_text
@@ -36,11 +36,11 @@ from bot.extras.bundles.bundle import (
     BundleHead,
     fits,
 )
-from bot.ledger import Database, KeptCases, Ledger
+from bot.ledger import CaseStore, Database, Ledger
 from bot.ledger.audited_stream import APART
 from bot.ledger.chain import Chain
 from bot.ledger.entries import entry_of
-from bot.ledger.excerpt import KeptEntry, excerpt
+from bot.ledger.excerpt import StoredEntry, excerpt
 from bot.surfaces.incidents import incident_text
 from bot.view.context import ViewContext
 from bot.view.plan_words import PlanWords
@@ -84,7 +84,7 @@ def export(database: Database, incident_id: str, at: datetime, path: Path, until
         entries = tuple(map(entry_of, found.entries))
         incident = fold(entries)
         triaged = triaged_in(entries)
-        cases = KeptCases(database)
+        cases = CaseStore(database)
         case = cases.text(incident_id, triaged.case, MOST_LINE) if triaged is not None and triaged.case else None
         kept, form = _kept_of(incident, entries, cases, Ledger(database))
         head, report = _shown(incident, entries, found.before, found.last, at)
@@ -184,7 +184,7 @@ class _Look:
         self._not_kept(kept)
         return findings
 
-    def _story(self, rows: Iterator[KeptEntry]) -> bool:
+    def _story(self, rows: Iterator[StoredEntry]) -> bool:
         """Follow the incident's entries; return whether they are an incident."""
         findings, chain, entries = self._findings, Chain(self._head.incident), list[Entry | None]()
         for row in rows:
@@ -210,7 +210,7 @@ class _Look:
             return False
         return True
 
-    def _house(self, rows: Iterator[KeptEntry], before: Head) -> Head:
+    def _house(self, rows: Iterator[StoredEntry], before: Head) -> Head:
         """Follow `house`, and compare what it notes with the incident; return its last entry."""
         findings, chain, incident = self._findings, Chain(HOUSE, before), self._incident.id
         at_before = None if before.seq else ""  # when `house` wrote the entry before, as far as it is known
@@ -381,7 +381,7 @@ class _Look:
                 f"made it ({head.playbook_digest[:12]}…). Name the folder that has that: --playbooks DIR"
             )
             return
-        was, verdict = recorded(triaged.verdict), awaited(judged_as_said(case, playbook))
+        was, verdict = recorded(triaged.verdict), awaited(judged_with_secrets(case, playbook))
         # The case is as it was cut then. By the forms of today more may be cut, which is no difference.
         if differs := was.differs_from(recorded(verdict)) and was.differs_from(recorded(without_secrets(verdict))):
             says = f"the verdict: derived again, it differs: {'; '.join(differs)}"
@@ -397,12 +397,12 @@ class _Look:
         findings.holds.append(f"the verdict, derived again from what the node said: {said}{plan}")
 
 
-def _of_another(row: KeptEntry, stream: str) -> str:
+def _of_another(row: StoredEntry, stream: str) -> str:
     return f"entry {stream}/{row.seq}: it belongs to another stream, {one_line(row.stream, 40)}"
 
 
 def _kept_of(
-    incident: Incident, entries: Sequence[Entry], cases: KeptCases, ledger: Ledger
+    incident: Incident, entries: Sequence[Entry], cases: CaseStore, ledger: Ledger
 ) -> tuple[Iterator[str], int]:
     """Return what is still stored of it, as texts that are read one by one, and the bundle form that can hold it."""
     named = dict(_named(entries))

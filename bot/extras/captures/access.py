@@ -18,7 +18,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.script_session import ScriptTransport
 from bot.extras.captures.events import CaptureStarting
 from bot.extras.captures.recorder import HERE, READ_SECONDS, TEXT_SECONDS, Places, segments_script
-from bot.extras.captures.status import RollingStatus, look_commands, read_look
+from bot.extras.captures.status import RollingStatus, parse_status, status_commands
 from bot.extras.profiles.profiler import RIGHTS
 from bot.extras.profiles.wire import CaptureWire
 from bot.response.execution.node_access import IDENTITY, identity, uptime
@@ -63,14 +63,14 @@ class RingAccess:
 
         Raises: Unreachable when nobody could talk to the node; CannotRead when it does not say which machine it is.
         """
-        asked = [("identity", IDENTITY), *(("ring", command) for command in look_commands(self.places))]
+        asked = [("identity", IDENTITY), *(("ring", command) for command in status_commands(self.places))]
         runs = await self._runs(node, asked, _LOOK_LIMIT)
         outputs = Outputs(*runs.get("identity", ()))
         boot_id, machine_id = identity(node, outputs)
         if (up := uptime(outputs)) is None:
             raise CannotRead(f"{node.name} does not say how long it is up.")
         whom = MachineIdentity(boot_id, machine_id, self.transport.host_key(node), up)
-        return whom, read_look(Outputs(*runs.get("ring", ())))
+        return whom, parse_status(Outputs(*runs.get("ring", ())))
 
     async def run(self, node: Node, whom: MachineIdentity, line: str) -> Completed:
         """Run a command on exactly that machine, in that boot, in time; otherwise nothing is run.

@@ -17,7 +17,7 @@ from bot.chat.document import (
     asked_by,
     clipped,
     line,
-    said,
+    plain_document,
     with_people,
 )
 from bot.domain.incident import IncidentSummary
@@ -52,7 +52,7 @@ def capture_of(name: str) -> str:
 def looking_card(node: Node, request: RollingRequest) -> Document:
     """Say that the node is being examined, before anything runs there."""
     words = f"Checking whether {node.name} can be recorded for {request.hours} h."
-    return said(words, Small(("The answer replaces this message.",)))
+    return plain_document(words, Small(("The answer replaces this message.",)))
 
 
 def not_recorded(node: str, because: str, by: str) -> Document:

@@ -45,7 +45,7 @@ _REMEMBERED = 1000  # captures whose figures are remembered, and symptoms that w
 
 
 @dataclass(frozen=True, slots=True)
-class LookTurns:
+class ReadTurns:
     """Which captures this program looks at. It spares nodes a second look, and no more than that.
 
     Shape: `shown` are those with a card of this program: whoever shows a card looks.
@@ -85,7 +85,7 @@ class CaptureCards:
 
     bot: Bot
     watch: RollingWatch
-    turns: LookTurns
+    turns: ReadTurns
     _figures: Remembered[str, RollingNews] = field(default_factory=lambda: Remembered(_REMEMBERED))
     _told: Remembered[str, None] = field(default_factory=lambda: Remembered(_REMEMBERED))
     _drawing: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -11,7 +11,7 @@ from bot.extras.captures.events import CaptureBegan, CaptureEnded, SymptomCaught
 from bot.extras.captures.record import LED_TO, captures_of
 from bot.extras.captures.store import CaptureStore
 from bot.extras.profiles.in_report import sketch_pictures
-from bot.ledger import Database, KeptCases
+from bot.ledger import CaseStore, Database
 from bot.seats import Moment, Picture
 
 BEFORE = timedelta(days=1)  # this long before an incident a recording belongs to its story
@@ -41,4 +41,4 @@ def shown(
                 yield Moment(at, source, "recording begins", f"every core of {incident.node}", timedelta(0))
             case CaptureEnded(because=because):
                 yield Moment(at, source, "recording ends", because, timedelta(0))
-    yield from sketch_pictures(KeptCases(database), caught)
+    yield from sketch_pictures(CaseStore(database), caught)

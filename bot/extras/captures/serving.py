@@ -16,7 +16,7 @@ from bot.domain.contracts import Log, NodeDirectory
 from bot.domain.errors import ZombieError
 from bot.domain.safe_text import one_line
 from bot.extras.captures.chat import CaptureChat
-from bot.extras.captures.chat_cards import CaptureCards, LookTurns
+from bot.extras.captures.chat_cards import CaptureCards, ReadTurns
 from bot.extras.captures.record import RollingCapture
 from bot.extras.captures.watch import RollingNews, RollingWatch, rolling_watch
 
@@ -41,11 +41,11 @@ def chat(bot: Bot, context: ChatContext) -> CaptureChat:
 def capture_cards(bot: Bot) -> CaptureCards:
     """Return what shows captures in a chat."""
     stores = bot.stores
-    watch = rolling_watch(bot.settings, stores.database, stores.threads, bot.environment, stores.kept_cases, bot.log)
-    return CaptureCards(bot, watch, LookTurns(stores.chat_requests))
+    watch = rolling_watch(bot.settings, stores.database, stores.threads, bot.environment, stores.case_store, bot.log)
+    return CaptureCards(bot, watch, ReadTurns(stores.chat_requests))
 
 
-class HearsNews(Protocol):
+class OnCaptureRead(Protocol):
     """Is told of each look at a capture."""
 
     async def news(self, news: RollingNews) -> object:
@@ -58,9 +58,9 @@ class RollingKeeper:
 
     watch: RollingWatch
     known: NodeDirectory
-    turns: LookTurns
+    turns: ReadTurns
     log: Log
-    hears: HearsNews | None = None
+    hears: OnCaptureRead | None = None
     _said: dict[str, str] = field(default_factory=dict)
     _task: asyncio.Task[None] | None = None
 

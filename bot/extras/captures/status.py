@@ -81,7 +81,7 @@ class RollingStatus:
         return datetime.fromtimestamp(0, UTC) + timedelta(seconds=mono + self.clock.minus_mono)
 
 
-def look_commands(places: Places) -> tuple[Command, ...]:
+def status_commands(places: Places) -> tuple[Command, ...]:
     """Return the commands; only the kernel log may need root, by a sudoers line that profiles need too."""
     return (
         Command("unit", ("sh", "-c", _unit(places)), lane="unit", output_limit_bytes=8192),
@@ -96,7 +96,7 @@ def look_commands(places: Places) -> tuple[Command, ...]:
     )
 
 
-def read_look(outputs: Outputs) -> RollingStatus:
+def parse_status(outputs: Outputs) -> RollingStatus:
     """Parse the answers; a missing answer about the node counts as absent.
 
     Raises: CannotRead where systemd did not say how the recorder is: that is never "it does not run".

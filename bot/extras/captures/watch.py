@@ -225,7 +225,7 @@ class RollingWatch:
         if not before:
             nobody = f"in the {BEFORE_SECONDS:.0f} s before it no process held a core in the kernel"
             return replace(caught, sentence=f"{head}; {nobody}")
-        sentence = f"{head}; {_said(before[0], symptom.at_mono)}"
+        sentence = f"{head}; {_who_held(before[0], symptom.at_mono)}"
         return replace(caught, sentence=sentence, sketch=await self._sketched(rolling, before[0], runs, sentence))
 
     async def _held(self, node: Node, rolling: RollingCapture, look: RollingStatus, keep: Keep) -> list[str]:
@@ -317,7 +317,7 @@ def _around(look: RollingStatus, rolling: RollingCapture, at: float, runs: bool)
     return names, is_whole
 
 
-def _said(held: HeldStretch, at_mono: float) -> str:
+def _who_held(held: HeldStretch, at_mono: float) -> str:
     """Say who held a core before a symptom.
 
     Example:

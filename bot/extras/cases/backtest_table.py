@@ -127,7 +127,7 @@ class BacktestTable:
         yield self._verdict(found.before)
         yield self._verdict(found.after) + (f" (expected: {one_line(cell.expected, 80)})" if cell.expected else "")
         yield from (_turned(turned) for turned in found.turned)
-        yield from (_said(sentence) for sentence in found.otherwise)
+        yield from (_quoted(sentence) for sentence in found.otherwise)
 
     def _verdict(self, verdict: Verdict) -> str:
         steps = [self.words.step(step) for step in verdict.plan.steps] if verdict.plan is not None else []
@@ -168,14 +168,14 @@ def _outcome(verdict: Verdict) -> Mapping[str, str | None]:
 
 def _turned(turned: ChangedOutcome) -> str:
     changed = "".join(f"; {name}: {was} → {now}" for name, (was, now) in turned.changed.items())
-    return _said(f"{turned.name}: {_outcome_words(turned.before)} → {_outcome_words(turned.after)}{changed}")
+    return _quoted(f"{turned.name}: {_outcome_words(turned.before)} → {_outcome_words(turned.after)}{changed}")
 
 
 def _outcome_words(outcome: ItemOutcome) -> str:
     return f"{outcome.stands} ({one_line(outcome.says, 200)})" if outcome.says else outcome.stands
 
 
-def _said(text: str) -> str:
+def _quoted(text: str) -> str:
     return one_line(redacted_text(text), 600)  # a case may come from an untrusted place
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bot.actions import ACTIONS
 from bot.app import packages
-from bot.app.cases import ENOUGH, as_asked, awaited, judged_as_said, surroundings
+from bot.app.cases import ENOUGH, as_asked, awaited, judged_with_secrets, surroundings
 from bot.app.factories import library
 from bot.domain.batch import Sampling
 from bot.domain.builtin_playbooks import SiteRows, Taken
@@ -19,7 +19,7 @@ from bot.domain.errors import UsageError
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe
 from bot.domain.verdict import without_secrets
-from bot.extras.cases.comparison import Cell, Comparison, Pair, PlaybookReadings, Weigher
+from bot.extras.cases.comparison import Cell, Comparison, Evaluator, Pair, PlaybookReadings
 from bot.extras.cases.what_if import Judge, in_short
 from bot.response.diagnosis.triage import Triage
 from bot.transport import case_file, expectations
@@ -140,8 +140,8 @@ async def compared(case: Case, pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
         if read.snapshot is None:  # the node was unreachable, for any playbook
             return tuple(Comparison(read, read) for _ in pairs)
         asked |= {id(playbook): PlaybookReadings.of(playbook, read.snapshot) for playbook in together}
-    weigher = Weigher(Judge(_asks(()), ACTIONS, node, draining))
-    return tuple(_kept(weigher.compared(asked[id(pair.before)], asked[id(pair.after)])) for pair in pairs)
+    evaluator = Evaluator(Judge(_asks(()), ACTIONS, node, draining))
+    return tuple(_without_bulk(evaluator.compared(asked[id(pair.before)], asked[id(pair.after)])) for pair in pairs)
 
 
 async def _compared_apart(case: Case, pairs: Sequence[Pair], before: Taken, after: Taken) -> tuple[Comparison, ...]:
@@ -149,10 +149,10 @@ async def _compared_apart(case: Case, pairs: Sequence[Pair], before: Taken, afte
     found = []
     for pair in pairs:
         SiteRows.put(before)
-        was = await judged_as_said(case, pair.before)
+        was = await judged_with_secrets(case, pair.before)
         SiteRows.put(after)
-        now = await judged_as_said(case, pair.after)
-        found.append(_kept(Comparison(was, now, otherwise=("what tables/ of the folders say differs",))))
+        now = await judged_with_secrets(case, pair.after)
+        found.append(_without_bulk(Comparison(was, now, otherwise=("what tables/ of the folders say differs",))))
     return tuple(found)
 
 
@@ -186,7 +186,7 @@ def _differ(probe: Probe, other: Probe) -> bool:
     return (probe.definition, probe.commands) != (other.definition, other.commands)
 
 
-def _kept(comparison: Comparison) -> Comparison:
+def _without_bulk(comparison: Comparison) -> Comparison:
     """Return the part that is kept of each of thousands: short verdicts, and redacted texts."""
     before, after = in_short(comparison.before), in_short(comparison.after)
     if not comparison.flips:

@@ -1,4 +1,4 @@
-"""Weighs a snapshot by two playbooks: does the verdict flip, and which weighing made it flip."""
+"""Evaluates a snapshot by two playbooks: does the verdict flip, and which result made it flip."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bot.domain.cause import Weighing
-from bot.domain.conclude import held, weighed
+from bot.domain.cause import CauseResult
+from bot.domain.evaluation import evaluate_cause, evaluate_condition
 from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import RememberingSnapshot, Snapshot
 from bot.domain.truth import Unknown
 from bot.domain.verdict import Finding, RuledOut, Status, Verdict, outcome
 from bot.extras.cases.what_if import Judge
 
-NOT_WEIGHED = "not weighed"
+NOT_EVALUATED = "not evaluated"
 RULED_OUT = "ruled out"
 DOES_NOT_HOLD = "does not hold"
-_NOT_FOUND = frozenset((NOT_WEIGHED, RULED_OUT, DOES_NOT_HOLD))
+_NOT_FOUND = frozenset((NOT_EVALUATED, RULED_OUT, DOES_NOT_HOLD))
 NO_CAUSE = "none"  # expected where the verdict should name no cause
 
 
@@ -109,13 +109,13 @@ class Cell:
         return self.comparison.flips if self.is_as_expected is None else not self.is_as_expected
 
 
-class Weigher:
-    """Weighs a node's readings by several playbooks; a cause tuned alike by several is weighed once."""
+class Evaluator:
+    """Evaluates a node's readings by several playbooks; a cause tuned alike by several is evaluated once."""
 
     def __init__(self, judge: Judge) -> None:
         """`judge` is the node's; its playbook is not used."""
         self._judge = judge
-        self._weighed: dict[tuple[Any, ...], Weighing] = {}
+        self._results: dict[tuple[Any, ...], CauseResult] = {}
 
     def compared(self, was: PlaybookReadings, now: PlaybookReadings) -> Comparison:
         """Return the two verdicts, and what made them differ."""
@@ -127,17 +127,17 @@ class Weigher:
 
     def _verdict(self, asked: PlaybookReadings) -> Verdict:
         playbook, snapshot = asked.playbook, asked.snapshot
-        causes = [self._weighing(asked, used) for used in playbook.causes]
-        found = [*causes, *(held(condition, snapshot) for condition in playbook.conditions)]
-        return replace(self._judge, playbook=playbook).concluded(snapshot, found)
+        causes = [self._result(asked, used) for used in playbook.causes]
+        found = [*causes, *(evaluate_condition(condition, snapshot) for condition in playbook.conditions)]
+        return replace(self._judge, playbook=playbook).verdict_of(snapshot, found)
 
-    def _weighing(self, asked: PlaybookReadings, used: ConfiguredCause) -> Weighing:
-        """Weigh a cause once for each tuning: it looks only at the probes that it names."""
+    def _result(self, asked: PlaybookReadings, used: ConfiguredCause) -> CauseResult:
+        """Evaluate a cause once for each tuning: it looks only at the probes that it names."""
         is_used = (*(used.tuning[name] for name in used.cause.thresholds), used.allow, used.lasting_fix)
         key = (used.cause.name, used.cause.definition, *is_used)
-        if key not in self._weighed:
-            self._weighed[key] = weighed(used, asked.snapshot)
-        return self._weighed[key]
+        if key not in self._results:
+            self._results[key] = evaluate_cause(used, asked.snapshot)
+        return self._results[key]
 
     def _causes(self, was: PlaybookReadings, now: PlaybookReadings) -> Iterator[ChangedOutcome]:
         were, are = ({used.cause.name: used for used in asked.playbook.causes} for asked in (was, now))
@@ -148,14 +148,14 @@ class Weigher:
 
     def _item_outcome(self, asked: PlaybookReadings, used: ConfiguredCause | None) -> ItemOutcome:
         if used is None:
-            return ItemOutcome(NOT_WEIGHED)
-        weighing = self._weighing(asked, used)
-        if isinstance(weighing, Finding):
-            sure = f", {weighing.confidence}" if weighing.confidence is not None else ""
-            return ItemOutcome(f"{weighing.status}{sure}", weighing.summary)
-        if isinstance(weighing, RuledOut):
-            return ItemOutcome(RULED_OUT, weighing.because)
-        return ItemOutcome("undecided", weighing.says)
+            return ItemOutcome(NOT_EVALUATED)
+        result = self._result(asked, used)
+        if isinstance(result, Finding):
+            sure = f", {result.confidence}" if result.confidence is not None else ""
+            return ItemOutcome(f"{result.status}{sure}", result.summary)
+        if isinstance(result, RuledOut):
+            return ItemOutcome(RULED_OUT, result.because)
+        return ItemOutcome("undecided", result.says)
 
 
 def _conditions(was: PlaybookReadings, now: PlaybookReadings) -> Iterator[ChangedOutcome]:
@@ -170,7 +170,7 @@ def _conditions(was: PlaybookReadings, now: PlaybookReadings) -> Iterator[Change
 
 def _holds(asked: PlaybookReadings, condition: Condition | None) -> ItemOutcome:
     if condition is None:
-        return ItemOutcome(NOT_WEIGHED)
+        return ItemOutcome(NOT_EVALUATED)
     holds = condition.holds(asked.snapshot)
     if isinstance(holds, Unknown):
         return ItemOutcome("unknown", holds.because)
@@ -193,7 +193,7 @@ def _thresholds(was: ConfiguredCause | None, now: ConfiguredCause | None) -> Map
 
 
 def _otherwise(before: Playbook, after: Playbook, found: Comparison) -> Iterator[str]:
-    """Yield differences of the playbooks that no single weighing shows."""
+    """Yield differences of the playbooks that no single result shows."""
     if Status.UNKNOWN in (found.before.status, found.after.status) and before.must_read != after.must_read:
         yield from _listed("must_read", before.must_read, after.must_read)
     for cause in dict.fromkeys(filter(None, (found.before.cause, found.after.cause))):

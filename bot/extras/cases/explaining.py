@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bot.actions import ACTIONS
-from bot.app.cases import as_asked, awaited, judged_as_said, replayed, surroundings
+from bot.app.cases import as_asked, awaited, judged_with_secrets, replayed, surroundings
+from bot.app.evaluation_pool import PoolProcess
 from bot.app.factories import library
-from bot.app.weighing_pool import PoolProcess
 from bot.domain.case import Case
 from bot.domain.errors import ZombieError
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import Redactor
 from bot.domain.verdict import Verdict, outcome, without_secrets
 from bot.extras.cases.playbook_once import judging_once
-from bot.extras.cases.weighing_cache import as_read
+from bot.extras.cases.result_cache import as_read
 from bot.extras.cases.what_if import Judge, WhatIf, Why, alone, what_ifs
 from bot.extras.cases.what_if_words import sentence
 from bot.view.plan_words import PlanWords
@@ -66,7 +66,7 @@ async def _proven(explanation: Why, replays: Playbook, most: int) -> tuple[WhatI
     for each in explanation.changes:
         if len(found) == most:
             break
-        again = _in_short(await judged_as_said(explanation.case, replays, [each.change]), redactor)
+        again = _in_short(await judged_with_secrets(explanation.case, replays, [each.change]), redactor)
         if outcome(again) == outcome(each.verdict):
             found.append(each)
     return tuple(found)
@@ -88,7 +88,7 @@ def explained(case: Case, playbook: Playbook) -> Why:
 
 
 def is_as_shown(explanation: Why, shown: Verdict) -> bool:
-    """True if the case, weighed again, gives the verdict that people see; with a muted cause it may not."""
+    """True if the case, evaluated again, gives the verdict that people see; with a muted cause it may not."""
     again = explanation.verdict
     return (again.status, again.cause, again.confidence) == (shown.status, shown.cause, shown.confidence)
 
@@ -101,7 +101,7 @@ class Explainer:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def sentences(self, verdict: Verdict) -> Sequence[str]:
-        """Return a sentence for each proven change, the smallest first; none where the case cannot be weighed again."""
+        """Return a sentence for each proven change, the smallest first; none where the case cannot be judged again."""
         case = verdict.snapshot.case if verdict.snapshot is not None else None
         if case is None:
             return ()
@@ -130,7 +130,7 @@ class Explainer:
 
 @dataclass(frozen=True, slots=True)
 class ExplainingTask:
-    """What a process needs that explains verdicts; see `bot/app/weighing_worker.py`."""
+    """What a process needs that explains verdicts; see `bot/app/evaluation_worker.py`."""
 
     folders: tuple[Path, ...]
 
@@ -146,7 +146,7 @@ class ExplainingWorker:
 
     explainer: Explainer
 
-    async def weigh(self, verdict: Verdict) -> Sequence[str]:
+    async def evaluate(self, verdict: Verdict) -> Sequence[str]:
         """Return a sentence for each change."""
         return await self.explainer.sentences(verdict)
 

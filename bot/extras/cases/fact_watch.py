@@ -1,4 +1,4 @@
-"""Watching a weighing: readings that note which of their numbers, entries and fields are looked at."""
+"""Watching a result: readings that note which of their numbers, entries and fields are looked at."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NUMBERS = (int, float, timedelta)
 _COUNTED = frozenset({"core", "pid", "irq"})  # a bare number is an entry's name only after this word
 
 
-def told(verdict: Verdict) -> frozenset[str]:
+def words_of(verdict: Verdict) -> frozenset[str]:
     """Return the words in the verdict, and `core 39` beside `39`."""
     said = " ".join([verdict.summary, *verdict.suspects, *(evidence.says for evidence in verdict.evidence)])
     words = [word.strip(".,:;()") for word in said.split()]

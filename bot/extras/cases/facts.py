@@ -1,4 +1,4 @@
-"""Facts: the numbers, booleans and entries of readings that a weighing looked at."""
+"""Facts: the numbers, booleans and entries of readings that a result looked at."""
 
 from __future__ import annotations
 

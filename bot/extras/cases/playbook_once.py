@@ -3,9 +3,9 @@
 A replay of a changed case is still whole: the case's transport answers, each probe is handed its answers, and the
 verdict is put together from every cause and condition. But parsers, causes and conditions are functions of what they
 are handed and of nothing else (tests/contract/test_why.py holds causes to the probes that they name). So an answer
-needs no second parse, and a cause whose readings are the very same objects as before would weigh the same again. What
-a proof does anew is told by the readings alone, by none of the notes by which the search saves work: where the search
-was wrong about what a change touches, the proof finds it.
+needs no second parse, and a cause whose readings are the very same objects as before would evaluate the same again.
+What a proof does anew is told by the readings alone, by none of the notes by which the search saves work: where the
+search was wrong about what a change touches, the proof finds it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
-from bot.extras.cases.weighing_cache import reading_once
+from bot.extras.cases.result_cache import reading_once
 
 T = TypeVar("T")
 
@@ -27,19 +27,19 @@ def judging_once(playbook: Playbook) -> Playbook:
     """Return the playbook for replays of a case that each change a reading.
 
     Shape: each answer is parsed once, each figure of a reading is worked out once, and causes and conditions are
-    weighed again only if a reading of a probe that they name is another.
+    evaluated again only if a reading of a probe that they name is another.
     """
     return replace(
         playbook,
         probes=tuple(replace(probe, parse=_ParsedOnce(probe)) for probe in playbook.probes),
-        causes=tuple(map(_weighed_once, playbook.causes)),
+        causes=tuple(map(_evaluated_once, playbook.causes)),
         conditions=tuple(map(_held_once, playbook.conditions)),
     )
 
 
-def _weighed_once(used: ConfiguredCause) -> ConfiguredCause:
+def _evaluated_once(used: ConfiguredCause) -> ConfiguredCause:
     cause = used.cause
-    return replace(used, cause=replace(cause, weigh=_Once(cause.weigh, (*cause.probes, *cause.beside))))
+    return replace(used, cause=replace(cause, evaluate=_Once(cause.evaluate, (*cause.probes, *cause.beside))))
 
 
 def _held_once(condition: Condition) -> Condition:
@@ -75,7 +75,7 @@ class _Once(Generic[T]):
 
     def __call__(self, snapshot: Snapshot, *tuning: Any) -> T:
         readings = [snapshot.readings.get(probe) for probe in self.probes]
-        # The same object, not an equal one: to compare readings would take longer than to weigh them. Why something
+        # The same object, not an equal one: to compare readings would take longer than to evaluate them. Why something
         # is unread is a short text, and told anew in every replay.
         key = tuple([reading if isinstance(reading, Unread) else id(reading) for reading in readings])
         if key not in self.known:

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from bot.domain.cause import Cause, Weighing
+from bot.domain.cause import Cause, CauseResult
 from bot.domain.change import Change
-from bot.domain.conclude import held, weighed
+from bot.domain.evaluation import evaluate_cause, evaluate_condition
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Verdict
-from bot.extras.cases.fact_watch import Figure, Watch, told
+from bot.extras.cases.fact_watch import Figure, Watch, words_of
 from bot.extras.cases.facts import Fact
 
 
@@ -24,8 +24,8 @@ class Judges(Protocol):
     def playbook(self) -> Playbook:
         """The playbook."""
 
-    def concluded(self, snapshot: Snapshot, found: Sequence[Weighing | None], /) -> Verdict:
-        """Return the verdict that weighings of a snapshot come to, with its plan."""
+    def verdict_of(self, snapshot: Snapshot, found: Sequence[CauseResult | None], /) -> Verdict:
+        """Return the verdict that results of a snapshot come to, with its plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class UsedFacts:
     _named: dict[tuple[str, str, str], frozenset[str]] = field(default_factory=dict, init=False, repr=False)
 
     def cause_hangs_on(self, cause: Cause, change: Change) -> bool:
-        """False if a cause weighs the same again, because it did not look at what is changed."""
+        """False if a cause evaluates the same again, because it did not look at what is changed."""
         return self._touches(change, self.by_cause[cause.name])
 
     def condition_hangs_on(self, at: int, change: Change) -> bool:
@@ -71,7 +71,7 @@ class UsedFacts:
         return not self._named[key].isdisjoint(seen)
 
     def _names(self, change: Change) -> frozenset[str]:
-        """Return what a weighing has to have looked at for the change to touch it."""
+        """Return what a result has to have looked at for the change to touch it."""
         if not change.field or change.probe in self.unwatched:
             return frozenset((change.probe,))
         name = f"{change.probe}.{change.field}"
@@ -82,19 +82,19 @@ class UsedFacts:
 
 def looked_at(snapshot: Snapshot, judge: Judges, verdict: Verdict) -> UsedFacts:
     """Return what the judge looks at in a snapshot; in lists, the entries named in the verdict are facts."""
-    watch, playbook = Watch(told(verdict)), judge.playbook
+    watch, playbook = Watch(words_of(verdict)), judge.playbook
     watched = watch.snapshot(snapshot)
     by_cause, by_condition = dict[str, set[str]](), list[set[str]]()
-    found: list[Weighing | None] = []
+    found: list[CauseResult | None] = []
     for used in playbook.causes:
         with watch.noting() as by_cause[used.cause.name]:
-            found.append(weighed(used, watched))
+            found.append(evaluate_cause(used, watched))
     for condition in playbook.conditions:
         with watch.noting() as seen:
-            found.append(held(condition, watched))
+            found.append(evaluate_condition(condition, watched))
         by_condition.append(seen.union(condition.probes))
     with watch.noting() as by_plan:
-        judge.concluded(watched, found)
+        judge.verdict_of(watched, found)
     named = [when for condition in playbook.conditions for when in re.findall(r"(\w+)\.(\w+)", condition.when)]
     for probe, name in dict.fromkeys(named):
         reading = snapshot.readings.get(probe)

@@ -1,6 +1,6 @@
 """Finds the smallest single changes of readings that change a verdict.
 
-Every number that the weighing looked at is moved to its least and its most. Where that changes status, cause,
+Every number that the result looked at is moved to its least and its most. Where that changes status, cause,
 confidence or plan, the change is halved until it cannot be smaller. Every reading is left out once, and so is every
 entry that the verdict names. Nothing is random, so the same case always has the same answers.
 """
@@ -16,17 +16,17 @@ from typing import Any
 
 from bot.domain.action import Action
 from bot.domain.case import Case
-from bot.domain.cause import Weighing
+from bot.domain.cause import CauseResult
 from bot.domain.change import NONE, Change, Places
-from bot.domain.conclude import concluded, weighings
 from bot.domain.errors import UsageError
+from bot.domain.evaluation import cause_results, combine_results
 from bot.domain.node import Node
 from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Verdict, outcome
 from bot.extras.cases.facts import Fact, Number, number
+from bot.extras.cases.result_cache import CauseResults
 from bot.extras.cases.used_facts import looked_at
-from bot.extras.cases.weighing_cache import Weighings
 from bot.response.diagnosis.planning import DrainSettings, with_plan
 
 FAR = 1_000_000  # how far up a number is moved, beside a thousand times what was read
@@ -69,7 +69,7 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Weighs a snapshot by a playbook, for a node and its cluster, and makes the plan."""
+    """Evaluates a snapshot by a playbook, for a node and its cluster, and makes the plan."""
 
     playbook: Playbook
     actions: Mapping[str, Action]
@@ -83,18 +83,18 @@ class Judge:
 
     def verdict(self, snapshot: Snapshot) -> Verdict:
         """Return the verdict with its plan."""
-        return self.concluded(snapshot, weighings(snapshot, self.playbook))
+        return self.verdict_of(snapshot, cause_results(snapshot, self.playbook))
 
-    def concluded(self, snapshot: Snapshot, found: Sequence[Weighing | None]) -> Verdict:
-        """Return the verdict that weighings of a snapshot come to, with its plan."""
-        verdict = concluded(snapshot, self.playbook, found)
+    def verdict_of(self, snapshot: Snapshot, found: Sequence[CauseResult | None]) -> Verdict:
+        """Return the verdict that results of a snapshot come to, with its plan."""
+        verdict = combine_results(snapshot, self.playbook, found)
         return with_plan(verdict, self.playbook, self.actions, self.node, self.draining)
 
 
 def what_ifs(snapshot: Snapshot, judge: Judge) -> tuple[WhatIf, ...]:
     """Return the smallest single changes of a snapshot that change its verdict, the smallest first.
 
-    Shape: each is weighed again before it is returned; a cause is weighed again if a probe that it names changed.
+    Shape: each is evaluated again before it is returned; a cause is evaluated again if a probe that it names changed.
     """
     search = _Search(snapshot, judge)
     found = {each.change: each for each in (*search.left_out(), *search.numbers())}  # both may find the same
@@ -112,18 +112,18 @@ def alone(verdict: Verdict) -> Verdict:
 
 
 class _Search:
-    """The search in a snapshot; weighings are cached."""
+    """The search in a snapshot; results are cached."""
 
     def __init__(self, snapshot: Snapshot, judge: Judge) -> None:
         self._snapshot, self._judge = snapshot, (judge := judge.without_lines())
         self._tried: dict[Change, _Flip | None] = {}
         self._places: Places = {}  # of the snapshot's readings
-        self._weighings = Weighings(snapshot, judge.playbook)
-        before = judge.concluded(snapshot, self._weighings.found)
+        self._results = CauseResults(snapshot, judge.playbook)
+        before = judge.verdict_of(snapshot, self._results.found)
         self._outcome = outcome(before)
         self._looks = looked_at(snapshot, judge, before)
         self._facts = self._looks.facts
-        self._is_other: dict[tuple[Any, ...], bool] = {}  # by what the weighings decide
+        self._is_other: dict[tuple[Any, ...], bool] = {}  # by what the results decide
         self._edges: dict[tuple[Sequence[int], Sequence[int]], tuple[Number, ...]] = {}
         self._limits: dict[tuple[str, str, Number, Number], tuple[Number, Number]] = {}
 
@@ -169,8 +169,8 @@ class _Search:
     def _limit(self, fact: Fact, same: Number, other: Number) -> tuple[Number, Number]:
         """Return two numbers next to each other, of which the first changes nothing and the other does.
 
-        Shape: on the way only those are weighed that the other end made decide differently, for the others mostly
-        decide as before all along. What comes of that counts if it holds with all of them; if not, all are weighed.
+        Shape: on the way only those are evaluated that the other end made decide differently, for the others mostly
+        decide as before all along. What comes of that counts if it holds with all of them; if not, all are evaluated.
         """
         among = self._deciding(fact.at(_written(other)))
         found = self._bisected(fact, same, other, among)
@@ -203,7 +203,7 @@ class _Search:
 
     def _edges_of(self, fact: Fact) -> tuple[Number, ...]:
         """Return the thresholds of what looks at a fact, and the numbers next to them, in order."""
-        playbook, hanging = self._judge.playbook, self._weighings.on(fact.change, self._looks)
+        playbook, hanging = self._judge.playbook, self._results.on(fact.change, self._looks)
         if (those := (hanging.causes, hanging.conditions)) not in self._edges:
             causes = [playbook.causes[at] for at in hanging.causes]
             conditions = [playbook.conditions[at] for at in hanging.conditions]
@@ -214,22 +214,22 @@ class _Search:
         self, change: Change, was: Number | bool | timedelta | None = None, still: str | None = None
     ) -> Iterator[WhatIf]:
         if (flip := self._tried_with(change)) is not None:
-            yield WhatIf(change, flip.verdict or self._judge.concluded(flip.snapshot, flip.found), was, still)
+            yield WhatIf(change, flip.verdict or self._judge.verdict_of(flip.snapshot, flip.found), was, still)
 
     def _flips(self, change: Change, among: Set[int] | None = None) -> bool:
-        """True if the change gives another verdict; with `among`, if all weighings at other places stay the same."""
+        """True if the change gives another verdict; with `among`, if all results at other places stay the same."""
         return (self._tried_with(change) if among is None else self._with(change, among)) is not None
 
     def _deciding(self, change: Change) -> Set[int]:
-        """Return the places of the weighings that decide otherwise after a change; all if something else decides."""
-        flip, decides = self._tried_with(change), self._weighings.decides
+        """Return the places of the results that decide otherwise after a change; all if something else decides."""
+        flip, decides = self._tried_with(change), self._results.decides
         if flip is None or self._looks.plan_hangs_on(change):
             return frozenset(range(len(decides)))
-        now = self._weighings.decided(flip.found)
+        now = self._results.decided(flip.found)
         return frozenset(at for at, before in enumerate(decides) if now[at] != before)
 
     def _tried_with(self, change: Change) -> _Flip | None:
-        """Return the changed snapshot and its weighings if they give another verdict."""
+        """Return the changed snapshot and its results if they give another verdict."""
         if change not in self._tried:
             self._tried[change] = self._with(change)
         return self._tried[change]
@@ -240,27 +240,27 @@ class _Search:
             reading = change.applied(readings[change.probe], self._places)
         except UsageError:
             return None
-        found = self._weighings.changed(reading, change, self._looks, among)
-        decided = self._weighings.decided(found)
+        found = self._results.changed(reading, change, self._looks, among)
+        decided = self._results.decided(found)
         if not change.field or self._looks.plan_hangs_on(change):
             decided = ((str(change),),)  # here the snapshot decides too
-        elif decided == self._weighings.decides:
+        elif decided == self._results.decides:
             return None
         if self._is_other.get(decided) is False:
             return None
         snapshot, verdict = replace(self._snapshot, readings={**readings, change.probe: reading}), None
         if decided not in self._is_other:
-            verdict = self._judge.concluded(snapshot, found)
+            verdict = self._judge.verdict_of(snapshot, found)
             self._is_other[decided] = outcome(verdict) != self._outcome
         return _Flip(snapshot, found, verdict) if self._is_other[decided] else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Flip:
-    """A changed snapshot with another verdict, and its weighings; `verdict` None: not yet put together."""
+    """A changed snapshot with another verdict, and its results; `verdict` None: not yet put together."""
 
     snapshot: Snapshot
-    found: Sequence[Weighing | None]
+    found: Sequence[CauseResult | None]
     verdict: Verdict | None
 
 

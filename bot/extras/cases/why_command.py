@@ -19,7 +19,7 @@ EXAMPLES = """examples:
   zombie why said/node-123.jsonl --json    all of them, each in the form of zombie replay --with
 
 Each number that the verdict depends on is moved, and each reading and entry that the verdict names is left out, one at
-a time; each time the case is weighed again. A whole replay confirmed what is printed. Numbers are exact to 0.2 %.
+a time; each time the case is evaluated again. A whole replay confirmed what is printed. Numbers are exact to 0.2 %.
 
 exit status:
   0  the changes are printed, or that there are none

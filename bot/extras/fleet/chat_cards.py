@@ -76,7 +76,7 @@ class FleetCards:
     verbs: ClassVar[Mapping[str, str]] = {"fleet": HELP}
 
     context: ChatContext
-    desk: FleetRunner
+    runner: FleetRunner
     poster: Poster
     background: Background
     cure: Cures | None = None
@@ -105,12 +105,12 @@ class FleetCards:
 
         Raises: UsageError when a selector matches no node or a cause is unknown.
         """
-        run, wanted = await self.desk.prepared(ask), Wanted(ask, _named(spot, key), spot, by, key)
+        run, wanted = await self.runner.prepared(ask), Wanted(ask, _named(spot, key), spot, by, key)
         count, looks = len(run.nodes), wanted.reads_once and not run.sweep.needs_window
         if count <= (MANY_LOOKS if looks else MANY_CHECKS):
             await self._do(wanted, run)
             return
-        seconds = self.desk.takes(run) if wanted.reads_once else SECONDS_A_CHECK * count / 10
+        seconds = self.runner.takes(run) if wanted.reads_once else SECONDS_A_CHECK * count / 10
         await self._post(wanted, chat_card.many_card(ask, count, seconds, wanted.name, by))
 
     async def _do(self, wanted: Wanted, run: FleetRun) -> None:
@@ -142,7 +142,7 @@ class FleetCards:
         spot = MessageTarget(click.channel, click.thread_ts or click.ts)
         by = click.person.by
         if click.action == chat_card.CHECK:
-            node = self.desk.known.find(click.value).name
+            node = self.runner.known.find(click.value).name
             await self._opener.begin(click.key, spot, by, f"check {node}", [node])
         elif click.action == chat_card.DIFF:
             ask = FleetAsk.of(click.value)
@@ -154,7 +154,7 @@ class FleetCards:
             await self.start(FleetAsk.of(click.value), click.key, spot, by)
         else:  # yes, so many
             wanted = Wanted(FleetAsk.of(click.value), "", spot, by, click.key)
-            run = await self.desk.prepared(wanted.ask)
+            run = await self.runner.prepared(wanted.ask)
             if wanted.reads_once:
                 name, spot = await self._card_of(click)
                 wanted = replace(wanted, name=name, spot=spot)
@@ -177,7 +177,7 @@ class FleetCards:
         if incident.verdict.cause is None:
             raise NothingProposed("No cause was found on this node, so there is nothing to look for on others.")
         self.context.askers.count(click.person)
-        ask = self.desk.peers(incident.node, incident.verdict.cause)
+        ask = self.runner.peers(incident.node, incident.verdict.cause)
         await self.start(ask, click.key, MessageTarget(click.channel, click.thread_ts or click.ts), click.person.by)
 
     def takes(self, kept: ChatRequest) -> bool:
@@ -192,7 +192,7 @@ class FleetCards:
             body = json.loads(kept.body)
             spot = MessageTarget(str(body["channel"]), str(body["thread_ts"]))
             wanted = Wanted(FleetAsk.of(body["ask"]), kept.key, spot, str(body.get("by", "")))
-            run = await self.desk.prepared(wanted.ask)
+            run = await self.runner.prepared(wanted.ask)
         except (ValueError, KeyError, TypeError, UsageError) as no:
             self.context.log("sweep_unreadable", key=one_line(kept.key, 80), error=one_line(str(no)))
             await self._done(kept.key)
@@ -243,7 +243,7 @@ class FleetCards:
         finally:
             del self._running[name]
         self.context.log("swept", sweep=ask.says, kind="asked", **run.report.figures)
-        cured = self.desk.cured if self.cure is not None else ()
+        cured = self.runner.cured if self.cure is not None else ()
         await self._post(wanted, chat_card.report_card(ask, run.report, wanted.by, ended, cured))
         await self._done(name)
 
@@ -257,7 +257,7 @@ class FleetCards:
         if not await self.poster.adopt(name, spot):
             # Stored, so that the card is found again after a restart; updates until the end are progress.
             await self.poster.enqueue(name, CARD, spot, card())
-        reading = asyncio.create_task(self.desk.run(run, lambda _: self.poster.show(name, spot, card)))
+        reading = asyncio.create_task(self.runner.run(run, lambda _: self.poster.show(name, spot, card)))
         try:
             while not (await asyncio.wait({reading}, timeout=self.looks_every))[0]:
                 if self._running[name].is_set() or await self._is_stopped_elsewhere(name):
@@ -272,7 +272,7 @@ class FleetCards:
 
     async def _compare(self, wanted: Wanted) -> None:
         try:
-            message = chat_card.comparison_message(await self.desk.compared(wanted.ask))
+            message = chat_card.comparison_message(await self.runner.compared(wanted.ask))
         except UsageError as no:
             message = chat_card.broken_off_card(wanted.ask, str(no), "")
         await self._post(wanted, message)

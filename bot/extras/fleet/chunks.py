@@ -31,7 +31,7 @@ MOST_SAMPLES = 60
 class Question:
     """What every node of a sweep is asked, by names that both sides know.
 
-    Shape: `digest` is of the playbook as this sweep uses it, so that both sides ask and weigh the same. `kind` is
+    Shape: `digest` is of the playbook as this sweep uses it, so that both sides ask and evaluate the same. `kind` is
     "look", "full" or "facts". `mutes` are entries of the record by which causes are accepted.
     Units: `samples` are seconds of the window.
     """
@@ -59,7 +59,7 @@ class Question:
     def sweep(self, playbook: Playbook) -> Sweep:
         """Return the sweep that asks this with a worker's own playbook.
 
-        Raises: SchedulerError when its playbook differs from the asker's; UsageError for a cause it does not weigh.
+        Raises: SchedulerError when its playbook differs from the asker's; UsageError for a cause it does not evaluate.
         """
         if self.kind == "facts":
             sweep = Sweep.of_facts(playbook)
@@ -153,7 +153,7 @@ class ChunkReply:
 
         Shape: `nodes` are the chunk's names, `sweep` what they were asked.
         Raises: SchedulerError when it is no reply, or is impossible: a node that was not asked, a node twice, a cause
-        that is not weighed, more certainty than a single look gives.
+        that is not evaluated, more certainty than a single look gives.
         """
         if not isinstance(text, str) or len(text) > CHARS_BESIDE + CHARS_A_NODE * len(nodes):
             raise SchedulerError("it is no document, or far too long.")

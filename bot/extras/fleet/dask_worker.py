@@ -24,9 +24,9 @@ LEAVING_SECONDS = 10
 
 
 class ReadingWorker(Worker):
-    """A worker with a desk."""
+    """A Dask worker that holds the reader of its chunks."""
 
-    desk: ChunkWorker
+    chunk_worker: ChunkWorker
 
 
 async def read_chunk(order: str) -> str:
@@ -38,9 +38,9 @@ async def read_chunk(order: str) -> str:
     from distributed import get_worker
 
     worker = get_worker()
-    if (desk := getattr(worker, "desk", None)) is None:
+    if (chunk_worker := getattr(worker, "chunk_worker", None)) is None:
         raise TypeError("this worker was not started by `zombie worker`")
-    reply: str = await desk.reply(order, worker.address)
+    reply: str = await chunk_worker.reply(order, worker.address)
     return reply
 
 
@@ -49,7 +49,7 @@ read_chunk.__module__ = "__main__"  # so pickles hold the function itself
 
 async def serve(
     address: SchedulerAddress,
-    desk: ChunkWorker,
+    chunk_worker: ChunkWorker,
     zone: str,
     chunks: int,
     stop: asyncio.Event,
@@ -65,8 +65,8 @@ async def serve(
         worker = ReadingWorker(
             address.url,
             nthreads=chunks,
-            name=desk.worker,
-            resources={resource(desk.program, zone): chunks},
+            name=chunk_worker.worker,
+            resources={resource(chunk_worker.program, zone): chunks},
             security=security(address),
             host="127.0.0.1" if address.is_local else None,
             protocol="tls://" if address.is_tls else "tcp://",
@@ -75,7 +75,7 @@ async def serve(
             memory_limit=0,  # answers are small; a paused worker would only delay
             death_timeout=CONNECT_SECONDS,
         )
-        worker.desk = desk
+        worker.chunk_worker = chunk_worker
         try:
             await asyncio.wait_for(worker, CONNECT_SECONDS + 5)
         except (OSError, TimeoutError, RuntimeError, ValueError) as no:
@@ -85,7 +85,7 @@ async def serve(
                 f"The scheduler {address.url} does not answer, or rejects this worker: {why}.",
                 "Is it running, and do the certificates share an authority? docs/fleet.md says how it is started.",
             ) from no
-        desk.remark(f"{ready}, at {worker.address}")
+        chunk_worker.remark(f"{ready}, at {worker.address}")
         gone = asyncio.ensure_future(worker.finished())  # type: ignore[no-untyped-call]
         told = asyncio.create_task(stop.wait())
         try:

@@ -147,7 +147,7 @@ class ChunkReader:
             return verdict
 
     def _told(self, verdict: Verdict, snapshot: Snapshot, seconds: float) -> NodeAnswer:
-        weighings, muted = self.sweep.weighings(snapshot), {mute.cause for mute in verdict.muted}
+        results, muted = self.sweep.cause_results(snapshot), {mute.cause for mute in verdict.muted}
         host = snapshot.get(HostReading)
         return NodeAnswer(
             node=verdict.node,
@@ -158,19 +158,17 @@ class ChunkReader:
             because=_shown(verdict.summary),
             found=tuple(
                 Found(
-                    weighing.cause or "",
-                    weighing.status.value,
-                    weighing.confidence.value if weighing.confidence is not None else "",
-                    _shown(weighing.summary),
-                    tuple(map(_shown, weighing.suspects)),
-                    weighing.cause in muted,
+                    result.cause or "",
+                    result.status.value,
+                    result.confidence.value if result.confidence is not None else "",
+                    _shown(result.summary),
+                    tuple(map(_shown, result.suspects)),
+                    result.cause in muted,
                 )
-                for weighing in weighings
-                if isinstance(weighing, Finding)
+                for result in results
+                if isinstance(result, Finding)
             ),
-            undecided={
-                weighing.cause: _shown(weighing.because) for weighing in weighings if isinstance(weighing, Undecided)
-            },
+            undecided={result.cause: _shown(result.because) for result in results if isinstance(result, Undecided)},
             machine_id=host.machine_id.lower() if isinstance(host, HostReading) else "",
             traits=_traits(snapshot, host if isinstance(host, HostReading) else None),
             facts=facts_of(snapshot) if self.sweep.wants_facts else {},

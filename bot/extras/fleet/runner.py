@@ -9,13 +9,13 @@ from datetime import timedelta
 
 from bot.actions import ACTIONS
 from bot.app.check import DEADLINE_BEYOND_WINDOW, Check
+from bot.app.evaluation_pool import open_pool
+from bot.app.evaluation_worker import EvaluationJob, EvaluationTask, EvaluationWorker
 from bot.app.factories import library, now, randomness
 from bot.app.kubernetes import draining
 from bot.app.many_nodes import cores, how_many
 from bot.app.selecting import meant
 from bot.app.version import program_name
-from bot.app.weighing_pool import open_pool
-from bot.app.weighing_worker import WeighingJob, WeighingTask, WeighingWorker
 from bot.domain.batch import Sampling
 from bot.domain.contracts import Transport
 from bot.domain.errors import UsageError
@@ -121,11 +121,11 @@ class SweepDependencies:
         return PooledReader(what, sweep, self._question(sweep, triage), several)
 
 
-# --- whole checks of many nodes: processes beside parse and weigh what they answered
+# --- whole checks of many nodes: processes beside parse and evaluate what they answered
 
 
 @dataclass(frozen=True, slots=True)
-class SweepTask(WeighingTask):
+class SweepTask(EvaluationTask):
     """What all nodes of a sweep are asked; what comes of a job is a node's answer."""
 
     question: Question | None = None
@@ -138,14 +138,14 @@ class SweepTask(WeighingTask):
         return SweepWorker(self, sweep)
 
 
-class SweepWorker(WeighingWorker):
+class SweepWorker(EvaluationWorker):
     """Thinks about jobs exactly like a sweep within a process."""
 
     def __init__(self, task: SweepTask, sweep: Sweep) -> None:
         super().__init__(task, sweep.playbook)
         self._sweep = sweep
 
-    async def outcome(self, triage: Triage, job: WeighingJob) -> NodeAnswer:
+    async def outcome(self, triage: Triage, job: EvaluationJob) -> NodeAnswer:
         """Return the node's answer."""
         return await ChunkReader(triage, self._sweep, 1).answer(job.node)
 
@@ -168,7 +168,7 @@ class PooledReader:
 
             async def answer(node: Node) -> NodeAnswer:
                 began = loop.time()
-                found: NodeAnswer = await pool.weigh(node)
+                found: NodeAnswer = await pool.evaluate(node)
                 return replace(found, seconds=loop.time() - began)
 
             return await answers_of(nodes, what.parallel, answer, heard)
@@ -200,7 +200,7 @@ class FleetRunner:
     async def prepared(self, ask: FleetAsk) -> FleetRun:
         """Return the run for a request; nothing is read yet.
 
-        Raises: UsageError when a selector matches no node, or a cause is not weighed.
+        Raises: UsageError when a selector matches no node, or a cause is not evaluated.
         """
         playbook = self.playbooks.get("")
         sweep = Sweep.of(playbook, ask.causes, full=ask.full)

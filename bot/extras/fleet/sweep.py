@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from bot.domain.cause import Weighing
+from bot.domain.cause import CauseResult
 from bot.domain.command import SampleTimes
-from bot.domain.conclude import conclude
 from bot.domain.errors import UsageError
+from bot.domain.evaluation import evaluate_playbook
 from bot.domain.growth import HarmAt
 from bot.domain.nearest import did_you_mean
 from bot.domain.playbook import ConfiguredCause, Playbook
@@ -55,12 +55,12 @@ class Sweep:
         """Return the sweep for these causes; without any, for all causes that show in a single look.
 
         Shape: with `full` every node is checked by the whole playbook.
-        Raises: UsageError for a cause that the playbook does not weigh.
+        Raises: UsageError for a cause that the playbook does not evaluate.
         """
         known = {used.cause.name: used for used in playbook.causes}
         for name in causes:
             if name not in known:
-                says = f"The playbook {playbook.name} weighs no cause “{one_line(name, 60)}”."
+                says = f"The playbook {playbook.name} evaluates no cause “{one_line(name, 60)}”."
                 raise UsageError(says, did_you_mean(name, known))
         counted = [
             used for name, used in known.items() if name in causes or (not causes and (full or used.cause.signature))
@@ -94,18 +94,18 @@ class Sweep:
         looked = replace(playbook, probes=tuple(map(_one_look, probes)), must_read=(), causes=signed, conditions=())
         return cls(looked, {used.cause.name: JudgedBy.SIGNATURE for used in signed}, wants_facts=True)
 
-    def weighings(self, snapshot: Snapshot) -> tuple[Weighing, ...]:
-        """Weigh the causes that are counted, in the order of explanation; a signature is at most possible."""
+    def cause_results(self, snapshot: Snapshot) -> tuple[CauseResult, ...]:
+        """Evaluate the causes that are counted, in the order of explanation; a signature is at most possible."""
         counted = [used for used in self.playbook.causes if used.cause.name in self.judged]
-        found = [(self.judged[used.cause.name], used.cause.weigh(snapshot, used.tuning)) for used in counted]
+        found = [(self.judged[used.cause.name], used.cause.evaluate(snapshot, used.tuning)) for used in counted]
         return tuple(
-            _capped(weighing) if how is JudgedBy.SIGNATURE and isinstance(weighing, Finding) else weighing
-            for how, weighing in found
+            _capped(result) if how is JudgedBy.SIGNATURE and isinstance(result, Finding) else result
+            for how, result in found
         )
 
     def verdict(self, snapshot: Snapshot) -> Verdict:
         """Return the verdict of a single look; never more than degraded and possible by a signature."""
-        verdict = conclude(snapshot, self.playbook)
+        verdict = evaluate_playbook(snapshot, self.playbook)
         if verdict.cause is None or self.judged.get(verdict.cause) is not JudgedBy.SIGNATURE:
             return verdict
         return _capped(verdict)

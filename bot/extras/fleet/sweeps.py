@@ -53,7 +53,7 @@ class ScheduledSweep:
 
 
 @dataclass(frozen=True, slots=True)
-class SweepTold:
+class PostedSweep:
     """What was posted last: the nodes of each cause, and by `NODE CAUSE` the time that was left until harm."""
 
     nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Digest:
     new: Mapping[str, tuple[str, ...]]
     gone: Mapping[str, tuple[str, ...]]
     nearer: tuple[tuple[str, Growth], ...]
-    told: SweepTold
+    told: PostedSweep
 
     @property
     def is_news(self) -> bool:
@@ -88,7 +88,7 @@ class Digest:
         )
 
 
-def digest(before: SweepTold, report: FleetReport, growths: Mapping[tuple[str, str], Growth]) -> Digest:
+def digest(before: PostedSweep, report: FleetReport, growths: Mapping[tuple[str, str], Growth]) -> Digest:
     """Compare a sweep with what was posted last; `growths` are by node and cause."""
     silent = {answer.node for answer in report.answers if answer.outcome is NodeOutcome.UNREACHABLE}
     silent |= {node for node in report.labels if node not in {answer.node for answer in report.answers}}
@@ -119,7 +119,7 @@ def digest(before: SweepTold, report: FleetReport, growths: Mapping[tuple[str, s
         else:
             harm_in[key] = earlier_left
     nearer.sort(key=lambda each: each[:2])
-    return Digest(report, new, gone, tuple((node, growth) for _, node, growth in nearer), SweepTold(nodes, harm_in))
+    return Digest(report, new, gone, tuple((node, growth) for _, node, growth in nearer), PostedSweep(nodes, harm_in))
 
 
 # --- running them: each by a single program at a time, and posted if there is news
@@ -132,7 +132,7 @@ Tells: TypeAlias = Callable[[str, ScheduledSweep, Digest], Awaitable[None]]
 def scheduled(settings: Sequence[SweepSettings], playbook: Playbook) -> tuple[ScheduledSweep, ...]:
     """Return the sweeps that the settings name.
 
-    Raises: UsageError where a selector is meaningless, or the playbook does not weigh a cause.
+    Raises: UsageError where a selector is meaningless, or the playbook does not evaluate a cause.
     """
     found = []
     for number, said in enumerate(settings, 1):
@@ -155,7 +155,7 @@ class Sweeps:
     """
 
     sweeps: Sequence[ScheduledSweep]
-    desk: FleetRunner
+    runner: FleetRunner
     chat_requests: ChatRequests
     readings: Readings
     store: SweepStore
@@ -197,12 +197,12 @@ class Sweeps:
 
     async def _swept(self, sweep: ScheduledSweep, key: str) -> None:
         try:
-            run = await self.desk.prepared(sweep.ask)
+            run = await self.runner.prepared(sweep.ask)
         except UsageError as no:
             self.log("sweep_failed", sweep=sweep.ask.says, error=str(no))
             return
         try:
-            await self.desk.run(run, lambda answer: None)
+            await self.runner.run(run, lambda answer: None)
         except UsageError as no:  # of some nodes: what the others said is no less worth a warning
             self.log("sweep_failed", sweep=sweep.ask.says, error=str(no))
             if not run.answers:
@@ -238,11 +238,11 @@ class Sweeps:
         return found
 
 
-def _of(text: str) -> SweepTold:
+def _of(text: str) -> PostedSweep:
     try:
-        return read(SweepTold, json.loads(text)) if text else SweepTold()
+        return read(PostedSweep, json.loads(text)) if text else PostedSweep()
     except (ValueError, NotOfForm, RecursionError):
-        return SweepTold()
+        return PostedSweep()
 
 
 # --- the message

@@ -121,7 +121,7 @@ async def work(
     if zone and not is_zone(zone):
         raise SchedulerError("That is not a valid zone.", "Write it like the nodes' label az or zone: us-east-1a.")
     name = runner_name()
-    desk = ChunkWorker(
+    chunk_worker = ChunkWorker(
         program_name(), name, known, library(settings.playbooks), ReadingOnly(ssh_transport(environment)), now, remark
     )
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
@@ -129,4 +129,4 @@ async def work(
         loop.add_signal_handler(number, stop.set)
     where = f" of {zone}" if zone else ""
     ready = f"{name} reads nodes{where} for {address.url}, {known.says}"
-    await serve(address, desk, zone, max(1, at_once // 50), stop, ready)
+    await serve(address, chunk_worker, zone, max(1, at_once // 50), stop, ready)

@@ -19,7 +19,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
 from bot.extras.history.monitoring import MIB, MonitoringStore, any_of
 from bot.extras.history.past import HISTORY
-from bot.extras.history.prometheus_questions import COUNTED, QUESTIONS, Series, told
+from bot.extras.history.prometheus_questions import COUNTED, QUESTIONS, Series, answer_lines
 
 SPAN, STEP = timedelta(minutes=15), timedelta(seconds=30)
 WEEKS, HOURLY = timedelta(days=14), timedelta(hours=1)
@@ -45,7 +45,7 @@ class PrometheusHistory(MonitoringStore):
             question: series for question, series in zip(QUESTIONS, answers, strict=True) if isinstance(series, tuple)
         }
         if any(found.values()):  # if a question failed, the other answers are still used
-            return told(found, until, HISTORY)
+            return answer_lines(found, until, HISTORY)
         for failure in answers:
             if isinstance(failure, BaseException):
                 raise failure

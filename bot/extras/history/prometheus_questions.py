@@ -55,7 +55,7 @@ QUESTIONS = (CORE, DROPS, CGROUPS, QUOTA)
 COUNTED = {"leaked-memory-cgroups": CGROUPS}
 
 
-def told(answers: Mapping[Question, Sequence[Series]], until: datetime, probe: str) -> tuple[Evidence, ...]:
+def answer_lines(answers: Mapping[Question, Sequence[Series]], until: datetime, probe: str) -> tuple[Evidence, ...]:
     """Return a line for each notable answer; if there are none, a line that says so."""
     loud: list[Evidence] = []
     quiet: list[str] = []

@@ -70,7 +70,7 @@ class PyroscopeHistory(MonitoringStore):
         spent = read_spent(await self.in_time(self.answer("GET", params=parameters)))
         if not spent.functions:
             raise CannotRead(f"Pyroscope has no profile of {node.name} by its label {one_line(self._label, 60)}")
-        return (_told(spent),)
+        return (_answer_lines(spent),)
 
 
 def read_spent(body: bytes) -> Spent:
@@ -110,7 +110,7 @@ def _count(value: Any) -> int:
     return value
 
 
-def _told(spent: Spent) -> Evidence:
+def _answer_lines(spent: Spent) -> Evidence:
     first = ", ".join(f"{name} {share:.0%}" for name, share in spent.functions[:_MOST_SAID])
     minutes = f"{SPAN.total_seconds() / 60:.0f} min"
     says = f"before the alert: of {spent.seconds:,.0f} s of CPU time in {minutes}, by function: {first}"

@@ -60,7 +60,7 @@ class MarkClicks:
 
         Raises: NothingProposed, NothingToMark, TooManyRequests, NotAllowedToAsk, CannotTell, LedgerError.
         """
-        if (said := said_of(click.value)) is None:
+        if (said := mark_of_button(click.value)) is None:
             raise NothingProposed(UNKNOWN_BUTTON)
         name, word = said
         # What takes it back stands in an answer that nobody else sees, and concerns that person's own word alone.
@@ -97,11 +97,11 @@ class MarkClicks:
         return False
 
 
-def said_of(value: str) -> tuple[str, str] | None:
+def mark_of_button(value: str) -> tuple[str, str] | None:
     """Return the incident of a button's value, and what it says; None for a value that no button has.
 
     Example:
-    >>> said_of("wrong-7k3m9x2qpv"), said_of("7k3m9x2qpv"), said_of("right-")
+    >>> mark_of_button("wrong-7k3m9x2qpv"), mark_of_button("7k3m9x2qpv"), mark_of_button("right-")
     (('7k3m9x2qpv', 'wrong'), None, None)
     """
     word, _, incident = value.partition("-")

@@ -137,7 +137,7 @@ def marks_of(entries: Iterable[Entry], policy: Policy = _NOBODY) -> tuple[Mark, 
     Nobody counts twice under two names, and whom the policy does not count is left out.
     """
     found: dict[tuple[str, str], Mark] = {}
-    for entry, event in _told(entries):
+    for entry, event in _mark_events(entries):
         if isinstance(event, VerdictMarked) and (person := policy.counted(entry.by)):
             key = event.incident, person
             found.pop(key, None)  # so that it moves to its latest position
@@ -152,14 +152,16 @@ def marks_of(entries: Iterable[Entry], policy: Policy = _NOBODY) -> tuple[Mark, 
 
 def uncounted(entries: Iterable[Entry], policy: Policy) -> int:
     """Return how many words on verdicts stand on record and do not count."""
-    marked = {(each.incident, entry.by): each for entry, each in _told(entries) if isinstance(each, VerdictMarked)}
+    marked = {
+        (each.incident, entry.by): each for entry, each in _mark_events(entries) if isinstance(each, VerdictMarked)
+    }
     return sum(not each.taken_back and not policy.counted(by) for (_, by), each in marked.items())
 
 
 def scores(entries: Sequence[Entry], policy: Policy = _NOBODY) -> tuple[Score, ...]:
     """Return the score of every cause that was marked or looked at, sorted by name."""
     looked = {
-        event.cause: entry for entry, event in _told(entries) if isinstance(event, CauseLookedAt)
+        event.cause: entry for entry, event in _mark_events(entries) if isinstance(event, CauseLookedAt)
     }  # the latest entry stays
     found: dict[str, list[Mark]] = {cause: [] for cause in looked}
     for mark in marks_of(entries, policy):
@@ -172,14 +174,14 @@ def score_of(entries: Sequence[Entry], cause: str, policy: Policy = _NOBODY) -> 
     return next((score for score in scores(entries, policy) if score.cause == cause), Score(cause))
 
 
-def said_before(entries: Sequence[Entry], event: VerdictMarked, by: str) -> Entry | None:
+def redundant_with(entries: Sequence[Entry], event: VerdictMarked, by: str) -> Entry | None:
     """Return the earlier entry that makes a mark redundant: of the same request, or the same mark of the same person.
 
     Shape: one who is in other groups now may count now, so the same mark says something new. A request that is
     delivered again adds nothing, whatever the person marked in between.
     """
     last: Entry | None = None
-    for entry, earlier in _told(entry for entry in entries if entry.by == by):
+    for entry, earlier in _mark_events(entry for entry in entries if entry.by == by):
         if not isinstance(earlier, VerdictMarked):
             continue
         if event.request and earlier.request == event.request:
@@ -212,7 +214,7 @@ def _score(cause: str, marks: Sequence[Mark], looked: Entry | None, policy: Poli
     )
 
 
-def _told(entries: Iterable[Entry]) -> Iterator[tuple[Entry, object]]:
+def _mark_events(entries: Iterable[Entry]) -> Iterator[tuple[Entry, object]]:
     for entry in entries:
         if entry.kind in KINDS:
             with contextlib.suppress(UnreadableEntry):  # a newer program wrote it

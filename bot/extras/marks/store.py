@@ -13,7 +13,7 @@ from bot.domain.contracts import Clock
 from bot.domain.entry import Entry, instant_text, is_who
 from bot.domain.house_events import HOUSE
 from bot.domain.policy import Policy
-from bot.extras.marks.marks import KINDS, CauseLookedAt, VerdictMarked, said_before, score_of, scores
+from bot.extras.marks.marks import KINDS, CauseLookedAt, VerdictMarked, redundant_with, score_of, scores
 from bot.ledger.database import Database
 from bot.ledger.entries import HouseEntries, append_entry
 
@@ -42,7 +42,7 @@ class MarkStore:
         if not is_who(by):
             raise ValueError(f"{by!r} cannot be the author of an entry")
         with self._database.writing() as connection:
-            if isinstance(event, VerdictMarked) and (said := said_before(self._marks.read(connection), event, by)):
+            if isinstance(event, VerdictMarked) and (said := redundant_with(self._marks.read(connection), event, by)):
                 return said
             now = instant_text(self._time()) if self._time is not None else self._database.now(connection)
             return append_entry(connection, HOUSE, None, event, by, now)

@@ -121,7 +121,7 @@ class RecordedAnswers:
         return Answer(incident_body(incident, entries), text)
 
     async def explain(self, incident_id: str) -> Answer:
-        """Weigh what an incident's node said again, with one change at a time.
+        """Evaluate what an incident's node said again, with one change at a time.
 
         Raises: UnknownIncident; UsageError when what it said is not kept; CaseError when it is damaged; PlaybookError.
         """

@@ -155,7 +155,7 @@ def serving(bot: Bot) -> McpServing | None:
         bot.checking.scheduler,
         asker,
         bot.stores.ledger,
-        bot.stores.kept_cases,
+        bot.stores.case_store,
         bot.log,
     )
     bot.log("mcp_on", path=PATH, asker=asker.by)
@@ -175,7 +175,7 @@ def serving_alone(
     with json_log.everything(), open_stores(database_url, settings.retention.deliveries) as kept:
         json_log.log("slack_off", because="no Slack token is set: only /mcp is served, and no alerts are accepted")
         toolbox = lone_toolbox(
-            settings, known, asker_of(settings), kept.ledger, kept.kept_cases, environment, json_log.log
+            settings, known, asker_of(settings), kept.ledger, kept.case_store, environment, json_log.log
         )
         asyncio.run(serve_alone(settings, toolbox, json_log, settings.listen))
     return 0

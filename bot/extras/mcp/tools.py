@@ -91,7 +91,7 @@ def tools(nodes_per_call: int) -> tuple[Tool, ...]:
             "explain",
             "Explain a verdict",
             "The smallest single changes of a reading that would change an incident's verdict, each confirmed by "
-            "weighing again. It reads no node.",
+            "evaluating again. It reads no node.",
             _object({"id": _ID}, "id"),
         ),
     )

@@ -14,7 +14,7 @@ from bot.chat.background import Background
 from bot.chat.blocks import PROFILE
 from bot.chat.clicks import UNKNOWN_BUTTON, Click
 from bot.chat.context import ChatContext
-from bot.chat.document import TEXT, Block, Document, Paragraph, Small, Table, Title, clipped, said
+from bot.chat.document import TEXT, Block, Document, Paragraph, Small, Table, Title, clipped, plain_document
 from bot.chat.parts import CARD, MessageTarget
 from bot.chat.people import Person
 from bot.chat.poster import Poster
@@ -40,7 +40,7 @@ class ProfileChat:
 
     context: ChatContext
     known: KnownNodes
-    desk: ProfileRunner
+    runner: ProfileRunner
     poster: Poster
     background: Background
     family = ""
@@ -106,10 +106,10 @@ class ProfileChat:
         await self.poster.enqueue(name, CARD, target, _begun(node, request))
         drawn = None
         try:
-            answer = await self.desk.profile(node, request, incident, by)
+            answer = await self.runner.profile(node, request, incident, by)
             message, drawn = _message(node, answer), answer.sketch
         except ZombieError as no:
-            message = _said(why_not(node.name, no))
+            message = _document(why_not(node.name, no))
         await self._end(name, target, message)
         with contextlib.suppress(LedgerError):  # the words are there already, so nothing is lost without pictures
             await attach_pictures(self.poster, name, target, drawn)
@@ -126,7 +126,7 @@ class ProfileChat:
         body = json.loads(kept.body)
         target, node = MessageTarget(str(body["channel"]), str(body["thread_ts"])), one_line(str(body["node"]), 80)
         await self.poster.adopt(kept.key, target)
-        await self._end(kept.key, target, _said(f"The bot was restarted while {node} was profiled. Ask again."))
+        await self._end(kept.key, target, _document(f"The bot was restarted while {node} was profiled. Ask again."))
         if name := str(body.get("incident", "")):  # its card says that it is profiled
             with contextlib.suppress(UnknownIncident, LedgerError):
                 await self.context.surface.show_again(await self.context.find(name))
@@ -138,13 +138,13 @@ class ProfileChat:
             await self.context.chat_requests.done(name)
 
 
-def _said(words: str) -> Document:
-    return said(clipped(words, TEXT))
+def _document(words: str) -> Document:
+    return plain_document(clipped(words, TEXT))
 
 
 def _begun(node: Node, request: CaptureRequest) -> Document:
     words = f"Profiling {node.name}: every core is sampled for {request.seconds} s."
-    return said(words, Small(("The answer replaces this message.",)))
+    return plain_document(words, Small(("The answer replaces this message.",)))
 
 
 def _message(node: Node, answer: ProfileAnswer) -> Document:

@@ -12,7 +12,7 @@ from bot.domain.events import ProfileTaken
 from bot.domain.incident import Incident
 from bot.extras.profiles.sketch import Sketch
 from bot.extras.profiles.sketches import sketch_in
-from bot.ledger import Database, KeptCases, Ledger
+from bot.ledger import CaseStore, Database, Ledger
 from bot.seats import Picture
 
 MOST_SKETCHES = 6
@@ -29,17 +29,17 @@ def shown(
     ]
     # A profile that changed a verdict is in two incidents of a card; its sketch is stored with the first.
     together = Ledger(database).together(incident.card) if profiles else ()
-    yield from sketch_pictures(KeptCases(database), [(under, digest) for digest in profiles for under in together])
+    yield from sketch_pictures(CaseStore(database), [(under, digest) for digest in profiles for under in together])
 
 
-def sketch_pictures(kept: KeptCases, wanted: Iterable[tuple[str, str]]) -> Iterator[Picture]:
+def sketch_pictures(kept: CaseStore, wanted: Iterable[tuple[str, str]]) -> Iterator[Picture]:
     """Yield the pictures of sketches, each given with what it is stored under; those that are gone are left out."""
     found = (_sketch(kept, under, digest) for under, digest in dict.fromkeys(wanted))
     for drawn in islice(filter(None, found), MOST_SKETCHES):
         yield from _drawn(drawn)
 
 
-def _sketch(kept: KeptCases, under: str, digest: str) -> Sketch | None:
+def _sketch(kept: CaseStore, under: str, digest: str) -> Sketch | None:
     try:
         return sketch_in(kept.text(under, digest))
     except LedgerUnavailable:  # a damaged picture must not stop the report

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from bot.chat.document import Line, Lines
 from bot.domain.safe_text import one_line, safe
-from bot.extras.reports.parts import Grid, Part, Point, Points, Report, Section
+from bot.extras.reports.parts import Grid, Point, Points, Report, ReportPart, Section
 from bot.seats import Picture
 from bot.view.words import Instant, Styled, plain
 
@@ -47,7 +47,7 @@ def _section(section: Section) -> Iterator[str]:
         yield from _part(part)
 
 
-def _part(part: Part) -> Iterator[str]:
+def _part(part: ReportPart) -> Iterator[str]:
     match part:
         case Line(pieces=words):
             yield _drawn(words)

@@ -14,7 +14,7 @@ from pathlib import Path
 from bot.chat.document import Line, Lines
 from bot.domain.page_policy import page_policy
 from bot.domain.safe_text import safe
-from bot.extras.reports.parts import Grid, Part, Point, Points, Report, Section
+from bot.extras.reports.parts import Grid, Point, Points, Report, ReportPart, Section
 from bot.seats import Picture
 from bot.view.words import Instant, Person, Sentence, Styled, plain
 
@@ -63,7 +63,7 @@ def _section(section: Section) -> Html:
     return element("section", *inside, id=_name(section))
 
 
-def _part(part: Part) -> Html:
+def _part(part: ReportPart) -> Html:
     match part:
         case Line(pieces=words):
             return element("p", *_drawn(words))

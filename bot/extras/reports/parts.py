@@ -38,7 +38,7 @@ class Grid:
     rows: tuple[tuple[Sentence, ...], ...]
 
 
-Part: TypeAlias = Line | Points | Grid | Lines | Picture
+ReportPart: TypeAlias = Line | Points | Grid | Lines | Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Section:
     """A heading and its content; a page shows one that is `folded` when it is asked for."""
 
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[ReportPart, ...]
     folded: bool = False
 
 
@@ -59,7 +59,7 @@ class Report:
     sections: tuple[Section, ...]
 
 
-def said(text: str) -> Line:
+def paragraph(text: str) -> Line:
     """Return plain words as a paragraph."""
     return Line((text,))
 

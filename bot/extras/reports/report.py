@@ -14,11 +14,10 @@ from bot.domain.errors import UnreadableEntry
 from bot.domain.events import AlertJoined, AlertReceived
 from bot.domain.safe_text import one_line
 from bot.extras.reports import sections
-from bot.extras.reports.parts import Grid, Points, Report, Section, said
+from bot.extras.reports.parts import Grid, Points, Report, Section, paragraph
 from bot.extras.reports.report_data import ReportData
 from bot.seats import Moment
-from bot.surfaces.incidents import plan_of
-from bot.surfaces.incidents import said as entry_words
+from bot.surfaces.incidents import entry_words, plan_of
 from bot.view.words import Group, Instant, Person, Sentence
 
 
@@ -43,7 +42,7 @@ def whole_report(data: ReportData) -> Report:
         sections.before_reboot(data),
         sections.provenance(data),
     )
-    report = Report(view.headline, sections.about(data), tuple(filter(None, map(_kept, found[:-1]))))
+    report = Report(view.headline, sections.about(data), tuple(filter(None, map(_without_empty_parts, found[:-1]))))
     named: Report = _with_names(report, data.names)
     return replace(named, sections=(*named.sections, found[-1]))  # the record's own section has the ids
 
@@ -65,7 +64,7 @@ def _whole(by: str) -> str:
     return rf"(?<![\w/:-]){re.escape(by)}(?![\w-])"
 
 
-def _kept(section: Section) -> Section | None:
+def _without_empty_parts(section: Section) -> Section | None:
     """A section without its empty parts; None if all are empty."""
     parts = tuple(part for part in section.parts if not _is_empty(part))
     return replace(section, parts=parts) if parts else None
@@ -116,7 +115,7 @@ def timeline(data: ReportData) -> Section:
             for row in rows
         ),
     )
-    return Section("Timeline", (said(_CLOCK), grid))
+    return Section("Timeline", (paragraph(_CLOCK), grid))
 
 
 def _rows(data: ReportData) -> Iterator[_Row]:

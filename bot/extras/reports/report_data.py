@@ -15,7 +15,7 @@ from bot.view.words import in_chat
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAnswer:
+class StoredAnswer:
     """A command's answer, kept from just before a node was rebooted; `text` is without secrets."""
 
     title: str
@@ -48,7 +48,7 @@ class ReportData:
     labels: Mapping[str, str] = field(default_factory=dict)
     pictures: tuple[Picture, ...] = ()
     profiles: tuple[Picture, ...] = ()
-    before_reboot: tuple[KeptAnswer, ...] = ()
+    before_reboot: tuple[StoredAnswer, ...] = ()
     others: tuple[str, ...] = ()
     moments: tuple[Moment, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)

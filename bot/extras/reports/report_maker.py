@@ -30,10 +30,10 @@ from bot.extras.cases.playbook_once import judging_once
 from bot.extras.cases.what_if_words import sentence
 from bot.extras.reports.page import page
 from bot.extras.reports.report import whole_report
-from bot.extras.reports.report_data import KeptAnswer, ReportData
+from bot.extras.reports.report_data import ReportData, StoredAnswer
 from bot.extras.reports.report_moments import kernel_moments
 from bot.inventory import Inventory
-from bot.ledger import Database, KeptCases, Ledger
+from bot.ledger import CaseStore, Database, Ledger
 from bot.ledger.excerpt import excerpt
 from bot.seats import Extra, Moment, Picture
 from bot.view.plan_words import PlanWords
@@ -96,7 +96,7 @@ def report_data(
         {**labels(incident.node), **(case.head.labels if case is not None else {})},
         pictures=tuple(_pictures(incident, heat)),
         profiles=tuple(each for each in added if isinstance(each, Picture))[:MOST_PICTURES],
-        before_reboot=tuple(_kept(database, incident)),
+        before_reboot=tuple(_stored_answers(database, incident)),
         others=tuple(name for name in together if name != incident_id),
         moments=(*kernel_moments(incident, case), *(each for each in added if isinstance(each, Moment))),
     )
@@ -121,7 +121,7 @@ class ReportMaker:
         in_thread = partial(asyncio.get_running_loop().run_in_executor, self.threads)
         data = await in_thread(self._data, incident_id)
         if self.bot is not None:
-            people = self.bot.desk.people
+            people = self.bot.chat_handlers.people
             data = replace(data, names={by: one_line(await people.named(by), 80) for by in data.people})
         return await in_thread(lambda: page(whole_report(data)))
 
@@ -147,29 +147,29 @@ def _case(database: Database, incident_id: str, entries: tuple[Entry, ...]) -> t
     if triaged is None:
         return None, "There is no verdict yet."
     try:
-        text = KeptCases(database).text(incident_id, triaged.case) if triaged.case else None
+        text = CaseStore(database).text(incident_id, triaged.case) if triaged.case else None
         if text is None:
-            return None, "What the node said is not stored, so it cannot be weighed again."
+            return None, "What the node said is not stored, so it cannot be evaluated again."
         return read_case(text, "What the node said", triaged.verdict.node), ""
     except (CaseError, LedgerUnavailable) as no:  # it is damaged, or another than its entry names
         return None, no.sentence
 
 
-def _kept(database: Database, incident: Incident) -> Iterator[KeptAnswer]:
+def _stored_answers(database: Database, incident: Incident) -> Iterator[StoredAnswer]:
     """Yield what was stored before each step that destroyed it."""
     for step in incident.steps:
         if step.started is None or not (step.started.kept or step.started.kept_says):
             continue
-        yield KeptAnswer(f"Before step {step.number}: {step.started.kept_says}.", "")
+        yield StoredAnswer(f"Before step {step.number}: {step.started.kept_says}.", "")
         try:
-            text = KeptCases(database).text(incident.id, step.started.kept) if step.started.kept else None
+            text = CaseStore(database).text(incident.id, step.started.kept) if step.started.kept else None
             runs = read_case(text, "What was kept", incident.node).runs if text is not None else ()
         except (CaseError, LedgerUnavailable) as no:
-            yield KeptAnswer(no.sentence, "")
+            yield StoredAnswer(no.sentence, "")
             continue
         if step.started.kept and text is None:
-            yield KeptAnswer("It is no longer kept.", "")
-        yield from (KeptAnswer(run.probe, run.stdout) for run in runs)
+            yield StoredAnswer("It is no longer kept.", "")
+        yield from (StoredAnswer(run.probe, run.stdout) for run in runs)
 
 
 def _pictures(incident: Incident, heat: CoreHeat | None) -> Iterator[Picture]:
@@ -180,14 +180,14 @@ def _pictures(incident: Incident, heat: CoreHeat | None) -> Iterator[Picture]:
 
 
 def _why(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, ...], str, Verdict | None]:
-    """What `zombie why` says about it, if the playbook that judged it is available; and the verdict weighed again.
+    """What `zombie why` says about it, if the playbook that judged it is available; and the verdict evaluated again.
 
     A replay has confirmed each change.
     """
     try:
         playbook = playbooks.get(case.head.playbook)
         if playbook.digest != case.head.playbook_digest:
-            return (), f"The playbook {case.head.playbook} has changed since, so it is not weighed again.", None
+            return (), f"The playbook {case.head.playbook} has changed since, so it is not evaluated again.", None
         explanation = why(case, playbook, replays := judging_once(playbook))
     except (PlaybookError, CaseError) as no:
         return (), no.sentence, None

@@ -12,7 +12,7 @@ from bot.domain.incident import Decision
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
 from bot.extras.reports.cost import cost_of, spans
-from bot.extras.reports.parts import Grid, Part, Point, Points, Section, cells, said
+from bot.extras.reports.parts import Grid, Point, Points, ReportPart, Section, cells, paragraph
 from bot.extras.reports.report_data import ReportData
 from bot.view.context import ViewContext
 from bot.view.plan_words import StepView
@@ -49,9 +49,9 @@ def about(data: ReportData) -> str:
 
 def summary(data: ReportData, view: IncidentView) -> Section:
     """The state and the findings, in a few sentences."""
-    parts: list[Part] = [] if data.incident.ended else [said(NOT_OVER)]
+    parts: list[ReportPart] = [] if data.incident.ended else [paragraph(NOT_OVER)]
     if data.broken:
-        parts.append(said(f"The record of this incident is broken: {data.broken}"))
+        parts.append(paragraph(f"The record of this incident is broken: {data.broken}"))
     if view.story:
         parts.append(Line(view.story))
     if view.verdict is not None:
@@ -65,15 +65,15 @@ def summary(data: ReportData, view: IncidentView) -> Section:
 
 def impact(data: ReportData, view: IncidentView) -> Section:
     """What it meant for the node and its workload, and what it cost."""
-    parts: list[Part] = []
+    parts: list[ReportPart] = []
     if view.verdict is not None:
-        parts.append(said(f"{view.node} was {view.verdict.status.value}."))
+        parts.append(paragraph(f"{view.node} was {view.verdict.status.value}."))
     if view.plan is not None and view.has_acted:
-        parts.append(said(f"What the plan did: {view.plan.impact}"))
+        parts.append(paragraph(f"What the plan did: {view.plan.impact}"))
         parts += [Points(tuple(Point(line) for line in view.plan.moves))] if view.plan.moves else []
     parts += cost(data).parts
     if data.others:
-        parts.append(said(f"From the same alert, each with its own report: {', '.join(data.others)}."))
+        parts.append(paragraph(f"From the same alert, each with its own report: {', '.join(data.others)}."))
     return Section("Impact", tuple(parts))
 
 
@@ -81,8 +81,8 @@ def cost(data: ReportData) -> Section:
     """Node-minutes and GPU-hours, and where the time went."""
     counted = cost_of(data)
     rows = tuple(((what,), (Instant(since, exact=True),), (span(until - since),)) for what, since, until in spans(data))
-    open_ = () if data.ended_at is not None else (said("Counted until this report was made."),)
-    return Section("What it cost", (said(counted.words), *open_, Grid(("what", "from", "for"), rows)))
+    open_ = () if data.ended_at is not None else (paragraph("Counted until this report was made."),)
+    return Section("What it cost", (paragraph(counted.words), *open_, Grid(("what", "from", "for"), rows)))
 
 
 def evidence(data: ReportData, view: IncidentView) -> Section:
@@ -90,11 +90,11 @@ def evidence(data: ReportData, view: IncidentView) -> Section:
     if view.verdict is None:
         return Section("Evidence", ())
     points = Points(_points_of((item.probe, item.says) for item in view.verdict.evidence))
-    suspects = [said(f"Suspected: {', '.join(view.verdict.suspects)}.")] if view.verdict.suspects else []
+    suspects = [paragraph(f"Suspected: {', '.join(view.verdict.suspects)}.")] if view.verdict.suspects else []
     environment = " · ".join((data.case.environment if data.case is not None else {}).values())
     read = f"{view.verdict.took_words.capitalize()}."
     known = trait_words(view.verdict.snapshot) or environment
-    return Section("Evidence", (*data.pictures, points, *suspects, said(f"{known}. {read}" if known else read)))
+    return Section("Evidence", (*data.pictures, points, *suspects, paragraph(f"{known}. {read}" if known else read)))
 
 
 def own_lines(view: IncidentView) -> Section:
@@ -111,7 +111,7 @@ def profiles(data: ReportData) -> Section:
 
 def why(data: ReportData) -> Section:
     """What would change the verdict."""
-    parts = (Points(_points_of(("", words) for words in data.why)), *((said(data.no_why),) if data.no_why else ()))
+    parts = (Points(_points_of(("", words) for words in data.why)), *((paragraph(data.no_why),) if data.no_why else ()))
     return Section("Why this verdict", parts, folded=True)
 
 
@@ -133,7 +133,7 @@ def unread(view: IncidentView) -> Section:
     found = view.verdict.unread if view.verdict is not None else ()
     hint = rights_hint(found)
     points = Points(_points_of((each.probe, each.reason) for each in found))
-    return Section("Not read", (points, *((said(hint),) if hint else ())))
+    return Section("Not read", (points, *((paragraph(hint),) if hint else ())))
 
 
 def approvals(data: ReportData) -> Section:
@@ -141,12 +141,12 @@ def approvals(data: ReportData) -> Section:
     incident = data.incident
     said_by = [each for each in (*incident.endorsements, incident.decision) if each is not None]
     rows = tuple(_voice(each) for each in said_by)
-    parts: list[Part] = [Grid(("who", "when", "what", "because", "login"), rows)] if rows else []
+    parts: list[ReportPart] = [Grid(("who", "when", "what", "because", "login"), rows)] if rows else []
     if incident.proposal is not None:
-        parts.append(said(f"The plan's digest is {incident.proposal.digest}. It was bound to:"))
+        parts.append(paragraph(f"The plan's digest is {incident.proposal.digest}. It was bound to:"))
         parts.append(Points(tuple(Point(name, (value,)) for name, value in sorted(incident.proposal.binds.items()))))
         if not rows:
-            parts.insert(0, said("Nobody has decided."))
+            parts.insert(0, paragraph("Nobody has decided."))
     return Section("Approvals", tuple(parts))
 
 
@@ -154,33 +154,33 @@ def actions(data: ReportData, view: IncidentView) -> Section:
     """What was done, and what of it worked; else what would help. Each step with its exact commands and its outcome."""
     parts = list(_worked(data, view))
     if (plan := view.plan) is not None:
-        parts += [] if view.has_acted else [said("What would help:")]
-        parts += [said(words)] if (words := plan.ends_words()) else []
+        parts += [] if view.has_acted else [paragraph("What would help:")]
+        parts += [paragraph(words)] if (words := plan.ends_words()) else []
         parts.append(
             Points(tuple(Point(f"Step {step.number}, {step.words}", (_step(step),), step.lines) for step in plan.steps))
         )
-        parts += map(said, plan.notes)
+        parts += map(paragraph, plan.notes)
     return Section("What was done", tuple(parts))
 
 
 def before_and_after(data: ReportData, view: IncidentView) -> Section:
     """The figures before and after, and each reading while the node was watched."""
     rows = tuple(cells(*row) for row in view.compared)
-    parts: list[Part] = [Grid(("figure", "before", "after"), rows)]
-    looks = list(_looks(data))
+    parts: list[ReportPart] = [Grid(("figure", "before", "after"), rows)]
+    looks = list(_measurements(data))
     names = tuple(dict.fromkeys(name for _, _, figures in looks for name in figures))
     if looks and names:
         rows = tuple(
             ((Instant(at, exact=True),), (says,), *((figures.get(name, "—"),) for name in names))
             for at, says, figures in looks
         )
-        parts += [said("The figures over time:"), Grid(("when", "it", *names), rows)]
+        parts += [paragraph("The figures over time:"), Grid(("when", "it", *names), rows)]
     return Section("Before and after", tuple(parts))
 
 
 def before_reboot(data: ReportData) -> Section:
     """What the node said last, before its reboot destroyed it."""
-    parts: list[Part] = []
+    parts: list[ReportPart] = []
     for kept in data.before_reboot:
         parts += [Line((kept.title,)), *([Lines(tuple(kept.text.splitlines()))] if kept.text else [])]
     return Section("Kept before the reboot", tuple(parts), folded=True)
@@ -199,7 +199,7 @@ def to_do(view: IncidentView) -> Section:
             points.append(Point("To be decided", (f"{undecided}: what was read neither shows nor rules them out.",)))
         if hint := rights_hint(view.verdict.unread):
             points.append(Point("To be read next time", (hint,)))
-    nothing = (said("The record names none."),) if not points else ()
+    nothing = (paragraph("The record names none."),) if not points else ()
     return Section("Action items", (*nothing, Points(tuple(points), to_do=True)))
 
 
@@ -225,7 +225,7 @@ def _points_of(rows: Iterable[tuple[str, str]]) -> tuple[Point, ...]:
     return tuple(Point(about, (words,)) for about, words in rows)
 
 
-def _worked(data: ReportData, view: IncidentView) -> Iterator[Part]:
+def _worked(data: ReportData, view: IncidentView) -> Iterator[ReportPart]:
     """What worked and what did not, as far as the record proves it."""
     points: list[Point] = []
     steps = zip(data.incident.steps, view.plan.steps, strict=False) if view.plan is not None else ()
@@ -238,7 +238,7 @@ def _worked(data: ReportData, view: IncidentView) -> Iterator[Part]:
         points.append(Point("Watched", (f"The cure held in {held} of {len(data.incident.samples)} readings.",)))
     if view.escalated is not None:
         points.append(Point("Did not work", (view.escalated.because,)))
-    yield Points(tuple(points)) if points else said(nothing_done(data.incident))
+    yield Points(tuple(points)) if points else paragraph(nothing_done(data.incident))
 
 
 def _voice(decision: Decision) -> tuple[Sentence, ...]:
@@ -254,7 +254,7 @@ def _step(step: StepView) -> str:
     return " ".join((f"{outcome} What it means: {with_full_stop(step.impact)}", *also, *seen))
 
 
-def _looks(data: ReportData) -> Iterator[tuple[datetime, str, dict[str, str]]]:
+def _measurements(data: ReportData) -> Iterator[tuple[datetime, str, dict[str, str]]]:
     """What was measured when the plan was proposed, and each time while the node was watched."""
     incident = data.incident
     if incident.proposal is not None and incident.proposed_at is not None and incident.proposal.figures:

@@ -59,7 +59,7 @@ class PlansFile:
 class WaveCards:
     """Begins waves and shows them. `start` checks the nodes and proposes the wave; `watching` ends with the bot."""
 
-    desk: Waves
+    service: Waves
     start: Start
     words: PlanWords
     poster: Poster
@@ -92,7 +92,7 @@ class WaveCards:
 
     async def plans(self, wave: Wave) -> WavePlans:
         """Return the plans of all its members. Raises: LedgerError."""
-        return wave_plans(wave, await self.desk.incidents(wave), self.words)
+        return wave_plans(wave, await self.service.incidents(wave), self.words)
 
     async def _propose(self, name: str, request: CureRequest, nodes: Sequence[Node]) -> None:
         spot = MessageTarget(request.channel)
@@ -110,7 +110,7 @@ class WaveCards:
         await self.poster.adopt(kept.key, spot)
         while True:
             try:
-                await self.desk.find(kept.key)
+                await self.service.find(kept.key)
                 break
             except UnknownIncident:
                 because = "The bot was restarted before the wave was proposed. Press Plan again."
@@ -125,7 +125,7 @@ class WaveCards:
         shown, state, plans = 0, None, None
         while True:
             try:
-                wave = await self.desk.find(name)
+                wave = await self.service.find(name)
                 if wave.state is not WaveState.PROPOSED:
                     plans = None
                 elif plans is None:

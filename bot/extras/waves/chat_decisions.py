@@ -46,7 +46,7 @@ class WaveDecisions:
     def __init__(self, context: ChatContext, cards: WaveCards) -> None:
         self._context = context
         self._cards = cards
-        self._desk = cards.desk
+        self._service = cards.service
 
     def is_about(self, action: str, value: str) -> bool:
         """True for a button or a dialog about a wave."""
@@ -58,7 +58,7 @@ class WaveDecisions:
 
     async def ask(self, click: Click) -> None:
         """Open the dialog of a click. Raises: NothingProposed, AlreadyDecided, CannotTell, UnknownIncident."""
-        wave = await self._desk.find(click.value)
+        wave = await self._service.find(click.value)
         if not await self._cards.is_its_card(wave.id, click.channel, click.ts):
             raise NothingProposed("This is not the card of that wave; use the buttons on the card itself.")
         _is_in_time(click.action, wave)
@@ -68,8 +68,8 @@ class WaveDecisions:
             objection = await self._objection(click.action, wave, click.person)
         digest = wave.proposal.digest[:DIGEST]
         since, against = "", ""
-        if click.action == RESUME and (news_at := await self._desk.news(wave)) is not None:
-            since, against = instant_text(news_at), await self._desk.why_stop(wave, await self._desk.waves.now())
+        if click.action == RESUME and (news_at := await self._service.news(wave)) is not None:
+            since, against = instant_text(news_at), await self._service.why_stop(wave, await self._service.waves.now())
         intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
         words = tuple(dialog_words(wave, click.action, plans, against))
         more: Sequence[Block] = ()
@@ -90,7 +90,7 @@ class WaveDecisions:
             person, self._context.policy, reason, by_group=intent.action in (APPROVE, RESUME)
         )
         try:
-            wave = await self._desk.find(name)
+            wave = await self._service.find(name)
             if again and _is_done(intent.action, wave, person.by):
                 return ""
             # The dialog carries the first digits of its wave's digest; a different wave is refused.
@@ -103,21 +103,21 @@ class WaveDecisions:
 
     async def _said(self, intent: Intent, wave: Wave, approval: Approval) -> None:
         if intent.action == APPROVE:
-            await self._desk.decide(wave.id, approval)
+            await self._service.decide(wave.id, approval)
         elif intent.action == RESUME:
             if not intent.since:  # of an older version's dialog
                 raise StaleRequest("This dialog does not say which stop of the wave it is about.", "Click again.")
-            await self._desk.resume(wave.id, approval, instant_of(intent.since))
+            await self._service.resume(wave.id, approval, instant_of(intent.since))
         else:
             if intent.action == DECLINE:  # a no after the yes is no request to stop a running wave
                 _is_in_time(intent.action, wave)
-            await self._desk.stop(wave.id, approval)
+            await self._service.stop(wave.id, approval)
 
     async def _objection(self, action: str, wave: Wave, person: Person) -> str:
         """Return what would refuse it now; the decision itself is made when the dialog is sent."""
         try:
             likely = replace(await self._context.likely_approval(person), digest=wave.proposal.digest)
-            await (self._desk.may_approve if action == APPROVE else self._desk.may_resume)(wave, likely)
+            await (self._service.may_approve if action == APPROVE else self._service.may_resume)(wave, likely)
         except Refused as no:
             return refusal_words(no)
         return ""

@@ -137,7 +137,7 @@ def _start(words: list[str], arguments: argparse.Namespace) -> int:
         nodes = selected(words, known, settings, arguments.environ, arguments.namespace)
         request = WaveRequest(tuple(words), causes, by, by.removeprefix("terminal:"))
         try:
-            wave, plans = asyncio.run(_proposed(parts, start_wave(parts, request, nodes, playbook, _heard)))
+            wave, plans = asyncio.run(_proposed(parts, start_wave(parts, request, nodes, playbook, _verdict_of)))
         except KeyboardInterrupt:
             print("zombie: interrupted; nothing was done on any node, and no wave proposed that", file=sys.stderr)
             print(options.to_type(arguments, "        `zombie wave` does not list."), file=sys.stderr)
@@ -158,7 +158,7 @@ async def _proposed(parts: WaveParts, starting: Coroutine[object, object, Wave])
 async def _plans(parts: WaveParts, wave: Wave) -> WavePlans:
     from bot.extras.waves.words import wave_plans
 
-    return wave_plans(wave, await parts.desk.incidents(wave), options.plan_words())
+    return wave_plans(wave, await parts.service.incidents(wave), options.plan_words())
 
 
 def _yes_to(wave: Wave) -> str:
@@ -168,7 +168,7 @@ def _yes_to(wave: Wave) -> str:
     return f"zombie wave approve {wave.id} --digest {digest} --approve-as NAME --reason TEXT"
 
 
-def _heard(verdict: Verdict) -> None:
+def _verdict_of(verdict: Verdict) -> None:
     from bot.domain.safe_text import one_line
 
     print(f"{verdict.node}: {verdict.status.value}: {one_line(verdict.summary, 120)}", file=sys.stderr, flush=True)
@@ -179,7 +179,7 @@ def _approve(words: list[str], arguments: argparse.Namespace) -> int:
         return _unseen(words[0], arguments)
     if not re.fullmatch(r"[0-9a-f]{32,64}", arguments.digest):
         raise UsageError("The digest of a wave has 32 digits or more.", f"zombie wave {words[0]} prints it.")
-    wave = _told(words[0], arguments, "approve")
+    wave = _wave_named(words[0], arguments, "approve")
     if wave.approval is not None:
         here = f"A running `zombie serve` goes on with it; here: zombie wave run {wave.id}"
         print(options.to_type(arguments, here))
@@ -190,7 +190,7 @@ def _unseen(beginning: str, arguments: argparse.Namespace) -> int:
     """Print the plans and their digest, and refuse: a yes says what it has seen."""
 
     async def seen(parts: WaveParts) -> tuple[Wave, WavePlans]:
-        wave = await parts.desk.find(_whole(await parts.desk.waves.ids(), beginning))
+        wave = await parts.service.find(_whole(await parts.service.waves.ids(), beginning))
         return wave, await _plans(parts, wave)
 
     with _parts(arguments) as parts:
@@ -202,7 +202,7 @@ def _unseen(beginning: str, arguments: argparse.Namespace) -> int:
 
 
 def _stop(words: list[str], arguments: argparse.Namespace) -> int:
-    _told(words[0], arguments, "stop")
+    _wave_named(words[0], arguments, "stop")
     return 0
 
 
@@ -213,7 +213,7 @@ def _resume(words: list[str], arguments: argparse.Namespace) -> int:
         instant_of(arguments.seen)
     except ValueError:
         raise UsageError("--seen is no time as it was printed.", f"zombie wave resume {words[0]} prints it.") from None
-    _told(words[0], arguments, "resume")
+    _wave_named(words[0], arguments, "resume")
     return 0
 
 
@@ -222,11 +222,11 @@ def _unread(beginning: str, arguments: argparse.Namespace) -> int:
     from bot.domain.safe_text import one_line
 
     async def found(parts: WaveParts) -> tuple[Wave, datetime | None, str]:
-        desk = parts.desk
-        wave = await desk.find(_whole(await desk.waves.ids(), beginning))
-        if (news_at := await desk.news(wave)) is None:
+        service = parts.service
+        wave = await service.find(_whole(await service.waves.ids(), beginning))
+        if (news_at := await service.news(wave)) is None:
             return wave, None, ""
-        return wave, news_at, await desk.why_stop(wave, await desk.waves.now())
+        return wave, news_at, await service.why_stop(wave, await service.waves.now())
 
     with _parts(arguments) as parts:
         wave, news_at, against = asyncio.run(found(parts))
@@ -241,27 +241,29 @@ def _unread(beginning: str, arguments: argparse.Namespace) -> int:
     )
 
 
-def _told(beginning: str, arguments: argparse.Namespace, verb: str) -> Wave:
+def _wave_named(beginning: str, arguments: argparse.Namespace, verb: str) -> Wave:
     given = {"--approve-as": arguments.approve_as, "--reason": arguments.reason}
     lacks = [name for name, said in given.items() if not said]
     if lacks and verb != "stop":
         raise UsageError(f"A decision needs {' and '.join(lacks)}.", "zombie wave --help")
     approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
     with _parts(arguments) as parts:
-        wave = asyncio.run(_said(parts, beginning, approval, verb, arguments))
+        wave = asyncio.run(_result_text(parts, beginning, approval, verb, arguments))
     print(_text(wave))
     return wave
 
 
-async def _said(parts: WaveParts, beginning: str, approval: Approval, verb: str, arguments: argparse.Namespace) -> Wave:
-    name = _whole(await parts.desk.waves.ids(), beginning)
+async def _result_text(
+    parts: WaveParts, beginning: str, approval: Approval, verb: str, arguments: argparse.Namespace
+) -> Wave:
+    name = _whole(await parts.service.waves.ids(), beginning)
     if verb == "stop":
-        return await parts.desk.stop(name, approval, anybody=arguments.approve_as is None)
+        return await parts.service.stop(name, approval, anybody=arguments.approve_as is None)
     if verb == "resume":
-        return await parts.desk.resume(name, approval, instant_of(arguments.seen))
-    whole = (await parts.desk.find(name)).proposal.digest
+        return await parts.service.resume(name, approval, instant_of(arguments.seen))
+    whole = (await parts.service.find(name)).proposal.digest
     seen = whole if whole.startswith(arguments.digest) else arguments.digest
-    return await parts.desk.decide(name, replace(approval, digest=seen))
+    return await parts.service.decide(name, replace(approval, digest=seen))
 
 
 def _run(words: list[str], arguments: argparse.Namespace) -> int:
@@ -280,12 +282,12 @@ def _run(words: list[str], arguments: argparse.Namespace) -> int:
 
     async def through(parts: WaveParts) -> Wave:
         try:
-            return await run_here(parts, _whole(await parts.desk.waves.ids(), words[0]), says)
+            return await run_here(parts, _whole(await parts.service.waves.ids(), words[0]), says)
         finally:
             await parts.acting.cluster.close()
 
     async def stands(parts: WaveParts) -> Wave:
-        return await parts.desk.find(_whole(await parts.desk.waves.ids(), words[0]))
+        return await parts.service.find(_whole(await parts.service.waves.ids(), words[0]))
 
     with _parts(arguments) as parts:
         try:

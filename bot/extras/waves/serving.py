@@ -36,7 +36,7 @@ ORPHANS_EVERY = 60.0  # seconds between looks for incidents of waves that were n
 
 def _parts_of(bot: Bot, lookup: ApproverLookup | None = None) -> WaveParts:
     stores = bot.stores
-    kept = stores.kept_cases
+    kept = stores.case_store
     return wave_parts(bot.acting, bot.known, stores.ledger, _waves_of(bot), cases=kept, lookup=lookup, log=bot.log)
 
 
@@ -49,7 +49,7 @@ def serving(bot: Bot) -> WaveKeeper:
     """Return what runs waves while the bot serves."""
     people = bot.posting.connection.people(bot.acting.policy.approver_groups)
     parts = _parts_of(bot, ChatApproverLookup(people, bot.acting.policy))
-    return WaveKeeper(parts.run, parts.desk.waves, bot.stores.leases, bot.log, bot.timing.clock)
+    return WaveKeeper(parts.run, parts.service.waves, bot.stores.leases, bot.log, bot.timing.clock)
 
 
 def chat(bot: Bot, context: ChatContext) -> WaveDecisions:
@@ -78,7 +78,7 @@ def _cards(bot: Bot, lookup: ApproverLookup | None = None) -> WaveCards:
 
     posting = bot.posting
     shown = posting.poster, posting.work, posting.watching
-    return WaveCards(parts.desk, start, PlanWords(ACTIONS), *shown, bot.log, bot.stores.chat_requests)
+    return WaveCards(parts.service, start, PlanWords(ACTIONS), *shown, bot.log, bot.stores.chat_requests)
 
 
 def files(bot: Bot) -> tuple[PlansFile, ...]:
@@ -131,7 +131,7 @@ class WaveKeeper:
         while True:
             try:
                 if self._clock() - looked >= ORPHANS_EVERY:
-                    await self._run.desk.end_orphans()
+                    await self._run.service.end_orphans()
                     looked = self._clock()
                 for wave in await self._waves.ids(only_open=True):
                     if not self._work.is_owed(wave):

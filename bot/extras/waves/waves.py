@@ -118,7 +118,9 @@ class Waves:
         if any(incident.opened_at <= late for incident in fit):
             raise UsageError("It took too long to put the wave together, so nothing is proposed.", "Start it again.")
         if not fit:
-            raise UsageError(f"No node can be cured by a wave. {why_none(found)}", "Look at a node: zombie check NODE")
+            raise UsageError(
+                f"No node can be cured by a wave. {why_no_member(found)}", "Look at a node: zombie check NODE"
+            )
         if len(fit) > MOST_MEMBERS:
             raise UsageError(f"{len(fit)} nodes are too many for a wave; the limit is {MOST_MEMBERS}.")
         drawn = [fit[at] for at in self.chance.sample(range(len(fit)), len(fit))]
@@ -177,7 +179,7 @@ class Waves:
             await self.may_approve(wave, approval)
             return await self._counted(wave, approval, people)
 
-        return await self._told("approve", wave_id, approval, approved)
+        return await self._append_decision("approve", wave_id, approval, approved)
 
     async def may_approve(self, wave: Wave, approval: Approval) -> None:
         """The guards of a yes; a dialog asks them too, and nothing is recorded. Raises: Refused; LedgerError."""
@@ -228,7 +230,7 @@ class Waves:
                 raise AlreadyDecided(f"The wave is {wave.state}.")
             return WaveStopped(f"{approval.by} stopped it: {reason}", approval.os_user)
 
-        wave = await self._told("stop wave", wave_id, approval, stopped)
+        wave = await self._append_decision("stop wave", wave_id, approval, stopped)
         if wave.ended:
             await self.close(wave)
         return wave
@@ -277,7 +279,7 @@ class Waves:
             await self.may_resume(wave, approval)
             return WaveResumed(approval.reason.strip(), approval.os_user, known_until)
 
-        return await self._told("resume wave", wave_id, approval, resumed)
+        return await self._append_decision("resume wave", wave_id, approval, resumed)
 
     async def append(self, wave_id: str, seq: int, event: WaveEvent, by: str) -> Entry:
         """Record an event as the entry after `seq`, and log it.
@@ -325,7 +327,7 @@ class Waves:
         said = WaveApproved if len(wave.endorsements) + 1 >= needed else WaveEndorsed
         return said(digest, approval.reason.strip(), approval.os_user, needed, tuple(lapsed))
 
-    async def _told(
+    async def _append_decision(
         self, action: str, wave_id: str, approval: Approval, event_of: Callable[[Wave], Awaitable[WaveEvent]]
     ) -> Wave:
         async with self._on_record(action, wave_id, approval):
@@ -355,7 +357,7 @@ def is_of_what_was_seen(wave: Wave, approval: Approval) -> None:
         raise PlanChanged("The wave on record is not the wave you saw.", f"zombie wave {wave.id} shows its plans.")
 
 
-def why_none(found: Sequence[Incident]) -> str:
+def why_no_member(found: Sequence[Incident]) -> str:
     """Say why none of these incidents can be part of a wave, with the first reason found."""
     if not found:
         return "None of them has that cause with a plan."

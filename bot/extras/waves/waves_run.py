@@ -70,7 +70,7 @@ _STOPS = (NotAnApprover, SelfApproval, NotEnoughApprovers, PlanChanged)
 class WaveRun:
     """Runs waves."""
 
-    desk: Waves
+    service: Waves
     responder: Responder
     nodes: NodeDirectory
     runner: str = ""
@@ -78,19 +78,19 @@ class WaveRun:
     @property
     def policy(self) -> Policy:
         """The policy in force."""
-        return self.desk.policy
+        return self.service.policy
 
     async def advance(self, wave_id: str) -> AdvanceLater | None:
         """Do the next thing for a wave; None once it has ended.
 
         Raises: UnknownIncident for an unknown id; LedgerError when the record cannot be read.
         """
-        wave = await self.desk.find(wave_id)
+        wave = await self.service.find(wave_id)
         if wave.ended:
-            await self.desk.close(wave)
+            await self.service.close(wave)
             return None
         try:
-            return await self._next(wave, max(wave.updated_at, await self.desk.waves.now()))
+            return await self._next(wave, max(wave.updated_at, await self.service.waves.now()))
         except (Conflict, ImpossibleEvent):
             return AdvanceLater(timedelta(seconds=0.2), "another program went on with it")
 
@@ -99,10 +99,10 @@ class WaveRun:
             left = wave.opened_at + self.policy.approval_expires - now
             if left > timedelta(0) and not wave.proposal.controls:
                 return AdvanceLater(min(left, POLL), "it waits for approval")
-            await self.desk.close(wave)
+            await self.service.close(wave)
             return await self._tell(wave, WaveDeclined(_why_over(wave, now) or "Nobody decided in time."))
         for turn in wave.under_way:
-            incident = await self.desk.record.find(turn.member.incident)
+            incident = await self.service.record.find(turn.member.incident)
             if (over := _outcome(incident)) is not None:
                 outcome, because = over
                 # Alerts that came while nobody looked at the wave count from the cure, not from this entry.
@@ -110,13 +110,13 @@ class WaveRun:
                 ended = TurnEnded(incident.id, turn.member.node, outcome, one_line(because, 500), cured_at)
                 return await self._tell(wave, ended)
         why_over = _why_over(wave, now)
-        if wave.state is WaveState.RUNNING and not why_over and (because := await self.desk.why_stop(wave, now)):
+        if wave.state is WaveState.RUNNING and not why_over and (because := await self.service.why_stop(wave, now)):
             return await self._tell(wave, WaveStopped(because))
         for turn in wave.under_way:
             if (again := await self._hand_over(wave, turn, now, why_over)) is not None:
                 return again
         if not wave.under_way and (why_over or (wave.state is WaveState.RUNNING and not wave.waiting)):
-            await self.desk.close(wave)  # before the end is recorded: after a crash here it is done again
+            await self.service.close(wave)  # before the end is recorded: after a crash here it is done again
             is_left = bool(wave.waiting)
             how = WaveEnding.EXPIRED if is_left else WaveEnding.COMPLETED
             return await self._tell(wave, WaveEnded(how, why_over if is_left else ""))
@@ -134,7 +134,7 @@ class WaveRun:
             return AdvanceLater(POLL, "the limit of nodes with a turn at once is reached")
         because = "no node has room within its budget"
         first, behind = wave.waiting[:MOST_TRIED], wave.waiting[MOST_TRIED:]
-        drawn = self.desk.chance.sample(range(len(behind)), min(MOST_TRIED, len(behind)))
+        drawn = self.service.chance.sample(range(len(behind)), min(MOST_TRIED, len(behind)))
         for member in (*first, *(behind[at] for at in sorted(drawn))):  # the first of them may never have room
             try:
                 await self._has_room(wave, member)
@@ -147,7 +147,7 @@ class WaveRun:
         return AdvanceLater(POLL, because)
 
     async def _has_room(self, wave: Wave, member: WaveMember) -> None:
-        incident = await self.desk.record.find(member.incident)
+        incident = await self.service.record.find(member.incident)
         if incident.ended or incident.proposal is None:
             return  # its turn ends at once
         labels = self._labels(member.node)
@@ -161,7 +161,7 @@ class WaveRun:
             member.node, plan.remedy, self.runner, self.policy.limits, labels, machine_id=machine_id, cure=plan.cure
         )
         with contextlib.suppress(AlreadyTried):  # the decision reports this on the incident's own record
-            await self.desk.waves.room(incident.id, claim)
+            await self.service.waves.room(incident.id, claim)
 
     def _labels(self, node: str) -> Mapping[str, str]:
         try:
@@ -174,14 +174,14 @@ class WaveRun:
 
         Shape: `over` says why no turn is given any more; empty while turns are given.
         """
-        incident = await self.desk.record.find(turn.member.incident)
+        incident = await self.service.record.find(turn.member.incident)
         if incident.state is not State.PROPOSED:
             return None  # the engine goes on with it
         if over or now >= turn.given_at + self.policy.approval_expires:
             return await self._called_off(incident, over or "It could not begin in its turn.")
         if wave.state is not WaveState.RUNNING:
             return None
-        people = WaveApprovers(self.policy, self.desk.lookup)
+        people = WaveApprovers(self.policy, self.service.lookup)
         try:
             approvals = [await people.as_now(earlier, turn.member.digest, wave) for earlier in wave.approvals]
             await self.responder.decide_in_wave(incident, approvals)
@@ -196,11 +196,11 @@ class WaveRun:
         return AdvanceLater()
 
     async def _called_off(self, incident: Incident, because: str) -> AdvanceLater:
-        await self.desk.call_off(incident, because)
+        await self.service.call_off(incident, because)
         return AdvanceLater()
 
     async def _tell(self, wave: Wave, event: WaveEvent) -> AdvanceLater | None:
-        await self.desk.append(wave.id, wave.seq, event, BOT)
+        await self.service.append(wave.id, wave.seq, event, BOT)
         return AdvanceLater()
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bot.app.acting import Acting
 from bot.app.factories import incident_id, randomness
 from bot.domain.alert import TERMINAL, SourceKind
-from bot.domain.case import KeptCases
+from bot.domain.case import CaseKeeper
 from bot.domain.contracts import ActingLedger, AdvanceLater, Log, NodeDirectory
 from bot.domain.errors import LedgerError, UsageError
 from bot.domain.incident import Incident
@@ -42,7 +42,7 @@ LONGEST_PAUSE = timedelta(seconds=5)
 class WaveParts:
     """The parts of waves, over the same ledger."""
 
-    desk: Waves
+    service: Waves
     run: WaveRun
     recorder: VerdictRecorder
     nodes: NodeDirectory
@@ -55,26 +55,28 @@ def wave_parts(
     ledger: ActingLedger,
     waves: WaveLedger,
     *,
-    cases: KeptCases | None = None,
+    cases: CaseKeeper | None = None,
     lookup: ApproverLookup | None = None,
     log: Log = null_log,
 ) -> WaveParts:
     """Put them together; without `lookup` people's present standing cannot be asked."""
     stepping = acting.remediation.stepping
     record = IncidentRecord(ledger, log)
-    desk = Waves(acting.policy, record, ledger, waves, stepping.clock, randomness(), lookup, log)
-    run = WaveRun(desk, acting.responder, known, stepping.runner)
-    return WaveParts(desk, run, VerdictRecorder(ledger, acting.proposer, log, cases), known, acting)
+    service = Waves(acting.policy, record, ledger, waves, stepping.clock, randomness(), lookup, log)
+    run = WaveRun(service, acting.responder, known, stepping.runner)
+    return WaveParts(service, run, VerdictRecorder(ledger, acting.proposer, log, cases), known, acting)
 
 
 def known_causes(playbook: Playbook, causes: Sequence[str]) -> tuple[str, ...]:
-    """Return the causes. Raises: UsageError for a cause that the playbook does not weigh, or for no causes."""
-    weighed = sorted(used.cause.name for used in playbook.causes)
+    """Return the causes. Raises: UsageError for a cause that the playbook does not evaluate, or for no causes."""
+    evaluated = sorted(used.cause.name for used in playbook.causes)
     if not causes:
         raise UsageError("Which cause should be cured?", "zombie wave start SELECTOR --cause SLUG")
     for cause in causes:
-        if cause not in weighed:
-            raise UsageError(f"{playbook.name} weighs no cause “{one_line(cause, 60)}”.", did_you_mean(cause, weighed))
+        if cause not in evaluated:
+            raise UsageError(
+                f"{playbook.name} evaluates no cause “{one_line(cause, 60)}”.", did_you_mean(cause, evaluated)
+            )
     return tuple(dict.fromkeys(causes))
 
 
@@ -93,7 +95,7 @@ async def start_wave(
     Raises: UsageError when no node can be part of it; LedgerError when it cannot be written.
     """
     wave_id = wave_id or f"wave-{incident_id()}"
-    await parts.desk.end_orphans()
+    await parts.service.end_orphans()
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def check(node: Node) -> Verdict:
@@ -123,10 +125,10 @@ async def start_wave(
             for task in putting:
                 task.cancel()
             await asyncio.gather(*putting, return_exceptions=True)
-        return await parts.desk.propose(wave_id, request, found, playbook.name)
+        return await parts.service.propose(wave_id, request, found, playbook.name)
     finally:  # what a killed program leaves behind is ended by the next
         with contextlib.suppress(LedgerError):
-            await parts.desk.leave_none_waiting(wave_id, [incident for incident, _ in opened])
+            await parts.service.leave_none_waiting(wave_id, [incident for incident, _ in opened])
 
 
 async def run_here(parts: WaveParts, wave_id: str, says: Callable[[Wave, str], None]) -> Wave:
@@ -134,10 +136,10 @@ async def run_here(parts: WaveParts, wave_id: str, says: Callable[[Wave, str], N
     while True:
         try:
             again = await parts.run.advance(wave_id)
-            wave = await parts.desk.find(wave_id)
+            wave = await parts.service.find(wave_id)
             waits = [again, *await asyncio.gather(*(_advanced(parts, turn.member.incident) for turn in wave.under_way))]
         except LedgerError as error:
-            says(await parts.desk.find(wave_id), error.sentence)
+            says(await parts.service.find(wave_id), error.sentence)
             await asyncio.sleep(1)
             continue
         says(wave, next((wait.because for wait in reversed(waits) if wait is not None and wait.because), ""))
@@ -148,7 +150,7 @@ async def run_here(parts: WaveParts, wave_id: str, says: Callable[[Wave, str], N
 
 
 async def _advanced(parts: WaveParts, incident_id: str) -> AdvanceLater | None:
-    incident = await parts.desk.record.find(incident_id)
+    incident = await parts.service.record.find(incident_id)
     if incident.ended or incident.state in (State.PROPOSED, State.UNKNOWN):
         return None  # the wave's own next step
     return await parts.acting.remediation.step(incident)

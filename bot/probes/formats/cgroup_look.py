@@ -83,7 +83,7 @@ class CgroupLook:
         return self.inside_namespace or not any(mount.root == "/" for mount in memory)
 
 
-def read_look(text: str) -> CgroupLook:
+def parse_cgroup_counts(text: str) -> CgroupLook:
     """Read the answer of the cgroups fragment.
 
     Raises: CannotRead when it is cut short or has a malformed row.

@@ -82,12 +82,12 @@ async def _release(ledger: ActingLedger, approval: Approval, pull: int, asked_at
 def stale(present: Entry, why: str) -> Refused:
     """Return the refusal of a release that does not name the present pull."""
     return StaleRequest(
-        f"{why} Pull #{present.seq} is on, and nothing was released: {said(present)}",
+        f"{why} Pull #{present.seq} is on, and nothing was released: {pull_words(present)}",
         f"To release that pull: /zombie brake off #{present.seq}",
     )
 
 
-def said(pull: Entry) -> str:
+def pull_words(pull: Entry) -> str:
     """Return who pulled the brake, when and why."""
     reason = one_line(str(pull.body.get("reason", "")), 200)
     return f"{pull.by} pulled it at {pull.at:%H:%M} UTC: {reason}"

@@ -52,7 +52,7 @@ class DriftDetected(Exception):
         self.kind = kind
 
 
-class Looks(Protocol):
+class StateReader(Protocol):
     """Reads a node again: `recheck.Recheck`."""
 
     def looks(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
@@ -65,7 +65,7 @@ class Preflight:
 
     reach: NodeAccess
     nodes: NodeDirectory
-    recheck: Looks
+    recheck: StateReader
 
     async def at(self, incident: Incident) -> NodeStatus:
         """Look, and return what was seen if nothing has changed.
@@ -125,7 +125,7 @@ def _is_cured(now: Verdict) -> bool:
 def _others(incident: Incident, node: Node, seen: NodeStatus) -> tuple[str, ...]:
     assert incident.proposal is not None
     bound = incident.proposal.binds
-    return (*another_machine(bound, node, seen), *another_boot(bound, seen), *another_reach(bound, seen))
+    return (*another_machine(bound, node, seen), *another_boot(bound, seen), *changed_side_effects(bound, seen))
 
 
 def _judged(
@@ -183,7 +183,7 @@ def another_boot(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]:
     return () if seen.boot_id == was else (f"boot_id: {was} → {seen.boot_id}",)
 
 
-def another_reach(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]:
+def changed_side_effects(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]:
     """Return how the steps' side effects differ from those approved; empty where they were not read."""
     if seen.also is None:
         return ()
@@ -192,7 +192,7 @@ def another_reach(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]
     return tuple(f"{name}: {was.get(name, 'nothing')} → {seen.also.get(name, 'nothing')}" for name in changed)
 
 
-def further_reach(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]:
+def added_side_effects(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]:
     """Return what a later step would do to units that were not shown with it. Fewer units are no difference, because an
     earlier step may have stopped or started them.
     """
@@ -219,7 +219,7 @@ def drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:
     if now.plan is None:
         found.append("plan: none is offered now")
     elif now.plan.digest != plan.digest:
-        found.append(f"plan: {_said(plan)} → {_said(now.plan)}")
+        found.append(f"plan: {_plan_words(plan)} → {_plan_words(now.plan)}")
     found += [f"{reading.probe}: {reading.reason}" for reading in _newly_unread(before, now)]
     if plan.ends is not None and now.plan is not None and now.plan.ends is not None:
         found += [*came(plan.ends, now.plan.ends), *no_longer_read(plan.ends, now.plan.ends)]
@@ -254,7 +254,7 @@ def _newly_unread(before: Verdict, now: Verdict) -> list[Unread]:
     return [reading for reading in now.unread if reading.probe in shown and reading.probe not in known]
 
 
-def _said(plan: Plan) -> str:
+def _plan_words(plan: Plan) -> str:
     return "; ".join(line for step in plan.steps for line in step.commands)
 
 
@@ -273,10 +273,10 @@ def undo_drift(incident: Incident, facts: Sequence[Facts]) -> tuple[str, ...]:
 def left_so(step: Step, facts: Facts) -> Evidence:
     """Return a unit's state as an undo records it."""
     lines = tuple(f"{name}={value}" for name, value in facts.items())
-    return Evidence(step.action, "look", f"{step.args.get('unit', step.action)}: {told(facts)}", lines)
+    return Evidence(step.action, "look", f"{step.args.get('unit', step.action)}: {unit_state_words(facts)}", lines)
 
 
-def told(facts: Facts) -> str:
+def unit_state_words(facts: Facts) -> str:
     """Return a unit's state in words."""
     return ", ".join(f"{name}={value}" for name, value in facts.items() if name.endswith("State")) or ", ".join(
         f"{name}={value}" for name, value in facts.items()

@@ -59,7 +59,7 @@ class Recheck:
         was, now = incident.proposal.binds.get("playbook", ""), f"{playbook.name} {playbook.version}"
         if was != now:
             raise PlanChanged(f"The playbook has changed since the plan was proposed: {was} → {now}.")
-        # No new profile is taken: its result is weighed again with what the node says now.
+        # No new profile is taken: its result is evaluated again with what the node says now.
         if incident.profile:
             playbook = profiled(playbook, as_run(incident.profile))
         steps = incident.proposal.plan.steps
@@ -111,10 +111,9 @@ class Recheck:
 def deciding(playbook: Playbook, verdict: Verdict) -> Playbook:
     """Return the playbook with only the probes that the verdict depends on.
 
-    Shape: the probes of its evidence, of its cause and what that weighs beside them (what speaks against a reboot), of
-    the playbook's must_read, those that tell of databases that its plan ends, and the host, whose boot a reboot's
-    command names. Every cause is still weighed; causes
-    without their probes stay undecided.
+    Shape: the probes of its evidence, of its cause and what that evaluates beside them (what speaks against a reboot),
+    of the playbook's must_read, those that tell of databases that its plan ends, and the host, whose boot a reboot's
+    command names. Every cause is still evaluated; causes without their probes stay undecided.
     """
     needed = {name for evidence in verdict.evidence for name in evidence.probe.split(", ")} | {
         "host",

@@ -92,7 +92,7 @@ class Responder:
             proposal = await self._guarded(record, approval, in_wave=True)
         if proposal is None:
             raise NotEnoughApprovers("Nobody has said yes to the wave.")
-        await self._look_again(incident)
+        await self._recheck_drift(incident)
         await self._is_in_time(incident)
         needed = max(proposal.approvals_needed, len(approvals))
         if len(approvals) < needed:
@@ -116,7 +116,7 @@ class Responder:
             guards.may_call_off(self.policy, incident, approval)
             return Declined(approval.reason, guards.is_undecided(incident).digest, approval.os_user)
 
-        return await self._told("decline", incident_id, approval, declined)
+        return await self._append_decision("decline", incident_id, approval, declined)
 
     async def cancel(self, incident_id: str, approval: Approval) -> Incident:
         """Cancel the incident before its first step, by the asker or an approver; a reason is optional.
@@ -130,7 +130,7 @@ class Responder:
             reason = one_line(approval.reason.strip(), 500)
             return Cancelled(f"{approval.by} called it off{f': {reason}' if reason else '.'}")
 
-        return await self._told("cancel", incident_id, approval, cancelled)
+        return await self._append_decision("cancel", incident_id, approval, cancelled)
 
     async def answer(
         self, incident_id: str, answer: str, approval: Approval, asked_at: datetime | None = None
@@ -153,7 +153,7 @@ class Responder:
                 return handed_over(end, incident, self.reach.actions)
             return QuestionAnswered(GO_ON, reason)
 
-        return await self._told("answer", incident_id, approval, answered)
+        return await self._append_decision("answer", incident_id, approval, answered)
 
     async def undo(self, incident_id: str, approval: Approval) -> Incident:
         """Open an incident that would undo this incident, and return it: it needs its own approval.
@@ -200,7 +200,7 @@ class Responder:
             record = await self._read(incident_id)
             incident, proposal = record.incident, await self._guarded(record, approval)
             if not looked:
-                await self._look_again(incident)
+                await self._recheck_drift(incident)
                 looked = True
                 await self._is_in_time(incident)  # again, because reading the node may have taken long
             needed, lapsed = await counter.needed(incident, proposal)
@@ -211,7 +211,7 @@ class Responder:
                 return await self.record.tell(incident, event, approval.by)
         raise CannotTell(_TOO_FAST, "Try again.")
 
-    async def _told(
+    async def _append_decision(
         self, action: str, incident_id: str, approval: Approval, event_of: Callable[[Incident], IncidentEvent]
     ) -> Incident:
         """Append the event that follows from the incident; worked out again where another entry was first."""
@@ -292,7 +292,7 @@ class Responder:
             await self._end(incident, Expired(no.sentence))
             raise
 
-    async def _look_again(self, incident: Incident) -> None:
+    async def _recheck_drift(self, incident: Incident) -> None:
         """Read the deciding probes again; a difference ends the incident.
 
         Raises: StateChanged, AlreadyCured, WouldStopProtected, MissingRight or CannotTell.

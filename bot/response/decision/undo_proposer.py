@@ -30,7 +30,7 @@ from bot.domain.policy import SAME_AGAIN, Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status, Verdict
 from bot.response.decision import guards
-from bot.response.decision.preflight import another_machine, bindings, left_so, told
+from bot.response.decision.preflight import another_machine, bindings, left_so, unit_state_words
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import acting_lines
 from bot.response.record import Done, short_id, undoable
@@ -74,7 +74,7 @@ class UndoProposer:
         for act, facts in zip(done, seen.facts, strict=False):
             action = self.reach.actions[act.step.action]
             if action.judge(act.step.args, act.before, facts) is not Proof.PROVEN:
-                left = f"It is not as incident {incident.id} left it: {told(facts)}"
+                left = f"It is not as incident {incident.id} left it: {unit_state_words(facts)}"
                 raise StateChanged(left, "Look at it by hand.")
         if lacking:
             lines = "; ".join(acting_lines(node.user or "zombie", lacking))
@@ -83,7 +83,8 @@ class UndoProposer:
         begun = zip(incident.steps, incident.proposal.plan.steps, strict=False)
         kept = [step.action for record, step in begun if record.started is not None and step not in undone]
         evidence = tuple(left_so(step, facts) for step, facts in zip(steps, seen.facts[len(done) :], strict=True))
-        summary = f"Undo of incident {incident.id}: {said(self.reach.actions, steps)}. The node was not judged again."
+        words = steps_in_words(self.reach.actions, steps)
+        summary = f"Undo of incident {incident.id}: {words}. The node was not judged again."
         if kept:
             summary += f" Not undone: {', '.join(kept)}."
         verdict = Verdict(incident.node, Status.UNKNOWN, None, None, summary, evidence, plan=plan)
@@ -131,6 +132,6 @@ class UndoProposer:
         raise NothingToUndo(f"Undoing incident {incident.id} was proposed {_TIMES} times, and never carried out.")
 
 
-def said(actions: Mapping[str, Action], steps: Sequence[Step]) -> str:
+def steps_in_words(actions: Mapping[str, Action], steps: Sequence[Step]) -> str:
     """Return what steps do, in words."""
     return ", then ".join(actions[step.action].title_of(step.args) for step in steps)

@@ -32,7 +32,7 @@ async def grown(
     """
     found: dict[str, Growth] = {}
     for used in playbook.causes:
-        if (trend := await _kept(readings, node, snapshot, used, before)) is not None:
+        if (trend := await _samples_with(readings, node, snapshot, used, before)) is not None:
             found[used.cause.name] = trend
     return _telling(found, cause)
 
@@ -43,7 +43,7 @@ def grown_since(
     """Return what `grown` returns, without storing anything; `looks` are the node's earlier counts, by cause."""
     found: dict[str, Growth] = {}
     for used in playbook.causes:
-        grows, look, name = used.cause.grows, _look(snapshot, used), used.cause.name
+        grows, look, name = used.cause.grows, _sample(snapshot, used), used.cause.name
         if grows is None or look is None or name not in looks:
             continue
         trend = growth(name, grows, (*looks[name], look), grows.harm(snapshot, used.tuning))
@@ -59,10 +59,10 @@ def _telling(found: Mapping[str, Growth], cause: str | None) -> Growth | None:
     return min(near, key=lambda pair: pair[0])[1] if near else None
 
 
-async def _kept(
+async def _samples_with(
     readings: Readings, node: str, snapshot: Snapshot, used: ConfiguredCause, before: Sequence[CountedBefore]
 ) -> Growth | None:
-    grows, look, cause = used.cause.grows, _look(snapshot, used), used.cause.name
+    grows, look, cause = used.cause.grows, _sample(snapshot, used), used.cause.name
     if grows is None or look is None:
         return None
     host, boot = snapshot.get(HostReading), look.boot
@@ -86,7 +86,7 @@ async def _counted(before: Sequence[CountedBefore], node: str, cause: str, until
     return ()
 
 
-def _look(snapshot: Snapshot, used: ConfiguredCause) -> CountSample | None:
+def _sample(snapshot: Snapshot, used: ConfiguredCause) -> CountSample | None:
     """The cause's present count; None where it counts nothing, or it was not read."""
     value = used.cause.grows.read(snapshot) if used.cause.grows is not None else None
     host = snapshot.get(HostReading)

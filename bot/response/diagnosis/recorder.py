@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.domain.alert import BOT
-from bot.domain.case import KeptCases
+from bot.domain.case import CaseKeeper
 from bot.domain.contracts import ActingLedger, Log
 from bot.domain.errors import Conflict, ImpossibleEvent
 from bot.domain.events import Cancelled, IncidentEvent, PlanProposed, PlanWithheld, Triaged
@@ -44,7 +44,7 @@ class VerdictRecorder:
     ledger: ActingLedger
     proposer: Proposer | None
     log: Log
-    cases: KeptCases | None = None
+    cases: CaseKeeper | None = None
     readings: Readings | None = None
     before: Sequence[CountedBefore] = ()
 

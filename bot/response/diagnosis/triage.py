@@ -16,9 +16,9 @@ from bot.domain.batch import Batch, Sampling
 from bot.domain.case import Case, Head, asked_by
 from bot.domain.case import without_secrets as kept_of
 from bot.domain.command import Completed, Outputs, slowness
-from bot.domain.conclude import conclude
-from bot.domain.contracts import Clock, Concluded, Listener, ProbeAnswered, ReadingStarted, Transport
+from bot.domain.contracts import Clock, Listener, ProbeAnswered, ReadingStarted, Transport, VerdictReached
 from bot.domain.errors import LedgerError, StoodStill, Unreachable
+from bot.domain.evaluation import evaluate_playbook
 from bot.domain.json_form import plain
 from bot.domain.mute import Mute
 from bot.domain.mute_record import MuteRecord, in_force
@@ -100,7 +100,7 @@ class Triage:
         else:
             verdict = await self.judged(node, playbook, snapshot)
         verdict = replace(verdict, took=self._since(taken_at))
-        heard(Concluded(verdict))
+        heard(VerdictReached(verdict))
         return verdict
 
     async def snapshot(self, node: Node, playbook: Playbook, heard: Listener = _nobody) -> Snapshot:
@@ -118,7 +118,9 @@ class Triage:
         """Return the verdict on what was read."""
         mutes = await self._mutes_of(node)
         async with self.cpu_lock:
-            verdict = with_plan(conclude(snapshot, playbook, mutes), playbook, self.actions, node, self.draining)
+            verdict = with_plan(
+                evaluate_playbook(snapshot, playbook, mutes), playbook, self.actions, node, self.draining
+            )
             return replace(verdict, heat=core_heat(snapshot), slowness=snapshot.slowness)
 
     async def runs(self, node: Node, playbook: Playbook) -> tuple[Completed, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bot.domain.batch import Batch, Sampling
-from bot.domain.case import Case, Head, KeptCases, asked_by
+from bot.domain.case import Case, CaseKeeper, Head, asked_by
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.contracts import ActingTransport, Clock
 from bot.domain.errors import CannotRead, LedgerError, Unreachable
@@ -56,7 +56,7 @@ class PreRebootReader:
     """Reads what a reboot destroys and stores it; `program` names this program in what is stored."""
 
     transport: ActingTransport
-    cases: KeptCases
+    cases: CaseKeeper
     clock: Clock
     program: str
     limit: timedelta = LIMIT

@@ -34,7 +34,7 @@ class TooLate(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterReach:
+class ClusterAccess:
     """Access to the clusters; None where none is configured, or a package is not installed."""
 
     api: ClusterApi | None

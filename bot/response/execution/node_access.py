@@ -19,7 +19,7 @@ from bot.domain.errors import CannotDrain, CannotRead
 from bot.domain.fence import BOOT_ID, JOURNAL_WITHIN, MACHINE_ID, Fence, FenceRefusal, journal_line, refusal_of
 from bot.domain.node import Node
 from bot.response.diagnosis.planning import DrainSettings
-from bot.response.execution.cluster import ClusterReach, TooLate, unbraked
+from bot.response.execution.cluster import ClusterAccess, TooLate, unbraked
 
 IDENTITY = Command("identity", ("tail", "-v", "-n", "+1", BOOT_ID, MACHINE_ID), output_limit_bytes=4096)
 _LOOK_LIMIT = timedelta(seconds=15)
@@ -62,12 +62,12 @@ class NodeAccess:
         transport: ActingTransport,
         actions: Mapping[str, Action],
         acting: Callable[[Node], Node] = lambda node: node,
-        cluster: ClusterReach | None = None,
+        cluster: ClusterAccess | None = None,
         draining: DrainSettings = _NOWHERE,
     ) -> None:
         """`acting` is the node with the login that may act, `cluster` the access to a cluster's API."""
         self._transport = transport
-        self._cluster = cluster or ClusterReach(None)
+        self._cluster = cluster or ClusterAccess(None)
         self._draining = draining
         self._acting = acting
         self._lately: dict[str, tuple[float, NodeStatus]] = {}

@@ -50,11 +50,11 @@ from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 from bot.response.decision.preflight import (
+    added_side_effects,
     another_boot,
     another_machine,
-    another_reach,
     came,
-    further_reach,
+    changed_side_effects,
     no_longer_read,
 )
 from bot.response.execution.before_reboot import NOTHING, PreRebootReader, StoredReadings
@@ -120,7 +120,7 @@ class Attempts:
         self.strange[key] = because
         return self.not_sent(key, because)
 
-    def kept_back(self, key: Attempt, node: Node, why: FenceRefusal) -> AdvanceLater:
+    def not_run(self, key: Attempt, node: Node, why: FenceRefusal) -> AdvanceLater:
         """Note that the fence let nothing run, and why."""
         if why is FenceRefusal.BOOT:
             self.ran[key] = _BOOTED
@@ -176,7 +176,7 @@ class StepExecutor:
             lately = None if incident.steps else self.reach.recall(incident.id)
             if lately is None and (others := await self.came_since(incident, node, steps[-1])):
                 return stopped(incident, f"{StateChanged.__name__}: {'; '.join(others)}")
-            kept = await self._kept(incident, node, steps[-1], until - now)
+            kept = await self._store_what_is_lost(incident, node, steps[-1], until - now)
             lately, in_time = lately if kept is NOTHING else None, self.in_time()
             around = steps[-1:] if incident.steps else plan.steps
             seen = lately or await self.reach.look(node, steps, around, incident.next_step if incident.steps else 1)
@@ -193,7 +193,7 @@ class StepExecutor:
         booted = another_boot(bound, seen)
         if booted and not incident.steps:
             return Cancelled("The node was rebooted before anything was done.", booted)
-        if others := (further_reach if incident.steps else another_reach)(bound, seen):
+        if others := (added_side_effects if incident.steps else changed_side_effects)(bound, seen):
             because = "The approved plan would now stop something else."
             return stopped(incident, f"{because} {'; '.join(others)}") if incident.steps else Cancelled(because, others)
         for record, step, facts in zip(incident.steps, steps, seen.facts, strict=False):
@@ -244,7 +244,7 @@ class StepExecutor:
         self.nothing_came[incident.id] = now
         return ()
 
-    async def _kept(self, incident: Incident, node: Node, step: Step, left: timedelta) -> StoredReadings:
+    async def _store_what_is_lost(self, incident: Incident, node: Node, step: Step, left: timedelta) -> StoredReadings:
         """Store what the step destroys, if it reboots the node; takes seconds at most, and never stops the step."""
         if self.before_reboot is None or not self.reach.actions[step.action].reboots:
             return NOTHING
@@ -321,7 +321,7 @@ class StepExecutor:
         except _NEVER_SENT as no:
             return self.attempts.not_sent(key, no.sentence)
         except NotRun as no:
-            return self.attempts.kept_back(key, node, no.why)
+            return self.attempts.not_run(key, node, no.why)
         except Unreachable as no:  # it may have run: what the node shows next decides
             return AdvanceLater(POLL, no.sentence)
         return AdvanceLater(because="its proof is looked for")

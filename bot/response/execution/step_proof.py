@@ -25,7 +25,7 @@ from bot.domain.events import StepFailed, StepVerified
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.node import Node
 from bot.response.decision import guards
-from bot.response.decision.preflight import another_machine, further_reach
+from bot.response.decision.preflight import added_side_effects, another_machine
 from bot.response.execution.node_access import NodeStatus, TooLate
 from bot.response.execution.step_executor import (
     HELD_UP,
@@ -163,7 +163,7 @@ class StepProof:
             return AdvanceLater(pause_of(record.started_at, now), no.sentence)
         if others := another_machine(bound, node, around):
             return asked(f"Another machine answers: {'; '.join(others)}.")
-        if others := further_reach(bound, around):
+        if others := added_side_effects(bound, around):
             return StepFailed(record.number, f"it would now stop something else: {'; '.join(others)}")
         started = replace(record.started, attempt=record.attempt + 1, runner=self.steps.runner)
         return await self.steps.run(incident, node, step, seen, started)

@@ -43,12 +43,12 @@ async def next_sample(
     window, ends_at = incident.validation.window, incident.validation_ends_at
     last = incident.samples[-1] if incident.samples else None
     if last is not None and last.refutes:
-        return timedelta(0), Escalated(f"The cure does not hold: {_said(last)}.", _TRY_NEXT)
+        return timedelta(0), Escalated(f"The cure does not hold: {_sample_words(last)}.", _TRY_NEXT)
     if incident.has_held and not incident.steps_left:
         contained = _contains(incident, reach.actions)
         return timedelta(0), _left_to_a_person(incident, reach.actions) if contained else resolved(incident)
     if last is not None and not last.holds and incident.updated_at >= ends_at + window:
-        return timedelta(0), Escalated(f"It is not known whether the cure holds: {_said(last)}.", _TRY_NEXT)
+        return timedelta(0), Escalated(f"It is not known whether the cure holds: {_sample_words(last)}.", _TRY_NEXT)
     every = min(max(window / SAMPLES_A_WINDOW, timedelta(seconds=1)), MOST_BETWEEN)
     looked_at = incident.sampled_at or ends_at - window  # what a source tells meanwhile delays no look
     due = looked_at + every
@@ -99,7 +99,7 @@ async def _sample(
         return SampleTaken(False, (Evidence(UNREADABLE, "verdict", verdict.summary),))
     if unready and any(reach.actions[step.action].starts_a_unit for step in plan.steps):
         return SampleTaken(False, (Evidence(UNREADABLE, "look", f"{unready}; a unit was started there just now"),))
-    if not_told := _not_told(incident, verdict):
+    if not_told := _why_unknown(incident, verdict):
         return SampleTaken(False, (Evidence(UNREADABLE, "verdict", not_told),))
     measured = figures(verdict, units_of(plan))
     lines = tuple(f"{name}={value}" for name, value in measured.items())
@@ -149,7 +149,7 @@ def _back(incident: Incident, verdict: Verdict, actions: Mapping[str, Action]) -
     return []
 
 
-def _not_told(incident: Incident, verdict: Verdict) -> str:
+def _why_unknown(incident: Incident, verdict: Verdict) -> str:
     """Say why nothing is known of the cause: it is undecided, or another names the verdict, and it is not ruled out.
 
     It may be there behind the other, or people may have accepted it meanwhile; that another fault came is no cure.
@@ -183,7 +183,7 @@ def _left_to_a_person(incident: Incident, actions: Mapping[str, Action]) -> Esca
     return Escalated(because, f"{plan.lasting_fix} Afterwards: zombie undo {incident.id}".strip())
 
 
-def _said(sample: SampleTaken) -> str:
+def _sample_words(sample: SampleTaken) -> str:
     return "; ".join(seen.says.rstrip(".") for seen in sample.seen)
 
 

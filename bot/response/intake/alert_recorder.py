@@ -154,7 +154,7 @@ class AlertRecorder:
                 return after(incident, await self._ledger.append(incident.id, incident.seq, event, by))
             except Conflict:
                 incident = await self._ledger.incident(incident.id) or incident
-                if _is_said(incident, event):
+                if _is_recorded(incident, event):
                     return incident
             except ImpossibleEvent:
                 if isinstance(event, NodePicked):
@@ -182,7 +182,7 @@ def _covers(incident: Incident, alert: Alert) -> bool:
     return _has(incident, alert) and (not alert.asked_by or alert.asked_by in incident.askers)
 
 
-def _is_said(incident: Incident, event: IncidentEvent) -> bool:
+def _is_recorded(incident: Incident, event: IncidentEvent) -> bool:
     match event:
         case AlertJoined(alert=alert):
             return _covers(incident, alert)

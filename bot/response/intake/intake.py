@@ -25,9 +25,9 @@ from bot.domain.intake_contracts import (
     Correlation,
     DedupStore,
     Inbox,
-    KeptDelivery,
     NodeSignal,
     Recurrence,
+    StoredDelivery,
     StormLimits,
 )
 from bot.domain.node import Node
@@ -126,7 +126,7 @@ class Intake:
         self._underway.pop(name, None)
         self.arrivals.set()
 
-    async def _guarded(self, kept: KeptDelivery) -> None:
+    async def _guarded(self, kept: StoredDelivery) -> None:
         delivery = kept.delivery
         try:
             try:
@@ -143,7 +143,7 @@ class Intake:
         except LedgerError as error:  # the claim stays, and is taken again
             self.log("delivery_failed", source=delivery.source, id=delivery.id, error=one_line(str(error)))
 
-    async def _again(self, kept: KeptDelivery, error: Exception, asked: timedelta = timedelta(0)) -> None:
+    async def _again(self, kept: StoredDelivery, error: Exception, asked: timedelta = timedelta(0)) -> None:
         pause = max(asked, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(kept.attempts, 10)))
         source, name, sentence = kept.delivery.source, kept.delivery.id, one_line(str(error) or repr(error), 300)
         if kept.attempts + 1 >= GIVEN_UP_AFTER:
@@ -156,7 +156,7 @@ class Intake:
 
     # --- a delivery
 
-    async def take(self, kept: KeptDelivery) -> None:
+    async def take(self, kept: StoredDelivery) -> None:
         """Handle a delivery: when this returns, all its entries are on record.
 
         Raises: LedgerUnavailable; PagerDutyUnavailable while it is worth asking again.
@@ -176,7 +176,7 @@ class Intake:
             return
         await self._fires(kept.delivery, alarm, signals)
 
-    async def _signals(self, kept: KeptDelivery, alarm: AlertGroup) -> tuple[SourceAlert, ...] | None:
+    async def _signals(self, kept: StoredDelivery, alarm: AlertGroup) -> tuple[SourceAlert, ...] | None:
         if alarm.whole or self.signals_of is None:
             return alarm.signals
         try:
@@ -232,7 +232,7 @@ class Intake:
 
     async def _heading(self, delivery: Delivery, alarm: AlertGroup, route: Route, course: Correlation) -> IncidentSeed:
         asked_by = await self._asker(alarm.source, alarm.raised_by) if alarm.raised_by is not None else ""
-        alert = Alert(alarm.source, alarm.case, asked_by, said(alarm), fired_at=alarm.occurred_at, url=alarm.url)
+        alert = Alert(alarm.source, alarm.case, asked_by, alert_words(alarm), fired_at=alarm.occurred_at, url=alarm.url)
         why = route.withheld or self._stale(alarm) or (why_nothing_in_storm(self.rules.brakes) if course.storm else "")
         return IncidentSeed(alert, course.group, route.playbook, route.channel, delivery.id, why, course.storm)
 
@@ -285,7 +285,7 @@ def why_nothing_in_storm(brakes: StormLimits) -> str:
     )
 
 
-def said(alarm: AlertGroup) -> str:
+def alert_words(alarm: AlertGroup) -> str:
     """Return what an alert says, in a sentence or two."""
     words = [one_line(alarm.title, 300) or "An alert without a title"]
     if service := alarm.labels.get("service"):

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import httpx
 
-from bot.chat.document import Block, Dialog, Document, clipped, said
+from bot.chat.document import Block, Dialog, Document, clipped, plain_document
 from bot.chat.remembered import Remembered
 from bot.chat.service import (
     ChatService,
@@ -118,7 +118,7 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
                 return Delivered()
             if channel:
                 words = "I have an answer for one of you, but no chat with them: add me to your apps and ask again."
-                outcome = await self.post(channel, thread, self.draw(said(words)))
+                outcome = await self.post(channel, thread, self.draw(plain_document(words)))
         return Delivered() if isinstance(outcome, Delivered) else outcome
 
     def met(self, user: str, name: str, conversation: str, id_there: str, service: str, *, is_direct: bool) -> None:

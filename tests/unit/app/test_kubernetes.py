@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.kubernetes import cluster_reach, draining
+from bot.app.kubernetes import cluster_access, draining
 from bot.domain.action import Step
 from bot.domain.errors import SettingsError, UnknownCluster
 from bot.domain.node import Node
@@ -28,7 +28,7 @@ def settings(folder: Path, text: str, **environment: str) -> Settings:
 def test_nothing_is_configured_by_default(tmp_path: Path) -> None:
     found = draining(settings(tmp_path, ""))
     assert found.missing == "no Kubernetes cluster is configured"
-    assert cluster_reach(settings(tmp_path, ""), {}).api is None
+    assert cluster_access(settings(tmp_path, ""), {}).api is None
 
 
 def test_context_pod_or_kubeconfig_makes_nodes_drainable(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_without_the_extra_no_node_is_drained_and_that_is_said(tmp_path: Path, m
     steps, note = draining(told).around(NODE, [Step("reboot")], 0)
     assert [step.action for step in steps] == ["reboot"]
     assert note == "ip-7 is not drained: the extra k8s is not installed. Its pods are cut off by the reboot."
-    assert cluster_reach(told, {}).api is None
+    assert cluster_access(told, {}).api is None
 
 
 def test_two_clusters_at_once_are_none(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_fault_is_told_with_its_line(tmp_path: Path, text: str, says: str) -> No
 async def test_first_call_looks_for_the_kubeconfig_and_says_that_there_is_none(tmp_path: Path) -> None:
     from bot.actions import ACTIONS
 
-    reach = cluster_reach(settings(tmp_path, '[kubernetes]\ncontext = "prod"\n'), {"HOME": str(tmp_path)})
+    reach = cluster_access(settings(tmp_path, '[kubernetes]\ncontext = "prod"\n'), {"HOME": str(tmp_path)})
     with pytest.raises(UnknownCluster, match=str(tmp_path / ".kube" / "config")):
         await reach.lacking(ACTIONS["drain"], {"node": "ip-7", "of_cluster": "prod"})
     await reach.close()

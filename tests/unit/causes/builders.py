@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from bot.causes import CAUSES
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.command import Completed, Outputs, SampleTimes
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Finding, RuledOut, Undecided
@@ -44,7 +44,7 @@ from bot.probes.units import Unit, UnitsReading
 PLAYBOOKS = Path(__file__).parents[3] / "playbooks"
 NODE_HEALTH: dict[str, Any] = yaml.safe_load((PLAYBOOKS / "node-health.yaml").read_text())
 IMAGE_GATE: dict[str, Any] = yaml.safe_load((PLAYBOOKS / "image-gate.yaml").read_text())
-# A cause that only the gate weighs is there alone.
+# A cause that only the gate evaluates is there alone.
 USED: tuple[str, ...] = tuple(dict.fromkeys([*NODE_HEALTH["causes"], *IMAGE_GATE["causes"]]))
 DAYS = 11.25
 GIB = 1048576
@@ -65,31 +65,31 @@ def tuning(cause: Cause, **changed: float) -> Tuning:
     return Tuning(dict(thresholds(cause)) | {name: Threshold(value, "in this test") for name, value in changed.items()})
 
 
-def weigh(name: str, *readings: Any, **changed: float) -> Weighing:
-    """Weigh one cause on a healthy node with these readings in place of its own."""
+def evaluate(name: str, *readings: Any, **changed: float) -> CauseResult:
+    """Evaluate one cause on a healthy node with these readings in place of its own."""
     cause = CAUSES[name]
-    return cause.weigh(node(*readings), tuning(cause, **changed))
+    return cause.evaluate(node(*readings), tuning(cause, **changed))
 
 
 def found(name: str, *readings: Any, **changed: float) -> Finding:
-    """Weigh, and hold it to be a finding."""
-    weighing = weigh(name, *readings, **changed)
-    assert isinstance(weighing, Finding), weighing
-    return weighing
+    """Evaluate, and hold it to be a finding."""
+    result = evaluate(name, *readings, **changed)
+    assert isinstance(result, Finding), result
+    return result
 
 
 def ruled_out(name: str, *readings: Any, **changed: float) -> RuledOut:
-    """Weigh, and hold it to be ruled out."""
-    weighing = weigh(name, *readings, **changed)
-    assert isinstance(weighing, RuledOut), weighing
-    return weighing
+    """Evaluate, and hold it to be ruled out."""
+    result = evaluate(name, *readings, **changed)
+    assert isinstance(result, RuledOut), result
+    return result
 
 
 def undecided(name: str, *readings: Any, **changed: float) -> Undecided:
-    """Weigh, and hold it to be undecided."""
-    weighing = weigh(name, *readings, **changed)
-    assert isinstance(weighing, Undecided), weighing
-    return weighing
+    """Evaluate, and hold it to be undecided."""
+    result = evaluate(name, *readings, **changed)
+    assert isinstance(result, Undecided), result
+    return result
 
 
 def steps(finding: Finding) -> list[tuple[str, str]]:

@@ -5,11 +5,11 @@ import pytest
 from bot.causes import CAUSES
 from bot.domain.verdict import RuledOut
 from bot.probes.conntrack import ConntrackReading
-from tests.unit.causes.builders import weigh
+from tests.unit.causes.builders import evaluate
 
 
 @pytest.mark.parametrize("name", CAUSES)
 def test_healthy_node_rules_every_cause_out(name: str) -> None:
-    weighing = weigh(name, ConntrackReading(True, 900, 262_144))
+    result = evaluate(name, ConntrackReading(True, 900, 262_144))
     hint = f"{name} does not rule itself out: has tests/unit/causes/builders.py what its probes read on a healthy node?"
-    assert isinstance(weighing, RuledOut), f"{hint} {weighing}"
+    assert isinstance(result, RuledOut), f"{hint} {result}"

@@ -89,8 +89,8 @@ def test_restarts_between_looks_of_a_slow_node_are_counted_by_the_time_between_t
 @pytest.mark.parametrize(("restarts", "is_loop"), [(200, False), (400, True)])
 def test_runs_of_an_hour_are_a_schedule(restarts: int, is_loop: bool) -> None:
     unit = b.unit("report.service", restarts, started_usec=FRESH)
-    weighed = found(LOOP, b.units(unit)) if is_loop else ruled_out(LOOP, b.units(unit))
-    assert weighed.cause == LOOP
+    evaluated = found(LOOP, b.units(unit)) if is_loop else ruled_out(LOOP, b.units(unit))
+    assert evaluated.cause == LOOP
 
 
 def test_journal_stands_in_for_a_counter() -> None:

@@ -12,7 +12,7 @@ from bot.__main__ import main
 from bot.app.factories import library
 from bot.causes import CAUSES
 from bot.causes.declared import FORMATS, FUNCTIONS, cause_of
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Tuning
 from bot.domain.errors import PlaybookError
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.library.cause_language import OF_ANY
@@ -34,9 +34,9 @@ def cause(folder: Path, text: str = PLAIN, tail: str = TAIL) -> Cause:
     return cause_of(path)
 
 
-def weigh(folder: Path, text: str, *readings: Any, tail: str = TAIL) -> Weighing:
+def evaluate(folder: Path, text: str, *readings: Any, tail: str = TAIL) -> CauseResult:
     of = cause(folder, text, tail)
-    return of.weigh(b.node(*readings), Tuning(of.usual))
+    return of.evaluate(b.node(*readings), Tuning(of.usual))
 
 
 def table(count: int = 9, maximum: int = 10) -> ConntrackReading:
@@ -56,23 +56,23 @@ def test_probes_gravity_and_figures_follow_from_the_file(tmp_path: Path) -> None
 
 
 def test_what_evidence_asks_and_is_unread_rules_nothing_out(tmp_path: Path) -> None:
-    assert weigh(tmp_path, PLAIN, table(3)) == RuledOut("worn", "it is not")
-    open_ = weigh(tmp_path, PLAIN, b.unread("conntrack"))
+    assert evaluate(tmp_path, PLAIN, table(3)) == RuledOut("worn", "it is not")
+    open_ = evaluate(tmp_path, PLAIN, b.unread("conntrack"))
     assert open_ == Undecided("worn", "conntrack was not read (permission denied)")
     said = "otherwise:\n  - {undecided: nobody counts, unread: conntrack, decided_by: a look, worst: degraded}\n"
-    open_ = weigh(tmp_path, PLAIN, b.unread("conntrack"), tail=said + "examples: [{then: undecided}]\n")
+    open_ = evaluate(tmp_path, PLAIN, b.unread("conntrack"), tail=said + "examples: [{then: undecided}]\n")
     decided_by = "nobody counts (permission denied)"
     assert open_ == Undecided("worn", decided_by, would_decide="a look", worst=Status.DEGRADED)
 
 
 def test_gravity_that_is_not_known_is_degraded_and_says_so(tmp_path: Path) -> None:
     text = PLAIN + 'critical: log("oom-kill", hours=1)\n'
-    found = weigh(tmp_path, text, table(), b.unread("kernel_log"))
+    found = evaluate(tmp_path, text, table(), b.unread("kernel_log"))
     assert isinstance(found, Finding)
     assert found.status is Status.DEGRADED
     says = "whether it is critical is not known: kernel_log was not read (permission denied)"
     assert found.evidence[1] == Evidence("gravity-open", "kernel_log", says)
-    found = weigh(tmp_path, text, table(), b.log(b.event("oom-kill")))
+    found = evaluate(tmp_path, text, table(), b.log(b.event("oom-kill")))
     assert isinstance(found, Finding)
     assert (found.status, len(found.evidence)) == (Status.CRITICAL, 1)
 
@@ -84,7 +84,7 @@ def test_several_are_seen_one_by_one_and_the_surest_counts(tmp_path: Path) -> No
         "  - {when: count(ebs.volumes) > 1, says: that is all}\n"
     )
     volumes = [Volume(f"nvme{n}n1", 0, 0, 0, 0, queue_length=n, lines=(f"line {n}",)) for n in (1, 2, 3)]
-    found = weigh(tmp_path, text, EbsReading(tuple(volumes)))
+    found = evaluate(tmp_path, text, EbsReading(tuple(volumes)))
     assert isinstance(found, Finding)
     assert [(seen.name, seen.says, seen.source) for seen in map(_named, found.evidence)] == [
         ("held", "nvme2n1 holds 2 requests", ("line 2",)),
@@ -100,7 +100,7 @@ def test_name_that_goes_over_the_same_parts_leaves_the_others_where_they_are(tmp
         "evidence:\n  - {name: held, each: volume in ebs.volumes, when: most, says: '{volume.device}'}\n"
     )
     volumes = [Volume(f"nvme{n}n1", 0, 0, 0, 0, queue_length=n) for n in (1, 2, 3)]
-    found = weigh(tmp_path, text, EbsReading(tuple(volumes)))
+    found = evaluate(tmp_path, text, EbsReading(tuple(volumes)))
     assert found.summary == "nvme1n1; nvme2n1; nvme3n1"  # type: ignore[union-attr]
 
 
@@ -142,7 +142,7 @@ LIMITS = KernelLimitsReading((Limit("threads", 9, 10), Limit("files", 2, 10)), t
 )
 def test_expression_comes_to(tmp_path: Path, expression: str, holds: bool | None) -> None:
     text = f"evidence:\n  - name: so\n    when: >-\n      {expression}\n    says: so\n"
-    found = weigh(tmp_path, text, LIMITS, b.unread("conntrack"), b.log(b.event("oom-kill")))
+    found = evaluate(tmp_path, text, LIMITS, b.unread("conntrack"), b.log(b.event("oom-kill")))
     assert type(found) is {True: Finding, False: RuledOut, None: Undecided}[holds]
 
 
@@ -151,7 +151,7 @@ def test_numbers_are_written_as_people_read_them(tmp_path: Path) -> None:
         "{kernel_limits.tcp.pages:,} {55.5:%} {90:span} {2048:memory} {1.25:.1f} {2:count reply|replies}, "
         "{ago(log('oom-kill'))}, {kernel_limits.table_fulls:,}"
     )
-    found = weigh(tmp_path, f'evidence:\n  - name: so\n    says: "{says}"\n', LIMITS, b.log(b.event("oom-kill")))
+    found = evaluate(tmp_path, f'evidence:\n  - name: so\n    says: "{says}"\n', LIMITS, b.log(b.event("oom-kill")))
     assert found.summary == "5 56 % 90 s 2 MiB 1.2 2 replies, 3 minutes ago, an unknown value"  # type: ignore[union-attr]
 
 
@@ -220,7 +220,7 @@ def own(folder: Path, name: str, text: str) -> Path:
     return folder
 
 
-def test_causes_of_a_site_are_weighed_and_replace_none_of_ours(tmp_path: Path) -> None:
+def test_causes_of_a_site_are_evaluated_and_replace_none_of_ours(tmp_path: Path) -> None:
     folder = own(tmp_path, "worn", HEAD + PLAIN + TAIL)
     assert [used.cause.name for used in library([folder]).get("node-health").causes][-1] == "worn"
     assert "worn" not in {used.cause.name for used in library().get("node-health").causes}

@@ -9,7 +9,7 @@ import pytest
 from bot.actions import ACTIONS
 from bot.causes import CAUSES
 from bot.domain.action import Step
-from bot.domain.conclude import conclude
+from bot.domain.evaluation import evaluate_playbook
 from bot.domain.verdict import Confidence, Status
 from bot.library.library import Library
 from bot.probes import PROBES
@@ -118,7 +118,7 @@ def test_node_that_just_booted_is_given_time() -> None:
     assert "booted" in undecided(STOPPED, units(stopped()), b.host(days=3 / 1440)).because
     assert found(STOPPED, units(stopped()), b.host(days=1)).status is Status.CRITICAL
     playbook = Library.load([b.PLAYBOOKS], PROBES, CAUSES, ACTIONS).get("node-health")
-    verdict = conclude(b.node(units(stopped()), b.host(days=3 / 1440)), playbook)
+    verdict = evaluate_playbook(b.node(units(stopped()), b.host(days=3 / 1440)), playbook)
     assert verdict.status is Status.UNKNOWN, "it takes no work now, and may in a minute"
     assert "a later look" in next(open_.would_decide for open_ in verdict.undecided if open_.cause == STOPPED)
 

@@ -167,9 +167,9 @@ def test_slab_as_such_is_no_harm_of_theirs() -> None:
 )
 def test_kernels_before_5_3_gather_dying_cgroups_without_a_leak(dying: int, days: float, many: bool) -> None:
     old = (b.cgroups(dying), b.host("4.19.0-27-cloud-amd64", days=days), b.units(b.between_tries(restarts=dying)))
-    weighing = b.weigh(LEAK, *old)
-    assert isinstance(weighing, Finding) == many
-    assert isinstance(b.weigh(LEAK, *old[::2], b.host("5.4.0-1")), Finding), "since then they do not"
+    result = b.evaluate(LEAK, *old)
+    assert isinstance(result, Finding) == many
+    assert isinstance(b.evaluate(LEAK, *old[::2], b.host("5.4.0-1")), Finding), "since then they do not"
 
 
 def test_reset_whose_reason_was_starvation_is_enough() -> None:

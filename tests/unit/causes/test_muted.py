@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.actions import ACTIONS
-from bot.domain.conclude import conclude
+from bot.domain.evaluation import evaluate_playbook
 from bot.domain.mute import Mute
 from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
@@ -28,7 +28,9 @@ def mute(cause: str) -> Mute:
 
 def judged(*readings: Any, muted: tuple[str, ...] = ()) -> Verdict:
     snapshot = b.node(TABLE, *readings)
-    return with_plan(conclude(snapshot, BOOK, [mute(cause) for cause in muted]), BOOK, ACTIONS, NODE, DrainSettings())
+    return with_plan(
+        evaluate_playbook(snapshot, BOOK, [mute(cause) for cause in muted]), BOOK, ACTIONS, NODE, DrainSettings()
+    )
 
 
 def test_muted_cause_alone_names_the_verdict_as_muted_and_has_no_plan() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bot.actions import ACTIONS
 from bot.causes import CAUSES
-from bot.domain.conclude import conclude
+from bot.domain.evaluation import evaluate_playbook
 from bot.domain.known_agents import KNOWN_AGENTS
 from bot.domain.probe import Unread
 from bot.domain.protected import is_protected
@@ -43,7 +43,7 @@ FAILED = FailedUnit("certbot.service", "", "certbot.service loaded failed failed
 
 
 def judge(readings: dict[str, Any]) -> Verdict:
-    return conclude(b.node(*readings.values()), LIBRARY.get("node-health"))
+    return evaluate_playbook(b.node(*readings.values()), LIBRARY.get("node-health"))
 
 
 def steps(verdict: Verdict) -> set[tuple[str, str]]:

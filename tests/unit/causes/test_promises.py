@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.actions import ACTIONS
 from bot.causes import CAUSES
-from bot.domain.cause import Weighing
+from bot.domain.cause import CauseResult
 from bot.domain.probe import Snapshot
 from bot.domain.protected import is_protected
 from bot.domain.verdict import Confidence, Finding, RuledOut, Status
@@ -29,25 +29,25 @@ SOURCE = re.compile(
 OF = {name: made(probe for probe in cause.probes if probe in REPLIES) for name, cause in CAUSES.items()}
 
 
-def weigh(name: str, readings: dict[str, Any]) -> Weighing:
-    return CAUSES[name].weigh(b.node(*readings.values()), b.tuning(CAUSES[name]))
+def evaluate(name: str, readings: dict[str, Any]) -> CauseResult:
+    return CAUSES[name].evaluate(b.node(*readings.values()), b.tuning(CAUSES[name]))
 
 
 @pytest.mark.parametrize("name", CAUSES)
 @settings(max_examples=up_to(120), deadline=None)
 @given(data=st.data())
-def test_weighing_never_raises_and_stays_within_its_words(name: str, data: st.DataObject) -> None:
-    weighing = weigh(name, data.draw(OF[name]))
-    assert weighing.cause == name
-    if isinstance(weighing, Finding):
-        assert weighing.status in (Status.DEGRADED, Status.CRITICAL)
-        assert weighing.confidence is not None
-        assert weighing.evidence
-        assert weighing.summary
-        assert all(one.says and one.probe in PROBES for one in weighing.evidence)
-        assert not (weighing.remedy and weighing.confidence is Confidence.POSSIBLE)
+def test_evaluating_never_raises_and_stays_within_its_words(name: str, data: st.DataObject) -> None:
+    result = evaluate(name, data.draw(OF[name]))
+    assert result.cause == name
+    if isinstance(result, Finding):
+        assert result.status in (Status.DEGRADED, Status.CRITICAL)
+        assert result.confidence is not None
+        assert result.evidence
+        assert result.summary
+        assert all(one.says and one.probe in PROBES for one in result.evidence)
+        assert not (result.remedy and result.confidence is Confidence.POSSIBLE)
     else:
-        assert weighing.because
+        assert result.because
 
 
 def hold_the_remedy(finding: Finding) -> None:
@@ -74,36 +74,36 @@ def hold_the_remedy(finding: Finding) -> None:
 @settings(max_examples=up_to(120), deadline=None)
 @given(data=st.data())
 def test_remedy_is_never_more_than_the_readings_justify(name: str, data: st.DataObject) -> None:
-    weighing = weigh(name, data.draw(OF[name]))
-    if isinstance(weighing, Finding):
-        hold_the_remedy(weighing)
+    result = evaluate(name, data.draw(OF[name]))
+    if isinstance(result, Finding):
+        hold_the_remedy(result)
 
 
 @settings(max_examples=up_to(400), deadline=None)
 @given(readings=LEAKING)
 def test_leaks_remedy_needs_a_leaker_and_its_reboot_a_harm(readings: dict[str, Any]) -> None:
-    weighing = weigh("leaked-memory-cgroups", readings)
-    assert isinstance(weighing, Finding)
-    hold_the_remedy(weighing)
-    seen = {one.finding for one in weighing.evidence}
+    result = evaluate("leaked-memory-cgroups", readings)
+    assert isinstance(result, Finding)
+    hold_the_remedy(result)
+    seen = {one.finding for one in result.evidence}
     harms = {"core-held-by-walker", "memcg-walk-stack", "memory-gone", "cgroup-ids-spent", "nic-starved"}
-    assert (weighing.status is Status.CRITICAL) == bool(seen & harms)
+    assert (result.status is Status.CRITICAL) == bool(seen & harms)
     if "leaker" not in seen:
-        assert weighing.remedy == ()
+        assert result.remedy == ()
 
 
 @pytest.mark.parametrize("name", CAUSES)
 @pytest.mark.parametrize("probe", PROBES)
 def test_nothing_is_ruled_out_where_all_of_its_probes_are_unread(name: str, probe: str) -> None:
     unread = {one: b.unread(one) for one in CAUSES[name].probes}
-    assert not isinstance(weigh(name, unread), RuledOut)
+    assert not isinstance(evaluate(name, unread), RuledOut)
     if probe in CAUSES[name].probes:  # and each alone never raises
-        weigh(name, {probe: b.unread(probe)})
+        evaluate(name, {probe: b.unread(probe)})
 
 
 @pytest.mark.parametrize("name", CAUSES)
 def test_cause_has_its_row_of_the_table_and_its_figures_a_reason(name: str) -> None:
-    module = __import__(CAUSES[name].weigh.__module__, fromlist=["__doc__"])
+    module = __import__(CAUSES[name].evaluate.__module__, fromlist=["__doc__"])
     if not CAUSES[name].about:  # a file says by its keys what confirms, what refutes, and that nothing is planned
         assert all(word in (module.__doc__ or "") for word in ("Confirms:", "Refutes:", "Remedy:"))
     thresholds = b.thresholds(CAUSES[name])
@@ -125,7 +125,7 @@ def test_probes_that_a_cause_names_are_all_it_looks_at() -> None:
     for cause in CAUSES.values():
         others = [b.unread(probe) for probe in PROBES if probe not in cause.probes]
         rest = type(sick)(sick.node, sick.taken_at, sick.window, {**sick.readings, **{o.probe: o for o in others}})
-        assert cause.weigh(rest, b.tuning(cause)) == cause.weigh(sick, b.tuning(cause)), cause.name
+        assert cause.evaluate(rest, b.tuning(cause)) == cause.evaluate(sick, b.tuning(cause)), cause.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,5 +147,5 @@ def test_readings_that_a_cause_asks_for_are_those_it_says_so_that_a_yes_reads_th
         *(b.processes(b.process(), waiting=("tar",)), b.log(*b.starved(), b.event("hung-task"))),
     )
     noting = Noting(sick.node, sick.taken_at, sick.window, sick.readings)
-    cause.weigh(noting, b.tuning(cause))
+    cause.evaluate(noting, b.tuning(cause))
     assert noting.asked <= {*cause.probes, *cause.beside}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.causes import CAUSES
-from bot.domain.cause import Weighing
+from bot.domain.cause import CauseResult
 from bot.domain.command import SampleTimes
 from bot.domain.verdict import Finding, RuledOut
 from bot.probes import PROBES
@@ -59,11 +59,11 @@ SICK: dict[str, tuple[Any, ...]] = {
 }
 
 
-def by_signature(name: str, *readings: Any) -> Weighing:
-    """Weigh what a single look at the signature's probes tells."""
+def by_signature(name: str, *readings: Any) -> CauseResult:
+    """Evaluate what a single look at the signature's probes tells."""
     cause, whole = CAUSES[name], b.node(*readings, *(() if name == "conntrack-full" and readings else QUIET))
     seen = {probe: once(whole.readings[probe]) for probe in cause.signature}
-    return cause.weigh(replace(whole, readings=seen), b.tuning(cause))
+    return cause.evaluate(replace(whole, readings=seen), b.tuning(cause))
 
 
 QUIET = (ConntrackReading(True, 100, 262_144),)

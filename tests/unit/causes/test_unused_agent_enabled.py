@@ -9,8 +9,8 @@ import pytest
 from bot.actions import ACTIONS
 from bot.causes import CAUSES
 from bot.domain.cause import Tuning
-from bot.domain.conclude import conclude
 from bot.domain.errors import PlaybookError
+from bot.domain.evaluation import evaluate_playbook
 from bot.domain.verdict import Confidence, Finding, RuledOut, Status, Undecided, Verdict
 from bot.library.library import Library
 from bot.probes import PROBES
@@ -39,12 +39,12 @@ ECS, KUBELET, GETTY = wanted("ecs.service"), wanted("kubelet.service"), wanted("
 FOUNDING = BootUnitsReading(True, (ECS, KUBELET), ("kubelet.service", "/usr/bin/kubelet"))
 
 
-def weigh(reading: object, *allow: str) -> Finding | RuledOut | Undecided:
-    return CAUSES[NAME].weigh(b.node(reading), Tuning({}, allow))
+def evaluate(reading: object, *allow: str) -> Finding | RuledOut | Undecided:
+    return CAUSES[NAME].evaluate(b.node(reading), Tuning({}, allow))
 
 
 def gate(*readings: Any, library: Library = LIBRARY, playbook: str = "image-gate") -> Verdict:
-    return conclude(b.node(*readings), library.get(playbook))
+    return evaluate_playbook(b.node(*readings), library.get(playbook))
 
 
 def test_founding_image_fails_before_its_first_leak() -> None:
@@ -68,25 +68,25 @@ def test_founding_image_fails_before_its_first_leak() -> None:
     ],
 )
 def test_image_that_is_fit_passes(reading: BootUnitsReading) -> None:
-    assert isinstance(weigh(reading), RuledOut)
+    assert isinstance(evaluate(reading), RuledOut)
     assert gate(reading).status is Status.HEALTHY
 
 
 def test_agent_that_a_package_links_is_told_too_but_no_other_unit_of_packages() -> None:
     by_vendor = replace(FOUNDING, enabled=(replace(ECS, by_vendor=True), KUBELET))
-    finding = weigh(by_vendor, "kubelet.service")
+    finding = evaluate(by_vendor, "kubelet.service")
     assert isinstance(finding, Finding)
     assert finding.suspects == ("ecs.service",)
     vector = replace(FOUNDING, enabled=(wanted("vector.service", by_vendor=True), KUBELET))
-    assert isinstance(weigh(vector, "kubelet.service"), RuledOut)
+    assert isinstance(evaluate(vector, "kubelet.service"), RuledOut)
 
 
 def test_agent_with_a_cluster_beside_a_kubelet_is_left_open() -> None:
-    weighing = weigh(replace(FOUNDING, ecs_cluster="batch"))
-    assert isinstance(weighing, Undecided)
-    assert "ECS_CLUSTER is batch" in weighing.because
-    assert "ecs.service" in weighing.would_decide
-    assert isinstance(weigh(replace(FOUNDING, ecs_cluster="batch"), "ecs.service", "kubelet.service"), RuledOut)
+    result = evaluate(replace(FOUNDING, ecs_cluster="batch"))
+    assert isinstance(result, Undecided)
+    assert "ECS_CLUSTER is batch" in result.because
+    assert "ecs.service" in result.would_decide
+    assert isinstance(evaluate(replace(FOUNDING, ecs_cluster="batch"), "ecs.service", "kubelet.service"), RuledOut)
 
 
 def test_configuration_that_nobody_could_read_does_not_pass_the_gate() -> None:
@@ -112,7 +112,7 @@ def test_what_the_role_does_not_allow_fails_and_what_it_allows_passes(tmp_path: 
 
 def test_a_hundred_units_are_named_and_a_few_shown() -> None:
     many = tuple(wanted(f"x{number}.service") for number in range(100))
-    finding = weigh(BootUnitsReading(True, many), "sshd.service")
+    finding = evaluate(BootUnitsReading(True, many), "sshd.service")
     assert isinstance(finding, Finding)
     assert len(finding.suspects) == 100
     assert len(finding.evidence) == 12

@@ -10,7 +10,7 @@ import pytest
 from bot.actions import ACTIONS
 from bot.causes import CAUSES
 from bot.domain.cause import Cause
-from bot.domain.conclude import conclude
+from bot.domain.evaluation import evaluate_playbook
 from bot.domain.verdict import Status, Verdict
 from bot.library.library import Library
 from bot.probes import PROBES
@@ -42,7 +42,7 @@ GPU = (
 
 
 def verdict(*readings: Any, playbook: str = "node-health") -> Verdict:
-    return conclude(b.node(TABLE, *readings), LIBRARY.get(playbook))
+    return evaluate_playbook(b.node(TABLE, *readings), LIBRARY.get(playbook))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from bot.__main__ import main
 from bot.domain.case import read_case
 from bot.domain.events import Declined
-from bot.ledger import Database, KeptCases, Ledger
+from bot.ledger import CaseStore, Database, Ledger
 from bot.transport import expectations
 from bot.transport.case_file import load
 from tests.contract.test_backtest import planted
@@ -28,7 +28,7 @@ def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("ZOMBIE_DATABASE_URL", url)
     with Database.open(url) as database:
         ledger = Ledger(database)
-        kept = KeptCases(database).keep(ENDED, load(FOUNDING))
+        kept = CaseStore(database).keep(ENDED, load(FOUNDING))
         for stream in (ENDED, OPEN):
             triaged = replace(TRIAGED, case=kept if stream == ENDED else "")
             ledger.append_all(stream, 0, (OPENING, triaged, PROPOSED), "bot")

@@ -15,7 +15,7 @@ from bot.commands.login import terminal_user
 from bot.domain.case import Case, Head
 from bot.domain.events import AlertReceived, Cancelled
 from bot.domain.house_events import HOUSE
-from bot.ledger import Database, KeptCases, Ledger
+from bot.ledger import CaseStore, Database, Ledger
 from tests.record.incidents import ALERT, ASKER
 
 Run = Callable[..., tuple[int, str, str]]
@@ -78,7 +78,7 @@ def test_what_is_older_goes_and_the_house_says_who_removed_it(run: Run, kept: Pa
 
 def test_what_nodes_said_goes_with_the_incident_and_sooner_where_that_is_asked_for(run: Run, kept: Path) -> None:
     with Database.open(url(kept)) as database:
-        cases = {name: KeptCases(database).keep(name, Case(Head(name))) for name in ("old", "new")}
+        cases = {name: CaseStore(database).keep(name, Case(Head(name))) for name in ("old", "new")}
         with database.writing() as connection:
             older = "UPDATE kept_cases SET kept_at = '2024-01-01T00:00:00.000Z' WHERE incident = 'new'"
             connection.execute(text(older))
@@ -86,10 +86,10 @@ def test_what_nodes_said_goes_with_the_incident_and_sooner_where_that_is_asked_f
     assert f"{what} would be removed" in run(settings, "--dry-run")[1]
     assert f"{what} removed" in run(settings)[1]
     with Database.open(url(kept)) as database:
-        assert [KeptCases(database).text(name, cases[name]) is None for name in ("old", "new")] == [False, True]
+        assert [CaseStore(database).text(name, cases[name]) is None for name in ("old", "new")] == [False, True]
     run('[retention]\nincidents = "400d"\n')
     with Database.open(url(kept)) as database:
-        assert KeptCases(database).text("old", cases["old"]) is None
+        assert CaseStore(database).text("old", cases["old"]) is None
 
 
 def test_place_without_a_record_is_said_and_none_is_made(run: Run, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.actions import ACTIONS
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Tuning
 from bot.domain.command import Command
 from bot.domain.errors import PlaybookError
 from bot.domain.probe import Probe, Snapshot
@@ -23,7 +23,7 @@ def _probe(name: str) -> Probe:
     )
 
 
-def _never(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def _never(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     return RuledOut("anything", "it is a test")
 
 

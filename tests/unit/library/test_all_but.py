@@ -42,7 +42,7 @@ def test_what_a_taken_cause_needs_to_be_critical_must_be_read(tmp_path: Path) ->
     assert playbook(tmp_path, causes=mild).must_read == ("cpu", "cgroups"), "it is listed where it is unread"
 
 
-def test_probe_that_a_named_cause_weighs_by_now_must_be_read_too(tmp_path: Path) -> None:
+def test_probe_that_a_named_cause_evaluates_by_now_must_be_read_too(tmp_path: Path) -> None:
     lockup = replace(CAUSES["lockup"], probes=("kernel_log", "units"))
     assert "units" in playbook(tmp_path, causes=NEW | {"lockup": lockup}).must_read
 

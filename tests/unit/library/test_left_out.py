@@ -13,8 +13,8 @@ from bot.__main__ import main
 from bot.app.factories import library
 from bot.domain.action import KEEPS
 from bot.domain.builtin_playbooks import SiteRows
-from bot.domain.conclude import conclude
 from bot.domain.errors import PlaybookError
+from bot.domain.evaluation import evaluate_playbook
 from bot.domain.protected import is_essential, is_protected
 from bot.domain.safe_text import redacted_text
 from bot.domain.verdict import Status, Verdict
@@ -74,7 +74,7 @@ def books(site: Path) -> Library:
 
 
 def judged(site: Path, *readings: Any, name: str = USUAL) -> Verdict:
-    return conclude(b.node(*readings), books(site).get(name))
+    return evaluate_playbook(b.node(*readings), books(site).get(name))
 
 
 def open_of(verdict: Verdict) -> dict[str, str]:
@@ -95,7 +95,10 @@ def test_cause_with_a_mistake_is_undecided_and_named_and_nothing_is_called_healt
 def test_what_ours_find_stands_as_without_the_site(site: Path) -> None:
     drops = b.log(b.event("conntrack-full"))
     for reading in ((FULL,), (FULL, drops)):
-        ours, theirs = conclude(b.node(*reading), library(usual=USUAL).get()), judged(written(site, BROKEN), *reading)
+        ours, theirs = (
+            evaluate_playbook(b.node(*reading), library(usual=USUAL).get()),
+            judged(written(site, BROKEN), *reading),
+        )
         assert ours.cause == "conntrack-full"
         assert open_of(theirs).keys() - open_of(ours).keys() == {"worn"}
         assert replace(theirs, undecided=(), snapshot=None) == replace(ours, undecided=(), snapshot=None)
@@ -144,17 +147,17 @@ def test_cause_that_fails_on_a_node_s_readings_takes_no_verdict_down(
     def fails(*_: object) -> Any:
         raise KeyError("engine")
 
-    mistaken = replace(own, cause=replace(own.cause, weigh=fails))
+    mistaken = replace(own, cause=replace(own.cause, evaluate=fails))
     others = tuple(used for used in book.causes if used is not own)
-    verdict = conclude(b.node(EMPTY), replace(book, causes=(*others, mistaken)))
+    verdict = evaluate_playbook(b.node(EMPTY), replace(book, causes=(*others, mistaken)))
     assert verdict.status is Status.UNKNOWN
     line = fails.__code__.co_firstlineno + 1
     assert (
         open_of(verdict)["worn"] == f"it is left out: {__file__}:{line}: KeyError: 'engine'; mending it would decide it"
     )
-    ours = replace(others[0], cause=replace(others[0].cause, weigh=fails))
+    ours = replace(others[0], cause=replace(others[0].cause, evaluate=fails))
     with pytest.raises(KeyError):  # a mistake of the program is one
-        conclude(b.node(EMPTY), replace(book, causes=(ours,)))
+        evaluate_playbook(b.node(EMPTY), replace(book, causes=(ours,)))
 
 
 def test_digest_says_what_was_judged_with(site: Path) -> None:

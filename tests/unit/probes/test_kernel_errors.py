@@ -1,4 +1,4 @@
-"""Lines that the kernel calls errors: kept with their level, weighed where they repeat, silent where they must be."""
+"""Lines that the kernel calls errors: kept with their level, evaluated where they repeat, silent where they must be."""
 
 import re
 import shlex

@@ -6,7 +6,7 @@ import io
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.domain.contracts import Concluded, ProbeAnswered, ReadingStarted
+from bot.domain.contracts import ProbeAnswered, ReadingStarted, VerdictReached
 from bot.surfaces.progress import SHOWN_NODES, TerminalProgress
 from tests.unit.surfaces.verdicts import FOUNDING
 
@@ -18,7 +18,7 @@ def test_long_run_says_how_far_it_is_in_a_few_lines() -> None:
         progress.heard(ReadingStarted(f"node-{number}", ("cpu", "units"), timedelta(seconds=5)))
         progress.heard(ProbeAnswered(f"node-{number}", "cpu", None))
     for number in range(20):
-        progress.heard(Concluded(replace(FOUNDING, node=f"node-{number}")))
+        progress.heard(VerdictReached(replace(FOUNDING, node=f"node-{number}")))
     progress.draw()
     *reading, more, sick, done = screen.getvalue().splitlines()
     assert len(reading) == SHOWN_NODES

@@ -9,7 +9,7 @@ import pytest
 
 from bot.chat.document import TEXT
 from bot.chat.drawing import length
-from bot.chat.parts import spot_of
+from bot.chat.parts import card_target
 from bot.chat.service import Message
 from bot.domain.alert import Alert
 from bot.domain.events import AlertCleared, AlertReceived, IncidentEvent, Triaged
@@ -84,10 +84,10 @@ def test_card_keeps_slacks_limits_whatever_its_alerts_say() -> None:
 
 
 def test_incident_of_a_storm_or_without_a_channel_has_no_card() -> None:
-    assert spot_of(incident()) is not None
-    assert spot_of(incident(received=replace(RECEIVED, storm="storm-1"))) is None
-    assert spot_of(incident(received=replace(RECEIVED, channel=""))) is None
-    assert spot_of(incident(received=replace(RECEIVED, alert=replace(ALERT, kind="slack")))) is None
+    assert card_target(incident()) is not None
+    assert card_target(incident(received=replace(RECEIVED, storm="storm-1"))) is None
+    assert card_target(incident(received=replace(RECEIVED, channel=""))) is None
+    assert card_target(incident(received=replace(RECEIVED, alert=replace(ALERT, kind="slack")))) is None
 
 
 def test_storm_is_grouped_by_cause_and_label() -> None:

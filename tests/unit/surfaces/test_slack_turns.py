@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-from bot.chat.parts import CARD, MessageTarget, Part, PendingDelivery
+from bot.chat.parts import CARD, MessageTarget, PendingDelivery, PostState
 from bot.chat.poster import Poster
 from bot.chat.service import Delivered, Message, Timing
 from bot.chat.turns import SUMMARY
@@ -78,7 +78,7 @@ async def test_posts_of_alerts_keep_their_distance_whoever_posts_them(tmp_path: 
 
 async def test_what_stands_for_many_goes_before_the_cards_that_wait() -> None:
     summary, card, details = (
-        Part("a", name, MessageTarget("C1"), lambda: Message("")) for name in ("storm", CARD, "details")
+        PostState("a", name, MessageTarget("C1"), lambda: Message("")) for name in ("storm", CARD, "details")
     )
     summary.want(summary.say, PendingDelivery(rank=SUMMARY))
     card.want(card.say, PendingDelivery())

@@ -33,7 +33,7 @@ from bot.extras.captures.record import RollingState
 from bot.extras.captures.recorder import Places, RollingRequest, unit_is_free
 from bot.extras.captures.serving import RollingKeeper
 from bot.extras.captures.settings import CaptureSettings
-from bot.extras.captures.status import read_look
+from bot.extras.captures.status import parse_status
 from bot.extras.captures.store import CaptureStore
 from bot.extras.captures.watch import RollingWatch
 from bot.ledger import Database, Ledger
@@ -314,7 +314,7 @@ def lies(node: RecordingNode, unit: str, says: str) -> None:
     ]
     outputs = Outputs(printed("unit", [*of_unit, unit]), printed("node", ["perf=perf version 6.1", "ring=1", says]))
     answers: Any = node
-    answers.status = lambda: read_look(outputs)
+    answers.status = lambda: parse_status(outputs)
 
 
 @pytest.mark.parametrize("unit", ["spent=nan", "spent=1e300"])
@@ -333,7 +333,7 @@ def test_figures_that_no_node_has_are_unread_and_keep_nobody_from_being_looked_a
 
 def test_start_of_more_digits_than_a_number_may_have_is_unread() -> None:
     unit = ["systemctl=there", "ActiveState=active", "ExecMainStartTimestampMonotonic=" + "9" * 5000]
-    assert read_look(Outputs(printed("unit", unit), printed("node", ["ring=1"]))).since_usec == 0
+    assert parse_status(Outputs(printed("unit", unit), printed("node", ["ring=1"]))).since_usec == 0
 
 
 def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:

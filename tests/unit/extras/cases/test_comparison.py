@@ -1,4 +1,4 @@
-"""Two playbooks that differ in one thing are weighed apart by it, and it is told."""
+"""Two playbooks that differ in one thing are evaluated apart by it, and it is told."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
 from bot.actions import ACTIONS
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.node import Node
 from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Finding, RuledOut, Status
-from bot.extras.cases.comparison import PlaybookReadings, Weigher
+from bot.extras.cases.comparison import Evaluator, PlaybookReadings
 from bot.extras.cases.what_if import Judge
 from bot.response.diagnosis.planning import DrainSettings
 
@@ -24,7 +24,7 @@ class Units:
     names: tuple[str, ...]
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     reading = snapshot.get(Units)
     left = () if isinstance(reading, Unread) else tuple(name for name in reading.names if name not in tuning.allow)
     if len(left) < tuning["many"]:
@@ -32,7 +32,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     return Finding("unlisted", Status.DEGRADED, Confidence.CONFIRMED, f"{', '.join(left)} is not listed", ())
 
 
-CAUSE = Cause("unlisted", "a unit", ("boot",), ("many",), weigh, takes_allow=True)
+CAUSE = Cause("unlisted", "a unit", ("boot",), ("many",), evaluate, takes_allow=True)
 PROBES = (Probe("boot", "", (), lambda outputs: outputs),)
 
 
@@ -40,15 +40,15 @@ def playbook(many: float, allow: tuple[str, ...]) -> Playbook:
     return Playbook("p", "", 1, PROBES, (), (ConfiguredCause(CAUSE, {"many": Threshold(many, "")}, allow=allow),))
 
 
-def test_threshold_and_list_of_what_may_pass_are_weighed_apart() -> None:
+def test_threshold_and_list_of_what_may_pass_are_evaluated_apart() -> None:
     snapshot = Snapshot("n", datetime(2026, 1, 1, tzinfo=UTC), timedelta(seconds=5), {"boot": Units(("a", "b"))})
     before, after = playbook(1, ("a", "b")), playbook(1, ("a",))
-    weigher = Weigher(Judge(before, ACTIONS, Node("n", "n"), DrainSettings()))
-    told = weigher.compared(PlaybookReadings(before, snapshot), PlaybookReadings(after, snapshot))
+    evaluator = Evaluator(Judge(before, ACTIONS, Node("n", "n"), DrainSettings()))
+    told = evaluator.compared(PlaybookReadings(before, snapshot), PlaybookReadings(after, snapshot))
     assert (told.before.status, told.after.status) == (Status.HEALTHY, Status.DEGRADED)
     assert told.turned[0].changed == {"allow": ("a, b", "a")}
     fewer = replace(after, causes=playbook(2, ("a",)).causes)
-    assert not weigher.compared(PlaybookReadings(before, snapshot), PlaybookReadings(fewer, snapshot)).flips
-    assert weigher.compared(PlaybookReadings(after, snapshot), PlaybookReadings(fewer, snapshot)).turned[0].changed == {
-        "many": ("1", "2")
-    }
+    assert not evaluator.compared(PlaybookReadings(before, snapshot), PlaybookReadings(fewer, snapshot)).flips
+    assert evaluator.compared(PlaybookReadings(after, snapshot), PlaybookReadings(fewer, snapshot)).turned[
+        0
+    ].changed == {"many": ("1", "2")}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.app.cases import replay
 from bot.app.factories import library
-from bot.domain.cause import Tuning, Weighing
+from bot.domain.cause import CauseResult, Tuning
 from bot.domain.change import Change
 from bot.domain.playbook import ConfiguredCause
 from bot.domain.probe import Snapshot
@@ -31,21 +31,21 @@ def test_what_is_kept_from_another_replay_gives_the_same_verdict() -> None:
             assert replace(kept, snapshot=None) == replace(fresh, snapshot=None)
 
 
-def test_change_has_all_weighed_again_that_name_its_probe_and_nothing_else() -> None:
-    weighed = Counter[str]()
+def test_change_has_all_evaluated_again_that_name_its_probe_and_nothing_else() -> None:
+    evaluated = Counter[str]()
 
     def counted(used: ConfiguredCause) -> ConfiguredCause:
-        def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-            weighed[used.cause.name] += 1
-            return used.cause.weigh(snapshot, tuning)
+        def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
+            evaluated[used.cause.name] += 1
+            return used.cause.evaluate(snapshot, tuning)
 
-        return replace(used, cause=replace(used.cause, weigh=weigh))
+        return replace(used, cause=replace(used.cause, evaluate=evaluate))
 
     once = judging_once(replace(PLAYBOOK, causes=tuple(map(counted, PLAYBOOK.causes))))
     case = load(FOUNDING)
     replay(case, once)
-    assert set(weighed.values()) == {1}
+    assert set(evaluated.values()) == {1}
     replay(case, once, [Change.parse("cpu.seconds[39]=none")])
     again = {used.cause.name for used in PLAYBOOK.causes if "cpu" in (*used.cause.probes, *used.cause.beside)}
-    assert {name for name, times in weighed.items() if times == 2} == again
+    assert {name for name, times in evaluated.items() if times == 2} == again
     assert 0 < len(again) < len(PLAYBOOK.causes)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 from bot.actions import ACTIONS
-from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.change import Change
 from bot.domain.node import Node
 from bot.domain.playbook import Condition, ConfiguredCause, Playbook
@@ -56,7 +56,7 @@ class Reading:
         return max((pool.used for pool in self.pools), default=0)
 
 
-def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     reading = snapshot.get(Reading)
     if isinstance(reading, Unread):
         return Undecided("flood", reading.reason)
@@ -79,7 +79,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     return RuledOut("flood", told)
 
 
-CAUSE = Cause("flood", "a flood", ("pools",), ("many",), weigh)
+CAUSE = Cause("flood", "a flood", ("pools",), ("many",), evaluate)
 PLAYBOOK = Playbook(
     "p",
     "",

@@ -151,7 +151,7 @@ async def test_key_that_a_worker_lacks_is_told_beside_what_was_read() -> None:
         ("zombie 1.2.4", QUESTION, "it runs zombie 1.2.4, and was asked by another version"),
         (PROGRAM, replace(QUESTION, digest="0" * 64), "its playbook node-health differs from the asker's playbook"),
         (PROGRAM, replace(QUESTION, playbook="nowhere"), "nowhere"),
-        (PROGRAM, replace(QUESTION, causes=("leaks",)), "weighs no cause"),
+        (PROGRAM, replace(QUESTION, causes=("leaks",)), "evaluates no cause"),
         (PROGRAM, replace(QUESTION, kind="full"), "differs from the asker's playbook"),
     ],
 )

@@ -12,7 +12,7 @@ from bot.extras.fleet.run import ChunkReader, Reads
 from bot.extras.fleet.runner import SweepDependencies
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome, Sweep
 from bot.settings import Settings
-from tests.unit.app.test_weighing_pool import NAMES, PLAYBOOK, Recorded, what
+from tests.unit.app.test_evaluation_pool import NAMES, PLAYBOOK, Recorded, what
 
 
 def beside(sweep: Sweep) -> Reads | None:

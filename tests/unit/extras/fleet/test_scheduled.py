@@ -12,7 +12,7 @@ from bot.domain.node import Node
 from bot.extras.fleet.ask import FleetAsk
 from bot.extras.fleet.report import FleetReport, report
 from bot.extras.fleet.sweep import Found, JudgedBy, NodeAnswer, NodeOutcome
-from bot.extras.fleet.sweeps import ScheduledSweep, SweepTold, digest, digest_card
+from bot.extras.fleet.sweeps import PostedSweep, ScheduledSweep, digest, digest_card
 from bot.surfaces.slack.drawing import draw
 
 LEAK = "leaked-memory-cgroups"
@@ -41,7 +41,7 @@ def growing(days_left: float) -> Mapping[tuple[str, str], Growth]:
 
 
 def test_what_is_new_is_told_once() -> None:
-    first = digest(SweepTold(), seen(a="sick", b="well"), {})
+    first = digest(PostedSweep(), seen(a="sick", b="well"), {})
     assert first.is_news
     assert first.new == {LEAK: ("a",)}
     assert not digest(first.told, seen(a="sick", b="well"), {}).is_news
@@ -50,7 +50,7 @@ def test_what_is_new_is_told_once() -> None:
 
 
 def test_who_did_not_answer_is_neither_gone_nor_new_again() -> None:
-    told = digest(SweepTold(), seen(a="sick"), {}).told
+    told = digest(PostedSweep(), seen(a="sick"), {}).told
     for how in ("silent", "unknown"):
         away = digest(told, seen(a=how), {})
         assert (away.is_news, away.gone) == (False, {})
@@ -58,14 +58,14 @@ def test_who_did_not_answer_is_neither_gone_nor_new_again() -> None:
 
 
 def test_what_is_gone_is_said_and_calls_nobody_and_is_new_when_back() -> None:
-    told = digest(SweepTold(), seen(a="sick"), {}).told
+    told = digest(PostedSweep(), seen(a="sick"), {}).told
     gone = digest(told, seen(a="well"), {})
     assert (gone.gone, gone.is_news) == ({LEAK: ("a",)}, False)
     assert digest(gone.told, seen(a="sick"), {}).new == {LEAK: ("a",)}
 
 
 def test_harm_is_told_when_it_comes_within_a_week_and_again_at_half_the_time() -> None:
-    told = digest(SweepTold(), seen(a="sick"), growing(30)).told
+    told = digest(PostedSweep(), seen(a="sick"), growing(30)).told
     assert not digest(told, seen(a="sick"), growing(8)).is_news
     near = digest(told, seen(a="sick"), growing(6))
     assert [node for node, _ in near.nearer] == ["a"]
@@ -79,7 +79,7 @@ def test_harm_is_told_when_it_comes_within_a_week_and_again_at_half_the_time() -
 
 
 def test_a_cured_node_is_nearer_again_when_it_leaks_again() -> None:
-    told = digest(SweepTold(), seen(a="sick"), growing(2)).told
+    told = digest(PostedSweep(), seen(a="sick"), growing(2)).told
     cured = digest(told, seen(a="well"), {})
     assert digest(cured.told, seen(a="sick"), growing(5)).nearer
 
@@ -94,12 +94,12 @@ def test_quiet_hours_go_over_midnight_and_slots_are_the_same_for_all() -> None:
 
 
 def test_what_was_told_is_read_as_it_was_kept() -> None:
-    told = digest(SweepTold(), seen(a="sick", b="silent"), growing(2)).told
-    assert read(SweepTold, plain(told)) == told
+    told = digest(PostedSweep(), seen(a="sick", b="silent"), growing(2)).told
+    assert read(PostedSweep, plain(told)) == told
 
 
 def test_the_digest_says_what_is_new_near_and_gone_and_names_nobody_by_markup() -> None:
-    before = digest(SweepTold(), seen(c="sick"), {}).told
+    before = digest(PostedSweep(), seen(c="sick"), {}).told
     found = digest(before, seen(a="sick", c="well"), growing(2))
     card = draw(digest_card(SWEEP, found))
     assert card.text.startswith("Sweep of role=gpu: 1 new, 1 nearer to harm.")

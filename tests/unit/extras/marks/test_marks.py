@@ -16,7 +16,7 @@ from bot.extras.marks.marks import (
     CauseLookedAt,
     VerdictMarked,
     marks_of,
-    said_before,
+    redundant_with,
     score_of,
     scores,
     uncounted,
@@ -131,10 +131,10 @@ def test_causes_count_apart() -> None:
 def test_same_word_and_same_wish_say_nothing_new() -> None:
     by = "slack:T/U1"
     entries = told((replace(WRONG, request="c1"), by), (replace(RIGHT, request="c2"), by))
-    assert said_before(entries, replace(RIGHT, request="c3"), by) is entries[1]
-    assert said_before(entries, replace(WRONG, request="c1"), by) is entries[0], "delivered twice"
-    assert said_before(entries, replace(WRONG, request="c3"), by) is None
-    assert said_before(entries, replace(RIGHT, request="c3"), "slack:T/U2") is None
+    assert redundant_with(entries, replace(RIGHT, request="c3"), by) is entries[1]
+    assert redundant_with(entries, replace(WRONG, request="c1"), by) is entries[0], "delivered twice"
+    assert redundant_with(entries, replace(WRONG, request="c3"), by) is None
+    assert redundant_with(entries, replace(RIGHT, request="c3"), "slack:T/U2") is None
 
 
 def test_word_that_is_taken_back_counts_no_more_and_can_be_said_again() -> None:
@@ -145,15 +145,15 @@ def test_word_that_is_taken_back_counts_no_more_and_can_be_said_again() -> None:
     assert (score_of(entries, "io-stall").right, score_of(entries, "io-stall").wrong) == (1, 0)
     assert uncounted(entries, policy) == 0
     assert uncounted(entries[:4], policy) == 1
-    assert said_before(entries, back, by) is entries[2]
-    assert said_before(entries, WRONG, by) is None
-    assert said_before(told((WRONG, by)), replace(WRONG, was="io-stall"), by) is None, "now it says what it was"
+    assert redundant_with(entries, back, by) is entries[2]
+    assert redundant_with(entries, WRONG, by) is None
+    assert redundant_with(told((WRONG, by)), replace(WRONG, was="io-stall"), by) is None, "now it says what it was"
 
 
 def test_same_word_counts_anew_from_one_who_has_come_into_a_group_that_may_approve() -> None:
     entries = told((WRONG, "slack:T/U1"))
-    assert said_before(entries, WRONG, "slack:T/U1") is entries[0]
-    assert said_before(entries, replace(WRONG, groups=("slack:S1",)), "slack:T/U1") is None
+    assert redundant_with(entries, WRONG, "slack:T/U1") is entries[0]
+    assert redundant_with(entries, replace(WRONG, groups=("slack:S1",)), "slack:T/U1") is None
 
 
 def test_mark_of_a_newer_program_is_left_out() -> None:

@@ -1,4 +1,4 @@
-"""Where profiles are left out nobody takes one; those on record are weighed all the same, and nothing draws them."""
+"""Where profiles are left out nobody takes one; those on record are evaluated all the same, and nothing draws them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bot.extras.profiles.sketch import Bar, Sketch
 from bot.extras.profiles.sketches import SKETCH
 from bot.extras.reports.report_data import ReportData
 from bot.extras.reports.report_maker import report_data
-from bot.ledger import Database, KeptCases, Ledger
+from bot.ledger import CaseStore, Database, Ledger
 from bot.response.execution.privilege import capture_text
 from bot.seats import Extra
 from tests.record.incidents import APPROVER, ASKER, BEGAN_AT, NODE, OPENING, TRIAGED
@@ -52,7 +52,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 def kept(database: Database, under: str, core: int) -> str:
     case = Case(Head(NODE, BEGAN_AT, 1, "test"), (Completed(SKETCH, SKETCH, 0, sketch_of(core).text()),))
-    return KeptCases(database).keep(under, case)
+    return CaseStore(database).keep(under, case)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def reported(database: Database, extras: tuple[Extra, ...]) -> ReportData:
     return report_data(database, ID, library(), BEGAN_AT, extras=extras)
 
 
-def test_profile_on_record_is_still_weighed(database: Database) -> None:
+def test_profile_on_record_is_still_evaluated(database: Database) -> None:
     incident: Incident | None = Ledger(database).incident(ID)
     assert incident is not None
     assert incident.profile == READING

@@ -27,7 +27,7 @@ from bot.domain.fold import fold
 from bot.domain.probe import Unread
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, RuledOut, Undecided
-from bot.extras.reports.report_data import KeptAnswer, ReportData
+from bot.extras.reports.report_data import ReportData, StoredAnswer
 from bot.seats import Moment, Picture
 from bot.view.plan_words import PlanWords
 from tests.record.incidents import BEGAN_AT, EVIDENCE, OPENING, PLAN, STARTED, TRIAGED, WAYS, entries
@@ -91,7 +91,7 @@ def told_all(words: str, cured: bool = True) -> ReportData:
         case=Head("node-gpu-01", environment={"kernel": words}, labels={"gpus": words}),
         why=(words,),
         labels={"gpus": words},
-        before_reboot=(KeptAnswer(words, words),),
+        before_reboot=(StoredAnswer(words, words),),
         others=(words,),
         profiles=(Picture(b"\x89PNG\r\n\x1a\n", words),),
         moments=(Moment(BEGAN_AT + timedelta(minutes=1), words, words, words, timedelta(seconds=1)),),

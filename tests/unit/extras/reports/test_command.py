@@ -90,11 +90,11 @@ def test_report_is_made_also_of_what_is_kept_no_more(run: Run, tmp_path: Path) -
         with database.writing() as connection:
             connection.execute(delete(KEPT_CASES))
     out = run("report", incident, "--markdown")[1]
-    assert "What the node said is not stored, so it cannot be weighed again." in out
+    assert "What the node said is not stored, so it cannot be evaluated again." in out
     assert "68,440" in out
 
 
-def test_playbook_that_changed_since_is_not_weighed_by(run: Run, tmp_path: Path) -> None:
+def test_playbook_that_changed_since_is_not_evaluated_by(run: Run, tmp_path: Path) -> None:
     with record_of(tmp_path) as database:
         incident = ended(database)
     (tmp_path / "mine").mkdir()

@@ -19,7 +19,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.extras.reports.page import page
 from bot.extras.reports.report import whole_report
-from bot.extras.reports.report_data import KeptAnswer
+from bot.extras.reports.report_data import StoredAnswer
 from bot.seats import Picture
 from tests.examples import up_to
 from tests.record.incidents import APPROVER, PROPOSED, VERDICT, WAYS
@@ -146,7 +146,7 @@ def test_pictures_stand_in_the_page_and_say_in_words_what_they_show() -> None:
 
 
 def test_what_was_kept_before_the_reboot_is_told_line_by_line() -> None:
-    text = page(whole_report(of(State.RESOLVED, before_reboot=(KeptAnswer("kernel log", "[1.0] one\n[2.0] two"),))))
+    text = page(whole_report(of(State.RESOLVED, before_reboot=(StoredAnswer("kernel log", "[1.0] one\n[2.0] two"),))))
     assert "<p>kernel log</p><pre>[1.0] one\n[2.0] two</pre>" in text
 
 

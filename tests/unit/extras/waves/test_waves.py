@@ -17,7 +17,7 @@ from bot.domain.transitions import State
 from bot.extras.waves.events import TurnEnded, TurnGiven, TurnOutcome
 from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import Wave, WaveState
-from bot.extras.waves.waves import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, Waves, why_none
+from bot.extras.waves.waves import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, Waves, why_no_member
 from bot.ledger import Ledger
 from tests.alerts.pages import judged, of_page
 from tests.schedules.drawn import database_in_memory
@@ -31,14 +31,14 @@ def test_nodes_whose_cause_is_muted_are_said_to_be_muted() -> None:
     assert MUTED.is_muted
     mute = MUTED.muted[0]
     expected = f"Of 1 node none has an offered plan: {mute.cause} is muted on {mute.selector}"
-    assert why_none([judged("page-1", MUTED)]).startswith(expected)
+    assert why_no_member([judged("page-1", MUTED)]).startswith(expected)
     other = replace(mute, cause="io-stall", selector="db-*")
-    assert why_none([judged("page-1", replace(MUTED, muted=(other, mute)))]).startswith(expected)
+    assert why_no_member([judged("page-1", replace(MUTED, muted=(other, mute)))]).startswith(expected)
 
 
 def test_without_a_reason_on_record_the_state_is_told() -> None:
-    assert why_none([of_page("page-1", State.ACTING), of_page("page-2", State.ACTING)]).endswith(": acting")
-    assert why_none([]) == "None of them has that cause with a plan."
+    assert why_no_member([of_page("page-1", State.ACTING), of_page("page-2", State.ACTING)]).endswith(": acting")
+    assert why_no_member([]) == "None of them has that cause with a plan."
 
 
 def desk_of(database: Any, names: tuple[str, ...]) -> tuple[World, Stage, Waves]:

@@ -17,7 +17,7 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.transitions import State
-from bot.ledger import Database, KeptCases
+from bot.ledger import CaseStore, Database
 from bot.response.execution.before_reboot import LIMIT, MOST_BYTES, QUESTIONS, SPARE, PreRebootReader
 from tests.record.incidents import BEGAN_AT, WAYS, entries
 
@@ -80,8 +80,8 @@ async def test_all_of_it_is_kept_by_its_hash_with_words_that_say_what_and_how_mu
     assert kept.case == cases.kept[0].digest
     assert kept.says.startswith("kernel log, memory cgroups, processes and memory, 0 kB in ")
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
-        digest = KeptCases(database).keep("i1", cases.kept[0])
-        text = KeptCases(database).text("i1", digest)
+        digest = CaseStore(database).keep("i1", cases.kept[0])
+        text = CaseStore(database).text("i1", digest)
     assert digest == kept.case
     assert text is not None
     assert SECRET not in text

@@ -24,7 +24,7 @@ from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.probe import Unread
-from bot.response.decision.preflight import binds, further_reach
+from bot.response.decision.preflight import added_side_effects, binds
 from bot.response.execution.node_access import NodeStatus
 from bot.response.execution.remediation import Remediation
 from tests.record.incidents import ALERT
@@ -193,12 +193,14 @@ def test_fewer_units_than_were_shown_stand_in_nobodys_way() -> None:
     bound = {"also, step 2": "with b.service stop a.service, c@1.service; x.timer can start b.service again"}
 
     def now(words: str) -> tuple[str, ...]:
-        return further_reach(bound, NodeStatus("b", "m", KEY, also={"also, step 2": words}))
+        return added_side_effects(bound, NodeStatus("b", "m", KEY, also={"also, step 2": words}))
 
     assert now("with b.service stops c@1.service") == ()
-    assert further_reach(bound, NodeStatus("b", "m", KEY, also={})) == ()
+    assert added_side_effects(bound, NodeStatus("b", "m", KEY, also={})) == ()
     assert now("with b.service stop c@1.service, d.service") != ()
-    assert further_reach({}, NodeStatus("b", "m", KEY, also={"also, step 2": "with b.service stops c.service"})) != ()
+    assert (
+        added_side_effects({}, NodeStatus("b", "m", KEY, also={"also, step 2": "with b.service stops c.service"})) != ()
+    )
 
 
 @pytest.mark.parametrize("name", ["b.service", "ssh.service"])

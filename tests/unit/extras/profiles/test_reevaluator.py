@@ -18,8 +18,8 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Verdict
-from bot.extras.profiles.reweigher import Reweigher
-from bot.ledger import Database, KeptCases, Ledger, on_threads
+from bot.extras.profiles.reevaluator import Reevaluator
+from bot.ledger import CaseStore, Database, Ledger, on_threads
 from bot.probes.profile import PROFILE, ProfileReading, as_text
 from bot.response.record import IncidentRecord
 from tests.record.incidents import APPROVER, BEGAN_AT, NODE, OPENING, PROPOSED, TRIAGED, VERDICT, by_whom
@@ -36,7 +36,7 @@ class Bench:
 
     ledger: Ledger
     threads: ThreadPoolExecutor
-    kept: KeptCases
+    kept: CaseStore
     convinced: Verdict = VERDICT
     judged: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
@@ -72,10 +72,10 @@ class Bench:
     ) -> str:
         ledger: Any = around(on_threads(self.ledger, self.threads))
         cases: Any = on_threads(self.kept, self.threads)
-        weighing = Reweigher(
+        result = Reevaluator(
             IncidentRecord(ledger), ledger, cases, self.judge, lambda event, **_: self.lines.append(event)
         )
-        return await weighing.consider(incident, taken)
+        return await result.consider(incident, taken)
 
     def others(self) -> Sequence[str]:
         return [name for name in self.ledger.together(OPENING.group) if name != ID]
@@ -123,7 +123,7 @@ class Deadly:
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(1) as threads:
-        yield Bench(Ledger(database), threads, KeptCases(database))
+        yield Bench(Ledger(database), threads, CaseStore(database))
 
 
 async def test_changed_verdict_withdraws_the_offer_and_has_the_node_read_anew(bench: Bench) -> None:
@@ -156,7 +156,7 @@ async def test_what_somebody_has_decided_is_left_to_them(bench: Bench, decided: 
     assert (bench.others(), bench.judged) == ([], [])
 
 
-async def test_yes_that_comes_while_it_is_weighed_wins(bench: Bench) -> None:
+async def test_yes_that_comes_while_it_is_evaluated_wins(bench: Bench) -> None:
     incident = bench.taken(bench.proposed())
 
     def approved() -> None:
@@ -204,7 +204,7 @@ async def test_killed_at_any_point_the_card_has_its_offer_or_a_node_to_be_read(b
     assert (bench.now().state, len(bench.others())) == (State.CANCELLED, 1)
 
 
-async def test_what_joins_while_it_is_weighed_takes_nothing_away(bench: Bench) -> None:
+async def test_what_joins_while_it_is_evaluated_takes_nothing_away(bench: Bench) -> None:
     incident = bench.taken(bench.proposed())
 
     def taken_again() -> None:
@@ -217,7 +217,7 @@ async def test_what_joins_while_it_is_weighed_takes_nothing_away(bench: Bench) -
 
 
 @pytest.mark.parametrize("reading", ["", as_text(WALK)])
-async def test_without_a_reading_or_without_what_the_node_said_nothing_is_weighed(bench: Bench, reading: str) -> None:
+async def test_without_a_reading_or_without_what_the_node_said_nothing_is_evaluated(bench: Bench, reading: str) -> None:
     bench.stands(OPENING, replace(TRIAGED, verdict=LIKELY, case="ab" * 32), PROPOSED)
     taken = replace(TAKEN, reading=reading)
     assert await bench.consider(bench.taken(bench.now(), taken), taken) == ""

@@ -1,4 +1,4 @@
-"""A profile taken from a card is weighed with the kept case; if the verdict changes, the node is read again."""
+"""A profile taken from a card is evaluated with the kept case; if the verdict changes, the node is read again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Judge: TypeAlias = Callable[[Case, str], Awaitable[Verdict]]  # a case by a play
 
 
 @dataclass(frozen=True, slots=True)
-class Reweigher:
+class Reevaluator:
     """Says whether a profile changes a verdict, and opens the incident in which the node is read again with it.
 
     The kept case decides this without the node; a plan is offered only on new readings.
@@ -92,7 +92,7 @@ class Reweigher:
         now = await self.judge(replace(case, runs=(*own, as_run(reading))), incident.playbook)
         if outcome(before) == outcome(now):
             return ""
-        return f"{_said(before)} → {_said(now)}"
+        return f"{_decisive_words(before)} → {_decisive_words(now)}"
 
 
 def _withdrawn(incident: Incident, changed: str, name: str) -> tuple[Append, ...]:
@@ -125,7 +125,7 @@ def _is_undecided(incident: Incident) -> bool:
     return incident.state is State.PROPOSED
 
 
-def _said(verdict: Verdict) -> str:
+def _decisive_words(verdict: Verdict) -> str:
     words = (verdict.cause or verdict.status.value, verdict.confidence.value if verdict.confidence is not None else "")
     offer = "with a plan" if verdict.plan is not None else "no plan"
     return f"{' '.join(filter(None, words))}, {offer}"

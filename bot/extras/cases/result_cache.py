@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
-from bot.domain.cause import Weighing
+from bot.domain.cause import CauseResult
 from bot.domain.change import Change
-from bot.domain.conclude import held, weighed, weighings
+from bot.domain.evaluation import cause_results, evaluate_cause, evaluate_condition
 from bot.domain.playbook import Playbook
 from bot.domain.probe import CustomReading, RememberingSnapshot, Snapshot, Unread
 from bot.domain.verdict import Finding, RuledOut, Undecided
@@ -98,22 +98,22 @@ class Hanging:
     figures: Mapping[tuple[Any, ...], Any]
 
 
-class Weighings:
-    """A playbook's weighings of a snapshot; after a change only those that looked at the changed value are redone."""
+class CauseResults:
+    """A playbook's results of a snapshot; after a change only those that looked at the changed value are redone."""
 
     def __init__(self, snapshot: Snapshot, playbook: Playbook) -> None:
         self._snapshot = computing_once(snapshot)
         self._playbook = playbook
-        self.found = weighings(self._snapshot, playbook)
+        self.found = cause_results(self._snapshot, playbook)
         self.decides = tuple(map(_decides, self.found))
         self._hanging: dict[str, Hanging] = {}
 
     def changed(
         self, reading: Any, change: Change, looks: UsedFacts, among: Set[int] | None = None
-    ) -> list[Weighing | None]:
-        """Return the weighings after a change; `reading` is the changed reading.
+    ) -> list[CauseResult | None]:
+        """Return the results after a change; `reading` is the changed reading.
 
-        Shape: with `among` only the weighings at these places are redone.
+        Shape: with `among` only the results at these places are redone.
         """
         before, playbook, hanging = self._snapshot, self._playbook, self.on(change, looks)
         readings = {**before.readings, change.probe: reading}
@@ -122,14 +122,14 @@ class Weighings:
         found = [*self.found]
         for at in hanging.causes:
             if among is None or at in among:
-                found[at] = weighed(playbook.causes[at], now)
+                found[at] = evaluate_cause(playbook.causes[at], now)
         for at in hanging.conditions:
             if among is None or len(playbook.causes) + at in among:
-                found[len(playbook.causes) + at] = held(playbook.conditions[at], now)
+                found[len(playbook.causes) + at] = evaluate_condition(playbook.conditions[at], now)
         return found
 
-    def decided(self, found: Sequence[Weighing | None]) -> tuple[tuple[Any, ...], ...]:
-        """Return what decides the verdict, weighing by weighing; equal to `decides` if only wording differs."""
+    def decided(self, found: Sequence[CauseResult | None]) -> tuple[tuple[Any, ...], ...]:
+        """Return what decides the verdict, result by result; equal to `decides` if only wording differs."""
         told = zip(found, self.found, self.decides, strict=True)
         return tuple([decides if now is before else _decides(now) for now, before, decides in told])
 
@@ -145,14 +145,14 @@ class Weighings:
         return self._hanging[change.what]
 
 
-def _decides(weighing: Weighing | None) -> tuple[Any, ...]:
-    """Return the parts of a weighing that decide status, cause, confidence and plan; the rest is wording."""
-    match weighing:
+def _decides(result: CauseResult | None) -> tuple[Any, ...]:
+    """Return the parts of a result that decide status, cause, confidence and plan; the rest is wording."""
+    match result:
         case Finding():
-            remedy = tuple((step.action, *step.args.items(), *step.commands) for step in weighing.remedy)
-            return weighing.cause, weighing.status, weighing.confidence, remedy
+            remedy = tuple((step.action, *step.args.items(), *step.commands) for step in result.remedy)
+            return result.cause, result.status, result.confidence, remedy
         case Undecided():
-            return "open", weighing.cause, weighing.suspected, weighing.worst
+            return "open", result.cause, result.suspected, result.worst
         case RuledOut():
-            return "ruled out", weighing.cause
+            return "ruled out", result.cause
     return ()

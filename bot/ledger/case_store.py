@@ -28,7 +28,7 @@ _IS_THERE = select(KEPT_CASES.c.digest).where(*_OF)
 _OLD = KEPT_CASES.c.kept_at < bindparam("before")
 
 
-class KeptCases:
+class CaseStore:
     """Stores cases and reads them. Each method is a blocking transaction."""
 
     def __init__(self, database: Database) -> None:

@@ -24,7 +24,7 @@ LATEST = timedelta(minutes=15)  # nobody waits any longer for a check, and the n
 
 
 @dataclass(frozen=True, slots=True)
-class KeptCheck:
+class StoredCheck:
     """A check as it is kept: who asked for which nodes, in which words, and where."""
 
     person: Person
@@ -36,9 +36,9 @@ class KeptCheck:
     answer_at: str = field(repr=False)  # who has it can answer there
 
 
-def kept_text(request: CommandRequest, nodes: Sequence[str]) -> str:
+def check_text(request: CommandRequest, nodes: Sequence[str]) -> str:
     """Return what is kept of a request to check these nodes."""
-    check = KeptCheck(
+    check = StoredCheck(
         request.person,
         request.by,
         redacted_text(request.text),
@@ -51,7 +51,7 @@ def kept_text(request: CommandRequest, nodes: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptChecks:
+class StoredChecks:
     """Begins what an earlier run or another replica was asked for and did not begin."""
 
     context: ChatContext
@@ -60,13 +60,13 @@ class KeptChecks:
     def takes(self, kept: ChatRequest) -> bool:
         """Begin a kept check, of a person who still may ask; False for any other request."""
         try:
-            check = read(KeptCheck, json.loads(kept.body)[AS_CHECK])
+            check = read(StoredCheck, json.loads(kept.body)[AS_CHECK])
         except (ValueError, KeyError, TypeError, RecursionError, NotOfForm):
             return False
         self.background.begin(self._begin(kept, check), "check carried on")
         return True
 
-    async def _begin(self, kept: ChatRequest, check: KeptCheck) -> None:
+    async def _begin(self, kept: ChatRequest, check: StoredCheck) -> None:
         opener, askers = self.context.opener, self.context.askers
         late = self.context.responder.clock() - kept.kept_at > LATEST
         self.context.log("check_carried_on", key=one_line(kept.key, 80), late=late)

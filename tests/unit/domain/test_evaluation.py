@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.domain.action import Step
-from bot.domain.cause import Cause, Tuning, Weighing
-from bot.domain.conclude import conclude
+from bot.domain.cause import Cause, CauseResult, Tuning
+from bot.domain.evaluation import evaluate_playbook
 from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided, Verdict
@@ -17,19 +17,19 @@ SURE, MAYBE = Confidence.CONFIRMED, Confidence.POSSIBLE
 SEEN = Evidence("seen", "cpu", "it is seen", ("a line",))
 
 
-def verdict(*weighings: Weighing, unread: bool = False) -> Verdict:
+def verdict(*results: CauseResult, unread: bool = False) -> Verdict:
     """Conclude from causes that say this, in the playbook's order."""
 
-    def cause(weighing: Weighing) -> Cause:
-        def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-            return weighing
+    def cause(result: CauseResult) -> Cause:
+        def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
+            return result
 
-        return Cause(name=weighing.cause or "", title="", probes=("cpu",), thresholds=(), weigh=weigh)
+        return Cause(name=result.cause or "", title="", probes=("cpu",), thresholds=(), evaluate=evaluate)
 
-    used = tuple(ConfiguredCause(cause(weighing), {}) for weighing in weighings)
+    used = tuple(ConfiguredCause(cause(result), {}) for result in results)
     readings = {"cpu": Unread("cpu", "permission denied")} if unread else {}
     node = Snapshot("n1", datetime(2026, 11, 21, tzinfo=UTC), timedelta(seconds=5), readings)
-    return conclude(node, Playbook("p", "P", 1, (), (), used))
+    return evaluate_playbook(node, Playbook("p", "P", 1, (), (), used))
 
 
 def found(name: str, status: Status = Status.CRITICAL, confidence: Confidence = SURE) -> Finding:

@@ -1,10 +1,10 @@
-"""Processes that parse and weigh what many nodes answered, where this machine has cores to spare.
+"""Processes that parse and evaluate what many nodes answered, where this machine has cores to spare.
 
 Reading nodes takes this process: connections, ciphers, an event loop. What they said is half of the work, and needs
-nothing but itself; so it goes to worker processes (`weighing_worker.py`), and comes back as a verdict and its text.
-They get nothing but jobs, they end with this process, and where one dies its jobs are weighed here. Where more waits
-than they keep up with, this process weighs too, while it has nothing to read; in the end it also takes over what they
-have not come to yet.
+nothing but itself; so it goes to worker processes (`evaluation_worker.py`), and comes back as a verdict and its text.
+They get nothing but jobs, they end with this process, and where one dies its jobs are evaluated here. Where more waits
+than they keep up with, this process evaluates too, while it has nothing to read; in the end it also takes over what
+they have not come to yet.
 
 Those of `concurrent.futures` take as long. But they are started with all of this process's environment, tokens and an
 agent's socket among it, and go on where this process is killed.
@@ -28,11 +28,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bot.app import packages
 from bot.app.check import Check, in_turn
+from bot.app.evaluation_worker import (
+    LENGTH,
+    EvaluatedNode,
+    EvaluationJob,
+    EvaluationTask,
+    EvaluationWorker,
+    packed,
+    squeezed,
+)
 from bot.app.factories import now
-from bot.app.weighing_worker import LENGTH, WeighedNode, WeighingJob, WeighingTask, WeighingWorker, packed, squeezed
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
-from bot.domain.contracts import Concluded, Listener, ProbeAnswered, ReadingStarted
+from bot.domain.contracts import Listener, ProbeAnswered, ReadingStarted, VerdictReached
 from bot.domain.errors import LedgerError, Unreachable
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
@@ -48,17 +56,17 @@ FEWEST_SQUEEZED = 300  # nodes at once; fewer hold 100 kB each, and to squeeze t
 EarlierCounts: TypeAlias = Mapping[str, tuple[CountSample, ...]]
 NONE_EARLIER: EarlierCounts = {}
 LooksOf: TypeAlias = Callable[[str], EarlierCounts]
-HearsWeighed: TypeAlias = Callable[[WeighedNode], None]
+OnEvaluated: TypeAlias = Callable[[EvaluatedNode], None]
 Answer: TypeAlias = "asyncio.Future[Any]"
 Owed: TypeAlias = tuple[Any, Answer]  # a job, of the kind that the processes' task has
 _KEPT = frozenset({"PATH", "LANG", "HOME", "TZ", "TMPDIR"})
-_PROGRAM = "import sys; from bot.app.weighing_worker import main; sys.exit(main())"
+_PROGRAM = "import sys; from bot.app.evaluation_worker import main; sys.exit(main())"
 
 
-class WeighingPool:
+class EvaluationPool:
     """Reads nodes here and has worker processes do the rest; made by `open_pool`."""
 
-    def __init__(self, what: Check, here: WeighingWorker) -> None:
+    def __init__(self, what: Check, here: EvaluationWorker) -> None:
         """`here` thinks in this process, and has the task of the others."""
         self._what = what
         self._here = here
@@ -87,15 +95,15 @@ class WeighingPool:
         if (practice := self.practice()) is not None:
             for each in self._workers:
                 each.ask((practice, asyncio.get_running_loop().create_future()))
-            await self._here.weigh(practice)
+            await self._here.evaluate(practice)
         self._give_out()
 
-    def practice(self) -> WeighingJob | None:
-        """Return what a node has said so far: weighed beforehand, as the first time takes four times as long."""
+    def practice(self) -> EvaluationJob | None:
+        """Return what a node has said so far: evaluated beforehand, as the first time takes four times as long."""
         if self._first is None:
             return None
         node, taken_at, said = self._first
-        return WeighingJob(node, taken_at, tuple(said))
+        return EvaluationJob(node, taken_at, tuple(said))
 
     async def stop(self) -> None:
         """End them; they have nothing that could be lost."""
@@ -108,13 +116,15 @@ class WeighingPool:
         ended = (each.process.wait() for each in self._workers)
         await asyncio.gather(*working, *ended, return_exceptions=True)
 
-    async def judged(self, node: Node, heard: Listener, looks: EarlierCounts) -> WeighedNode:
-        """Read a node and return its verdict; as `weigh`, and `heard` is told of the verdict too."""
-        weighed: WeighedNode = await self.weigh(node, heard, looks)
-        heard(Concluded(weighed.verdict))
-        return weighed
+    async def judged(self, node: Node, heard: Listener, looks: EarlierCounts) -> EvaluatedNode:
+        """Read a node and return its verdict; as `evaluate`, and `heard` is told of the verdict too."""
+        evaluated: EvaluatedNode = await self.evaluate(node, heard, looks)
+        heard(VerdictReached(evaluated.verdict))
+        return evaluated
 
-    async def weigh(self, node: Node, heard: Listener = lambda event: None, looks: EarlierCounts = NONE_EARLIER) -> Any:
+    async def evaluate(
+        self, node: Node, heard: Listener = lambda event: None, looks: EarlierCounts = NONE_EARLIER
+    ) -> Any:
         """Read a node and return what comes of that, also of one that is unreachable.
 
         Shape: `looks` are the counts of the node before, by cause.
@@ -124,7 +134,7 @@ class WeighingPool:
         try:
             job = replace(await self._answers(node, heard), mutes=await self._mutes(), looks=looks)
             if job.failed is not None:  # hardly anything was said
-                return await self._here.weigh(job)
+                return await self._here.evaluate(job)
         finally:
             self._reading -= 1
             self._begin_to_help()
@@ -147,7 +157,7 @@ class WeighingPool:
             self._helping = asyncio.create_task(self._help())
 
     async def _help(self) -> None:
-        """Weigh jobs here: whenever no node says anything, and all that is left once nothing is left to read."""
+        """Evaluate jobs here: whenever no node says anything, and all that is left once nothing is left to read."""
         try:
             while not self._reading or self._waiting:
                 if self._reading and not await _has_time():
@@ -156,9 +166,9 @@ class WeighingPool:
                 if (last := self._last_job()) is None:
                     return
                 job, answer = last
-                weighing = asyncio.ensure_future(self._here.weigh(job))
-                await asyncio.wait([weighing])
-                _handed_over(answer, weighing)
+                evaluating = asyncio.ensure_future(self._here.evaluate(job))
+                await asyncio.wait([evaluating])
+                _handed_over(answer, evaluating)
         finally:
             self._helping = None
 
@@ -171,7 +181,7 @@ class WeighingPool:
         most = max((each.untouched() for each in self._workers), key=len, default=[])
         return most[-1] if most else None
 
-    async def _answers(self, node: Node, heard: Listener) -> WeighingJob:
+    async def _answers(self, node: Node, heard: Listener) -> EvaluationJob:
         """Read a node, telling how far that is; nothing is parsed."""
         what, taken_at = self._what, now()
         heard(ReadingStarted(node.name, tuple(probe.name for probe in what.playbook.probes), what.sampling.window))
@@ -184,7 +194,7 @@ class WeighingPool:
                     runs.append(run)
                     held += len(run.stdout)
                     if held > SQUEEZED_CHARS:
-                        # A last look is weighed soon: to squeeze it would only hold up the verdict.
+                        # A last look is evaluated soon: to squeeze it would only hold up the verdict.
                         said.append(squeezed(runs, level=int(self._squeezes and not run.look)))
                         self._first = self._first or (node, taken_at, said)
                         runs, held = [], 0
@@ -193,7 +203,7 @@ class WeighingPool:
                         heard(ProbeAnswered(node.name, run.probe))
         except Unreachable as no:
             failed = no
-        return WeighingJob(node, taken_at, (*said, squeezed(runs, level=0)), failed=failed)
+        return EvaluationJob(node, taken_at, (*said, squeezed(runs, level=0)), failed=failed)
 
     async def _mutes(self) -> tuple[Entry, ...]:
         try:
@@ -202,11 +212,11 @@ class WeighingPool:
             return ()
 
     async def _hear(self, each: PoolProcess) -> None:
-        """Hear a process until it ends; what it still owes then is weighed here."""
+        """Hear a process until it ends; what it still owes then is evaluated here."""
         while await each.answered():
             self._give_out()
         for job, answer in each.owed:
-            asyncio.ensure_future(self._here.weigh(job)).add_done_callback(partial(_handed_over, answer))
+            asyncio.ensure_future(self._here.evaluate(job)).add_done_callback(partial(_handed_over, answer))
 
 
 async def _has_time() -> bool:
@@ -217,22 +227,22 @@ async def _has_time() -> bool:
     return loop.time() - before < IDLE_SECONDS
 
 
-def _handed_over(answer: Answer, weighed: Answer) -> None:
+def _handed_over(answer: Answer, evaluated: Answer) -> None:
     if answer.done():
         return
-    if weighed.cancelled():
+    if evaluated.cancelled():
         answer.cancel()
-    elif (error := weighed.exception()) is not None:
+    elif (error := evaluated.exception()) is not None:
         answer.set_exception(error)
     else:
-        answer.set_result(weighed.result())
+        answer.set_result(evaluated.result())
 
 
 async def check_in_pool(
     what: Check,
     heard: Listener,
     several: int,
-    concluded: HearsWeighed,
+    concluded: OnEvaluated,
     *,
     tells_json: bool = False,
     readings: bool = True,
@@ -247,9 +257,9 @@ async def check_in_pool(
     """
     playbook = what.playbook
     folders, sampling, draining = what.folders, what.sampling, what.draining
-    task = WeighingTask(playbook.name, playbook.digest, folders, sampling, draining, tells_json, readings)
+    task = EvaluationTask(playbook.name, playbook.digest, folders, sampling, draining, tells_json, readings)
     pause = what.sampling.window / 2 if after is None else after
-    async with open_pool(what, WeighingWorker(task, playbook), several, pause) as pool:
+    async with open_pool(what, EvaluationWorker(task, playbook), several, pause) as pool:
 
         async def judge(node: Node, told: Listener) -> None:
             concluded(await pool.judged(node, told, looks_of(node.name) if tells_json else {}))
@@ -259,13 +269,13 @@ async def check_in_pool(
 
 @asynccontextmanager
 async def open_pool(
-    what: Check, here: WeighingWorker, several: int, after: timedelta = timedelta(0)
-) -> AsyncIterator[WeighingPool]:
+    what: Check, here: EvaluationWorker, several: int, after: timedelta = timedelta(0)
+) -> AsyncIterator[EvaluationPool]:
     """Start so many processes with the task of `here` after that time, for the length of a block.
 
-    Where none can be started, all is weighed here.
+    Where none can be started, all is evaluated here.
     """
-    pool = WeighingPool(what, here)
+    pool = EvaluationPool(what, here)
     starting = asyncio.create_task(pool.start(several, after))
     try:
         yield pool
@@ -275,7 +285,7 @@ async def open_pool(
         await pool.stop()
 
 
-# --- a process that weighs, and the jobs that it has not answered yet
+# --- a process that evaluates, and the jobs that it has not answered yet
 
 
 @dataclass(slots=True)

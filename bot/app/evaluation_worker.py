@@ -1,4 +1,4 @@
-"""What parses and weighs nodes in a process of its own, for `weighing_pool.py`.
+"""What parses and evaluates nodes in a process of its own, for `evaluation_pool.py`.
 
 It reads jobs from stdin and writes the verdicts to stdout, each a pickle after its length; it reaches no node and opens
 no file but the playbooks. At the end of stdin it ends, also where whoever began it was killed.
@@ -43,7 +43,7 @@ LENGTH = struct.Struct("!I")
 
 
 @dataclass(frozen=True, slots=True)
-class WeighingTask:
+class EvaluationTask:
     """What all jobs of a run have in common; another kind of task has another kind of worker.
 
     Shape: `digest` is of the playbook as it is used. `tells_json`: each answer has its node's part of the document,
@@ -58,9 +58,9 @@ class WeighingTask:
     tells_json: bool = False
     readings: bool = True
 
-    def worker(self) -> WeighingWorker:
+    def worker(self) -> EvaluationWorker:
         """Return what thinks about the jobs in this process. Raises: UsageError where it cannot, as told there."""
-        return WeighingWorker(self, self.same(library(self.folders).get(self.playbook)))
+        return EvaluationWorker(self, self.same(library(self.folders).get(self.playbook)))
 
     def same(self, playbook: Playbook) -> Playbook:
         """Return the playbook. Raises: PlaybookError where it is another than there."""
@@ -70,7 +70,7 @@ class WeighingTask:
 
 
 @dataclass(frozen=True, slots=True)
-class WeighingJob:
+class EvaluationJob:
     """What a node answered, in parts as `squeezed` made them.
 
     Shape: `looks` are the counts of the node before, by cause, `failed` is how its connection broke.
@@ -101,7 +101,7 @@ def squeezed(runs: Sequence[Completed], level: int = 1) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class WeighedNode:
+class EvaluatedNode:
     """What came of a job: as much of the verdict as whoever asked goes on with, and its text."""
 
     verdict: Verdict
@@ -112,7 +112,7 @@ class WeighedNode:
 class _Given:
     """A way to a node that has answered, and the mutes that came with it."""
 
-    job: WeighingJob
+    job: EvaluationJob
 
     async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
         """Yield what was answered; see `Transport.read`."""
@@ -126,29 +126,29 @@ class _Given:
         return self.job.mutes
 
 
-class WeighingWorker:
+class EvaluationWorker:
     """Thinks about jobs in order, exactly like a check within a process."""
 
-    def __init__(self, task: WeighingTask, playbook: Playbook) -> None:
+    def __init__(self, task: EvaluationTask, playbook: Playbook) -> None:
         self.task = task
         self._playbook = playbook
         self._redactor, self._teller = Redactor(), JsonConverter()
 
-    async def weigh(self, job: WeighingJob) -> Any:
+    async def evaluate(self, job: EvaluationJob) -> Any:
         """Return what comes of a job."""
         given, task = _Given(job), self.task
         triage = Triage(given, ACTIONS, lambda: job.taken_at, task.sampling, draining=task.draining, mutes=given)
         return await self.outcome(triage, job)
 
-    async def outcome(self, triage: Triage, job: WeighingJob) -> Any:
-        """Return the `WeighedNode`; `triage` reads what the node answered."""
+    async def outcome(self, triage: Triage, job: EvaluationJob) -> Any:
+        """Return the `EvaluatedNode`; `triage` reads what the node answered."""
         judged = await triage.diagnose(job.node, self._playbook)
         verdict = without_secrets(replace(judged, took=now() - job.taken_at), self._redactor)
         if not self.task.tells_json:
-            return WeighedNode(brief(verdict, again=verdict.status is not Status.HEALTHY))
+            return EvaluatedNode(brief(verdict, again=verdict.status is not Status.HEALTHY))
         growth = growth_of(verdict, self._playbook, job.looks)
         told = verdict if self.task.readings else replace(verdict, snapshot=None)
-        return WeighedNode(brief(verdict), node_text(node_document(told, None, self._teller, growth)))
+        return EvaluatedNode(brief(verdict), node_text(node_document(told, None, self._teller, growth)))
 
 
 def packed(what: object) -> bytes:
@@ -179,5 +179,5 @@ def main() -> int:
 
 async def _answered(worker: Any) -> None:
     while (job := _taken(sys.stdin.buffer)) is not None:
-        sys.stdout.buffer.write(packed(await worker.weigh(job)))
+        sys.stdout.buffer.write(packed(await worker.evaluate(job)))
         sys.stdout.buffer.flush()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bot.domain.cause import Weighing, left_out
+from bot.domain.cause import CauseResult, left_out
 from bot.domain.mute import Mute
 from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import RememberingSnapshot, Snapshot, Unread
@@ -13,47 +13,47 @@ from bot.domain.truth import Unknown
 from bot.domain.verdict import Confidence, Evidence, Finding, LeftOut, RuledOut, Status, Undecided, Verdict
 
 
-def conclude(snapshot: Snapshot, playbook: Playbook, mutes: Sequence[Mute] = ()) -> Verdict:
-    """Weigh every cause and condition of the playbook and return the verdict (without a plan, which needs actions).
+def evaluate_playbook(snapshot: Snapshot, playbook: Playbook, mutes: Sequence[Mute] = ()) -> Verdict:
+    """Evaluate every cause and condition of the playbook and return the verdict (without a plan, which needs actions).
 
     Shape: `mutes` are those of this node. A muted cause comes after every other finding that is at least as grave, does
     not make up for missing readings, and has no remedy.
     """
-    return concluded(snapshot, playbook, weighings(RememberingSnapshot.of(snapshot), playbook), mutes)
+    return combine_results(snapshot, playbook, cause_results(RememberingSnapshot.of(snapshot), playbook), mutes)
 
 
-def weighings(snapshot: Snapshot, playbook: Playbook) -> list[Weighing | None]:
-    """Weigh each cause and each condition, in the playbook's order; None for a condition without a result."""
-    causes = [weighed(used, snapshot) for used in playbook.causes]
-    return [*causes, *(held(condition, snapshot) for condition in playbook.conditions)]
+def cause_results(snapshot: Snapshot, playbook: Playbook) -> list[CauseResult | None]:
+    """Evaluate each cause and each condition, in the playbook's order; None for a condition without a result."""
+    causes = [evaluate_cause(used, snapshot) for used in playbook.causes]
+    return [*causes, *(evaluate_condition(condition, snapshot) for condition in playbook.conditions)]
 
 
-def concluded(
-    snapshot: Snapshot, playbook: Playbook, found: Sequence[Weighing | None], mutes: Sequence[Mute] = ()
+def combine_results(
+    snapshot: Snapshot, playbook: Playbook, found: Sequence[CauseResult | None], mutes: Sequence[Mute] = ()
 ) -> Verdict:
-    """Combine a snapshot's weighings into its verdict, without a plan."""
+    """Combine a snapshot's results into its verdict, without a plan."""
     muted = {mute.cause: mute for mute in mutes}
-    return _add_up(snapshot, playbook, [weighing for weighing in found if weighing is not None], muted)
+    return _add_up(snapshot, playbook, [result for result in found if result is not None], muted)
 
 
-def weighed(used: ConfiguredCause, snapshot: Snapshot) -> Weighing:
-    """Weigh a cause as its playbook uses it; a mistake of a site's own takes no verdict down."""
+def evaluate_cause(used: ConfiguredCause, snapshot: Snapshot) -> CauseResult:
+    """Evaluate a cause as its playbook uses it; a mistake of a site's own takes no verdict down."""
     try:
-        weighing = used.cause.weigh(snapshot, used.tuning)
+        result = used.cause.evaluate(snapshot, used.tuning)
     except Exception as error:
         if not used.cause.definition:
             raise
         from bot.domain.problems import mistake
 
-        weighing = left_out(used.cause.name, mistake(error)).weigh(snapshot, used.tuning)
-    if not isinstance(weighing, Finding):
-        return weighing
-    settled_by = used.cause.settled_by if weighing.confidence is not Confidence.CONFIRMED else ""
-    return replace(weighing, lasting_fix=weighing.lasting_fix or used.lasting_fix, settled_by=settled_by)
+        result = left_out(used.cause.name, mistake(error)).evaluate(snapshot, used.tuning)
+    if not isinstance(result, Finding):
+        return result
+    settled_by = used.cause.settled_by if result.confidence is not Confidence.CONFIRMED else ""
+    return replace(result, lasting_fix=result.lasting_fix or used.lasting_fix, settled_by=settled_by)
 
 
-def held(condition: Condition, snapshot: Snapshot) -> Weighing | None:
-    """Weigh a playbook's own condition; None if it is false, or has no status and is only a remark."""
+def evaluate_condition(condition: Condition, snapshot: Snapshot) -> CauseResult | None:
+    """Evaluate a playbook's own condition; None if it is false, or has no status and is only a remark."""
     holds = condition.holds(snapshot)
     if isinstance(holds, Unknown):
         return Undecided(condition.cause or condition.name, holds.because or "something was not read")
@@ -101,11 +101,11 @@ def _status(finding: Finding) -> Status:
 
 
 def _add_up(
-    snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing], muted: Mapping[str, Mute]
+    snapshot: Snapshot, playbook: Playbook, results: Sequence[CauseResult], muted: Mapping[str, Mute]
 ) -> Verdict:
-    findings = _ordered([w for w in weighings if isinstance(w, Finding)], playbook, muted)
-    ruled_out = tuple(w for w in weighings if isinstance(w, RuledOut))
-    undecided = [w for w in weighings if isinstance(w, Undecided)]
+    findings = _ordered([r for r in results if isinstance(r, Finding)], playbook, muted)
+    ruled_out = tuple(r for r in results if isinstance(r, RuledOut))
+    undecided = [r for r in results if isinstance(r, Undecided)]
     named = {found.cause for found in findings} | {out.cause for out in ruled_out}
     unread = snapshot.unread
     verdict = Verdict(
@@ -118,7 +118,7 @@ def _add_up(
         ruled_out=ruled_out,
         unread=unread,
         snapshot=snapshot,
-        undecided=_would_decide([weighing for weighing in undecided if weighing.cause not in named], unread, playbook),
+        undecided=_would_decide([result for result in undecided if result.cause not in named], unread, playbook),
         muted=tuple(muted[cause] for cause in dict.fromkeys(found.cause or "" for found in findings) if cause in muted),
     )
     # A missing reading outranks every finding less grave than what it would decide, and every muted finding.
@@ -134,7 +134,7 @@ def _add_up(
     suspected += [open_ for open_ in undecided if not found and isinstance(open_, LeftOut)]
     if missing or suspected:
         decisive = [f"{reading.probe} was not read ({reading.reason})" for reading in missing]
-        decisive += [f"{weighing.cause} cannot be judged: {weighing.because}" for weighing in suspected]
+        decisive += [f"{result.cause} cannot be judged: {result.because}" for result in suspected]
         return replace(
             verdict,
             status=Status.UNKNOWN,
@@ -179,13 +179,13 @@ def _would_decide(
     looks_at |= {used.cause.name: used.cause.probes for used in playbook.causes}
     missing = {reading.probe for reading in unread}
     by_cause: dict[str, Undecided] = {}
-    for weighing in undecided:
-        if weighing.cause not in looks_at or weighing.cause in by_cause:
+    for result in undecided:
+        if result.cause not in looks_at or result.cause in by_cause:
             continue
-        lacking = [probe for probe in looks_at[weighing.cause] if probe in missing]
-        if lacking and not weighing.would_decide:
-            weighing = replace(weighing, would_decide=f"reading {' and '.join(lacking)}")
-        by_cause[weighing.cause] = weighing
+        lacking = [probe for probe in looks_at[result.cause] if probe in missing]
+        if lacking and not result.would_decide:
+            result = replace(result, would_decide=f"reading {' and '.join(lacking)}")
+        by_cause[result.cause] = result
     return tuple(by_cause.values())
 
 
@@ -198,9 +198,9 @@ def _open_before(first: Finding, playbook: Playbook, undecided: Sequence[Undecid
         return ()
     place = _place(first.cause, playbook)
     return tuple(
-        weighing
-        for weighing in undecided
-        if _place(weighing.cause, playbook) < place and _worst(weighing, playbook) >= Status.CRITICAL.rank
+        result
+        for result in undecided
+        if _place(result.cause, playbook) < place and _worst(result, playbook) >= Status.CRITICAL.rank
     )
 
 
@@ -242,7 +242,7 @@ def _first_unmute(accepted: Sequence[str]) -> str:
 def _first_decide(open_before: Sequence[Undecided]) -> str:
     if not open_before:
         return ""
-    open_causes = "; ".join(f"{weighing.cause} is open: {weighing.because}" for weighing in open_before[:3])
+    open_causes = "; ".join(f"{result.cause} is open: {result.because}" for result in open_before[:3])
     return f"No plan is offered before this is decided: {open_causes}."
 
 
@@ -250,17 +250,17 @@ def _is_sure(finding: Finding) -> bool:
     return finding.confidence in (Confidence.CONFIRMED, Confidence.LIKELY)
 
 
-def _worst(weighing: Undecided, playbook: Playbook) -> int:
+def _worst(result: Undecided, playbook: Playbook) -> int:
     """The gravest status that an open cause may still have."""
-    at = playbook.places.get(weighing.cause)
+    at = playbook.places.get(result.cause)
     worst = playbook.causes[at].cause.worst if at is not None else Status.CRITICAL
-    return min(worst.rank, weighing.worst.rank)
+    return min(worst.rank, result.worst.rank)
 
 
 def _worst_undecided(probe: str, playbook: Playbook, undecided: Sequence[Undecided]) -> int:
     """The gravest status that an unread probe leaves open; any, if no cause of the playbook uses the probe."""
     using = {used.cause.name for used in playbook.causes if probe in used.cause.probes}
-    left_open = (_worst(weighing, playbook) for weighing in undecided if weighing.cause in using)
+    left_open = (_worst(result, playbook) for result in undecided if result.cause in using)
     return max(left_open, default=0 if using else Status.CRITICAL.rank)
 
 
@@ -283,11 +283,9 @@ def _evidence(findings: Sequence[Finding]) -> tuple[Evidence, ...]:
 def _deciding(missing: Sequence[Unread], suspected: Sequence[Undecided]) -> str:
     """What would decide the verdict: the probes that were not read, and what an open cause says itself."""
     probes = [reading.probe for reading in missing]
-    probes += [f"the missing probes of {weighing.cause}" for weighing in suspected if not weighing.would_decide]
+    probes += [f"the missing probes of {result.cause}" for result in suspected if not result.would_decide]
     ways = ["reading " + ", ".join(dict.fromkeys(probes))] if probes else []
-    says = ", and ".join(
-        [*ways, *dict.fromkeys(weighing.would_decide for weighing in suspected if weighing.would_decide)]
-    )
+    says = ", and ".join([*ways, *dict.fromkeys(result.would_decide for result in suspected if result.would_decide)])
     return f"{says[:1].upper()}{says[1:]} would decide it."
 
 

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from bot.app.check import Check, brief, check
+from bot.app.evaluation_pool import EvaluationPool, check_in_pool, open_pool
+from bot.app.evaluation_worker import EvaluatedNode, EvaluationTask, EvaluationWorker
 from bot.app.factories import library
-from bot.app.weighing_pool import WeighingPool, check_in_pool, open_pool
-from bot.app.weighing_worker import WeighedNode, WeighingTask, WeighingWorker
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed
-from bot.domain.contracts import Concluded, ProbeAnswered, Progress
+from bot.domain.contracts import ProbeAnswered, Progress, VerdictReached
 from bot.domain.errors import ConnectionLost, MissingFile
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
@@ -68,7 +68,7 @@ def environment_of(pid: int) -> str:
     return Path(f"/proc/{pid}/environ").read_text()
 
 
-async def started(pool: WeighingPool, several: int) -> None:
+async def started(pool: EvaluationPool, several: int) -> None:
     while len(pool.processes) < several:  # noqa: ASYNC110 - a pool tells nobody when it has all of them
         await asyncio.sleep(0.01)
 
@@ -81,25 +81,25 @@ async def judged_here(names: Sequence[str] = NAMES) -> dict[str, Verdict]:
 
 async def thought_beside(
     names: Sequence[str] = NAMES, *, tells_json: bool, looks: Callable[[str], Any] = lambda node: {}
-) -> tuple[dict[str, WeighedNode], list[Progress]]:
-    found, heard = list[WeighedNode](), list[Progress]()
+) -> tuple[dict[str, EvaluatedNode], list[Progress]]:
+    found, heard = list[EvaluatedNode](), list[Progress]()
     await check_in_pool(
         what(names), heard.append, 2, found.append, tells_json=tells_json, looks_of=looks, after=AT_ONCE
     )
-    return {weighed.verdict.node: weighed for weighed in found}, heard
+    return {evaluated.verdict.node: evaluated for evaluated in found}, heard
 
 
 async def test_documents_made_beside_are_those_that_are_made_here() -> None:
     here = await judged_here()
     there, heard = await thought_beside(tells_json=True)
-    assert {name: {**json.loads(weighed.text), "took_seconds": 0} for name, weighed in there.items()} == {
+    assert {name: {**json.loads(evaluated.text), "took_seconds": 0} for name, evaluated in there.items()} == {
         name: body(verdict) for name, verdict in here.items()
     }
-    assert {name: weighed.verdict.status for name, weighed in there.items()} == {
+    assert {name: evaluated.verdict.status for name, evaluated in there.items()} == {
         name: verdict.status for name, verdict in here.items()
     }
     assert len({verdict.status for verdict in here.values()}) >= 3, "healthy, sick and unreachable ones among them"
-    ended = [event for event in heard if isinstance(event, Concluded)]
+    ended = [event for event in heard if isinstance(event, VerdictReached)]
     assert sorted(event.verdict.node for event in ended) == sorted(NAMES)
     assert sum(isinstance(event, ProbeAnswered) for event in heard) > 50
 
@@ -110,7 +110,7 @@ async def test_verdicts_for_people_are_those_that_are_made_here() -> None:
 
     here = await judged_here()
     there, _ = await thought_beside(tells_json=False)
-    assert {name: shown(weighed.verdict) for name, weighed in there.items()} == {
+    assert {name: shown(evaluated.verdict) for name, evaluated in there.items()} == {
         name: shown(verdict) for name, verdict in here.items()
     }
 
@@ -123,17 +123,17 @@ async def test_growth_is_told_of_what_was_counted_before() -> None:
 
 
 async def test_missing_key_is_told_once_all_others_are_through() -> None:
-    found: list[WeighedNode] = []
+    found: list[EvaluatedNode] = []
     with pytest.raises(MissingFile):
         await check_in_pool(what(("no-key", "node-0")), lambda event: None, 1, found.append, after=AT_ONCE)
-    assert [weighed.verdict.node for weighed in found] == ["node-0"]
+    assert [evaluated.verdict.node for evaluated in found] == ["node-0"]
 
 
 async def test_what_a_process_that_dies_still_owes_is_thought_about_here(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = what(NAMES)
-    task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
+    task = EvaluationTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-1")
-    async with open_pool(asked, WeighingWorker(task, PLAYBOOK), 2) as pool:
+    async with open_pool(asked, EvaluationWorker(task, PLAYBOOK), 2) as pool:
         await started(pool, 2)
         for each in pool.processes:
             assert "SLACK_BOT_TOKEN" not in environment_of(each.pid), "they need no secret of ours"
@@ -143,7 +143,7 @@ async def test_what_a_process_that_dies_still_owes_is_thought_about_here(monkeyp
         for each in pool.processes:
             each.kill()
         told = await asyncio.gather(*waiting)
-        assert [weighed.verdict.node for weighed in told] == list(NAMES)
+        assert [evaluated.verdict.node for evaluated in told] == list(NAMES)
         late = await pool.judged(asked.nodes[0], lambda event: None, {})
         assert late.verdict.status == told[0].verdict.status
     assert all(each.returncode is not None for each in pool.processes)
@@ -153,10 +153,10 @@ async def test_what_a_process_that_dies_still_owes_is_thought_about_here(monkeyp
 async def test_process_that_reads_helps_once_nothing_is_left_to_read(
     ahead: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.app.weighing_pool.AHEAD", ahead)
+    monkeypatch.setattr("bot.app.evaluation_pool.AHEAD", ahead)
     asked = what(NAMES)
-    task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
-    async with open_pool(asked, WeighingWorker(task, PLAYBOOK), 1) as pool:
+    task = EvaluationTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
+    async with open_pool(asked, EvaluationWorker(task, PLAYBOOK), 1) as pool:
         await started(pool, 1)
         (process,) = pool.processes
         os.kill(process.pid, signal.SIGSTOP)
@@ -180,10 +180,10 @@ async def test_process_that_reads_helps_with_what_waits_while_a_node_says_nothin
                 yield run
 
     more = asyncio.Event()
-    monkeypatch.setattr("bot.app.weighing_pool.AHEAD", 1)
+    monkeypatch.setattr("bot.app.evaluation_pool.AHEAD", 1)
     asked = replace(what(NAMES[:4]), transport=Silent())
-    task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
-    async with open_pool(asked, WeighingWorker(task, PLAYBOOK), 1) as pool:
+    task = EvaluationTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
+    async with open_pool(asked, EvaluationWorker(task, PLAYBOOK), 1) as pool:
         await started(pool, 1)
         (process,) = pool.processes
         os.kill(process.pid, signal.SIGSTOP)  # it was given one of them, and answers nothing
@@ -192,7 +192,7 @@ async def test_process_that_reads_helps_with_what_waits_while_a_node_says_nothin
             _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         os.kill(process.pid, signal.SIGCONT)
         more.set()
-        assert {weighed.verdict.node for weighed in await asyncio.gather(*waiting)} <= set(NAMES)
+        assert {evaluated.verdict.node for evaluated in await asyncio.gather(*waiting)} <= set(NAMES)
 
 
 async def test_what_a_node_has_said_so_far_is_practised_on_and_told_to_nobody() -> None:
@@ -208,33 +208,33 @@ async def test_what_a_node_has_said_so_far_is_practised_on_and_told_to_nobody() 
                 yield run
 
     asked = replace(what(NAMES[:2]), transport=Halting())
-    task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=True)
+    task = EvaluationTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=True)
     found = list[Progress]()
-    pool = WeighingPool(asked, WeighingWorker(task, PLAYBOOK))
+    pool = EvaluationPool(asked, EvaluationWorker(task, PLAYBOOK))
     judging = [asyncio.create_task(pool.judged(node, found.append, {})) for node in asked.nodes]
     await told.wait()
     assert pool.practice() is not None, "there is something to practise on"
     await pool.start(1, AT_ONCE)
-    assert not any(isinstance(event, Concluded) for event in found)
+    assert not any(isinstance(event, VerdictReached) for event in found)
     more.set()
     there = await asyncio.gather(*judging)
     await pool.stop()
     here = await judged_here(NAMES[:2])
-    assert {weighed.verdict.node: {**json.loads(weighed.text), "took_seconds": 0} for weighed in there} == {
+    assert {evaluated.verdict.node: {**json.loads(evaluated.text), "took_seconds": 0} for evaluated in there} == {
         name: body(verdict) for name, verdict in here.items()
     }
 
 
 async def test_where_no_process_can_be_started_all_is_thought_about_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.app.weighing_pool.sys.executable", "/nowhere/python")
+    monkeypatch.setattr("bot.app.evaluation_pool.sys.executable", "/nowhere/python")
     there, _ = await thought_beside(tells_json=True)
     assert sorted(there) == sorted(NAMES)
 
 
 async def test_another_playbook_of_the_same_name_is_not_judged_by() -> None:
     asked = what(NAMES[:1])
-    task = WeighingTask(PLAYBOOK.name, "0" * 64, (), asked.sampling, asked.draining, tells_json=False)
-    async with open_pool(asked, WeighingWorker(task, PLAYBOOK), 1) as pool:
+    task = EvaluationTask(PLAYBOOK.name, "0" * 64, (), asked.sampling, asked.draining, tells_json=False)
+    async with open_pool(asked, EvaluationWorker(task, PLAYBOOK), 1) as pool:
         await started(pool, 1)
         (process,) = pool.processes
         assert await process.wait() == 2
