@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (KeyboardInterrupt, EOFError):
         print("\nNothing was written.")
         return 130
-    print(*write_new(folder, site.files()), sep="\n")
+    print(*write_new(folder, {**site.files(), **site.pictures()}), sep="\n")
     arguments.inventory, arguments.config = folder / "inventory.toml", folder / "zombie.toml"
     nodes = options.inventory(arguments, options.settings(arguments)).nodes
     if not nodes:
@@ -318,7 +318,7 @@ def _write_login(folder: Path, user: str, public: str, questions: Questions) -> 
         f"It {makes} the lines of sudoers that it reads by. Look at it, then\n"
         "run it on each node by a login of yours that may use sudo; --remove takes all of it away again:\n\n"
         f"  ssh NODE sudo sh -s <{folder / 'node-setup.sh'}\n\n"
-        "On many nodes: deploy/ansible, a role that runs this script.\n"
+        "On many nodes: a role of Ansible runs this script; deploy/ansible of a clone, or of a release's sources.\n"
     )
     if questions.asks:
         input("Press Enter once that is done. ")
@@ -341,8 +341,10 @@ def _tell_next(site: NewSite) -> None:
     if site.chat == "slack":
         print("  Slack: make an app from slack-manifest.yaml, install it, and put its two tokens into zombie.env.")
     if site.chat == "teams":
-        print("  Teams: zip teams-manifest.json with two icons, add it to the catalogue: docs/teams.md")
-        print("         Into zombie.env: TEAMS_APP_SECRET, and what of the two ids is blank there.")
+        print("  Teams: put your organisation's name and pages into teams-app/manifest.json, then zip the folder:")
+        print("         python3 -m zipfile -c teams-app.zip teams-app/*, and add it to the catalogue: docs/teams.md")
+        print("         Into zombie.env: TEAMS_APP_SECRET. An id that you did not know: there, in the manifest,")
+        print("         and in the service's file.")
     if site.pagerduty:
         print("  PagerDuty: a user's API token and a webhook's secret, into zombie.env: docs/pagerduty.md")
     if site.chat or site.pagerduty:

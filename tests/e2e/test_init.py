@@ -1,6 +1,8 @@
 """`zombie init` as it is typed: in a terminal, and with every answer given, against a real OpenSSH server."""
 
 import contextlib
+import io
+import itertools
 import json
 import os
 import pty
@@ -12,14 +14,18 @@ import stat
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
+from PIL import Image, ImageColor
 
 from bot.app.extras import shipped
 from bot.app.factories import sudoers
-from bot.app.new_site import Address, NewSite, approver, channel, named_node, node_script, shipped_text
+from bot.app.new_site import SERVICES, Address, NewSite, approver, channel, named_node, node_script, shipped_text
 from bot.app.policy_settings import rules_of_acting
 from bot.domain.errors import UsageError
 from bot.inventory import Inventory
@@ -373,8 +379,21 @@ def test_teams_gets_its_manifest_its_settings_and_the_names_of_its_secrets(sshd:
     more = ("--chat=teams", f"--teams-app={APP}", f"--teams-tenant={TENANT}", f"--alerts-channel={TEAM}")
     done = init(tmp_path, *words, *more, f"--approver={PERSON}", f"--approver=teams:{TEAM}", "--accept-host-keys")
     assert done.returncode == 0, done.stderr
-    manifest = json.loads((tmp_path / "teams-manifest.json").read_text())
+    manifest = json.loads((tmp_path / "teams-app/manifest.json").read_text())
     assert (manifest["id"], manifest["bots"][0]["botId"]) == (APP, APP)
+    (command,) = re.findall(r"python3 (-m zipfile -c teams-app\.zip teams-app/\*)", done.stdout)
+    subprocess.run(["sh", "-c", f"{shlex.quote(sys.executable)} {command}"], cwd=tmp_path, check=True, timeout=60)
+    with zipfile.ZipFile(tmp_path / "teams-app.zip") as package:
+        assert sorted(package.namelist()) == sorted(["manifest.json", *manifest["icons"].values()])
+        color, outline = (Image.open(io.BytesIO(package.read(name))) for name in ("color.png", "outline.png"))
+    assert (color.format, color.size, color.getpixel((0, 0))) == (
+        "PNG",
+        (192, 192),
+        (*ImageColor.getrgb(manifest["accentColor"]), 255),
+    )
+    assert (outline.format, outline.size, outline.mode) == ("PNG", (32, 32), "RGBA")
+    assert set(outline.convert("RGB").tobytes()) == {255}, "white alone, or the catalogue refuses it"
+    assert {0, 255} < set(outline.getchannel("A").tobytes())
     assert (tmp_path / "zombie.env").read_text().splitlines()[3:] == [
         f"TEAMS_APP_ID={APP}",
         f"TEAMS_TENANT={TENANT}",
@@ -387,6 +406,41 @@ def test_teams_gets_its_manifest_its_settings_and_the_names_of_its_secrets(sshd:
     assert set(policy.approvers) == {f"teams:{PERSON}"}, "as the record names people: the object id, of the one tenant"
     assert set(policy.approver_groups) == {f"teams:{TEAM}"}
     assert "TEAMS_APP_SECRET" in done.stdout.partition("\nNext:")[2]
+
+
+def test_services_file_names_what_the_sites_chat_and_alerts_need_and_nothing_of_another(tmp_path: Path) -> None:
+    """What is named and lacks keeps the service from starting; what is not named never reaches it."""
+    chats = {"": set[str](), "slack": {"SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"}, "teams": {"TEAMS_APP_SECRET"}}
+    for (chat, secrets), pagerduty in itertools.product(chats.items(), (False, True)):
+        secrets = secrets | ({"PAGERDUTY_API_TOKEN", "PAGERDUTY_WEBHOOK_SECRETS"} if pagerduty else set())
+        plain = {"TEAMS_APP_ID": APP, "TEAMS_TENANT": TENANT} if chat == "teams" else {}
+        plain |= {"PAGERDUTY_FROM": ""} if pagerduty else {}
+
+        def file(service: str, chat: str = chat, pagerduty: bool = pagerduty) -> str:
+            site = NewSite(chat=chat, teams_app=APP, teams_tenant=TENANT, pagerduty=pagerduty, service=service)
+            return site.files()[SERVICES[service]]
+
+        unit = file("systemd")
+        named = re.findall(r"^LoadCredential=(\w+):/etc/zombie/secrets/(\w+)$", unit, re.MULTILINE)
+        assert named == [(name, name) for name, _ in named]
+        assert {name for name, _ in named} == {*secrets, "zombie_key"}
+        assert dict(re.findall(r"^Environment=((?:TEAMS|PAGERDUTY)\w+)=(.*)$", unit, re.MULTILINE)) == plain
+        assert not {f"#LoadCredential={name}" for name in secrets} & {
+            line.partition(":")[0] for line in unit.splitlines()
+        }
+
+        compose = yaml.safe_load(file("compose"))
+        bot = compose["services"]["zombie"]
+        assert {*bot["secrets"]} == {*compose["secrets"]} == {*secrets, "ZOMBIE_DATABASE_PASSWORD"}
+        assert {name: value for name, value in bot["environment"].items() if name in plain} == plain
+        assert {*bot["environment"]} - {*plain} == {"CREDENTIALS_DIRECTORY", "ZOMBIE_DATABASE_URL"}
+
+        values = yaml.safe_load(file("kubernetes"))
+        jsonschema.validate(values, json.loads((ROOT / "deploy/chart/values.schema.json").read_text()))
+        assert values.get("environment", {}) == plain
+        assert ("tokens" in values, "zombie-tokens" in file("kubernetes")) == (bool(secrets), bool(secrets))
+        assert set(re.findall(r"--from-file=([A-Z_]+)", file("kubernetes").partition("# Two bots")[0])) == secrets
+        assert ("ingress" in values) == (chat == "teams")
 
 
 def test_what_does_not_fit_the_chat_is_refused_before_anything_is_written(tmp_path: Path) -> None:
