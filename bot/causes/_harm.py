@@ -221,9 +221,7 @@ def _resets(
             says += f"; core {core.core}, held in the kernel, serves this queue ({line.name})"
             source = (*source, line.raw) if line.raw else source
             break
-    times = (
-        f"was reset {count(len(starved.resets), 'time')} within {tuning['recent_hours']:g} h" if starved.resets else ""
-    )
+    times = f"was reset {count(len(starved.resets), 'time')} in {tuning['recent_hours']:g} h" if starved.resets else ""
     sure = stack or (proven and starved.timed and not _others_lockup(snapshot, tuning))
     return Harm(
         f"the network card {times or 'waits'} for lack of CPU",

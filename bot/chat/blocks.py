@@ -19,10 +19,10 @@ from bot.chat.document import (
     Pieces,
     Question,
     Row,
+    Small,
     Together,
     clipped,
     line,
-    small,
 )
 from bot.domain.safe_text import one_line
 from bot.view.context import ClosingQuestion
@@ -34,6 +34,7 @@ from bot.view.words import Bold, Code, Instant
 SUMMARY = 300  # characters of a verdict's summary on a card; the thread has longer summaries whole
 MOST_NOTES = 3  # on the card; the dialog shows all
 NOTE = 160
+ASKS = "Approve shows the commands first."
 MOST_MOVED = 12  # pods in the dialog; the record has all
 MOST_NAMED = 3  # pods on the card
 FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card; in the dialog, beside databases
@@ -41,7 +42,7 @@ FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card; in the dialog, be
 
 def offer_blocks(plan: PlanView) -> Iterator[Block]:
     """Yield the offer and what a yes would do to the node and its workload, without commands."""
-    parts: list[Line | Listing] = [line(Bold(f"Offered: {plan.words}. "), f"What that does: {plan.effect}")]
+    parts: list[Line | Listing] = [line(Bold(f"Offered: {plan.words}. "), plan.effect)]
     parts += ends_blocks(replace(plan, ends=plan.ends_briefly), FEW_ENDS)  # the dialog names the containers
     if plan.moves:
         named = "; ".join(one_line(row, 80) for row in plan.moves[:MOST_NAMED])
@@ -49,7 +50,7 @@ def offer_blocks(plan: PlanView) -> Iterator[Block]:
         parts.append(line(Bold(f"Work it moves ({len(plan.moves)}): "), f"{named}{more}."))
     yield Together(tuple(parts))
     yield from (Paragraph(sentence, whole=True) for sentence in plan.also)  # a yes covers it too
-    yield from small(*plan.notes[:MOST_NOTES], limit=NOTE)
+    yield Small((" ".join((*(clipped(note, NOTE) for note in plan.notes[:MOST_NOTES]), ASKS)),))
 
 
 def ends_blocks(plan: PlanView, most: int) -> Iterator[Line | Listing]:

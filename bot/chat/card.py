@@ -66,7 +66,6 @@ from bot.view.words import (
 )
 
 SAID = 500  # characters of a sentence
-ASKS = "Approve shows the commands first."
 ABOUT = 240  # of what the alerts said, on a node's card
 MOST_LINKED = 4  # nodes with their own links on a card of several: it has to fit a phone
 EVIDENCE = 3
@@ -126,7 +125,7 @@ def _single(group: GroupView, view: IncidentView) -> Document:
         last += _remainder(view.verdict, group.rest)
     last += _closing(group)
     stop = "" if view.state is State.OPENED else "."
-    words = joined(((view.headline + stop,), view.story, change_words(view.compared), group.needs, *said))
+    words = joined(((view.headline + stop,), *view.harm, view.story, change_words(view.compared), group.needs, *said))
     return Document((*words, f"\n{group.about}") if group.about else words, (*first, *map(IfRoom, middle), *last))
 
 
@@ -159,7 +158,7 @@ def _state_blocks(view: IncidentView) -> Iterator[Block]:
         yield from (line(*sentence) for sentence in view.sentences[: 1 if view.is_checked else 0])
         yield from offer_blocks(view.plan)
     elif view.sentences:
-        yield Together(tuple(line(*clocked(sentence, view.as_of)) for sentence in view.sentences))
+        yield Together(tuple(line(*clocked(sentence, view.as_of)) for sentence in (*view.harm, *view.sentences)))
     if view.decided:
         yield line(*view.decided)
     if view.compared:
@@ -277,9 +276,8 @@ def _mark(view: IncidentView) -> str:
 
 def _decision(group: GroupView) -> Iterator[Block]:
     """What a decision needs, who is on call, and what can be chosen."""
-    asks = (ASKS,) if any(choice.kind == APPROVE for choice in group.choices) else ()
     by = (*group.asked, ".") if group.asked and group.needs else ()
-    rows = joined((by, group.needs)), joined((group.approvers, group.on_call)), asks
+    rows = joined((by, group.needs)), joined((group.approvers, group.on_call))
     if said := tuple(line(*row) for row in rows if any(row)):
         yield Together(said)
     yield from choice_blocks(group.choices)

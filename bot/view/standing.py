@@ -214,7 +214,8 @@ def _ending(incident: Incident) -> Iterator[Sentence]:
     match incident.ending:
         case Resolved():
             yield because
-            yield from _after_a_cure(incident)
+            if fix := _still_owed(incident):
+                yield (with_full_stop(f"Still to do, the lasting fix: {fix}"),)
             return
         case Escalated(try_next=try_next):
             yield ("A person has to take over: ", *because)
@@ -233,14 +234,18 @@ def _ending(incident: Incident) -> Iterator[Sentence]:
         yield ("Check again for a new offer.",)
 
 
-def _after_a_cure(incident: Incident) -> Iterator[Sentence]:
-    """Yield the harm that was done, and what people still owe: a cure is not yet the lasting fix."""
-    if (verdict := incident.verdict) is None or incident.undoes:
-        return
-    if verdict.harm:
-        yield (with_full_stop(f"Harm when it was found: {one_line(verdict.harm, SAID)}"),)
-    if verdict.cause is not None and (fix := one_line(verdict.lasting_fix, SAID)):
-        yield (with_full_stop(f"Still to do, the lasting fix: {fix}"),)
+def _still_owed(incident: Incident) -> str:
+    """What people still owe after a cure, which is not yet the lasting fix; an undo cured nothing."""
+    verdict = incident.verdict
+    is_cured = verdict is not None and verdict.cause is not None and not incident.undoes
+    return one_line(verdict.lasting_fix, SAID) if verdict is not None and is_cured else ""
+
+
+def harm_before(incident: Incident) -> tuple[Sentence, ...]:
+    """Return the harm that a cure ended, for those who see no verdict any more."""
+    harm = incident.verdict.harm if incident.verdict is not None and not incident.undoes else ""
+    is_over = incident.state is State.RESOLVED and harm
+    return ((with_full_stop(f"Harm when it was found: {one_line(harm, SAID)}"),),) if is_over else ()
 
 
 def undo_warning(incident: Incident) -> str:

@@ -28,6 +28,7 @@ from bot.view.standing import (
     asked_of,
     choices_of,
     decision_of,
+    harm_before,
     is_undecided,
     needs_a_person,
     needs_of,
@@ -81,7 +82,7 @@ class IncidentView:
     what is proposed, or what would help. `waits_for` is why an approved plan has not begun; `seen` is what was read
     last while the node is watched. `recurs` says that the node had the same cause before; `growth` is how fast the
     cause's count grew there. `links` are names and addresses. `compared` are the figures of a cure, before and
-    after. `as_of` is when it changed last, `working` what a pressed button does now.
+    after, `harm` what was suffered until then. `as_of` is when it changed last, `working` what a pressed button does.
     """
 
     id: str
@@ -107,6 +108,7 @@ class IncidentView:
     growth: Growth | None = None
     as_of: datetime = LONG_AGO
     working: str = ""
+    harm: tuple[Sentence, ...] = ()
 
     @property
     def severity(self) -> Status | None:
@@ -165,7 +167,7 @@ class GroupView:
     absent: frozenset[str] = frozenset()
     asks: tuple[ClosingQuestion, ...] = ()
     chat: str = "Slack"
-    rest: str = "The reasons are in the thread."
+    rest: str = "Reasons are in the thread."
 
     @property
     def ended(self) -> bool:
@@ -222,6 +224,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         growth=incident.triage.growth if incident.triage is not None else None,
         as_of=incident.updated_at,
         working=context.working.get(incident.id, ""),
+        harm=harm_before(incident),
     )
 
 

@@ -108,12 +108,12 @@ def open_points(verdict: Verdict) -> Iterator[tuple[str, Sequence[tuple[str, str
 def remainder_words(verdict: Verdict) -> Iterator[str]:
     """Yield what a verdict leaves open and how many causes it ruled out, and what was not read, without the reasons.
 
-    Example: "Undecided: io-stall. 28 other causes are ruled out.", "Not read: containers."
+    Example: "Undecided: io-stall. 28 other causes ruled out.", "Not read: containers."
     """
     causes = [f"Undecided: {', '.join(each.cause for each in verdict.undecided)}."] if verdict.undecided else []
     if many := len(verdict.ruled_out):
         other = "other " if verdict.cause is not None or verdict.undecided else ""
-        causes.append(f"{many} {other}cause{'s are' if many > 1 else ' is'} ruled out.")
+        causes.append(f"{many} {other}cause{'s' if many > 1 else ''} ruled out.")
     if causes:
         yield " ".join(causes)
     if verdict.unread:
