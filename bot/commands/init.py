@@ -300,7 +300,9 @@ def _trust(known: Path, nodes: Sequence[Node], questions: Questions, unasked: bo
         return
     print("Compare with what each node's own console says:")
     print(*(f"  ssh-keygen -lf {file}" for file in dict.fromkeys(key.file for key in shown)), sep="\n")
-    if unasked or questions.confirms(f"Are these {len(shown)} keys right?"):
+    if unasked or questions.confirms(
+        "Is this key right?" if len(shown) == 1 else f"Are these {len(shown)} keys right?"
+    ):
         with known.open("a", encoding="utf-8") as file:
             file.writelines(f"{key.line}\n" for key in shown)
         print(f"wrote {known}")

@@ -134,7 +134,7 @@ def test_asked_in_a_terminal(sshd: Sshd, tmp_path: Path) -> None:
         r"PagerDuty's alerts": "",
         r"Who may approve": "alice",
         r"What shall run it": "",
-        r"Are these 1 keys right": "yes",
+        r"Is this key right": "yes",
         r"Press Enter once that is done": "",
     }
     said, status = in_terminal([*PROGRAM, "init", "--directory", str(tmp_path)], environment(tmp_path), answers)
@@ -252,7 +252,7 @@ def test_from_the_wheel_to_the_first_verdict_of_an_own_node_takes_less_than_five
             "PagerDuty's alerts": "",
             "Who may approve": "",
             "What shall run it": "",
-            "Are these 1 keys right": "yes",
+            "Is this key right": "yes",
             "Press Enter once that is done": run_the_script,
         }
         began = time.monotonic()
