@@ -351,10 +351,11 @@ def _tell_next(site: NewSite, unreached: str) -> None:
     if site.chat == "slack":
         print("  Slack: make an app from slack-manifest.yaml, install it, and put its two tokens into zombie.env.")
     if site.chat == "teams":
-        print("  Teams: put your organisation's name and pages into teams-app/manifest.json, then zip the folder:")
-        print("         python3 -m zipfile -c teams-app.zip teams-app/*, and add it to the catalogue: docs/teams.md")
-        print("         Into zombie.env: TEAMS_APP_SECRET. An id that you did not know: there, in the manifest,")
-        print("         and in the service's file.")
+        print("  Teams: put your organisation's name and pages into teams-app/manifest.json, pack the folder, and add")
+        print("         the package to the organisation's catalogue: docs/teams.md")
+        print("           python3 -m zipfile -c teams-app.zip teams-app/*")
+        print("         Into zombie.env: TEAMS_APP_SECRET. An id that you did not know goes there, too, into the")
+        print("         manifest, and into the service's file.")
     if site.pagerduty:
         print("  PagerDuty: a user's API token and a webhook's secret, into zombie.env: docs/pagerduty.md")
     if site.chat or site.pagerduty:
