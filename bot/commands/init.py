@@ -323,8 +323,8 @@ def _write_login(folder: Path, user: str, public: str, node: Node, questions: Qu
     makes = "makes the login on a node, with its key and" if public else f"gives {user} on a node"
     print(
         f"It {makes} the lines of sudoers that it reads by. Look at it, then\n"
-        "run it on each node by a login of yours that may use sudo (without the word sudo where it is root's);\n"
-        "--remove takes all of it away again:\n\n"
+        "run it on each node, from another terminal, by a login of yours that may use sudo (without the word sudo\n"
+        "where it is root's); --remove takes all of it away again:\n\n"
         f"  {shlex.join(ssh)} sudo sh -s <{shlex.quote(str(folder / 'node-setup.sh'))}\n\n"
         "On many nodes: a role of Ansible runs this script; deploy/ansible of a clone, or of a release's sources.\n"
     )
