@@ -83,9 +83,9 @@ def test_every_answer_given_ends_with_a_verdict(sshd: Sshd, tmp_path: Path) -> N
 
 @pytest.mark.real_sshd
 def test_host_key_that_nobody_confirmed_is_not_trusted(sshd: Sshd, tmp_path: Path) -> None:
-    done = init(
-        tmp_path, f"--node=node-1={sshd.address}:{sshd.port}", f"--user={sshd.user}", f"--key={sshd.client_key}"
-    )
+    words = (f"--node=node-1={sshd.address}:{sshd.port}", f"--user={sshd.user}", f"--key={sshd.client_key}")
+    done = init(tmp_path, *words, "--service=compose")
+    assert "zombie serve wants other alerts" in done.stdout.partition("\nNext:")[2]
     fingerprint = subprocess.run(
         ["ssh-keygen", "-lf", f"{sshd.host_key}.pub"], capture_output=True, text=True, check=True
     ).stdout.split()[1]
