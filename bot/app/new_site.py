@@ -284,7 +284,8 @@ done
     printf "%s\\n" "$key" >>$keys; chmod 600 $keys; echo " key"')"
 
 command -v visudo >/dev/null || {{
-    echo "sudo is not installed: what only root may read stays unread" >&2
+    echo "sudo is not installed, so what only root may read, such as the kernel's log, stays unread:" >&2
+    echo "install sudo here, and run this again" >&2
     ended "nothing to change"
 }}
 draft=$(mktemp)

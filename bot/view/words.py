@@ -382,6 +382,8 @@ def rights_hint(unread: Iterable[Unread]) -> str:
     >>> rights_hint([Unread("nic", "the answer never came")])
     ''
     """
+    if any("sudo is not installed" in reading.reason for reading in unread):
+        return "Only root may read these: install sudo on the node, then run node-setup.sh there again."
     if not any("sudo refused" in reading.reason or "permission denied" in reading.reason for reading in unread):
         return ""
     return "zombie sudoers prints the lines that let the login on the node read these too."

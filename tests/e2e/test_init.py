@@ -1,5 +1,6 @@
 """`zombie init` as it is typed: in a terminal, and with every answer given, against a real OpenSSH server."""
 
+import asyncio
 import contextlib
 import io
 import itertools
@@ -16,6 +17,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 
 import jsonschema
@@ -31,6 +33,7 @@ from bot.domain.errors import UsageError
 from bot.inventory import Inventory
 from bot.settings import Settings
 from bot.surfaces.teams.settings import TeamsSettings
+from bot.transport.ssh_host_key import ShownHostKey, shown_host_key
 from tests.conftest import missing
 from tests.nodes.accounts import change_accounts
 from tests.nodes.sshd import IS_ROOT, Sshd
@@ -87,8 +90,23 @@ def test_host_key_that_nobody_confirmed_is_not_trusted(sshd: Sshd, tmp_path: Pat
         ["ssh-keygen", "-lf", f"{sshd.host_key}.pub"], capture_output=True, text=True, check=True
     ).stdout.split()[1]
     assert fingerprint in done.stdout
+    assert "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub" in done.stdout
+    assert f"ssh -p {sshd.port} {sshd.address} sudo sh -s <" in done.stdout
     assert not (tmp_path / "known_hosts").exists()
     assert done.returncode in (2, 4)
+
+
+@pytest.mark.real_sshd
+async def test_of_several_host_keys_the_one_is_shown_whose_file_is_named(tmp_path: Path) -> None:
+    """What people compare has to be the key of the file that they were told to look at."""
+    for kind in ("rsa", "ecdsa"):
+        make = ["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", str(tmp_path / kind)]
+        await asyncio.to_thread(subprocess.run, make, check=True, timeout=60)
+    with Sshd(extra_config=f"HostKey {tmp_path}/rsa\nHostKey {tmp_path}/ecdsa\n") as server:
+        shown = await shown_host_key(server.address, server.port, timedelta(seconds=10))
+        assert f"{shown.line}\n" == server.known_hosts_line()
+    files = [ShownHostKey("", kind, "").file for kind in ("ssh-ed25519", "ecdsa-sha2-nistp384", "ssh-rsa")]
+    assert files == [f"/etc/ssh/ssh_host_{kind}_key.pub" for kind in ("ed25519", "ecdsa", "rsa")]
 
 
 def test_login_that_no_script_could_make_is_refused_before_anything_is_written(tmp_path: Path) -> None:
@@ -116,7 +134,7 @@ def test_asked_in_a_terminal(sshd: Sshd, tmp_path: Path) -> None:
         r"PagerDuty's alerts": "",
         r"Who may approve": "alice",
         r"What shall run it": "",
-        r"Are these 1 keys right": "yes",
+        r"Is this key right": "yes",
         r"Press Enter once that is done": "",
     }
     said, status = in_terminal([*PROGRAM, "init", "--directory", str(tmp_path)], environment(tmp_path), answers)
@@ -234,7 +252,7 @@ def test_from_the_wheel_to_the_first_verdict_of_an_own_node_takes_less_than_five
             "PagerDuty's alerts": "",
             "Who may approve": "",
             "What shall run it": "",
-            "Are these 1 keys right": "yes",
+            "Is this key right": "yes",
             "Press Enter once that is done": run_the_script,
         }
         began = time.monotonic()
