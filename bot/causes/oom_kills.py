@@ -63,7 +63,8 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         who = f"process {names[0]} was" if len(names) == 1 else f"{listed(names, 3)} were"
         limit = "at its cgroup's limit" if len(names) == 1 else f"at the limit of {of_it[-1].device}"
         known = any("Memory cgroup" in kill.text for kill in of_it)
-        says = f"{who} killed {times} times {limit if known else 'for want of memory'}, the last {_recent.ago(snapshot, of_it[-1])}"
+        where = limit if known else "for want of memory"
+        says = f"{who} killed {times} times {where}, the last {_recent.ago(snapshot, of_it[-1])}"
         evidence.append(Evidence("oom-cgroup", "kernel_log", says, _recent.lines(of_it, 3)))
     if evidence:
         suspects = tuple(dict.fromkeys(name for names, _, _ in again for name in names))
