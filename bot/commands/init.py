@@ -300,7 +300,9 @@ def _trust(known: Path, nodes: Sequence[Node], questions: Questions, unasked: bo
         return
     print("Compare with what each node's own console says:")
     print(*(f"  ssh-keygen -lf {file}" for file in dict.fromkeys(key.file for key in shown)), sep="\n")
-    if unasked or questions.confirms(f"Are these {len(shown)} keys right?"):
+    if unasked or questions.confirms(
+        "Is this key right?" if len(shown) == 1 else f"Are these {len(shown)} keys right?"
+    ):
         with known.open("a", encoding="utf-8") as file:
             file.writelines(f"{key.line}\n" for key in shown)
         print(f"wrote {known}")
@@ -321,8 +323,8 @@ def _write_login(folder: Path, user: str, public: str, node: Node, questions: Qu
     makes = "makes the login on a node, with its key and" if public else f"gives {user} on a node"
     print(
         f"It {makes} the lines of sudoers that it reads by. Look at it, then\n"
-        "run it on each node by a login of yours that may use sudo (without the word sudo where it is root's);\n"
-        "--remove takes all of it away again:\n\n"
+        "run it on each node, from another terminal, by a login of yours that may use sudo (without the word sudo\n"
+        "where it is root's); --remove takes all of it away again:\n\n"
         f"  {shlex.join(ssh)} sudo sh -s <{shlex.quote(str(folder / 'node-setup.sh'))}\n\n"
         "On many nodes: a role of Ansible runs this script; deploy/ansible of a clone, or of a release's sources.\n"
     )
@@ -349,14 +351,17 @@ def _tell_next(site: NewSite, unreached: str) -> None:
     if site.chat == "slack":
         print("  Slack: make an app from slack-manifest.yaml, install it, and put its two tokens into zombie.env.")
     if site.chat == "teams":
-        print("  Teams: put your organisation's name and pages into teams-app/manifest.json, then zip the folder:")
-        print("         python3 -m zipfile -c teams-app.zip teams-app/*, and add it to the catalogue: docs/teams.md")
-        print("         Into zombie.env: TEAMS_APP_SECRET. An id that you did not know: there, in the manifest,")
-        print("         and in the service's file.")
+        print("  Teams: put your organisation's name and pages into teams-app/manifest.json, pack the folder, and add")
+        print("         the package to the organisation's catalogue: docs/teams.md")
+        print("           python3 -m zipfile -c teams-app.zip teams-app/*")
+        print("         Into zombie.env: TEAMS_APP_SECRET. An id that you did not know goes there, too, into the")
+        print("         manifest, and into the service's file.")
     if site.pagerduty:
         print("  PagerDuty: a user's API token and a webhook's secret, into zombie.env: docs/pagerduty.md")
     if site.chat or site.pagerduty:
         print("  set -a; . ./zombie.env; set +a; zombie doctor; zombie serve --inventory inventory.toml")
+    if site.service and not (site.chat or site.pagerduty):
+        print("  Without a chat and PagerDuty zombie serve wants other alerts, or it ends at once: docs/alerts.md")
     if site.service:
         print("  The service's file says in its first lines where it goes: docs/serving.md")
     print("  To act: name units under [act] in zombie.toml; until then the bot only reads.")

@@ -83,9 +83,9 @@ def test_every_answer_given_ends_with_a_verdict(sshd: Sshd, tmp_path: Path) -> N
 
 @pytest.mark.real_sshd
 def test_host_key_that_nobody_confirmed_is_not_trusted(sshd: Sshd, tmp_path: Path) -> None:
-    done = init(
-        tmp_path, f"--node=node-1={sshd.address}:{sshd.port}", f"--user={sshd.user}", f"--key={sshd.client_key}"
-    )
+    words = (f"--node=node-1={sshd.address}:{sshd.port}", f"--user={sshd.user}", f"--key={sshd.client_key}")
+    done = init(tmp_path, *words, "--service=compose")
+    assert "zombie serve wants other alerts" in done.stdout.partition("\nNext:")[2]
     fingerprint = subprocess.run(
         ["ssh-keygen", "-lf", f"{sshd.host_key}.pub"], capture_output=True, text=True, check=True
     ).stdout.split()[1]
@@ -134,7 +134,7 @@ def test_asked_in_a_terminal(sshd: Sshd, tmp_path: Path) -> None:
         r"PagerDuty's alerts": "",
         r"Who may approve": "alice",
         r"What shall run it": "",
-        r"Are these 1 keys right": "yes",
+        r"Is this key right": "yes",
         r"Press Enter once that is done": "",
     }
     said, status = in_terminal([*PROGRAM, "init", "--directory", str(tmp_path)], environment(tmp_path), answers)
@@ -252,7 +252,7 @@ def test_from_the_wheel_to_the_first_verdict_of_an_own_node_takes_less_than_five
             "PagerDuty's alerts": "",
             "Who may approve": "",
             "What shall run it": "",
-            "Are these 1 keys right": "yes",
+            "Is this key right": "yes",
             "Press Enter once that is done": run_the_script,
         }
         began = time.monotonic()
