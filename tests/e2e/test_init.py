@@ -1,5 +1,6 @@
 """`zombie init` as it is typed: in a terminal, and with every answer given, against a real OpenSSH server."""
 
+import asyncio
 import contextlib
 import io
 import itertools
@@ -16,6 +17,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 
 import jsonschema
@@ -31,6 +33,7 @@ from bot.domain.errors import UsageError
 from bot.inventory import Inventory
 from bot.settings import Settings
 from bot.surfaces.teams.settings import TeamsSettings
+from bot.transport.ssh_host_key import ShownHostKey, shown_host_key
 from tests.conftest import missing
 from tests.nodes.accounts import change_accounts
 from tests.nodes.sshd import IS_ROOT, Sshd
@@ -80,15 +83,29 @@ def test_every_answer_given_ends_with_a_verdict(sshd: Sshd, tmp_path: Path) -> N
 
 @pytest.mark.real_sshd
 def test_host_key_that_nobody_confirmed_is_not_trusted(sshd: Sshd, tmp_path: Path) -> None:
-    done = init(
-        tmp_path, f"--node=node-1={sshd.address}:{sshd.port}", f"--user={sshd.user}", f"--key={sshd.client_key}"
-    )
+    words = (f"--node=node-1={sshd.address}:{sshd.port}", f"--user={sshd.user}", f"--key={sshd.client_key}")
+    done = init(tmp_path, *words)
     fingerprint = subprocess.run(
         ["ssh-keygen", "-lf", f"{sshd.host_key}.pub"], capture_output=True, text=True, check=True
     ).stdout.split()[1]
     assert fingerprint in done.stdout
+    assert "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub" in done.stdout
+    assert f"ssh -p {sshd.port} {sshd.address} sudo sh -s <" in done.stdout
     assert not (tmp_path / "known_hosts").exists()
     assert done.returncode in (2, 4)
+
+
+@pytest.mark.real_sshd
+async def test_of_several_host_keys_the_one_is_shown_whose_file_is_named(tmp_path: Path) -> None:
+    """What people compare has to be the key of the file that they were told to look at."""
+    for kind in ("rsa", "ecdsa"):
+        make = ["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", str(tmp_path / kind)]
+        await asyncio.to_thread(subprocess.run, make, check=True, timeout=60)
+    with Sshd(extra_config=f"HostKey {tmp_path}/rsa\nHostKey {tmp_path}/ecdsa\n") as server:
+        shown = await shown_host_key(server.address, server.port, timedelta(seconds=10))
+        assert f"{shown.line}\n" == server.known_hosts_line()
+    files = [ShownHostKey("", kind, "").file for kind in ("ssh-ed25519", "ecdsa-sha2-nistp384", "ssh-rsa")]
+    assert files == [f"/etc/ssh/ssh_host_{kind}_key.pub" for kind in ("ed25519", "ecdsa", "rsa")]
 
 
 def test_login_that_no_script_could_make_is_refused_before_anything_is_written(tmp_path: Path) -> None:
@@ -115,14 +132,15 @@ def test_asked_in_a_terminal(sshd: Sshd, tmp_path: Path) -> None:
         r"Where do people ask": "n",
         r"PagerDuty's alerts": "",
         r"Who may approve": "alice",
-        r"What shall run it": "",
-        r"Are these 1 keys right": "yes",
+        r"What shall run it": "compose",
+        r"Is this key right": "yes",
         r"Press Enter once that is done": "",
     }
     said, status = in_terminal([*PROGRAM, "init", "--directory", str(tmp_path)], environment(tmp_path), answers)
     assert status == 0, said
     assert 'terminal_approvers = ["alice"]' in (tmp_path / "zombie.toml").read_text()
     assert "Compare with what each node's own console says" in said
+    assert "zombie serve wants other alerts" in said.partition("\nNext:")[2]
 
 
 @pytest.mark.real_sshd
@@ -234,7 +252,7 @@ def test_from_the_wheel_to_the_first_verdict_of_an_own_node_takes_less_than_five
             "PagerDuty's alerts": "",
             "Who may approve": "",
             "What shall run it": "",
-            "Are these 1 keys right": "yes",
+            "Is this key right": "yes",
             "Press Enter once that is done": run_the_script,
         }
         began = time.monotonic()
@@ -438,7 +456,10 @@ def test_services_file_names_what_the_sites_chat_and_alerts_need_and_nothing_of_
         values = yaml.safe_load(file("kubernetes"))
         jsonschema.validate(values, json.loads((ROOT / "deploy/chart/values.schema.json").read_text()))
         assert values.get("environment", {}) == plain
-        assert ("tokens" in values, "zombie-tokens" in file("kubernetes")) == (bool(secrets), bool(secrets))
+        assert ("tokens" in values, "create secret generic zombie-tokens" in file("kubernetes")) == (
+            bool(secrets),
+            bool(secrets),
+        )
         assert set(re.findall(r"--from-file=([A-Z_]+)", file("kubernetes").partition("# Two bots")[0])) == secrets
         assert ("ingress" in values) == (chat == "teams")
 
