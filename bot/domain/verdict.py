@@ -68,6 +68,7 @@ class Finding:
     remedy: tuple[Step, ...] = ()  # the steps that the evidence justifies; their commands come later
     lasting_fix: str = ""
     settled_by: str = ""  # completes “… would settle it”; empty where it is confirmed
+    harm: str = ""  # what it does to the node beside being there, in a few words; the summary says it too
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,7 @@ class Verdict:
     heat: CoreHeat | None = None  # of its cores, if a core stands out: for people to see, not used for judging
     slowness: float | None = None  # how many times as long as usual its answers took
     settled_by: str = ""  # completes “… would settle it”; empty where it is confirmed
+    harm: str = ""  # of the cause, in a few words; the summary says it too
 
     @property
     def took_words(self) -> str:

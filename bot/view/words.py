@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias, TypeVar
 
+from bot.domain.alert import CHATS
 from bot.domain.entry import is_who
 from bot.domain.incident import Incident
 from bot.domain.probe import Snapshot, Unread
@@ -20,7 +21,10 @@ from bot.domain.verdict import Confidence, Status, Verdict
 RESOLVED, REOPENED = "Resolved", "Reopened"
 NAMELESS = "node not known yet"
 BRAKED = "Braked: "  # begins why something waits for the brake
-_TIME = re.compile(r"(?<!-\d\d )(?<![\d:.])([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))? UTC\b", re.ASCII)
+_TIME = re.compile(
+    r"(?:(?<![\d-])(20\d\d-[01]\d-[0-3]\d) |(?<!-\d\d ))(?<![\d:.])([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))? UTC\b",
+    re.ASCII,
+)
 _TRAITS = ("kernel", "cgroup", "driver", "distribution", "virtualisation", "cores", "up")  # others come after these
 _ENDED = {
     State.RESOLVED: RESOLVED,
@@ -99,6 +103,21 @@ def open_points(verdict: Verdict) -> Iterator[tuple[str, Sequence[tuple[str, str
     ):
         if rows:
             yield title, rows
+
+
+def remainder_words(verdict: Verdict) -> Iterator[str]:
+    """Yield what a verdict leaves open and how many causes it ruled out, and what was not read, without the reasons.
+
+    Example: "Undecided: io-stall. 28 other causes ruled out.", "Not read: containers."
+    """
+    causes = [f"Undecided: {', '.join(each.cause for each in verdict.undecided)}."] if verdict.undecided else []
+    if many := len(verdict.ruled_out):
+        other = "other " if verdict.cause is not None or verdict.undecided else ""
+        causes.append(f"{many} {other}cause{'s' if many > 1 else ''} ruled out.")
+    if causes:
+        yield " ".join(causes)
+    if verdict.unread:
+        yield f"Not read: {', '.join(each.probe for each in verdict.unread)}."
 
 
 def headline(node: str, verdict: Verdict | None, *, cured: bool = False) -> str:
@@ -201,6 +220,16 @@ Styled: TypeAlias = Piece | Bold | Code | Link | Channel
 Sentence: TypeAlias = tuple[Piece, ...]
 
 
+def in_chat(by: str) -> bool:
+    """True for a person of a chat, named as in the record.
+
+    Example:
+    >>> in_chat("slack:T024/U123"), in_chat("terminal:ann")
+    (True, False)
+    """
+    return by.partition(":")[0] in CHATS and is_who(by)
+
+
 def plain(sentence: Sequence[Styled]) -> str:
     """Return a sentence as plain text.
 
@@ -242,12 +271,14 @@ def led_by_person(words: str, before: str = "") -> Sentence:
 
 
 def clocked(sentence: Sentence, day: datetime) -> Sentence:
-    """Return a sentence in which times that end with UTC are instants of that day: a card has one clock, its reader's.
+    """Return a sentence in which times that end with UTC are instants, of that day where they name none.
+
+    So a card has one clock: its reader's.
 
     Example:
     >>> day = datetime.fromisoformat("2026-11-22T03:00:00+00:00")
-    >>> [getattr(each, "at", each) for each in clocked(("Until 09:45 UTC, not 2026-11-22 09:45 UTC.",), day)]
-    ['Until ', datetime.datetime(2026, 11, 22, 9, 45, tzinfo=datetime.timezone.utc), ', not 2026-11-22 09:45 UTC.']
+    >>> [str(getattr(each, "at", each)) for each in clocked(("Until 09:45 UTC, not 2026-11-20 09:45 UTC.",), day)]
+    ['Until ', '2026-11-22 09:45:00+00:00', ', not ', '2026-11-20 09:45:00+00:00', '.']
     """
     return tuple(each for piece in sentence for each in (_timed(piece, day) if isinstance(piece, str) else (piece,)))
 
@@ -255,9 +286,14 @@ def clocked(sentence: Sentence, day: datetime) -> Sentence:
 def _timed(words: str, day: datetime) -> Iterator[Piece]:
     done = 0
     for found in _TIME.finditer(words):
-        hour, minute, second = (int(part or 0) for part in found.groups())
+        hour, minute, second = (int(part or 0) for part in found.groups()[1:])
+        try:
+            of = datetime.fromisoformat(f"{found[1]}T00:00+00:00") if found[1] else day
+        except ValueError:  # no date at all, such as 2026-02-31
+            continue
         yield words[done : found.start()]
-        yield Instant(day.replace(hour=hour, minute=minute, second=second), exact=found[3] is not None)
+        at = of.replace(hour=hour, minute=minute, second=second, microsecond=0)
+        yield Instant(at, exact=found[4] is not None, dated=found[1] is not None)
         done = found.end()
     yield words[done:]
 
