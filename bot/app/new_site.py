@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +28,12 @@ TEAMS_GROUP = re.compile(r"teams:19:[A-Za-z0-9._-]{1,200}@thread\.tacv2\Z")
 CHANNEL = {"slack": re.compile(r"[CG][A-Z0-9]{2,}\Z"), "teams": re.compile(r"19:[A-Za-z0-9._-]{1,200}@thread\.tacv2\Z")}
 SERVICES = {"systemd": "zombie.service", "compose": "compose.yaml", "kubernetes": "values.yaml"}
 
+_SLACK = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN")  # the secrets that the shipped files of a service name
+_LINES = {  # of a secret, and of a setting that only the environment has, in a service's file
+    "systemd": ("LoadCredential={0}:/etc/zombie/secrets/{0}\n", "Environment={0}={1}\n"),
+    "compose": ("  {0}: {{file: ./secrets/{0}}}\n", '      {0}: "{1}"\n'),
+    "kubernetes": (" --from-file={0}", '  {0}: "{1}"\n'),
+}
 _NO_APP = "THE-APPLICATION-ID"  # what the manifest has in the place of its id
 _WHO = {
     "": ((), "Without a chat people approve in the terminal: write a login of this machine, alice."),
@@ -86,17 +92,24 @@ class NewSite:
     def files(self) -> dict[str, str]:
         """Return the files' texts by their names; none holds a secret."""
         files = {"inventory.toml": self._inventory(), "zombie.toml": self._settings()}
-        if secrets := list(self._secrets()):
-            files["zombie.env"] = _ABOUT_SECRETS + "".join(f"{line}\n" for line in secrets)
+        if named := {**self._environment(), **dict.fromkeys(self._secrets(), "")}:
+            files["zombie.env"] = _ABOUT_SECRETS + "".join(f"{name}={value}\n" for name, value in named.items())
         if self.chat == "slack":
             files["slack-manifest.yaml"] = shipped_text("docs/slack-manifest.yaml")
         if self.chat == "teams":
             manifest = shipped_text("docs/teams-manifest.json")
-            files["teams-manifest.json"] = manifest.replace(_NO_APP, self.teams_app or _NO_APP)
+            files["teams-app/manifest.json"] = manifest.replace(_NO_APP, self.teams_app or _NO_APP)
         if self.service:
-            name = SERVICES[self.service]
-            files[name] = shipped_text(f"deploy/{name}").replace("    build: ..\n", "    image: zombie\n")
+            files[SERVICES[self.service]] = self._service()
         return files
+
+    def pictures(self) -> dict[str, bytes]:
+        """Return what the chat's app is given beside its manifest, by the files' names."""
+        if self.chat != "teams":
+            return {}
+        from bot.surfaces.teams.icons import color, outline
+
+        return {"teams-app/color.png": color(), "teams-app/outline.png": outline()}
 
     def _inventory(self) -> str:
         lines = ["# The machines that may be reached. Paths are relative to this file.", "[ssh]"]
@@ -133,18 +146,39 @@ class NewSite:
         lines += ["[act]", '# units = ["ecs.service"]']
         return "\n".join(lines) + "\n"
 
-    def _secrets(self) -> Iterator[str]:
-        if self.chat == "slack":
-            yield "SLACK_BOT_TOKEN="
-            yield "SLACK_APP_TOKEN="
+    def _secrets(self) -> tuple[str, ...]:
+        of_chat = {"slack": _SLACK, "teams": ("TEAMS_APP_SECRET",)}.get(self.chat, ())
+        return (*of_chat, *(("PAGERDUTY_API_TOKEN", "PAGERDUTY_WEBHOOK_SECRETS") if self.pagerduty else ()))
+
+    def _environment(self) -> dict[str, str]:
+        """What is no secret, and no file of settings has; blank where it is not known yet."""
+        teams = {"TEAMS_APP_ID": self.teams_app, "TEAMS_TENANT": self.teams_tenant} if self.chat == "teams" else {}
+        return {**teams, **({"PAGERDUTY_FROM": ""} if self.pagerduty else {})}
+
+    def _service(self) -> str:
+        """The shipped file of the service, with what this site's chat and alerts need in the place of Slack's."""
+        secret, setting = _LINES[self.service]
+        of_slack, ours = ([secret.format(name) for name in names] for names in (_SLACK, self._secrets()))
+        settings = "".join(setting.format(*each) for each in self._environment().items())
+        text = shipped_text(f"deploy/{SERVICES[self.service]}")
+        for line in ours:
+            text = text.replace(f"#{line}", "")  # an example, which is now in force
+        text = text.replace("".join(of_slack), "".join(ours))
+        if self.service == "systemd":
+            return text.replace("StateDirectory=", f"{settings}StateDirectory=", 1)
+        if self.service == "compose":
+            listed, instead = (f"[{', '.join((*names, ''))}" for names in (_SLACK, self._secrets()))
+            text = text.replace(listed, instead).replace("    build: ..\n", "    image: zombie\n")
+            return text.replace("      ZOMBIE_DATABASE_URL", f"{settings}      ZOMBIE_DATABASE_URL", 1)
+        if not ours:  # a Secret that nobody makes would keep the pod from starting
+            text = re.sub(r"#   kubectl .* zombie-tokens.*\n", "", text)
+            text = text.replace(
+                "tokens:\n  existing", "# tokens: # of a chat or of alerts, as ALERTMANAGER_TOKEN\n#   existing"
+            )
+        settings = f"environment:\n{settings}" if settings else ""
         if self.chat == "teams":
-            yield f"TEAMS_APP_ID={self.teams_app}"
-            yield f"TEAMS_TENANT={self.teams_tenant}"
-            yield "TEAMS_APP_SECRET="
-        if self.pagerduty:
-            yield "PAGERDUTY_API_TOKEN="
-            yield "PAGERDUTY_FROM="
-            yield "PAGERDUTY_WEBHOOK_SECRETS="
+            settings += 'ingress:\n  host: ""  # the name that Teams posts to, https://NAME/teams/messages\n'
+        return text.replace("# Two bots", f"{settings}# Two bots", 1)
 
 
 def named_node(text: str) -> tuple[str, Address]:
@@ -253,7 +287,8 @@ done
     printf "%s\\n" "$key" >>$keys; chmod 600 $keys; echo " key"')"
 
 command -v visudo >/dev/null || {{
-    echo "sudo is not installed: what only root may read stays unread" >&2
+    echo "sudo is not installed, so what only root may read, such as the kernel's log, stays unread:" >&2
+    echo "install sudo here, and run this again" >&2
     ended "nothing to change"
 }}
 draft=$(mktemp)
@@ -305,18 +340,19 @@ def public_key(path: Path) -> str:
         raise UsageError(f"{path} cannot be read: {no}.", "Name the public half: zombie_key.pub") from no
 
 
-def write_new(folder: Path, files: Mapping[str, str]) -> list[str]:
+def write_new(folder: Path, files: Mapping[str, str | bytes]) -> list[str]:
     """Write files that are not there yet, and leave what is there as it is; return a line that says so for each."""
     lines = []
-    for name, text in files.items():
-        path = folder / name
+    for name, said in files.items():
+        path, data = folder / name, said if isinstance(said, bytes) else said.encode()
+        path.parent.mkdir(exist_ok=True)
         try:
-            with path.open("x", encoding="utf-8") as file:
+            with path.open("xb") as file:
                 path.chmod(0o600 if name.endswith(".env") else 0o644)
-                file.write(text)
+                file.write(data)
             lines.append(f"wrote {path}")
         except FileExistsError:
-            same = path.read_text("utf-8", "replace") == text
+            same = path.read_bytes() == data
             lines.append(f"{path} is there already" + ("" if same else ", and differs: it is left as it is"))
     return lines
 

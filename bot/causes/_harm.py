@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bot.causes import _recent
-from bot.causes._figures import memory, percent
+from bot.causes._figures import count, memory, percent
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_cores
 from bot.causes._packet_waits import waits_on
 from bot.causes._starvation import held_by_another, starvation
@@ -221,9 +221,10 @@ def _resets(
             says += f"; core {core.core}, held in the kernel, serves this queue ({line.name})"
             source = (*source, line.raw) if line.raw else source
             break
+    times = f"was reset {count(len(starved.resets), 'time')} in {tuning['recent_hours']:g} h" if starved.resets else ""
     sure = stack or (proven and starved.timed and not _others_lockup(snapshot, tuning))
     return Harm(
-        "the network card is reset for lack of CPU",
+        f"the network card {times or 'waits'} for lack of CPU",
         Confidence.CONFIRMED if sure else Confidence.LIKELY,
         Evidence("nic-starved", probe, says, source),
         is_now and (is_clear or stack),

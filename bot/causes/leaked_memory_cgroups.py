@@ -167,6 +167,7 @@ def _named(
             status=Status.CRITICAL,
             confidence=harms.confidence,
             summary=f"{summary}. Harm: {done}. {advice}",
+            harm=done,
             evidence=(*evidence, *against),
             suspects=(leaker.name,),
             remedy=(*steps, Step("reboot")) if steps and not why_none else steps,
@@ -204,6 +205,7 @@ def _unnamed(said: str, growth: int | None, blame: Blame, harms: Harms, evidence
             status=Status.CRITICAL,
             confidence=Confidence.CONFIRMED if harms.by_stack else Confidence.LIKELY,
             summary=f"{said}, and harm: {done}; but {blame.says}. {no_plan}",
+            harm=done,
             evidence=evidence,
             suspects=blame.looping,
         )

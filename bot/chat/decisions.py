@@ -50,7 +50,7 @@ from bot.response.decision import guards
 from bot.response.decision.braking import stale
 from bot.seats import Chat
 from bot.view.plan_words import PlanView
-from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, options_of
+from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, options_of, undo_warning
 
 DIGEST = 32  # digits of the digest by which a dialog names its plan
 TRIGGER_SECONDS = 3.0  # after that no dialog opens for a click
@@ -243,6 +243,7 @@ class Decisions:
         words = [
             f"{incident.node}: incident {incident.id} did this: {one_line(done, 500)}.",
             f"To {one_line(back.words or 'bring nothing back', 500)}: {back.effect} What else it did is not undone.",
+            undo_warning(incident),
             "This is proposed as a separate plan, which another person has to approve.",
         ]
         await self._open(click, UNDO, {incident.id: ""}, words)

@@ -87,20 +87,20 @@ def run(arguments: argparse.Namespace) -> int:
     except (KeyboardInterrupt, EOFError):
         print("\nNothing was written.")
         return 130
-    print(*write_new(folder, site.files()), sep="\n")
+    print(*write_new(folder, {**site.files(), **site.pictures()}), sep="\n")
     arguments.inventory, arguments.config = folder / "inventory.toml", folder / "zombie.toml"
     nodes = options.inventory(arguments, options.settings(arguments)).nodes
     if not nodes:
         raise UsageError("The inventory names no node.", f"Look at {arguments.inventory}, then: zombie nodes")
     if site.ssh_config is None:
         _trust(folder / "known_hosts", nodes, questions, arguments.accept_host_keys)
-        _write_login(folder, site.user, _login_key(folder, site), questions)
+        _write_login(folder, site.user, _login_key(folder, site), nodes[0], questions)
     else:
         from bot.app.factories import ssh_login
 
-        _write_login(folder, ssh_login(nodes[0], arguments.environ), "", questions)
+        _write_login(folder, ssh_login(nodes[0], arguments.environ), "", nodes[0], questions)
     status = _first_verdict(arguments, nodes[0].name)
-    _tell_next(site)
+    _tell_next(site, nodes[0].name if status == 4 else "")
     return status
 
 
@@ -298,8 +298,11 @@ def _trust(known: Path, nodes: Sequence[Node], questions: Questions, unasked: bo
             shown.append(key)
     if not shown:
         return
-    print("Compare with what each node's own console says: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub")
-    if unasked or questions.confirms(f"Are these {len(shown)} keys right?"):
+    print("Compare with what each node's own console says:")
+    print(*(f"  ssh-keygen -lf {file}" for file in dict.fromkeys(key.file for key in shown)), sep="\n")
+    if unasked or questions.confirms(
+        "Is this key right?" if len(shown) == 1 else f"Are these {len(shown)} keys right?"
+    ):
         with known.open("a", encoding="utf-8") as file:
             file.writelines(f"{key.line}\n" for key in shown)
         print(f"wrote {known}")
@@ -307,18 +310,23 @@ def _trust(known: Path, nodes: Sequence[Node], questions: Questions, unasked: bo
         print("No key was written. The bot trusts no host that is not in known_hosts.")
 
 
-def _write_login(folder: Path, user: str, public: str, questions: Questions) -> None:
+def _write_login(folder: Path, user: str, public: str, node: Node, questions: Questions) -> None:
     """Write the script that makes the login on a node, and wait until it was run."""
+    import shlex
+
     from bot.app.factories import sudoers
     from bot.app.new_site import node_script, write_new
 
     print(*write_new(folder, {"node-setup.sh": node_script(user, public, sudoers(user))}))
+    port = ["-p", str(node.port)] if public and node.port not in (None, 22) else []
+    ssh = ["ssh", *port, node.address if public else node.name]
     makes = "makes the login on a node, with its key and" if public else f"gives {user} on a node"
     print(
         f"It {makes} the lines of sudoers that it reads by. Look at it, then\n"
-        "run it on each node by a login of yours that may use sudo; --remove takes all of it away again:\n\n"
-        f"  ssh NODE sudo sh -s <{folder / 'node-setup.sh'}\n\n"
-        "On many nodes: deploy/ansible, a role that runs this script.\n"
+        "run it on each node, from another terminal, by a login of yours that may use sudo (without the word sudo\n"
+        "where it is root's); --remove takes all of it away again:\n\n"
+        f"  {shlex.join(ssh)} sudo sh -s <{shlex.quote(str(folder / 'node-setup.sh'))}\n\n"
+        "On many nodes: a role of Ansible runs this script; deploy/ansible of a clone, or of a release's sources.\n"
     )
     if questions.asks:
         input("Press Enter once that is done. ")
@@ -336,17 +344,24 @@ def _first_verdict(arguments: argparse.Namespace, name: str) -> int:
     return status if status in (2, 4) else 0
 
 
-def _tell_next(site: NewSite) -> None:
+def _tell_next(site: NewSite, unreached: str) -> None:
     print("\nNext:")
+    if unreached:
+        print(f"  {unreached}: if node-setup.sh did not run there yet, do that; then: zombie check {unreached}")
     if site.chat == "slack":
         print("  Slack: make an app from slack-manifest.yaml, install it, and put its two tokens into zombie.env.")
     if site.chat == "teams":
-        print("  Teams: zip teams-manifest.json with two icons, add it to the catalogue: docs/teams.md")
-        print("         Into zombie.env: TEAMS_APP_SECRET, and what of the two ids is blank there.")
+        print("  Teams: put your organisation's name and pages into teams-app/manifest.json, pack the folder, and add")
+        print("         the package to the organisation's catalogue: docs/teams.md")
+        print("           python3 -m zipfile -c teams-app.zip teams-app/*")
+        print("         Into zombie.env: TEAMS_APP_SECRET. An id that you did not know goes there, too, into the")
+        print("         manifest, and into the service's file.")
     if site.pagerduty:
         print("  PagerDuty: a user's API token and a webhook's secret, into zombie.env: docs/pagerduty.md")
     if site.chat or site.pagerduty:
         print("  set -a; . ./zombie.env; set +a; zombie doctor; zombie serve --inventory inventory.toml")
+    if site.service and not (site.chat or site.pagerduty):
+        print("  Without a chat and PagerDuty zombie serve wants other alerts, or it ends at once: docs/alerts.md")
     if site.service:
         print("  The service's file says in its first lines where it goes: docs/serving.md")
     print("  To act: name units under [act] in zombie.toml; until then the bot only reads.")

@@ -12,6 +12,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.safe_text import one_line
 
 # A NUL ends an argument in C; lone surrogates stand for bytes that are not text.
+_NO_SUDO = re.compile(r"\bsudo: (?:command )?not found")  # as shells say it
 _UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -94,6 +95,8 @@ class Completed:
         # A command with several ways prints a line for each, often the same.
         said = one_line("; ".join(dict.fromkeys(filter(None, map(str.strip, self.stderr.splitlines())))), 120)
         lowered = self.stderr.lower()
+        if _NO_SUDO.search(lowered):
+            return "sudo is not installed"
         if self.exit_status == 127 or "command not found" in lowered or "failed to run command" in lowered:
             return "the command is missing"
         if "sudo:" in lowered:

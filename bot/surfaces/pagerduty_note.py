@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bot.domain.incident import Incident
 from bot.domain.pagerduty import OURS, OutgoingAlert, page_of
 from bot.domain.safe_text import one_line, redacted, redacted_text, safe_value
+from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.view.context import NOTHING, ViewContext
 from bot.view.standing import choice_words
@@ -133,12 +134,12 @@ def _single(group: GroupView, view: IncidentView) -> Iterator[str]:
         yield one_line(ends, STORY)
     yield from _to_do(group, view.story)
     if verdict is not None:
-        yield from _proof(verdict)
+        yield from _proof(verdict, is_over=view.state is State.RESOLVED)
 
 
-def _proof(verdict: Verdict) -> Iterator[str]:
+def _proof(verdict: Verdict, *, is_over: bool) -> Iterator[str]:
     yield from (f"- {one_line(item.probe, 40)}: {one_line(item.says, LINE)}" for item in verdict.evidence)
-    if verdict.lasting_fix and verdict.cause is not None:
+    if verdict.lasting_fix and verdict.cause is not None and not is_over:  # its story names the fix that is owed
         yield f"Lasting fix: {one_line(verdict.lasting_fix, LINE)}"
     if verdict.undecided:
         yield "Undecided: " + one_line(", ".join(open_.cause for open_ in verdict.undecided), LINE)

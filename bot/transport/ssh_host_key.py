@@ -16,6 +16,15 @@ import asyncssh
 from bot.domain.node import known_hosts_name
 from bot.domain.safe_text import one_line
 
+# The kinds that a server is asked for, in this order: the first is the one that people compare on its console.
+_KINDS = (
+    "ssh-ed25519",
+    *(f"ecdsa-sha2-nistp{bits}" for bits in (256, 384, 521)),
+    "rsa-sha2-512",
+    "rsa-sha2-256",
+    "ssh-rsa",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ShownHostKey:
@@ -28,6 +37,12 @@ class ShownHostKey:
     kind: str
     fingerprint: str
 
+    @property
+    def file(self) -> str:
+        """Where OpenSSH keeps its public half on the node."""
+        kind = next((each for each in ("ed25519", "ecdsa") if each in self.kind), "rsa")
+        return f"/etc/ssh/ssh_host_{kind}_key.pub"
+
 
 async def shown_host_key(host: str, port: int, limit: timedelta) -> ShownHostKey:
     """Ask a server for its host key, without logging in.
@@ -36,7 +51,7 @@ async def shown_host_key(host: str, port: int, limit: timedelta) -> ShownHostKey
     """
     try:
         async with asyncio.timeout(limit.total_seconds()):
-            key = await asyncssh.get_server_host_key(host, port)
+            key = await asyncssh.get_server_host_key(host, port, server_host_key_algs=_KINDS)
     except TimeoutError:
         raise OSError(f"no answer within {limit.total_seconds():.0f} s") from None
     except (OSError, asyncssh.Error, UnicodeError) as no:

@@ -74,7 +74,7 @@ MAY_USE: dict[str, list[str]] = {
     "botocore": ["bot/inventory/ec2_instances.py"],
     "dask": ["bot/extras/fleet/dask_*.py"],
     "distributed": ["bot/extras/fleet/dask_*.py"],
-    "PIL": ["bot/view/core_picture.py", "bot/extras/profiles/*_picture.py"],
+    "PIL": ["bot/view/core_picture.py", "bot/surfaces/teams/icons.py", "bot/extras/profiles/*_picture.py"],
     "shtab": ["bot/commands/completion.py"],
     "jsonschema": ["bot/demo/slack/validation.py"],  # of a checkout; without it the demo checks no blocks
 }

@@ -24,7 +24,6 @@ FILES = sorted(
 _MODULE = re.compile(r"\b(?:bot|tests)\.[a-z_]+(?:\.\w+)*")
 _PATH = re.compile(r"(?<![\w./-])(?:bot|tests|deploy|docs|playbooks)/[\w./*-]+")
 _LOCK = re.compile(r"\brequirements[\w-]*\.lock\b")
-_CLASS = re.compile(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)*)`")
 # Made by whoever deploys or reads along, or by the wheel; those of docs/extending.md by test_extending.py.
 _ELSEWHERE = (
     *("deploy/inventory", "deploy/secrets", "playbooks/tmp-space.yaml", "bot/_playbooks", "bot/_deploy"),
@@ -59,14 +58,6 @@ def paths_lacking(text: str) -> Iterator[str]:
 def test_module_or_file_that_is_named_is_there(path: Path) -> None:
     text = path.read_text()
     assert [*modules_lacking(text), *paths_lacking(text)] == []
-
-
-def test_words_of_the_architecture_are_classes() -> None:
-    words = (ROOT / "docs/architecture.md").read_text().partition("\n## Words\n")[2].partition("\n## ")[0]
-    named = set(_CLASS.findall(words))
-    assert len(named) > 30
-    code = "".join(path.read_text() for path in (ROOT / "bot").rglob("*.py"))
-    assert named - set(re.findall(r"^class (\w+)", code, re.MULTILINE)) == set()
 
 
 def test_what_was_renamed_would_be_found() -> None:

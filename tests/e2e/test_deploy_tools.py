@@ -18,6 +18,7 @@ import pytest
 import yaml
 from lightkube.codecs import load_all_yaml
 
+from bot.app.new_site import NewSite
 from bot.settings import Settings
 from tests.image import instructions
 from tests.tool_environment import programs_of
@@ -69,6 +70,12 @@ POSTGRESQL = {"replicas": 2, "database": {"existingSecret": "zombie-app", "key":
 IN_CLUSTER = '[ssh]\nuser = "zombie"\n[kubernetes]\ncontext = "in-cluster"\n'
 SETS: dict[str, dict[str, Any]] = {
     "everything off": {"networkPolicy": {"enabled": False}},
+    "Teams, as zombie init writes them": yaml.safe_load(
+        NewSite(chat="teams", teams_app="0a1b", teams_tenant="9f8e", pagerduty=True, service="kubernetes").files()[
+            "values.yaml"
+        ]
+    ),
+    "no chat, as zombie init writes them": yaml.safe_load(NewSite(service="kubernetes").files()["values.yaml"]),
     "to begin with": yaml.safe_load((ROOT / "deploy/values.yaml").read_text()),
     "PostgreSQL, two replicas": {**POSTGRESQL, "tokens": {"existingSecret": "t"}, "ssh": {"existingSecret": "s"}},
     "Teams": {

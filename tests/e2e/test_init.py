@@ -1,6 +1,9 @@
 """`zombie init` as it is typed: in a terminal, and with every answer given, against a real OpenSSH server."""
 
+import asyncio
 import contextlib
+import io
+import itertools
 import json
 import os
 import pty
@@ -12,19 +15,25 @@ import stat
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
+from PIL import Image, ImageColor
 
 from bot.app.extras import shipped
 from bot.app.factories import sudoers
-from bot.app.new_site import Address, NewSite, approver, channel, named_node, node_script, shipped_text
+from bot.app.new_site import SERVICES, Address, NewSite, approver, channel, named_node, node_script, shipped_text
 from bot.app.policy_settings import rules_of_acting
 from bot.domain.errors import UsageError
 from bot.inventory import Inventory
 from bot.settings import Settings
 from bot.surfaces.teams.settings import TeamsSettings
+from bot.transport.ssh_host_key import ShownHostKey, shown_host_key
 from tests.conftest import missing
 from tests.nodes.accounts import change_accounts
 from tests.nodes.sshd import IS_ROOT, Sshd
@@ -74,15 +83,29 @@ def test_every_answer_given_ends_with_a_verdict(sshd: Sshd, tmp_path: Path) -> N
 
 @pytest.mark.real_sshd
 def test_host_key_that_nobody_confirmed_is_not_trusted(sshd: Sshd, tmp_path: Path) -> None:
-    done = init(
-        tmp_path, f"--node=node-1={sshd.address}:{sshd.port}", f"--user={sshd.user}", f"--key={sshd.client_key}"
-    )
+    words = (f"--node=node-1={sshd.address}:{sshd.port}", f"--user={sshd.user}", f"--key={sshd.client_key}")
+    done = init(tmp_path, *words)
     fingerprint = subprocess.run(
         ["ssh-keygen", "-lf", f"{sshd.host_key}.pub"], capture_output=True, text=True, check=True
     ).stdout.split()[1]
     assert fingerprint in done.stdout
+    assert "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub" in done.stdout
+    assert f"ssh -p {sshd.port} {sshd.address} sudo sh -s <" in done.stdout
     assert not (tmp_path / "known_hosts").exists()
     assert done.returncode in (2, 4)
+
+
+@pytest.mark.real_sshd
+async def test_of_several_host_keys_the_one_is_shown_whose_file_is_named(tmp_path: Path) -> None:
+    """What people compare has to be the key of the file that they were told to look at."""
+    for kind in ("rsa", "ecdsa"):
+        make = ["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", str(tmp_path / kind)]
+        await asyncio.to_thread(subprocess.run, make, check=True, timeout=60)
+    with Sshd(extra_config=f"HostKey {tmp_path}/rsa\nHostKey {tmp_path}/ecdsa\n") as server:
+        shown = await shown_host_key(server.address, server.port, timedelta(seconds=10))
+        assert f"{shown.line}\n" == server.known_hosts_line()
+    files = [ShownHostKey("", kind, "").file for kind in ("ssh-ed25519", "ecdsa-sha2-nistp384", "ssh-rsa")]
+    assert files == [f"/etc/ssh/ssh_host_{kind}_key.pub" for kind in ("ed25519", "ecdsa", "rsa")]
 
 
 def test_login_that_no_script_could_make_is_refused_before_anything_is_written(tmp_path: Path) -> None:
@@ -109,14 +132,15 @@ def test_asked_in_a_terminal(sshd: Sshd, tmp_path: Path) -> None:
         r"Where do people ask": "n",
         r"PagerDuty's alerts": "",
         r"Who may approve": "alice",
-        r"What shall run it": "",
-        r"Are these 1 keys right": "yes",
+        r"What shall run it": "compose",
+        r"Is this key right": "yes",
         r"Press Enter once that is done": "",
     }
     said, status = in_terminal([*PROGRAM, "init", "--directory", str(tmp_path)], environment(tmp_path), answers)
     assert status == 0, said
     assert 'terminal_approvers = ["alice"]' in (tmp_path / "zombie.toml").read_text()
     assert "Compare with what each node's own console says" in said
+    assert "zombie serve wants other alerts" in said.partition("\nNext:")[2]
 
 
 @pytest.mark.real_sshd
@@ -228,7 +252,7 @@ def test_from_the_wheel_to_the_first_verdict_of_an_own_node_takes_less_than_five
             "PagerDuty's alerts": "",
             "Who may approve": "",
             "What shall run it": "",
-            "Are these 1 keys right": "yes",
+            "Is this key right": "yes",
             "Press Enter once that is done": run_the_script,
         }
         began = time.monotonic()
@@ -373,8 +397,21 @@ def test_teams_gets_its_manifest_its_settings_and_the_names_of_its_secrets(sshd:
     more = ("--chat=teams", f"--teams-app={APP}", f"--teams-tenant={TENANT}", f"--alerts-channel={TEAM}")
     done = init(tmp_path, *words, *more, f"--approver={PERSON}", f"--approver=teams:{TEAM}", "--accept-host-keys")
     assert done.returncode == 0, done.stderr
-    manifest = json.loads((tmp_path / "teams-manifest.json").read_text())
+    manifest = json.loads((tmp_path / "teams-app/manifest.json").read_text())
     assert (manifest["id"], manifest["bots"][0]["botId"]) == (APP, APP)
+    (command,) = re.findall(r"python3 (-m zipfile -c teams-app\.zip teams-app/\*)", done.stdout)
+    subprocess.run(["sh", "-c", f"{shlex.quote(sys.executable)} {command}"], cwd=tmp_path, check=True, timeout=60)
+    with zipfile.ZipFile(tmp_path / "teams-app.zip") as package:
+        assert sorted(package.namelist()) == sorted(["manifest.json", *manifest["icons"].values()])
+        color, outline = (Image.open(io.BytesIO(package.read(name))) for name in ("color.png", "outline.png"))
+    assert (color.format, color.size, color.getpixel((0, 0))) == (
+        "PNG",
+        (192, 192),
+        (*ImageColor.getrgb(manifest["accentColor"]), 255),
+    )
+    assert (outline.format, outline.size, outline.mode) == ("PNG", (32, 32), "RGBA")
+    assert set(outline.convert("RGB").tobytes()) == {255}, "white alone, or the catalogue refuses it"
+    assert {0, 255} < set(outline.getchannel("A").tobytes())
     assert (tmp_path / "zombie.env").read_text().splitlines()[3:] == [
         f"TEAMS_APP_ID={APP}",
         f"TEAMS_TENANT={TENANT}",
@@ -387,6 +424,44 @@ def test_teams_gets_its_manifest_its_settings_and_the_names_of_its_secrets(sshd:
     assert set(policy.approvers) == {f"teams:{PERSON}"}, "as the record names people: the object id, of the one tenant"
     assert set(policy.approver_groups) == {f"teams:{TEAM}"}
     assert "TEAMS_APP_SECRET" in done.stdout.partition("\nNext:")[2]
+
+
+def test_services_file_names_what_the_sites_chat_and_alerts_need_and_nothing_of_another(tmp_path: Path) -> None:
+    """What is named and lacks keeps the service from starting; what is not named never reaches it."""
+    chats = {"": set[str](), "slack": {"SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"}, "teams": {"TEAMS_APP_SECRET"}}
+    for (chat, secrets), pagerduty in itertools.product(chats.items(), (False, True)):
+        secrets = secrets | ({"PAGERDUTY_API_TOKEN", "PAGERDUTY_WEBHOOK_SECRETS"} if pagerduty else set())
+        plain = {"TEAMS_APP_ID": APP, "TEAMS_TENANT": TENANT} if chat == "teams" else {}
+        plain |= {"PAGERDUTY_FROM": ""} if pagerduty else {}
+
+        def file(service: str, chat: str = chat, pagerduty: bool = pagerduty) -> str:
+            site = NewSite(chat=chat, teams_app=APP, teams_tenant=TENANT, pagerduty=pagerduty, service=service)
+            return site.files()[SERVICES[service]]
+
+        unit = file("systemd")
+        named = re.findall(r"^LoadCredential=(\w+):/etc/zombie/secrets/(\w+)$", unit, re.MULTILINE)
+        assert named == [(name, name) for name, _ in named]
+        assert {name for name, _ in named} == {*secrets, "zombie_key"}
+        assert dict(re.findall(r"^Environment=((?:TEAMS|PAGERDUTY)\w+)=(.*)$", unit, re.MULTILINE)) == plain
+        assert not {f"#LoadCredential={name}" for name in secrets} & {
+            line.partition(":")[0] for line in unit.splitlines()
+        }
+
+        compose = yaml.safe_load(file("compose"))
+        bot = compose["services"]["zombie"]
+        assert {*bot["secrets"]} == {*compose["secrets"]} == {*secrets, "ZOMBIE_DATABASE_PASSWORD"}
+        assert {name: value for name, value in bot["environment"].items() if name in plain} == plain
+        assert {*bot["environment"]} - {*plain} == {"CREDENTIALS_DIRECTORY", "ZOMBIE_DATABASE_URL"}
+
+        values = yaml.safe_load(file("kubernetes"))
+        jsonschema.validate(values, json.loads((ROOT / "deploy/chart/values.schema.json").read_text()))
+        assert values.get("environment", {}) == plain
+        assert ("tokens" in values, "create secret generic zombie-tokens" in file("kubernetes")) == (
+            bool(secrets),
+            bool(secrets),
+        )
+        assert set(re.findall(r"--from-file=([A-Z_]+)", file("kubernetes").partition("# Two bots")[0])) == secrets
+        assert ("ingress" in values) == (chat == "teams")
 
 
 def test_what_does_not_fit_the_chat_is_refused_before_anything_is_written(tmp_path: Path) -> None:

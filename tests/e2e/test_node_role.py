@@ -1,4 +1,4 @@
-"""The node's side on many nodes: the role of deploy/ansible by ansible-core, against a real OpenSSH server."""
+"""The node's side on many nodes: the role of the packed sources by ansible-core, against a real OpenSSH server."""
 
 from __future__ import annotations
 
@@ -8,24 +8,30 @@ import pwd
 import re
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.e2e.test_installed import built
 from tests.nodes.accounts import change_accounts
 from tests.nodes.sshd import OWN_LOGIN, Sshd
 from tests.program import zombie
 from tests.tool_environment import programs_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, *OWN_LOGIN]
-PLAYBOOK = Path(__file__).parents[2] / "deploy/ansible/nodes.yml"
 
 
 @pytest.fixture(scope="module")
-def ansible(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return programs_of("requirements-deploy.lock", tmp_path_factory.mktemp("ansible")) / "ansible-playbook"
+def ansible(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The program, and the playbook as a release packs it: nothing of this checkout stands around it."""
+    folder = tmp_path_factory.mktemp("ansible")
+    with tarfile.open(built("sdist", folder)) as packed:
+        packed.extractall(folder, filter="data")
+    (playbook,) = folder.glob("zombie_bot-*/deploy/ansible/nodes.yml")
+    return [programs_of("requirements-deploy.lock", folder) / "ansible-playbook", playbook]
 
 
 @pytest.fixture
@@ -52,7 +58,7 @@ def user(tmp_path: Path) -> Iterator[str]:
         change_accounts(["sh", str(setup), "--remove"])
 
 
-def played(ansible: Path, folder: Path, admin: Sshd, *more: str) -> dict[str, int]:
+def played(ansible: list[Path], folder: Path, admin: Sshd, *more: str) -> dict[str, int]:
     """Run the playbook, as its first lines say, and return what changed."""
     hosts = {
         "ansible_host": admin.address,
@@ -64,7 +70,7 @@ def played(ansible: Path, folder: Path, admin: Sshd, *more: str) -> dict[str, in
     }
     (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": {"node-1": hosts}}}))
     environment = {**os.environ, "ANSIBLE_HOME": str(folder / "a"), "ANSIBLE_NOCOLOR": "1", "PWD": str(folder)}
-    done = run([ansible, "-i", folder / "hosts.json", PLAYBOOK, *more], folder, environment)
+    done = run([*ansible, "-i", folder / "hosts.json", *more], folder, environment)
     assert done.returncode == 0, done.stdout + done.stderr
     (recap,) = (line for line in done.stdout.splitlines() if line.startswith("node-1 "))
     return {name: int(count) for name, count in re.findall(r"(\w+)=(\d+)", recap)}
@@ -105,7 +111,7 @@ def keys(folder: Path, *names: str) -> None:
 
 
 def test_role_makes_the_login_says_what_it_changed_and_takes_it_away_again(
-    ansible: Path, admin: Sshd, node: Sshd, user: str, tmp_path: Path
+    ansible: list[Path], admin: Sshd, node: Sshd, user: str, tmp_path: Path
 ) -> None:
     keys(tmp_path, "zombie_key")
     setup(tmp_path, user, str(tmp_path / "zombie_key.pub"))
@@ -128,7 +134,7 @@ def test_role_makes_the_login_says_what_it_changed_and_takes_it_away_again(
 
 
 def test_certificate_of_an_authority_lets_in_and_only_for_that_login(
-    ansible: Path, admin: Sshd, node: Sshd, user: str, tmp_path: Path
+    ansible: list[Path], admin: Sshd, node: Sshd, user: str, tmp_path: Path
 ) -> None:
     keys(tmp_path, "ca", "zombie_key")
     setup(tmp_path, user, str(tmp_path / "ca.pub"), "--ca")
@@ -141,7 +147,7 @@ def test_certificate_of_an_authority_lets_in_and_only_for_that_login(
 
 
 def test_state_that_is_none_and_a_script_that_is_not_there_are_refused(
-    ansible: Path, admin: Sshd, tmp_path: Path
+    ansible: list[Path], admin: Sshd, tmp_path: Path
 ) -> None:
     for more in (["-e", "zombie_node_state=gone"], []):
         with pytest.raises(AssertionError, match=r"zombie_node_state|node-setup\.sh"):

@@ -60,20 +60,22 @@ class NodeExamination:
         name = f"{word} {node.name}"
         began = asyncio.get_running_loop().time()
         try:
-            runs = await self._runs(node, rights)
+            runs, arrived = await self._runs(node, rights)
         except (Unreachable, MissingFile) as no:
             return (DoctorFinding(name, Mark.WRONG, no.sentence, no.try_next),)
         took = asyncio.get_running_loop().time() - began
         user = _said(runs, "who") or "?"
         found = [DoctorFinding(name, Mark.OK, f"logged in as {user} in {took:.1f} s")]
         if word == "node":
-            found.append(_clock(node, runs))
+            found.append(_clock(node, runs, arrived.get("time", now())))
         found.append(
             _rights(f"{'sudo' if word == 'node' else 'sudo, acting'} {node.name}", user, runs, rights, lacking)
         )
         return tuple(found)
 
-    async def _runs(self, node: Node, rights: Iterable[Sequence[str]]) -> dict[str, Completed]:
+    async def _runs(
+        self, node: Node, rights: Iterable[Sequence[str]]
+    ) -> tuple[dict[str, Completed], dict[str, datetime]]:
         asked = [(command.name, command) for command in (*_ASKED, files_there(rights))]
         for number, (_, _, *argv) in enumerate(rights):  # without sudo -n, after which -l is added
             asked.append((f"right {number}", Command("may", ("sudo", "-n", "-l", *argv), output_limit_bytes=4096)))
@@ -86,7 +88,8 @@ async def files_of(transport: Transport, node: Node, probes: Iterable[Probe]) ->
     Raises: Unreachable and MissingFile when the node cannot be asked, or does not say it whole.
     """
     command = files_there(reading_ways(probes))
-    if not (there := _there(await _answers(transport, node, [(command.name, command)]))):
+    runs, _ = await _answers(transport, node, [(command.name, command)])
+    if not (there := _there(runs)):
         raise Unreachable(f"{node.name} does not say which programs it has.", "Try again, or leave --node out.")
     return there
 
@@ -97,12 +100,16 @@ def files_there(rights: Iterable[Sequence[str]]) -> Command:
     return Command("there", ("ls", "-d", "--", *files, "/"))
 
 
-async def _answers(transport: Transport, node: Node, asked: Iterable[tuple[str, Command]]) -> dict[str, Completed]:
+async def _answers(
+    transport: Transport, node: Node, asked: Iterable[tuple[str, Command]]
+) -> tuple[dict[str, Completed], dict[str, datetime]]:
+    """Return the answers, and when each arrived: one that takes long makes no other late."""
     runs: dict[str, Completed] = {}
+    arrived: dict[str, datetime] = {}
     async with aclosing(transport.read(node, Batch.of(list(asked), Sampling(1)), NODE_SECONDS)) as arriving:
         async for run in arriving:
-            runs[run.probe] = run
-    return runs
+            runs[run.probe], arrived[run.probe] = run, now()
+    return runs, arrived
 
 
 def _there(runs: Mapping[str, Completed]) -> frozenset[str]:
@@ -116,11 +123,11 @@ def _said(runs: Mapping[str, Completed], name: str) -> str:
     return run.stdout.strip() if run is not None and run.exit_status == 0 else ""
 
 
-def _clock(node: Node, runs: Mapping[str, Completed]) -> DoctorFinding:
+def _clock(node: Node, runs: Mapping[str, Completed], arrived: datetime) -> DoctorFinding:
     name, answer = f"clock of {node.name}", _said(runs, "time")
     if not (answer.isascii() and answer.isdigit() and len(answer) < 12):
         return DoctorFinding(name, Mark.NOTE, "it does not say what time it is")
-    skew = abs((now() - datetime.fromtimestamp(int(answer), UTC)).total_seconds())
+    skew = abs((arrived - datetime.fromtimestamp(int(answer), UTC)).total_seconds())
     seen = f"{skew:,.0f} s from this machine's"
     if skew > SKEW_NOTED:
         mark = Mark.WRONG if skew > SKEW_WRONG else Mark.NOTE
@@ -139,6 +146,10 @@ def _rights(
             continue
         known += 1
         answer = runs.get(f"right {number}")
+        if answer is not None and answer.exit_status == 127:
+            return DoctorFinding(
+                name, lacking, "sudo is not installed there", "Install it, then run node-setup.sh on the node again."
+            )
         if answer is None or answer.exit_status in (None, 124, 137):
             unknown += 1
         elif answer.exit_status != 0:

@@ -151,9 +151,9 @@ def node_filter(table: KernelTable) -> str:
     )
     return (
         f"{_FUNCTIONS}{_UNSTARTED}{_TIMELESS}{_LEVELS}"
-        f"{{ n++; c = 0; {PERIOD}; if (b != y) {{ {SUM} y = b; "
-        f"if (substr($0, 2) - substr(last, 2) > {APART_SECONDS} && said < {MOST_OF_A_SORT} && says($0) ~ /{begun}/) "
-        f"begun[++said] = $0 }} {COUNT} }} "
+        f"{{ n++; c = 0; {PERIOD}; if (b != y || n == 1) {{ {SUM} y = b; "
+        f"if ((n == 1 || substr($0, 2) - substr(last, 2) > {APART_SECONDS}) && said < {MOST_OF_A_SORT} && "
+        f"says($0) ~ /{begun}/) begun[++said] = $0 }} {COUNT} }} "
         f"/(kernel: |\\] )({'|'.join(table.ordinary)})|{'|'.join(table.ordinary_anywhere)}/ {{ f = 0; next }} "
         # A host's name may have such a word as well.
         f"{{ last = $0; seen = n; bad = /{first}/; "

@@ -17,7 +17,17 @@ from bot.probes.formats.kernel_line import KernelEvent, KernelLine
 
 # Kinds that tell nothing by themselves; `kernel_story.py` knows what they add to the lines around them. What the driver
 # is, it also says at the end of lines that do tell something.
-PARTS_OF_A_STORY = ("frame", "head", "stalled-core", "driver", "counted", "limit-frame", "removable", "unplugged")
+PARTS_OF_A_STORY = (
+    "frame",
+    "head",
+    "stalled-core",
+    "driver",
+    "counted",
+    "limit-frame",
+    "oom-ended",
+    "removable",
+    "unplugged",
+)
 # Kinds that no row has: what a story tells, a complaint without a word of failure, one like which the kernel left more
 # out, and what a line's level tells.
 COMPLAINTS = ("complaint", "mending", "repeated")

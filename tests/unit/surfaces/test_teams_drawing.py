@@ -221,6 +221,12 @@ def test_manifest_asks_for_no_more_than_it_says() -> None:
     commands = [each["title"] for listed in bot["commandLists"] for each in listed["commands"]]
     assert set(commands) <= {*VERBS, "home"}
     assert len(commands) <= 10
+    # The lengths that Microsoft's schema v1.19 gives; the whole of it needs the network.
+    held = {"name": {"short": 30, "full": 100}, "description": {"short": 80, "full": 4000}, "developer": {"name": 32}}
+    assert all(len(manifest[key][part]) <= most for key, parts in held.items() for part, most in parts.items())
+    assert all(
+        len(each["title"]) <= 32 and len(each["description"]) <= 128 for each in bot["commandLists"][0]["commands"]
+    )
 
 
 def test_card_of_a_verdict_says_all_of_it_in_text_too() -> None:

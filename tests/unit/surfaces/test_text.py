@@ -66,6 +66,8 @@ def test_reading_that_the_login_may_not_have_names_what_gives_it() -> None:
     assert "zombie sudoers prints the lines" in text
     (reply,) = details(replace(FOUNDING, unread=(closed,)))
     assert "zombie sudoers prints the lines" in json.dumps(reply.message.blocks)
+    bare = replace(FOUNDING, unread=(Unread("kernel_log", "log: sudo is not installed"),))
+    assert "install sudo on the node" in verdict_text(bare)
     silent = replace(FOUNDING, unread=(Unread("kernel_log", "the answer never came"),))
     assert "sudoers" not in verdict_text(silent).partition("Not read")[2]
 
