@@ -18,7 +18,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Status, Unusual, Verdict
 from bot.extras.fleet.facts import figures_of
-from bot.extras.unusual.comparison import NodeFacts, Peers, compare
+from bot.extras.unusual.comparison import NodeFacts, Peers, compare, enough
 from bot.extras.unusual.settings import UnusualSettings
 from bot.extras.unusual.store import FRESH, FactStore
 from bot.response.diagnosis.scheduler import Diagnose
@@ -75,7 +75,9 @@ class UnusualFacts:
         kind = json.dumps([node.labels.get(label, "") for label in self._like])
         peers = self._peers(kind)
         peers.remove(node.name)
-        found = compare(facts, peers, lambda: self._store.past(node.name))
+        found = compare(facts, peers)
+        if found.unusual or not (facts.is_healthy or enough(facts, peers)):
+            found = compare(facts, peers, self._store.past(node.name))
         facts = replace(facts, stood_out=found.stood_out)
         self._store.keep(kind, facts)
         if facts.is_healthy:

@@ -13,7 +13,7 @@ import math
 import re
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -185,15 +185,20 @@ class Compared:
     stood_out: float = 0.0
 
 
-def compare(here: NodeFacts, peers: Peers, read_past: Callable[[], Sequence[NodeFacts]] = tuple) -> Compared:
+def enough(here: NodeFacts, peers: Peers) -> bool:
+    """True where a node has so many peers that it is compared with them."""
+    return len(peers) >= (FEWEST_PEERS if here.is_healthy else FEWEST_OF_SICK)
+
+
+def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = ()) -> Compared:
     """Compare a node with its peers.
 
-    Shape: `peers` without the node itself; `read_past` returns its own earlier checks, the oldest first: they say since
-    when it is so. With too few peers a node that is not healthy is compared with its past alone.
+    Shape: `peers` without the node itself; `past` are its own earlier checks, the oldest first: they say since when it
+    is so. With too few peers a node that is not healthy is compared with its past alone.
     """
     them = f"its {len(peers):,} peers"
-    if len(peers) < (FEWEST_PEERS if here.is_healthy else FEWEST_OF_SICK):
-        if here.is_healthy or len(past := read_past()) < FEWEST_LOOKS:
+    if not enough(here, peers):
+        if here.is_healthy or len(past) < FEWEST_LOOKS:
             return Compared()
         peers = Peers()
         for number, look in enumerate(past):
@@ -214,7 +219,6 @@ def compare(here: NodeFacts, peers: Peers, read_past: Callable[[], Sequence[Node
     if len(standing) > ANOTHER_KIND * len(kinds):
         return Compared(stood_out=stood_out)
     ranked = sorted(most.values(), key=lambda each: (-each[0], each[1]))[:MOST_TOLD]
-    past = read_past() if ranked else ()
     words = [(fact, _said(value), f"{there} on {them}", since(fact, value, past)) for _, fact, value, there in ranked]
     return Compared(tuple(Unusual(*each) for each in words), stood_out)
 

@@ -39,7 +39,7 @@ def varied() -> list[NodeFacts]:
 
 
 def says(here: NodeFacts, peers: Peers, *past: NodeFacts) -> list[str]:
-    return [each.says for each in compare(here, peers, lambda: past).unusual]
+    return [each.says for each in compare(here, peers, past).unusual]
 
 
 def without(here: NodeFacts, *beginnings: str) -> NodeFacts:
@@ -98,9 +98,9 @@ def test_node_without_peers_is_compared_with_its_own_past_where_something_is_wro
 
 def test_it_says_since_which_check_it_is_so() -> None:
     past = [node(days=0), node(days=1), node("n", NARROW, days=2), node("n", NARROW, days=3)]
-    (told,) = compare(node("n", NARROW, days=4), alike(50), lambda: past).unusual
+    (told,) = compare(node("n", NARROW, days=4), alike(50), past).unusual
     assert told.since == (AT + timedelta(days=2)).isoformat(timespec="minutes")
-    (told,) = compare(node("n", NARROW, days=4), alike(50), lambda: past[2:]).unusual
+    (told,) = compare(node("n", NARROW, days=4), alike(50), past[2:]).unusual
     assert told.since == "", "nobody knows since when"
 
 
