@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, update
@@ -24,6 +24,7 @@ from bot.ledger.tables import ATTEMPTS, HOLDS, INCIDENTS
 
 _CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _BEAT = update(HOLDS).where(HOLDS.c.incident == bindparam("named"))
 
 
@@ -149,6 +150,7 @@ def _is_on(row: Row[Any], node: str, machine_id: str) -> bool:
 
 
 def _hold(row: Row[Any], now: datetime) -> Hold:
-    # One that comes from the future was written before the clock was set back: its runner has written none since.
-    silent = abs(now - instant_of(row.beat_at))
-    return Hold(row.node, row.incident, row.step, row.runner, silent)
+    beat_at = instant_of(row.beat_at)
+    if beat_at > now + _CLOCK_TOLERANCE:  # written before the clock was set back: its runner has written none since
+        beat_at = _LONG_AGO
+    return Hold(row.node, row.incident, row.step, row.runner, max(timedelta(0), now - beat_at))
