@@ -43,12 +43,12 @@ def node_words(node: str) -> str:
 
 
 def cause_words(verdict: Verdict) -> str:
-    """Return the cause with its confidence, and whether it is muted; empty where no cause was found.
+    """Return the cause with its confidence, and whether it is muted; without a cause what is most unusual, or nothing.
 
     Example: "leaked-memory-cgroups (confirmed, muted)".
     """
     if verdict.cause is None:
-        return ""
+        return f"unusual: {one_line(verdict.unusual[0].fact, 80)}" if verdict.unusual else ""
     said = [verdict.confidence.value] if verdict.confidence is not None else []
     said += ["muted"] if verdict.is_muted else []
     return one_line(verdict.cause, 80) + (f" ({', '.join(said)})" if said else "")
@@ -64,7 +64,14 @@ def trait_words(snapshot: Snapshot | None) -> str:
 def verdict_words(verdict: Verdict) -> tuple[Sentence, ...]:
     """Return what a verdict says in sentences: what was found, what would settle it, what to try, what is muted."""
     said = (verdict.summary, settled_words(verdict), verdict.try_next)
-    return (*((words,) for words in said if words.strip()), *mute_words(verdict))
+    unusual = () if verdict.cause is not None else unusual_words(verdict)
+    return (*((words,) for words in said if words.strip()), *unusual, *mute_words(verdict))
+
+
+def unusual_words(verdict: Verdict) -> tuple[Sentence, ...]:
+    """Return what the node's peers do not share, in a sentence: it explains, and is no cause."""
+    said = "; ".join(one_line(each.says, 240) for each in verdict.unusual)
+    return ((f"Unusual, and no cause by itself: {with_full_stop(said)}",),) if said else ()
 
 
 def settled_words(verdict: Verdict) -> str:
@@ -95,11 +102,12 @@ def mute_words(verdict: Verdict) -> tuple[Sentence, ...]:
 
 
 def open_points(verdict: Verdict) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
-    """Yield what a verdict leaves open and what it ruled out: a title, and rows of name and reason."""
+    """Yield what a verdict leaves open, ruled out, and found unusual beside its cause: a title, and rows of names."""
     for title, rows in (
         ("Undecided", [(each.cause, each.says_beside(verdict.unread)) for each in verdict.undecided]),
         ("Not read", [(each.probe, each.reason) for each in verdict.unread]),
         ("Ruled out", [(each.cause, each.because) for each in verdict.ruled_out]),
+        ("Unusual", [(each.fact, each.beside) for each in verdict.unusual if verdict.cause is not None]),
     ):
         if rows:
             yield title, rows

@@ -60,6 +60,7 @@ from bot.response.decision.preflight import (
 from bot.response.execution.before_reboot import NOTHING, PreRebootReader, StoredReadings
 from bot.response.execution.node_access import NodeAccess, NodeStatus, NotRun, TooLate
 from bot.response.record import (
+    OVER_BY_NOW,
     as_evidence,
     asked,
     cured_since,
@@ -212,6 +213,8 @@ class StepExecutor:
         A plan may wait long for its turn after the yes, and for the yes the node was read after the record.
         Raises: CauseInDoubt, which a person may lift while the yes lives.
         """
+        if incident.is_over:
+            return OVER_BY_NOW
         guards.is_trusted(self.policy, incident, await self.ledger.doubts())
         cause = incident.verdict.cause if incident.verdict is not None else None
         if cause is None:  # an undo restores the earlier state, sick or well
