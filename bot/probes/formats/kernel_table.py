@@ -112,7 +112,8 @@ def _holds(text: str, has: str) -> bool:
 class KernelTable:
     """Our rows in their order, a site's after them, and what is neither event nor error.
 
-    Shape: `failing` is awk's pattern of the words for what was not done, by which the widest rows are found.
+    Shape: `failing` is awk's pattern of the words for what was not done, by which the widest rows are found; `common`
+    are words by which none is looked for.
     """
 
     rows: tuple[Row, ...]
@@ -121,6 +122,7 @@ class KernelTable:
     begun: tuple[str, ...]
     habits: tuple[str, ...]
     failing: str
+    common: str
     of_sites: tuple[Row, ...] = ()
 
     @functools.cached_property
@@ -252,7 +254,7 @@ def own_table() -> KernelTable:
     tables = {name: rows for name, rows in document.items() if isinstance(rows, dict)}
     parts = tables.pop("parts")
     listed = {name: tuple(document[name]) for name in ("ordinary", "ordinary_anywhere", "begun", "habits")}
-    return KernelTable(tuple(_rows(tables, parts)), **listed, failing=document["failing"])
+    return KernelTable(tuple(_rows(tables, parts)), **listed, failing=document["failing"], common=document["common"])
 
 
 def plain_line(seen: str) -> tuple[str, dict[str, str]]:
