@@ -23,7 +23,7 @@ from bot.domain.events import (
     StepStarted,
     Triaged,
 )
-from bot.domain.house_events import HOUSE, CauseMuted
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, CauseMuted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict
@@ -90,6 +90,19 @@ def test_yes_of_which_nobody_can_say_how_old_it_is_lets_nothing_begin(stage: Sta
     stage.propose("two", "n1")
     approve(stage, "two")
     stage.world.now -= timedelta(hours=9)
+    assert isinstance(run(stage, "two").ending, Expired)
+    assert stage.nodes["n1"].enabled
+
+
+def test_yes_from_a_clock_that_was_hours_ahead_does_not_wait_behind_the_brake_until_that_time(stage: Stage) -> None:
+    stage.world.now += timedelta(hours=9)
+    stage.propose("two", "n1")
+    approve(stage, "two")
+    stage.world.now -= timedelta(hours=9)
+    stage.ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:eve")
+    do(stage, stage.remediation().advance("two"))
+    stage.world.now += timedelta(hours=9)
+    stage.ledger.append(HOUSE, None, BrakeReleased("it is over"), "terminal:ann")
     assert isinstance(run(stage, "two").ending, Expired)
     assert stage.nodes["n1"].enabled
 
