@@ -171,7 +171,10 @@ class NewSite:
             text = text.replace(listed, instead).replace("    build: ..\n", "    image: zombie\n")
             return text.replace("      ZOMBIE_DATABASE_URL", f"{settings}      ZOMBIE_DATABASE_URL", 1)
         if not ours:  # a Secret that nobody makes would keep the pod from starting
-            text = re.sub(r"#   kubectl .* zombie-tokens.*\n|tokens:\n  .*\n", "", text)
+            text = re.sub(r"#   kubectl .* zombie-tokens.*\n", "", text)
+            text = text.replace(
+                "tokens:\n  existing", "# tokens: # of a chat or of alerts, as ALERTMANAGER_TOKEN\n#   existing"
+            )
         settings = f"environment:\n{settings}" if settings else ""
         if self.chat == "teams":
             settings += 'ingress:\n  host: ""  # the name that Teams posts to, https://NAME/teams/messages\n'

@@ -84,14 +84,10 @@ def _uncorrected_lines(log: KernelLogReading) -> list[KernelEvent]:
 
     A record has its severity and its subject on separate lines, which share a number in braces.
     """
-    lines = log.of("hardware-error")
+    lines = log.of("hardware-error", "hardware-grave")
     of_memory = {line.device for line in lines if "section_type: memory error" in line.text}
-    grave = [line for line in lines if _is_grave(line) and line.device in of_memory]
+    grave = [line for line in lines if line.kind == "hardware-grave" and line.device in of_memory]
     return sorted([*log.of("memory-error"), *grave], key=_at)
-
-
-def _is_grave(line: KernelEvent) -> bool:
-    return "event severity: fatal" in line.text or "event severity: recoverable" in line.text
 
 
 def _at(event: KernelEvent) -> timedelta:

@@ -26,7 +26,8 @@ from bot.probes.kernel_log import KernelLogReading
 
 NAME = "oom-kills"
 _MOMENT = timedelta(seconds=2)
-_OF_A_CGROUP = re.compile(r"Memory cgroup out of memory")
+# Of a kill whose first line is lost it is not known, and no more is said.
+_OF_A_CGROUP = re.compile(r"Memory cgroup out of memory|(?<!of memory: )Killed process")
 _POD = re.compile(r".*?/(?:kubepods-(?:burstable-|besteffort-)?)?pod[^/]+")
 _BOUND = "CONSTRAINT_"  # by a memory policy or a cpuset: the memory of other nodes may not be used (mm/oom_kill.c)
 
@@ -60,9 +61,10 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         )
     for names, times, of_it in again:
         who = f"process {names[0]} was" if len(names) == 1 else f"{listed(names, 3)} were"
-        says = f"{who} killed {times} times at "
-        says += "its cgroup's limit" if len(names) == 1 else f"the limit of {of_it[-1].device}"
-        says += f", the last {_recent.ago(snapshot, of_it[-1])}"
+        limit = "at its cgroup's limit" if len(names) == 1 else f"at the limit of {of_it[-1].device}"
+        known = any("Memory cgroup" in kill.text for kill in of_it)
+        where = limit if known else "for want of memory"
+        says = f"{who} killed {times} times {where}, the last {_recent.ago(snapshot, of_it[-1])}"
         evidence.append(Evidence("oom-cgroup", "kernel_log", says, _recent.lines(of_it, 3)))
     if evidence:
         suspects = tuple(dict.fromkeys(name for names, _, _ in again for name in names))
@@ -104,8 +106,11 @@ def _again(kills: tuple[KernelEvent, ...], few: float) -> list[tuple[list[str], 
 
 
 def _moments(kills: list[KernelEvent]) -> int:
-    times = sorted(kill.since_boot for kill in kills if kill.since_boot is not None)
-    return sum(1 for before, at in zip([None, *times], times, strict=False) if before is None or at - before > _MOMENT)
+    moments: list[timedelta] = []
+    for at in sorted(kill.since_boot for kill in kills if kill.since_boot is not None):
+        if not moments or at - moments[-1] > _MOMENT:
+            moments.append(at)
+    return len(moments)
 
 
 CAUSE = Cause(

@@ -32,8 +32,9 @@ from bot.view.view import GroupView
 from bot.view.words import Bold, Code, Instant
 
 SUMMARY = 300  # characters of a verdict's summary on a card; the thread has longer summaries whole
-MOST_NOTES = 2  # on the card; the dialog shows all
+MOST_NOTES = 3  # on the card; the dialog shows all
 NOTE = 160
+ASKS = "Approve shows the commands first."
 MOST_MOVED = 12  # pods in the dialog; the record has all
 MOST_NAMED = 3  # pods on the card
 FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card; in the dialog, beside databases
@@ -41,7 +42,7 @@ FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card; in the dialog, be
 
 def offer_blocks(plan: PlanView) -> Iterator[Block]:
     """Yield the offer and what a yes would do to the node and its workload, without commands."""
-    parts: list[Line | Listing] = [line(Bold(f"Offered: {plan.words}. "), f"What that does: {plan.effect}")]
+    parts: list[Line | Listing] = [line(Bold(f"Offered: {plan.words}. "), plan.effect)]
     parts += ends_blocks(replace(plan, ends=plan.ends_briefly), FEW_ENDS)  # the dialog names the containers
     if plan.moves:
         named = "; ".join(one_line(row, 80) for row in plan.moves[:MOST_NAMED])
@@ -49,8 +50,7 @@ def offer_blocks(plan: PlanView) -> Iterator[Block]:
         parts.append(line(Bold(f"Work it moves ({len(plan.moves)}): "), f"{named}{more}."))
     yield Together(tuple(parts))
     yield from (Paragraph(sentence, whole=True) for sentence in plan.also)  # a yes covers it too
-    for note in plan.notes[:MOST_NOTES]:
-        yield Small((clipped(note, NOTE),))
+    yield Small((" ".join((*(clipped(note, NOTE) for note in plan.notes[:MOST_NOTES]), ASKS)),))
 
 
 def ends_blocks(plan: PlanView, most: int) -> Iterator[Line | Listing]:
@@ -130,7 +130,7 @@ def undo_buttons(choices: Sequence[Choice]) -> list[Button]:
     undos = [choice for choice in choices if choice.kind == UNDO]
     where = "" if len(undos) == 1 else " on {}"
     return [
-        Button(f"Undo{where.format(one_line(each.nodes[0], 50))}: {'; '.join(each.options)}", UNDO, each.about)
+        Button(f"Undo{where.format(one_line(each.nodes[0], 50))}: {each.options[0]}", UNDO, each.about)
         for each in undos
     ]
 

@@ -43,31 +43,30 @@ from bot.chat.document import (
     Together,
     bullets,
     clipped,
-    in_chat,
     line,
+    small,
 )
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
 from bot.view.before_after import MOST_CHANGES, change_words, changes
-from bot.view.standing import APPROVE
+from bot.view.standing import APPROVE, UNDO
 from bot.view.view import GroupView, IncidentView
 from bot.view.words import (
     Bold,
     Link,
-    Person,
     Sentence,
     Styled,
     cause_words,
     clocked,
     joined,
+    remainder_words,
     trait_words,
     verdict_words,
 )
 
 SAID = 500  # characters of a sentence
 ABOUT = 240  # of what the alerts said, on a node's card
-MOST_ASKERS = 3
 MOST_LINKED = 4  # nodes with their own links on a card of several: it has to fit a phone
 EVIDENCE = 3
 EVIDENT = 180  # characters of a piece of evidence; the thread has the whole
@@ -126,7 +125,7 @@ def _single(group: GroupView, view: IncidentView) -> Document:
         last += _remainder(view.verdict, group.rest)
     last += _closing(group)
     stop = "" if view.state is State.OPENED else "."
-    words = joined(((view.headline + stop,), view.story, change_words(view.compared), group.needs, *said))
+    words = joined(((view.headline + stop,), *view.harm, view.story, change_words(view.compared), group.needs, *said))
     return Document((*words, f"\n{group.about}") if group.about else words, (*first, *map(IfRoom, middle), *last))
 
 
@@ -159,7 +158,7 @@ def _state_blocks(view: IncidentView) -> Iterator[Block]:
         yield from (line(*sentence) for sentence in view.sentences[: 1 if view.is_checked else 0])
         yield from offer_blocks(view.plan)
     elif view.sentences:
-        yield line(*clocked(joined(view.sentences), view.as_of))
+        yield Together(tuple(line(*clocked(sentence, view.as_of)) for sentence in (*view.harm, *view.sentences)))
     if view.decided:
         yield line(*view.decided)
     if view.compared:
@@ -192,6 +191,7 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
     if view.node and (offered or view.ended):
         row.append(again_button(view.id))
     row += undo_buttons(group.choices)  # last: it is weighed once what came of it has been seen
+    yield from small(*(choice.options[1] for choice in group.choices if choice.kind == UNDO))
     if row:
         yield Row(tuple(row))
 
@@ -208,7 +208,7 @@ def _who_else(group: GroupView) -> Iterator[Button]:
         view.verdict.cause: view.id for view in reversed(found) if view.verdict is not None and view.verdict.cause
     }
     if len(causes) == 1 and WHO_ELSE not in group.absent:
-        yield Button("Who else?", WHO_ELSE, *causes.values())
+        yield Button("Other nodes?", WHO_ELSE, *causes.values())
 
 
 # --- several nodes
@@ -276,8 +276,10 @@ def _mark(view: IncidentView) -> str:
 
 def _decision(group: GroupView) -> Iterator[Block]:
     """What a decision needs, who is on call, and what can be chosen."""
-    if needs := joined((group.needs, group.approvers, group.on_call)):
-        yield line(*needs)
+    by = (*group.asked, ".") if group.asked and group.needs else ()
+    rows = joined((by, group.needs)), joined((group.approvers, group.on_call))
+    if said := tuple(line(*row) for row in rows if any(row)):
+        yield Together(said)
     yield from choice_blocks(group.choices)
 
 
@@ -303,16 +305,8 @@ def _further_of_many(group: GroupView) -> Iterator[Block]:
 
 def _remainder(verdict: Verdict, rest: str) -> Iterator[Block]:
     """One line for the causes, one for the probes; `rest` says where the reasons are, with a list of each."""
-    causes = []
-    if verdict.undecided:
-        causes.append(f"Undecided: {', '.join(open_.cause for open_ in verdict.undecided)}.")
-    if verdict.ruled_out:
-        causes.append(f"Ruled out: {len(verdict.ruled_out)}.")
-    if causes:
-        yield Small((clipped(f"{' '.join(causes)} {rest}".rstrip(), SAID),))
-    if verdict.unread:
-        names = ", ".join(unread.probe for unread in verdict.unread)
-        yield Small((clipped(f"Not read: {names}. {rest}".rstrip(), SAID),))
+    for words in remainder_words(verdict):
+        yield Small((clipped(f"{words} {rest}".rstrip(), SAID),))
 
 
 def _closing(group: GroupView) -> Iterator[Block]:
@@ -322,9 +316,7 @@ def _closing(group: GroupView) -> Iterator[Block]:
         if view.verdict is not None and view.state is State.TRIAGED:
             said = " · ".join(part for part in (view.verdict.took_words, trait_words(view.verdict.snapshot)) if part)
             yield Small((clipped(said, SAID),))
-        if view.plan is not None and view.plan.lasting_fix and view.state is State.RESOLVED:
-            yield Small((clipped(f"Lasting fix: {view.plan.lasting_fix}", SAID),))
-        name = [f"incident {view.id}"] if view.id else []
+        name: list[Styled] = [f"incident {view.id}"] if view.id else []
         name += [f"reopens {view.reopens}"] if view.reopens else []
     else:
         name = [f"{len(group.incidents)} incidents"] if all(view.id for view in group.incidents) else []
@@ -332,12 +324,13 @@ def _closing(group: GroupView) -> Iterator[Block]:
     if group.head:
         yield Record(group.head)
     if group.about:
-        yield Small((clipped(group.about, ABOUT) if len(group.incidents) == 1 else group.about,))
-    asked = [Person(by) for by in group.askers if in_chat(by)][:MOST_ASKERS]
-    links = group.incidents[0].links if len(group.incidents) == 1 else ()
-    pieces: list[Styled] = ["Asked by ", *asked] if asked else []
-    pieces += [f" · {part}" for part in name]
-    pieces += _linked(links)
+        about = clipped(group.about, ABOUT) if len(group.incidents) == 1 else group.about
+        timed = clocked((about,), group.incidents[0].as_of)  # small print cannot show a reader's clock
+        yield Small((about,)) if len(timed) == 1 else line(*timed)
+    name += [Link(*each) for each in group.incidents[0].links] if len(group.incidents) == 1 else []
+    pieces: list[Styled] = [] if group.needs else [*group.asked]
+    for part in name:
+        pieces += [*([" · "] if pieces else []), part]
     if pieces:
         yield Line(tuple(pieces))
 

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot.chat.document import Document, in_chat, line
+from bot.chat.document import Document, line
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy, person_of
 from bot.domain.safe_text import listed, one_line
 from bot.domain.transitions import State
 from bot.view.plan_words import lasting
-from bot.view.words import Instant, Person, Piece, Sentence
+from bot.view.words import Instant, Person, Piece, Sentence, in_chat
 
 MOST_NAMED = 5
 PROGRESS = (State.ACTING, State.VERIFYING)

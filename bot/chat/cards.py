@@ -410,8 +410,7 @@ class ChatCards:
             raise NothingProposed("This is not the card of that incident; use the buttons on the card itself.")
 
     def _due(self, group: Sequence[Incident], now: datetime) -> list[Reminder]:
-        found = reminders(group, self._policy)
-        return [each for each in found if each.at <= now and each.part not in self._reminded]
+        return [each for each in reminders(group, self._policy) if each.at <= now and each.part not in self._reminded]
 
     # --- what is shown
 

@@ -121,8 +121,9 @@ class Commands:
                 quoted = ephemeral.quote(request, unknown_words(asked), list(meant_blocks(asked.near)))
                 self.background.begin(quoted, f"answer to {request.key}")
             if asked.nodes and self.context.opener is not None:
-                nodes = [node.name for node in asked.nodes]
-                await self.context.opener.begin(request.key, request.target, request.by, request.text, nodes)
+                await self.context.opener.begin(
+                    request.key, request.target, request.by, request.text, [node.name for node in asked.nodes]
+                )
 
     async def _may_ask(self, request: CommandRequest, counts: object) -> bool:
         """Return whether this person may ask for checks; a person who may not is told so, without any node's name.

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from bot.chat.background import Background
 from bot.chat.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, REPORT
 from bot.chat.clicks import UNKNOWN_BUTTON, Click, Submission, stored_submission
-from bot.chat.context import TOLD, ChatContext, brake_words
+from bot.chat.context import NOT_WRITTEN, TOLD, ChatContext, brake_words
 from bot.chat.dialog import HOME, LONGEST_REASON, Intent, covered, reason_dialog
 from bot.chat.ephemeral import refusal_words
 from bot.chat.home import HomePublisher
@@ -40,6 +40,7 @@ from bot.domain.errors import (
     StaleRequest,
     UnknownIncident,
 )
+from bot.domain.events import Declined
 from bot.domain.incident import Incident, newest
 from bot.domain.policy import Approval, person_of
 from bot.domain.post import CardRecord
@@ -49,7 +50,7 @@ from bot.response.decision import guards
 from bot.response.decision.braking import stale
 from bot.seats import Chat
 from bot.view.plan_words import PlanView
-from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, options_of
+from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, options_of, undo_warning
 
 DIGEST = 32  # digits of the digest by which a dialog names its plan
 TRIGGER_SECONDS = 3.0  # after that no dialog opens for a click
@@ -62,7 +63,7 @@ _UNKNOWN = "click"
 _NUMBERED = (ANSWER, CHECK_MEANT)  # a row may have several of these buttons, each with its own number
 
 BAD_SIGNATURE = PlanChanged("This dialog's content was changed on the way, so nothing was decided.", "Click again.")
-NOT_KEPT = CannotTell("The ledger cannot be written now, so nothing was decided.", "Try again.")
+NOT_KEPT = CannotTell(NOT_WRITTEN, "Try again.")
 NOT_NOTED = "The ledger cannot be written now. What became of your decision is told here once it can."
 BUG = "The bot failed at it, and its log says how. If nothing shows on the card, nothing was decided."
 NO_REASON = ReasonMissing("A decision needs a reason: it goes on record.")
@@ -242,6 +243,7 @@ class Decisions:
         words = [
             f"{incident.node}: incident {incident.id} did this: {one_line(done, 500)}.",
             f"To {one_line(back.words or 'bring nothing back', 500)}: {back.effect} What else it did is not undone.",
+            undo_warning(incident),
             "This is proposed as a separate plan, which another person has to approve.",
         ]
         await self._open(click, UNDO, {incident.id: ""}, words)
@@ -419,7 +421,7 @@ class Decisions:
                 await self._tell(intent, person, await self._context.pull(person, reason, submission.key))
             return ""
         if again and action in (APPROVE, DECLINE):
-            intent = await self._undecided(intent, person)
+            intent = await self._unsaid(intent, person, reason)
         found, checking = await self._meant(intent, person) if action == APPROVE else ((), nullcontext())
         async with checking:
             approval = await self._context.people.approval(
@@ -508,13 +510,18 @@ class Decisions:
             raise StaleRequest("This dialog does not say which question it is about.", "Click again.")
         await self._context.responder.answer(incident_id, intent.detail, approval, instant_of(intent.since))
 
-    async def _undecided(self, intent: Intent, person: Person) -> Intent:
-        """Leave out incidents on which this person's decision is recorded already."""
+    async def _unsaid(self, intent: Intent, person: Person, reason: str) -> Intent:
+        """Leave out incidents on which this word is on record; another of the same person, as a yes before this no, is
+        none.
+        """
         found = await asyncio.gather(*(self._context.find(incident_id) for incident_id in intent.plans))
+        words = [(incident.id, word) for incident in found for word in (*incident.endorsements, incident.decision)]
         said = {
-            incident.id
-            for incident in found
-            if any(word is not None and word.by == person.by for word in (*incident.endorsements, incident.decision))
+            name
+            for name, word in words
+            if word is not None
+            and (word.by, word.event.reason) == (person.by, reason)
+            and isinstance(word.event, Declined) is (intent.action == DECLINE)
         }
         return replace(intent, plans={name: digest for name, digest in intent.plans.items() if name not in said})
 

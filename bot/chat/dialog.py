@@ -99,7 +99,7 @@ def _plan(plan: PlanView) -> Iterator[Block]:
         line(Bold(f"{one_line(plan.node, 80)}: "), clipped(plan.words, 500)),
         *ends_blocks(plan, plan.kept + MOST_ENDS),
     ]
-    parts += [line(Bold("Why: "), clipped(plan.why, SAID))] if plan.why else []
+    parts += [line(Bold("Why: "), clipped(plan.why, 2 * SAID))] if plan.why else []
     yield Together(tuple(parts))
     yield from (Paragraph(sentence, whole=True) for sentence in plan.also)  # a yes covers all of it
     yield from moved_blocks(plan)

@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from bot.domain.alert import CHATS
 from bot.domain.core_heat import CoreHeat
-from bot.domain.entry import is_who
 from bot.domain.safe_text import safe
-from bot.view.words import Bold, Person, Sentence, Styled
+from bot.view.words import Bold, Person, Sentence, Styled, in_chat
 
 TEXT = 3000  # characters of a document's text; screen readers and phones take it whole
 BUTTON = OPTION = 75  # characters of a button's words, and of a menu's entry
@@ -263,16 +261,6 @@ def paged(blocks: Sequence[Block], fits: Fits) -> Iterator[tuple[Block, ...]]:
             page.append(block)
     if page or blocks:
         yield tuple(page or blocks)
-
-
-def in_chat(by: str) -> bool:
-    """True for a person of a chat, named as in the record.
-
-    Example:
-    >>> in_chat("slack:T024/U123"), in_chat("terminal:ann")
-    (True, False)
-    """
-    return by.partition(":")[0] in CHATS and is_who(by)
 
 
 def asked_by(by: str) -> Iterator[Line]:

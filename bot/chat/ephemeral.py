@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from bot.chat.document import Block, Document, Marked, Pieces, plain_document
 from bot.chat.people import People
@@ -16,14 +17,14 @@ from bot.domain.safe_text import redacted_text
 TRIES = 4  # after that nobody waits for an answer
 
 
+@dataclass(eq=False, repr=False)
 class Ephemeral:
     """Answers a person in private; an answer that cannot be sent is logged. `people` turns ids into names."""
 
-    def __init__(self, chat: ChatService, timing: Timing, log: Log, people: People) -> None:
-        self._chat = chat
-        self._timing = timing
-        self._log = log
-        self._people = people
+    _chat: ChatService
+    _timing: Timing
+    _log: Log
+    _people: People
 
     async def say(self, request: CommandRequest, words: Pieces | Marked) -> None:
         """Answer a request with the bot's own words.

@@ -45,7 +45,7 @@ LATELY = timedelta(days=1)  # whose verdicts are listed
 COMMANDS = (
     ("/zombie check NODE…", "a verdict for each node"),
     ("@zombie check NODE", "the same, in a thread, where slash commands do not work"),
-    ("/zombie status", "what is open; /zombie help explains cancel, undo and brake"),
+    ("/zombie status", "what is open; help explains cancel, undo and brake"),
     ("/zombie help", "what I can do"),
 )
 

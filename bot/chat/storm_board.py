@@ -83,8 +83,7 @@ def storm_card(storm: Storm, why: str, labels: Labels) -> Document:
     blocks: list[Block] = [Title(words)]
     blocks += [bullets(lines)] if lines else []
     blocks += [Paragraph(why), Small(("Each page still has its own note. /zombie check NODE reads a node again.",))]
-    said = "; ".join(f"{word}: {sentence}" for word, sentence in lines)
-    return Document(f"{words}. {said}. {why}", tuple(blocks))
+    return Document(f"{words}. {'; '.join(map(': '.join, lines))}. {why}", tuple(blocks))
 
 
 def _by_cause(incidents: Sequence[IncidentSummary]) -> list[tuple[str, list[IncidentSummary]]]:

@@ -7,7 +7,7 @@ of its own, which is never edited. What came of it stands on the card, and in th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.chat.blocks import SUMMARY, step_blocks
@@ -67,7 +67,7 @@ def details_part(incident: str, number: int = 1) -> str:
 
 
 def details(
-    verdict: Verdict, incident: str, fits: Fits, *, of_several: bool = False, why: Sequence[str] = ()
+    verdict: Verdict, incident: str, fits: Fits, why: Sequence[str] = (), *, of_several: bool = False
 ) -> tuple[Reply, ...]:
     """Return everything that the card leaves out, for its thread: a single reply, if it fits a message.
 
@@ -199,15 +199,16 @@ def _not_fixed(view: IncidentView) -> Document:
     return Document(said, tuple(blocks), broadcast=True)
 
 
+@dataclass(eq=False)
 class ThreadReplies:
     """Says each thing once, also after a restart."""
 
-    def __init__(self, poster: Poster, outbox: Outbox, ledger: ActingLedger, words: PlanWords) -> None:
-        self._poster = poster
-        self._outbox = outbox
-        self._ledger = ledger
-        self._words = words
-        self._said: Remembered[str, set[str]] = Remembered(REMEMBERED)  # for each card, what this run has seen to
+    _poster: Poster
+    _outbox: Outbox
+    _ledger: ActingLedger
+    _words: PlanWords
+    # For each card, what this run has seen to.
+    _said: Remembered[str, set[str]] = field(default_factory=lambda: Remembered(REMEMBERED))
 
     async def show(
         self, name: str, spot: MessageTarget, group: Sequence[Incident], read: CardRecord | None = None
@@ -222,8 +223,7 @@ class ThreadReplies:
                 continue
             read = read or await self._ledger.card(name, CARD)
             if approval.part not in read.posts.places:
-                message = approval.message(read.head.noted)
-                await self._poster.enqueue(name, approval.part, spot, message, under=CARD)
+                await self._poster.enqueue(name, approval.part, spot, approval.message(read.head.noted), under=CARD)
             said.add(approval.part)
         for incident in group:
             if not incident.ended:

@@ -7,7 +7,8 @@ never comes; `zombie why ID` says the same at any time.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from bot.chat.background import Background
 from bot.chat.parts import CARD, MessageTarget
@@ -18,24 +19,21 @@ from bot.domain.errors import ZombieError
 from bot.domain.verdict import Status, Verdict
 
 Explain: TypeAlias = Callable[[Verdict], Awaitable[Sequence[str]]]
+Details: TypeAlias = Callable[[Sequence[str]], Sequence[Reply]]  # a verdict's, with the sentences that say why
 
 
-class Details(Protocol):
-    """Words the details of a verdict."""
-
-    def __call__(self, *, why: Sequence[str]) -> Sequence[Reply]:
-        """Return them with the sentences that say why."""
-
-
+@dataclass(eq=False)
 class WhyReplies:
-    """Adds to a verdict that names a cause why it was given; `explain` returns a sentence for each change, proven."""
+    """Adds to a verdict that names a cause why it was given.
 
-    def __init__(self, explain: Explain, poster: Poster, tasks: Background, pictures: Pictures | None = None) -> None:
-        """`pictures` go first: to explain takes a tenth of a second of a processor, which slows an upload down."""
-        self._explain = explain
-        self._poster = poster
-        self._tasks = tasks
-        self._pictures = pictures
+    Shape: `explain` returns a sentence for each change, proven. Pictures go first: to explain takes a tenth of a second
+    of a processor, which slows an upload down.
+    """
+
+    _explain: Explain
+    _poster: Poster
+    _tasks: Background
+    _pictures: Pictures | None = None
 
     def begin(
         self,
@@ -71,7 +69,7 @@ class WhyReplies:
             if not sentences:
                 return
             await self._poster.adopt(card, target)
-            for reply in details(why=sentences):
+            for reply in details(sentences):
                 if reply not in stand:
                     await self._poster.enqueue(card, reply.part, target, reply.message, under=CARD)
         except ZombieError:

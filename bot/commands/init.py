@@ -360,6 +360,8 @@ def _tell_next(site: NewSite, unreached: str) -> None:
         print("  PagerDuty: a user's API token and a webhook's secret, into zombie.env: docs/pagerduty.md")
     if site.chat or site.pagerduty:
         print("  set -a; . ./zombie.env; set +a; zombie doctor; zombie serve --inventory inventory.toml")
+    if site.service and not (site.chat or site.pagerduty):
+        print("  Without a chat and PagerDuty zombie serve wants other alerts, or it ends at once: docs/alerts.md")
     if site.service:
         print("  The service's file says in its first lines where it goes: docs/serving.md")
     print("  To act: name units under [act] in zombie.toml; until then the bot only reads.")

@@ -161,6 +161,7 @@ def _add_up(
         remedy=first.remedy if proven else (),
         lasting_fix=first.lasting_fix if _is_sure(first) else "",
         settled_by=first.settled_by,
+        harm=first.harm,
         try_next=_first_decide(open_before) or _first_unmute(accepted),
     )
 

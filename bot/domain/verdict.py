@@ -68,6 +68,7 @@ class Finding:
     remedy: tuple[Step, ...] = ()  # the steps that the evidence justifies; their commands come later
     lasting_fix: str = ""
     settled_by: str = ""  # completes “… would settle it”; empty where it is confirmed
+    harm: str = ""  # what it does to the node beside being there, in a few words; the summary says it too
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,31 @@ class Undecided:
         return says
 
 
+@dataclass(frozen=True, slots=True)
+class Unusual:
+    """A fact about the node that its peers do not share; it explains, and never judges.
+
+    Shape: `here` and `peers` are values in words; `since` is the first check that showed it, ISO 8601, "now" where that
+    is this one, and empty where none is known that did not.
+    """
+
+    fact: str
+    here: str
+    peers: str
+    since: str = ""
+
+    @property
+    def beside(self) -> str:
+        """What it is here and on the peers, such as `8 here, 16 on its 211 peers, new with this check`."""
+        since = {"": "", "now": ", new with this check"}.get(self.since, f", since {self.since}")
+        return f"{self.here} here, {self.peers}{since}"
+
+    @property
+    def says(self) -> str:
+        """What is unusual, in words."""
+        return f"{self.fact}: {self.beside}"
+
+
 class LeftOut(Undecided):
     """A site's own cause, or a row of its tables, that cannot be used: nobody knows what it would have said."""
 
@@ -141,6 +167,8 @@ class Verdict:
     heat: CoreHeat | None = None  # of its cores, if a core stands out: for people to see, not used for judging
     slowness: float | None = None  # how many times as long as usual its answers took
     settled_by: str = ""  # completes “… would settle it”; empty where it is confirmed
+    harm: str = ""  # of the cause, in a few words; the summary says it too
+    unusual: tuple[Unusual, ...] = ()  # what its peers do not share, the most unusual first; for people to see
 
     @property
     def took_words(self) -> str:

@@ -11,4 +11,5 @@ EXTRAS = (
     "bot.extras.captures",
     "bot.extras.bundles",
     "bot.extras.marks",
+    "bot.extras.unusual",
 )

@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, update
@@ -47,6 +47,7 @@ _LATELY = (
     .select_from(ATTEMPTS)
     .where(ATTEMPTS.c.at > bindparam("since"), ATTEMPTS.c.incident != bindparam("but"))
 )
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _BEAT = update(HOLDS).where(HOLDS.c.incident == bindparam("named"))
 
 
@@ -72,7 +73,7 @@ def holds_its_node(connection: Connection, incident: str) -> bool:
 def may_begin(connection: Connection, incident: str, claim: Claim, now: datetime) -> None:
     """Check every limit across incidents.
 
-    Raises: ApprovalExpired, NodeBusy, BudgetSpent or AlreadyTried when the step may not begin now.
+    Raises: NodeBusy, BudgetSpent or AlreadyTried when the step may not begin now.
     """
     others = may_repeat(connection, incident, claim, now)
     again = tried(connection, claim, now - claim.not_again_within)
@@ -81,15 +82,19 @@ def may_begin(connection: Connection, incident: str, claim: Claim, now: datetime
     _within_limits(connection, incident, claim, now, others)
 
 
-def may_repeat(connection: Connection, incident: str, claim: Claim, now: datetime) -> list[Row[Any]]:
-    """Check whether a step's command may be sent again, and return the holds of other incidents.
-
-    Raises: ApprovalExpired or NodeBusy when it may not be sent now.
-    """
+def is_in_time(claim: Claim, now: datetime) -> None:
+    """Raises: ApprovalExpired when it is too late, or the age of what allows it is not known."""
     if claim.until is not None and now >= claim.until:
         raise ApprovalExpired(f"The approval was valid until {claim.until:%H:%M:%S} UTC.")
     if claim.since is not None and now < claim.since - _CLOCK_TOLERANCE:
         raise ApprovalExpired("The ledger's clock was set back, so the age of the approval is unknown.")
+
+
+def may_repeat(connection: Connection, incident: str, claim: Claim, now: datetime) -> list[Row[Any]]:
+    """Check whether a step's command may be sent again, and return the holds of other incidents.
+
+    Raises: NodeBusy when it may not be sent now.
+    """
     others = [row for row in connection.execute(_HOLDS) if row.incident != incident]
     if busy := next((row for row in others if _is_on(row, claim.node, claim.machine_id)), None):
         raise NodeBusy(busy_with(_hold(busy, now), claim.node), "It waits until that incident has ended.")
@@ -171,5 +176,7 @@ def _is_on(row: Row[Any], node: str, machine_id: str) -> bool:
 
 
 def _hold(row: Row[Any], now: datetime) -> Hold:
-    silent = max(timedelta(0), now - instant_of(row.beat_at))
-    return Hold(row.node, row.incident, row.step, row.runner, silent)
+    beat_at = instant_of(row.beat_at)
+    if beat_at > now + _CLOCK_TOLERANCE:  # written before the clock was set back: its runner has written none since
+        beat_at = _LONG_AGO
+    return Hold(row.node, row.incident, row.step, row.runner, max(timedelta(0), now - beat_at))

@@ -24,6 +24,7 @@ from bot.ledger.leases import SILENT, Leases, live
 from bot.ledger.tables import DELIVERIES
 
 SWEPT_EVERY = timedelta(hours=1)
+LONGEST_WAIT = timedelta(hours=1)  # for another try; a later one was written before the clock was set back
 _SOON = ""  # sorts before every instant
 _LOOKED_THROUGH = 1000
 MOST_TOLD = 100  # of what was given up
@@ -137,14 +138,15 @@ class Inbox:
     def _free(self, connection: Connection, at_once: int, busy: Collection[str]) -> list[Row[Any]]:
         now = self.database.instant(connection, self.time)
         alive = live(connection, now, self.silent) if self.leases is None else self.leases.alive(connection)
-        others, text = {*alive} - {self.runner}, instant_text(now)
+        others, text, latest = {*alive} - {self.runner}, instant_text(now), instant_text(now + LONGEST_WAIT)
         found: list[Row[Any]] = []
         cases: set[tuple[str, str]] = set()
         for row in connection.execute(_WAITING):
             if (row.source, row.case) in cases:
                 continue  # a case's first delivery is handled first
             cases.add((row.source, row.case))
-            if row.due_at <= text and row.runner not in others and f"{row.source}/{row.id}" not in busy:
+            is_due = row.due_at <= text or row.due_at > latest
+            if is_due and row.runner not in others and f"{row.source}/{row.id}" not in busy:
                 found.append(row)
                 if len(found) == at_once:
                     break

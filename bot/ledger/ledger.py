@@ -147,6 +147,7 @@ class Ledger:
         """
         with self._database.writing() as connection:
             at = self._now(connection)
+            holds.is_in_time(claim, instant_of(at))  # first: whatever else it waits for, its age may be known by then
             # To send a command again is a new effect: the brake stops it like the first.
             if (pulled := holds.brake(connection)) is not None:
                 raise Braked(

@@ -1,6 +1,7 @@
 """The name servers of /etc/resolv.conf, each asked three questions: whether it answers matters, not what.
 
-Defined in: resolv.conf(5), dig(1), host(1); RFC 1035, section 4.1.1, and RFC 6895 (the names of answers' codes).
+Defined in: resolv.conf(5), dig(1), host(1); RFC 1035, section 4.1.1, and RFC 6895 (the names of answers' codes);
+busybox, networking/nslookup.c. `getent` is not asked: it says the same of "no such name" and of no answer.
 """
 
 from __future__ import annotations
@@ -51,28 +52,45 @@ class DnsReading:
 
 _END = "-- end --"
 _RESOLV = "/etc/resolv.conf"
+# Without a tool of its own, bash asks: a question in one packet, of whose answer the header has the code. What prints
+# it is a program, for bash itself sends a packet at each byte that is a line's end.
+_BASH = fragment("""
+    case $1 in a) n=1;; ns) n=2;; *) n=6;; esac; c=(NOERROR FORMERR SERVFAIL NXDOMAIN NOTIMP REFUSED);
+    q="aa\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0"; IFS=.;
+    for l in $2; do [ -n "$l" ] && printf -v o "\\\\%03o" ${#l} && q+=$o$l; done; IFS=" ";
+    { env printf "$q\\0\\0\\\\$n\\0\\1" >&3; set -- $(timeout 1 head -c 4 <&3 | od -An -tu1); } 3<>/dev/udp/$3/53;
+    [ $# = 4 ] && echo "status: ${c[$4 & 15]:-OTHER},";
+""")
 # The questions: the root, the machine's own name, and the search domain or `localhost`. Several names are needed
-# because a private server may know only its own. Addresses and names must consist of legal characters. `host` asks in
-# turn, and stops after two questions without an answer. A server costs megabytes while it is asked: the next is
-# asked when the one before it has answered, or after a second.
+# because a private server may know only its own. Addresses and names must consist of legal characters. All but dig ask
+# in turn, and stop after two questions without an answer. A server costs megabytes while it is asked: the next is asked
+# when the one before it has answered, or after a second.
 _LOOK = fragment(f"""
     [ -r {_RESOLV} ] || {{ echo 'no resolv.conf'; exit; }};
     s= d= n=0; while read -r k v r || [ -n "$k" ]; do
         case $k in nameserver)
             case $v in ''|[!0-9A-Fa-f:]*|*[!0-9A-Za-z:.%]*) ;; *) [ $n -lt 3 ] && s="$s $v"; n=$((n + 1));; esac;;
-        search|domain) case $v in ''|[!A-Za-z0-9]*|*[!A-Za-z0-9.-]*) ;; *) d=${{d:-$v}};; esac;;
+        search|domain) case $v in ''|[!A-Za-z0-9]*|*[!A-Za-z0-9.-]*|*..*) ;; *) d=${{d:-$v}};; esac;;
         esac; done <{_RESOLV};
-    read -r h </proc/sys/kernel/hostname; case $h in ''|[!A-Za-z0-9]*|*[!A-Za-z0-9.-]*) h=localhost;; esac;
-    case $h in *.*) ;; *) h=$h${{d:+.$d}};; esac;
+    read -r h </proc/sys/kernel/hostname; case $h in ''|[!A-Za-z0-9]*|*[!A-Za-z0-9.-]*|*..*) h=localhost;; esac;
+    [ ${{#h}} -lt 64 ] || h=localhost; case $h in *.*) ;; *) h=$h${{d:+.$d}};; esac;
     t=; for p in dig host; do command -v $p >/dev/null && t=$p && break; done;
+    [ -n "$t" ] || {{
+        if bash -c 'type -P env printf timeout od && : <>/dev/udp/127.0.0.1/53' >/dev/null 2>&1; then t=bash;
+        elif nslookup </dev/null 2>&1 | grep -q -e -type=; then t=nslookup; fi; }};
     echo "tool $t"; echo "servers" $s;
     [ -n "$t" ] || s=;
     for x in $s; do (
         r=$(if [ $t = dig ]; then
             dig @$x +time=2 +tries=1 +noall +comments . NS $h. A ${{d:-localhost}}. SOA 2>/dev/null;
         else
-            m=; for q in 'NS .' "A $h." "SOA ${{d:-localhost}}."; do
-                a=$(host -v -W 1 -R 1 -t $q $x 2>/dev/null); printf '%s\\n' "$a";
+            m=; for q in 'ns .' "a $h." "soa ${{d:-localhost}}."; do
+                case $t in
+                host) a=$(host -v -W 1 -R 1 -t $q $x 2>/dev/null);;
+                bash) a=$(bash -c '{_BASH}' bash $q $x 2>/dev/null);;
+                *) a=$(nslookup -timeout=1 -retry=1 -type=${{q% *}} ${{q#* }} $x 2>/dev/null);
+                    case $a in *"server can't find"*) a="status: ${{a##*: }},";; Server:*) a='status: NOERROR,';; esac;;
+                esac; printf '%s\\n' "$a";
                 case $a in *status:*) ;; *) m=x$m;; esac; [ "$m" != xx ] || break; done;
         fi | sed -n 's/.*status: \\([A-Z0-9]*\\),.*/\\1/p' | head -n {QUESTIONS});
         echo server $x $r ) & i=0;
@@ -85,7 +103,7 @@ _SERVER = re.compile(r"server ([0-9A-Fa-f:][0-9A-Za-z:.%]{0,79})((?: [A-Z0-9]{1,
 def parse(outputs: Outputs) -> DnsReading:
     """Read what each server answered.
 
-    Unread when: neither dig nor host is installed, no file names servers, or the answer is cut short.
+    Unread when: nothing is installed that can ask, no file names servers, or the answer is cut short.
     """
     lines = outputs.text("look").rstrip("\n").split("\n")
     if lines == ["no resolv.conf"]:
@@ -96,7 +114,7 @@ def parse(outputs: Outputs) -> DnsReading:
     if not addresses:
         return DnsReading()
     if lines[0].strip() == "tool":
-        raise CannotRead("dns: neither dig nor host is installed")
+        raise CannotRead("dns: neither dig nor host is installed, nor a bash or nslookup that can ask")
     answered = {found.group(1): found for line in lines[2:-1] if (found := _SERVER.fullmatch(line))}
     if set(answered) != set(addresses) or len(lines) - 3 != len(addresses):
         raise CannotRead("dns: a server is missing in the answer")

@@ -104,8 +104,8 @@ class KernelLogReading:
 
     @property
     def last_device_lost_seconds(self) -> float:
-        """Seconds after boot of the last device that was given up; without any as above."""
-        return self._last("device-lost")
+        """Seconds after boot of the last device given up or fatal record of the firmware; without any as above."""
+        return max(self._last("device-lost"), self._last("hardware-grave"))
 
     @property
     def last_complaint_seconds(self) -> float:
@@ -161,7 +161,7 @@ _COUNTED: dict[str, tuple[str, ...]] = {
     "netdev_held_minutes": ("netdev-held",),
     "last_netdev_held_seconds": ("netdev-held",),
     "last_efa_silent_seconds": ("efa-silent",),
-    "last_device_lost_seconds": ("device-lost",),
+    "last_device_lost_seconds": ("device-lost", "hardware-grave"),
     "last_grave_seconds": ("grave",),
     "lockups": ("soft-lockup", "hard-lockup", "rcu-stall"),
     "hung_tasks": ("hung-task",),

@@ -31,6 +31,8 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence
 
+OVER_BY_NOW = "Its source says that the alert is over."
+
 
 def null_log(event: str, **fields: object) -> None:
     """A log that drops its lines."""

@@ -93,6 +93,11 @@ def node_document(
         body["slowness"] = round(verdict.slowness, 1)
     if verdict.plan is not None and verdict.plan.ends is not None:
         body |= ends_body(verdict.plan.ends)
+    if verdict.unusual:
+        body["unusual"] = [
+            {"fact": each.fact, "here": each.here, "peers": each.peers, "since": each.since or None}
+            for each in verdict.unusual
+        ]
     if verdict.muted:
         body["muted"] = _muted(verdict)
     if growth is not None:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bot.domain.incident import Incident
 from bot.domain.pagerduty import OURS, OutgoingAlert, page_of
-from bot.domain.safe_text import one_line, redacted, redacted_text, safe_value
+from bot.domain.safe_text import one_line, redacted, redacted_line, redacted_text, safe_value
+from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.view.context import NOTHING, ViewContext
 from bot.view.standing import choice_words
@@ -101,7 +102,7 @@ def facts(incidents: Sequence[Incident], context: ViewContext = NOTHING) -> Mapp
         "state": worst.state.value,
         "incident": worst.id,
     }
-    return {name: redacted_text(one_line(value, 200)) for name, value in values.items()}
+    return {name: redacted_line(value) for name, value in values.items()}
 
 
 def not_fixed(incident: Incident, context: ViewContext = NOTHING) -> OutgoingAlert | None:
@@ -119,9 +120,7 @@ def not_fixed(incident: Incident, context: ViewContext = NOTHING) -> OutgoingAle
         "done": [step.sentence for step in view.plan.steps[: len(incident.steps)]] if view.plan is not None else [],
     }
     clean = safe_value(redacted(details))
-    return OutgoingAlert(
-        f"{OURS}{view.id}", redacted_text(one_line(words, 1000)), one_line(view.node, 200), details=clean
-    )
+    return OutgoingAlert(f"{OURS}{view.id}", redacted_line(words, 1000), one_line(view.node, 200), details=clean)
 
 
 def _single(group: GroupView, view: IncidentView) -> Iterator[str]:
@@ -133,12 +132,12 @@ def _single(group: GroupView, view: IncidentView) -> Iterator[str]:
         yield one_line(ends, STORY)
     yield from _to_do(group, view.story)
     if verdict is not None:
-        yield from _proof(verdict)
+        yield from _proof(verdict, is_over=view.state is State.RESOLVED)
 
 
-def _proof(verdict: Verdict) -> Iterator[str]:
+def _proof(verdict: Verdict, *, is_over: bool) -> Iterator[str]:
     yield from (f"- {one_line(item.probe, 40)}: {one_line(item.says, LINE)}" for item in verdict.evidence)
-    if verdict.lasting_fix and verdict.cause is not None:
+    if verdict.lasting_fix and verdict.cause is not None and not is_over:  # its story names the fix that is owed
         yield f"Lasting fix: {one_line(verdict.lasting_fix, LINE)}"
     if verdict.undecided:
         yield "Undecided: " + one_line(", ".join(open_.cause for open_ in verdict.undecided), LINE)

@@ -56,7 +56,7 @@ def before_and_after(resolved: Resolved, watched: timedelta = timedelta(0)) -> t
     order = {name: at for at, name in enumerate(_NAMES)} | {_BOOT: len(_NAMES) + 1}
     rows = sorted(resolved.compared, key=lambda row: order.get(row.name, len(_NAMES)))
     boots = next((_boot_words(row.before, row.after) for row in rows if row.name == _BOOT), "")
-    since = (SINCE + (f", {span(watched)}" if watched else "")) if boots == _NEW_BOOT else ""
+    since = (SINCE + (f", {span(watched)} watched" if watched else "")) if boots == _NEW_BOOT else ""
     return tuple(_row(row, boots, since) for row in rows if row.name != _VERDICT)
 
 

@@ -215,7 +215,7 @@ _ROLES = {KEEPS: " (others need its data or its vote)", "guest": " (virtual mach
 
 
 def end_words(end: End, briefly: bool = False) -> str:
-    """Return a row of what ends; `briefly`, containers are only counted.
+    """Return a row of what ends; `briefly`, containers are only counted, and it fits a phone.
 
     Example:
     >>> end_words(End("ray::train_step", "gpu", 24, 8, 11 * 3600))
@@ -231,7 +231,7 @@ def end_words(end: End, briefly: bool = False) -> str:
         words += f" on {end.gpus} GPU{'s' if end.gpus > 1 else ''}"
     if end.age is None:
         return words
-    return f"{words}, running for {' '.join(span(timedelta(seconds=end.age)).split()[:2])}"
+    return f"{words}, running{'' if briefly else ' for'} {' '.join(span(timedelta(seconds=end.age)).split()[:2])}"
 
 
 def why_words(verdict: Verdict | None) -> str:
@@ -239,7 +239,7 @@ def why_words(verdict: Verdict | None) -> str:
     if verdict is None or verdict.cause is None:
         return ""
     sure = f", {verdict.confidence}" if verdict.confidence is not None else ""
-    return one_line(f"{verdict.cause} ({verdict.status}{sure}): {verdict.summary}", SAID)
+    return one_line(f"{verdict.cause} ({verdict.status}{sure}): {verdict.summary}", 2 * SAID)
 
 
 def sum_words(plans: Sequence[PlanView]) -> str:

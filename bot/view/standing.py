@@ -18,8 +18,9 @@ from bot.domain.verdict import Status
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.view.context import ViewContext
 from bot.view.plan_words import SAID, PlanView
-from bot.view.words import Group, Instant, Person, Piece, Sentence, led_by_person, with_full_stop
+from bot.view.words import Group, Instant, Person, Piece, Sentence, in_chat, led_by_person, with_full_stop
 
+MOST_ASKERS = 3
 MOST_NAMED = 5  # approvers by name
 MOST_DIFFERENCES = 8
 SHORT = 120
@@ -97,6 +98,15 @@ def decision_of(incident: Incident) -> Sentence:
     reason = one_line(decision.event.reason, SAID)
     said = f": “{reason}”." if reason else "."
     return (f"{word} by ", Person(decision.by), " at ", Instant(decision.at, exact=True), said)
+
+
+def asked_of(group: Sequence[Incident]) -> Sentence:
+    """Return which people of a chat asked, without a full stop; empty for alerts."""
+    asked = dict.fromkeys(by for incident in group for by in incident.askers if in_chat(by))
+    pieces: list[Piece] = []
+    for by in list(asked)[:MOST_ASKERS]:
+        pieces += [", " if pieces else "Asked by ", Person(by)]
+    return tuple(pieces)
 
 
 def needs_of(group: Sequence[Incident], context: ViewContext) -> Sentence:
@@ -204,6 +214,8 @@ def _ending(incident: Incident) -> Iterator[Sentence]:
     match incident.ending:
         case Resolved():
             yield because
+            if fix := _still_owed(incident):
+                yield (with_full_stop(f"Still to do, the lasting fix: {fix}"),)
             return
         case Escalated(try_next=try_next):
             yield ("A person has to take over: ", *because)
@@ -222,6 +234,27 @@ def _ending(incident: Incident) -> Iterator[Sentence]:
         yield ("Check again for a new offer.",)
 
 
+def _still_owed(incident: Incident) -> str:
+    """What people still owe after a cure, which is not yet the lasting fix; an undo cured nothing."""
+    verdict = incident.verdict
+    is_cured = verdict is not None and verdict.cause is not None and not incident.undoes
+    return one_line(verdict.lasting_fix, SAID) if verdict is not None and is_cured else ""
+
+
+def harm_before(incident: Incident) -> tuple[Sentence, ...]:
+    """Return the harm that a cure ended, for those who see no verdict any more."""
+    harm = incident.verdict.harm if incident.verdict is not None and not incident.undoes else ""
+    is_over = incident.state is State.RESOLVED and harm
+    return ((with_full_stop(f"Harm when it was found: {one_line(harm, SAID)}"),),) if is_over else ()
+
+
+def undo_warning(incident: Incident) -> str:
+    """Return what may come back with what an undo of a cure brings back; empty where nothing was cured."""
+    cause = incident.verdict.cause if incident.verdict is not None else None
+    is_cured = incident.state is State.RESOLVED and not incident.undoes
+    return f"With an undo {one_line(cause, 80)} may come back." if is_cured and cause else ""
+
+
 def nothing_done(incident: Incident) -> str:
     """Return that no step ran; the node may have been read, or profiled."""
     return "Nothing was changed on the node." if incident.node else "Nothing was done."
@@ -238,7 +271,7 @@ class Choice:
 
     Shape: `about` is a group's name for approve and decline, an incident's id for the others; `nodes` are those
     concerned, `incidents` theirs in the same order, where each can be chosen by itself. `options` are the answers of
-    `answer`, the nodes of `pick_node`, and what `undo` brings back.
+    `answer`, the nodes of `pick_node`; of `undo` what it brings back, and what may come back with that.
     """
 
     kind: str
@@ -279,7 +312,9 @@ def choices_of(
         if options := options_of(incident):
             yield Choice(ANSWER if incident.node else PICK, incident.id, (incident.node,), options)
     ended = [incident for incident in group if incident.id in undoes]
-    yield from (Choice(UNDO, each.id, (each.node,), (undoes[each.id],)) for each in ended[:MOST_UNDO])
+    yield from (
+        Choice(UNDO, each.id, (each.node,), (undoes[each.id], undo_warning(each))) for each in ended[:MOST_UNDO]
+    )
 
 
 def decisions_on(plans: Sequence[Incident]) -> Iterator[Choice]:

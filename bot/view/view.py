@@ -25,8 +25,10 @@ from bot.view.plan_words import SAID, PlanView, PlanWords, with_times
 from bot.view.standing import (
     Choice,
     approvers_of,
+    asked_of,
     choices_of,
     decision_of,
+    harm_before,
     is_undecided,
     needs_a_person,
     needs_of,
@@ -80,7 +82,7 @@ class IncidentView:
     what is proposed, or what would help. `waits_for` is why an approved plan has not begun; `seen` is what was read
     last while the node is watched. `recurs` says that the node had the same cause before; `growth` is how fast the
     cause's count grew there. `links` are names and addresses. `compared` are the figures of a cure, before and
-    after. `as_of` is when it changed last, `working` what a pressed button does now.
+    after, `harm` what was suffered until then. `as_of` is when it changed last, `working` what a pressed button does.
     """
 
     id: str
@@ -106,6 +108,7 @@ class IncidentView:
     growth: Growth | None = None
     as_of: datetime = LONG_AGO
     working: str = ""
+    harm: tuple[Sentence, ...] = ()
 
     @property
     def severity(self) -> Status | None:
@@ -146,7 +149,7 @@ class GroupView:
 
     Shape: `shows_verdicts`: it shows the findings, because nothing is decided or done yet. `choices` are what a person
     can choose now, `needs` and `approvers` what a decision needs; `on_call` is told where a person is needed. `about`
-    is what the alerts said, `askers` are those who asked, as the record names them; `head` is set once all have ended.
+    is what the alerts said, `asked` says which people of a chat asked; `head` is set once all have ended.
     `absent` are buttons of extras that are left out, `asks` their questions about verdicts, once all have ended.
     `chat` is where people decide; `rest` says where the reasons are that have no room here.
     """
@@ -159,12 +162,12 @@ class GroupView:
     approvers: Sentence = ()
     on_call: Sentence = ()
     about: str = ""
-    askers: tuple[str, ...] = ()
+    asked: Sentence = ()
     head: str = ""
     absent: frozenset[str] = frozenset()
     asks: tuple[ClosingQuestion, ...] = ()
     chat: str = "Slack"
-    rest: str = "The reasons are in the thread."
+    rest: str = "Reasons are in the thread."
 
     @property
     def ended(self) -> bool:
@@ -221,6 +224,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         growth=incident.triage.growth if incident.triage is not None else None,
         as_of=incident.updated_at,
         working=context.working.get(incident.id, ""),
+        harm=harm_before(incident),
     )
 
 
@@ -260,7 +264,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
         approvers=approvers_of(context) if undecided else (),
         on_call=on_call_of(context) if needs_a_person(group) else (),
         about=_about(group),
-        askers=tuple(dict.fromkeys(asker for incident in group for asker in incident.askers)),
+        asked=asked_of(group),
         head=context.head if view.ended else "",
         absent=context.absent,
         asks=context.asks if view.ended else (),

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias, TypeVar
 
+from bot.domain.alert import CHATS
 from bot.domain.entry import is_who
 from bot.domain.incident import Incident
 from bot.domain.probe import Snapshot, Unread
@@ -20,7 +21,10 @@ from bot.domain.verdict import Confidence, Status, Verdict
 RESOLVED, REOPENED = "Resolved", "Reopened"
 NAMELESS = "node not known yet"
 BRAKED = "Braked: "  # begins why something waits for the brake
-_TIME = re.compile(r"(?<!-\d\d )(?<![\d:.])([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))? UTC\b", re.ASCII)
+_TIME = re.compile(
+    r"(?:(?<![\d-])(20\d\d-[01]\d-[0-3]\d) |(?<!-\d\d ))(?<![\d:.])([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))? UTC\b",
+    re.ASCII,
+)
 _TRAITS = ("kernel", "cgroup", "driver", "distribution", "virtualisation", "cores", "up")  # others come after these
 _ENDED = {
     State.RESOLVED: RESOLVED,
@@ -39,12 +43,12 @@ def node_words(node: str) -> str:
 
 
 def cause_words(verdict: Verdict) -> str:
-    """Return the cause with its confidence, and whether it is muted; empty where no cause was found.
+    """Return the cause with its confidence, and whether it is muted; without a cause what is most unusual, or nothing.
 
     Example: "leaked-memory-cgroups (confirmed, muted)".
     """
     if verdict.cause is None:
-        return ""
+        return f"unusual: {one_line(verdict.unusual[0].fact, 80)}" if verdict.unusual else ""
     said = [verdict.confidence.value] if verdict.confidence is not None else []
     said += ["muted"] if verdict.is_muted else []
     return one_line(verdict.cause, 80) + (f" ({', '.join(said)})" if said else "")
@@ -60,7 +64,14 @@ def trait_words(snapshot: Snapshot | None) -> str:
 def verdict_words(verdict: Verdict) -> tuple[Sentence, ...]:
     """Return what a verdict says in sentences: what was found, what would settle it, what to try, what is muted."""
     said = (verdict.summary, settled_words(verdict), verdict.try_next)
-    return (*((words,) for words in said if words.strip()), *mute_words(verdict))
+    unusual = () if verdict.cause is not None else unusual_words(verdict)
+    return (*((words,) for words in said if words.strip()), *unusual, *mute_words(verdict))
+
+
+def unusual_words(verdict: Verdict) -> tuple[Sentence, ...]:
+    """Return what the node's peers do not share, in a sentence: it explains, and is no cause."""
+    said = "; ".join(one_line(each.says, 240) for each in verdict.unusual)
+    return ((f"Unusual, and no cause by itself: {with_full_stop(said)}",),) if said else ()
 
 
 def settled_words(verdict: Verdict) -> str:
@@ -91,14 +102,30 @@ def mute_words(verdict: Verdict) -> tuple[Sentence, ...]:
 
 
 def open_points(verdict: Verdict) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
-    """Yield what a verdict leaves open and what it ruled out: a title, and rows of name and reason."""
+    """Yield what a verdict leaves open, ruled out, and found unusual beside its cause: a title, and rows of names."""
     for title, rows in (
         ("Undecided", [(each.cause, each.says_beside(verdict.unread)) for each in verdict.undecided]),
         ("Not read", [(each.probe, each.reason) for each in verdict.unread]),
         ("Ruled out", [(each.cause, each.because) for each in verdict.ruled_out]),
+        ("Unusual", [(each.fact, each.beside) for each in verdict.unusual if verdict.cause is not None]),
     ):
         if rows:
             yield title, rows
+
+
+def remainder_words(verdict: Verdict) -> Iterator[str]:
+    """Yield what a verdict leaves open and how many causes it ruled out, and what was not read, without the reasons.
+
+    Example: "Undecided: io-stall. 28 other causes ruled out.", "Not read: containers."
+    """
+    causes = [f"Undecided: {', '.join(each.cause for each in verdict.undecided)}."] if verdict.undecided else []
+    if many := len(verdict.ruled_out):
+        other = "other " if verdict.cause is not None or verdict.undecided else ""
+        causes.append(f"{many} {other}cause{'s' if many > 1 else ''} ruled out.")
+    if causes:
+        yield " ".join(causes)
+    if verdict.unread:
+        yield f"Not read: {', '.join(each.probe for each in verdict.unread)}."
 
 
 def headline(node: str, verdict: Verdict | None, *, cured: bool = False) -> str:
@@ -201,6 +228,16 @@ Styled: TypeAlias = Piece | Bold | Code | Link | Channel
 Sentence: TypeAlias = tuple[Piece, ...]
 
 
+def in_chat(by: str) -> bool:
+    """True for a person of a chat, named as in the record.
+
+    Example:
+    >>> in_chat("slack:T024/U123"), in_chat("terminal:ann")
+    (True, False)
+    """
+    return by.partition(":")[0] in CHATS and is_who(by)
+
+
 def plain(sentence: Sequence[Styled]) -> str:
     """Return a sentence as plain text.
 
@@ -242,12 +279,14 @@ def led_by_person(words: str, before: str = "") -> Sentence:
 
 
 def clocked(sentence: Sentence, day: datetime) -> Sentence:
-    """Return a sentence in which times that end with UTC are instants of that day: a card has one clock, its reader's.
+    """Return a sentence in which times that end with UTC are instants, of that day where they name none.
+
+    So a card has one clock: its reader's.
 
     Example:
     >>> day = datetime.fromisoformat("2026-11-22T03:00:00+00:00")
-    >>> [getattr(each, "at", each) for each in clocked(("Until 09:45 UTC, not 2026-11-22 09:45 UTC.",), day)]
-    ['Until ', datetime.datetime(2026, 11, 22, 9, 45, tzinfo=datetime.timezone.utc), ', not 2026-11-22 09:45 UTC.']
+    >>> [str(getattr(each, "at", each)) for each in clocked(("Until 09:45 UTC, not 2026-11-20 09:45 UTC.",), day)]
+    ['Until ', '2026-11-22 09:45:00+00:00', ', not ', '2026-11-20 09:45:00+00:00', '.']
     """
     return tuple(each for piece in sentence for each in (_timed(piece, day) if isinstance(piece, str) else (piece,)))
 
@@ -255,9 +294,14 @@ def clocked(sentence: Sentence, day: datetime) -> Sentence:
 def _timed(words: str, day: datetime) -> Iterator[Piece]:
     done = 0
     for found in _TIME.finditer(words):
-        hour, minute, second = (int(part or 0) for part in found.groups())
+        hour, minute, second = (int(part or 0) for part in found.groups()[1:])
+        try:
+            of = datetime.fromisoformat(f"{found[1]}T00:00+00:00") if found[1] else day
+        except ValueError:  # no date at all, such as 2026-02-31
+            continue
         yield words[done : found.start()]
-        yield Instant(day.replace(hour=hour, minute=minute, second=second), exact=found[3] is not None)
+        at = of.replace(hour=hour, minute=minute, second=second, microsecond=0)
+        yield Instant(at, exact=found[4] is not None, dated=found[1] is not None)
         done = found.end()
     yield words[done:]
 

@@ -103,6 +103,19 @@ def test_claims_of_a_silent_runner_are_taken_over(database: Database, clock: Clo
     assert claimed(two) == ["E1"]
 
 
+def test_alert_that_failed_while_the_clock_was_hours_ahead_is_tried_again_by_the_right_time(
+    database: Database, clock: Clock
+) -> None:
+    inbox = Inbox(database, "runner-1", time=clock)
+    inbox.keep(delivery(1))
+    clock.now += timedelta(hours=5)
+    (first,) = inbox.claim(10)
+    inbox.failed(first.delivery, MINUTE, "PagerDuty is away")
+    assert inbox.claim(10) == ()
+    clock.now -= timedelta(hours=5)
+    assert [each.delivery.id for each in inbox.claim(10)] == ["E1"]
+
+
 def test_what_came_later_for_a_case_waits_for_what_came_first(database: Database, clock: Clock) -> None:
     box = inbox(database, clock)
     box.keep(delivery(1, "Q"))

@@ -5,6 +5,7 @@ Set ZOMBIE_WAVES to draw more than the usual number.
 
 import os
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -96,6 +97,32 @@ def test_hole_beside_a_node_that_fails_is_found_where_several_have_their_turn(
     assert faults() == []
     monkeypatch.setattr(where, hole)
     assert any(found in fault for fault in faults())
+
+
+ALERTED: dict[str, Any] = {"members": 6, "programs": 1, "deadly": 0.0, "endings": ("cured",)}
+
+
+@pytest.mark.parametrize(
+    ("where", "hole", "clocked", "number"),
+    [
+        ("bot.extras.waves.wave.risen", lambda *_: ("", ()), 0.0, 3),
+        ("bot.extras.waves.waves.CLOCK_TOLERANCE", timedelta(days=900), 1.0, 7),
+    ],
+    ids=["alerts are not asked", "alerts of a time when the clock was set back"],
+)
+def test_hole_beside_an_alert_on_a_cured_node_is_found_where_many_turns_are_to_come(
+    monkeypatch: pytest.MonkeyPatch, where: str, hole: Any, clocked: float, number: int
+) -> None:
+    monkeypatch.setattr("tests.schedules.waves.ALARMED", 1.0)
+    monkeypatch.setattr("tests.schedules.waves.CLOCKED", clocked)
+
+    def faults() -> list[str]:
+        with database_in_memory() as database:
+            return list(played_wave(database, number, **ALERTED).faults())
+
+    assert faults() == []
+    monkeypatch.setattr(where, hole)
+    assert any("a turn was given after an alert on a cured node" in fault for fault in faults())
 
 
 @pytest.mark.parametrize("is_approved", [False, True])

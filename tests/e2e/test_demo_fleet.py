@@ -43,7 +43,7 @@ async def test_who_else_leads_to_table_difference_plan_and_waves_that_cure_every
 
             await ask(alice, f"/zombie check {FIRST}")
             card = alice.page.locator("main article", has_text=f"{FIRST}: CRITICAL")
-            await card.get_by_role("button", name="Who else?").click()
+            await card.get_by_role("button", name="Other nodes?").click()
             await card.locator(".thread-bar").click()
             thread = alice.page.locator("#thread")
             table = thread.locator("article", has_text="7 of 20 nodes have leaked-memory-cgroups")

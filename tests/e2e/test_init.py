@@ -83,9 +83,8 @@ def test_every_answer_given_ends_with_a_verdict(sshd: Sshd, tmp_path: Path) -> N
 
 @pytest.mark.real_sshd
 def test_host_key_that_nobody_confirmed_is_not_trusted(sshd: Sshd, tmp_path: Path) -> None:
-    done = init(
-        tmp_path, f"--node=node-1={sshd.address}:{sshd.port}", f"--user={sshd.user}", f"--key={sshd.client_key}"
-    )
+    words = (f"--node=node-1={sshd.address}:{sshd.port}", f"--user={sshd.user}", f"--key={sshd.client_key}")
+    done = init(tmp_path, *words)
     fingerprint = subprocess.run(
         ["ssh-keygen", "-lf", f"{sshd.host_key}.pub"], capture_output=True, text=True, check=True
     ).stdout.split()[1]
@@ -133,7 +132,7 @@ def test_asked_in_a_terminal(sshd: Sshd, tmp_path: Path) -> None:
         r"Where do people ask": "n",
         r"PagerDuty's alerts": "",
         r"Who may approve": "alice",
-        r"What shall run it": "",
+        r"What shall run it": "compose",
         r"Is this key right": "yes",
         r"Press Enter once that is done": "",
     }
@@ -141,6 +140,7 @@ def test_asked_in_a_terminal(sshd: Sshd, tmp_path: Path) -> None:
     assert status == 0, said
     assert 'terminal_approvers = ["alice"]' in (tmp_path / "zombie.toml").read_text()
     assert "Compare with what each node's own console says" in said
+    assert "zombie serve wants other alerts" in said.partition("\nNext:")[2]
 
 
 @pytest.mark.real_sshd
@@ -456,7 +456,10 @@ def test_services_file_names_what_the_sites_chat_and_alerts_need_and_nothing_of_
         values = yaml.safe_load(file("kubernetes"))
         jsonschema.validate(values, json.loads((ROOT / "deploy/chart/values.schema.json").read_text()))
         assert values.get("environment", {}) == plain
-        assert ("tokens" in values, "zombie-tokens" in file("kubernetes")) == (bool(secrets), bool(secrets))
+        assert ("tokens" in values, "create secret generic zombie-tokens" in file("kubernetes")) == (
+            bool(secrets),
+            bool(secrets),
+        )
         assert set(re.findall(r"--from-file=([A-Z_]+)", file("kubernetes").partition("# Two bots")[0])) == secrets
         assert ("ingress" in values) == (chat == "teams")
 

@@ -75,7 +75,7 @@ async def team_in(chat: Chat, folder: Path, **more: Any) -> AsyncIterator[Acting
 def of_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the chat's people be known, as a chat does that is added."""
     monkeypatch.setattr("bot.chat.parts.CHATS", frozenset({"memory"}))
-    monkeypatch.setattr("bot.chat.document.CHATS", frozenset({"memory"}))
+    monkeypatch.setattr("bot.view.words.CHATS", frozenset({"memory"}))
     monkeypatch.setattr("bot.view.view.PEOPLE", PEOPLE | {"memory"})
 
 
@@ -148,7 +148,7 @@ async def test_undo_says_what_it_brings_back_and_is_a_plan_of_its_own(tmp_path: 
         await team.until_state("resolved")
         await team.idle()
         await chat.seen.until(lambda: '"undo"' in json.dumps(offer.blocks), what="the button")
-        row = next(block for block in offer.blocks if "undo" in str(block))
+        row = next(block for block in offer.blocks if '"undo"' in json.dumps(block))
         words = [item.get("words") or item.get("title") for item in row.get("items") or row["actions"]]
         assert words[-1] == "Undo: bring back ecs.service"
         before, _, after = json.dumps(offer.blocks).partition('"undo"')

@@ -191,6 +191,44 @@ async def test_yes_whose_commit_was_not_answered_is_not_said_to_be_none(
     await team.card("Approved by")
 
 
+async def test_no_after_ones_own_yes_is_no_repetition_of_it_for_the_next_program(
+    slack: SlackWorkspace, team: ActingTeam
+) -> None:
+    """Two have to say yes; bob has, thinks again, and his program dies once his no is on disk."""
+    team.needed, team.run_plans = 2, False
+    offer = await team.proposed("node-1")
+    await team.decides("bob", offer)
+    await team.idle()
+    (incident,) = await team.ledger.incidents()
+    assert len((await team.find(incident.id)).endorsements) == 1
+    view = await team.dialog("bob", offer, "decline")
+    team.is_dying = True
+    assert (await slack.submit("bob", view, {"reason": "not during the rollout"})).errors == {}
+    team.is_dying = False
+    await team.restarted("runner-2").decisions.carry_on()
+    await team.until_state("declined")
+
+
+async def test_who_is_told_that_the_record_cannot_be_used_is_told_to_look_at_the_card(
+    slack: SlackWorkspace, team: ActingTeam
+) -> None:
+    """The yes is on disk, the answer to that is lost, and the program dies before it can take it back."""
+    team.run_plans = False
+    offer = await team.proposed("node-1")
+    view, keep = await team.dialog("bob", offer), team.chat_requests.keep
+
+    async def unanswered(key: str, body: str = "", *, done: bool = False) -> bool:
+        await keep(key, body, done=done)
+        raise LedgerUnavailable("The server closed the connection.")
+
+    team.chat_requests.keep, team.is_dying = unanswered, True
+    sent = await slack.submit("bob", view, {"reason": "yes"})
+    assert NOT_WRITTEN in sent.errors["reason"]
+    team.chat_requests.keep, team.is_dying = keep, False
+    await team.restarted("runner-2").decisions.carry_on()
+    await team.card("Approved by")
+
+
 async def test_bug_in_one_decision_of_a_card_hides_nothing_of_the_others(
     slack: SlackWorkspace, team: ActingTeam, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,7 +293,7 @@ async def test_who_is_told_in_the_dialog_that_nothing_was_decided_is_right_altho
 
     team.chat_requests.keep, team.chat_requests.is_gone_for = late, "done"
     sent = await slack.submit("bob", view, {"reason": "yes"})
-    assert "so nothing was decided" in sent.errors["reason"]
+    assert NOT_WRITTEN in sent.errors["reason"]
     await asyncio.sleep(1)
     team.chat_requests.is_gone_for = ""
     await team.idle()

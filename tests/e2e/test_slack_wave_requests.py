@@ -199,6 +199,19 @@ async def test_two_programs_that_hear_a_yes_at_once_put_one_on_record(tmp_path: 
         assert await team.refusals() == [(BOB, "AlreadyDecided")]
 
 
+async def test_no_to_a_wave_that_another_has_approved_is_said_to_be_too_late_after_a_crash_too(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path) as (slack, team, fleet):
+        offer = await planned(slack, team, fleet)
+        no = await team.dialog("alice", offer, "decline")
+        await team.decides("bob", offer)
+        await slack.until(lambda: team.cards("running"), what="a wave that runs")
+        team.is_dying = True
+        assert (await slack.submit("alice", no, {"reason": "not now"})).errors == {}
+        team.is_dying = False
+        await team.restarted("runner-2").decisions.carry_on()
+        assert "The wave is running." in (await team.told("alice", "AlreadyDecided")).text
+
+
 async def test_program_that_ends_while_nodes_are_checked_leaves_a_card_that_says_so(tmp_path: Path) -> None:
     async with fleet_of(tmp_path) as (slack, team, fleet):
         fleet.checks.clear()

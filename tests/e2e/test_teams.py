@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from bot.chat.context import NOT_WRITTEN
 from bot.chat.document import Document, Lines, Menu, Paragraph, Row, Title, bullets, line
 from bot.surfaces.teams.connection import BROKEN_OFF, TeamsConnection
 from bot.surfaces.teams.drawing import draw
@@ -158,12 +159,12 @@ async def test_yes_that_was_stored_too_late_is_never_said_to_be_on_record(
         team.chat_requests.keep = late
         opened = view.dialog.opened
         sent = await teams.submit("bob", view, {"reason": "it leaks"})
-        assert "so nothing was decided" in sent.errors["reason"]
+        assert NOT_WRITTEN in sent.errors["reason"]
         await team.idle()
         slow.clear()
         renewed, view.dialog.opened = view.dialog.opened, opened
         sent = await teams.submit("bob", view, {"reason": "it leaks"})
-        assert "so nothing was decided" in sent.errors["reason"]
+        assert NOT_WRITTEN in sent.errors["reason"]
         await team.decided_nothing()
         view.dialog.opened = renewed
         assert (await teams.submit("bob", view, {"reason": "it leaks"})).errors == {}

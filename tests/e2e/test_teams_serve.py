@@ -65,16 +65,23 @@ async def program(
             await started.wait()
 
 
+async def serving(teams: SimulatedTeams, serves: asyncio.subprocess.Process) -> list[dict[str, Any]]:
+    """Wait until the program serves, tell Teams its address, and return what it logged."""
+    assert serves.stderr is not None
+    lines = list[dict[str, Any]]()
+    async with asyncio.timeout(60):
+        while not lines or lines[-1]["event"] != "ready":
+            lines.append(json.loads(await serves.stderr.readline()))
+    teams.bot = next(line["address"] for line in lines if line["event"] == "listening")
+    return lines
+
+
 async def test_served_by_settings_alone_it_checks_what_is_asked_and_what_an_alert_says(tmp_path: Path) -> None:
     async with simulated_teams() as teams, program(tmp_path, placed(tmp_path, teams), "serve") as serves:
         assert serves.stderr is not None
-        lines = list[dict[str, Any]]()
-        async with asyncio.timeout(60):
-            while not lines or lines[-1]["event"] != "ready":
-                lines.append(json.loads(await serves.stderr.readline()))
+        lines = await serving(teams, serves)
         assert lines[-1]["by"] == "http"
         assert [line["event"] for line in lines if line["event"].startswith("acting")] == ["acting_on"]
-        teams.bot = next(line["address"] for line in lines if line["event"] == "listening")
 
         await teams.say("alice", ONCALL, "check node-1", thread="1700000000000")
         card = await teams.until(lambda: next(iter(teams.posted), None), what="the card")

@@ -26,6 +26,7 @@ from tests.schedules.world import World
 STRAYED, STRAYS = 0.3, 0.04  # schedules in which connections land on another machine, and how many of those do
 LEASED = 0.08  # of the schedules; the leases only spare work, and what they promise holds without them
 CUT, CUTS = 0.25, 0.5  # schedules in which connections that act are cut often, and how many of those are
+CLOCKED = 0.1  # in which the clock of the record jumps
 BRAKED, ALIASED, LEFT, STALE, CHATTED, ANSWERED = 0.25, 0.15, 0.1, 0.15, 0.2, 0.5
 TWO_VOICES = replace(POLICY, approvals=2, approvers=POLICY.approvers | {"terminal:cleo"})
 TWO_AT_ONCE = replace(POLICY, limits=Limits(at_once=2))  # so that only the machine's hold is in the way
@@ -121,7 +122,9 @@ def played(database: Database, seed: int) -> Played:
     Shape: in some the brake is moved, one machine has two names, somebody leaves, or what is said comes twice or late.
     """
     world = World(seed)
-    ledger = Ledger(database, lambda: world.now)
+    clocks = random.Random(f"{seed} clocks")  # drawn apart, so that the other schedules stay as they were
+    world.jumps = clocks if clocks.random() < CLOCKED else None
+    ledger = Ledger(database, world.record)
     before = ledger.head(HOUSE).seq
     aliased, leaves = world.chance(ALIASED), world.chance(LEFT)
     names = [f"n{seed}a", f"n{seed}b"][: 2 if aliased else world.random.choice((1, 1, 1, 2))]
@@ -141,7 +144,7 @@ def played(database: Database, seed: int) -> Played:
         leased = len(names) == 1 and world.chance(LEASED)
         for number in range(world.random.choice((1, 1, 2, 3))):
             if leased:
-                stage.seen_to_by(incident, f"r{number}", lambda who: Leases(database, who, time=lambda: world.now))
+                stage.seen_to_by(incident, f"r{number}", lambda who: Leases(database, who, time=world.record))
             else:
                 stage.run_by(incident, f"r{number}")
         if world.chance(0.3):

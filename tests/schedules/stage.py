@@ -94,12 +94,12 @@ class Stage:
             return Verdict(node.name, Status.UNREACHABLE, None, None, "refused")
         return self.verdict(node.name)
 
-    def propose(self, incident: str, name: str, wave: str = "") -> None:
+    def propose(self, incident: str, name: str, wave: str = "", alert: Alert | None = None) -> None:
         """Put an incident on record, up to its proposal."""
         node, verdict = self.nodes[name], self.verdict(name)
         assert verdict.plan is not None
         seen = NodeStatus(node.boot_id, node.machine_id.lower(), KEY)
-        alert = Alert("terminal", wave or "group", "terminal:asker")
+        alert = alert or Alert("terminal", wave or "group", "terminal:asker")
         self.ledger.append(
             incident, 0, AlertReceived(alert, name, f"group-{incident}", PLAYBOOK.name, wave=wave), "terminal:asker"
         )

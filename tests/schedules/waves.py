@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from bot.domain.alert import BOT, Alert
 from bot.domain.entry import WAVES, Entry
-from bot.domain.errors import LedgerUnavailable, NotAnApprover, Refused, StaleRequest
-from bot.domain.events import Approved, SampleTaken, StepFailed, StepStarted
+from bot.domain.errors import Conflict, LedgerUnavailable, NotAnApprover, Refused, StaleRequest
+from bot.domain.events import AlertReceived, Approved, SampleTaken, StepFailed, StepStarted
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Limits
@@ -26,10 +29,15 @@ from bot.ledger import Database, Ledger
 from tests.schedules.stage import POLICY, SETTLED, Stage
 from tests.schedules.world import World
 
+ALARMED, CLOCKED = 0.6, 0.25  # of the schedules in which things happen
 BLIND = "blind"  # the reason of a yes that names no plans, or others
 EXPIRES = timedelta(minutes=20)
 FORGIVEN = timedelta(minutes=5)  # a yes that was looked at may be told so much later: its program may stand still
 MEDDLED = ("cured", "cured", "cured", "cured", "swallowed", "enabled-again", "gone", "other-key", "other-machine")
+
+
+def alarm_of(seed: int) -> str:
+    return f"alarm{seed}"
 
 
 class WaveRecorder:
@@ -53,6 +61,19 @@ class WaveRecorder:
             return done
 
         return awaited
+
+
+class TimedLedger(Ledger):
+    """A ledger that also knows when each entry of an incident was written, whatever the database's clock said."""
+
+    def __init__(self, world: World, database: Database) -> None:
+        super().__init__(database, world.record, holders={WAVES: store.may_begin})
+        self.world, self.told_at = world, dict[tuple[str, int], datetime]()
+
+    def _add_to_incident(self, *what: Any) -> tuple[Entry, ...]:
+        entries = super()._add_to_incident(*what)
+        self.told_at |= {(entry.stream, entry.seq): self.world.now for entry in entries}
+        return entries
 
 
 @dataclass
@@ -131,7 +152,7 @@ class PlayedWave:
     def _in_order(self) -> Iterator[str]:
         """Play the record of the house once more, by rules written down apart from the program's."""
         runs, braked, turns, cured = False, False, set[str](), 0
-        begun, failed = set[str](), set[str]()
+        begun, failed, alarmed = set[str](), set[str](), 0
         ended = {turn.member.incident: turn.outcome for turn in self.wave.turns}
         stages, order = stages_of(len(self.wave.proposal.members)), list[str]()
         for kind, body in self.house:
@@ -142,8 +163,10 @@ class PlayedWave:
             if kind != "EntryAnchored":
                 continue
             what, stream = body["kind"], body["incident"]
+            if stream == alarm_of(self.seed):
+                alarmed = 1
             if what in ("WaveApproved", "WaveResumed"):
-                runs = True
+                runs, alarmed = True, 0
                 failed.clear()  # whoever resumes it knows of them
             elif what in ("WaveStopped", "WaveEnded", "WaveDeclined"):
                 runs = False
@@ -152,6 +175,9 @@ class PlayedWave:
                 turn = self.wave_turn(body["seq"])
                 if what == "TurnGiven":
                     turns.add(turn)
+                    alarmed += bool(alarmed)
+                    if alarmed > 2:  # the first may have been decided on before the alert came
+                        yield "a turn was given after an alert on a cured node"
                     if len(turns) + cured > next((size for size in stages if cured < size), stages[-1]):
                         yield f"{len(turns)} had their turn at once where {cured} were cured"
                 else:
@@ -279,6 +305,25 @@ class Play:
         if chance(0.7):
             self.says("bob", "resume", world.random.uniform(60, 120), times=4)
 
+    def alarms(self) -> None:
+        """Have a source tell of a node that is cured, some time after that."""
+        chance = random.Random(f"{self.seed} alarm")
+        if chance.random() > ALARMED:
+            return
+
+        async def comes() -> None:
+            while not (wave := self.waves.find(self.wave)) or not (cured := wave.having(TurnOutcome.CURED)):
+                await self.world.sleep(5)
+                if wave is not None and wave.ended:
+                    return
+            await self.world.sleep(chance.choice((0, 1, 4, 30)))
+            alert = Alert("alertmanager", alarm_of(self.seed), "", "It is sick again")
+            received = AlertReceived(alert, chance.choice(cured).member.node, alarm_of(self.seed))
+            with contextlib.suppress(Conflict):
+                self.stage.ledger.append(alarm_of(self.seed), 0, received, BOT)
+
+        self.world.start("an alert", comes)
+
     def at(self, seconds: float, happen: Any) -> None:
         self.world.due.append((self.world.now + timedelta(seconds=seconds), happen))
 
@@ -304,8 +349,10 @@ def played_wave(
     approved by that program.
     """
     world = World(seed, deadly)
-    ledger = Ledger(database, lambda: world.now, holders={WAVES: store.may_begin})
-    waves = WaveStore(database, lambda: world.now)
+    clocks = random.Random(f"{seed} clocks")  # drawn apart, so that the other schedules stay as they were
+    world.jumps = clocks if meddled and clocks.random() < CLOCKED else None
+    ledger = TimedLedger(world, database)
+    waves = WaveStore(database, world.record)
     before = ledger.head(HOUSE).seq
     number = members or world.random.choice((2, 3, 4, 6))
     names = [f"w{seed}n{at}" for at in range(number)]
@@ -358,17 +405,20 @@ def played_wave(
         play.run_by(f"p{each}")
     if meddled:
         play.meddle()
+        play.alarms()
     world.run(400_000)
     return _over(play, before)
 
 
 def _over(play: Play, before: int) -> PlayedWave:
     ledger = play.stage.ledger
+    assert isinstance(ledger, TimedLedger)
     found = {name: incident for name in play.incidents if (incident := ledger.incident(name)) is not None}
     entries = [entry for name in found for entry in ledger.read(name)]
-    told = {(entry.stream, entry.seq): entry.at for entry in entries}
-    approved = {entry.stream: entry.at for entry in entries if entry.kind == Approved.__name__}
-    failed = {entry.stream: entry.at for entry in reversed(entries) if _shows_failure(entry)}  # the first of each
+    told = ledger.told_at
+    at = {entry.hash: told[entry.stream, entry.seq] for entry in entries}
+    approved = {entry.stream: at[entry.hash] for entry in entries if entry.kind == Approved.__name__}
+    failed = {entry.stream: at[entry.hash] for entry in reversed(entries) if _shows_failure(entry)}  # the first of each
     asked = f"SELECT kind, body FROM entries WHERE stream = 'house' AND seq > {before} ORDER BY seq"
     with play.database.reading() as connection:
         house = tuple((row.kind, json.loads(row.body)) for row in connection.exec_driver_sql(asked))

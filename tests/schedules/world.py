@@ -14,6 +14,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+JUMPS = 0.005  # of the turns in which the database's clock jumps, where it does
+# Minutes by which it is wrong then: often it is put right.
+JUMP = (0, 0, 0, -20, -6, -2, 2, 6, 20)
 
 
 class Pause:
@@ -47,7 +50,9 @@ class World:
     def __init__(self, seed: int, deadly: float = 0.02) -> None:
         self.random = random.Random(seed)
         self.now = self.began_at = BEGAN_AT
-        self.skew = timedelta(0)  # of the bot's clock; the database's is right
+        self.skew = timedelta(0)  # of the bot's clock
+        self.put = timedelta(0)  # by how much the database's clock is wrong
+        self.jumps: random.Random | None = None  # draws how that jumps; None: it is right
         self.deadly = deadly
         self.tasks: list[Task] = []
         self.due: list[tuple[datetime, Callable[[], None]]] = []
@@ -55,6 +60,10 @@ class World:
 
     def clock(self) -> datetime:
         return self.now + self.skew
+
+    def record(self) -> datetime:
+        """Return the time by the database's clock."""
+        return self.now + self.put
 
     async def sleep(self, seconds: float) -> None:
         await Pause(self.now + timedelta(seconds=seconds))
@@ -83,6 +92,8 @@ class World:
             happen()
 
     def _turn(self, task: Task) -> None:
+        if self.jumps is not None and self.jumps.random() < JUMPS:
+            self.put = timedelta(minutes=self.jumps.choice(JUMP))
         if self.chance(self.deadly):
             fate = self.random.choice(("kill", "freeze", "clock"))
             if fate == "kill" and task.deaths < 4:

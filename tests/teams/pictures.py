@@ -1,29 +1,47 @@
-"""Cards of Teams as the vendor's own renderer draws them in a browser, wide and on a phone, to be looked at.
+"""The founding case in Teams as the vendor's own renderer draws it in a browser, wide and on a phone, to be looked at.
 
 `npm pack adaptivecards@3.0.6` has `package/dist/adaptivecards.min.js`; then
-`.venv/bin/python -m tests.teams.pictures adaptivecards.min.js FOLDER`. It is not the renderer of Teams itself.
+`.venv/bin/python -m tests.teams.pictures adaptivecards.min.js FOLDER`. It is not the renderer of Teams itself. The
+cards are the program's own, over the demo's nodes, as README shows the same case in Slack.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Browser
 
-from bot.chat.thread import details
-from bot.surfaces.teams import drawing
+from bot.app.demo import demo_pagerduty, environment_of
+from bot.demo.fleet import FLEET, running
+from bot.demo.pagerduty.account import SCHEDULE
+from bot.inventory import Inventory
 from tests.browser import PHONE, chromium
-from tests.slack.acting_team import Cast, acting_team, people
-from tests.slack.service import QUICK
-from tests.teams.simulated import ALICE, APPROVERS, BOB, ONCALL, TENANT, simulated_teams
-from tests.unit.surfaces.verdicts import FOUNDING
+from tests.e2e.test_teams_serve import program, serving
+from tests.slack.memory_chat import Shown
+from tests.teams.simulated import APPROVERS, ONCALL, SimulatedTeams, simulated_teams
 
+ROOT = Path(__file__).parents[2]
+NODES = FLEET[0], FLEET[2]  # the founding case, and the same leak that no check sees at work
+MINUTES = timedelta(minutes=3)
+TOML = f"""
+[pagerduty]
+schedule = "{SCHEDULE}"
+[policy]
+acting = true
+approver_groups = ["teams:{APPROVERS}"]
+[act]
+units = ["ecs.service"]
+validation = "20s"
+reboot_deadline = "30s"
+"""
 SIZES = {"small": 12, "default": 14, "medium": 14, "large": 18, "extraLarge": 24}
 COLORS = {
     "default": {"default": "#242424", "subtle": "#616161"},
@@ -67,34 +85,64 @@ async def draw(browser: Browser, script: str, content: Any, to: Path, width: int
     await page.close()
 
 
-async def cards() -> dict[str, Any]:
-    """Return cards and a dialog of one decision, with a verdict's details."""
-    reply = drawing.draw(details(FOUNDING, "ba574c2acef4", drawing.fits)[0].message)
-    found: dict[str, Any] = {"details": drawing.card(drawing.named(reply.blocks, {}))["content"]}
-    policy = people(approver_groups=frozenset({f"teams:{APPROVERS}"}), kinds=frozenset({"teams"}))
-    async with simulated_teams() as teams:
-        whole: Any = teams
-        connection = teams.connection(QUICK, lambda event, **_: None)
-        more: Any = {"chat": connection, "cast": Cast("teams", TENANT, ALICE, BOB, ONCALL), "policy": policy}
-        with tempfile.TemporaryDirectory() as folder:
-            async with acting_team(whole, Path(folder), **more) as team, teams.hosted(connection):
-                offer = await team.proposed("node-1")
-                found["offer"] = teams.raw[offer.ts]["attachments"][0]["content"]
-                view: Any = await team.dialog("bob", offer)
-                found["dialog"] = view.dialog.card
-                await teams.submit("bob", view, {"reason": "it leaks, and training dies"})
-                await teams.until(lambda: '"undo"' in json.dumps(offer.blocks), what="its end")
-                found["resolved"] = teams.raw[offer.ts]["attachments"][0]["content"]
+def content(teams: SimulatedTeams, message: Shown) -> Any:
+    """Return a message's card."""
+    return teams.raw[message.ts]["attachments"][0]["content"]
+
+
+async def cards() -> AsyncIterator[tuple[str, Any]]:
+    """Yield the cards of a node that is offered a cure, approved and cured, and of one whose verdict is likely."""
+    founding, likely = (node.name for node in NODES)
+    loop = asyncio.get_running_loop()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        async with (
+            running([*NODES], folder, lambda: datetime.now(UTC), loop.time) as fleet,
+            demo_pagerduty(Inventory.load(fleet.inventory).nodes) as pagerduty,
+            simulated_teams() as teams,
+        ):
+            (folder / "zombie.toml").write_text(TOML)
+            (folder / "nodes.toml").write_text(fleet.inventory.read_text())
+            places = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": name, "ZOMBIE_STATE_DIR": name}
+            environment = {**places, "ZOMBIE_LISTEN": "127.0.0.1:0", **teams.environment, **environment_of(*pagerduty)}
+            async with program(folder, environment, "serve") as serves:
+                await serving(teams, serves)
+
+                async def card(node: str, words: str) -> Shown:
+                    return await teams.until(
+                        lambda: next((one for one in teams.posted if node in one.text and words in shown(one)), None),
+                        MINUTES,
+                        what=f"the card of {node} with {words}",
+                    )
+
+                for node in (founding, likely):
+                    await teams.say("alice", ONCALL, f"check {node}")
+                offer = await card(founding, '"approve"')
+                yield "offer", content(teams, offer)
+                yield "likely", content(teams, await card(likely, '"profile"'))
+                await teams.click("bob", offer, "approve")
+                view: Any = teams.modal("bob")
+                yield "dialog", view.dialog.card
+                await teams.submit("bob", view, {"reason": "the agent leaks, and training dies"})
+                yield "resolved", content(teams, await card(founding, '"undo"'))
+                for reply in teams.posted:
+                    if reply.thread_ts == offer.ts and "ToggleVisibility" in shown(reply):
+                        yield "details", content(teams, reply)
+                        break
                 await teams.home("bob")
-                found["home"] = teams.raw[teams.posted[-1].ts]["attachments"][0]["content"]
-    return found
+                yield "home", content(teams, teams.posted[-1])
+
+
+def shown(message: Shown) -> str:
+    """Return a message's blocks as JSON."""
+    return json.dumps(message.blocks)
 
 
 async def main(script: str, folder: Path) -> None:
     async with chromium() as browser:
-        for name, content in (await cards()).items():
+        async for name, drawn in cards():
             for where, size in {"wide": (780, 900), "phone": PHONE}.items():
-                await draw(browser, script, content, folder / f"{name}-{where}.png", *size)
+                await draw(browser, script, drawn, folder / f"{name}-{where}.png", *size)
                 print(f"{folder / name}-{where}.png")
 
 

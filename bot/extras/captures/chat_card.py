@@ -16,7 +16,6 @@ from bot.chat.document import (
     Title,
     asked_by,
     clipped,
-    in_chat,
     line,
     plain_document,
     with_people,
@@ -30,7 +29,7 @@ from bot.extras.captures.recorder import RollingRequest, is_capture_id
 from bot.extras.captures.watch import RollingNews
 from bot.extras.captures.words import line as standing
 from bot.extras.captures.words import lines
-from bot.view.words import Bold, Code, Link
+from bot.view.words import Bold, Code, Link, in_chat
 
 PREFIX = "capture-"
 SHOW, STOP = "capture-show", "capture-stop"

@@ -321,7 +321,7 @@ def _who_held(held: HeldStretch, at_mono: float) -> str:
     """Say who held a core before a symptom.
 
     Example:
-    >>> _said(HeldStretch(39, "kubelet", 77, "f", 0.97, 300, 1.0, 7.6), 7.6)
+    >>> _who_held(HeldStretch(39, "kubelet", 77, "f", 0.97, 300, 1.0, 7.6), 7.6)
     'in the 6.6 s before it core 39 ran kubelet (77) in f for 97 % of samples'
     """
     if at_mono - held.ends <= _NEAR_SECONDS:

@@ -71,7 +71,7 @@ def running_card(ask: FleetAsk, report: FleetReport, name: str, by: str) -> Docu
     found = sum(bool(answer.found) for answer in report.answers)
     words = f"Asking {report.asked:,} nodes: {len(report.answers):,} answered so far, {found:,} of them have it."
     blocks: tuple[Block, ...] = (
-        Title("Who else has it?" if ask.causes else "What is in this fleet?"),
+        Title("Which other nodes have it?" if ask.causes else "What is in this fleet?"),
         Paragraph(words),
         Row((Button("Stop", STOP, name),)),
         *_small_print(ask, by),

@@ -93,7 +93,7 @@ class FleetCards:
         await self.start(ask, request.key, request.target, request.by)
 
     def is_about(self, action: str, value: str) -> bool:
-        """True for a button of its cards, and for *Who else?* on an incident's."""
+        """True for a button of its cards, and for *Other nodes?* on an incident's."""
         return action == WHO_ELSE or action.startswith(OF_FLEET)
 
     async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> str:
@@ -127,7 +127,7 @@ class FleetCards:
             self._begin(wanted, run)
 
     async def ask(self, click: Click) -> None:
-        """Do what a button on a sweep's card, or *Who else?*, asks for.
+        """Do what a button on a sweep's card, or *Other nodes?*, asks for.
 
         Raises: NotAllowedToAsk, TooManyRequests, UsageError, CannotTell.
         """

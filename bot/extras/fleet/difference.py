@@ -12,15 +12,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, fields, is_dataclass, replace
-from datetime import datetime
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.domain.probe import CustomReading, Snapshot, Unread
-from bot.domain.safe_text import listed, one_line, redacted_text, safe
+from bot.domain.safe_text import listed, safe
+from bot.extras.fleet.facts import ABSENT, PRESENT, READ, is_band
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome
-from bot.probes.formats.container_lists import Container
 from bot.surfaces.text import wrapped
 
 FEW_PEERS = 4  # with this many peers, a fact with nearly a different value for each peer is left out
@@ -315,176 +312,6 @@ def _is_down(facts: Mapping[str, str], unit: str) -> bool:
             return facts[f"{entry}.active"] in _DOWN and facts.get(f"{entry}.enabled") in _AT_BOOT
     # Only active and failed services are listed.
     return f"boot_units.enabled[{unit}]" in facts and "units" in facts
-
-
-# --- facts: what a node's readings say, in words that can be compared between peers
-#
-# A fact is named by its path, like `units.services[ecs.service].enabled`; a probe that was read is a fact under its own
-# name. So an entry that is missing is absent on a node whose probe was read, and unknown on any other node.
-
-
-READ = "read"  # the value of the fact named like its probe
-PRESENT, ABSENT = "there", "none"  # of an entry, as workers and the JSON have it; people read other words
-MOST_FACTS = 3_000  # of a node
-LONGEST = 80  # characters of a value or of an entry's name; longer text is prose, not a fact
-# These differ on every node, or only say how it was read.
-_OWN = frozenset(
-    {
-        *(
-            "hostname",
-            "boot_id",
-            "machine_id",
-            "uptime",
-            "node_time_at",
-            "pid",
-            "tid",
-            "id",
-            "address",
-            "mac",
-            "serial",
-        ),
-        "seconds",
-    }
-)
-_PROSE = frozenset(
-    {"source", "raw", "lines", "line", "text", "says", "because", "counter", "walked", "stack", "label", "status"}
-)
-_NAMES = ("name", "path", "image", "kind", "unit", "device", "mount", "target")  # fields that name an entry of a list
-_BAND = re.compile(r"0|below 0|[\d,]+ to [\d,]+|none")
-_ENDS = ("_later", "_usec", "_seconds", "_at", "_since_boot", "_ms", "_id", "_between")
-_RANDOM = "[b-df-hj-np-tv-xz24-9]"  # the letters of Kubernetes' random names
-_OWN_NAME = re.compile(
-    r"[0-9a-f]{8}(?:(?:[-_]|\\x2d)[0-9a-f]{4}){3}(?:[-_]|\\x2d)[0-9a-f]{12}"  # a UID, also in a unit's name
-    r"|(?<![0-9a-z:])(?<!ami-)(?![0-9a-f]{40}(?![0-9a-z]))[0-9a-f]{12,}(?![0-9a-z])"  # an id; 40 digits are a commit
-    r"|(?<![0-9a-z])(?:veth(?:wepl)?|cali|lxc|eni-?|gke|azv|tap|vol-?|i-)[0-9a-f]{6,}|(?<![0-9a-z])vnet[0-9]+"
-    rf"|\A[a-z/][a-z0-9/_-]*-{_RANDOM}{{8,10}}(?:-{_RANDOM}{{5}})?\Z"  # of a ReplicaSet, and of its pod
-    rf"|\A[a-z/][a-z0-9/_-]*-(?!https\Z){_RANDOM}{{5}}\Z"  # of a pod of a DaemonSet or a Job
-    r"|\Arun-(?:u?[0-9]+|r[0-9a-f]+|p[0-9]+-i[0-9]+)\."  # systemd-run's
-    r"|\A(?:session-c?|user-|user@|user-runtime-dir@|run-user-)[0-9]+\.|@[0-9]+-[0-9.:a-f]+-[0-9.:a-f]+\.service"
-    r"|\Akworker/|/proc/[0-9]+|(?<![a-z])[pt]id[-= ]?[0-9]+|[a-z_][-.@/][0-9]{5,7}\Z",  # threads and processes
-    re.IGNORECASE,
-)
-
-
-@lru_cache(2**14)  # a fleet's nodes have the same names
-def is_own_name(name: str) -> bool:
-    """True for what only one node calls so: names of pods, containers, sessions and transient units, ids and PIDs.
-
-    Shape: what follows a colon is an image's tag or digest, and shared.
-
-    Example:
-    >>> own = ("coredns-5d78c9869d-x2b4z", "session-12.scope", "run-r1b2c3d4.scope", "veth1a2b3c4", "worker-31415")
-    >>> shared = ("ecs.service", "user.slice", "run-lock.mount", "nvme0n1p1", "6.1.0-13-amd64", "ray/worker:5d78c9869d")
-    >>> {is_own_name(name) for name in own}, {is_own_name(name) for name in shared}
-    ({True}, {False})
-    """
-    return _OWN_NAME.search(name) is not None
-
-
-def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
-    """Return the facts of everything that was read, by path.
-
-    Shape: numbers become bands (`10 to 99`), so that healthy nodes have equal facts.
-    """
-    facts: dict[str, str] = {}
-    for probe, reading in snapshot.readings.items():
-        if isinstance(reading, Unread):
-            continue
-        facts[probe] = READ
-        for where, value in _of_fields(probe, reading):
-            if len(facts) >= MOST_FACTS:
-                break
-            facts.setdefault(where, value)  # of several containers of an image, the newest
-    return facts
-
-
-def fact_value(text: str) -> str:
-    """Return a text as a fact's value: one that is written like the mark of presence or absence stands in quotes.
-
-    Example:
-    >>> fact_value("cgroup2"), fact_value("none")
-    ('cgroup2', '“none”')
-    """
-    said = one_line(redacted_text(text), LONGEST)
-    return f"“{said}”" if said in (PRESENT, ABSENT) else said
-
-
-def band(number: float) -> str:
-    """Return the power of ten within which a number lies.
-
-    Example:
-    >>> [band(number) for number in (0, 7, 68_440, -3)]
-    ['0', '1 to 9', '10,000 to 99,999', 'below 0']
-    """
-    if number < 0:
-        return "below 0"
-    if number < 1:
-        return "0"
-    digits = len(str(int(number)))
-    return f"{10 ** (digits - 1):,} to {10**digits - 1:,}"
-
-
-def is_band(value: str) -> bool:
-    """True for a result of `band`, and for an absent count.
-
-    Example:
-    >>> is_band(band(12)), is_band("enabled"), is_band(ABSENT)
-    (True, False, True)
-    """
-    return _BAND.fullmatch(value) is not None
-
-
-def _of_fields(where: str, record: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(record, CustomReading):
-        for name, value in record.fields.items():
-            yield from _of_value(f"{where}.{name}", value)
-        return
-    if not is_dataclass(record):
-        return
-    for field in fields(record):
-        if field.name in _OWN | _PROSE or field.name.startswith("source") or field.name.endswith(_ENDS):
-            continue
-        if field.name != "name" or not where.endswith("]"):  # an entry's name is in its path, or a container's own
-            yield from _of_value(f"{where}.{field.name}", getattr(record, field.name))
-
-
-def _of_value(where: str, value: Any) -> Iterator[tuple[str, str]]:
-    match value:
-        case bool():
-            yield where, "yes" if value else "no"
-        case int() | float():
-            yield where, band(value)
-        case str():
-            if value and len(value) <= LONGEST and not is_own_name(value):
-                yield where, fact_value(value)
-        case Mapping():
-            for key, held in value.items():
-                if inner := _entry(where, key):
-                    yield from _of_value(inner, held)
-        case tuple() | frozenset():
-            for held in value:
-                if inner := _entry(where, held if isinstance(held, str) else _name_of(held)):
-                    yield inner, PRESENT
-                    yield from _of_fields(inner, held)
-        case datetime() | None:
-            return
-        case _:
-            yield from _of_fields(where, value)
-
-
-def _entry(where: str, name: object) -> str:
-    """The path of an entry of this name; empty for none that nodes could share."""
-    if not isinstance(name, str) or not name or len(name) > LONGEST or re.search(r"[\n\[\]]", name):
-        return ""
-    return "" if is_own_name(name) else f"{where}[{one_line(redacted_text(name), LONGEST)}]"
-
-
-def _name_of(entry: Any) -> str:
-    for name in ("image",) if isinstance(entry, Container) else _NAMES:
-        held = getattr(entry, name, "")
-        if isinstance(held, str) and held:
-            return held
-    return ""
 
 
 # --- as JSON for scripts, and as text for a terminal

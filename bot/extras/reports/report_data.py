@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bot.chat.document import in_chat
 from bot.domain.case import Head
 from bot.domain.entry import Entry, kind_of
 from bot.domain.incident import Incident
 from bot.seats import Moment, Picture
 from bot.view.plan_words import BY_NAME, PlanWords
+from bot.view.words import in_chat
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ from bot.chat.document import (
     Title,
     asked_by,
     clipped,
-    in_chat,
     line,
     small,
     with_people,
@@ -36,7 +35,7 @@ from bot.domain.safe_text import one_line
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.words import DIGEST, MOST_ENDS, NOT_SHOWN, ROW, SharedPlan, WavePlans, proposal_lines, wave_lines
 from bot.view.standing import APPROVE, DECLINE
-from bot.view.words import Bold
+from bot.view.words import Bold, in_chat
 
 STOP, RESUME = "wave-stop", "wave-resume"
 TITLES = {STOP: ("Stop the wave", "Stop it"), RESUME: ("Resume the wave", "Resume it")}

@@ -36,6 +36,7 @@ _IN = {
     STOP: WaveState.RUNNING,
     RESUME: WaveState.STOPPED,
 }
+_DONE = {DECLINE: WaveState.DECLINED, STOP: WaveState.STOPPED, RESUME: WaveState.RUNNING}
 
 
 class WaveDecisions:
@@ -69,7 +70,7 @@ class WaveDecisions:
         digest = wave.proposal.digest[:DIGEST]
         since, against = "", ""
         if click.action == RESUME and (news_at := await self._service.news(wave)) is not None:
-            since, against = instant_text(news_at), await self._service.why_stop(wave, await self._service.waves.now())
+            since, against = instant_text(news_at), await self._service.why_stop(wave)
         intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
         words = tuple(dialog_words(wave, click.action, plans, against))
         more: Sequence[Block] = ()
@@ -131,4 +132,4 @@ def _is_in_time(action: str, wave: Wave) -> None:
 def _is_done(action: str, wave: Wave, by: str) -> bool:
     if action == APPROVE:
         return by in {approval.by for approval in (*wave.endorsements, *wave.approvals)}
-    return wave.state is not _IN[action]
+    return wave.state is _DONE[action]

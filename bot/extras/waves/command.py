@@ -226,7 +226,7 @@ def _unread(beginning: str, arguments: argparse.Namespace) -> int:
         wave = await service.find(_whole(await service.waves.ids(), beginning))
         if (news_at := await service.news(wave)) is None:
             return wave, None, ""
-        return wave, news_at, await service.why_stop(wave, await service.waves.now())
+        return wave, news_at, await service.why_stop(wave)
 
     with _parts(arguments) as parts:
         wave, news_at, against = asyncio.run(found(parts))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select, union_all, update
@@ -24,10 +24,11 @@ from bot.extras.waves.events import WAVE_EVENTS, WaveEvent
 from bot.extras.waves.wave import NodeAlarm, Wave, WaveState, after_wave, fold_wave
 from bot.ledger import holds
 from bot.ledger.database import Database
-from bot.ledger.entries import append_entry, read_stream
+from bot.ledger.entries import append_entry, head_of, read_stream
 from bot.ledger.tables import INCIDENTS, MACHINES, SIGNALS, WAVES
 
 _BY_STATE = select(WAVES.c.state, func.count()).group_by(WAVES.c.state)
+_TICK = timedelta(milliseconds=1)
 _UPDATE = update(WAVES).where(WAVES.c.id == bindparam("named"))
 
 
@@ -49,8 +50,10 @@ class WaveStore:
         if not is_wave(wave) or not is_who(by) or not isinstance(event, WAVE_EVENTS):
             raise ImpossibleEvent(f"{kind_of(event)} does not belong into the stream {wave} so.")
         with self._database.writing() as connection:
-            now = self._now(connection)
-            entry = append_entry(connection, wave, expected_seq, event, by, now)
+            now, (_, last_at) = self._now(connection), head_of(connection, wave)
+            # Each has a time of its own, as whoever resumes a wave names the last that they know by its time.
+            later = instant_text(instant_of(last_at) + _TICK) if last_at else now
+            entry = append_entry(connection, wave, expected_seq, event, by, max(now, later))
             # Folded as it will be read, without secrets. If that fails the transaction is rolled back.
             write_wave(connection, fold_wave(read_stream(connection, wave)))
             anchor = EntryAnchored(wave, entry.kind, entry.seq, entry.hash)

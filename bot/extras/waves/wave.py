@@ -293,8 +293,9 @@ def _changed_fields(wave: Wave, event: Event, entry: Entry) -> dict[str, Any]:
             member = next(member for member in wave.waiting if member.incident == incident)
             return {"turns": (*wave.turns, Turn(member, entry.at))}
         case TurnEnded(incident=incident, outcome=outcome, because=because, cured_at=cured_at):
+            over_at = min(cured_at or entry.at, entry.at)  # the incident's time may stand still where it was ahead
             turns = tuple(
-                replace(turn, outcome=outcome, because=because, ended_at=entry.at, over_at=cured_at or entry.at)
+                replace(turn, outcome=outcome, because=because, ended_at=entry.at, over_at=over_at)
                 if turn.member.incident == incident
                 else turn
                 for turn in wave.turns

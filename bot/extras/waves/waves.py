@@ -54,6 +54,7 @@ from bot.response.record import IncidentRecord, null_log
 
 _TRIES = 5  # on Conflict: read again, decide again
 MOST_MEMBERS = 2_000
+CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 PUT_TOGETHER = timedelta(minutes=30)  # from the first incident of a wave to its proposal
 NEVER_PROPOSED = "Its wave was never proposed."
 CONTROLS_GONE = "It was to leave nodes alone, to compare with; control groups of waves are gone."
@@ -235,8 +236,11 @@ class Waves:
             await self.close(wave)
         return wave
 
-    async def why_stop(self, wave: Wave, now: datetime) -> str:
+    async def why_stop(self, wave: Wave) -> str:
         """Return why an approved wave must stop; empty if it may go on. Raises: LedgerError."""
+        now = await self.waves.now()
+        if now < wave.updated_at - CLOCK_TOLERANCE:
+            return "The ledger's clock was set back, so it is not known which alerts came since."
         if (pulled := await self.ledger.braked()) is not None:
             return f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC."
         if not self.policy.acting or wave.proposal.policy != self.policy.digest:
@@ -272,7 +276,7 @@ class Waves:
             if wave.stop is not None and news_at != await self.news(wave):
                 news = f"It was stopped again since: {wave.stop.because}"
                 if wave.news_at is not None and wave.news_at <= news_at:
-                    news = f"It would stop now: {await self.why_stop(wave, known_until)}"
+                    news = f"It would stop now: {await self.why_stop(wave)}"
                 elif news_at == wave.stopped_at:
                     news = f"Acted on since and not fixed: {', '.join(turn.member.node for turn in wave.unfixed)}"
                 raise StaleRequest(one_line(news, 400), "Look at it again, and decide then.")

@@ -110,7 +110,7 @@ class WaveRun:
                 ended = TurnEnded(incident.id, turn.member.node, outcome, one_line(because, 500), cured_at)
                 return await self._tell(wave, ended)
         why_over = _why_over(wave, now)
-        if wave.state is WaveState.RUNNING and not why_over and (because := await self.service.why_stop(wave, now)):
+        if wave.state is WaveState.RUNNING and not why_over and (because := await self.service.why_stop(wave)):
             return await self._tell(wave, WaveStopped(because))
         for turn in wave.under_way:
             if (again := await self._hand_over(wave, turn, now, why_over)) is not None:

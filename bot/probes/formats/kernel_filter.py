@@ -7,6 +7,7 @@ means is decided where it is parsed. The newest lines of each ring are kept.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from bot.probes.formats.kernel_table import KernelTable, Row, own_table
@@ -94,21 +95,38 @@ def _needed(pattern: str) -> str:
     return "|".join(dict.fromkeys(needed))
 
 
-_PIECE = 6  # characters: with longer ones gawk takes longer, by measure
+_PIECE = 6  # characters: shorter ones are in too many lines, and of longer ones there are too many, by measure
+
+
+def _pieces(has: str, common: str) -> frozenset[str]:
+    """Return the pieces of a literal of which a line with it has each, without those that touch a common word."""
+    pieces = set[str]()
+    for part in has.split("*"):
+        words = {at for word in re.finditer(common, part) for at in range(*word.span())}
+        starts = range(max(1, len(part) - _PIECE + 1))
+        pieces.update(part[at : at + _PIECE] for at in starts if words.isdisjoint(range(at, at + _PIECE)))
+    return frozenset(pieces or {max(has.split("*"), key=len)})
 
 
 def _first_asked(table: KernelTable) -> tuple[str, ...]:
-    """Return patterns of which every line of a row has one, shortest first: most lines have none, and cost no more."""
+    """Return patterns of which every line of a row has one: the failing words, few pieces, and the rows' own patterns.
+
+    Most lines have none, and cost no more. The piece that most literals share is taken first.
+    """
     rows = (*table.rows, *table.of_sites)
-    failing = table.failing
     nodes = dict.fromkeys(_needed(row.node) for row in rows if row.node and not row.fails)
-    pieces: list[str] = []
-    unlisted = (has for row in rows for has in row.has if not any(re.search(failing, part) for part in has.split("*")))
-    likely = {max(has.split("*"), key=len)[:_PIECE] for has in unlisted}
-    for piece in sorted(likely, key=lambda piece: (len(piece), piece)):
-        if not any(shorter in piece for shorter in pieces):
-            pieces.append(piece)
-    return failing, "|".join(map(awk_pattern, pieces)), "|".join(nodes)
+    literals = dict.fromkeys(has for row in rows for has in row.has)
+    left = [
+        _pieces(has, table.common)
+        for has in literals
+        if not any(re.search(table.failing, part) for part in has.split("*"))
+    ]
+    taken: list[str] = []
+    while left:
+        shared = Counter(piece for pieces in left for piece in pieces)
+        taken.append(max(shared, key=lambda piece: (shared[piece], piece)))
+        left = [pieces for pieces in left if taken[-1] not in pieces]
+    return table.failing, "|".join(map(awk_pattern, taken)), "|".join(nodes)
 
 
 def ring_patterns(table: KernelTable) -> tuple[tuple[str, str], ...]:
@@ -124,7 +142,7 @@ def ring_patterns(table: KernelTable) -> tuple[tuple[str, str], ...]:
 
 
 def _question(named: str, failing: str) -> str:
-    return " || ".join([*([f"/{named}/"] if named else []), *([f"bad && /{failing}/"] if failing else [])])
+    return " || ".join([*([f"t ~ /{named}/"] if named else []), *([f"bad && t ~ /{failing}/"] if failing else [])])
 
 
 def node_filter(table: KernelTable) -> str:
@@ -151,15 +169,15 @@ def node_filter(table: KernelTable) -> str:
     )
     return (
         f"{_FUNCTIONS}{_UNSTARTED}{_TIMELESS}{_LEVELS}"
-        f"{{ n++; c = 0; {PERIOD}; if (b != y) {{ {SUM} y = b; "
-        f"if (substr($0, 2) - substr(last, 2) > {APART_SECONDS} && said < {MOST_OF_A_SORT} && says($0) ~ /{begun}/) "
-        f"begun[++said] = $0 }} {COUNT} }} "
+        f"{{ n++; c = 0; {PERIOD}; if (b != y || n == 1) {{ {SUM} y = b; "
+        f"if ((n == 1 || substr($0, 2) - substr(last, 2) > {APART_SECONDS}) && said < {MOST_OF_A_SORT} && "
+        f"says($0) ~ /{begun}/) begun[++said] = $0 }} {COUNT} }} "
         f"/(kernel: |\\] )({'|'.join(table.ordinary)})|{'|'.join(table.ordinary_anywhere)}/ {{ f = 0; next }} "
-        # A host's name may have such a word as well.
-        f"{{ last = $0; seen = n; bad = /{first}/; "
-        f'if (bad && o == "journal") bad = substr($0, index($0, " kernel: ")) ~ /{first}/ }} '
+        # Without the host's name, which may have such a word as well.
+        "{ last = $0; seen = n; "
+        f't = o == "journal" ? substr($0, index($0, " kernel: ")) : $0; bad = t ~ /{first}/ }} '
         "dead && !bad { alive() } "
-        f"!bad && {' && '.join(f'!/{words}/' for words in others)} {{ f = 0; next }} "
+        f"!bad && {' && '.join(f't !~ /{words}/' for words in others)} {{ f = 0; next }} "
         f"{{ if (/{packets}/) {{ if (++f <= {run}) c = 1 }} else {{ f = 0; "
         + "; else ".join(
             f"if ({_question(*words)}) c = {number}" for number, words in enumerate(ring_patterns(table), start=1)

@@ -74,7 +74,7 @@ def _tells_alone(event: KernelEvent) -> bool:
         return not at_boot
     says = event.text.partition(event.device)[2] if event.device else ""
     later = event.since_boot is not None and event.since_boot >= _STARTS
-    return event.kind == "complaint" and later and _FAILED_AND_MENDED.search(says) is not None
+    return event.kind in ("complaint", "mending") and later and _FAILED_AND_MENDED.search(says) is not None
 
 
 def _never_ends(said: Sequence[KernelEvent]) -> bool:

@@ -54,6 +54,7 @@ class _Story:
     complaints: dict[str, list[KernelEvent]] = field(default_factory=dict)  # since the last reset, by device
     counted: timedelta | None = None  # when the kernel said that it left lines out, of which none came before
     kills: list[KernelEvent] = field(default_factory=list)  # begun, and not ended
+    kill: KernelEvent | None = None  # the last that its first lines told of
     removable: set[str] = field(default_factory=set)  # disks that are made to be pulled
     gone: dict[str, timedelta | None] = field(default_factory=dict)  # when those of them were that have been
     head: KernelEvent | None = None  # the event that the next trace belongs to
@@ -88,6 +89,10 @@ class _Story:
             case "counted":
                 self._count(event.since_boot)
                 return
+            case "oom-ended":
+                if self.kill is not None and _apart(self.kill.since_boot, event.since_boot) <= _KILL_FOLLOWS_WITHIN:
+                    return
+                event = replace(event, kind="oom-kill")
         self.end_trace()
         if found.row.is_ena:
             self._nic(replace(event, device=self.names.get(event.device, event.device)))
@@ -98,6 +103,8 @@ class _Story:
             if self.counted is not None and _apart(self.counted, event.since_boot) <= _COUNTS_WITHIN:
                 event = replace(event, kind="repeated")
             self.counted = None
+        if found.row.kind in ("oom-begun", "oom-kill", "oom-limit"):
+            self.kill = event
         if event.kind == "oom-begun":
             self.kills.append(event)
         elif event.kind in ("oom-kill", "oom-limit"):

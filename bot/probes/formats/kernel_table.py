@@ -17,7 +17,17 @@ from bot.probes.formats.kernel_line import KernelEvent, KernelLine
 
 # Kinds that tell nothing by themselves; `kernel_story.py` knows what they add to the lines around them. What the driver
 # is, it also says at the end of lines that do tell something.
-PARTS_OF_A_STORY = ("frame", "head", "stalled-core", "driver", "counted", "limit-frame", "removable", "unplugged")
+PARTS_OF_A_STORY = (
+    "frame",
+    "head",
+    "stalled-core",
+    "driver",
+    "counted",
+    "limit-frame",
+    "oom-ended",
+    "removable",
+    "unplugged",
+)
 # Kinds that no row has: what a story tells, a complaint without a word of failure, one like which the kernel left more
 # out, and what a line's level tells.
 COMPLAINTS = ("complaint", "mending", "repeated")
@@ -102,7 +112,8 @@ def _holds(text: str, has: str) -> bool:
 class KernelTable:
     """Our rows in their order, a site's after them, and what is neither event nor error.
 
-    Shape: `failing` is awk's pattern of the words for what was not done, by which the widest rows are found.
+    Shape: `failing` is awk's pattern of the words for what was not done, by which the widest rows are found; `common`
+    are words by which none is looked for.
     """
 
     rows: tuple[Row, ...]
@@ -111,6 +122,7 @@ class KernelTable:
     begun: tuple[str, ...]
     habits: tuple[str, ...]
     failing: str
+    common: str
     of_sites: tuple[Row, ...] = ()
 
     @functools.cached_property
@@ -242,7 +254,7 @@ def own_table() -> KernelTable:
     tables = {name: rows for name, rows in document.items() if isinstance(rows, dict)}
     parts = tables.pop("parts")
     listed = {name: tuple(document[name]) for name in ("ordinary", "ordinary_anywhere", "begun", "habits")}
-    return KernelTable(tuple(_rows(tables, parts)), **listed, failing=document["failing"])
+    return KernelTable(tuple(_rows(tables, parts)), **listed, failing=document["failing"], common=document["common"])
 
 
 def plain_line(seen: str) -> tuple[str, dict[str, str]]:

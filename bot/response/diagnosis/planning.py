@@ -16,10 +16,11 @@ from bot.domain.duration import written
 from bot.domain.errors import CannotRead
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
-from bot.domain.probe import Snapshot
+from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
+from bot.probes.agents import AgentsReading
 from bot.response.diagnosis import plan_impact
 
 NODE_LABEL, CONTEXT_LABEL = "kubernetes_node", "kubernetes_context"
@@ -108,19 +109,30 @@ def with_plan(
             break
     if not steps:
         return verdict
-    whole, note, unseen, ends = tuple(steps), "", "", None
+    whole, note, unseen, loss, ends = tuple(steps), "", "", "", None
     reboot_at = next((at for at, step in enumerate(steps) if actions[step.action].reboots), None)
     if node is not None and reboot_at is not None:
         whole, note = draining.around(node, whole, reboot_at)
     stops = next((step for step in steps if actions[step.action].stops_a_unit), None)
+    if stops is not None:
+        loss = _loss(verdict.snapshot, stops.args["unit"])
     if reboot_at is not None:
         ends = plan_impact.of_a_reboot(verdict.snapshot)
         unseen = plan_impact.not_read(ends)
     elif stops is not None:
         ends = plan_impact.of_a_stop(verdict.snapshot, stops.args["unit"])
     planned = tuple(_with_commands(step, actions, verdict.snapshot) for step in whole)
-    notes = tuple(dict.fromkeys(filter(None, (note, unseen, *(actions[step.action].note for step in planned)))))
+    notes = tuple(dict.fromkeys(filter(None, (note, unseen, *(actions[step.action].note for step in planned), loss))))
     return replace(verdict, plan=Plan(verdict.node, planned, verdict.lasting_fix, notes, ends))
+
+
+def _loss(snapshot: Snapshot, unit: str) -> str:
+    """Say whether a unit that would be stopped is needed on its node, as far as that was read."""
+    agents = snapshot.get(AgentsReading)
+    known = () if isinstance(agents, Unread) else agents.agents
+    if (agent := next((each for each in known if each.unit == unit), None)) is None or agent.used is not False:
+        return f"Whether anything here needs {unit} is not known."
+    return f"{unit} is not needed here: {agent.because.partition(',')[0] or 'nobody uses it'}."
 
 
 def _as_allowed(step: Step, allowed: Sequence[str], actions: Mapping[str, Action]) -> Step:

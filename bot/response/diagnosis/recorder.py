@@ -25,9 +25,8 @@ from bot.probes.host import machine_id_of
 from bot.response.diagnosis.growing import grown
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
 from bot.response.diagnosis.relapses import WITHIN, again_withheld, reboot_lasts, relapse_of
-from bot.response.record import readable, received
+from bot.response.record import OVER_BY_NOW, readable, received
 
-OVER_BY_NOW = "Its source says that the alert is over."
 _TRIES = 8
 _MOST_FOLDED = 60  # for a node that is checked every hour, the newest are enough to say how often it was sick
 _LONGEST_PLAN = timedelta(days=7)  # from a plan's first step to its reboot

@@ -47,7 +47,7 @@ from bot.domain.incident import Decision, Incident
 from bot.domain.mute_record import in_force
 from bot.domain.node import Node
 from bot.domain.policy import Policy
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, redacted_line
 from bot.response.decision import guards
 from bot.response.decision.preflight import (
     added_side_effects,
@@ -60,6 +60,7 @@ from bot.response.decision.preflight import (
 from bot.response.execution.before_reboot import NOTHING, PreRebootReader, StoredReadings
 from bot.response.execution.node_access import NodeAccess, NodeStatus, NotRun, TooLate
 from bot.response.record import (
+    OVER_BY_NOW,
     as_evidence,
     asked,
     cured_since,
@@ -212,6 +213,8 @@ class StepExecutor:
         A plan may wait long for its turn after the yes, and for the yes the node was read after the record.
         Raises: CauseInDoubt, which a person may lift while the yes lives.
         """
+        if incident.is_over:
+            return OVER_BY_NOW
         guards.is_trusted(self.policy, incident, await self.ledger.doubts())
         cause = incident.verdict.cause if incident.verdict is not None else None
         if cause is None:  # an undo restores the earlier state, sick or well
@@ -376,4 +379,4 @@ def _failure(ended: Completed | None) -> str | None:
     """Why a command failed; empty if it succeeded, None if that is not known."""
     if ended is None or ended.exit_status is None or ended.exit_status >= _NOBODY_SAYS:
         return None
-    return "" if ended.exit_status == 0 else one_line(ended.stderr, 200) or f"exit status {ended.exit_status}"
+    return "" if ended.exit_status == 0 else redacted_line(ended.stderr, 200) or f"exit status {ended.exit_status}"

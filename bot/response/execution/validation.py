@@ -196,6 +196,6 @@ def resolved(incident: Incident) -> Resolved:
     held = sum(sample.holds for sample in incident.samples)
     is_so = "as it was before" if incident.undoes else "cured"
     readings = f"{held} of {len(incident.samples)} readings within {span(incident.validation.window)}"
-    summary = f"{incident.node} is {is_so}: {readings} confirm it"
+    summary = f"{incident.node} is {is_so}: read again after the last step, {readings} confirm it"
     note = f" ({incident.validation.note.rstrip('.')})" if incident.validation.note else ""
     return Resolved(f"{summary}{note}.", compared(incident.proposal.figures, after))

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
@@ -35,12 +36,12 @@ DISPENSABLE = frozenset({"files:write"})  # without these only the looks suffer
 _AGAIN = "Add it under “OAuth & Permissions” and install the app again."
 
 
+@dataclass(eq=False, repr=False)
 class SlackExamination:
     """Checks an app in its workspace; it posts nothing and changes nothing."""
 
-    def __init__(self, tokens: SlackTokens, now: Clock) -> None:
-        self._tokens = tokens
-        self._now = now
+    _tokens: SlackTokens
+    _now: Clock
 
     async def bot_token(self) -> tuple[DoctorFinding, ...]:
         """Check that Slack accepts the bot's token with all scopes, and that the clocks agree."""

@@ -26,7 +26,10 @@ def record(severity: str, section: str, number: int = 4, ago: timedelta = timede
     """A record of the firmware, as the kernel prints it."""
     mark = f"{{{number}}}" if number else ""
     said = (f"{mark}[Hardware Error]: event severity: {severity}", f"{mark}[Hardware Error]:   section_type: {section}")
-    return [b.event("hardware-error", text, ago, device=mark) for text in said]
+    grave = ("event severity: fatal", "event severity: recoverable")
+    return [
+        b.event("hardware-grave" if text.endswith(grave) else "hardware-error", text, ago, device=mark) for text in said
+    ]
 
 
 @pytest.mark.parametrize("virtualisation", ["none", "amazon"])

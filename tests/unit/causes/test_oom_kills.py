@@ -40,6 +40,19 @@ def test_kills_at_a_cgroups_limit_count_when_they_repeat() -> None:
     at_once = [said(OF_A_CGROUP, 5 * MINUTE)] * 9
     ruled_out(KILLS, b.log(*at_once))
     assert "3 times" in found(KILLS, b.log(thrice[0], *at_once, thrice[2])).summary
+    # One after the other over seconds is no group that goes at once.
+    one_by_one = [said(OF_A_CGROUP, MINUTE - timedelta(seconds=second)) for second in (0, 0, 1, 2, 3, 3, 4, 6)]
+    assert "3 times" in found(KILLS, b.log(*one_by_one)).summary
     others = [said(OF_A_CGROUP.replace("worker", name)) for name in ("a", "b", "c")]
     ruled_out(KILLS, b.log(*others))
     assert "not read" in undecided(KILLS, b.unread("kernel_log")).because
+
+
+def test_kill_whose_first_line_is_lost_is_not_taken_for_the_machines() -> None:
+    lost = [
+        KernelEvent("oom-kill", f"[{at}] Killed process {at} (node), UID 1000, total-vm:1kB", process="node",
+                    since_boot=timedelta(days=b.DAYS) - MINUTE * at)
+        for at in (8, 5, 1)
+    ]  # fmt: skip
+    ruled_out(KILLS, b.log(*lost[1:]))
+    assert "Process node was killed 3 times for want of memory" in found(KILLS, b.log(*lost)).summary

@@ -30,6 +30,7 @@ from bot.probes.kernel_limits import KernelLimitsReading, Limit
 from bot.probes.memory_errors import MemoryController, MemoryErrorsReading
 from bot.probes.throttling import ThrottledGroup, ThrottlingReading
 from bot.probes.units import Unit
+from bot.surfaces.text import verdict_text
 from tests.examples import up_to
 from tests.unit.causes import builders as b
 from tests.unit.causes.earned import why_unearned
@@ -102,6 +103,23 @@ def test_healthy_means_that_no_critical_cause_was_left_open_by_what_must_be_read
         left_open = [CAUSES[each.cause] for each in verdict.undecided if each.worst is CRITICAL]
         grave = {cause.name: cause.probes for cause in left_open if cause.worst is CRITICAL}
         assert not [name for name, probes in grave.items() if missing & set(probes)], missing
+
+
+UNDECISIVE = sorted(set(PROBES) - set(LIBRARY.get("node-health").must_read))
+
+
+@pytest.mark.parametrize("probe", UNDECISIVE)
+@settings(max_examples=up_to(12), deadline=None)
+@given(readings=mostly_well)
+def test_healthy_node_is_called_so_and_what_is_not_decisive_stands_below(probe: str, readings: dict[str, Any]) -> None:
+    verdict = judge({**readings, probe: b.unread(probe)})
+    assert verdict.summary == "Healthy" or not (verdict.status is HEALTHY and verdict.unread == (b.unread(probe),))
+    well = judge({probe: b.unread(probe)})
+    assert (well.status, well.summary) == (HEALTHY, "Healthy")
+    assert [each.probe for each in well.unread] == [probe]
+    text = verdict_text(well)
+    assert text.splitlines()[0] == f"{well.node}  HEALTHY"
+    assert probe in text.partition("\n")[2]
 
 
 # --- one fault more

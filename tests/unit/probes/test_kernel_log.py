@@ -237,6 +237,8 @@ def test_dump_that_nothing_is_said_before_tells_that_its_reason_is_lost(dump: st
     assert [kind for kind, _ in kinds(dump, "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [x:1]")] == [
         "soft-lockup"
     ]
+    (event,) = read(f"[3.638045] {dump}\n[3.638045] ---[ end trace 07e764b79299f641 ]---").events  # the log's first
+    assert event.kind == "begun"
 
 
 def test_kill_that_begins_tells_where_the_log_does_not_tell_of_its_end() -> None:
@@ -246,6 +248,15 @@ def test_kill_that_begins_tells_where_the_log_does_not_tell_of_its_end() -> None
     assert [kind for kind, _ in kinds(begun, killed)] == ["oom-kill"]
     assert [kind for kind, _ in kinds(begun, killed, begun)] == ["oom-kill", "oom-begun"]
     assert kinds(begun, " mem_cgroup_out_of_memory+0xbd/0xe0") == []
+
+
+def test_second_line_of_a_kill_counts_where_the_first_is_lost() -> None:
+    ended = "Killed process 812 (java), UID 1000, total-vm:674616kB, anon-rss:133380kB, file-rss:0kB"
+    first = "Memory cgroup out of memory: Kill process 812 (java) score 901 or sacrifice child"
+    assert [kind for kind, _ in kinds(ended, ended)] == ["oom-kill", "oom-kill"]
+    assert kinds(first, ended) == [("oom-kill", first[-8:])]
+    begun = "java invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0"
+    assert [kind for kind, _ in kinds(begun, ended)] == ["oom-begun"]
 
 
 def test_errors_of_a_stick_that_was_pulled_are_none_and_those_of_a_disk_are() -> None:

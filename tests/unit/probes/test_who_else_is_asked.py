@@ -26,10 +26,10 @@ def test_only_these_probes_ask_anybody_and_only_the_resolvers_are_not_the_node_i
     assert asked == {
         "certificates": {"openssl s_client"},
         "clock": {"chronyc", "ntpq"},
-        "dns": {"dig", "host"},
+        "dns": {"dig", "host", "nslookup", "/dev/udp/"},
         "essential_units": {"curl"},
     }
-    assert addresses == {"127.0.0.1:10250", "127.0.0.1:10248"}
+    assert addresses == {"127.0.0.1:10250", "127.0.0.1:10248", "127.0.0.1"}
 
 
 def test_threat_model_names_each_of_them() -> None:

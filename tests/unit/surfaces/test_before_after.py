@@ -48,9 +48,9 @@ def test_same_boot_and_a_boot_that_was_not_read_are_no_reboot() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
-        ("20", "0", "none since the reboot, 20 min (20 before)"),
-        ("20", "2", "2 since the reboot, 20 min (20 before)"),
-        ("0", "0", "none since the reboot, 20 min (none before)"),
+        ("20", "0", "none since the reboot, 20 min watched (20 before)"),
+        ("20", "2", "2 since the reboot, 20 min watched (20 before)"),
+        ("0", "0", "none since the reboot, 20 min watched (none before)"),
         ("20", "not read", "20 → not read"),
     ],
 )

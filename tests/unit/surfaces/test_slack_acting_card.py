@@ -101,6 +101,22 @@ def test_proposed_says_how_bad_what_it_is_what_a_yes_does_and_who_may_say_it() -
     assert buttons(message) == ["approve", "decline", "who-else", "check_again"]
 
 
+def test_above_approve_stands_who_asked_and_each_hour_has_a_line_of_its_own() -> None:
+    message = shown(told(*WAYS[State.PROPOSED]), replace(CONTEXT, on_call=OnCall(("Ann Oncall",), UNTIL)))
+    (at,) = [at for at, block in enumerate(message.blocks) if '"approve"' in json.dumps(block)]
+    lines = message.blocks[at - 1]["elements"]
+    assert [[piece["user_id"] for piece in line["elements"] if piece["type"] == "user"] for line in lines] == [
+        ["U012ASKER"],
+        ["U0BOB00001"],
+    ]
+    assert [sum(piece["type"] == "date" for piece in line["elements"]) for line in lines] == [1, 1]
+    assert " ".join(strings(message.blocks[at - 2])).endswith("Approve shows the commands first.")
+    assert "Asked by" not in words(replace(message, blocks=message.blocks[at:])), "nothing is said twice"
+    approved = shown(told(*WAYS[State.APPROVED]))
+    assert "Asked by" in words(approved)
+    assert "Approve shows" not in words(approved)
+
+
 def test_value_of_a_button_says_nothing_of_node_or_command() -> None:
     incident = told(*WAYS[State.PROPOSED])
     for action, value in actions(list(shown(incident).blocks)):
@@ -258,6 +274,23 @@ def test_resolved_begins_so_and_says_before_and_after_itself() -> None:
     assert changed < message.blocks.index(rows[0]), "what came of it is seen before anybody undoes it"
     assert rows[0]["elements"][-1]["text"]["text"] == "Undo: bring back ecs.service"
     assert list(replies(incident)) == [], "nothing is said twice"
+
+
+def test_resolved_says_the_harm_what_is_still_to_do_and_what_an_undo_may_bring_back() -> None:
+    harmful = replace(TRIAGED, verdict=replace(TRIAGED.verdict, harm="core 17 is held in the kernel by kubelet"))
+    opening, _, *rest = WAYS[State.RESOLVED]
+    incident = told(opening, harmful, *rest)
+    back = replace(CONTEXT, undoes={incident.id: "bring back ecs.service"})
+    message = shown(incident, back)
+    for said in (words(message), message.text):
+        assert "Harm when it was found: core 17 is held in the kernel by kubelet." in said
+        assert "Still to do, the lasting fix: Take the agent out of the image." in said
+    warns = "With an undo leaked-memory-cgroups may come back."
+    (at,) = [at for at, block in enumerate(message.blocks) if warns in strings(block)]
+    assert '"undo"' in json.dumps(message.blocks[at + 1]), "above the button that does it"
+    assert warns not in words(shown(incident)), "where nothing can be undone"
+    undone = words(shown(replace(incident, undoes="0d1496b0ca39"), back))
+    assert not any(word in undone for word in ("Harm when", "Still to do", "With an undo")), "an undo cured nothing"
 
 
 def test_of_several_nodes_each_has_its_table_in_the_thread_where_it_has_no_details() -> None:

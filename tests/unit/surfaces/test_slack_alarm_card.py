@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -81,6 +82,27 @@ def test_card_keeps_slacks_limits_whatever_its_alerts_say() -> None:
     assert sum(length(block) for block in card.blocks) <= ALL_BLOCKS + 1200
     small = [one for block in card.blocks if block["type"] == "context" for one in block["elements"]]
     assert all(len(one["text"]) <= 2000 for one in small)
+
+
+def test_time_in_the_small_print_of_an_alert_is_the_readers_own() -> None:
+    late = "The alert is from 2026-11-20 09:30 UTC, more than 1 h before it was handled"
+    for group in (
+        [incident(received=replace(RECEIVED, withheld=late))],
+        [incident(received=replace(RECEIVED, withheld=late, node=node)) for node in ("node-1", "node-2")],
+    ):
+        card = alarm_card(group)
+        (date,) = [piece for piece in pieces(card) if piece["type"] == "date"]
+        assert date["fallback"] == "2026-11-20 09:30 UTC"
+        assert "UTC" not in str(card.blocks).replace(date["fallback"], "")
+        assert late in card.text, "a text has no reader's clock"
+    (said,) = [block for block in alarm_card([incident()]).blocks if "pagerduty Q1" in str(block)]
+    assert said["type"] == "context", "without a time it is small print"
+
+
+def pieces(card: Message) -> list[Any]:
+    """Every piece of rich text on a card."""
+    parts = [part for block in card.blocks if block["type"] == "rich_text" for part in block["elements"]]
+    return [piece for part in parts for piece in part["elements"]]
 
 
 def test_incident_of_a_storm_or_without_a_channel_has_no_card() -> None:

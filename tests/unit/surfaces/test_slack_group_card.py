@@ -224,7 +224,7 @@ def test_dialog_says_what_ends_then_why_then_the_commands_and_what_it_is_bound_t
     message = acting_card([incident], CONTEXT)
     assert message is not None
     taken_by_slack(message)
-    assert order[1] in words(message)
+    assert "24 × ray::train_step on 8 GPUs, running 11 h" in words(message), "shorter, for a phone"
 
 
 def test_dialog_of_several_plans_begins_with_their_sum() -> None:

@@ -44,7 +44,7 @@ def test_brief_says_verdict_harm_offer_its_cost_and_what_next_in_ten_lines() -> 
         "68,441 dying memory cgroups",
         "Harm: core 39 is held",
         "What would help: disable ecs.service, then reboot. Nothing is done.",
-        "What ends: 48 × ray::train_step on 8 GPUs, running for 3 d",
+        "What ends: 48 × ray::train_step on 8 GPUs, running 3 d",
     ):
         assert words in said, said
     assert lines[-1].strip() == PROPOSES
@@ -58,7 +58,7 @@ def test_brief_is_drawn_from_the_card() -> None:
     said = " ".join(verdict_brief(FOUNDING, words=WORDS).split())
     assert FOUNDING.summary in plain(text)  # type: ignore[arg-type]
     assert FOUNDING.summary in said
-    assert "Undecided: io-stall. Ruled out: 1. Not read: containers." in said
+    assert "Undecided: io-stall. 1 other cause ruled out. Not read: containers." in said
     assert "thread" not in said
 
 

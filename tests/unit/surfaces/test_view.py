@@ -79,7 +79,11 @@ def view(*events: IncidentEvent, context: ViewContext = CONTEXT) -> IncidentView
             "Acting. Step 1, disable ecs.service: under way. Step 2, reboot: ",
         ),
         (State.VERIFYING, CRITICAL, "All steps are done, and the node is watched until 09:40 UTC."),
-        (State.RESOLVED, f"Resolved: {NODE}: {CAUSE}", "The leak is gone. Approved by "),
+        (
+            State.RESOLVED,
+            f"Resolved: {NODE}: {CAUSE}",
+            "The leak is gone. Still to do, the lasting fix: Take the agent out of the image. Approved by ",
+        ),
         (State.DECLINED, f"Declined: {CRITICAL}", "“no”. Nothing was changed on the node."),
         (State.EXPIRED, f"Expired: {CRITICAL}", "too late. Nothing was changed on the node."),
         (State.CANCELLED, f"Cancelled: {NODE}", "asked twice. Nothing was changed on the node."),

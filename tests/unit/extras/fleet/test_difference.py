@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.extras.fleet.difference import band, compare, facts_of, fisher, is_band
+from bot.extras.fleet.difference import compare, fisher
+from bot.extras.fleet.facts import band, facts_of, is_band
 from bot.extras.fleet.sweep import Found, NodeAnswer, NodeOutcome
 from tests.unit.causes import builders as b
 

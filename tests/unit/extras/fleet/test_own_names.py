@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.extras.fleet.difference import _of_value, fact_value, facts_of, is_own_name
+from bot.extras.fleet.facts import _of_value, fact_value, facts_of, is_own_name
 from bot.probes.agents import Agent
 from bot.probes.containers import ContainersReading
 from bot.probes.formats.container_lists import Container
@@ -148,7 +148,7 @@ def test_any_name_is_judged(name: str) -> None:
 def test_an_own_name_is_a_fact_neither_as_an_entry_nor_as_a_key_nor_as_a_value() -> None:
     own = f"kubepods-pod{UID}.slice"
     assert dict(_of_value("x", (own, "shared"))) == {"x[shared]": "there"}
-    assert dict(_of_value("x", {own: 1, "shared": 1})) == {"x[shared]": "1 to 9"}
+    assert dict(_of_value("x", {own: 1, "shared": 1})) == {"x[shared]": 1.0}
     assert dict(_of_value("x", own)) == {}
 
 

@@ -205,7 +205,7 @@ def test_plan_whose_first_step_was_needless_begins_no_later_than_its_waves_time(
         running(database, "one", proposal, lambda: at)
         ledger.append("one", 4, StepSkipped(1, "that is so already"), "bot")
         claim = Claim(plan.node, plan.remedy, "r1", Limits(at_once=9), {}, cure=plan.cure)
-        at += timedelta(hours=8)
+        at += timedelta(hours=8, milliseconds=1)  # the yes was an entry after the proposal
         with pytest.raises(WaveHeld, match="was valid until"):
             ledger.begin("one", 5, StepStarted(2, 1), "bot", claim)
         at -= timedelta(seconds=1)

@@ -173,3 +173,12 @@ def test_alert_after_the_cure_counts_also_where_the_end_of_the_turn_was_recorded
     wave, now = told((YES, BOB), given, (late, by)), AT + timedelta(minutes=30)
     assert not why_stop(wave, [NodeAlarm("n0", AT + timedelta(minutes=3, seconds=10))], now)
     assert "n0 has a new alert" in why_stop(wave, [NodeAlarm("n0", AT + timedelta(minutes=3, seconds=40))], now)
+
+
+def test_alert_after_the_cure_counts_also_where_the_cure_is_of_a_time_that_comes_yet() -> None:
+    """The clock was set back during the turn, and the time of the incident stands still where it was ahead."""
+    given, (ended, by) = turn(0)
+    assert isinstance(ended, TurnEnded)
+    ahead = replace(ended, cured_at=AT + timedelta(hours=2))
+    wave = told((YES, BOB), given, (ahead, by))
+    assert "n0 has a new alert" in why_stop(wave, [NodeAlarm("n0", AT + timedelta(minutes=5))], AT + timedelta(hours=3))

@@ -18,6 +18,7 @@ from bot.extras.waves.events import TurnEnded, TurnGiven, TurnOutcome
 from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.waves import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, Waves, why_no_member
+from bot.extras.waves.waves_run import WaveRun
 from bot.ledger import Ledger
 from tests.alerts.pages import judged, of_page
 from tests.schedules.drawn import database_in_memory
@@ -161,7 +162,7 @@ def test_who_resumes_a_wave_forgives_no_alert_that_they_have_not_been_shown() ->
         world.now += timedelta(minutes=1)
         resumed = drive(world, desk.resume(wave.id, yes, later))
         assert resumed.state is WaveState.RUNNING
-        assert drive(world, desk.why_stop(resumed, world.now)) == "", "they knew of it"
+        assert drive(world, desk.why_stop(resumed)) == "", "they knew of it"
 
 
 def test_alert_that_comes_while_a_program_stands_still_in_a_resumption_stops_the_wave() -> None:
@@ -179,7 +180,46 @@ def test_alert_that_comes_while_a_program_stands_still_in_a_resumption_stops_the
         frozen = Frozen(**{each.name: getattr(desk, each.name) for each in fields(desk)})
         frozen.late.append(late)
         resumed = drive(world, frozen.resume(wave.id, Approval("terminal:bob", "the graph was wrong"), shown))
-        assert "has a new alert since it was cured" in drive(world, desk.why_stop(resumed, world.now))
+        assert "has a new alert since it was cured" in drive(world, desk.why_stop(resumed))
+
+
+def running_wave(world: World, stage: Stage, desk: Waves) -> Wave:
+    """A wave that runs, whose first node is cured."""
+    wave = stopped_wave(world, stage, desk)
+    shown = drive(world, desk.news(wave))
+    return drive(world, desk.resume(wave.id, Approval("terminal:bob", "it was nothing"), shown))  # type: ignore[no-any-return]
+
+
+def test_wave_stops_while_the_ledgers_clock_is_set_back_for_alerts_of_then_are_taken_for_older_ones() -> None:
+    with database_in_memory() as database:
+        world, stage, desk = desk_of(database, ("a", "b", "c"))
+        wave = running_wave(world, stage, desk)
+        program = WaveRun(desk, stage.responder(), stage, "p")
+        world.now -= timedelta(hours=2)
+        alarmed(stage, wave.turns[0].member.node, "1")
+        drive(world, program.advance(wave.id))
+        world.now += timedelta(hours=2, minutes=5)
+        drive(world, program.advance(wave.id))
+        stopped = drive(world, desk.find(wave.id))
+        assert stopped.stop is not None, stopped.state
+        assert stopped.stop.because.startswith("The ledger's clock was set back")
+        assert [turn.member for turn in stopped.turns] == [wave.turns[0].member], "nobody else has a turn"
+
+
+def test_node_that_fails_in_the_very_moment_of_a_stop_is_not_forgiven_by_who_saw_only_the_stop() -> None:
+    """The clock stands still, as it does for a stream whose last entry is of a time that comes yet."""
+    with database_in_memory() as database:
+        world, stage, desk = desk_of(database, ("a", "b", "c"))
+        wave = running_wave(world, stage, desk)
+        second = wave.waiting[0]
+        drive(world, desk.append(wave.id, wave.seq, TurnGiven(second.incident, second.node), "bot"))
+        world.now -= timedelta(seconds=30)
+        stopped = drive(world, desk.stop(wave.id, Approval("terminal:bob", "wait")))
+        shown = drive(world, desk.news(stopped))
+        failed = TurnEnded(second.incident, second.node, TurnOutcome.FAILED, "it did not come back")
+        drive(world, desk.append(wave.id, stopped.seq, failed, "bot"))
+        with pytest.raises(StaleRequest, match=f"Acted on since and not fixed: {second.node}"):
+            drive(world, desk.resume(wave.id, Approval("terminal:bob", "go on"), shown))
 
 
 class Frozen(Waves):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -50,6 +51,14 @@ def of_a_newer_form(stage: Stage) -> None:
             """INSERT INTO entries SELECT stream, 6, "at", "by", 'StepPaused', '{"form":1}', hash FROM entries
             WHERE stream = 'one' AND seq = 5"""
         )
+
+
+def test_node_is_freed_of_a_runner_whose_last_sign_of_life_is_of_a_time_that_comes_yet(held: Stage) -> None:
+    """The clock was hours ahead when it wrote that, and is right by now."""
+    of_a_newer_form(held)
+    held.world.now -= timedelta(hours=5)
+    assert isinstance(release(held), NodeReleased)
+    assert held.ledger.hold("n1") is None
 
 
 @pytest.mark.parametrize(

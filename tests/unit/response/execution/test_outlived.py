@@ -12,6 +12,8 @@ from bot.domain.alert import Alert
 from bot.domain.claim import Claim, Doubts
 from bot.domain.errors import Refused
 from bot.domain.events import (
+    AlertCleared,
+    AlertJoined,
     AlertReceived,
     Approved,
     Cancelled,
@@ -21,7 +23,7 @@ from bot.domain.events import (
     StepStarted,
     Triaged,
 )
-from bot.domain.house_events import HOUSE, CauseMuted
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, CauseMuted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict
@@ -88,6 +90,19 @@ def test_yes_of_which_nobody_can_say_how_old_it_is_lets_nothing_begin(stage: Sta
     stage.propose("two", "n1")
     approve(stage, "two")
     stage.world.now -= timedelta(hours=9)
+    assert isinstance(run(stage, "two").ending, Expired)
+    assert stage.nodes["n1"].enabled
+
+
+def test_yes_from_a_clock_that_was_hours_ahead_does_not_wait_behind_the_brake_until_that_time(stage: Stage) -> None:
+    stage.world.now += timedelta(hours=9)
+    stage.propose("two", "n1")
+    approve(stage, "two")
+    stage.world.now -= timedelta(hours=9)
+    stage.ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:eve")
+    do(stage, stage.remediation().advance("two"))
+    stage.world.now += timedelta(hours=9)
+    stage.ledger.append(HOUSE, None, BrakeReleased("it is over"), "terminal:ann")
     assert isinstance(run(stage, "two").ending, Expired)
     assert stage.nodes["n1"].enabled
 
@@ -170,6 +185,31 @@ def test_plan_whose_cause_is_doubted_or_accepted_while_the_node_is_read_for_the_
     assert incident(stage).steps == ()
 
 
+@pytest.mark.parametrize("both", [False, True], ids=["one of two alerts", "all alerts"])
+def test_plan_whose_source_says_after_the_yes_that_it_is_over_does_not_begin(stage: Stage, both: bool) -> None:
+    """It waited, as for the brake or for its turn, and the node got well by itself or by somebody's hand."""
+    stage.propose("two", "n1", alert=Alert("pagerduty", "Q1"))
+    stage.ledger.append("two", 3, AlertJoined(Alert("pagerduty", "Q2")), "bot")
+    approve(stage, "two")
+    for number in range(1 + both):
+        stage.ledger.append("two", 5 + number, AlertCleared("pagerduty", f"Q{number + 1}"), "bot")
+    done = run(stage, "two")
+    assert stage.nodes["n1"].enabled is both
+    if both:
+        assert done.ending == Cancelled("Its source says that the alert is over.")
+    else:
+        assert done.state == "resolved"
+
+
+def test_plan_that_has_begun_is_finished_though_its_alert_is_over(stage: Stage) -> None:
+    stage.propose("two", "n1", alert=Alert("pagerduty", "Q1"))
+    approve(stage, "two")
+    do(stage, stage.remediation().advance("two"))
+    found = incident(stage, "two")
+    stage.ledger.append("two", found.seq, AlertCleared("pagerduty", "Q1"), "bot")
+    assert run(stage, "two").state == "resolved"
+
+
 @pytest.mark.parametrize("name", ["n1", "n1.local"])
 def test_plan_of_a_node_that_another_incident_has_cured_since_the_yes_does_not_begin(stage: Stage, name: str) -> None:
     """It waited, as for a budget; what cured the node was another plan, and its program died right after its end."""
@@ -248,6 +288,19 @@ def test_program_that_does_not_know_the_node_leaves_a_step_to_the_one_at_work(st
     while do(stage, at_work.advance("one")) is not None:
         stage.world.now += timedelta(seconds=2)
     assert incident(stage).state == "resolved"
+
+
+def test_step_whose_runner_died_while_the_clock_was_hours_ahead_waits_for_nobody(stage: Stage) -> None:
+    """Its last sign of life is of a time that comes yet; nothing writes another."""
+    approve(stage)
+    died = stage.remediation()
+    do(stage, died.advance("one"))
+    stage.world.now += timedelta(hours=5)
+    do(stage, stage.recorder.beat("one", died.stepping.runner))
+    stage.world.now -= timedelta(hours=5)
+    began_at = stage.world.now
+    assert run(stage).state == "resolved"
+    assert stage.world.now - began_at < 5 * MINUTE
 
 
 def test_node_that_nobody_knows_any_more_is_handed_over_in_the_end(stage: Stage) -> None:

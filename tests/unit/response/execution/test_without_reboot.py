@@ -13,6 +13,7 @@ from bot.causes import CAUSES
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot
 from bot.library.remedies import remedy_fault
+from bot.probes.agents import Agent, AgentsReading
 from bot.probes.host import HostReading
 from bot.response.diagnosis.planning import with_plan
 from tests.record.incidents import BEGAN_AT, BOOT, NODE, VERDICT
@@ -51,7 +52,26 @@ def test_what_it_costs_and_does_not_do_stands_beside_the_plan() -> None:
     assert "frees dying cgroups for now, often not all, and stops no leak" in plan.notes[0]
     rebooting = with_plan(SICK, library(()).get("zombie-cgroups"), ACTIONS).plan
     assert rebooting is not None
-    assert [note.partition(":")[0] for note in rebooting.notes] == ["Not read before the reboot"]
+    assert [note.partition(":")[0] for note in rebooting.notes] == [
+        "Not read before the reboot",
+        "Whether anything here needs ecs.service is not known.",
+    ]
+
+
+def test_what_losing_a_unit_costs_stands_beside_the_plan_as_far_as_it_was_read() -> None:
+    def said(used: bool | None, because: str = "") -> str:
+        agents = AgentsReading((Agent("ecs", "ecs.service", used=used, because=because),))
+        assert SICK.snapshot is not None
+        read = replace(SICK.snapshot, readings={"host": HOST, "agents": agents})
+        plan = with_plan(replace(SICK, snapshot=read), library(()).get("zombie-cgroups"), ACTIONS).plan
+        assert plan is not None
+        return plan.notes[-1]
+
+    assert said(False, "kubelet.service runs this node's work") == (
+        "ecs.service is not needed here: kubelet.service runs this node's work."
+    )
+    assert said(None, "its log could not be read") == "Whether anything here needs ecs.service is not known."
+    assert said(True) == "Whether anything here needs ecs.service is not known.", "its use is never called none"
 
 
 @pytest.mark.parametrize(

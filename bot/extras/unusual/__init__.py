@@ -1,0 +1,14 @@
+"""What is unusual about a node beside its peers: three facts at most, for people; it never judges."""
+
+from __future__ import annotations
+
+from bot.extras.unusual.settings import UnusualSettings
+from bot.seats import Extra
+
+EXTRA = Extra(
+    "unusual",
+    "what is unusual about a node beside its peers",
+    needs=("fleet",),
+    settings={"unusual": UnusualSettings},
+    reads_more="bot.extras.unusual.beside:reads_more",
+)

@@ -1,0 +1,113 @@
+"""Puts what is unusual about a node beside its verdict, and the node's facts on record for later checks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from bot.app.factories import now
+from bot.domain.contracts import Clock, Listener, Log
+from bot.domain.errors import LedgerError
+from bot.domain.growth import CountSample
+from bot.domain.node import Node
+from bot.domain.playbook import Playbook
+from bot.domain.verdict import Status, Unusual, Verdict
+from bot.extras.fleet.facts import figures_of
+from bot.extras.unusual.comparison import NodeFacts, Peers, compare, enough
+from bot.extras.unusual.settings import UnusualSettings
+from bot.extras.unusual.store import FRESH, FactStore
+from bot.response.diagnosis.scheduler import Diagnose
+
+if TYPE_CHECKING:
+    from bot.app.bot import Bot
+
+PATIENCE = 1.0  # seconds that a verdict waits for it: in a storm it does without
+
+
+@dataclass(slots=True)
+class _Kind:
+    peers: Peers = field(default_factory=Peers)
+    seen: datetime | None = None
+
+
+class UnusualFacts:
+    """Compares each node that a whole check judges with its peers on record.
+
+    Shape: `playbook` names the whole check; `like` are the labels that make nodes peers.
+    """
+
+    def __init__(self, store: FactStore, playbook: str, like: Sequence[str], clock: Clock, log: Log) -> None:
+        self._store = store
+        self._playbook, self._like = playbook, like
+        self._clock, self._log = clock, log
+        self._kinds: dict[str, _Kind] = {}
+        self._thread = ThreadPoolExecutor(1, "unusual")  # one by one; the record's own threads wait for nothing of this
+
+    def beside(self, diagnose: Diagnose) -> Diagnose:
+        """Return a diagnosis that has it beside its verdict; status, cause, confidence and plan stay the same."""
+
+        async def both(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
+            verdict = await diagnose(node, playbook, heard)
+            if verdict.snapshot is None or playbook.name != self._playbook:
+                return verdict
+            comparing = asyncio.get_running_loop().run_in_executor(self._thread, self.compared, node, verdict)
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    return replace(verdict, unusual=await asyncio.shield(comparing))
+            except TimeoutError:
+                comparing.add_done_callback(lambda late: late.cancelled() or late.exception())
+                self._log("unusual_not_compared", node=node.name, error="others are compared before it")
+            except LedgerError as no:  # a verdict is never held back for the record
+                self._log("unusual_not_compared", node=node.name, error=str(no))
+            return verdict
+
+        return both
+
+    def compared(self, node: Node, verdict: Verdict) -> tuple[Unusual, ...]:
+        """Compare a node with its peers, and store its facts. Blocks. Raises: LedgerUnavailable."""
+        assert verdict.snapshot is not None
+        facts = NodeFacts(node.name, self._clock(), verdict.status is Status.HEALTHY, figures_of(verdict.snapshot))
+        kind = json.dumps([node.labels.get(label, "") for label in self._like])
+        peers = self._peers(kind)
+        peers.remove(node.name)
+        found = compare(facts, peers)
+        if found.unusual or not (facts.is_healthy or enough(facts, peers)):
+            found = compare(facts, peers, self._store.past(node.name))
+        facts = replace(facts, stood_out=found.stood_out)
+        self._store.keep(kind, facts)
+        if facts.is_healthy:
+            peers.add(facts)
+        return found.unusual
+
+    def _peers(self, kind: str) -> Peers:
+        """The healthy nodes of a kind that any program at this record read lately."""
+        fresh = self._clock() - FRESH
+        held = self._kinds.setdefault(kind, _Kind())
+        for facts in self._store.news(kind, max(held.seen or fresh, fresh)):
+            held.peers.add(facts) if facts.is_healthy else held.peers.remove(facts.node)
+            held.seen = facts.at
+        for old in [each.node for each in held.peers.nodes.values() if each.at < fresh]:
+            held.peers.remove(old)
+        return held.peers
+
+    async def counted(self, node: str, cause: str, until: datetime) -> tuple[CountSample, ...]:
+        """Return nothing: counts are the core's."""
+        return ()
+
+    def knows(self, nodes: Sequence[Node]) -> None:
+        """Do nothing: each node comes with its labels."""
+
+    async def close(self) -> None:
+        """Compare nothing more."""
+        await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
+
+
+def reads_more(bot: Bot) -> UnusualFacts:
+    """Return what compares the bot's nodes with their peers."""
+    store, like = FactStore(bot.stores.database), bot.settings.of(UnusualSettings).like
+    return UnusualFacts(store, bot.playbooks.get("").name, like, now, bot.log)

@@ -1,0 +1,270 @@
+"""What is unusual about a node: its facts beside those of its healthy peers, and its own earlier ones.
+
+The peers themselves tell two kinds of facts apart. *Settled* are those that are the same on all of them, in every fact
+of that kind: there a node that differs is told. Of the others, figures alone are judged: by how far a node lies beyond
+all peers, set against how long their own tail is, and told only where it stands out more than any peer did when it was
+checked. So what every node has of its own (units, interfaces, counters) stays silent without a list of names, and a
+fleet of much variety raises the bar by itself.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left, insort
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+
+from bot.domain.verdict import Unusual
+from bot.extras.fleet.facts import ABSENT, PRESENT, READ, Fact
+
+FEWEST_PEERS = 40  # with 24, something was said of a healthy node in one check of fifty; with these, of a hundred
+FEWEST_OF_SICK = 24  # where something is wrong anyway
+FEWEST_LOOKS = 3  # of the node's own past
+MOST_TOLD = 3
+ORDINARY = 0.005  # of the peers may differ in what is settled, or stand out more than what is told
+RESOLUTION = 0.1  # of a figure's median: less is the same
+CHANCE = 3.0  # roots of a count that it may be off
+STEEPEST = 4.0  # how fast a tail may fall, as a power
+ANOTHER_KIND = 0.1  # of the kinds of facts stand out: these are no peers
+_ENTRY = re.compile(r"\[[^\]]*\]")
+_WORDS = {PRESENT: "present", ABSENT: "absent"}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """The facts of a check.
+
+    Shape: `is_healthy` by a verdict of all causes; `stood_out` is by how much a figure of it did then, at most.
+    """
+
+    node: str
+    at: datetime
+    is_healthy: bool
+    facts: Mapping[str, Fact]
+    stood_out: float = 0.0
+
+
+@lru_cache(2**15)
+def kind_of(fact: str) -> str:
+    """Return the kind of a fact: its path without the names of entries.
+
+    Example:
+    >>> kind_of("units.services[ecs.service].enabled")
+    'units.services[].enabled'
+    """
+    return _ENTRY.sub("[]", fact)
+
+
+class Peers:
+    """The latest facts of nodes of one kind, added and taken out one by one: a verdict goes through no other node's."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, NodeFacts] = {}
+        self._states: dict[str, Counter[str]] = defaultdict(Counter)
+        self._figures: dict[str, list[float]] = defaultdict(list)  # in order
+        self._unsettled: frozenset[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def add(self, facts: NodeFacts) -> None:
+        """Take these facts of a node in place of its earlier ones."""
+        self.remove(facts.node)
+        self.nodes[facts.node] = facts
+        self._unsettled = None
+        for fact, value in facts.facts.items():
+            if isinstance(value, str):
+                self._states[fact][value] += 1
+            else:
+                insort(self._figures[fact], value)
+
+    def remove(self, node: str) -> None:
+        """Forget a node."""
+        if (earlier := self.nodes.pop(node, None)) is None:
+            return
+        self._unsettled = None
+        for fact, value in earlier.facts.items():
+            if isinstance(value, str):
+                if (states := self._states[fact])[value] > 1:
+                    states[value] -= 1
+                else:
+                    del states[value]
+            else:
+                del (figures := self._figures[fact])[bisect_left(figures, value)]
+
+    def states(self, fact: str) -> Counter[str]:
+        """Return how many peers have which state; a missing entry is absent where its probe was read."""
+        states = Counter(self._states.get(fact, {}))
+        if figures := self.figures(fact):
+            states[PRESENT] += len(figures)
+        if fact.endswith("]") or "[" not in fact:  # the parts of a missing entry add nothing
+            states[ABSENT] += max(0, self._states.get(fact.partition(".")[0], Counter())[READ] - states.total())
+        return +states
+
+    def figures(self, fact: str) -> Sequence[float]:
+        """Return the peers' figures, the smallest first."""
+        return self._figures.get(fact, ())
+
+    @property
+    def entries(self) -> Iterator[str]:
+        """The entries of lists (units, devices) that a peer has."""
+        for known in (self._states, self._figures):
+            yield from (fact for fact, there in known.items() if fact.endswith("]") and there)
+
+    def is_settled(self, fact: str) -> bool:
+        """True where the peers are alike in every fact of this kind."""
+        if self._unsettled is None:
+            self._unsettled = frozenset(self._differing())
+        return kind_of(fact) not in self._unsettled
+
+    @property
+    def bar(self) -> float:
+        """By how much a figure has to stand out: more than those of nearly all peers did."""
+        stood_out = sorted((each.stood_out for each in self.nodes.values()), reverse=True)
+        return max(2.0, stood_out[int(ORDINARY * len(self))]) + 1 + 30 / len(self)
+
+    def _differing(self) -> Iterator[str]:
+        others = Counter[str]()
+        for fact in self._states:
+            if "." in fact:
+                states = self.states(fact)
+                others[kind_of(fact)] += states.total() - max(states.values(), default=0)
+        for fact, figures in self._figures.items():
+            if figures:
+                near = resolution(middle := figures[len(figures) // 2])
+                others[kind_of(fact)] += sum(abs(figure - middle) > near for figure in figures)
+        yield from (kind for kind, count in others.items() if count > ORDINARY * len(self))
+
+
+def resolution(figure: float) -> float:
+    """Return by how much a figure may be off this one and still be the same.
+
+    Example:
+    >>> resolution(16.0), resolution(2.0), resolution(0.5)
+    (1.6, 1.0, 0.05)
+    """
+    return max(RESOLUTION * abs(figure), 0.0 if figure % 1 else 1.0)
+
+
+def standing_out(figure: float, others: Sequence[float]) -> float:
+    """Return by how much a figure stands out: 1 where one of ten peers might be as far off by chance, 2 of a hundred.
+
+    Shape: `others` in order. What lies beyond them is judged by how fast their own tail falls (Hill's estimate, lowered
+    by what so few can be off); a figure among them does not stand out.
+
+    Example:
+    >>> round(standing_out(90.0, [10.0, 11.0, 12.0, 13.0, 14.0] * 5), 1), standing_out(15.0, [10.0, 20.0])
+    (4.9, 0.0)
+    """
+    if others[0] <= figure <= others[-1]:
+        return 0.0
+    middle = others[len(others) // 2]
+    off = sorted((abs(other - middle) for other in others), reverse=True)
+    near = resolution(middle)
+    if off[0] > near or not middle:  # it varies: what is counted is off by its root, by chance alone
+        near = max(near, CHANCE * math.sqrt(max(1.0, abs(middle))))
+    farthest = max(off[0], near)
+    if (gap := abs(figure - middle)) <= farthest:
+        return 0.0
+    count = max(3, len(others) // 10)
+    base = max(off[min(count, len(off) - 1)], near)
+    length = sum(math.log(max(each, base) / base) for each in off[:count]) / count
+    falls = min(STEEPEST, (1 - 1 / math.sqrt(count)) / length) if length else STEEPEST
+    return math.log10(len(others) + 1) + falls * math.log10(gap / farthest)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A node beside its peers: what is told, the most unusual first, and by how much a figure stands out, at most."""
+
+    unusual: tuple[Unusual, ...] = ()
+    stood_out: float = 0.0
+
+
+def enough(here: NodeFacts, peers: Peers) -> bool:
+    """True where a node has so many peers that it is compared with them."""
+    return len(peers) >= (FEWEST_PEERS if here.is_healthy else FEWEST_OF_SICK)
+
+
+def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = ()) -> Compared:
+    """Compare a node with its peers.
+
+    Shape: `peers` without the node itself; `past` are its own earlier checks, the oldest first: they say since when it
+    is so. With too few peers a node that is not healthy is compared with its past alone.
+    """
+    them = f"its {len(peers):,} peers"
+    if not enough(here, peers):
+        if here.is_healthy or len(past) < FEWEST_LOOKS:
+            return Compared()
+        peers = Peers()
+        for number, look in enumerate(past):
+            peers.add(replace(look, node=str(number), stood_out=math.inf))
+        them = f"its {len(past):,} earlier checks"
+    most = dict[str, tuple[float, str, Fact, str]]()
+    kinds, standing, stood_out, bar = set[str](), set[str](), 0.0, peers.bar
+    for fact, value, by, there in _differing(here, peers):
+        kinds.add(kind_of(fact))
+        if not by:
+            continue
+        if not (told := peers.is_settled(fact)) and isinstance(value, float):
+            stood_out, told = max(stood_out, by), by > bar
+        if told:
+            standing.add(kind_of(fact))
+            entry = f"{fact.rpartition(']')[0]}]" if "]" in fact else fact
+            most[entry] = max(most.get(entry, (0.0, "", "", "")), (by, fact, value, there), key=lambda each: each[0])
+    if len(standing) > ANOTHER_KIND * len(kinds):
+        return Compared(stood_out=stood_out)
+    ranked = sorted(most.values(), key=lambda each: (-each[0], each[1]))[:MOST_TOLD]
+    words = [(fact, _said(value), f"{there} on {them}", since(fact, value, past)) for _, fact, value, there in ranked]
+    return Compared(tuple(Unusual(*each) for each in words), stood_out)
+
+
+def _differing(here: NodeFacts, peers: Peers) -> Iterator[tuple[str, Fact, float, str]]:
+    """Every fact that is known here and of most peers: its value, by how much it stands out, and what they have."""
+    for fact, value in here.facts.items():
+        if "." not in fact:
+            continue
+        if isinstance(value, str):
+            yield from _state(fact, value, peers)
+        elif (figures := peers.figures(fact)) and len(figures) * 2 >= len(peers):
+            yield fact, value, standing_out(value, figures), _range(figures)
+    for fact in peers.entries:
+        if fact not in here.facts and here.facts.get(fact.partition(".")[0]) == READ:
+            yield from _state(fact, ABSENT, peers)
+
+
+def _state(fact: str, value: str, peers: Peers) -> Iterator[tuple[str, Fact, float, str]]:
+    states = peers.states(fact)
+    if (known := states.total()) * 2 >= len(peers):
+        usual = max(states, key=lambda state: states[state])
+        yield fact, value, 0.0 if value in states else 2 + math.log10(known + 1), _said(usual)
+
+
+def since(fact: str, value: Fact, past: Sequence[NodeFacts]) -> str:
+    """Return since which check it is so, ISO 8601; "now" for this one; empty where none is known to differ."""
+    first = "now"
+    for look in reversed(past):
+        if fact not in look.facts and fact.partition(".")[0] not in look.facts:
+            continue  # its probe was not read
+        then = look.facts.get(fact, ABSENT)
+        if isinstance(then, float) and isinstance(value, float):
+            alike = abs(then - value) <= resolution(value)
+        else:
+            alike = then == value
+        if not alike:
+            return first
+        first = look.at.isoformat(timespec="minutes")
+    return ""
+
+
+def _range(figures: Sequence[float]) -> str:
+    least, middle, most = figures[0], figures[len(figures) // 2], figures[-1]
+    return _said(middle) if least == most else f"{_said(middle)} ({_said(least)} to {_said(most)})"
+
+
+def _said(value: Fact) -> str:
+    return _WORDS.get(value, value) if isinstance(value, str) else f"{value:,.10g}"

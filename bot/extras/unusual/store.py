@@ -1,0 +1,93 @@
+"""The facts of checks in the record's database: the latest few of each node, compressed, in a table of their own."""
+
+from __future__ import annotations
+
+import json
+import sys
+import zlib
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Float,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    insert,
+    inspect,
+    select,
+)
+
+from bot.domain.entry import instant_of, instant_text
+from bot.extras.unusual.comparison import NodeFacts
+from bot.ledger.database import Database
+
+KEPT = 6  # checks of a node
+FRESH = timedelta(days=7)  # a peer was read within them
+_MOST_BYTES = 2_000_000  # of a row, unpacked
+
+# `v1` is the table's own version: another form has another name, and this one is left as it is.
+FACTS = Table(
+    "node_facts_v1",
+    MetaData(),
+    Column("node", Text, primary_key=True),
+    Column("at", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("healthy", Boolean, nullable=False),
+    Column("stood_out", Float, nullable=False),
+    Column("facts", LargeBinary, nullable=False),
+)
+_OF_NODE = FACTS.c.node == bindparam("of_node")
+_PAST = select(FACTS).where(_OF_NODE).order_by(FACTS.c.at.desc())
+_NEWS = select(FACTS).where(FACTS.c.kind == bindparam("of_kind"), FACTS.c.at > bindparam("after")).order_by(FACTS.c.at)
+
+
+class FactStore:
+    """Stores the facts of checks and reads them. Each method is a blocking transaction; all raise LedgerUnavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._exists = False
+
+    def keep(self, kind: str, facts: NodeFacts) -> None:
+        """Store them, and forget the node's oldest beyond the latest few."""
+        packed = zlib.compress(json.dumps(dict(facts.facts), separators=(",", ":")).encode(), 6)
+        row = {"node": facts.node, "at": instant_text(facts.at), "kind": kind, "healthy": facts.is_healthy}
+        with self._database.writing() as connection:
+            if not self._is_there(connection):
+                FACTS.create(connection)
+            known = [
+                each.at for each in connection.execute(_PAST.with_only_columns(FACTS.c.at), {"of_node": facts.node})
+            ]
+            if row["at"] not in known:
+                connection.execute(insert(FACTS), row | {"stood_out": facts.stood_out, "facts": packed})
+            for old in known[KEPT - 1 :]:
+                connection.execute(delete(FACTS).where(_OF_NODE, FACTS.c.at == old), {"of_node": facts.node})
+
+    def past(self, node: str) -> tuple[NodeFacts, ...]:
+        """Return the latest checks of a node, the oldest first."""
+        with self._database.reading() as connection:
+            rows = connection.execute(_PAST, {"of_node": node}).all() if self._is_there(connection) else ()
+            return tuple(map(_facts, reversed(rows)))
+
+    def news(self, kind: str, after: datetime) -> tuple[NodeFacts, ...]:
+        """Return the checks of nodes of a kind after that time, the oldest first."""
+        asked = {"of_kind": kind, "after": instant_text(after)}
+        with self._database.reading() as connection:
+            return tuple(map(_facts, connection.execute(_NEWS, asked).all() if self._is_there(connection) else ()))
+
+    def _is_there(self, connection: Connection) -> bool:
+        self._exists = self._exists or inspect(connection).has_table(FACTS.name)
+        return self._exists
+
+
+def _facts(row: Any) -> NodeFacts:
+    said = json.loads(zlib.decompressobj().decompress(row.facts, _MOST_BYTES))
+    facts = {sys.intern(fact): sys.intern(value) if isinstance(value, str) else value for fact, value in said.items()}
+    return NodeFacts(row.node, instant_of(row.at), bool(row.healthy), facts, float(row.stood_out))

@@ -1,0 +1,168 @@
+"""The facts of checks on record: any bot at the record compares with them, and a verdict waits for none of it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from sqlalchemy import text
+
+from bot.domain.contracts import Listener
+from bot.domain.errors import LedgerUnavailable
+from bot.domain.node import Node
+from bot.domain.playbook import Playbook
+from bot.domain.probe import CustomReading, Snapshot
+from bot.domain.verdict import Status, Unusual, Verdict
+from bot.extras.unusual.beside import UnusualFacts
+from bot.extras.unusual.comparison import FEWEST_PEERS, NodeFacts
+from bot.extras.unusual.store import KEPT, FactStore
+from bot.ledger import Database
+from bot.surfaces.document import node_document
+from bot.surfaces.terminal import verdict_brief
+from bot.surfaces.text import verdict_text
+from tests.unit.extras.unusual.fleets import AT
+
+BOOK = Playbook("node-health", "", 1, (), (), ())
+SETTINGS = {f"s{number}": "yes" for number in range(40)}
+PARTIAL = replace(BOOK, name="image-gate")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = AT
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+class Bot:
+    """A program at a record, and what nodes say to it."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self.logged: list[str] = []
+        log = lambda event, **fields: self.logged.append(event)  # noqa: E731
+        self.extra = UnusualFacts(FactStore(database), BOOK.name, ("role",), clock, log)
+        self.status, self.said = Status.HEALTHY, dict(SETTINGS)
+
+    async def check(self, name: str, role: str = "gpu", playbook: Playbook = BOOK) -> Verdict:
+        async def diagnose(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
+            reading = CustomReading("sysctl", dict(self.said))
+            snapshot = Snapshot(node.name, AT, timedelta(seconds=5), {"sysctl": reading})
+            return Verdict(node.name, self.status, None, None, "Healthy", snapshot=snapshot)
+
+        node = Node(name, "10.0.0.1", labels={"role": role})
+        return await self.extra.beside(diagnose)(node, playbook, lambda _: None)
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with Database.open(database_url) as opened:
+        yield opened
+
+
+async def peers(bot: Bot, count: int = FEWEST_PEERS, role: str = "gpu") -> None:
+    for number in range(count):
+        await bot.check(f"{role}-{number}", role)
+
+
+async def test_node_is_compared_with_peers_that_another_bot_read(database: Database) -> None:
+    clock = Clock()
+    one, two = Bot(database, clock), Bot(database, clock)
+    await peers(one)
+    two.said["s7"] = "no"
+    assert (await two.check("odd")).unusual == (Unusual("sysctl.s7", "no", f"yes on its {FEWEST_PEERS} peers"),)
+    assert (await two.check("odd", role="web")).unusual == (), "it has no peers there"
+    assert (await two.check("odd", playbook=PARTIAL)).unusual == (), "not all causes judged it"
+
+
+async def test_sick_and_stale_nodes_are_no_peers(database: Database) -> None:
+    clock = Clock()
+    one, two = Bot(database, clock), Bot(database, clock)
+    await peers(one)
+    two.said["s7"] = "no"
+    assert len((await two.check("odd")).unusual) == 1
+    one.status = Status.DEGRADED
+    await one.check("gpu-3")
+    assert (await two.check("odd")).unusual == (), "one fewer than enough"
+    one.status = Status.HEALTHY
+    await one.check("gpu-3")
+    assert len((await two.check("odd")).unusual) == 1
+    clock.now += timedelta(days=8)
+    assert (await two.check("odd")).unusual == (), "they were read more than a week ago"
+
+
+async def test_it_is_said_since_when_and_only_the_latest_checks_are_stored(database: Database) -> None:
+    clock = Clock()
+    bot = Bot(database, clock)
+    await peers(bot)
+    await bot.check("odd")
+    bot.said["s7"] = "no"
+    (new,) = (await bot.check("odd")).unusual
+    first = clock.now
+    (later,) = (await bot.check("odd")).unusual
+    assert (new.since, later.since) == ("now", first.isoformat(timespec="minutes"))
+    for _ in range(KEPT):
+        await bot.check("odd")
+    assert (await bot.check("odd")).unusual[0].since == ""
+    with database.reading() as connection:
+        count = connection.execute(text("SELECT count(*) FROM node_facts_v1 WHERE node = 'odd'")).scalar_one()
+    assert count == KEPT
+
+
+async def test_verdict_is_not_held_back_by_a_record_that_does_not_answer(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bot = Bot(database, Clock())
+
+    def gone(*_: object) -> None:
+        raise LedgerUnavailable("The ledger does not answer.")
+
+    monkeypatch.setattr(FactStore, "news", gone)
+    assert (await bot.check("one")).status is Status.HEALTHY
+    assert bot.logged == ["unusual_not_compared"]
+
+
+async def test_verdict_waits_no_longer_than_a_moment_for_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bot = Bot(database, Clock())
+    monkeypatch.setattr("bot.extras.unusual.beside.PATIENCE", 0.05)
+    go_on = threading.Event()
+    monkeypatch.setattr(FactStore, "news", lambda *_: go_on.wait(10) and ())
+    assert (await bot.check("one")).unusual == ()
+    go_on.set()
+    await bot.extra.close()
+    assert bot.logged == ["unusual_not_compared"]
+    assert [each.node for each in FactStore(database).past("one")] == ["one"], "its facts are stored all the same"
+
+
+async def test_what_is_said_stands_on_the_verdict_everywhere_and_changes_nothing_of_it(database: Database) -> None:
+    bot = Bot(database, Clock())
+    await peers(bot)
+    usual = await bot.check("gpu-0")
+    bot.said["s7"] = "no\x1b[31m *bold* <b>"
+    verdict = await bot.check("odd")
+    assert (verdict.status, verdict.cause, verdict.plan) == (usual.status, usual.cause, usual.plan)
+    for shown in (verdict_brief(verdict), verdict_text(verdict)):
+        assert "unusual: sysctl.s7" in shown.splitlines()[0]
+        assert "no\\x1b[31m *bold* <b> here, yes on its 40 peers" in " ".join(shown.split())
+        assert "\x1b" not in shown
+    body = json.loads(json.dumps(node_document(verdict)))
+    assert [each["fact"] for each in body["unusual"]] == ["sysctl.s7"]
+    found = replace(verdict, cause="disk-full", status=Status.DEGRADED)
+    assert "unusual" not in verdict_text(found).splitlines()[0], "a cause comes first"
+    assert "Unusual" in verdict_text(found)
+
+
+def test_stored_facts_come_back_as_they_were(database: Database) -> None:
+    facts = NodeFacts("n", AT, True, {"a": "read", "a.b": 0.25, "a.c[ü]": "there"}, 3.5)
+    store = FactStore(database)
+    assert store.past("n") == store.news("k", AT - timedelta(days=1)) == ()
+    store.keep("k", facts)
+    store.keep("k", facts)
+    assert store.past("n") == store.news("k", AT - timedelta(days=1)) == (facts,)
