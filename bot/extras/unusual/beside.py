@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -19,13 +18,15 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Status, Unusual, Verdict
 from bot.extras.fleet.facts import figures_of
-from bot.extras.unusual.comparison import NodeFacts, Peers, compare
+from bot.extras.unusual.comparison import NodeFacts, Peers, compare, enough
 from bot.extras.unusual.settings import UnusualSettings
 from bot.extras.unusual.store import FRESH, FactStore
 from bot.response.diagnosis.scheduler import Diagnose
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
+
+PATIENCE = 1.0  # seconds that a verdict waits for it: in a storm it does without
 
 
 @dataclass(slots=True)
@@ -40,14 +41,12 @@ class UnusualFacts:
     Shape: `playbook` names the whole check; `like` are the labels that make nodes peers.
     """
 
-    def __init__(
-        self, store: FactStore, threads: ThreadPoolExecutor, playbook: str, like: Sequence[str], clock: Clock, log: Log
-    ) -> None:
-        self._store, self._threads = store, threads
+    def __init__(self, store: FactStore, playbook: str, like: Sequence[str], clock: Clock, log: Log) -> None:
+        self._store = store
         self._playbook, self._like = playbook, like
         self._clock, self._log = clock, log
         self._kinds: dict[str, _Kind] = {}
-        self._one_by_one = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, "unusual")  # one by one; the record's own threads wait for nothing of this
 
     def beside(self, diagnose: Diagnose) -> Diagnose:
         """Return a diagnosis that has it beside its verdict; status, cause, confidence and plan stay the same."""
@@ -56,13 +55,16 @@ class UnusualFacts:
             verdict = await diagnose(node, playbook, heard)
             if verdict.snapshot is None or playbook.name != self._playbook:
                 return verdict
+            comparing = asyncio.get_running_loop().run_in_executor(self._thread, self.compared, node, verdict)
             try:
-                loop = asyncio.get_running_loop()
-                found = await loop.run_in_executor(self._threads, self.compared, node, verdict)
+                async with asyncio.timeout(PATIENCE):
+                    return replace(verdict, unusual=await asyncio.shield(comparing))
+            except TimeoutError:
+                comparing.add_done_callback(lambda late: late.cancelled() or late.exception())
+                self._log("unusual_not_compared", node=node.name, error="others are compared before it")
             except LedgerError as no:  # a verdict is never held back for the record
                 self._log("unusual_not_compared", node=node.name, error=str(no))
-                return verdict
-            return replace(verdict, unusual=found)
+            return verdict
 
         return both
 
@@ -71,14 +73,15 @@ class UnusualFacts:
         assert verdict.snapshot is not None
         facts = NodeFacts(node.name, self._clock(), verdict.status is Status.HEALTHY, figures_of(verdict.snapshot))
         kind = json.dumps([node.labels.get(label, "") for label in self._like])
-        with self._one_by_one:
-            peers = self._peers(kind)
-            peers.remove(node.name)
+        peers = self._peers(kind)
+        peers.remove(node.name)
+        found = compare(facts, peers)
+        if found.unusual or not (facts.is_healthy or enough(facts, peers)):
             found = compare(facts, peers, self._store.past(node.name))
-            facts = replace(facts, stood_out=found.stood_out)
-            self._store.keep(kind, facts)
-            if facts.is_healthy:
-                peers.add(facts)
+        facts = replace(facts, stood_out=found.stood_out)
+        self._store.keep(kind, facts)
+        if facts.is_healthy:
+            peers.add(facts)
         return found.unusual
 
     def _peers(self, kind: str) -> Peers:
@@ -100,10 +103,11 @@ class UnusualFacts:
         """Do nothing: each node comes with its labels."""
 
     async def close(self) -> None:
-        """Do nothing: the database is the record's."""
+        """Compare nothing more."""
+        await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
 
 
 def reads_more(bot: Bot) -> UnusualFacts:
     """Return what compares the bot's nodes with their peers."""
     store, like = FactStore(bot.stores.database), bot.settings.of(UnusualSettings).like
-    return UnusualFacts(store, bot.stores.threads, bot.playbooks.get("").name, like, now, bot.log)
+    return UnusualFacts(store, bot.playbooks.get("").name, like, now, bot.log)

@@ -185,6 +185,11 @@ class Compared:
     stood_out: float = 0.0
 
 
+def enough(here: NodeFacts, peers: Peers) -> bool:
+    """True where a node has so many peers that it is compared with them."""
+    return len(peers) >= (FEWEST_PEERS if here.is_healthy else FEWEST_OF_SICK)
+
+
 def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = ()) -> Compared:
     """Compare a node with its peers.
 
@@ -192,8 +197,8 @@ def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = ()) -> Co
     is so. With too few peers a node that is not healthy is compared with its past alone.
     """
     them = f"its {len(peers):,} peers"
-    if len(peers) < (FEWEST_PEERS if here.is_healthy else FEWEST_OF_SICK):
-        if len(past) < FEWEST_LOOKS or here.is_healthy:
+    if not enough(here, peers):
+        if here.is_healthy or len(past) < FEWEST_LOOKS:
             return Compared()
         peers = Peers()
         for number, look in enumerate(past):

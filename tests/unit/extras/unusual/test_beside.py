@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -43,10 +43,10 @@ class Clock:
 class Bot:
     """A program at a record, and what nodes say to it."""
 
-    def __init__(self, database: Database, threads: ThreadPoolExecutor, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self.logged: list[str] = []
         log = lambda event, **fields: self.logged.append(event)  # noqa: E731
-        self.extra = UnusualFacts(FactStore(database), threads, BOOK.name, ("role",), clock, log)
+        self.extra = UnusualFacts(FactStore(database), BOOK.name, ("role",), clock, log)
         self.status, self.said = Status.HEALTHY, dict(SETTINGS)
 
     async def check(self, name: str, role: str = "gpu", playbook: Playbook = BOOK) -> Verdict:
@@ -60,12 +60,6 @@ class Bot:
 
 
 @pytest.fixture
-def threads() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(2) as pool:
-        yield pool
-
-
-@pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     with Database.open(database_url) as opened:
         yield opened
@@ -76,11 +70,9 @@ async def peers(bot: Bot, count: int = FEWEST_PEERS, role: str = "gpu") -> None:
         await bot.check(f"{role}-{number}", role)
 
 
-async def test_node_is_compared_with_peers_that_another_bot_read(
-    database: Database, threads: ThreadPoolExecutor
-) -> None:
+async def test_node_is_compared_with_peers_that_another_bot_read(database: Database) -> None:
     clock = Clock()
-    one, two = Bot(database, threads, clock), Bot(database, threads, clock)
+    one, two = Bot(database, clock), Bot(database, clock)
     await peers(one)
     two.said["s7"] = "no"
     assert (await two.check("odd")).unusual == (Unusual("sysctl.s7", "no", f"yes on its {FEWEST_PEERS} peers"),)
@@ -88,9 +80,9 @@ async def test_node_is_compared_with_peers_that_another_bot_read(
     assert (await two.check("odd", playbook=PARTIAL)).unusual == (), "not all causes judged it"
 
 
-async def test_sick_and_stale_nodes_are_no_peers(database: Database, threads: ThreadPoolExecutor) -> None:
+async def test_sick_and_stale_nodes_are_no_peers(database: Database) -> None:
     clock = Clock()
-    one, two = Bot(database, threads, clock), Bot(database, threads, clock)
+    one, two = Bot(database, clock), Bot(database, clock)
     await peers(one)
     two.said["s7"] = "no"
     assert len((await two.check("odd")).unusual) == 1
@@ -104,11 +96,9 @@ async def test_sick_and_stale_nodes_are_no_peers(database: Database, threads: Th
     assert (await two.check("odd")).unusual == (), "they were read more than a week ago"
 
 
-async def test_it_is_said_since_when_and_only_the_latest_checks_are_stored(
-    database: Database, threads: ThreadPoolExecutor
-) -> None:
+async def test_it_is_said_since_when_and_only_the_latest_checks_are_stored(database: Database) -> None:
     clock = Clock()
-    bot = Bot(database, threads, clock)
+    bot = Bot(database, clock)
     await peers(bot)
     await bot.check("odd")
     bot.said["s7"] = "no"
@@ -125,9 +115,9 @@ async def test_it_is_said_since_when_and_only_the_latest_checks_are_stored(
 
 
 async def test_verdict_is_not_held_back_by_a_record_that_does_not_answer(
-    database: Database, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bot = Bot(database, threads, Clock())
+    bot = Bot(database, Clock())
 
     def gone(*_: object) -> None:
         raise LedgerUnavailable("The ledger does not answer.")
@@ -137,10 +127,22 @@ async def test_verdict_is_not_held_back_by_a_record_that_does_not_answer(
     assert bot.logged == ["unusual_not_compared"]
 
 
-async def test_what_is_said_stands_on_the_verdict_everywhere_and_changes_nothing_of_it(
-    database: Database, threads: ThreadPoolExecutor
+async def test_verdict_waits_no_longer_than_a_moment_for_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bot = Bot(database, threads, Clock())
+    bot = Bot(database, Clock())
+    monkeypatch.setattr("bot.extras.unusual.beside.PATIENCE", 0.05)
+    go_on = threading.Event()
+    monkeypatch.setattr(FactStore, "news", lambda *_: go_on.wait(10) and ())
+    assert (await bot.check("one")).unusual == ()
+    go_on.set()
+    await bot.extra.close()
+    assert bot.logged == ["unusual_not_compared"]
+    assert [each.node for each in FactStore(database).past("one")] == ["one"], "its facts are stored all the same"
+
+
+async def test_what_is_said_stands_on_the_verdict_everywhere_and_changes_nothing_of_it(database: Database) -> None:
+    bot = Bot(database, Clock())
     await peers(bot)
     usual = await bot.check("gpu-0")
     bot.said["s7"] = "no\x1b[31m *bold* <b>"
