@@ -177,6 +177,16 @@ async def test_answer_that_is_none_is_unread(
         await before(prometheus)
 
 
+async def test_what_it_wants_kept_is_not_kept(prometheus: Prometheus) -> None:
+    prometheus.broken.append(answers(200, b'{"data":{"resultType":"matrix","result":[]}}', **{"Set-Cookie": "a=b"}))
+    past = PrometheusHistory(prometheus.url, NODES)
+    for _ in range(2):
+        with pytest.raises(CannotRead, match="no series"):
+            await past.before(NODE, UNTIL)
+    assert not past._client.cookies  # each request would look through all of them
+    await past.close()
+
+
 async def test_passing_trouble_is_tried_once_more(prometheus: Prometheus) -> None:
     prometheus.holds("node_cpu_seconds_total", lambda _: 0.99, instance="node-1", cpu="1")
     prometheus.broken.extend([answers(503), lambda: web.Response(status=429)])
@@ -218,7 +228,7 @@ def test_address_is_not_read_where_the_extra_is_off(tmp_path: Path) -> None:
     chosen = Settings.load({}, {"PROMETHEUS_URL": "nowhere"}, tmp_path, None, extras.settings, extras.absent)
     assert chosen.secrets == ()
     assert [given.setting.name for given in chosen.given if given.setting.environment == "PROMETHEUS_URL"] == []
-    assert [extra.name for extra in extras.on if extra.reads_more] == []
+    assert [extra.name for extra in extras.on if extra.reads_more] == ["unusual"]
 
 
 # --- beside a verdict

@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
@@ -52,6 +53,7 @@ class MonitoringStore:
             timeout=limit_seconds,
             limits=httpx.Limits(max_connections=AT_ONCE),
             headers={"Accept-Encoding": "identity"} | dict(headers or {}),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # keeps none
             follow_redirects=False,
             trust_env=not is_loopback(urlsplit(base_url).hostname or ""),
         )
