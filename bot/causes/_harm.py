@@ -175,7 +175,7 @@ def _too_short(dying: int, tuning: Tuning) -> str:
 
 def _may_be_of_now(snapshot: Snapshot, events: Iterable[KernelEvent], tuning: Tuning) -> tuple[KernelEvent, ...]:
     """Return the events recent enough to be present harm; an event without a time counts too."""
-    return _recent.perhaps_within(snapshot, events, tuning["harm_minutes"])
+    return _recent.events_perhaps_within(snapshot, events, tuning["harm_minutes"])
 
 
 def _is_of_now(snapshot: Snapshot, events: Iterable[KernelEvent], tuning: Tuning) -> bool:
