@@ -270,7 +270,9 @@ def _paced(snapshot: Snapshot, walk: Walk, tuning: Tuning) -> Harm | Unproven | 
         says = f"{paced.says}; not attributed to the dying cgroups: {walk.says}"
         return Unproven(paced.says, Evidence("nic-resets-paced", "kernel_log", says, lines), True)
     says = f"{paced.says}; the dying cgroups were many before the first"
-    return Harm(f"{short} at an even pace", Confidence.LIKELY, Evidence("nic-resets-paced", "kernel_log", says, lines))
+    evidence = Evidence("nic-resets-paced", "kernel_log", says, lines)
+    # A pace names them, and earns no reboot: nobody saw them hold a core, nor the driver say that it had none.
+    return Harm(f"{short} at an even pace", Confidence.LIKELY, evidence, of_now=False)
 
 
 def _recurs(snapshot: Snapshot, events: tuple[KernelEvent, ...], tuning: Tuning) -> bool:
