@@ -251,7 +251,7 @@ async def test_submission_that_cannot_be_kept_says_so_in_the_dialog_and_decides_
     opened = await dialog(slack, await home(slack, "Pull the brake"))
     team.chat_requests.is_gone = True
     sent = await slack.submit("bob", opened, {"reason": "it burns"})
-    assert sent.errors["reason"].startswith("The ledger cannot be written now")
+    assert sent.errors["reason"].startswith("The ledger cannot be used now. Unless the card says otherwise")
     team.chat_requests.is_gone = False
     assert await moves(team) == []
     again = await slack.submit("bob", opened, {"reason": "it burns"})

@@ -15,5 +15,4 @@ class UnusualSettings:
         text_or_texts,
         ("role", "type"),
         "The labels that make nodes peers, where they have the same values.",
-        like='["role", "type"]',
     )
