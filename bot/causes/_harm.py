@@ -45,7 +45,7 @@ class Walk:
 class Harm:
     """A harm that the cgroups cause, and how surely; `of_now` False: its time is not known."""
 
-    short: str
+    short: str  # without a tense: it is told of a sick node, and after the cure
     confidence: Confidence
     evidence: Evidence
     of_now: bool = True
@@ -110,7 +110,7 @@ def find(snapshot: Snapshot, mode: str, dying: int, proven: bool, tuning: Tuning
     judged = (
         _by_profile(profiled, walk) if profiled is not None else None,
         _by_stack(snapshot, stacks, tuning) if stacks else _not_of_them(snapshot, walks, short),
-        _core(held, cost, caught),
+        _core(snapshot, held, cost, caught),
         _resets(snapshot, held, cost, caught, proven, tuning),
         _memory_gone(snapshot, dying, proven, tuning),
         _ids_spent(snapshot, dying, tuning),
@@ -179,14 +179,16 @@ def _not_of_them(snapshot: Snapshot, walks: tuple[KernelEvent, ...], short: str)
     return Evidence("memcg-walk-earlier", "kernel_log", says, _recent.lines(walks))
 
 
-def _core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Evidence | None:
+def _core(snapshot: Snapshot, held: HeldCores, walk: Walk, stack: bool) -> Harm | Evidence | None:
     if held.core is None or held.walker is None:
         return Evidence("core-held", "cpu", held.says, held.source) if held.cores else None
     if not (walk.dear or stack):
         says = f"{held.says}; not attributed to the dying cgroups: {walk.says}, and no call trace names the walk"
         return Evidence("core-held", "cpu", says, held.source)
+    cpu = snapshot.get(CpuReading)
+    of_all = "" if isinstance(cpu, Unread) or not cpu.seconds else f" of {len(cpu.seconds[0])}"
     return Harm(
-        f"core {held.core.core} is held in the kernel by {held.walker.name}",
+        f"core {held.core.core}{of_all} held in the kernel by {held.walker.name}, made to walk dying cgroups",
         Confidence.CONFIRMED if stack else Confidence.LIKELY,
         Evidence("core-held-by-walker", "cpu", held.says, held.source),
     )
@@ -215,16 +217,18 @@ def _resets(
         last = f"the last was {_recent.ago(snapshot, starved.events[-1])}, " if starved.events else ""
         says += f"; {last}too long ago, or at an unknown time, to be present harm"
         return Evidence("nic-starved-earlier", probe, says, source)
+    lacks = "of CPU"
     for core in (held.core,) if held.core else held.cores:
         line = starved.place(snapshot, core.core)
         if line is not None:
             says += f"; core {core.core}, held in the kernel, serves this queue ({line.name})"
             source = (*source, line.raw) if line.raw else source
+            lacks = f"on core {core.core}"  # the others may be idle
             break
-    times = f"was reset {count(len(starved.resets), 'time')} in {tuning['recent_hours']:g} h" if starved.resets else ""
+    times = f"reset {count(len(starved.resets), 'time')} in {tuning['recent_hours']:g} h, " if starved.resets else ""
     sure = stack or (proven and starved.timed and not _others_lockup(snapshot, tuning))
     return Harm(
-        f"the network card {times or 'waits'} for lack of CPU",
+        f"network card {times}starved {lacks}",
         Confidence.CONFIRMED if sure else Confidence.LIKELY,
         Evidence("nic-starved", probe, says, source),
         is_now and (is_clear or stack),
