@@ -110,7 +110,7 @@ def find(snapshot: Snapshot, mode: str, dying: int, proven: bool, tuning: Tuning
     judged = (
         _by_profile(profiled, walk) if profiled is not None else None,
         _by_stack(snapshot, stacks, tuning) if stacks else _not_of_them(snapshot, walks, short),
-        _core(snapshot, held, cost, caught),
+        _core(held, cost, caught),
         _resets(snapshot, held, cost, caught, proven, tuning),
         _memory_gone(snapshot, dying, proven, tuning),
         _ids_spent(snapshot, dying, tuning),
@@ -179,16 +179,14 @@ def _not_of_them(snapshot: Snapshot, walks: tuple[KernelEvent, ...], short: str)
     return Evidence("memcg-walk-earlier", "kernel_log", says, _recent.lines(walks))
 
 
-def _core(snapshot: Snapshot, held: HeldCores, walk: Walk, stack: bool) -> Harm | Evidence | None:
+def _core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Evidence | None:
     if held.core is None or held.walker is None:
         return Evidence("core-held", "cpu", held.says, held.source) if held.cores else None
     if not (walk.dear or stack):
         says = f"{held.says}; not attributed to the dying cgroups: {walk.says}, and no call trace names the walk"
         return Evidence("core-held", "cpu", says, held.source)
-    cpu = snapshot.get(CpuReading)
-    of_all = "" if isinstance(cpu, Unread) or not cpu.seconds else f" of {len(cpu.seconds[0])}"
     return Harm(
-        f"core {held.core.core}{of_all} held in the kernel by {held.walker.name}, made to walk dying cgroups",
+        f"core {held.core.core} held in the kernel by {held.walker.name}, made to walk dying cgroups",
         Confidence.CONFIRMED if stack else Confidence.LIKELY,
         Evidence("core-held-by-walker", "cpu", held.says, held.source),
     )

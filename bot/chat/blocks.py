@@ -51,8 +51,7 @@ def offer_blocks(plan: PlanView) -> Iterator[Block]:
         parts.append(line(Bold(f"Work it moves ({len(plan.moves)}): "), f"{named}{more}."))
     yield Together(tuple(parts))
     yield from (Paragraph(sentence, whole=True) for sentence in plan.also)  # a yes covers it too
-    notes = [*plan.notes[:MOST_NOTES], *[RESUMES] * bool(plan.ends)]
-    yield from small(" ".join(clipped(note, NOTE) for note in notes))
+    yield from small(" ".join(clipped(note, NOTE) for note in (*plan.notes[:MOST_NOTES], *[RESUMES] * bool(plan.ends))))
 
 
 def ends_blocks(plan: PlanView, most: int) -> Iterator[Line | Listing]:

@@ -149,10 +149,10 @@ def test_runtime_that_refused_may_have_hidden_the_leaker() -> None:
 def test_second_looks_of_living_and_dying_are_told_together() -> None:
     moved = CgroupsReading("v1", 70_000, 240, "c", 70_001, 251, 5.0, source=("first",), source_later=("later",))
     finding = found(LEAK, moved)
-    assert "70,001 dying, 251 alive" in finding.summary
+    assert "70,001 dying memory cgroups beside 251 alive" in finding.summary
     assert finding.evidence[0].source == ("first", "later")
     one_look = found(LEAK, CgroupsReading("v1", 70_000, 240, "c", source=("first",)))
-    assert "70,000 dying, 240 alive" in one_look.summary
+    assert "70,000 dying memory cgroups beside 240 alive" in one_look.summary
     assert one_look.evidence[0].source == ("first",)
 
 
