@@ -15,7 +15,7 @@ from bot.domain.call import Call
 from bot.domain.contracts import ClusterApi
 from bot.domain.errors import CannotRead, ConnectionLost, UnknownCluster, UsageError
 from bot.domain.node import Node
-from bot.domain.safe_text import one_line, redacted_text
+from bot.domain.safe_text import redacted_line
 from bot.domain.sample import Sample
 from bot.domain.selector import DEFAULT_NAMESPACE, Kind, Selector, valid_namespace
 from bot.inventory.selection import select
@@ -93,9 +93,7 @@ async def _nodes_of(api: ClusterApi, cluster: str, selector: Selector, namespace
         answer = await api.call(cluster, Call("GET", path), LIMIT)
     except (ConnectionLost, UnknownCluster) as no:
         raise UsageError(no.sentence, "Name the nodes themselves, or by labels.") from no
-    said = (
-        "more than can be read" if answer.cut else f"{answer.status} {one_line(redacted_text(answer.body[:4000]), 120)}"
-    )
+    said = "more than can be read" if answer.cut else f"{answer.status} {redacted_line(answer.body[:4000], 120)}"
     try:
         if answer.cut or not answer.is_done:
             raise CannotRead(said)

@@ -9,7 +9,7 @@ from bot.causes import _recent
 from bot.causes._figures import count, memory, percent
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_cores
 from bot.causes._packet_waits import waits_on
-from bot.causes._starvation import held_by_another, starvation
+from bot.causes._starvation import Starvation, episodes, held_by_another, paced_resets, starvation, were_before
 from bot.domain.cause import Tuning
 from bot.domain.growth import HarmAt
 from bot.domain.probe import Snapshot, Unread
@@ -28,7 +28,6 @@ CHEAP_WALK_SINCE = (5, 8)
 # 73f576c04b94 ("mm: memcontrol: fix cgroup creation failure after many small jobs"): since then a cgroup that is
 # removed gives its id back at once. Before, dying ones kept theirs.
 GIVEN_BACK_SINCE = (4, 8)
-_SAME_STALL = 180.0  # seconds: lines closer than that belong to the same stall
 _BYSTANDERS = ("swapper", "ksoftirqd", "migration", "watchdog")  # processes that a stall names as waiting
 
 
@@ -52,8 +51,17 @@ class Harm:
 
 
 @dataclass(frozen=True, slots=True)
+class Unproven:
+    """A harm of now that is not proven to be theirs; `recurs`: it came back, and may come again."""
+
+    short: str
+    evidence: Evidence
+    recurs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Harms:
-    """All harm that they cause, what only looks like it, and what was not read.
+    """All harm that they cause, what is not proven to be theirs, and what was not read.
 
     Shape: `waited` is who waited for the held cores, if that was measured.
     """
@@ -63,6 +71,7 @@ class Harms:
     walk: Walk
     unread: tuple[Unread, ...]
     waited: tuple[Evidence, ...] = ()
+    unproven: tuple[Unproven, ...] = ()
 
     @property
     def confidence(self) -> Confidence:
@@ -111,17 +120,22 @@ def find(snapshot: Snapshot, mode: str, dying: int, proven: bool, tuning: Tuning
         _by_profile(profiled, walk) if profiled is not None else None,
         _by_stack(snapshot, stacks, tuning) if stacks else _not_of_them(snapshot, walks, short),
         _core(held, cost, caught),
-        _resets(snapshot, held, cost, caught, proven, tuning),
+        _resets(snapshot, held, cost, caught, proven, tuning) or _paced(snapshot, cost, tuning),
         _memory_gone(snapshot, dying, proven, tuning),
         _ids_spent(snapshot, dying, tuning),
     )
     kinds = (CpuReading, ProcessesReading, KernelLogReading, ReclaimReading)
     return Harms(
         seen=tuple(harm for harm in judged if isinstance(harm, Harm)),
-        not_theirs=tuple(seen for seen in judged if isinstance(seen, Evidence)),
+        not_theirs=tuple(
+            seen.evidence if isinstance(seen, Unproven) else seen
+            for seen in judged
+            if isinstance(seen, (Evidence, Unproven))
+        ),
         walk=walk,
         unread=tuple(reading for kind in kinds if isinstance(reading := snapshot.get(kind), Unread)),
         waited=waits_on(snapshot, tuple(core.core for core in held.cores)),
+        unproven=tuple(seen for seen in judged if isinstance(seen, Unproven)),
     )
 
 
@@ -161,7 +175,7 @@ def _too_short(dying: int, tuning: Tuning) -> str:
 
 def _may_be_of_now(snapshot: Snapshot, events: Iterable[KernelEvent], tuning: Tuning) -> tuple[KernelEvent, ...]:
     """Return the events recent enough to be present harm; an event without a time counts too."""
-    return _recent.perhaps_within(snapshot, events, tuning["harm_minutes"])
+    return _recent.events_perhaps_within(snapshot, events, tuning["harm_minutes"])
 
 
 def _is_of_now(snapshot: Snapshot, events: Iterable[KernelEvent], tuning: Tuning) -> bool:
@@ -179,12 +193,13 @@ def _not_of_them(snapshot: Snapshot, walks: tuple[KernelEvent, ...], short: str)
     return Evidence("memcg-walk-earlier", "kernel_log", says, _recent.lines(walks))
 
 
-def _core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Evidence | None:
+def _core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Unproven | Evidence | None:
     if held.core is None or held.walker is None:
         return Evidence("core-held", "cpu", held.says, held.source) if held.cores else None
     if not (walk.dear or stack):
         says = f"{held.says}; not attributed to the dying cgroups: {walk.says}, and no call trace names the walk"
-        return Evidence("core-held", "cpu", says, held.source)
+        short = f"core {held.core.core} is held in the kernel by {held.walker.name}"
+        return Unproven(short, Evidence("core-held", "cpu", says, held.source))
     return Harm(
         f"core {held.core.core} held in the kernel by {held.walker.name}, made to walk dying cgroups",
         Confidence.CONFIRMED if stack else Confidence.LIKELY,
@@ -194,14 +209,21 @@ def _core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Evidence | None:
 
 def _resets(
     snapshot: Snapshot, held: HeldCores, walk: Walk, stack: bool, proven: bool, tuning: Tuning
-) -> Harm | Evidence | None:
+) -> Harm | Unproven | Evidence | None:
     starved = snapshot.once(starvation, tuning["recent_hours"])
     if starved is None:
         return None
     probe, says, source = "kernel_log" if starved.events else "nic", starved.says, starved.source
     if not (walk.dear or stack):
         says += f"; not attributed to the dying cgroups: {walk.says}, and no call trace names the walk"
-        return Evidence("nic-starved", probe, says, source)
+        recurs = _recurs(snapshot, starved.events, tuning)
+        evidence = Evidence("nic-starved", probe, says, source)
+        is_now = recurs or starved.rose or bool(_may_be_of_now(snapshot, starved.events, tuning))
+        return (
+            Unproven(f"the network card was {_times(starved, tuning)} for lack of CPU", evidence, recurs)
+            if is_now
+            else evidence
+        )
     other, is_clear = held_by_another(snapshot, held, starved, tuning["walker_share"])
     if other and not stack:
         return Evidence("nic-starved", probe, f"{says}; not attributed to the dying cgroups: {other}", source)
@@ -223,24 +245,45 @@ def _resets(
             source = (*source, line.raw) if line.raw else source
             lacks = f"on core {core.core}"  # the others may be idle
             break
-    times = f"reset {count(len(starved.resets), 'time')} in {tuning['recent_hours']:g} h, " if starved.resets else ""
     sure = stack or (proven and starved.timed and not _others_lockup(snapshot, tuning))
     return Harm(
-        f"network card {times}starved {lacks}",
+        f"network card {_times(starved, tuning)}, starved {lacks}",
         Confidence.CONFIRMED if sure else Confidence.LIKELY,
         Evidence("nic-starved", probe, says, source),
         is_now and (is_clear or stack),
     )
 
 
+def _times(starved: Starvation, tuning: Tuning) -> str:
+    resets = len(starved.resets)
+    return f"reset {count(resets, 'time')} in {tuning['recent_hours']:g} h" if resets else "waiting"
+
+
+def _paced(snapshot: Snapshot, walk: Walk, tuning: Tuning) -> Harm | Unproven | None:
+    """Judge resets that recur evenly, by a driver that does not say why, beside a leak that was before them."""
+    paced = paced_resets(snapshot, tuning["recent_hours"], tuning["recurs_few"])
+    if paced is None or not were_before(snapshot, paced, tuning["dying_many"]):
+        resets = _events(snapshot, tuning, "nic-reset")
+        short = f"the network card was reset {count(len(resets), 'time')} in {tuning['recent_hours']:g} h"
+        says = f"{short}; its driver does not say that it was for lack of CPU"
+        return Unproven(short, Evidence("nic-resets", "kernel_log", says, _recent.lines(resets, 3))) if resets else None
+    lines, short = _recent.lines(paced.events, 3), f"the network card was reset {count(paced.count, 'time')}"
+    if not walk.dear:
+        says = f"{paced.says}; not attributed to the dying cgroups: {walk.says}"
+        return Unproven(paced.says, Evidence("nic-resets-paced", "kernel_log", says, lines), True)
+    says = f"{paced.says}; the dying cgroups were many before the first"
+    evidence = Evidence("nic-resets-paced", "kernel_log", says, lines)
+    # A pace names them, and earns no reboot: nobody saw them hold a core, nor the driver say that it had none.
+    return Harm(f"{short} at an even pace", Confidence.LIKELY, evidence, of_now=False)
+
+
 def _recurs(snapshot: Snapshot, events: tuple[KernelEvent, ...], tuning: Tuning) -> bool:
     """True if it came back often enough to be regular, and the next time is not long overdue."""
-    ages = sorted(age.total_seconds() for event in events if (age := _recent.age(snapshot, event)) is not None)
-    episodes = [age for at, age in enumerate(ages) if at == 0 or age - ages[at - 1] > _SAME_STALL]
-    if len(episodes) < tuning["recurs_few"]:
+    ages = episodes(snapshot, events)
+    if len(ages) < tuning["recurs_few"]:
         return False
-    between = (episodes[-1] - episodes[0]) / (len(episodes) - 1)
-    return episodes[0] <= 2 * between
+    between = (ages[-1] - ages[0]) / (len(ages) - 1)
+    return ages[0] <= 2 * between
 
 
 def _may_hold_now(held: HeldCores) -> bool:

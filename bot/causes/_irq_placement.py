@@ -33,7 +33,7 @@ def irq_placement(interrupts: InterruptsReading) -> IrqPlacement | None:
     return IrqPlacement(core, interrupts.busiest_core_share_percent, rise / interrupts.seconds_between, lines, bound)
 
 
-def is_one_core(placement: IrqPlacement | None, share_percent: float, per_second: float, cores: int) -> bool:
+def queues_crowd_one_core(placement: IrqPlacement | None, share_percent: float, per_second: float, cores: int) -> bool:
     """True when several queues share one core with many interrupts that could be spread; `cores` 0: not known.
 
     A core full of packet work polls its queues with their interrupts off (NAPI): the busier, the fewer interrupts. So

@@ -51,10 +51,10 @@ def recent_events(snapshot: Snapshot, *kinds: str) -> tuple[KernelEvent, ...]:
 
 def recent(snapshot: Snapshot, events: Iterable[KernelEvent], hours: float) -> tuple[KernelEvent, ...]:
     """Return the events of the last hours; an event without a time counts, because it may be recent."""
-    return perhaps_within(snapshot, events, hours * 60)
+    return events_perhaps_within(snapshot, events, hours * 60)
 
 
-def perhaps_within(snapshot: Snapshot, events: Iterable[KernelEvent], minutes: float) -> tuple[KernelEvent, ...]:
+def events_perhaps_within(snapshot: Snapshot, events: Iterable[KernelEvent], minutes: float) -> tuple[KernelEvent, ...]:
     """Return the events of the last minutes; an event without a time counts, because it may be recent."""
     up = uptime(snapshot)
     if up is None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
+from itertools import pairwise
 
 from bot.causes import _recent
-from bot.causes._figures import count
+from bot.causes._figures import count, span
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores
 from bot.domain.probe import Snapshot, Unread
+from bot.probes.cgroups import CgroupsReading
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import RESETS, KernelEvent
 from bot.probes.interrupts import InterruptLine, InterruptsReading
@@ -15,6 +19,9 @@ from bot.probes.kernel_log import KernelLogReading
 from bot.probes.nic import NicReading
 from bot.probes.processes import ProcessesReading
 
+_SAME_STALL = 180.0  # seconds: lines closer than that belong to the same stall
+_EVEN = 1.5  # ours: the longest time between two resets is at most so many times the shortest
+_OF_THE_CARD = ("nic-device-error", "nic-reset-failed", "nic-interrupt", "nic-link-down")  # no lack of CPU does these
 _COUNTER = "suspected_poll_starvation"
 _SAID = ("nic-starved", "nic-stalled", "netdev-watchdog")
 
@@ -80,6 +87,53 @@ def starvation(snapshot: Snapshot, hours: float) -> Starvation | None:
     return Starvation(
         events, resets, tuple(rows), _says(snapshot, events, resets, rose, total), bool(events or rose), bool(rose)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Paced:
+    """Resets of a card that came back at an even pace. Units: seconds ago; `count` is of stalls."""
+
+    count: int
+    first: float
+    last: float
+    says: str
+    events: tuple[KernelEvent, ...]
+
+
+def episodes(snapshot: Snapshot, events: Iterable[KernelEvent]) -> list[float]:
+    """Return how many seconds ago each stall was, newest first; lines close to each other are one."""
+    ages = sorted(old.total_seconds() for event in events if (old := _recent.age(snapshot, event)) is not None)
+    return [old for at, old in enumerate(ages) if at == 0 or old - ages[at - 1] > _SAME_STALL]
+
+
+def paced_resets(snapshot: Snapshot, hours: float, few: float) -> Paced | None:
+    """Return the resets of the last hours if they recur evenly, the next is not overdue and no fault is told.
+
+    Old drivers do not say that their poll did not run; a walk over memory cgroups that holds a core comes by the clock.
+    """
+    log = snapshot.get(KernelLogReading)
+    if isinstance(log, Unread) or _recent.recent(snapshot, log.of(*_OF_THE_CARD), hours):
+        return None
+    resets = _recent.recent(snapshot, log.of("nic-reset"), hours)
+    ages = episodes(snapshot, resets)
+    gaps = [older - newer for newer, older in pairwise(ages)]
+    if len(ages) < few or not gaps or max(gaps) > _EVEN * min(gaps) or ages[0] > 2 * max(gaps):
+        return None
+    every, last = timedelta(seconds=sum(gaps) / len(gaps)), timedelta(seconds=ages[0])
+    says = f"the network card was reset {len(ages)} times, every {span(every)}, the last {span(last)} ago"
+    return Paced(len(ages), ages[-1], ages[0], says, resets)
+
+
+def were_before(snapshot: Snapshot, paced: Paced, dying_many: float) -> int:
+    """Return how many cgroups are dying, if they were many before the first of those resets, else 0.
+
+    A leak leaves as many each day.
+    """
+    cgroups, up = snapshot.get(CgroupsReading), _recent.uptime(snapshot)
+    if isinstance(cgroups, Unread) or not cgroups.dying_is_known or not up:
+        return 0
+    dying = cgroups.dying if cgroups.dying_later is None else cgroups.dying_later
+    return dying if dying * (1 - paced.first / up.total_seconds()) >= dying_many else 0
 
 
 def held_by_another(snapshot: Snapshot, held: HeldCores, starved: Starvation, share: float) -> tuple[str, bool]:

@@ -90,7 +90,7 @@ def _within(
     if hours is None and minutes is None and not timed:
         return found
     most = _EVER_MINUTES if hours is None and minutes is None else (hours or 0) * 60 + (minutes or 0)
-    within = _recent.surely_within if timed else _recent.perhaps_within
+    within = _recent.surely_within if timed else _recent.events_perhaps_within
     return within(snapshot, found, most)
 
 

@@ -286,7 +286,7 @@ def _ruled_out(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning)
     told = _recent.recent(snapshot, _recent.recent_events(snapshot, "hung-task"), tuning["recent_hours"])
     if told and not isinstance(log, Unread):
         since = _recent.ago(snapshot, told[-1])
-        if waiting and _recent.perhaps_within(snapshot, told, tuning["now_minutes"]):
+        if waiting and _recent.events_perhaps_within(snapshot, told, tuning["now_minutes"]):
             # At a lock of the kernel's own, else the lines would be evidence; and too few for a condition to tell of.
             waits = f"{count(len(waiting), 'task')} waited at both looks for a lock of the kernel"
             says = f"the last hung task was logged {since}, and {waits}"

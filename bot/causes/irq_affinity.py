@@ -10,7 +10,14 @@ again.
 from __future__ import annotations
 
 from bot.causes._figures import percent
-from bot.causes._irq_placement import IrqPlacement, full_cores, irq_placement, is_one_core, packet_percent, rows
+from bot.causes._irq_placement import (
+    IrqPlacement,
+    full_cores,
+    irq_placement,
+    packet_percent,
+    queues_crowd_one_core,
+    rows,
+)
 from bot.causes._starvation import starvation
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
@@ -33,7 +40,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         return Undecided(NAME, because, suspected=bool(full))
     placement = irq_placement(interrupts)
     cores = 0 if isinstance(cpu, Unread) else cpu.cores
-    is_one = is_one_core(placement, tuning["one_core_share_percent"], tuning["interrupts_per_second"], cores)
+    is_one = queues_crowd_one_core(placement, tuning["one_core_share_percent"], tuning["interrupts_per_second"], cores)
     if cores == 1:
         return RuledOut(NAME, "the machine has a single core: there is nothing to spread")
     if placement is None or not is_one:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.causes import _churn, _harm, _leaker, _loops
-from bot.causes._figures import count, memory, span
+from bot.causes._figures import count, memory, sentence, span
 from bot.causes._harm import Harms
 from bot.causes._held_cores import held_cores
 from bot.causes._leaker import Blame, Suspect, Suspects
@@ -178,11 +178,15 @@ def _named(
     ends = "it cannot begin again" if leaker.stopped else "the leak ends"
     ends = f"If {leaker.name} is disabled, {ends}."
     advice = ends if steps else why_not
+    left = f"A reboot would clear what is left{_held(snapshot)}; {_no_harm(harms)}."
+    if recurs := _recurs(harms):
+        left = "No reboot is offered for it."
+        summary = f"{recurs}; it is not proven that the leak does it. {summary}"
     return Finding(
         cause=NAME,
-        status=Status.DEGRADED,
+        status=Status.CRITICAL if recurs else Status.DEGRADED,
         confidence=Confidence.CONFIRMED,
-        summary=f"{summary}. {advice} A reboot would clear what is left{_held(snapshot)}; {_no_harm(harms)}.",
+        summary=f"{summary}. {advice} {left}",
         evidence=evidence,
         suspects=(leaker.name,),
         remedy=steps,
@@ -229,8 +233,15 @@ def _held(snapshot: Snapshot) -> str:
 
 
 def _no_harm(harms: Harms) -> str:
+    if harms.unproven:
+        return f"it is not proven that they do this: {'; '.join(harm.short for harm in harms.unproven)}"
     names = ", ".join(unread.probe for unread in harms.unread)
     return f"no harm seen as far as read (unread: {names})" if names else "no harm seen on this kernel"
+
+
+def _recurs(harms: Harms) -> str:
+    """Say the harm that comes back and is not proven to be theirs: it is as grave as if it were."""
+    return sentence(*(harm.short for harm in harms.unproven if harm.recurs))
 
 
 def _unread(snapshot: Snapshot, reason: str, tuning: Tuning) -> Undecided:

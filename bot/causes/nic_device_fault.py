@@ -15,11 +15,13 @@ from __future__ import annotations
 from bot.causes import _recent
 from bot.causes._figures import count, percent
 from bot.causes._finding import found
+from bot.causes._harm import walk_of
 from bot.causes._irq_placement import rows
-from bot.causes._starvation import says_starved, starvation
+from bot.causes._starvation import paced_resets, says_starved, starvation, were_before
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
+from bot.probes.cgroups import CgroupsReading
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import LOCKUPS, KernelEvent
 from bot.probes.interrupts import InterruptsReading
@@ -63,7 +65,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     evidence += rises
     cable = [*_flaps(snapshot, tuning), *_damaged(nic, tuning)]
     evidence += cable
-    starved = _starved(snapshot, tuning)
+    starved = _starved(snapshot, tuning) or _paced_by_a_leak(snapshot, tuning)
     if silences and not starved:
         says = f"{count(len(silences), 'time-out')} of the card, the last {_recent.ago(snapshot, silences[-1])}"
         evidence.append(Evidence("nic-silent", "kernel_log", says, _recent.lines(silences)))
@@ -85,7 +87,8 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     resets = _events(snapshot, tuning, "nic-reset")
     resets = _recent.surely_within(snapshot, resets, tuning["now_minutes"])
     # What is reset for want of CPU is no fault of the card, whatever ails its cable.
-    is_reset_often = len(resets) >= tuning["resets_many"] and not (starved and not (faults or rises))
+    recurs = paced_resets(snapshot, tuning["recent_hours"], tuning["resets_many"]) is not None and bool(silences)
+    is_reset_often = (recurs or len(resets) >= tuning["resets_many"]) and not (starved and not (faults or rises))
     confidence = Confidence.CONFIRMED if sure else Confidence.LIKELY if idle and its_own else Confidence.POSSIBLE
     return found(NAME, Status.CRITICAL if failed or is_reset_often else Status.DEGRADED, confidence, evidence)
 
@@ -151,6 +154,16 @@ def _starved(snapshot: Snapshot, tuning: Tuning) -> str:
     return ""
 
 
+def _paced_by_a_leak(snapshot: Snapshot, tuning: Tuning) -> str:
+    """Say that resets recur at an even pace beside dying cgroups that were before them, whose walk holds a core."""
+    cgroups = snapshot.get(CgroupsReading)
+    paced = paced_resets(snapshot, tuning["recent_hours"], tuning["resets_many"])
+    if isinstance(cgroups, Unread) or paced is None or not walk_of(snapshot, cgroups.mode).dear:
+        return ""
+    dying = were_before(snapshot, paced, tuning["dying_many"])
+    return f"{paced.says}, and {dying:,} memory cgroups are dying, many of them before the first" if dying else ""
+
+
 def _is_polled(snapshot: Snapshot, core: int) -> bool:
     """True if io_uring polls on a core that serves no network device: held by design, it starves none."""
     interrupts, processes = snapshot.get(InterruptsReading), snapshot.get(ProcessesReading)
@@ -178,7 +191,7 @@ CAUSE = Cause(
     name=NAME,
     title="Network device fault",
     probes=("kernel_log", "nic", "cpu", "host", "interrupts"),
-    beside=("processes",),
+    beside=("processes", "cgroups"),
     settled_by="time-outs while the cores are idle, or a fault that the card counts itself (`ethtool -S`)",
     thresholds={
         "recent_hours": Threshold(
@@ -203,6 +216,7 @@ CAUSE = Cause(
                 "does not help (ours)."
             ),
         ),
+        "dying_many": Threshold(1000, "As in leaked-memory-cgroups."),
         "link_downs_few": Threshold(
             3,
             (

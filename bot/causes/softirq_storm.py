@@ -10,7 +10,7 @@ Remedy: none planned: the traffic is still there after a reboot.
 from __future__ import annotations
 
 from bot.causes._figures import count, percent
-from bot.causes._irq_placement import full_cores, irq_placement, is_one_core, rows
+from bot.causes._irq_placement import full_cores, irq_placement, queues_crowd_one_core, rows
 from bot.causes._packet_waits import waits_on
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
@@ -40,7 +40,9 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     interrupts = snapshot.get(InterruptsReading)
     if not isinstance(interrupts, Unread):
         placement = irq_placement(interrupts)
-        is_one = is_one_core(placement, tuning["one_core_share_percent"], tuning["interrupts_per_second"], cpu.cores)
+        is_one = queues_crowd_one_core(
+            placement, tuning["one_core_share_percent"], tuning["interrupts_per_second"], cpu.cores
+        )
         if placement is not None and is_one and set(full) <= {placement.core}:
             return RuledOut(
                 NAME, f"only core {placement.core} is overloaded, and every queue's interrupts land on it: irq-affinity"

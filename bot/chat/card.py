@@ -222,7 +222,7 @@ def _who_else(group: GroupView) -> Iterator[Button]:
 
 def _table(group: GroupView) -> Document:
     """A row for each node, the worst first; the rest is counted, and complete in the thread."""
-    settles = [(clipped(", ".join(of), ROW), clipped(words, SUMMARY)) for words, of in group.unsettled.items()]
+    settles = [(clipped(", ".join(of), ROW), clipped(words, SUMMARY)) for words, of in group.only_likely.items()]
     first = [Title(group.headline), node_table(group), *([bullets(settles[:MOST_UNSETTLED])] if settles else ())]
     last = [*_decision(group), *single_choice_blocks(group.choices), *_further_of_many(group)]
     last += (block for question in group.asks for block in question_blocks(group, question))

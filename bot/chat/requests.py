@@ -15,7 +15,7 @@ from bot.chat.people import Person
 from bot.domain.alert import SLACK
 from bot.domain.errors import InventoryError, UnknownNode, UsageError
 from bot.domain.node import Node
-from bot.domain.safe_text import one_line, redacted_text
+from bot.domain.safe_text import one_line, redacted_line, redacted_text
 from bot.domain.selector import Kind, Selector
 from bot.view.words import Channel, Styled
 
@@ -203,7 +203,7 @@ def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request
             if (found := other.typed(verb, words[1:])) is not None:
                 return found
     except UsageError as no:
-        return HelpRequest(one_line(redacted_text(str(no)), 400))  # it may quote what a person typed
+        return HelpRequest(redacted_line(str(no), 400))  # it may quote what a person typed
     if several := next(filter(means_several, names), ""):
         return HelpRequest(f"Name each node: what reads `{_quoted(several)}`, which may mean many, is left out here.")
     if not names:
@@ -279,4 +279,4 @@ def means_several(word: str) -> bool:
 
 def _quoted(word: str) -> str:
     """A person's word between backticks: short, and on one line."""
-    return one_line(redacted_text(word), 60).replace("`", "'")
+    return redacted_line(word, 60).replace("`", "'")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.domain.errors import CannotRead
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import redacted_line
 
 # A NUL ends an argument in C; lone surrogates stand for bytes that are not text.
 _NO_SUDO = re.compile(r"\bsudo: (?:command )?not found")  # as shells say it
@@ -93,7 +93,7 @@ class Completed:
         if self.stdout.strip():
             return None
         # A command with several ways prints a line for each, often the same.
-        said = one_line("; ".join(dict.fromkeys(filter(None, map(str.strip, self.stderr.splitlines())))), 120)
+        said = redacted_line("; ".join(dict.fromkeys(filter(None, map(str.strip, self.stderr.splitlines())))), 120)
         lowered = self.stderr.lower()
         if _NO_SUDO.search(lowered):
             return "sudo is not installed"

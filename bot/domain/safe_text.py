@@ -104,6 +104,18 @@ def redacted_text(text: str) -> str:
     return table().cut(without_key(text, inside=False, above=[])[0])
 
 
+def redacted_line(text: str, limit: int = 200) -> str:
+    """Return what another said as a line of ours: without its secrets, and cut after that.
+
+    Half a secret does not look like one.
+
+    Example:
+    >>> redacted_line("su:\\n  --password hunter2", 30)
+    'su: --password [redacted]'
+    """
+    return one_line(redacted_text(safe(text)), limit)
+
+
 def redacted(value: Any) -> Any:
     """Return a JSON value with every text in it redacted.
 

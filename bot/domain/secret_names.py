@@ -88,7 +88,7 @@ class Names:
                 before = before[escape.end() :]
             begin = at - len(before.rpartition("--")[2].lstrip("-."))
             end = _END.match(text, at).end()  # type: ignore[union-attr]  # it matches an empty text too
-            if kind := self.kind(text[begin:end]):
+            if (kind := self.kind(text[begin:end])) and not _is_image(text, begin, end):
                 names.append(Name(begin, end, kind))
         return names
 
@@ -102,6 +102,25 @@ def _places(word: str, text: str) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(word, at + 1)
+
+
+def _is_image(text: str, begin: int, end: int) -> bool:
+    """True for the name of a container's image, whose tag follows: registry.example/acme/token:4f1c2d3."""
+    return (
+        text[end : end + 1] == ":"
+        and _TAG.match(text, end) is not None
+        and _REGISTRY.search(text, max(begin - _LONGEST, 0), begin) is not None
+    )
+
+
+_REGISTRY = re.compile(
+    r"(?:(?<![\w./@-])(?:[\w-]{1,40}\.[\w.-]{1,60}(?::\d{1,5})?|[\w-]{1,60}/[\w.-]{1,60})/(?:[\w.-]{1,60}/){0,5}"
+    r"|(?i:\bimage)(?:[\"']?[:=])? ?[\"']?(?:[\w.-]{1,60}/){0,5})\Z"
+)
+_TAG = re.compile(
+    r":(?=[a-z]{0,12}-?[a-z]{0,8}\d)(?:[a-z]{1,12}-)?"
+    r"(?:[0-9a-f]{7,40}|v?\d{1,8}(?:[.-][0-9a-z]{1,12}){0,6})(?![\w.+/:@-])"
+)
 
 
 def _ascii_lower(text: str) -> str:

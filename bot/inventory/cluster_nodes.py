@@ -18,7 +18,7 @@ from bot.domain.call import Call
 from bot.domain.contracts import ClusterApi
 from bot.domain.errors import ConnectionLost, UnknownCluster
 from bot.domain.listing import MOST_MACHINES, CannotList, Lister, Machine, Place
-from bot.domain.safe_text import one_line, redacted_text
+from bot.domain.safe_text import redacted_line
 
 LIMIT = timedelta(seconds=10)  # of each call
 _A_PAGE = 500
@@ -80,9 +80,9 @@ async def _listed(api: ClusterApi, place: Place) -> tuple[Machine, ...]:
 
 def _message(body: str) -> str:
     try:
-        return one_line(redacted_text(str(json.loads(body)["message"])), 160)
+        return redacted_line(str(json.loads(body)["message"]), 160)
     except (ValueError, KeyError, TypeError, RecursionError):
-        return one_line(redacted_text(body[:4000]), 80)  # of a proxy, perhaps, which shows what was sent
+        return redacted_line(body[:4000], 80)  # of a proxy, perhaps, which shows what was sent
 
 
 def _machine(node: Mapping[str, Any]) -> Machine:

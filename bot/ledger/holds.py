@@ -24,6 +24,29 @@ from bot.ledger.tables import ATTEMPTS, HOLDS, INCIDENTS
 
 _CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 
+# Built once: building a statement costs more than running it.
+_HOLDS = select(HOLDS)
+_HERE = or_(
+    func.lower(ATTEMPTS.c.node) == bindparam("here"),
+    and_(ATTEMPTS.c.machine_id == bindparam("machine"), ATTEMPTS.c.machine_id != ""),
+)
+_TRIED = (
+    select(ATTEMPTS.c.incident)
+    .where(
+        or_(
+            ATTEMPTS.c.remedy == bindparam("remedy"),
+            and_(ATTEMPTS.c.cure == bindparam("cure"), ATTEMPTS.c.cure != "", _HERE),
+        ),
+        ATTEMPTS.c.at > bindparam("since"),
+    )
+    .order_by(ATTEMPTS.c.at.desc())
+    .limit(1)
+)
+_LATELY = (
+    select(func.count())
+    .select_from(ATTEMPTS)
+    .where(ATTEMPTS.c.at > bindparam("since"), ATTEMPTS.c.incident != bindparam("but"))
+)
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _BEAT = update(HOLDS).where(HOLDS.c.incident == bindparam("named"))
 
@@ -36,7 +59,7 @@ def brake(connection: Connection) -> Entry | None:
 
 def held(connection: Connection, node: str, machine_id: str, now: datetime) -> Hold | None:
     """Return the hold on the node, or on the same machine under another name; host names know no letter case."""
-    rows = [row for row in connection.execute(select(HOLDS)) if _is_on(row, node, machine_id)]
+    rows = [row for row in connection.execute(_HOLDS) if _is_on(row, node, machine_id)]
     row = next((row for row in rows if row.node == node), rows[0] if rows else None)
     return None if row is None else _hold(row, now)
 
@@ -72,7 +95,7 @@ def may_repeat(connection: Connection, incident: str, claim: Claim, now: datetim
 
     Raises: NodeBusy when it may not be sent now.
     """
-    others = [row for row in connection.execute(select(HOLDS)) if row.incident != incident]
+    others = [row for row in connection.execute(_HOLDS) if row.incident != incident]
     if busy := next((row for row in others if _is_on(row, claim.node, claim.machine_id)), None):
         raise NodeBusy(busy_with(_hold(busy, now), claim.node), "It waits until that incident has ended.")
     return others
@@ -91,14 +114,14 @@ def begun_for(
 
 def tried(connection: Connection, claim: Claim, since: datetime) -> str | None:
     """Return the last incident that began this plan on this machine since then, under any of its names."""
-    here = func.lower(ATTEMPTS.c.node) == claim.node.lower()
-    if claim.machine_id:
-        here = or_(here, ATTEMPTS.c.machine_id == claim.machine_id)
-    alike = ATTEMPTS.c.remedy == claim.remedy
-    if claim.cure:
-        alike = or_(alike, and_(ATTEMPTS.c.cure == claim.cure, here))
-    newest = select(ATTEMPTS.c.incident).where(alike, ATTEMPTS.c.at > instant_text(since))
-    found: str | None = connection.execute(newest.order_by(ATTEMPTS.c.at.desc()).limit(1)).scalar_one_or_none()
+    asked = {
+        "remedy": claim.remedy,
+        "cure": claim.cure,
+        "here": claim.node.lower(),
+        "machine": claim.machine_id,
+        "since": instant_text(since),
+    }
+    found: str | None = connection.execute(_TRIED, asked).scalar_one_or_none()
     return found
 
 
@@ -143,9 +166,8 @@ def _within_limits(connection: Connection, incident: str, claim: Claim, now: dat
             where = f"{label} = {value}" if value is not None else f"without the label {label}"
             raise BudgetSpent(f"{most} nodes {where} may be acted on at once, and no more.")
     if limits.per_hour is not None:
-        lately = select(func.count()).select_from(ATTEMPTS)
-        lately = lately.where(ATTEMPTS.c.at > instant_text(now - timedelta(hours=1)), ATTEMPTS.c.incident != incident)
-        if connection.execute(lately).scalar_one() >= limits.per_hour:
+        since = instant_text(now - timedelta(hours=1))
+        if connection.execute(_LATELY, {"since": since, "but": incident}).scalar_one() >= limits.per_hour:
             raise BudgetSpent(f"{limits.per_hour} nodes may be acted on in an hour, and were.")
 
 

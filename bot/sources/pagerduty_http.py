@@ -196,7 +196,7 @@ class PagerDutyHttp:
             status, answered, content = await self._exchange(request)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
             raise PagerDutyUnavailable(f"PagerDuty cannot be reached: {_words(error)}.") from error
-        except (httpx.HTTPError, TimeoutError) as error:
+        except (httpx.HTTPError, TimeoutError, ValueError) as error:  # a Location that is no name: UnicodeError
             raise _Lost(f"PagerDuty did not answer: {_words(error)}.") from error
         finally:
             self._free_at = max(self._free_at, self._clock() + self._patience.gap_seconds)
@@ -223,7 +223,7 @@ class PagerDutyHttp:
         if 200 <= status < 300:
             try:
                 return json.loads(content) if content.strip() else None
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise _Lost("PagerDuty's answer is not JSON: is a proxy in between?") from None
         says = _error_words(content) or f"HTTP {status}"
         if status == 429:

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Sequence
 
 from bot.domain.doctor_finding import DoctorFinding, Mark, all_well
-from bot.domain.safe_text import one_line, redacted_text
+from bot.domain.safe_text import one_line, redacted_line, redacted_text
 
 SCHEMA_VERSION = 1
 LONGEST = 1000  # characters of a sentence
@@ -54,7 +54,7 @@ def examination_document(examined: Sequence[DoctorFinding]) -> str:
 
 
 def _error_words(text: str) -> str:
-    return one_line(redacted_text(text), LONGEST)
+    return redacted_line(text, LONGEST)
 
 
 def _advised(text: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bot.domain.incident import Incident
 from bot.domain.pagerduty import OURS, OutgoingAlert, page_of
-from bot.domain.safe_text import one_line, redacted, redacted_text, safe_value
+from bot.domain.safe_text import one_line, redacted, redacted_line, redacted_text, safe_value
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.view.context import NOTHING, ViewContext
@@ -102,7 +102,7 @@ def facts(incidents: Sequence[Incident], context: ViewContext = NOTHING) -> Mapp
         "state": worst.state.value,
         "incident": worst.id,
     }
-    return {name: redacted_text(one_line(value, 200)) for name, value in values.items()}
+    return {name: redacted_line(value) for name, value in values.items()}
 
 
 def not_fixed(incident: Incident, context: ViewContext = NOTHING) -> OutgoingAlert | None:
@@ -120,9 +120,7 @@ def not_fixed(incident: Incident, context: ViewContext = NOTHING) -> OutgoingAle
         "done": [step.sentence for step in view.plan.steps[: len(incident.steps)]] if view.plan is not None else [],
     }
     clean = safe_value(redacted(details))
-    return OutgoingAlert(
-        f"{OURS}{view.id}", redacted_text(one_line(words, 1000)), one_line(view.node, 200), details=clean
-    )
+    return OutgoingAlert(f"{OURS}{view.id}", redacted_line(words, 1000), one_line(view.node, 200), details=clean)
 
 
 def _single(group: GroupView, view: IncidentView) -> Iterator[str]:

@@ -11,7 +11,7 @@ from bot.domain.batch import Batch, FrameDecoder
 from bot.domain.batch_shell import LANE_MARK
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionLost, ShellStalled
-from bot.domain.safe_text import decode, one_line
+from bot.domain.safe_text import decode, redacted_line
 from bot.transport.timeouts import Limit, stood_still
 
 CHUNK_BYTES = 64 * 1024
@@ -123,5 +123,5 @@ class Conversation:
         return [line.decode("ascii", "replace").rstrip("\r") for line in ours if len(line) <= LINE_LIMIT_BYTES]
 
     def _stderr_words(self) -> str:
-        heard = one_line(decode(self._heard or self._rest[:1000]), 120)
+        heard = redacted_line(decode(self._heard or self._rest[:1000]), 120)
         return f"; it said: {heard}" if heard else ""

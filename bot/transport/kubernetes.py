@@ -21,7 +21,7 @@ from lightkube.core.exceptions import ConfigError
 from bot.domain.addresses import is_loopback
 from bot.domain.call import Answered, Call
 from bot.domain.errors import ConnectionLost, UnknownCluster
-from bot.domain.safe_text import decode, one_line, redacted_text
+from bot.domain.safe_text import decode, one_line, redacted_line
 
 # People write kubeconfigs: every error in them becomes a sentence.
 _MISCONFIGURED = (ConfigError, OSError, ValueError, KeyError, TypeError, AssertionError, AttributeError)
@@ -131,4 +131,4 @@ def _reason(error: Exception) -> str:
     elif isinstance(error, yaml.MarkedYAMLError):
         where = f", line {error.problem_mark.line + 1}" if error.problem_mark is not None else ""
         said = f"the kubeconfig is not YAML{where}"
-    return one_line(redacted_text(f"{type(error).__name__}: {said}"), 160)
+    return redacted_line(f"{type(error).__name__}: {said}", 160)

@@ -14,7 +14,7 @@ from pathlib import Path
 import asyncssh
 
 from bot.domain.node import known_hosts_name
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import redacted_line
 
 # The kinds that a server is asked for, in this order: the first is the one that people compare on its console.
 _KINDS = (
@@ -55,7 +55,7 @@ async def shown_host_key(host: str, port: int, limit: timedelta) -> ShownHostKey
     except TimeoutError:
         raise OSError(f"no answer within {limit.total_seconds():.0f} s") from None
     except (OSError, asyncssh.Error, UnicodeError) as no:
-        raise OSError(one_line(str(no) or type(no).__name__, 120)) from no
+        raise OSError(redacted_line(str(no) or type(no).__name__, 120)) from no
     if key is None:
         raise OSError("it shows no host key")
     kind, text = key.export_public_key().decode().split()[:2]

@@ -28,7 +28,7 @@ from bot.domain.errors import (
     Unreachable,
     ZombieError,
 )
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import redacted_line
 from bot.transport.ssh_route import Hop
 from bot.transport.tcp import connected
 from bot.transport.timeouts import Limit, stood_still
@@ -232,4 +232,4 @@ def _host_key(hop: Hop, watcher: _Watcher, reason: str) -> Unreachable:
 
 def _reason(error: BaseException) -> str:
     text = getattr(error, "reason", "") or getattr(error, "strerror", "") or str(error) or type(error).__name__
-    return one_line(str(text), 160).rstrip(".")
+    return redacted_line(str(text), 160).rstrip(".")

@@ -175,7 +175,7 @@ class GroupView:
         return all(view.ended for view in self.incidents)
 
     @property
-    def unsettled(self) -> Mapping[str, Sequence[str]]:
+    def only_likely(self) -> Mapping[str, Sequence[str]]:
         """The nodes whose verdicts are only likely, by the sentence that says what would settle them."""
         found: dict[str, list[str]] = {}
         for view in self.incidents:

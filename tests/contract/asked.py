@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.factories import library
 from bot.domain.case import Case
 from bot.domain.command import Outputs
 from bot.domain.node import Node
@@ -18,6 +17,7 @@ from bot.domain.verdict import Confidence, Verdict
 from bot.response.diagnosis.triage import Triage
 from bot.transport.replay import ReplayTransport
 from tests.independent.machine import Machine
+from tests.shipped import shipped
 
 LEAK, LOOP, STOPPED, FAILED = "leaked-memory-cgroups", "crash-looping-unit", "essential-unit-stopped", "failed-units"
 NODE = Node("node", "localhost")
@@ -58,12 +58,12 @@ def judged(asked: Asked) -> Verdict:
 
 def evaluated(case: Case, playbook: str = "node-health") -> Verdict:
     """Return the verdict of a playbook on a node that said this."""
-    return asyncio.run(_triage(case).diagnose(NODE, library().get(playbook)))
+    return asyncio.run(_triage(case).diagnose(NODE, shipped().get(playbook)))
 
 
 def evaluated_again(case: Case, verdict: Verdict, changed: str) -> Verdict:
     """Return the verdict on a case that is another's but for what one probe's commands said: only they are read."""
-    playbook = library().get("node-health")
+    playbook = shipped().get("node-health")
     probe = next((each for each in playbook.probes if each.name == changed), None)
     if probe is None:  # the playbook does not ask it
         return verdict

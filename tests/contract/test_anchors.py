@@ -75,7 +75,7 @@ def test_trigger_that_is_gone_switched_off_or_altered_is_found(
     dialect: str, change: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     url = f"sqlite:///{tmp_path / 'z.db'}" if dialect == "sqlite" else ""
-    with Database.open(url or request.getfixturevalue("postgresql").new_database()) as database:
+    with Database.open(url or request.getfixturevalue("postgresql").new_ledger()) as database:
         assert audit(database).broken == ()
         with database.writing() as connection:
             for statement in change.split("|"):
@@ -110,7 +110,7 @@ def test_trigger_that_drops_what_is_written_lets_nothing_be_done_and_is_told(
     dialect: str, name: str, change: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     url = f"sqlite:///{tmp_path / 'z.db'}" if dialect == "sqlite" else ""
-    with Database.open(url or request.getfixturevalue("postgresql").new_database()) as database:
+    with Database.open(url or request.getfixturevalue("postgresql").new_ledger()) as database:
         with database.writing() as connection:
             connection.exec_driver_sql(change)
         with pytest.raises(LedgerUnavailable, match="did not keep entry house/1"):

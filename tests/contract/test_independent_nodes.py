@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from bot.actions import ACTIONS
-from bot.app.factories import library
 from bot.causes import CAUSES
 from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
@@ -24,6 +23,7 @@ from tests.contract.asked import hold_to_their_advice
 from tests.independent.label import Label
 from tests.independent.labels import LABELS
 from tests.independent.later.labels import LATER
+from tests.shipped import shipped
 from tests.unit.causes.builders import USED
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "verdicts.md"
@@ -38,7 +38,7 @@ def now() -> datetime:
 @cache
 def judged(label: Label) -> Verdict:
     triage = Triage(ReplayTransport(label.machine.case()), ACTIONS, now)
-    return asyncio.run(triage.diagnose(Node("node", "localhost"), library().get(label.playbook)))
+    return asyncio.run(triage.diagnose(Node("node", "localhost"), shipped().get(label.playbook)))
 
 
 @pytest.mark.parametrize("label", ALL, ids=lambda label: str(label.name))

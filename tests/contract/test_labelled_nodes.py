@@ -19,7 +19,6 @@ import pytest
 from bot.__main__ import main
 from bot.actions import ACTIONS
 from bot.app.cases import replayed
-from bot.app.factories import library
 from bot.domain.batch import Batch
 from bot.domain.case import read_case
 from bot.domain.command import Completed
@@ -28,6 +27,7 @@ from bot.domain.verdict import Verdict, recorded
 from bot.response.diagnosis.triage import Triage
 from bot.transport.case_file import load
 from bot.transport.replay import ReplayTransport
+from tests.shipped import shipped
 
 NODES = Path(__file__).parents[1] / "captures" / "nodes"
 LABELS: list[dict[str, Any]] = tomllib.loads((NODES / "verdicts.toml").read_text())["node"]
@@ -62,7 +62,7 @@ async def judged(label: dict[str, Any]) -> tuple[Verdict, Changed]:
     """The verdict on a label's recording, and the recording with its changes."""
     case = load(NODES / label["file"])
     recording = Changed(ReplayTransport(case), label.get("without", []), label.get("replace", {}))
-    whole = library().get(label.get("playbook", "node-health"))
+    whole = shipped().get(label.get("playbook", "node-health"))
     # A probe that came later was not asked: what it would decide is open, and no label's business.
     playbook = replace(whole, probes=tuple(probe for probe in whole.probes if probe.name in case.probes))
     return await Triage(recording, ACTIONS, now).diagnose(Node("node", "localhost"), playbook), recording
@@ -134,7 +134,7 @@ def test_replay_gives_every_recording_its_verdict(
 async def test_taking_secrets_out_changes_no_verdict(path: Path) -> None:
     case = load(path)
     clean = read_case(case.text(), str(path), "")
-    playbook = library().get("node-health")
+    playbook = shipped().get("node-health")
     assert recorded(await replayed(clean, playbook)) == recorded(await replayed(case, playbook))
 
 

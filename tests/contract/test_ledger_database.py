@@ -72,10 +72,10 @@ def done(url: str, *statements: str) -> list[tuple[object, ...]]:
 
 
 @pytest.fixture
-def older_url(database_url: str) -> str:
+def older_url(empty_database_url: str) -> str:
     """A database of the first version, with an open and an ended incident."""
-    assert done(database_url, VERSION_1.read_text(), "SELECT version FROM zombie_schema") == [(1,)]
-    return database_url
+    assert done(empty_database_url, VERSION_1.read_text(), "SELECT version FROM zombie_schema") == [(1,)]
+    return empty_database_url
 
 
 def test_older_database_is_brought_up_to_date(older_url: str) -> None:
@@ -124,8 +124,8 @@ def test_damaged_incident_does_not_lock_up_the_others(older_url: str) -> None:
         assert [(one.stream, one.seq) for one in audit(database).broken] == [("open000000", 2)]
 
 
-def test_newer_database_is_left_alone_also_by_a_program_that_has_it_open(database_url: str) -> None:
-    with Database.open(database_url) as database:
+def test_newer_database_is_left_alone_also_by_a_program_that_has_it_open(empty_database_url: str) -> None:
+    with Database.open(empty_database_url) as database:
         Ledger(database).append("7k3m9x2qpv", 0, OPENING, ASKER)
         with database.writing() as connection:
             connection.execute(text("UPDATE zombie_schema SET version = 99"))
@@ -139,16 +139,16 @@ def test_newer_database_is_left_alone_also_by_a_program_that_has_it_open(databas
         assert len(Ledger(database).read("7k3m9x2qpv")) == 1
         assert Ledger(database).read("7k3m9x2qpw") == ()
     with pytest.raises(LedgerUnavailable, match="version 99"):
-        Database.open(database_url)
+        Database.open(empty_database_url)
 
 
-def test_opening_again_changes_nothing(database_url: str) -> None:
-    with Database.open(database_url) as database:
+def test_opening_again_changes_nothing(empty_database_url: str) -> None:
+    with Database.open(empty_database_url) as database:
         before = shaped(database)
         with database.writing() as connection:
             migrate(connection)
         Ledger(database).append("7k3m9x2qpv", 0, OPENING, ASKER)
-    with Database.open(database_url) as database:
+    with Database.open(empty_database_url) as database:
         assert shaped(database) == before
         assert Ledger(database).head("7k3m9x2qpv").seq == 1
         assert Ledger(database).head(HOUSE).seq == 1, "the opening is anchored"
@@ -218,19 +218,19 @@ def test_place_that_cannot_be_used_is_named_and_no_password_is(tmp_path: Path) -
         assert "hunter2" not in named(url)
 
 
-def test_whether_there_is_a_ledger_and_who_serves_is_told_without_making_one(database_url: str) -> None:
-    assert not holds_ledger(database_url)
-    with Database.open(database_url) as database:
-        assert holds_ledger(database_url)
+def test_whether_there_is_a_ledger_and_who_serves_is_told_without_making_one(empty_database_url: str) -> None:
+    assert not holds_ledger(empty_database_url)
+    with Database.open(empty_database_url) as database:
+        assert holds_ledger(empty_database_url)
         assert not is_served(database)
         Leases(database, "serving").beat()
         assert is_served(database)
 
 
-def test_database_of_another_program_is_taken_for_no_ledger(database_url: str) -> None:
-    done(database_url, "CREATE TABLE theirs (what TEXT)", "SELECT 1")
+def test_database_of_another_program_is_taken_for_no_ledger(empty_database_url: str) -> None:
+    done(empty_database_url, "CREATE TABLE theirs (what TEXT)", "SELECT 1")
     with pytest.raises(LedgerUnavailable, match="is a database without a ledger"):
-        holds_ledger(database_url)
+        holds_ledger(empty_database_url)
 
 
 def test_sqlite_waits_for_another_process_and_its_other_statements_as_long_as_they_were_told(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ WAITING = b"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT gr
 @pytest.fixture(params=["read committed", "repeatable read", "serializable"])
 def url(request: pytest.FixtureRequest, postgresql: Postgresql) -> str:
     """A database whose sessions begin at that isolation level."""
-    url = postgresql.new_database()
+    url = postgresql.new_ledger()
     with psycopg.connect(url, autocommit=True) as connection:
         name = url.rpartition("/")[2]
         connection.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = '{request.param}'".encode())

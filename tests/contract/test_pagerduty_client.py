@@ -258,3 +258,15 @@ async def test_secrets_stand_in_no_repr_log_or_error(caplog: pytest.LogCaptureFi
     with pytest.raises(SettingsError) as broken:
         Access(token=f"{SECRET}\nX-Other: 1")
     assert SECRET not in str(broken.value)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [httpx.Response(302, headers={"Location": "http://xn--a/"}), httpx.Response(200, content=b"[" * 200_000)],
+    ids=["a name that decodes to none", "levels without end"],
+)
+async def test_answer_that_none_can_read_counts_as_lost(answer: httpx.Response) -> None:
+    http = PagerDutyHttp(Access(token=SECRET), Patience(tries=1), transport=httpx.MockTransport(lambda _: answer))
+    with pytest.raises(PagerDutyUnavailable):
+        await http.ask("GET", "/incidents")
+    await http.close()

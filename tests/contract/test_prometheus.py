@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import fields, replace
@@ -146,8 +147,11 @@ def test_every_query_is_one_that_prometheus_takes_of_metrics_that_exist(node: No
 # --- a Prometheus that is not well
 
 
-def answers(status: int = 200, body: bytes = b"{}") -> Callable[[], web.StreamResponse]:
-    return lambda: web.Response(status=status, body=body)
+def answers(status: int = 200, body: bytes = b"{}", **headers: str) -> Callable[[], web.StreamResponse]:
+    return lambda: web.Response(status=status, body=body, headers=headers)
+
+
+PACKED = gzip.compress(b'{"data":{"resultType":"matrix","result":[]}}' + b" " * 900_000)  # 1 kB
 
 
 @pytest.mark.parametrize(
@@ -156,6 +160,8 @@ def answers(status: int = 200, body: bytes = b"{}") -> Callable[[], web.StreamRe
         (answers(503), "answers 503"),
         (answers(422, b'{"status":"error","error":"query timed out"}'), "422: query timed out"),
         (answers(302), "answers 302"),
+        (answers(302, Location="http://xn--a/"), "cannot be reached"),  # that name decodes to none
+        (answers(200, PACKED, **{"Content-Encoding": "gzip"}), "malformed"),  # unpacked, it may be any length
         (answers(200, b"<html>"), "malformed"),
         (answers(200, b'{"data":{"resultType":"vector","result":[]}}'), "not a range"),
         (answers(200, b'{"data":{"resultType":"matrix","result":[{"metric":[],"values":3}]}}'), "malformed"),
@@ -169,6 +175,16 @@ async def test_answer_that_is_none_is_unread(
     prometheus.broken.append(broken)
     with pytest.raises(CannotRead, match=because):
         await before(prometheus)
+
+
+async def test_what_it_wants_kept_is_not_kept(prometheus: Prometheus) -> None:
+    prometheus.broken.append(answers(200, b'{"data":{"resultType":"matrix","result":[]}}', **{"Set-Cookie": "a=b"}))
+    past = PrometheusHistory(prometheus.url, NODES)
+    for _ in range(2):
+        with pytest.raises(CannotRead, match="no series"):
+            await past.before(NODE, UNTIL)
+    assert not past._client.cookies  # each request would look through all of them
+    await past.close()
 
 
 async def test_passing_trouble_is_tried_once_more(prometheus: Prometheus) -> None:
@@ -212,7 +228,7 @@ def test_address_is_not_read_where_the_extra_is_off(tmp_path: Path) -> None:
     chosen = Settings.load({}, {"PROMETHEUS_URL": "nowhere"}, tmp_path, None, extras.settings, extras.absent)
     assert chosen.secrets == ()
     assert [given.setting.name for given in chosen.given if given.setting.environment == "PROMETHEUS_URL"] == []
-    assert [extra.name for extra in extras.on if extra.reads_more] == []
+    assert [extra.name for extra in extras.on if extra.reads_more] == ["unusual"]
 
 
 # --- beside a verdict

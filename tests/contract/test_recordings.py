@@ -9,7 +9,6 @@ import pytest
 
 from bot.app.cases import Recording, replayed
 from bot.app.check import Check, check
-from bot.app.factories import library
 from bot.domain.batch import Sampling
 from bot.domain.case import FORM, Case, Head, NotReached, read_case
 from bot.domain.command import Command, Completed, SampleTimes
@@ -21,6 +20,7 @@ from bot.response.diagnosis.planning import DrainSettings
 from bot.transport.case_file import load, write
 from bot.transport.replay import ReplayTransport
 from tests.contract.ways import Way, local, octal, sh
+from tests.shipped import shipped
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 FOUNDING = CAPTURES / "nodes" / "synthetic--ray-gpu-1a-0417.jsonl.gz"
@@ -31,7 +31,7 @@ NODE = Node("n1", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7", "rack": 
 
 async def recorded(case: Case, folder: Path, draining: DrainSettings, node: Node = NODE) -> tuple[Verdict, Path]:
     """Check a node that answers as the case, and record it."""
-    playbook = library().get("node-health")
+    playbook = shipped().get("node-health")
     seconds = timedelta(seconds=20)
     what = Check((node,), playbook, ReplayTransport(case), Sampling(5), seconds, 1, draining)
     recording, found = Recording(what, folder, judges=True), []
@@ -70,13 +70,13 @@ async def test_recording_check_keeps_what_it_judged_and_the_replay_agrees(tmp_pa
     case = load(path)
     assert verdict.plan is not None
     assert [step.action for step in verdict.plan.steps] == ["disable_unit", "drain", "reboot", "uncordon"]
-    again = await replayed(case, library().get("node-health"))
+    again = await replayed(case, shipped().get("node-health"))
     assert again.plan == verdict.plan
     assert replace(again, took=verdict.took) == verdict
     assert case.judged is not None
     assert (case.judged.plan, case.judged.differs_from(kept_of(again))) == (verdict.plan.digest, ())
     assert case.head.labels == {"kubernetes_node": "ip-10-0-0-7"}
-    assert case.head.playbook_digest == library().get("node-health").digest
+    assert case.head.playbook_digest == shipped().get("node-health").digest
     assert case.head.environment["kernel"] == "kernel 5.4.0-1084-aws"
     commands = {(asked.probe, asked.name): asked for asked in case.asked}
     assert commands["cgroups", "look"].looks == 2
@@ -88,7 +88,7 @@ async def test_node_that_nobody_reaches_is_a_case_too(tmp_path: Path) -> None:
     failed = Case(Head("n1", unreachable=NotReached("refused", "Nothing listens there.", "Start sshd.")))
     verdict, path = await recorded(failed, tmp_path, DrainSettings())
     assert verdict.status is Status.UNREACHABLE
-    again = await replayed(load(path), library().get("node-health"))
+    again = await replayed(load(path), shipped().get("node-health"))
     assert (again.status, again.summary, again.try_next) == (verdict.status, verdict.summary, verdict.try_next)
 
 
@@ -108,7 +108,7 @@ async def test_secret_that_a_node_prints_is_not_in_its_case(tmp_path: Path) -> N
 async def test_case_of_each_form_stays_readable(path: Path) -> None:
     case = load(path)
     assert f"form-{case.form}" in next(name for name, kept in KEPT.items() if kept == path)
-    verdict = await replayed(case, library().get("node-health"))
+    verdict = await replayed(case, shipped().get("node-health"))
     assert (verdict.status, verdict.cause) == (Status.CRITICAL, "leaked-memory-cgroups")
     assert verdict.plan is not None
     if (told := case.judged) is not None:  # a plan whose steps do otherwise by now has another digest, and should
@@ -201,7 +201,7 @@ def test_case_of_few_bytes_that_would_fill_the_memory_is_refused(tmp_path: Path,
 
 
 async def test_what_another_playbook_did_not_ask_is_unread_and_not_healthy(tmp_path: Path) -> None:
-    books = library()
+    books = shipped()
     whole, few = books.get("node-health"), books.get("zombie-cgroups")
     healthy = replace(load(CAPTURES / "nodes" / "debian-12--healthy.jsonl.gz"), form=FORM)
     asked = {probe.name for probe in few.probes}

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.actions import ACTIONS
-from bot.app.factories import library
 from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
 from bot.probes import PROBES
@@ -19,6 +18,7 @@ from tests.independent.cgroups import ecs_loops, kubelet_holds, starves
 from tests.independent.facts import DAY, HOUR
 from tests.independent.kinds import amazon2, edge, founding, gpu_node, metal, small
 from tests.independent.machine import KUBELET, Machine
+from tests.shipped import shipped
 
 LEAK = "leaked-memory-cgroups"
 CORE = 5
@@ -26,7 +26,7 @@ CORE = 5
 
 def judged(machine: Machine, playbook: str = "node-health") -> Verdict:
     triage = Triage(ReplayTransport(machine.case()), ACTIONS, lambda: datetime(2026, 11, 21, 12, 14, tzinfo=UTC))
-    return asyncio.run(triage.diagnose(Node("node", "localhost"), library().get(playbook)))
+    return asyncio.run(triage.diagnose(Node("node", "localhost"), shipped().get(playbook)))
 
 
 def told(machine: Machine, playbook: str = "node-health") -> tuple[str, str | None, list[str]]:

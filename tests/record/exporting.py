@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.factories import library
 from bot.app.version import program_name
 from bot.domain.batch import Sampling
 from bot.domain.entry import NotedHead
@@ -37,6 +36,7 @@ from bot.transport.replay import ReplayTransport
 from tests.contract.test_why import FOUNDING
 from tests.record.incidents import ASKER, BEGAN_AT, BOOT
 from tests.record.keeping import keep
+from tests.shipped import shipped
 
 NODE = Node("ray-gpu-1a-0417", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"})
 ROOT = Path(__file__).parents[2]
@@ -68,7 +68,7 @@ def judged(database: Database, at_node: Node = NODE) -> str:
 
 
 async def _judged(database: Database, at_node: Node) -> str:
-    verdict, playbook = await verdict_of(at_node), library().get("node-health")
+    verdict, playbook = await verdict_of(at_node), shipped().get("node-health")
     with ThreadPoolExecutor(1) as threads:
         ledger, cases = (on_threads(each, threads) for each in (Ledger(database), CaseStore(database)))
         recorder = VerdictRecorder(ledger, Offering(), null_log, cases)  # type: ignore[arg-type]
@@ -89,7 +89,7 @@ async def verdict_of(at_node: Node) -> Verdict:
         draining=DrainSettings("", "prod"),
         program=program_name(),
     )
-    return without_secrets(await triage.diagnose(at_node, library().get("node-health")))
+    return without_secrets(await triage.diagnose(at_node, shipped().get("node-health")))
 
 
 def ended(database: Database) -> str:
@@ -134,7 +134,7 @@ def damage(raw: bytes) -> tuple[str, ...]:
 def looked_at(bundle: Bundle | bytes, *heads: str) -> Verified:
     """Verify a bundle by the program that wrote it."""
     raw = bundle if isinstance(bundle, bytes) else raw_of(bundle)
-    return verified(BytesIO(raw), library(), [NotedHead.of(head) for head in heads])
+    return verified(BytesIO(raw), shipped(), [NotedHead.of(head) for head in heads])
 
 
 def measured(state: Path, *command: str) -> tuple[str, int, int]:

@@ -15,6 +15,7 @@ from types import TracebackType
 
 import psycopg
 
+from bot.ledger.database import Database
 from tests.ports import free_port
 from tests.waiting import until
 
@@ -41,6 +42,7 @@ class Postgresql:
         self._server: subprocess.Popen[bytes] | None = None
         self.folder = Path(tempfile.mkdtemp(prefix="zombie-postgresql-"))
         self.port = 0
+        self._ledger = ""
 
     def __enter__(self) -> Postgresql:
         try:
@@ -58,12 +60,23 @@ class Postgresql:
         """The URL of one of its databases."""
         return f"postgresql://tests:{self._password}@127.0.0.1:{self.port}/{database}"
 
-    def new_database(self, encoding: str = "UTF8") -> str:
-        """Make an empty database and return its URL."""
+    def new_database(self, encoding: str = "UTF8", template: str = "template0") -> str:
+        """Make an empty database, or a copy of another that nobody is connected to, and return its URL."""
         name = f"t{secrets.token_hex(6)}"
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0".encode())
+            # Files are copied: to write each page of them anew, as is usual since 15, takes more than twice the time.
+            how = "STRATEGY file_copy" if connection.info.server_version >= 150_000 else ""
+            made = f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE {template} {how}"
+            connection.execute(made.encode())
         return self.url(name)
+
+    def new_ledger(self) -> str:
+        """Make a database that holds a ledger without an entry, migrated once for all, and return its URL."""
+        if not self._ledger:
+            url = self.new_database()
+            Database.open(url).close()
+            self._ledger = url.rpartition("/")[2]
+        return self.new_database(template=self._ledger)
 
     def _start(self) -> None:
         password = self.folder / "password"

@@ -11,6 +11,7 @@ import pytest
 
 from bot.domain.entry import Entry
 from bot.domain.fence import Fence, FenceRefusal
+from bot.domain.incident import Incident
 from bot.ledger import Ledger, holds
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.decision import braking, guards
@@ -130,6 +131,10 @@ def older_card_counts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(guards, "is_the_same_plan", lambda policy, proposal, approval: None)
 
 
+def alert_that_is_over_not_asked(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Incident, "is_over", property(lambda incident: False))
+
+
 MUTATIONS = (
     Mutation("fence without the machine", fence_without(FenceRefusal.MACHINE), "another machine was acted on"),
     Mutation("fence without the boot", fence_without(FenceRefusal.BOOT), "changes by commands from long ago"),
@@ -137,6 +142,7 @@ MUTATIONS = (
     Mutation("journal told outside the fence", journal_outside_the_fence, "that never were"),
     Mutation("host key not demanded", key_not_demanded, "another machine was acted on"),
     Mutation("sent again without waiting", sent_again_at_once, "while an earlier one could still begin"),
+    Mutation("alert that is over", alert_that_is_over_not_asked, "had said that it is over"),
     Mutation("hold by name only", held_by_name, "one machine was acted on by two incidents"),
     Mutation("brake released by an old dialog", released_by_any_dialog, "was released by what was about"),
     Mutation("question answered by an old dialog", answered_by_any_dialog, "was answered by what was"),

@@ -11,8 +11,9 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from bot.domain.alert import BOT, Alert
 from bot.domain.entry import Entry, instant_text
-from bot.domain.events import Escalated, QuestionAnswered, QuestionAsked
+from bot.domain.events import AlertCleared, Escalated, QuestionAnswered, QuestionAsked
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
@@ -26,7 +27,7 @@ from tests.schedules.world import World
 STRAYED, STRAYS = 0.3, 0.04  # schedules in which connections land on another machine, and how many of those do
 LEASED = 0.08  # of the schedules; the leases only spare work, and what they promise holds without them
 CUT, CUTS = 0.25, 0.5  # schedules in which connections that act are cut often, and how many of those are
-CLOCKED = 0.1  # in which the clock of the record jumps
+CLOCKED, CLEARED = 0.1, 0.2  # in which the clock of the record jumps, and in which a source says that it is over
 BRAKED, ALIASED, LEFT, STALE, CHATTED, ANSWERED = 0.25, 0.15, 0.1, 0.15, 0.2, 0.5
 TWO_VOICES = replace(POLICY, approvals=2, approvers=POLICY.approvers | {"terminal:cleo"})
 TWO_AT_ONCE = replace(POLICY, limits=Limits(at_once=2))  # so that only the machine's hold is in the way
@@ -42,6 +43,7 @@ class Played:
     incidents: dict[str, Incident]
     answers: tuple[tuple[str, str], ...]  # when the question was asked that was open, and the reason of its answer
     house: tuple[tuple[int, str, dict[str, Any]], ...]  # number, kind and body of what it left in `house`
+    begun_over: frozenset[str]  # incidents of which something began after their source had said that they are over
 
     def faults(self) -> Iterator[str]:
         """Yield what must not have happened."""
@@ -78,6 +80,8 @@ class Played:
                 begun[id(node)].add(incident.id)
             if incident.state not in SETTLED:
                 yield f"{incident.id} has no end"
+            if incident.id in self.begun_over:
+                yield f"{incident.id} began though its source had said that it is over"
             if incident.state in ("cancelled", "declined") and incident.steps:
                 yield f"{incident.id} has steps"
             if incident.state in ("cancelled", "declined") and alone and (node.asked or not node.enabled):
@@ -137,8 +141,12 @@ def played(database: Database, seed: int) -> Played:
         stage.nodes[names[1]] = stage.nodes[names[0]]
     stage.lookup = people = People(stage, database)
     incidents = {f"i{name}": name for name in names}
+    is_cleared = clocks.random() < CLEARED
     for incident, name in incidents.items():
-        stage.propose(incident, name)
+        stage.propose(incident, name, alert=Alert("pagerduty", incident, "terminal:asker") if is_cleared else None)
+        if is_cleared:
+            at = world.now + timedelta(seconds=clocks.choice((0.2, 1, 2, 4, 20)))
+            world.due.append((at, partial(_is_over, ledger, incident)))
     for incident, name in incidents.items():
         _approved(stage, people, incident, name, leaves)
         leased = len(names) == 1 and world.chance(LEASED)
@@ -161,7 +169,19 @@ def played(database: Database, seed: int) -> Played:
     told = {incident: ledger.read(incident) for incident in incidents}
     found = {incident: fold(entries) for incident, entries in told.items()}
     answers = tuple(answer for entries in told.values() for answer in _answers(entries))
-    return Played(seed, stage, people, found, answers, _left_in_house(database, before))
+    begun_over = frozenset(incident for incident, entries in told.items() if _began_over(entries))
+    return Played(seed, stage, people, found, answers, _left_in_house(database, before), begun_over)
+
+
+def _is_over(ledger: Ledger, incident: str) -> None:
+    """Let its source say that it is over."""
+    ledger.append(incident, ledger.head(incident).seq, AlertCleared("pagerduty", incident), BOT)
+
+
+def _began_over(entries: Sequence[Entry]) -> bool:
+    kinds = [entry.kind for entry in entries]
+    over, began = (kinds.index(kind) if kind in kinds else len(kinds) for kind in ("AlertCleared", "StepStarted"))
+    return over < began < len(kinds)
 
 
 def _approved(stage: Stage, people: People, incident: str, name: str, leaves: bool) -> None:

@@ -14,7 +14,7 @@ from bot.domain.contracts import ActingTransport, Fresh, TakesBytes
 from bot.domain.errors import CannotRead, ConnectionLost, MissingRight, StateChanged
 from bot.domain.fence import SENT_WITHIN, Fence, refusal_of
 from bot.domain.node import Node
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import redacted_line
 from bot.domain.script_session import ScriptTransport
 from bot.extras.captures.events import CaptureStarting
 from bot.extras.captures.recorder import HERE, READ_SECONDS, TEXT_SECONDS, Places, segments_script
@@ -108,7 +108,7 @@ class RingAccess:
         async with self.scripts.run_script(node, script, timedelta(seconds=lasts)) as session:
             await wire.take(session, hand_on)
         if not wire.taken:
-            said = one_line(wire.end().said, 160) or "perf printed none"
+            said = redacted_line(wire.end().said, 160) or "perf printed none"
             raise CannotRead(f"no text of the segments came ({said})", RIGHTS)
 
     async def _runs(

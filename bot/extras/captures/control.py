@@ -27,7 +27,7 @@ from bot.domain.errors import (
 from bot.domain.fence import SENT_WITHIN
 from bot.domain.node import Node
 from bot.domain.root_command import root_argv, root_line
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, redacted_line
 from bot.extras.captures.access import MachineIdentity, RingAccess
 from bot.extras.captures.events import (
     CaptureAsked,
@@ -138,7 +138,7 @@ class RollingControl:
         """Stop the recorder on the node. Raises: Unreachable, StateChanged, MissingRight; CannotRead if it runs on."""
         ended = await self.access.run(node, whom, _first(stop_ways(self.access.places)))
         if ended.exit_status != 0:
-            said = one_line(ended.stderr, 160) or f"exit status {ended.exit_status}"
+            said = redacted_line(ended.stderr, 160) or f"exit status {ended.exit_status}"
             raise CannotRead(f"systemd did not stop the recorder ({said})", "It ends by itself at its time.")
 
     async def lost(self, rolling: RollingCapture, said: str, by: str = "") -> RollingCapture:
@@ -176,7 +176,7 @@ class RollingControl:
             ended = await self.access.run(node, whom, line)
         except MissingRight:
             return f"what is in {places.folder}, which the login may not remove"
-        return "" if ended.exit_status == 0 else f"its ring ({one_line(ended.stderr, 160)})"
+        return "" if ended.exit_status == 0 else f"its ring ({redacted_line(ended.stderr, 160)})"
 
     async def _started(
         self, node: Node, whom: MachineIdentity, rolling: RollingCapture, look: RollingStatus
@@ -219,7 +219,7 @@ class RollingControl:
             return no, False
         if ended.exit_status == 0:
             return None, True
-        said = one_line(ended.stderr, 200) or f"exit status {ended.exit_status}"
+        said = redacted_line(ended.stderr, 200) or f"exit status {ended.exit_status}"
         failed = CannotRead(f"the recorder did not start ({said})", "systemctl status zombie-capture says more.")
         return failed, ended.exit_status not in _ENDED_BY_TIME
 

@@ -12,7 +12,7 @@ from bot.domain.clock_offset import ClockOffset, clock_offset
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.root_command import in_folders, root_line
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import redacted_line
 from bot.extras.captures.recorder import UNIT, Places
 from bot.extras.profiles.perf_command import JOURNAL_SECONDS, READS_JOURNAL
 from bot.extras.profiles.wire import Facts, WallClock
@@ -185,7 +185,7 @@ def _why_unread(log: Completed | None) -> str:
     """Say why there is no kernel line: a node logs thousands at boot, so an empty answer means unread."""
     if log is None:
         return "the answer never came"
-    return log.failure or one_line(log.stderr, 120) or "the journal had no line of the kernel"
+    return log.failure or redacted_line(log.stderr, 120) or "the journal had no line of the kernel"
 
 
 def _pairs(text: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
-from bot.domain.safe_text import one_line, redacted_text
+from bot.domain.safe_text import one_line, redacted_line
 from bot.domain.verdict import Verdict
 from bot.extras.cases.comparison import Cell, ChangedOutcome, ItemOutcome
 from bot.surfaces.text import table_lines, wrapped
@@ -176,7 +176,7 @@ def _outcome_words(outcome: ItemOutcome) -> str:
 
 
 def _quoted(text: str) -> str:
-    return one_line(redacted_text(text), 600)  # a case may come from an untrusted place
+    return redacted_line(text, 600)  # a case may come from an untrusted place
 
 
 def _counted(number: int, what: str) -> str:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from bot.domain.probe import CustomReading, Snapshot, Unread
-from bot.domain.safe_text import one_line, redacted_text
+from bot.domain.safe_text import redacted_line
 from bot.probes.formats.container_lists import Container
 
 Fact: TypeAlias = str | float  # a state in words, or a figure
@@ -107,7 +107,7 @@ def fact_value(text: str) -> str:
     >>> fact_value("cgroup2"), fact_value("none")
     ('cgroup2', '“none”')
     """
-    said = one_line(redacted_text(text), LONGEST)
+    said = redacted_line(text, LONGEST)
     return f"“{said}”" if said in (PRESENT, ABSENT) else said
 
 
@@ -178,7 +178,7 @@ def _entry(where: str, name: object) -> str:
     """The path of an entry of this name; empty for none that nodes could share."""
     if not isinstance(name, str) or not name or len(name) > LONGEST or re.search(r"[\n\[\]]", name):
         return ""
-    return "" if is_own_name(name) else f"{where}[{one_line(redacted_text(name), LONGEST)}]"
+    return "" if is_own_name(name) else f"{where}[{redacted_line(name, LONGEST)}]"
 
 
 def _name_of(entry: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 from bot.domain.errors import Unreachable, UsageError
 from bot.domain.node import Node
 from bot.domain.probe import Snapshot
-from bot.domain.safe_text import one_line, redacted_text, safe
+from bot.domain.safe_text import redacted_line
 from bot.domain.verdict import Finding, Status, Undecided, Verdict
 from bot.extras.fleet.difference import Comparison, compare
 from bot.extras.fleet.facts import fact_value, facts_of
@@ -218,4 +218,4 @@ def _traits(snapshot: Snapshot, host: HostReading | None) -> Mapping[str, str]:
 
 
 def _shown(text: str) -> str:
-    return one_line(safe(redacted_text(text)), LONGEST)
+    return redacted_line(text, LONGEST)

@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
@@ -51,7 +52,8 @@ class MonitoringStore:
         self._client = httpx.AsyncClient(
             timeout=limit_seconds,
             limits=httpx.Limits(max_connections=AT_ONCE),
-            headers=headers,
+            headers={"Accept-Encoding": "identity"} | dict(headers or {}),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # keeps none
             follow_redirects=False,
             trust_env=not is_loopback(urlsplit(base_url).hostname or ""),
         )
@@ -92,11 +94,11 @@ class MonitoringStore:
         body = b""
         try:
             async with self._client.stream(method, self._url, **asked) as response:
-                async for piece in response.aiter_bytes(64 * 1024):
+                async for piece in response.aiter_raw(64 * 1024):  # unpacked, a kilobyte may be a gigabyte
                     body += piece
                     if len(body) > self.answer_limit_bytes:
                         raise CannotRead(f"{self.called} answers with more than {self.answer_limit_bytes // MIB} MiB")
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # a Location that is no name: UnicodeError
             why = one_line(str(error) or type(error).__name__, 120)
             raise _NotNow(f"{self.called} cannot be reached: {why}") from error
         if response.status_code == 200:

@@ -9,7 +9,7 @@ from gzip import GzipFile
 from bot.domain.contracts import Fresh, TakesBytes
 from bot.domain.errors import CannotRead, ConnectionLost, ProfileError, Unreachable
 from bot.domain.node import Node
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, redacted_line
 from bot.domain.script_session import ScriptSession, ScriptTransport
 from bot.extras.profiles.perf_command import PERF, TEXT_SECONDS_MORE, CaptureRequest, capture_script
 from bot.extras.profiles.profile import Profile
@@ -79,12 +79,12 @@ def perf_missing(facts: Facts) -> CannotRead | None:
     install = _PACKAGES.get(facts.text("system"), "install the package with /usr/bin/perf")
     if not said:
         return CannotRead("perf is missing", f"On the node: {install}")
-    return CannotRead(f"perf does not run there ({one_line(said, 100)})", f"On the node: {install}")
+    return CannotRead(f"perf does not run there ({redacted_line(said, 100)})", f"On the node: {install}")
 
 
 def why_nothing(facts: Facts, end: CaptureEnd) -> CannotRead:
     """Return why perf recorded nothing."""
-    said = one_line(end.said, 160)
+    said = redacted_line(end.said, 160)
     lowered = said.lower()
     if "sudo" in lowered and ("password" in lowered or "not allowed" in lowered or "may not" in lowered):
         return CannotRead(f"perf may not be run as root ({said})", RIGHTS)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bot.domain.json_form import NotOfForm, plain, read
-from bot.domain.safe_text import decode, one_line, redacted_text
+from bot.domain.safe_text import decode, one_line, redacted_line
 from bot.extras.profiles.by_core import CoreRun
 from bot.extras.profiles.flame_tree import Node, flame_tree
 from bot.extras.profiles.profile import ROWS
@@ -91,7 +91,7 @@ def sketch(node: str, core: int, run: CoreRun, says: str) -> Sketch | None:
     return Sketch(
         one_line(node, 253),
         core,
-        one_line(redacted_text(says), _SAID),
+        redacted_line(says, _SAID),
         run.samples,
         _name(max(leaves, key=lambda leaf: (leaves[leaf], leaf))),
         tuple(sorted(bars, key=lambda bar: (bar.depth, bar.at))),
@@ -140,4 +140,4 @@ def _bars(root: Node) -> Iterator[Bar]:
 
 
 def _name(name: bytes) -> str:
-    return one_line(redacted_text(decode(name)), _NAME)
+    return redacted_line(decode(name), _NAME)

@@ -97,7 +97,7 @@ def evidence(data: ReportData, view: IncidentView) -> Section:
     return Section("Evidence", (*data.pictures, points, *suspects, paragraph(f"{known}. {read}" if known else read)))
 
 
-def own_lines(view: IncidentView) -> Section:
+def node_lines(view: IncidentView) -> Section:
     """The node's own lines, on which the evidence rests."""
     found = view.verdict.evidence if view.verdict is not None else ()
     points = tuple(Point(item.probe, lines=item.source) for item in found if item.source)

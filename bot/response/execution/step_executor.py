@@ -47,7 +47,7 @@ from bot.domain.incident import Decision, Incident
 from bot.domain.mute_record import in_force
 from bot.domain.node import Node
 from bot.domain.policy import Policy
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, redacted_line
 from bot.response.decision import guards
 from bot.response.decision.preflight import (
     added_side_effects,
@@ -379,4 +379,4 @@ def _failure(ended: Completed | None) -> str | None:
     """Why a command failed; empty if it succeeded, None if that is not known."""
     if ended is None or ended.exit_status is None or ended.exit_status >= _NOBODY_SAYS:
         return None
-    return "" if ended.exit_status == 0 else one_line(ended.stderr, 200) or f"exit status {ended.exit_status}"
+    return "" if ended.exit_status == 0 else redacted_line(ended.stderr, 200) or f"exit status {ended.exit_status}"

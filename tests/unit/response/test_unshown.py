@@ -6,11 +6,15 @@ from collections.abc import AsyncGenerator
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import ConnectionLost
 from bot.domain.node import Node
+from bot.extras.profiles.profiler import perf_missing, why_nothing
+from bot.extras.profiles.wire import CaptureEnd, Facts
 from tests.schedules.stage import Stage
 from tests.unit.response.requesting import approve, do
 
@@ -40,3 +44,18 @@ def test_what_an_approved_plan_waits_for_shows_no_secret(stage: Stage) -> None:
     assert isinstance(again, AdvanceLater)
     assert "ended the session" in again.because
     assert SECRET not in again.because
+
+
+@pytest.mark.parametrize("before", ["", "x" * 70], ids=["whole", "where the line is cut"])
+def test_reasons_made_of_what_a_node_printed_show_no_secret(before: str) -> None:
+    said = f"{before} DB_PASSWORD={SECRET} xoxb-0123456789-{SECRET}"
+    reasons = (
+        Completed("p", "c", 0, "", said, 1).failure,
+        Completed("p", "c", 0, "", f"sudo: {said}", 1).failure,
+        perf_missing(Facts({"perf": said})),
+        why_nothing(Facts(), CaptureEnd(1, 1, said)),
+    )
+    for reason in map(str, reasons):
+        assert "redacted" in reason
+        assert "k7Qw" not in reason
+        assert "0123" not in reason

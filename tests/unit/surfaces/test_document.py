@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 
 from bot.app.cases import replayed
-from bot.app.factories import library
 from bot.domain.probe import Unread
 from bot.domain.safe_text import redacted
 from bot.domain.verdict import Verdict
@@ -26,6 +25,7 @@ from bot.surfaces.json_converter import JsonConverter
 from bot.transport import case_file
 from tests.examples import up_to
 from tests.readings.plainly import plainly
+from tests.shipped import shipped
 from tests.unit.surfaces.verdicts import FOUNDING, arbitrary
 from tests.waiting import until
 
@@ -36,7 +36,7 @@ SHARED = JsonConverter()  # one for all, as in a check of a fleet
 @functools.cache
 def judged(path: Path) -> Verdict:
     case = case_file.load(path)
-    return asyncio.run(replayed(case, library().get(case.head.playbook or "node-health")))
+    return asyncio.run(replayed(case, shipped().get(case.head.playbook or "node-health")))
 
 
 def slowly(readings: Mapping[str, Any]) -> Any:

@@ -146,6 +146,16 @@ def test_facts_are_those_of_the_worst_node() -> None:
     assert (told["status"], told["nodes"], told["cause"]) == ("critical", "2", "leaked-memory-cgroups")
 
 
+@pytest.mark.parametrize("left", range(10, 50, 5))
+def test_no_fact_or_raised_alert_ends_within_a_secret(left: int) -> None:
+    token = " sk_" + f"live_0123{'Fake01' * 4}"
+    told = facts([judged(PAGE, replace(FOUNDING, cause="x" * (200 - left) + token))])
+    ending = Escalated("x" * (1000 - len("node-1: acted, but not fixed. ") - left) + token, "")
+    raised = not_fixed(replace(of_page(PAGE, State.ESCALATED), ending=ending))
+    assert raised is not None
+    assert "0123" not in told["cause"] + raised.summary
+
+
 def test_later_hash_of_the_record_alone_is_nothing_new() -> None:
     incident = of_page(PAGE, State.RESOLVED)
     assert note(incident, "a" * 64) != note(incident, "b" * 64)

@@ -74,6 +74,14 @@ def test_end_before_any_answer_tells_what_was_said_last() -> None:
         heard([])
 
 
+@pytest.mark.parametrize("before", ["", "x" * 100], ids=["whole", "where the line is cut"])
+def test_what_was_said_last_is_told_without_its_secrets(before: str) -> None:
+    with pytest.raises(ConnectionLost) as caught:
+        heard([f"{before} xoxb-0123456789-{'Fake01' * 4} is no login\n".encode()])
+    assert "0123456789" not in caught.value.sentence
+    assert "; it said: " in caught.value.sentence
+
+
 def test_end_after_some_answers_keeps_them() -> None:
     runs, conversation = heard([FRAMES[0].encode(), FRAMES[1].encode()[:100]])
     assert [run.name for run in runs] == ["a"]

@@ -1,0 +1,250 @@
+"""What must hold of a verdict on machines that are drawn: their units, figures, kernels, systems and drivers.
+
+Each machine goes the whole way, from what its programs print to the verdict. Those that nothing is wrong with, or whose
+remedy nothing speaks against, stand beside: what holds of none of them would hold of a program that says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.domain.verdict import Status, Verdict
+from tests.contract.asked import LEAK, evaluated
+from tests.contract.test_plans_at_a_risk import broken_root
+from tests.contract.test_verdicts_once_wrong import harmed
+from tests.examples import up_to
+from tests.independent import kinds
+from tests.independent.cgroups import ecs_loops
+from tests.independent.facts import DAY, HOUR, MINUTE
+from tests.independent.machine import Machine
+
+HEALTHY, DEGRADED, CRITICAL = Status.HEALTHY, Status.DEGRADED, Status.CRITICAL
+NAMES = st.from_regex(r"[a-z][a-z0-9]{2,9}-(api|sync|worker|bridge)", fullmatch=True)
+OLD = st.sampled_from(["4.14.336-257.562.amzn2.x86_64", "4.19.0-27-amd64", "5.4.0-1084-aws", "5.7.19"])
+NEW = st.sampled_from(
+    [
+        "5.8.0-63-generic",
+        "5.10.0-28-amd64",
+        "5.15.0-1052-aws",
+        "6.1.127-135.201.amzn2023.x86_64",
+        "6.8.0-1021-aws",
+        "6.17.2",
+    ]
+)
+CARDS = st.sampled_from(["2.0.3g", "2.1.0K", "2.2.10g", "2.11.0g"])
+HOSTS: dict[str, Callable[[], Machine]] = {
+    "database": kinds.database, "Amazon Linux 2": kinds.amazon2, "Azure": kinds.azure, "Google": kinds.google,
+    "ARM": kinds.arm, "metal": kinds.metal, "VMware": kinds.guest, "Rocky 8": kinds.rocky8, "small": kinds.small,
+}  # fmt: skip
+HOST = st.sampled_from(sorted(HOSTS))
+
+
+def drawn(many: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return settings(max_examples=up_to(many), deadline=None)
+
+
+def actions(verdict: Verdict) -> set[str]:
+    return {step.action for step in verdict.plan.steps} if verdict.plan else set()
+
+
+def said(verdict: Verdict) -> str:
+    return " ".join([verdict.summary, *(one.says for one in verdict.evidence)])
+
+
+def stops(verdict: Verdict) -> set[str]:
+    return actions(verdict) & {"disable_unit", "mask_unit", "reboot"}
+
+
+# --- 11: why a looper ends
+
+EXPLAINS: dict[str, Callable[[Machine, float], Machine]] = {
+    "no block is left": lambda machine, some: machine.room("/", 50 + some, 0),
+    "no inode is left": lambda machine, some: machine.room("/", 50 + some, 40, free_inodes=0),
+    "the root takes no writes": lambda machine, _: broken_root(machine),
+    "no name server answers": lambda machine, some: machine.dns(("10.0.0.2", ""), (f"10.0.{some:.0f}.3", "")),
+    "the clock is wrong": lambda machine, some: machine.clock(
+        "chronyd", "Leap status     : Not synchronised", f"System time     : {300 + some} seconds slow of NTP time"
+    ),
+}  # fmt: skip
+
+
+@drawn(8)
+@given(
+    host=HOST, name=NAMES, restarts=st.integers(900, 90_000), every=st.floats(7, 30),
+    why=st.sampled_from(sorted(EXPLAINS)), some=st.floats(1, 200),
+)  # fmt: skip
+def test_11_nothing_is_disabled_whose_end_the_node_explains(
+    host: str, name: str, restarts: int, every: float, why: str, some: float
+) -> None:
+    def looper() -> Machine:
+        return HOSTS[host]().loops(f"{name}.service", restarts, every)
+
+    verdict = evaluated(EXPLAINS[why](looper(), some).case())
+    assert verdict.status is not HEALTHY
+    assert not stops(verdict), (why, verdict.summary)
+    sibling = evaluated(looper().case())
+    assert (sibling.cause, stops(sibling)) == ("crash-looping-unit", {"disable_unit"})
+
+
+# --- 12: lines of success
+
+
+@drawn(6)
+@given(host=HOST, driver=CARDS, ago=st.floats(10, 9 * HOUR), count=st.integers(1, 30))
+def test_12_what_completed_successfully_is_no_evidence_of_a_fault(
+    host: str, driver: str, ago: float, count: int
+) -> None:
+    machine = HOSTS[host]()
+    for at in range(count):
+        machine.log(
+            (ago + 700.0 * at, f"ixgbe 0000:03:00.0 eth9: firmware v{driver} self test {at} completed successfully")
+        )
+    assert evaluated(machine.case()).status is HEALTHY
+
+
+# --- 13: harm that is not attributed is still harm
+
+
+def paced(machine: Machine, every: float, count: int, newest: float, driver: str) -> Machine:
+    """An old driver's resets: it knows that the card was silent, and not why."""
+    for at, line in enumerate(
+        (
+            "ena 0000:20:03.0 eth0: Keep alive watchdog timeout.",
+            "ena 0000:20:03.0 eth0: Trigger reset is on",
+            f"ena 0000:20:03.0: Device reset completed successfully, Elastic Network Adapter (ENA) v{driver}",
+        )
+    ):
+        machine.log_every(newest - at / 1000, every, count, line)
+    return machine
+
+
+def leaking(kernel: str, days: float = 9, dying: int = 68_440) -> Machine:
+    return ecs_loops(kinds.founding(up=days * DAY, kernel=kernel).cgroups(240, dying), dying, 11.2 * days / 9)
+
+
+PACE = {"every": st.integers(6, 55), "count": st.integers(4, 20), "newest": st.integers(2, 6), "driver": CARDS}
+
+
+@drawn(5)
+@given(kernel=NEW, days=st.integers(7, 30), **PACE)
+def test_13_founding_case_from_5_8_on_is_as_grave_as_its_harm_and_earns_no_reboot(
+    kernel: str, days: int, every: int, count: int, newest: int, driver: str
+) -> None:
+    for machine in (
+        harmed(leaking(kernel, days)),  # the driver says that it got no core
+        paced(leaking(kernel, days), every * MINUTE, count, newest * MINUTE, driver),
+    ):
+        verdict = evaluated(machine.case())
+        assert (verdict.status, verdict.cause) == (CRITICAL, LEAK)
+        assert verdict.summary.startswith("The network card was reset ")
+        assert "it is not proven that the leak does it" in verdict.summary
+        assert "no harm" not in said(verdict).lower()
+        assert actions(verdict) == {"disable_unit"}
+    unharmed = evaluated(leaking(kernel, days).case())
+    assert (unharmed.status, unharmed.cause, actions(unharmed)) == (DEGRADED, LEAK, {"disable_unit"})
+    assert "no harm seen" in unharmed.summary
+
+
+@drawn(5)
+@given(kernel=st.sampled_from(["5.4.0-1084-aws", "5.7.19", "5.3.0-1035-aws"]), days=st.integers(7, 30), **PACE)
+def test_13_founding_case_with_an_old_driver_or_its_burst_outside_the_window_is_the_leak(
+    kernel: str, days: int, every: int, count: int, newest: int, driver: str
+) -> None:
+    old = evaluated(paced(leaking(kernel, days), every * MINUTE, count, newest * MINUTE, driver).case())
+    assert (old.status, old.cause, actions(old)) == (CRITICAL, LEAK, {"disable_unit"}), "a pace earns no reboot"
+    machine = leaking(kernel, days)  # nobody holds a core as one looks
+    for at, line in enumerate(
+        ("napi handler hasn't been called for a long time but is scheduled", "Trigger reset is on")
+    ):
+        machine.log_every(newest * MINUTE - at / 1000, every * MINUTE, count, f"ena 0000:20:03.0 eth0: {line}")
+    burst = evaluated(machine.case())
+    assert (burst.status, burst.cause, actions(burst)) == (CRITICAL, LEAK, {"disable_unit", "reboot"})
+
+
+# --- 15: the mover
+
+
+@drawn(8)
+@given(
+    host=HOST, name=NAMES, kind=st.sampled_from(["timer", "path", "socket"]), restarts=st.integers(900, 20_000),
+    state=st.sampled_from(["static", "enabled", "disabled", "indirect"]),
+)  # fmt: skip
+def test_15_what_another_mover_starts_is_not_disabled_as_if_that_stopped_it(
+    host: str, name: str, kind: str, restarts: int, state: str
+) -> None:
+    verdict = evaluated(
+        HOSTS[host]().loops(f"{name}.service", restarts, 11, UnitFileState=state, TriggeredBy=f"{name}.{kind}").case()
+    )
+    assert verdict.cause == "crash-looping-unit"
+    assert stops(verdict) <= {"mask_unit"}
+    assert f"{name}.{kind}" in said(verdict) or stops(verdict) == {"mask_unit"}
+
+
+# --- 17: a GPU under any driver
+
+GPUS = {
+    "amdgpu": "amdgpu {bus}: amdgpu: GPU reset({n}) failed",
+    "xe": "xe {bus}: [drm] GT0: Timedout job: seqno={n}, guc_id=2, flags=0x0",
+    "habanalabs": "habanalabs {bus}: accel0: device is dead, reset failed {n}",
+    "i915": "i915 {bus}: [drm] GPU HANG: ecode 12:1:85dcfdfb, in train [{n}]",
+}
+
+
+@drawn(12)
+@given(
+    driver=st.sampled_from(sorted(GPUS)), bus=st.sampled_from(["0000:c1:00.0", "0000:03:00.0", "0001:8a:00.0"]),
+    number=st.integers(1, 900), ago=st.floats(20, 600),
+)  # fmt: skip
+def test_17_reset_that_failed_is_told_under_any_driver(driver: str, bus: str, number: int, ago: float) -> None:
+    line = GPUS[driver].format(bus=bus, n=number)
+    verdict = evaluated(kinds.metal().log((ago, line)).case())
+    assert verdict.status is not HEALTHY, line
+    assert line in " ".join(raw for one in verdict.evidence for raw in one.source)
+
+
+# --- 18: cut is not empty
+
+
+@drawn(10)
+@given(data=st.data(), name=NAMES)
+def test_18_log_that_is_cut_is_never_taken_for_an_empty_one(data: st.DataObject, name: str) -> None:
+    machine = kinds.metal().log_every(20, 30, 9, "nvme nvme1: I/O {n} QID 4 timeout, aborting")
+    case = machine.case()
+    whole = evaluated(case)
+    assert whole.status is not HEALTHY
+    runs = [run for run in case.runs if run.probe == "kernel_log"]
+    assert runs
+    text = runs[0].stdout
+    cut = data.draw(st.integers(0, len(text) - 1))
+    less = replace(case, runs=tuple(replace(run, stdout=text[:cut]) if run is runs[0] else run for run in case.runs))
+    verdict = evaluated(less)
+    assert verdict.status is not HEALTHY or "kernel_log" in {each.probe for each in verdict.unread}
+
+
+# --- 20: no litany
+
+
+@drawn(5)
+@given(host=HOST)
+def test_20_name_servers_that_could_not_be_asked_are_not_in_the_headline(host: str) -> None:
+    verdict = evaluated(HOSTS[host]().without("dns").case())
+    assert (verdict.status, verdict.summary) == (HEALTHY, "Healthy")
+
+
+# --- 21: small and old things
+
+
+@drawn(5)
+@given(kernel=OLD, **PACE)
+def test_21_card_is_not_the_cause_beside_a_leak_that_was_there_before(
+    kernel: str, every: int, count: int, newest: int, driver: str
+) -> None:
+    verdict = evaluated(paced(leaking("5.4.0-1084-aws"), every * MINUTE, count, newest * MINUTE, driver).case())
+    assert verdict.cause == LEAK
+    assert "nic-device-fault" in {out.cause for out in verdict.ruled_out}
+    alone = paced(kinds.founding(), every * MINUTE, count, newest * MINUTE, driver)
+    assert evaluated(alone.case()).cause == "nic-device-fault"
