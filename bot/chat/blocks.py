@@ -34,8 +34,8 @@ from bot.view.words import Bold, Code, Instant
 SUMMARY = 300  # characters of a verdict's summary on a card; the thread has longer summaries whole
 MOST_NOTES = 3  # on the card; the dialog shows all
 NOTE = 160
-ASKS = "Approve shows commands, asks why, then acts."
-RESUMES = "What ends may not start again by itself."
+ASKS = "Approve first shows commands, asks why."
+RESUMES = "What ends may not come back."
 MOST_MOVED = 12  # pods in the dialog; the record has all
 MOST_NAMED = 3  # pods on the card
 FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card; in the dialog, beside databases

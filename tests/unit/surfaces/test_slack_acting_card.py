@@ -111,12 +111,12 @@ def test_above_approve_stands_who_asked_and_each_hour_has_a_line_of_its_own() ->
         [],
     ]
     assert [sum(piece["type"] == "date" for piece in line["elements"]) for line in lines] == [1, 1, 0]
-    asks = "Approve shows commands, asks why, then acts."
+    asks = "Approve first shows commands, asks why."
     assert " ".join(strings(message.blocks[at - 1])).endswith(asks), "beside its button, and in no small print"
     assert "Asked by" not in words(replace(message, blocks=message.blocks[at:])), "nothing is said twice"
     approved = shown(told(*WAYS[State.APPROVED]))
     assert "Asked by" in words(approved)
-    assert "Approve shows" not in words(approved)
+    assert "Approve first" not in words(approved)
 
 
 def test_value_of_a_button_says_nothing_of_node_or_command() -> None:
