@@ -44,7 +44,7 @@ class Walk:
 class Harm:
     """A harm that the cgroups cause, and how surely; `of_now` False: its time is not known."""
 
-    short: str
+    short: str  # without a tense: it is told of a sick node, and after the cure
     confidence: Confidence
     evidence: Evidence
     of_now: bool = True
@@ -201,7 +201,7 @@ def _core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Unproven | Evidenc
         short = f"core {held.core.core} is held in the kernel by {held.walker.name}"
         return Unproven(short, Evidence("core-held", "cpu", says, held.source))
     return Harm(
-        f"core {held.core.core} is held in the kernel by {held.walker.name}",
+        f"core {held.core.core} held in the kernel by {held.walker.name}, made to walk dying cgroups",
         Confidence.CONFIRMED if stack else Confidence.LIKELY,
         Evidence("core-held-by-walker", "cpu", held.says, held.source),
     )
@@ -220,7 +220,7 @@ def _resets(
         evidence = Evidence("nic-starved", probe, says, source)
         is_now = recurs or starved.rose or bool(_may_be_of_now(snapshot, starved.events, tuning))
         return (
-            Unproven(f"the network card {_times(starved, tuning)} for lack of CPU", evidence, recurs)
+            Unproven(f"the network card was {_times(starved, tuning)} for lack of CPU", evidence, recurs)
             if is_now
             else evidence
         )
@@ -237,15 +237,17 @@ def _resets(
         last = f"the last was {_recent.ago(snapshot, starved.events[-1])}, " if starved.events else ""
         says += f"; {last}too long ago, or at an unknown time, to be present harm"
         return Evidence("nic-starved-earlier", probe, says, source)
+    lacks = "of CPU"
     for core in (held.core,) if held.core else held.cores:
         line = starved.place(snapshot, core.core)
         if line is not None:
             says += f"; core {core.core}, held in the kernel, serves this queue ({line.name})"
             source = (*source, line.raw) if line.raw else source
+            lacks = f"on core {core.core}"  # the others may be idle
             break
     sure = stack or (proven and starved.timed and not _others_lockup(snapshot, tuning))
     return Harm(
-        f"the network card {_times(starved, tuning)} for lack of CPU",
+        f"network card {_times(starved, tuning)}, starved {lacks}",
         Confidence.CONFIRMED if sure else Confidence.LIKELY,
         Evidence("nic-starved", probe, says, source),
         is_now and (is_clear or stack),
@@ -254,7 +256,7 @@ def _resets(
 
 def _times(starved: Starvation, tuning: Tuning) -> str:
     resets = len(starved.resets)
-    return f"was reset {count(resets, 'time')} in {tuning['recent_hours']:g} h" if resets else "waits"
+    return f"reset {count(resets, 'time')} in {tuning['recent_hours']:g} h" if resets else "waiting"
 
 
 def _paced(snapshot: Snapshot, walk: Walk, tuning: Tuning) -> Harm | Unproven | None:

@@ -82,7 +82,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     said = f"{dying:,} dying memory cgroups beside {alive:,} alive"
     if blame.leaker is None:
         return _unnamed(said, cgroups.growth, blame, harms, evidence)
-    return _named(snapshot, blame.leaker, blame.doubt, said, harms, evidence, freed)
+    return _named(snapshot, blame.leaker, blame.doubt, f"{dying:,} dying, {alive:,} alive", harms, evidence, freed)
 
 
 def _freed(cgroups: CgroupsReading, too_many: float, within_seconds: float) -> bool:
@@ -154,19 +154,20 @@ def _named(
     summary = f"{leaker.name} {verb}: {said}"
     if harms.seen:
         done = "; ".join(harm.short for harm in harms.seen)
-        against = undoing_a_stop(snapshot)
+        against, is_sure = undoing_a_stop(snapshot), harms.confidence is Confidence.CONFIRMED
         why_none = _why_no_reboot(harms, freed, against)
         if not steps:
             advice = f"{why_not} A reboot alone is not offered: the next boot would leak again."
         elif why_none:
             advice = f"Disable {leaker.name}. {why_none}"
         else:
-            advice = f"Disable {leaker.name}, then reboot: only a reboot clears what is left."
+            advice = "Only a reboot frees them."
         return Finding(
             cause=NAME,
             status=Status.CRITICAL,
             confidence=harms.confidence,
-            summary=f"{summary}. Harm: {done}. {advice}",
+            summary=f"{summary}. {'Harm' if is_sure else 'Likely harm'}: {done}. {advice}",
+            settled_by="" if is_sure else f"a profile of the cores, or a count after {leaker.name} is stopped,",
             harm=done,
             evidence=(*evidence, *against),
             suspects=(leaker.name,),
@@ -281,7 +282,7 @@ CAUSE = Cause(
         "interrupts",
         "reclaim",
     ),
-    settled_by="a profile of the busy core, or a count after the suspect is stopped,",
+    settled_by="a profile of the cores, or a count after the suspect is stopped,",
     thresholds={
         "dying_many": Threshold(
             1000,
@@ -456,7 +457,5 @@ CAUSE = Cause(
     evaluate=evaluate,
     eased_by=("drop_caches",),
     remedy=("disable_unit", "mask_unit", "reboot"),
-    lasting_fix=(
-        "Take the unit out of the image or launch template: every node made from it leaks from its first boot."
-    ),
+    lasting_fix=("The owner of the image or launch template takes the unit out; until then every new node leaks."),
 )

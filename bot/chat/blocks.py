@@ -19,10 +19,10 @@ from bot.chat.document import (
     Pieces,
     Question,
     Row,
-    Small,
     Together,
     clipped,
     line,
+    small,
 )
 from bot.domain.safe_text import one_line
 from bot.view.context import ClosingQuestion
@@ -34,7 +34,8 @@ from bot.view.words import Bold, Code, Instant
 SUMMARY = 300  # characters of a verdict's summary on a card; the thread has longer summaries whole
 MOST_NOTES = 3  # on the card; the dialog shows all
 NOTE = 160
-ASKS = "Approve shows the commands first."
+ASKS = "Approve first shows commands, asks why."
+RESUMES = "What ends may not come back."
 MOST_MOVED = 12  # pods in the dialog; the record has all
 MOST_NAMED = 3  # pods on the card
 FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card; in the dialog, beside databases
@@ -50,7 +51,7 @@ def offer_blocks(plan: PlanView) -> Iterator[Block]:
         parts.append(line(Bold(f"Work it moves ({len(plan.moves)}): "), f"{named}{more}."))
     yield Together(tuple(parts))
     yield from (Paragraph(sentence, whole=True) for sentence in plan.also)  # a yes covers it too
-    yield Small((" ".join((*(clipped(note, NOTE) for note in plan.notes[:MOST_NOTES]), ASKS)),))
+    yield from small(" ".join(clipped(note, NOTE) for note in (*plan.notes[:MOST_NOTES], *[RESUMES] * bool(plan.ends))))
 
 
 def ends_blocks(plan: PlanView, most: int) -> Iterator[Line | Listing]:
@@ -69,16 +70,6 @@ def moved_blocks(plan: PlanView) -> Iterator[Block]:
         yield line(Bold(f"What the drain moves, as of now ({len(plan.moves)})"))
         more = len(plan.moves) - len(rows)
         yield Lines((*rows, f"… and {more} more") if more else tuple(rows))
-
-
-def bound_words(plan: PlanView) -> str:
-    """Return the machine and boot that a plan is for, and how that is enforced."""
-    if not plan.bound_to:
-        return ""
-    held = "each command has a fence: on another machine, in another boot or too late it does nothing"
-    if any(step.journal for step in plan.steps):
-        held += "; logger is told on its input who approved it and why, for the node's journal"
-    return f"{plan.bound_to}: if one of these has changed by then, the plan is cancelled; {held}"
 
 
 def step_blocks(plan: PlanView) -> Iterator[Block]:
@@ -109,10 +100,15 @@ OF_EXTRAS = frozenset((REPORT, PROFILE, WHO_ELSE))  # there with an extra whose 
 CHECK_AGAIN, CHECK_MEANT = "check_again", "check_meant"
 
 
-def choice_blocks(choices: Sequence[Choice]) -> Iterator[Row]:
-    """Yield what can be decided on a card: a row with Approve and Decline, a row for each question."""
+def choice_blocks(choices: Sequence[Choice], first: Sequence[Button] = ()) -> Iterator[Row]:
+    """Yield what can be decided on a card: a row with Approve and Decline, a row for each question.
+
+    Shape: `first` are buttons that had better be pressed before that.
+    """
     if decisions := [choice for choice in choices if choice.kind in (APPROVE, DECLINE)]:
-        yield Row(tuple(_decision(choice) for choice in decisions))
+        styles = {APPROVE: "" if first else "primary", DECLINE: ""}
+        buttons = (Button(one.words.capitalize(), one.kind, one.about, styles[one.kind]) for one in decisions)
+        yield Row((*first, *buttons))
     for choice in choices:
         if choice.kind == PICK:
             nodes = tuple((node, node) for each in choice.options if (node := clipped(one_line(each, OPTION), OPTION)))
@@ -197,7 +193,3 @@ def question_blocks(group: GroupView, question: ClosingQuestion) -> Iterator[Row
         return
     yes, no = ((label, f"{word}-{about[0].id}") for word, label in answers)
     yield Question(question.action, yes, no)
-
-
-def _decision(choice: Choice) -> Button:
-    return Button(choice.words.capitalize(), choice.kind, choice.about, "primary" if choice.kind == APPROVE else "")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from bot.chat.blocks import (
+    ASKS,
     FEW_ENDS,
     PROFILE,
     REPORT,
@@ -119,7 +120,8 @@ def _single(group: GroupView, view: IncidentView) -> Document:
     blocks = _verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)
     # The buttons come before the picture: people look for them first.
     busy = [line(Bold(view.working))] if view.working else []
-    last = [*blocks, *_decision(group), *busy, *heat, *_further(group, view)]
+    sooner, later = _profile_button(group, view)
+    last = [*blocks, *_decision(group, sooner), *busy, *heat, *_further(group, view, later)]
     last += (block for question in group.asks for block in question_blocks(group, question))
     if view.verdict is not None and view.state in (State.TRIAGED, State.PROPOSED):
         last += _remainder(view.verdict, group.rest)
@@ -158,7 +160,7 @@ def _state_blocks(view: IncidentView) -> Iterator[Block]:
         yield from (line(*sentence) for sentence in view.sentences[: 1 if view.is_checked else 0])
         yield from offer_blocks(view.plan)
     elif view.sentences:
-        yield Together(tuple(line(*clocked(sentence, view.as_of)) for sentence in (*view.harm, *view.sentences)))
+        yield Together(tuple(line(*clocked(sentence, view.as_of)) for sentence in (*view.sentences, *view.harm)))
     if view.decided:
         yield line(*view.decided)
     if view.compared:
@@ -173,21 +175,25 @@ def _evidence(evidence: Sequence[Evidence]) -> Iterator[Listing]:
         yield bullets(shown)
 
 
-def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
+def _profile_button(group: GroupView, view: IncidentView) -> tuple[list[Button], list[Button]]:
+    """The button that profiles a node's cores: beside Approve, where it would settle what is decided, or after it."""
+    verdict = view.verdict if view.id and not view.working and view.state in _SHOWS_HEAT else None
+    found = verdict.evidence if verdict is not None and PROFILE not in group.absent else ()
+    if not any(seen.probe in _CORE_PROBES or seen.finding in _CORE_FINDINGS for seen in found):
+        return [], []
+    if verdict is not None and "a profile" in verdict.settled_by and any(one.kind == APPROVE for one in group.choices):
+        return [Button("Profile first", PROFILE, view.id, "primary")], []
+    return [], [Button("Profile", PROFILE, view.id)]
+
+
+def _further(group: GroupView, view: IncidentView, looks: Sequence[Button]) -> Iterator[Block]:
     """The other buttons of a node, in a row; none of them acts."""
     if not view.id:
         return
     offered = _is_offered(group, view)
     reports = view.ended and view.state is not State.TRIAGED and REPORT not in group.absent
     row = [Button("Report", REPORT, view.id)] if reports else []
-    row += _who_else(group)
-    found = view.verdict.evidence if view.verdict is not None and view.state in _SHOWS_HEAT else ()
-    if (
-        any(seen.probe in _CORE_PROBES or seen.finding in _CORE_FINDINGS for seen in found)
-        and not view.working
-        and PROFILE not in group.absent
-    ):
-        row.append(Button("Profile", PROFILE, view.id))
+    row += [*_who_else(group), *looks]
     if view.node and (offered or view.ended):
         row.append(again_button(view.id))
     row += undo_buttons(group.choices)  # last: it is weighed once what came of it has been seen
@@ -274,13 +280,14 @@ def _mark(view: IncidentView) -> str:
     return _ASKS if view.state is State.UNKNOWN else ""
 
 
-def _decision(group: GroupView) -> Iterator[Block]:
+def _decision(group: GroupView, first: Sequence[Button] = ()) -> Iterator[Block]:
     """What a decision needs, who is on call, and what can be chosen."""
     by = (*group.asked, ".") if group.asked and group.needs else ()
-    rows = joined((by, group.needs)), joined((group.approvers, group.on_call))
+    asks = (ASKS,) if any(choice.kind == APPROVE for choice in group.choices) else ()
+    rows = joined((by, group.needs)), joined((group.approvers, group.on_call)), asks
     if said := tuple(line(*row) for row in rows if any(row)):
         yield Together(said)
-    yield from choice_blocks(group.choices)
+    yield from choice_blocks(group.choices, first)
 
 
 def _further_of_many(group: GroupView) -> Iterator[Block]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bot.chat.blocks import MOST_ENDS, bound_words, ends_blocks, moved_blocks
+from bot.chat.blocks import MOST_ENDS, ends_blocks, moved_blocks
 from bot.chat.document import (
     Block,
     Dialog,
@@ -44,9 +44,14 @@ _TITLES = {
     "answer": ("Answer", "Answer"),
 }
 _PLACEHOLDERS = {
-    "approve": "Why this may be done now",
+    "approve": "Required: why this may be done now",
     "decline": "Why this is not done",
 }
+_FENCED = (
+    ": if one of these has changed by then, the plan is cancelled; each command has a fence: on another machine, in "
+    "another boot or too late it does nothing."
+)
+_LOGGER = "logger writes into the node's own journal who approved this and why; it is told that on its input."
 READ_AGAIN = Small(("Each node is read again first; a node that is not as shown here is left alone.",))
 
 
@@ -104,16 +109,18 @@ def _plan(plan: PlanView) -> Iterator[Block]:
     yield from (Paragraph(sentence, whole=True) for sentence in plan.also)  # a yes covers all of it
     yield from moved_blocks(plan)
     yield Lines(plan.commands)
-    yield from small(plan.impact, *plan.notes)
+    yield from small(
+        _LOGGER if any(step.journal for step in plan.steps) else "",
+        plan.impact,
+        *plan.notes,
+        f"Lasting fix: {plan.lasting_fix}" if plan.lasting_fix else "",
+    )
 
 
 def _small_print(plans: Sequence[PlanView]) -> Iterator[Small]:
     """What each plan is bound to, and its digest."""
-    words = list[str]()
-    for plan in plans:
-        bound = f" Bound to {bound_words(plan)}." if plan.bound_to else ""
-        lasting = f" Lasting fix: {plan.lasting_fix}" if plan.lasting_fix else ""
-        words.append(f"{one_line(plan.node, 80)}: plan {plan.digest}.{bound}{lasting}")
+    bound = (f" Bound to {plan.bound_to}{_FENCED}" if plan.bound_to else "" for plan in plans)
+    words = (f"{one_line(plan.node, 80)}: plan {plan.digest}.{binds}" for plan, binds in zip(plans, bound, strict=True))
     yield from small(*words, limit=1500)
 
 

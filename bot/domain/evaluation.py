@@ -48,7 +48,7 @@ def evaluate_cause(used: ConfiguredCause, snapshot: Snapshot) -> CauseResult:
         result = left_out(used.cause.name, mistake(error)).evaluate(snapshot, used.tuning)
     if not isinstance(result, Finding):
         return result
-    settled_by = used.cause.settled_by if result.confidence is not Confidence.CONFIRMED else ""
+    settled_by = (result.settled_by or used.cause.settled_by) if result.confidence is not Confidence.CONFIRMED else ""
     return replace(result, lasting_fix=result.lasting_fix or used.lasting_fix, settled_by=settled_by)
 
 

@@ -16,10 +16,10 @@ LONGEST = 120
 MOST_CHANGES = 6  # on a node's card, which has to fit a phone
 SINCE = " since the reboot"
 _VERDICT, _BOOT, _RESETS = "verdict", "boot", "network device resets"
-_NEW_BOOT = "a new boot: the node was rebooted"
+_NEW_BOOT = "the node was rebooted"
 _NAMES = {
     "dying memory cgroups": "dying memory cgroups",
-    "busiest core in the kernel": "kernel time of the busiest core",
+    "busiest core in the kernel": "kernel time, busiest core",
     _RESETS: "network card resets",
 }
 _RUNS = {
@@ -51,12 +51,13 @@ def before_and_after(resolved: Resolved, watched: timedelta = timedelta(0)) -> t
 
     Example:
     >>> before_and_after(Resolved("cured", (Compared("boot", "3b1c", "77aa"), Compared("ecs.service", "x", "at rest"))))
-    (('ecs.service', 'x', 'not running'), ('boot', '', 'a new boot: the node was rebooted'))
+    (('ecs.service', 'x', 'not running'), ('boot', '', 'the node was rebooted'))
     """
     order = {name: at for at, name in enumerate(_NAMES)} | {_BOOT: len(_NAMES) + 1}
     rows = sorted(resolved.compared, key=lambda row: order.get(row.name, len(_NAMES)))
     boots = next((_boot_words(row.before, row.after) for row in rows if row.name == _BOOT), "")
-    since = (SINCE + (f", {span(watched)} watched" if watched else "")) if boots == _NEW_BOOT else ""
+    lasted = f", {span(watched)} watched, no proof yet" if watched else ""
+    since = f"{SINCE}{lasted}" if boots == _NEW_BOOT else ""
     return tuple(_row(row, boots, since) for row in rows if row.name != _VERDICT)
 
 
@@ -65,7 +66,7 @@ def changes(rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
 
     Example:
     >>> changes([("dying memory cgroups", "68,440", "12"), ("network card resets", "20", "none since the reboot")])
-    (('dying memory cgroups', '68,440 → 12'), ('network card resets', 'none since the reboot (20 before)'))
+    (('dying memory cgroups', '68,440 → 12'), ('network card resets', 'none since the reboot (20 in the boot before)'))
     """
     return tuple((name, _change(before, after)) for name, before, after in rows)
 
@@ -106,7 +107,7 @@ def _change(before: str, after: str) -> str:
     if not before:
         return after
     if SINCE in after:
-        return f"{after} ({before if before != '0' else 'none'} before)"
+        return f"{after} ({before if before != '0' else 'none'} in the boot before)"
     return f"{before} → {after}" if before != after else f"{before}, as before"
 
 

@@ -52,7 +52,7 @@ def sentences_of(incident: Incident, state: State, plan: PlanView | None, contex
         case State.UNKNOWN:
             yield from _question(incident, context)
         case _:
-            yield from _ending(incident)
+            yield from _ending(incident, plan)
 
 
 def would_help(plan: PlanView | None) -> Iterator[Sentence]:
@@ -118,7 +118,7 @@ def needs_of(group: Sequence[Incident], context: ViewContext) -> Sentence:
     if not context.policy.self_approval and any(incident.askers for incident in group):
         words += ", not by the person who asked"
     until = min((at for incident in group if (at := context.decides_until(incident)) is not None), default=None)
-    pieces: list[Piece] = [words, *((", until ", Instant(until)) if until is not None else ()), "."]
+    pieces: list[Piece] = [words, *((", by ", Instant(until), " or it lapses") if until is not None else ()), "."]
     so_far = list({endorsement.by: None for incident in group for endorsement in incident.endorsements})
     for number, by in enumerate(so_far[:MOST_NAMED]):
         pieces += [", " if number else f" {len(so_far)} said yes so far: ", Person(by)]
@@ -209,10 +209,12 @@ def _because(incident: Incident) -> str:
     return getattr(ending, "because", "") or getattr(ending, "summary", "")
 
 
-def _ending(incident: Incident) -> Iterator[Sentence]:
+def _ending(incident: Incident, plan: PlanView | None) -> Iterator[Sentence]:
     because = led_by_person(with_full_stop(one_line(_because(incident), SAID)))
     match incident.ending:
         case Resolved():
+            if plan is not None and incident.steps:
+                yield (f"Done: {plan.words}.",)
             yield because
             if fix := _still_owed(incident):
                 yield (with_full_stop(f"Still to do, the lasting fix: {fix}"),)
@@ -245,14 +247,14 @@ def harm_before(incident: Incident) -> tuple[Sentence, ...]:
     """Return the harm that a cure ended, for those who see no verdict any more."""
     harm = incident.verdict.harm if incident.verdict is not None and not incident.undoes else ""
     is_over = incident.state is State.RESOLVED and harm
-    return ((with_full_stop(f"Harm when it was found: {one_line(harm, SAID)}"),),) if is_over else ()
+    return ((with_full_stop(f"Harm until then: {one_line(harm, SAID)}"),),) if is_over else ()
 
 
 def undo_warning(incident: Incident) -> str:
     """Return what may come back with what an undo of a cure brings back; empty where nothing was cured."""
     cause = incident.verdict.cause if incident.verdict is not None else None
     is_cured = incident.state is State.RESOLVED and not incident.undoes
-    return f"With an undo {one_line(cause, 80)} may come back." if is_cured and cause else ""
+    return f"An undo asks for approval; with it {one_line(cause, 80)} may come back." if is_cured and cause else ""
 
 
 def nothing_done(incident: Incident) -> str:

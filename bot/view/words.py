@@ -45,13 +45,14 @@ def node_words(node: str) -> str:
 def cause_words(verdict: Verdict) -> str:
     """Return the cause with its confidence, and whether it is muted; without a cause what is most unusual, or nothing.
 
-    Example: "leaked-memory-cgroups (confirmed, muted)".
+    Example: "leaked-memory-cgroups (confirmed, muted)", "likely leaked-memory-cgroups".
     """
     if verdict.cause is None:
         return f"unusual: {one_line(verdict.unusual[0].fact, 80)}" if verdict.unusual else ""
-    said = [verdict.confidence.value] if verdict.confidence is not None else []
-    said += ["muted"] if verdict.is_muted else []
-    return one_line(verdict.cause, 80) + (f" ({', '.join(said)})" if said else "")
+    confidence, is_sure = verdict.confidence, verdict.confidence is Confidence.CONFIRMED
+    first = f"{confidence} " if confidence is not None and not is_sure else ""
+    said = ["confirmed"] * is_sure + ["muted"] * verdict.is_muted
+    return f"{first}{one_line(verdict.cause, 80)}" + (f" ({', '.join(said)})" if said else "")
 
 
 def trait_words(snapshot: Snapshot | None) -> str:
@@ -62,8 +63,8 @@ def trait_words(snapshot: Snapshot | None) -> str:
 
 
 def verdict_words(verdict: Verdict) -> tuple[Sentence, ...]:
-    """Return what a verdict says in sentences: what was found, what would settle it, what to try, what is muted."""
-    said = (verdict.summary, settled_words(verdict), verdict.try_next)
+    """Return what a verdict says in sentences: what would settle it, what was found, what to try, what is muted."""
+    said = (settled_words(verdict), verdict.summary, verdict.try_next)
     unusual = () if verdict.cause is not None else unusual_words(verdict)
     return (*((words,) for words in said if words.strip()), *unusual, *mute_words(verdict))
 

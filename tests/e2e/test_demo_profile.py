@@ -28,7 +28,7 @@ async def test_profile_from_the_card_brings_pictures_and_confirms_the_verdict(tm
         await alice.page.goto(url)
         await ask(alice, f"/zombie check {NODE}")
         card = alice.page.locator("main article", has_text=NODE).last
-        await alice.until_text("main article", "(likely)")
+        await alice.until_text("main article", "likely leaked-memory-cgroups")
         await card.get_by_role("button", name="Approve").wait_for()
         assert await card.locator("img.b-picture").count() == 0, "the burst lay outside the window: no core stands out"
         await card.get_by_role("button", name="Profile").click()

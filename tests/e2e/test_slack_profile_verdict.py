@@ -28,7 +28,7 @@ async def test_profile_confirms_what_was_likely_and_the_plan_is_proposed_anew(tm
     async with workspace() as slack, site(tmp_path, {"node-1": (BETWEEN_LOOKS, None)}, WINDOW) as here:
         bot = await serving(slack, here)
         await slack.say("alice", "oncall-gpu", "/zombie check node-1")
-        offer = await card(slack, "node-1", "(likely)", button="approve")
+        offer = await card(slack, "node-1", "likely leaked-memory-cgroups", button="approve")
         await slack.click("bob", offer, "profile")
         again = await card(slack, "node-1", "(confirmed)", button="approve")
         assert again.ts == offer.ts, "one card"

@@ -178,7 +178,7 @@ def _piece(piece: Styled) -> Element:
         case Code(words=words) | Channel(id=words):
             return _run(words, fontType="monospace")
         case Group():  # a channel's id tells a person nothing
-            return _run("everybody in the approvers' team")
+            return _run("everybody in the approvers' team that the bot's policy names")
         case Link(words=words, address=address):
             opens = {"type": "Action.OpenUrl", "url": address}
             return _run(clipped(one_line(words, 75), 75), selectAction=opens, color="accent")

@@ -108,13 +108,15 @@ def test_above_approve_stands_who_asked_and_each_hour_has_a_line_of_its_own() ->
     assert [[piece["user_id"] for piece in line["elements"] if piece["type"] == "user"] for line in lines] == [
         ["U012ASKER"],
         ["U0BOB00001"],
+        [],
     ]
-    assert [sum(piece["type"] == "date" for piece in line["elements"]) for line in lines] == [1, 1]
-    assert " ".join(strings(message.blocks[at - 2])).endswith("Approve shows the commands first.")
+    assert [sum(piece["type"] == "date" for piece in line["elements"]) for line in lines] == [1, 1, 0]
+    asks = "Approve first shows commands, asks why."
+    assert " ".join(strings(message.blocks[at - 1])).endswith(asks), "beside its button, and in no small print"
     assert "Asked by" not in words(replace(message, blocks=message.blocks[at:])), "nothing is said twice"
     approved = shown(told(*WAYS[State.APPROVED]))
     assert "Asked by" in words(approved)
-    assert "Approve shows" not in words(approved)
+    assert "Approve first" not in words(approved)
 
 
 def test_value_of_a_button_says_nothing_of_node_or_command() -> None:
@@ -283,14 +285,14 @@ def test_resolved_says_the_harm_what_is_still_to_do_and_what_an_undo_may_bring_b
     back = replace(CONTEXT, undoes={incident.id: "bring back ecs.service"})
     message = shown(incident, back)
     for said in (words(message), message.text):
-        assert "Harm when it was found: core 17 is held in the kernel by kubelet." in said
+        assert "Harm until then: core 17 is held in the kernel by kubelet." in said
         assert "Still to do, the lasting fix: Take the agent out of the image." in said
-    warns = "With an undo leaked-memory-cgroups may come back."
+    warns = "An undo asks for approval; with it leaked-memory-cgroups may come back."
     (at,) = [at for at, block in enumerate(message.blocks) if warns in strings(block)]
     assert '"undo"' in json.dumps(message.blocks[at + 1]), "above the button that does it"
     assert warns not in words(shown(incident)), "where nothing can be undone"
     undone = words(shown(replace(incident, undoes="0d1496b0ca39"), back))
-    assert not any(word in undone for word in ("Harm when", "Still to do", "With an undo")), "an undo cured nothing"
+    assert not any(word in undone for word in ("Harm until", "Still to do", "An undo")), "an undo cured nothing"
 
 
 def test_of_several_nodes_each_has_its_table_in_the_thread_where_it_has_no_details() -> None:

@@ -199,7 +199,7 @@ def test_people_stand_by_name_and_instants_in_utc() -> None:
 
 def test_team_of_approvers_is_told_in_words() -> None:
     shown = json.dumps(draw(Document("", (line("Who may approve: ", Group("teams:19:a1@thread.tacv2")),))).blocks)
-    assert "everybody in the approvers' team" in shown
+    assert "everybody in the approvers' team that the bot's policy names" in shown
     assert "thread.tacv2" not in shown
 
 

@@ -123,9 +123,9 @@ def test_table_has_the_sick_first_and_says_what_would_help() -> None:
 def test_sick_node_without_a_plan_has_its_lasting_fix_and_its_doubt_in_the_table() -> None:
     doubted = replace(FOUNDING, plan=None, confidence=Confidence.POSSIBLE)
     row = verdicts_table([doubted, HEALTHY], 2, 120).splitlines()[1]
-    assert row == "CRITICAL  node-123  leaked-memory-cgroups (possible)  Take the unit out of the image."
+    assert row == "CRITICAL  node-123  possible leaked-memory-cgroups  Take the unit out of the image."
     bare = verdicts_table([replace(doubted, lasting_fix=""), HEALTHY], 2, 120).splitlines()[1]
-    assert bare == "CRITICAL  node-123  leaked-memory-cgroups (possible)  look by hand", (
+    assert bare == "CRITICAL  node-123  possible leaked-memory-cgroups  look by hand", (
         "nothing would read as: all is well"
     )
 
