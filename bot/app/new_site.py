@@ -287,8 +287,8 @@ done
     printf "%s\\n" "$key" >>$keys; chmod 600 $keys; echo " key"')"
 
 command -v visudo >/dev/null || {{
-    echo "sudo is not installed, so what only root may read, such as the kernel's log, stays unread:" >&2
-    echo "install sudo here, and run this again" >&2
+    echo "sudo is not installed, so what only root may read, such as the kernel's log, stays unread," >&2
+    echo "and the verdict is UNKNOWN: install sudo here, and run this again" >&2
     ended "nothing to change"
 }}
 draft=$(mktemp)
@@ -353,7 +353,10 @@ def write_new(folder: Path, files: Mapping[str, str | bytes]) -> list[str]:
             lines.append(f"wrote {path}")
         except FileExistsError:
             same = path.read_bytes() == data
-            lines.append(f"{path} is there already" + ("" if same else ", and differs: it is left as it is"))
+            lines.append(
+                f"{path} is there already"
+                + ("" if same else ", and differs: it is left as it is; to begin anew, move it away")
+            )
     return lines
 
 

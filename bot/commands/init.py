@@ -14,7 +14,7 @@ from bot.commands import options
 from bot.domain.errors import UsageError
 
 if TYPE_CHECKING:
-    from bot.app.new_site import NewSite
+    from bot.app.new_site import Address, NewSite
     from bot.domain.node import Node
 
 HOST_KEY_LIMIT = timedelta(seconds=5)
@@ -125,7 +125,10 @@ class Questions:
         question += f" ({', '.join(action.choices)})" if action.choices else ""
         while self.asks:
             try:
-                return self._fitting(option, self._parsed(action, self._typed(question, default), many))
+                said = self._fitting(option, self._parsed(action, self._typed(question, default), many))
+                if option == "--node":
+                    _try(said)
+                return said
             except UsageError as no:
                 print(f"  {no.sentence} {no.try_next}".rstrip())
         return self._fitting(option, self._parsed(action, default, many))
@@ -229,6 +232,22 @@ def _node(text: str) -> Any:
     return named_node(text)
 
 
+def _try(typed: Sequence[tuple[str, Address]]) -> None:
+    """Raises: UsageError where a node that was typed does not answer; one given as an option may come up later."""
+    import asyncio
+
+    from bot.transport.ssh_host_key import shown_host_keys
+
+    places = [(at.host, at.port) for _, at in typed]
+    keys = asyncio.run(shown_host_keys(places, HOST_KEY_LIMIT, MOST_KEYS_AT_ONCE))
+    for (name, at), key in zip(typed, keys, strict=True):
+        if isinstance(key, OSError):
+            raise UsageError(
+                f"{name}: no SSH server answers at {at.host}, port {at.port}: {key}.",
+                "Correct the host or the port. (zombie init --node NAME=HOST takes one that is not up yet.)",
+            )
+
+
 def _login(text: str) -> str:
     from bot.response.execution.privilege import checked_login
 
@@ -272,27 +291,18 @@ def _trust(known: Path, nodes: Sequence[Node], questions: Questions, unasked: bo
     import asyncio
 
     from bot.domain.node import known_hosts_name
-    from bot.transport.ssh_host_key import ShownHostKey, shown_host_key
+    from bot.transport.ssh_host_key import ShownHostKey, shown_host_keys
 
     written = known.read_text("utf-8") if known.exists() else ""
     names = [line.split(maxsplit=1)[0] for line in written.splitlines() if line.strip()]
     new = [node for node in nodes if known_hosts_name(node.address, node.port or 22) not in names]
-    turns = asyncio.Semaphore(MOST_KEYS_AT_ONCE)
-
-    async def ask(node: Node) -> ShownHostKey | OSError:
-        async with turns:
-            try:
-                return await shown_host_key(node.address, node.port or 22, HOST_KEY_LIMIT)
-            except OSError as no:
-                return no
-
-    async def ask_all() -> list[ShownHostKey | OSError]:
-        return await asyncio.gather(*map(ask, new))
-
+    places = [(node.address, node.port or 22) for node in new]
+    keys = asyncio.run(shown_host_keys(places, HOST_KEY_LIMIT, MOST_KEYS_AT_ONCE))
     shown: list[ShownHostKey] = []
-    for node, key in zip(new, asyncio.run(ask_all()), strict=True):
+    for node, key in zip(new, keys, strict=True):
         if isinstance(key, OSError):
-            print(f"  {node.name}: no host key from {node.address}: {key}")
+            print(f"  {node.name}: no host key from {node.address}, port {node.port or 22}: {key}")
+            print("    If that is wrong, correct its `address` or `port` in inventory.toml; then: zombie init again")
         else:
             print(f"  {node.name}: {key.kind} {key.fingerprint}")
             shown.append(key)
@@ -308,6 +318,7 @@ def _trust(known: Path, nodes: Sequence[Node], questions: Questions, unasked: bo
         print(f"wrote {known}")
     else:
         print("No key was written. The bot trusts no host that is not in known_hosts.")
+        print("To be asked again: zombie init, with the same answers.")
 
 
 def _write_login(folder: Path, user: str, public: str, node: Node, questions: Questions) -> None:
@@ -320,12 +331,15 @@ def _write_login(folder: Path, user: str, public: str, node: Node, questions: Qu
     print(*write_new(folder, {"node-setup.sh": node_script(user, public, sudoers(user))}))
     port = ["-p", str(node.port)] if public and node.port not in (None, 22) else []
     ssh = ["ssh", *port, node.address if public else node.name]
+    run, script = f"{shlex.join(ssh)} sudo sh -s", shlex.quote(str(folder / "node-setup.sh"))
     makes = "makes the login on a node, with its key and" if public else f"gives {user} on a node"
     print(
-        f"It {makes} the lines of sudoers that it reads by. Look at it, then\n"
-        "run it on each node, from another terminal, by a login of yours that may use sudo (without the word sudo\n"
-        "where it is root's); --remove takes all of it away again:\n\n"
-        f"  {shlex.join(ssh)} sudo sh -s <{shlex.quote(str(folder / 'node-setup.sh'))}\n\n"
+        f"It {makes} the lines of sudoers that it reads by. Look at it, then run it\n"
+        "on each node, in this folder from another terminal, by a login of yours that may use sudo (without the\n"
+        "word sudo where it is root's). Without sudo on the node the kernel's log stays unread: UNKNOWN.\n\n"
+        f"  {run} <{script}\n\n"
+        "To take all of it away again:\n\n"
+        f"  {run} -- --remove <{script}\n\n"
         "On many nodes: a role of Ansible runs this script; deploy/ansible of a clone, or of a release's sources.\n"
     )
     if questions.asks:

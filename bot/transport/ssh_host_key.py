@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -60,6 +61,22 @@ async def shown_host_key(host: str, port: int, limit: timedelta) -> ShownHostKey
         raise OSError("it shows no host key")
     kind, text = key.export_public_key().decode().split()[:2]
     return ShownHostKey(f"{known_hosts_name(host, port)} {kind} {text}", kind, key.get_fingerprint())
+
+
+async def shown_host_keys(
+    places: Sequence[tuple[str, int]], limit: timedelta, at_once: int
+) -> list[ShownHostKey | OSError]:
+    """Ask each host and port for its host key, at most so many at once; of one that shows none return why."""
+    turns = asyncio.Semaphore(at_once)
+
+    async def ask(host: str, port: int) -> ShownHostKey | OSError:
+        async with turns:
+            try:
+                return await shown_host_key(host, port, limit)
+            except OSError as no:
+                return no
+
+    return await asyncio.gather(*(ask(*place) for place in places))
 
 
 def make_key(path: Path, comment: str) -> str:

@@ -47,7 +47,8 @@ class Keyring:
         if not there:
             raise MissingFile(
                 f"There is no known_hosts file {paths[0]}, and unknown hosts are not trusted.",
-                f"Make it, and compare the key with the node's own before you trust it: {how_to_make}",
+                "If the node's `address` and `port` in the inventory are wrong, correct them. Else make it, and "
+                f"compare the key with the node's own before you trust it: {how_to_make}",
             )
         return self._cached(there, lambda: _load_known(there))
 

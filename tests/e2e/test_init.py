@@ -90,9 +90,26 @@ def test_host_key_that_nobody_confirmed_is_not_trusted(sshd: Sshd, tmp_path: Pat
     ).stdout.split()[1]
     assert fingerprint in done.stdout
     assert "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub" in done.stdout
-    assert f"ssh -p {sshd.port} {sshd.address} sudo sh -s <" in done.stdout
+    run = f"ssh -p {sshd.port} {sshd.address} sudo sh -s"
+    assert f"  {run} <{tmp_path}/node-setup.sh\n" in done.stdout
+    assert f"  {run} -- --remove <{tmp_path}/node-setup.sh\n" in done.stdout
+    assert "Without sudo on the node the kernel's log stays unread: UNKNOWN." in done.stdout
+    assert "To be asked again: zombie init" in done.stdout
     assert not (tmp_path / "known_hosts").exists()
     assert done.returncode in (2, 4)
+
+
+def test_wrong_host_that_an_option_gave_is_named_as_what_to_correct_everywhere(tmp_path: Path) -> None:
+    done = init(tmp_path, "--node=node-1=127.0.0.1:1")
+    assert done.returncode in (2, 4)
+    assert "no host key from 127.0.0.1, port 1: " in done.stdout
+    assert "correct its `address` or `port` in inventory.toml" in done.stdout
+    doctor, check = (run_in(tmp_path, *words) for words in (("doctor",), ("check", "node-1")))
+    for said in (doctor, check):
+        assert "`address` and `port` in the inventory" in " ".join((said.stdout + said.stderr).split()), said
+    again = init(tmp_path, "--node=node-1=127.0.0.1:2")
+    assert f"{tmp_path}/inventory.toml is there already, and differs" in again.stdout
+    assert "to begin anew, move it away" in again.stdout
 
 
 @pytest.mark.real_sshd
@@ -126,7 +143,9 @@ def test_asked_in_a_terminal(sshd: Sshd, tmp_path: Path) -> None:
     answers = {
         r"Where do the nodes come from": "file",
         r"Nodes, as NAME": f"bad name here= node-1={sshd.address}:{sshd.port}",  # refused first
-        r"is not a node.*\n.*Nodes, as NAME": f"node-1={sshd.address}:{sshd.port}",
+        r"is not a node.*\n.*Nodes, as NAME": "node-1=127.0.0.1:1",  # nobody answers there
+        r"no SSH server answers at 127.0.0.1, port 1: .*\n.*Nodes, as NAME": "node-1=no-such-host.invalid",
+        r"answers at no-such-host.invalid, port 22: .*\n.*Nodes, as NAME": f"node-1={sshd.address}:{sshd.port}",
         r"Which login": sshd.user,
         r"Its key": str(sshd.client_key),
         r"Where do people ask": "n",
@@ -329,6 +348,20 @@ def test_files_can_be_used_as_written(site: NewSite, tmp_path: Path) -> None:
     assert settings.act.units == frozenset()
     secrets = files.get("zombie.env", "")
     assert all(line.startswith("#") or line.endswith("=") for line in secrets.splitlines())
+
+
+def test_values_of_the_chart_say_that_the_image_is_to_be_named() -> None:
+    text = NewSite(service="kubernetes").files()["values.yaml"]
+    assert "a placeholder: write where you keep the image" in text
+    assert '# tag: ""' in text
+
+
+def test_pages_take_the_login_away_by_the_script_that_made_it() -> None:
+    remove = "ssh NODE sudo sh -s -- --remove <node-setup.sh"
+    for page in ("README.md", "docs/serving.md", "docs/tutorial.md"):
+        assert remove in " ".join((ROOT / page).read_text("utf-8").split()), page
+    assert "/etc/sudoers.d/zombie-zombie" in (ROOT / "docs/serving.md").read_text("utf-8")
+    assert "lines=/etc/sudoers.d/zombie-$user" in node_script("zombie", "", "")
 
 
 def test_sources_other_than_a_file(tmp_path: Path) -> None:
