@@ -107,7 +107,7 @@ def choice_blocks(choices: Sequence[Choice], first: Sequence[Button] = ()) -> It
     """
     if decisions := [choice for choice in choices if choice.kind in (APPROVE, DECLINE)]:
         styles = {APPROVE: "" if first else "primary", DECLINE: ""}
-        buttons = (Button(one.words.capitalize(), one.kind, one.about, styles[one.kind]) for one in decisions)
+        buttons = (Button(made.words.capitalize(), made.kind, made.about, styles[made.kind]) for made in decisions)
         yield Row((*first, *buttons))
     for choice in choices:
         if choice.kind == PICK:
