@@ -181,7 +181,8 @@ def _profile_button(group: GroupView, view: IncidentView) -> tuple[list[Button],
     found = verdict.evidence if verdict is not None and PROFILE not in group.absent else ()
     if not any(seen.probe in _CORE_PROBES or seen.finding in _CORE_FINDINGS for seen in found):
         return [], []
-    if verdict is not None and "a profile" in verdict.settled_by and any(each.kind == APPROVE for each in group.choices):
+    offers = any(choice.kind == APPROVE for choice in group.choices)
+    if verdict is not None and "a profile" in verdict.settled_by and offers:
         return [Button("Profile first", PROFILE, view.id, "primary")], []
     return [], [Button("Profile", PROFILE, view.id)]
 
