@@ -201,7 +201,7 @@ def _core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Unproven | Evidenc
         short = f"core {held.core.core} is held in the kernel by {held.walker.name}"
         return Unproven(short, Evidence("core-held", "cpu", says, held.source))
     return Harm(
-        f"core {held.core.core} held in the kernel by {held.walker.name}, made to walk dying cgroups",
+        f"core {held.core.core} held in the kernel by {held.walker.name}, walking dying cgroups",
         Confidence.CONFIRMED if stack else Confidence.LIKELY,
         Evidence("core-held-by-walker", "cpu", held.says, held.source),
     )

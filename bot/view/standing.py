@@ -247,7 +247,7 @@ def harm_before(incident: Incident) -> tuple[Sentence, ...]:
     """Return the harm that a cure ended, for those who see no verdict any more."""
     harm = incident.verdict.harm if incident.verdict is not None and not incident.undoes else ""
     is_over = incident.state is State.RESOLVED and harm
-    return ((with_full_stop(f"Harm until then: {one_line(harm, SAID)}"),),) if is_over else ()
+    return ((with_full_stop(f"Harm before the cure: {one_line(harm, SAID)}"),),) if is_over else ()
 
 
 def undo_warning(incident: Incident) -> str:

@@ -32,7 +32,7 @@ def seen(finding: Finding) -> set[str]:
 def test_core_held_by_a_statistics_walker_is_likely_harm() -> None:
     finding = leak(*WALKED)
     assert (finding.status, finding.confidence, steps(finding)) == (Status.CRITICAL, Confidence.LIKELY, CURED)
-    assert "core 39 held in the kernel by kubelet, made to walk" in finding.summary
+    assert "core 39 held in the kernel by kubelet, walking dying cgroups" in finding.summary
 
 
 @pytest.mark.parametrize("name", ["kubelet", "cadvisor", "dockerd", "containerd", "systemd-oomd"])

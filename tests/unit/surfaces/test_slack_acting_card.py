@@ -111,7 +111,7 @@ def test_above_approve_stands_who_asked_and_each_hour_has_a_line_of_its_own() ->
         [],
     ]
     assert [sum(piece["type"] == "date" for piece in line["elements"]) for line in lines] == [1, 1, 0]
-    asks = "Approve first shows commands, asks why."
+    asks = "Approve shows all commands to confirm."
     assert " ".join(strings(message.blocks[at - 1])).endswith(asks), "beside its button, and in no small print"
     assert "Asked by" not in words(replace(message, blocks=message.blocks[at:])), "nothing is said twice"
     approved = shown(told(*WAYS[State.APPROVED]))
@@ -285,7 +285,7 @@ def test_resolved_says_the_harm_what_is_still_to_do_and_what_an_undo_may_bring_b
     back = replace(CONTEXT, undoes={incident.id: "bring back ecs.service"})
     message = shown(incident, back)
     for said in (words(message), message.text):
-        assert "Harm until then: core 17 is held in the kernel by kubelet." in said
+        assert "Harm before the cure: core 17 is held in the kernel by kubelet." in said
         assert "Still to do, the lasting fix: Take the agent out of the image." in said
     warns = "An undo asks for approval; with it leaked-memory-cgroups may come back."
     (at,) = [at for at, block in enumerate(message.blocks) if warns in strings(block)]
