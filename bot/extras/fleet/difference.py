@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.domain.safe_text import listed, safe
-from bot.extras.fleet.facts import ABSENT, PRESENT, READ, is_band
+from bot.extras.fleet.facts import ABSENT, READ, WORDS, is_band
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome
 from bot.surfaces.text import wrapped
 
@@ -321,7 +321,6 @@ SCHEMA_VERSION = 1
 NODES_NAMED = 8
 CAUSES_NAMED = 3
 TOLD = 12  # in text; --full and the JSON have all
-_WORDS = {PRESENT: "present", ABSENT: "absent"}
 
 
 def difference_body(comparison: Comparison) -> dict[str, Any]:
@@ -374,7 +373,7 @@ def values(counts: Mapping[str, int]) -> str:
 def sides(difference: Difference, comparison: Comparison) -> tuple[str, str]:
     """Return in words what the nodes have, and what their peers have: of those that were read."""
     ours, theirs = (
-        values({_WORDS.get(value, value): count for value, count in counts.items()})
+        values({WORDS.get(value, value): count for value, count in counts.items()})
         for counts in (difference.here, difference.there)
     )
     known, nodes = sum(difference.here.values()), len(comparison.here)

@@ -20,7 +20,8 @@ from bot.probes.formats.container_lists import Container
 Fact: TypeAlias = str | float  # a state in words, or a figure
 
 READ = "read"  # the value of the fact named like its probe
-PRESENT, ABSENT = "there", "none"  # of an entry, as workers and the JSON have it; people read other words
+PRESENT, ABSENT = "there", "none"  # of an entry, as workers and the JSON have it
+WORDS = {PRESENT: "present", ABSENT: "absent"}  # as people read it
 MOST_FACTS = 3_000  # of a node
 LONGEST = 80  # characters of a value or of an entry's name; longer text is prose, not a fact
 # These differ on every node, or only say how it was read.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -62,7 +63,7 @@ class UnusualFacts:
             except TimeoutError:
                 comparing.add_done_callback(lambda late: late.cancelled() or late.exception())
                 self._log("unusual_not_compared", node=node.name, error="others are compared before it")
-            except LedgerError as no:  # a verdict is never held back for the record
+            except (LedgerError, ValueError, zlib.error) as no:  # no verdict is held back for the record
                 self._log("unusual_not_compared", node=node.name, error=str(no))
             return verdict
 

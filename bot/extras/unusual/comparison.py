@@ -19,7 +19,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from bot.domain.verdict import Unusual
-from bot.extras.fleet.facts import ABSENT, PRESENT, READ, Fact
+from bot.extras.fleet.facts import ABSENT, PRESENT, READ, WORDS, Fact
 
 FEWEST_PEERS = 40  # with 24, something was said of a healthy node in one check of fifty; with these, of a hundred
 FEWEST_OF_SICK = 24  # where something is wrong anyway
@@ -31,7 +31,6 @@ CHANCE = 3.0  # roots of a count that it may be off
 STEEPEST = 4.0  # how fast a tail may fall, as a power
 ANOTHER_KIND = 0.1  # of the kinds of facts stand out: these are no peers
 _ENTRY = re.compile(r"\[[^\]]*\]")
-_WORDS = {PRESENT: "present", ABSENT: "absent"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,4 +266,4 @@ def _range(figures: Sequence[float]) -> str:
 
 
 def _said(value: Fact) -> str:
-    return _WORDS.get(value, value) if isinstance(value, str) else f"{value:,.10g}"
+    return WORDS.get(value, value) if isinstance(value, str) else f"{value:,.10g}"

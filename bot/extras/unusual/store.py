@@ -45,6 +45,7 @@ FACTS = Table(
 )
 _OF_NODE = FACTS.c.node == bindparam("of_node")
 _PAST = select(FACTS).where(_OF_NODE).order_by(FACTS.c.at.desc())
+_TIMES = _PAST.with_only_columns(FACTS.c.at)
 _NEWS = select(FACTS).where(FACTS.c.kind == bindparam("of_kind"), FACTS.c.at > bindparam("after")).order_by(FACTS.c.at)
 
 
@@ -62,9 +63,7 @@ class FactStore:
         with self._database.writing() as connection:
             if not self._is_there(connection):
                 FACTS.create(connection)
-            known = [
-                each.at for each in connection.execute(_PAST.with_only_columns(FACTS.c.at), {"of_node": facts.node})
-            ]
+            known = list(connection.execute(_TIMES, {"of_node": facts.node}).scalars())
             if row["at"] not in known:
                 connection.execute(insert(FACTS), row | {"stood_out": facts.stood_out, "facts": packed})
             for old in known[KEPT - 1 :]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import text, update
 
 from bot.domain.contracts import Listener
 from bot.domain.errors import LedgerUnavailable
@@ -19,7 +20,7 @@ from bot.domain.probe import CustomReading, Snapshot
 from bot.domain.verdict import Status, Unusual, Verdict
 from bot.extras.unusual.beside import UnusualFacts
 from bot.extras.unusual.comparison import FEWEST_PEERS, NodeFacts
-from bot.extras.unusual.store import KEPT, FactStore
+from bot.extras.unusual.store import FACTS, KEPT, FactStore
 from bot.ledger import Database
 from bot.surfaces.document import node_document
 from bot.surfaces.terminal import verdict_brief
@@ -124,6 +125,16 @@ async def test_verdict_is_not_held_back_by_a_record_that_does_not_answer(
 
     monkeypatch.setattr(FactStore, "news", gone)
     assert (await bot.check("one")).status is Status.HEALTHY
+    assert bot.logged == ["unusual_not_compared"]
+
+
+@pytest.mark.parametrize("row", [b"", b"no zlib", zlib.compress(b"no json")])
+async def test_verdict_is_not_held_back_by_a_row_that_is_damaged(database: Database, row: bytes) -> None:
+    bot = Bot(database, Clock())
+    await bot.check("one")
+    with database.writing() as connection:
+        connection.execute(update(FACTS).values(facts=row))
+    assert (await bot.check("two")).status is Status.HEALTHY
     assert bot.logged == ["unusual_not_compared"]
 
 
