@@ -63,6 +63,14 @@ class Starvation:
                 return line
         return None
 
+    def place_is_known(self, snapshot: Snapshot) -> bool:
+        """True if it is known which core serves a starved queue."""
+        interrupts = snapshot.get(InterruptsReading)
+        if isinstance(interrupts, Unread):
+            return False
+        queues = {event.queue for event in self.events if event.queue is not None}
+        return any(line.queue in queues and (line.cores or line.rises) for line in interrupts.lines)
+
 
 def starvation(snapshot: Snapshot, hours: float) -> Starvation | None:
     """Return the starved polls of the last hours, None without any sign of them."""
@@ -104,6 +112,12 @@ def episodes(snapshot: Snapshot, events: Iterable[KernelEvent]) -> list[float]:
     """Return how many seconds ago each stall was, newest first; lines close to each other are one."""
     ages = sorted(old.total_seconds() for event in events if (old := _recent.age(snapshot, event)) is not None)
     return [old for at, old in enumerate(ages) if at == 0 or old - ages[at - 1] > _SAME_STALL]
+
+
+def recurs(snapshot: Snapshot, events: Iterable[KernelEvent], few: float) -> bool:
+    """True if it came back often enough to be regular, and the next time is not long overdue."""
+    ages = episodes(snapshot, events)
+    return len(ages) >= few and ages[0] <= 2 * (ages[-1] - ages[0]) / (len(ages) - 1)
 
 
 def paced_resets(snapshot: Snapshot, hours: float, few: float) -> Paced | None:
@@ -150,7 +164,7 @@ def held_by_another(snapshot: Snapshot, held: HeldCores, starved: Starvation, sh
                 continue
             if starved.place(snapshot, core.core) is not None:
                 return f"{process.name} holds core {core.core} in the kernel, which serves this queue", False
-            clear = clear and _place_is_known(snapshot, starved)
+            clear = clear and starved.place_is_known(snapshot)
     return "", clear
 
 
@@ -160,14 +174,6 @@ def _none_is_busier_than_walkers(snapshot: Snapshot) -> bool:
     if isinstance(processes, Unread) or not processes.busiest:
         return False
     return max(processes.busiest, key=lambda process: process.sys_seconds).name in STATISTICS_WALKERS
-
-
-def _place_is_known(snapshot: Snapshot, starved: Starvation) -> bool:
-    interrupts = snapshot.get(InterruptsReading)
-    if isinstance(interrupts, Unread):
-        return False
-    queues = {event.queue for event in starved.events if event.queue is not None}
-    return any(line.queue in queues and (line.cores or line.rises) for line in interrupts.lines)
 
 
 def _says(

@@ -18,8 +18,9 @@ from tests.contract.test_plans_at_a_risk import broken_root
 from tests.contract.test_verdicts_once_wrong import harmed
 from tests.examples import up_to
 from tests.independent import kinds
-from tests.independent.cgroups import ecs_loops
+from tests.independent.cgroups import ecs_loops, starves
 from tests.independent.facts import DAY, HOUR, MINUTE
+from tests.independent.later.starved import holds
 from tests.independent.machine import Machine
 
 HEALTHY, DEGRADED, CRITICAL = Status.HEALTHY, Status.DEGRADED, Status.CRITICAL
@@ -90,7 +91,35 @@ def test_11_nothing_is_disabled_whose_end_the_node_explains(
     assert (sibling.cause, stops(sibling)) == ("crash-looping-unit", {"disable_unit"})
 
 
-# --- 12: lines of success
+# --- 12: who holds the core of a starved queue; lines of success
+
+ENA = {name: HOSTS[name] for name in ("database", "Amazon Linux 2", "ARM")}
+HOLDERS = st.sampled_from(["java", "postgres", "kubelet", "bpftrace", "kworker/5:1+eve", "falcon-sensor-b", "nginx"])
+
+
+@drawn(10)
+@given(
+    host=st.sampled_from(sorted(ENA)), name=HOLDERS, queue=st.integers(0, 7), core=st.integers(8, 15),
+    realtime=st.booleans(), every=st.integers(2, 90), count=st.integers(1, 12), newest=st.integers(1, 40),
+)  # fmt: skip
+def test_12_who_holds_the_core_of_a_starved_queue_is_named_without_any_leak(
+    host: str, name: str, queue: int, core: int, realtime: bool, every: int, count: int, newest: int
+) -> None:
+    def starved() -> Machine:
+        machine = ENA[host]().served({each: core if each == queue else each for each in range(8)})
+        return starves(machine, queue, newest * MINUTE, every * MINUTE, count)
+
+    verdict = evaluated(holds(starved(), name, core, realtime).case())
+    recurs = count >= 3 and newest <= 2 * every and every > 3
+    assert (verdict.status, verdict.cause) == (CRITICAL if recurs else DEGRADED, "queue-starved"), verdict.summary
+    assert verdict.suspects == (name,)
+    assert verdict.summary.startswith(f"Core {core}, which serves a starved queue (")
+    assert f"by {name} (pid 6021" in verdict.summary
+    assert (verdict.plan, verdict.lasting_fix != "") == (None, True)
+    elsewhere, unharmed = starved(), holds(ENA[host](), name, core, realtime)
+    for other in (holds(elsewhere, name, 7 if core == 8 else 8, realtime), unharmed.served({0: core})):
+        verdict = evaluated(other.case())
+        assert (verdict.cause == "queue-starved", name in verdict.suspects) == (False, False), verdict.summary
 
 
 @drawn(6)
