@@ -118,7 +118,7 @@ CAUSE = Cause(
         "core_held_seconds": Threshold(2, "As in leaked-memory-cgroups."),
         "holder_share": Threshold(
             0.5,
-            "Of the held core's time, as walker_share in leaked-memory-cgroups; two that had half each are both named.",
+            "As walker_share in leaked-memory-cgroups (ours); two that had half of its time each are both named.",
         ),
     },
     evaluate=evaluate,

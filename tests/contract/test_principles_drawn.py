@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.verdict import Status, Verdict
+from bot.view.words import open_points
 from tests.contract.asked import LEAK, evaluated
 from tests.contract.test_plans_at_a_risk import broken_root
 from tests.contract.test_verdicts_once_wrong import harmed
@@ -252,6 +253,33 @@ def test_18_log_that_is_cut_is_never_taken_for_an_empty_one(data: st.DataObject,
     less = replace(case, runs=tuple(replace(run, stdout=text[:cut]) if run is runs[0] else run for run in case.runs))
     verdict = evaluated(less)
     assert verdict.status is not HEALTHY or "kernel_log" in {each.probe for each in verdict.unread}
+
+
+# --- 19: what cannot be seen is not ruled out
+
+VIRTUAL = {name: make for name, make in HOSTS.items() if make().facts.virt != "none"}
+SMALLER: dict[str, Callable[[Machine], Machine]] = {
+    "whole": lambda machine: machine,
+    "no counts of memory errors": lambda machine: machine.without("memory_errors"),
+    "a busy core": lambda machine: machine.core(1, usr=97),
+    "a failed unit": lambda machine: machine.failed("certbot.service"),
+}
+
+
+@drawn(8)
+@given(host=st.sampled_from(sorted(VIRTUAL)), how=st.sampled_from(sorted(SMALLER)))
+def test_19_what_a_virtual_machine_cannot_see_does_not_apply_and_is_not_ruled_out(host: str, how: str) -> None:
+    verdict = evaluated(SMALLER[how](VIRTUAL[host]()).case())
+    answers = {out.cause: out.applies for out in verdict.ruled_out}
+    assert (answers["memory-errors"], answers["thermal-throttling"]) == (False, False)
+    assert "memory-errors" not in {each.cause for each in verdict.undecided}, "no litany"
+    said = dict(open_points(verdict))
+    assert {"memory-errors", "gpu-fault"} <= {name for name, _ in said["Does not apply here"]}
+    assert all(out.applies for out in verdict.ruled_out if out.cause in dict(said["Ruled out"]))
+    if how != "a failed unit":
+        assert verdict.summary == "Healthy"
+    metal = evaluated(kinds.metal().edac("mc0", 0, 3, int(9 * DAY)).case())
+    assert {out.cause: out.applies for out in metal.ruled_out}["memory-errors"], "counted, and none"
 
 
 # --- 20: no litany
