@@ -214,19 +214,14 @@ def _resets(
     if starved is None:
         return None
     probe, says, source = "kernel_log" if starved.events else "nic", starved.says, starved.source
-    if not (walk.dear or stack):
-        says += f"; not attributed to the dying cgroups: {walk.says}, and no call trace names the walk"
-        evidence = Evidence("nic-starved", probe, says, source)
+    other, is_clear = held_by_another(snapshot, held, starved, tuning)
+    if (other or not walk.dear) and not stack:
+        why = other or f"{walk.says}, and no call trace names the walk"
+        evidence = Evidence("nic-starved", probe, f"{says}; not attributed to the dying cgroups: {why}", source)
         comes_back = recurs(snapshot, starved.events, tuning["recurs_few"])
+        short = f"the network card was {_times(starved, tuning)} for lack of CPU" + (f", and {other}" if other else "")
         is_now = comes_back or starved.rose or bool(_may_be_of_now(snapshot, starved.events, tuning))
-        return (
-            Unproven(f"the network card was {_times(starved, tuning)} for lack of CPU", evidence, comes_back)
-            if is_now
-            else evidence
-        )
-    other, is_clear = held_by_another(snapshot, held, starved, tuning["walker_share"])
-    if other and not stack:
-        return Evidence("nic-starved", probe, f"{says}; not attributed to the dying cgroups: {other}", source)
+        return Unproven(short, evidence, comes_back) if is_now else evidence
     is_now = (
         _is_of_now(snapshot, starved.events, tuning)
         or starved.rose

@@ -9,7 +9,8 @@ from itertools import pairwise
 
 from bot.causes import _recent
 from bot.causes._figures import count, span
-from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores
+from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_in_realtime
+from bot.domain.cause import Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.cpu import CpuReading
@@ -150,11 +151,12 @@ def were_before(snapshot: Snapshot, paced: Paced, dying_many: float) -> int:
     return dying if dying * (1 - paced.first / up.total_seconds()) >= dying_many else 0
 
 
-def held_by_another(snapshot: Snapshot, held: HeldCores, starved: Starvation, share: float) -> tuple[str, bool]:
-    """Say which program that walks nothing holds the core of the starved queue now, and whether none may do so.
-
-    Units: `share` is the part of the core's kernel time that such a program has used at the least.
-    """
+def held_by_another(snapshot: Snapshot, held: HeldCores, starved: Starvation, tuning: Tuning) -> tuple[str, bool]:
+    """Say which program that walks nothing holds the core of the starved queue now, and whether none may do so."""
+    share = tuning["walker_share"]
+    for core, by in held_in_realtime(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], share):
+        if starved.place(snapshot, core.core) is not None:
+            return f"{by[0].name} holds core {core.core} in realtime, which serves this queue", False
     clear = _none_is_busier_than_walkers(snapshot) if isinstance(snapshot.get(CpuReading), Unread) else not held.unread
     for core in held.cores:
         spent = core.seconds * core.mean_percent / 100

@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from bot.causes import _recent
 from bot.causes._figures import percent, sentence, span
-from bot.causes._held_cores import STATISTICS_WALKERS
+from bot.causes._held_cores import STATISTICS_WALKERS, held_in_kernel_by, held_in_realtime
 from bot.causes._packet_waits import waits_on
 from bot.causes._starvation import recurs, starvation
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
@@ -39,14 +39,10 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if not (comes_back or starved.rose or _recent.surely_within(snapshot, starved.events, tuning["harm_minutes"])):
         return RuledOut(NAME, f"{starved.says}: too long ago, or at an unknown time")
     worst = Status.CRITICAL if comes_back else Status.DEGRADED
-    cpu, interrupts, processes = (
-        snapshot.get(CpuReading),
-        snapshot.get(InterruptsReading),
-        snapshot.get(ProcessesReading),
-    )
+    cpu, interrupts = snapshot.get(CpuReading), snapshot.get(InterruptsReading)
     if isinstance(cpu, Unread):
         return Undecided(NAME, f"{starved.says}; the cores were not read ({cpu.reason})", worst=worst)
-    held = list(_held(cpu, processes, tuning))
+    held = list(_held(snapshot, cpu, tuning))
     places = [(starved.place(snapshot, core.core), core, how, by) for core, how, by in held]
     line, core, how, by = next((each for each in places if each[0]), (None, None, "", ()))
     if line is None or core is None:
@@ -54,11 +50,10 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
             unread = f" ({interrupts.reason})" if isinstance(interrupts, Unread) else ""
             return Undecided(NAME, f"{starved.says}; which core serves this queue is not known{unread}", worst=worst)
         return RuledOut(NAME, f"no core that serves this queue is held now; {starved.says}")
-    who = " or ".join(_named(processes, one) for one in by)
-    says = f"core {core.core}, which serves a starved queue ({line.name}), is held {how}" + (
-        f" by {who}" if who else ""
-    )
-    says += f", {percent(core.mean_percent)} of {core.seconds} s" + ("" if who else "; by whom was not seen")
+    who = " or ".join(_named(snapshot, one) for one in by)
+    held_by = f"{how} by {who}" if who else f"{how}, by whom was not seen"
+    share = f"{percent(core.mean_percent)} of {core.seconds} s"
+    says = f"core {core.core}, which serves a starved queue ({line.name}), is held {held_by}: {share}"
     cgroups = snapshot.get(CgroupsReading)
     if isinstance(cgroups, Unread) and by and all(one.name in STATISTICS_WALKERS for one in by):
         says = f"{says}; whether it walks dying memory cgroups is open, they were not counted ({cgroups.reason})"
@@ -79,24 +74,19 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
 
 
 def _held(
-    cpu: CpuReading, processes: ProcessesReading | Unread, tuning: Tuning
+    snapshot: Snapshot, cpu: CpuReading, tuning: Tuning
 ) -> Iterator[tuple[HeldCore, str, tuple[ProcessUse, ...]]]:
-    """Each held core, how, and who was seen there and used enough time; soft interrupts wait for no other user code."""
-    busiest = () if isinstance(processes, Unread) else processes.busiest
-    needed = max(1, min(round(tuning["core_held_seconds"]), len(cpu.seconds)))
-    for core in cpu.held("sys_percent", tuning["core_held_percent"], needed):
-        enough = tuning["holder_share"] * core.seconds * core.mean_percent / 100
-        there = (one for one in busiest if core.core in one.cores_in_kernel)
-        yield core, "in the kernel", tuple(one for one in there if one.sys_seconds >= enough)
-    for core in cpu.held("usr_percent", tuning["core_held_percent"], needed):
-        enough = tuning["holder_share"] * core.seconds * core.mean_percent / 100
-        there = (one for one in busiest if one.realtime and core.core in one.cores_in_user_code)
-        if by := tuple(one for one in there if one.usr_seconds >= enough):
-            yield core, "in realtime", by
+    """Yield each held core, how it is held, and by whom."""
+    most, seconds, share = tuning["core_held_percent"], tuning["core_held_seconds"], tuning["holder_share"]
+    for core in cpu.held("sys_percent", most, max(1, min(round(seconds), len(cpu.seconds)))):
+        yield core, "in the kernel", held_in_kernel_by(snapshot, core, share)
+    for core, by in held_in_realtime(snapshot, most, seconds, share):
+        yield core, "in realtime", by
 
 
-def _named(processes: ProcessesReading | Unread, one: ProcessUse) -> str:
+def _named(snapshot: Snapshot, one: ProcessUse) -> str:
     """The process, and for how long it has run, where it is the only one of its name."""
+    processes = snapshot.get(ProcessesReading)
     kinds = () if isinstance(processes, Unread) else processes.kinds or ()
     runs = next(
         (f", running for {span(timedelta(seconds=k.age))}" for k in kinds if (k.name, k.count) == (one.name, 1)), ""

@@ -21,18 +21,18 @@ BUSY = b.cpu({39: {"usr": 99.0, "sys": 0.0}})
 @pytest.mark.parametrize(
     ("more", "suspects", "says"),
     [
-        ((b.processes(JAVA),), ("java",), "is held in the kernel by java (pid 1723), 99 % of 3 s"),
+        ((b.processes(JAVA),), ("java",), "is held in the kernel by java (pid 1723): 99 % of 3 s"),
         ((b.processes(b.process("kubelet")),), ("kubelet",), "is held in the kernel by kubelet (pid 1723)"),
         ((b.processes(b.process("kworker/39:1", kernel_thread=True)),), ("kworker/39:1",), "by kworker/39:1 (pid"),
         # each could have half of the core's time, and both were seen there
-        ((b.processes(JAVA, b.process("perl", sys=1.5)),), ("java", "perl"), "by java (pid 1723) or perl (pid 1723),"),
+        ((b.processes(JAVA, b.process("perl", sys=1.5)),), ("java", "perl"), "by java (pid 1723) or perl (pid 1723):"),
         # not seen there, or too little of its time
-        ((b.processes(b.process("java", on=(6,))),), (), "is held in the kernel, 99 % of 3 s; by whom was not seen"),
+        ((b.processes(b.process("java", on=(6,))),), (), "is held in the kernel, by whom was not seen: 99 % of 3 s"),
         ((b.processes(b.process("java", sys=1.4)),), (), "by whom was not seen"),
         ((b.unread("processes"),), (), "by whom was not seen"),
         # its own code starves nobody, unless it runs before all others
         ((BUSY, b.processes(b.process("rt", sys=0.0, usr=4.9, realtime=True, on=(), core=39))), ("rt",),
-         "is held in realtime by rt (pid 1723), 99 % of"),
+         "is held in realtime by rt (pid 1723): 99 % of"),
     ],
 )  # fmt: skip
 def test_holder_is_named_where_the_readings_show_him(
