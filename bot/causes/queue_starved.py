@@ -50,15 +50,15 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
             unread = f" ({interrupts.reason})" if isinstance(interrupts, Unread) else ""
             return Undecided(NAME, f"{starved.says}; which core serves this queue is not known{unread}", worst=worst)
         return RuledOut(NAME, f"no core that serves this queue is held now; {starved.says}")
-    who = " or ".join(_named(snapshot, one) for one in by)
+    who = " or ".join(_named(snapshot, holder) for holder in by)
     held_by = f"{how} by {who}" if who else f"{how}, by whom was not seen"
     share = f"{percent(core.mean_percent)} of {core.seconds} s"
     says = f"core {core.core}, which serves a starved queue ({line.name}), is held {held_by}: {share}"
     cgroups = snapshot.get(CgroupsReading)
-    if isinstance(cgroups, Unread) and by and all(one.name in STATISTICS_WALKERS for one in by):
+    if isinstance(cgroups, Unread) and by and all(holder.name in STATISTICS_WALKERS for holder in by):
         says = f"{says}; whether it walks dying memory cgroups is open, they were not counted ({cgroups.reason})"
         return Undecided(NAME, says, worst=worst)
-    rows = (*core.raw[:2], line.raw, *(one.raw for one in by))
+    rows = (*core.raw[:2], line.raw, *(holder.raw for holder in by))
     return Finding(
         cause=NAME,
         status=worst,
@@ -69,7 +69,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
             Evidence("nic-starved", "kernel_log" if starved.events else "nic", starved.says, starved.source),
             *waits_on(snapshot, (core.core,)),
         ),
-        suspects=tuple(dict.fromkeys(one.name for one in by)),
+        suspects=tuple(dict.fromkeys(holder.name for holder in by)),
     )
 
 
@@ -84,14 +84,14 @@ def _held(
         yield core, "in realtime", by
 
 
-def _named(snapshot: Snapshot, one: ProcessUse) -> str:
+def _named(snapshot: Snapshot, holder: ProcessUse) -> str:
     """The process, and for how long it has run, where it is the only one of its name."""
     processes = snapshot.get(ProcessesReading)
     kinds = () if isinstance(processes, Unread) else processes.kinds or ()
     runs = next(
-        (f", running for {span(timedelta(seconds=k.age))}" for k in kinds if (k.name, k.count) == (one.name, 1)), ""
+        (f", running for {span(timedelta(seconds=k.age))}" for k in kinds if (k.name, k.count) == (holder.name, 1)), ""
     )
-    return f"{one.name} (pid {one.pid}{runs})"
+    return f"{holder.name} (pid {holder.pid}{runs})"
 
 
 CAUSE = Cause(
