@@ -165,7 +165,8 @@ def test_guests_that_a_reboot_would_take_are_named() -> None:
 
 
 def test_no_plan_does_what_its_advice_leaves_to_people() -> None:
-    asked = (*made("plans-at-a-risk"), *(Asked(title, machine, "") for title, machine, _ in CUT_OFF))
+    asked = [asked for name in ("plans-at-a-risk", "plans-in-doubt", "plans-again") for asked in made(name)]
+    asked += [Asked(title, machine, "") for title, machine, _ in CUT_OFF]
     hold_to_their_advice([(each.title, judged(each)) for each in asked], advised=15, acted=50)
 
 
