@@ -44,8 +44,8 @@ class Walk:
 class Harm:
     """A harm that the cgroups cause, and how surely.
 
-    Shape: `of_now` False: its time is not known. `is_felt` False: work on the node does not feel it by itself; it is how
-    the other harm comes about.
+    Shape: `of_now` False: its time is not known. `is_felt` False: work on the node does not feel it by itself; it is
+    how the other harm comes about.
     """
 
     short: str  # without a tense: it is told of a sick node, and after the cure

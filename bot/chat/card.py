@@ -51,7 +51,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
 from bot.view.before_after import MOST_CHANGES, change_words, changes
-from bot.view.standing import APPROVE, UNDO
+from bot.view.standing import APPROVE
 from bot.view.view import GroupView, IncidentView
 from bot.view.words import (
     Bold,
@@ -165,7 +165,7 @@ def _state_blocks(view: IncidentView) -> Iterator[Block]:
         yield line(*view.decided)
     if view.compared:
         yield bullets(changes(view.compared)[:MOST_CHANGES])
-    elif view.plan is not None and view.decided:
+    if view.plan is not None and view.decided and not (view.compared and view.ended):
         yield from step_blocks(view.plan)
     yield from _evidence(view.seen)
 
@@ -182,7 +182,7 @@ def _profile_button(group: GroupView, view: IncidentView) -> tuple[list[Button],
     if not any(seen.probe in _CORE_PROBES or seen.finding in _CORE_FINDINGS for seen in found):
         return [], []
     offers = any(choice.kind == APPROVE for choice in group.choices)
-    if verdict is not None and "a profile" in verdict.settled_by and offers:
+    if verdict is not None and verdict.profile_settles and offers:
         return [Button("Profile first", PROFILE, view.id, "primary")], []
     return [], [Button("Profile", PROFILE, view.id)]
 
@@ -198,7 +198,7 @@ def _further(group: GroupView, view: IncidentView, looks: Sequence[Button]) -> I
     if view.node and (offered or view.ended):
         row.append(again_button(view.id))
     row += undo_buttons(group.choices)  # last: it is weighed once what came of it has been seen
-    yield from small(*(choice.options[1] for choice in group.choices if choice.kind == UNDO))
+    yield from small(*(choice.warning for choice in group.choices))
     if row:
         yield Row(tuple(row))
 
