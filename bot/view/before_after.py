@@ -57,9 +57,8 @@ def before_and_after(compared: Sequence[Compared], watched: timedelta = timedelt
     order = {name: at for at, name in enumerate(_NAMES)} | {_BOOT: len(_NAMES) + 1}
     rows = sorted(compared, key=lambda row: order.get(row.name, len(_NAMES)))
     boots = next((_boot_words(row.before, row.after) for row in rows if row.name == _BOOT), "")
-    pause = next(
-        (timedelta(seconds=int(row.before)) for row in rows if row.name == PAUSE and row.before.isdecimal()), watched
-    )
+    paused = next((row.before.removesuffix(" s") for row in rows if row.name == PAUSE), "")
+    pause = timedelta(seconds=int(paused)) if paused.isdecimal() else watched
     lasted = f"; not yet proof: {span(watched)} of {span(pause)}" if watched < pause else f", {span(watched)}"
     since = f"{SINCE}{lasted if watched else ''}" if boots == _NEW_BOOT else ""
     return tuple(_row(row, boots, since) for row in rows if row.name not in (_VERDICT, PAUSE))

@@ -18,7 +18,7 @@ from bot.probes.units import UnitsReading
 
 UNREAD = "not read"
 AT_REST = "at rest"  # a unit that neither runs nor failed: systemd does not list it
-PAUSE = "longest time without a network device reset"  # seconds; between two of them, or since the last
+PAUSE = "longest time without a network device reset"  # between two of them, or since the last: "5460 s"
 
 
 def figures(
@@ -70,7 +70,7 @@ def _longest_pause(log: KernelLogReading | Unread, host: HostReading | Unread) -
         return ""
     times = [reset.since_boot for reset in log.of(*RESETS) if reset.since_boot is not None]
     pauses = [later - earlier for earlier, later in pairwise([*times, host.uptime])]
-    return str(round(max(pauses).total_seconds())) if pauses else ""
+    return f"{max(pauses).total_seconds():.0f} s" if pauses else ""
 
 
 def read_then(sample: SampleTaken) -> Mapping[str, str]:
