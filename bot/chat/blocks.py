@@ -34,7 +34,7 @@ from bot.view.words import Bold, Code, Instant
 SUMMARY = 300  # characters of a verdict's summary on a card; the thread has longer summaries whole
 MOST_NOTES = 3  # on the card; the dialog shows all
 NOTE = 160
-ASKS = "Approve shows the commands; nothing runs yet."
+ASKS = "Approve shows commands; nothing runs yet."
 ENDS = "Cost: what ends (the bot restarts none of it):"
 MOST_MOVED = 12  # pods in the dialog; the record has all
 MOST_NAMED = 3  # pods on the card
@@ -106,8 +106,11 @@ def choice_blocks(choices: Sequence[Choice], first: Sequence[Button] = ()) -> It
     Shape: `first` are buttons that had better be pressed before that.
     """
     if decisions := [choice for choice in choices if choice.kind in (APPROVE, DECLINE)]:
-        styles = {APPROVE: "" if first else "primary", DECLINE: ""}
-        buttons = (Button(made.words.capitalize(), made.kind, made.about, styles[made.kind]) for made in decisions)
+        best = "" if first else APPROVE
+        buttons = (
+            Button(made.words.capitalize(), made.kind, made.about, "primary" if made.kind == best else "")
+            for made in decisions
+        )
         yield Row((*first, *buttons))
     for choice in choices:
         if choice.kind == PICK:

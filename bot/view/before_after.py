@@ -59,8 +59,9 @@ def before_and_after(compared: Sequence[Compared], watched: timedelta = timedelt
     boots = next((_boot_words(row.before, row.after) for row in rows if row.name == _BOOT), "")
     paused = next((row.before.removesuffix(" s") for row in rows if row.name == PAUSE), "")
     pause = timedelta(seconds=int(paused)) if paused.isdecimal() else watched
-    lasted = f"; not yet proof: {span(watched)} of {span(pause)}" if watched < pause else f", {span(watched)}"
-    since = f"{SINCE}{lasted if watched else ''}" if boots == _NEW_BOOT else ""
+    lasted = f", {span(watched)}" if watched else ""
+    quiet = f"; not yet proof, {span(watched)} of {span(pause)} watched" if watched < pause else lasted
+    since = (f"none{SINCE}{quiet}", f"{SINCE}{lasted}") if boots == _NEW_BOOT else ()
     return tuple(_row(row, boots, since) for row in rows if row.name not in (_VERDICT, PAUSE))
 
 
@@ -96,13 +97,14 @@ def unit_words(active: str, unit_file: str = "", load: str = "") -> str:
     return ", ".join(part for part in (_RUNS.get(active, active), _STARTS.get(start, start)) if part)
 
 
-def _row(row: Compared, boots: str, since: str) -> Row:
+def _row(row: Compared, boots: str, since: Sequence[str]) -> Row:
     name = one_line(row.name, LONGEST)
     if row.name == _BOOT:
         return name, "", boots
     before, after = (one_line(_value_words(row.name, value), LONGEST) for value in (row.before, row.after))
     if row.name == _RESETS and since and after != UNREAD:  # they are counted from the boot on, so that none was cured
-        after = f"{after if after != '0' else 'none'}{since}"
+        none, some = since
+        after = none if after == "0" else f"{after}{some}"
     return _NAMES.get(row.name, name), before, after
 
 

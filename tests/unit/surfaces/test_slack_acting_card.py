@@ -87,7 +87,7 @@ def test_proposed_says_how_bad_what_it_is_what_a_yes_does_and_who_may_say_it() -
     message = shown(incident)
     assert words(message).startswith("header plain_text 🔴 node-gpu-01: CRITICAL")
     assert VERDICT.summary in words(message)
-    assert "Offered: disable ecs.service, then reboot." in words(message)
+    assert "Offer: disable ecs.service, then reboot." in words(message)
     assert "Work it moves (1): " in words(message)
     assert "ray/worker-0: Ray cluster train-7 (worker)." in words(message)
     assert part(message, "usergroup") == [{"type": "usergroup", "usergroup_id": "S0SRE00001"}]
@@ -111,7 +111,7 @@ def test_above_approve_stands_who_asked_and_each_hour_has_a_line_of_its_own() ->
         [],
     ]
     assert [sum(piece["type"] == "date" for piece in line["elements"]) for line in lines] == [1, 1, 0]
-    asks = "Approve shows all commands to confirm."
+    asks = "Approve shows commands; nothing runs yet."
     assert " ".join(strings(message.blocks[at - 1])).endswith(asks), "beside its button, and in no small print"
     assert "Asked by" not in words(replace(message, blocks=message.blocks[at:])), "nothing is said twice"
     approved = shown(told(*WAYS[State.APPROVED]))
