@@ -44,15 +44,15 @@ class Walk:
 class Harm:
     """A harm that the cgroups cause, and how surely.
 
-    Shape: `of_now` False: its time is not known. `is_felt` False: work on the node does not feel it by itself; it is
-    how the other harm comes about.
+    Shape: `of_now` False: its time is not known. `behind` tells it as the way in which other harm comes about; it is
+    empty for what work on the node feels by itself.
     """
 
     short: str  # without a tense: it is told of a sick node, and after the cure
     confidence: Confidence
     evidence: Evidence
     of_now: bool = True
-    is_felt: bool = True
+    behind: str = ""  # said after how many they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +84,19 @@ class Harms:
         return max((harm.confidence for harm in self.seen), key=lambda c: c.rank, default=Confidence.POSSIBLE)
 
     @property
+    def short(self) -> str:
+        """All of it in a few words; what work on the node feels comes first."""
+        return "; ".join(harm.short for harm in sorted(self.seen, key=lambda harm: bool(harm.behind)))
+
+    @property
     def felt(self) -> str:
-        """What work on the node feels, in a few words; how it comes about, where nothing else is known."""
-        return "; ".join([harm.short for harm in self.seen if harm.is_felt] or [harm.short for harm in self.seen])
+        """What work on the node feels, in a few words; all of it, where none of it is felt."""
+        return "; ".join(harm.short for harm in self.seen if not harm.behind) or self.short
 
     @property
     def behind(self) -> str:
         """How that comes about, beginning with a semicolon; empty where `felt` says it already."""
-        behind = [harm.short for harm in self.seen if not harm.is_felt]
+        behind = [harm.behind for harm in self.seen if harm.behind]
         return "; ".join(["", *behind]) if len(behind) < len(self.seen) else ""
 
     @property
@@ -166,7 +171,7 @@ def _by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...], tuning: Tunin
         Confidence.CONFIRMED,
         Evidence("memcg-walk-stack", "kernel_log", says, _recent.lines(stacks)),
         _is_of_now(snapshot, stacks, tuning),
-        is_felt=False,
+        behind="the kernel was caught walking them",
     )
 
 
@@ -174,12 +179,12 @@ def _by_profile(seen: ProfileReading, walk: Walk) -> Harm | Evidence:
     if walk.dear is False:
         says = f"{seen.says}; not attributed to the dying cgroups: {walk.says}"
         return Evidence("memcg-walk-profile-cheap", "profile", says, seen.source)
-    on = "a core" if seen.core is None else f"core {seen.core}"
+    caught, on = f"perf caught {seen.process} walking", "a core" if seen.core is None else f"core {seen.core}"
     return Harm(
-        f"perf caught {seen.process} walking memory cgroups on {on}",
+        f"{caught} memory cgroups on {on}",
         Confidence.CONFIRMED,
         Evidence("memcg-walk-profile", "profile", seen.says, seen.source),
-        is_felt=False,
+        behind=f"{caught} them on {on}",
     )
 
 
@@ -222,7 +227,7 @@ def _core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Unproven | Evidenc
         f"core {held.core.core} held in the kernel by {held.walker.name}, walking dying cgroups",
         Confidence.CONFIRMED if stack else Confidence.LIKELY,
         Evidence("core-held-by-walker", "cpu", held.says, held.source),
-        is_felt=False,
+        behind=f"{held.walker.name} walks them and holds core {held.core.core}",
     )
 
 
