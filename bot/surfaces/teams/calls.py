@@ -177,12 +177,14 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
 
     async def _activity(self, conversation: str, message: Message) -> dict[str, Any]:
         """Return the message with the names of people and teams; each is asked for once, people where it is shown."""
-        for one in drawing.people_in(message.blocks) - self.names.keys():
-            is_team = one.endswith(_THREADED)
-            asked = self._found(one, kind="teams") if is_team else self.member(conversation.partition(";")[0], one)
+        for unnamed in drawing.people_in(message.blocks) - self.names.keys():
+            is_team = unnamed.endswith(_THREADED)
+            asked = (
+                self._found(unnamed, kind="teams") if is_team else self.member(conversation.partition(";")[0], unnamed)
+            )
             with contextlib.suppress(CannotTell):
                 name = one_line(str((await asked or {}).get("name") or ""), 80)
-                self.names[one] = f"everybody in the team {name}" if is_team and name else name
+                self.names[unnamed] = f"everybody in the team {name}" if is_team and name else name
         body: dict[str, Any] = {"type": "message", "textFormat": "plain"}
         text = drawing.defused(self.named(message.text))
         if not message.blocks:
