@@ -25,6 +25,7 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 
 
 hypothesis.settings.load_profile("any-machine")
+gc.disable()  # until all is collected: nearly everything that is made until then stays
 
 MOST_WORKERS = 6  # most of the time is windows and deadlines, in which nobody works
 
@@ -72,8 +73,8 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_finish() -> None:
     """Keep what was collected out of later searches for garbage: it stays until the end."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -28,6 +28,8 @@ from typing import IO, Any
 
 ROOT = Path(__file__).parents[1]
 LATE = 120.0  # seconds; also where much else runs on this machine
+# What few commands need, and what takes longer to load than all others together.
+SELDOM = ("bot.demo", "bot.lab", "bot.extras.fleet.dask", "bot.extras.mcp", "bot.inventory.ec2", "bot.transport.kube")
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
@@ -198,10 +200,10 @@ def nursery() -> Nursery:
 
 def serve(where: str) -> None:
     """Load the program, then run it in a fork for each that asks, until whoever started this is gone."""
-    for module in pkgutil.walk_packages([str(ROOT / "bot/commands")], "bot.commands."):
-        importlib.import_module(module.name)
-    for name in ("bot.__main__", "bot.app.bot", "bot.app.many_nodes", "sqlalchemy.dialects.sqlite"):
-        importlib.import_module(name)
+    for module in pkgutil.walk_packages([str(ROOT / "bot")], "bot."):
+        if not module.name.startswith(SELDOM):
+            importlib.import_module(module.name)
+    importlib.import_module("sqlalchemy.dialects.sqlite")
     gc.collect()
     gc.freeze()  # so that a fork does not copy what lies there
     signal.signal(signal.SIGINT, signal.default_int_handler)
