@@ -29,7 +29,7 @@ from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.policy import Approval, Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
-from bot.ledger import Database, Ledger, on_threads
+from bot.ledger import Ledger, on_threads
 from bot.probes.host import HostReading
 from bot.response.decision.preflight import Preflight
 from bot.response.decision.responder import Responder
@@ -44,6 +44,7 @@ from bot.transport.kubernetes import KubernetesApi
 from tests.directories import Always
 from tests.nodes.at_rest import nothing_at_work
 from tests.nodes.cluster_server import ClusterServer
+from tests.record.ledgers import ledger_in
 from tests.schedules.whole_look import WholeLook
 
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
@@ -243,7 +244,7 @@ async def drain_stage(folder: Path, pods: Sequence[DemoPod], cordoned: bool = Fa
     node = DemoNode(NAME, machine.in_cluster, lambda: seconds() >= machine.ready_at, cordoned)
     cluster = Cluster.of([node], pods, seconds)
     kubeconfig = folder / "kubeconfig"
-    with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(1) as threads:
+    with ledger_in(folder) as database, ThreadPoolExecutor(1) as threads:
         ledger = on_threads(Ledger(database, lambda: BEGAN_AT + since["began"]), threads)
         async with ClusterServer.running(cluster) as server:
             kubeconfig.write_text(server.kubeconfig("prod"))
