@@ -82,6 +82,19 @@ class ProposalRecord:
     doubts: Doubts
 
 
+@dataclass(frozen=True, slots=True)
+class BeginningRecord:
+    """What it depends on whether an approved step begins, beside limits and brake, all read at one moment.
+
+    Shape: `doubts` say which causes offer no plans, `mutes` are every entry that muted or unmuted a cause; `begun` are
+    the other incidents with its cause in which a plan was begun on its machine since it was opened.
+    """
+
+    doubts: Doubts
+    mutes: tuple[Entry, ...]
+    begun: tuple[Incident, ...]
+
+
 def busy_with(hold: Hold, node: str) -> str:
     """Say which incident acts on a node, and the node's other name if the incident uses it.
 

@@ -16,7 +16,7 @@ from bot.domain.verdict import Verdict
 
 if TYPE_CHECKING:  # ledger types, which a check without a ledger need not load
     from bot.domain.action import Plan
-    from bot.domain.claim import Claim, DecisionRecord, Doubts, Hold, ProposalRecord
+    from bot.domain.claim import BeginningRecord, Claim, DecisionRecord, Doubts, Hold, ProposalRecord
     from bot.domain.entry import Append, Entry, Event, Head
     from bot.domain.events import IncidentEvent, StepStarted
     from bot.domain.house_events import NodeReleased, WishRefused
@@ -271,6 +271,12 @@ class ActingLedger(Ledger, Protocol):
 
     async def proposing(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
         """Return what it depends on whether a plan is offered, in one read; `within` as for `tried`."""
+
+    async def beginning(self, incident: Incident, claim: Claim) -> BeginningRecord:
+        """Return what it depends on whether a step begins that may have waited since its yes, in one read.
+
+        Raises: ApprovalExpired when the claim is too old, or its age is not known: as `begin`, whatever it waits for.
+        """
 
     async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
         """Return the last incident that began this plan within that time, on its node or on that machine."""

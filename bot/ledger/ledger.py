@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from bot.domain.action import Plan
 from bot.domain.alert import BOT
-from bot.domain.claim import Claim, DecisionRecord, Doubts, Hold, ProposalRecord, no_doubts
+from bot.domain.claim import BeginningRecord, Claim, DecisionRecord, Doubts, Hold, ProposalRecord, no_doubts
 from bot.domain.contracts import Clock
 from bot.domain.entry import (
     ANCHORED,
@@ -240,6 +240,19 @@ class Ledger:
             held = holds.held(connection, incident.node, machine_id, now)
             return DecisionRecord(incident, pulled, doubts, held, _tried(connection, plan, machine_id, now - within))
 
+    def beginning(self, incident: Incident, claim: Claim) -> BeginningRecord:
+        """Return what it depends on whether a step begins that may have waited since its yes.
+
+        Raises: ApprovalExpired when the claim is too old, or its age is not known.
+        """
+        cause = incident.verdict.cause if incident.verdict is not None else None
+        with self._database.reading() as connection:
+            holds.is_in_time(claim, instant_of(self._now(connection)))
+            begun, _ = (
+                self._begun_for(connection, incident, cause, claim.machine_id, timedelta(0)) if cause else ((), {})
+            )
+            return BeginningRecord(self._doubts(connection), self._mutes.read(connection), begun)
+
     def proposing(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
         """Return what it depends on whether a plan is offered."""
         with self._database.reading() as connection:
@@ -345,10 +358,15 @@ class Ledger:
     ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         """Return in which incidents a plan for that cause was begun on the incident's machine within that time."""
         with self._database.reading() as connection:
-            others = names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else ()
-            names, since = (incident.node, *others), incident.opened_at - within
-            found = holds.begun_for(connection, cause, names, machine_id, since)
-            return self._folds.readable(connection, [name for name in found if name != incident.id])
+            return self._begun_for(connection, incident, cause, machine_id, within)
+
+    def _begun_for(
+        self, connection: Connection, incident: Incident, cause: str, machine_id: str, within: timedelta
+    ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
+        others = names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else ()
+        names, since = (incident.node, *others), incident.opened_at - within
+        found = holds.begun_for(connection, cause, names, machine_id, since)
+        return self._folds.readable(connection, [name for name in found if name != incident.id])
 
     def _doubts(self, connection: Connection) -> Doubts:
         if not self._doubters:

@@ -45,6 +45,7 @@ class CountingNode:
     enabled: bool = True
     active: bool = True
     down_until: datetime = BEGAN_AT
+    reboots_take: tuple[int, ...] = (3, 12, 25)  # seconds, of which one is drawn
     up_since: datetime = BEGAN_AT - timedelta(days=11)
     copied_id: str = ""  # the machine-id of another, which it shows
     copied_boot: str = ""  # and the boot_id, as what was woken from a snapshot of it
@@ -184,7 +185,7 @@ class CountingNode:
         if by_us:
             self.reboots[self.boot_id] += 1
         self.boot += 1
-        away = 10**6 if self.ending == "gone" else self.world.random.choice((3, 12, 25))
+        away = 10**6 if self.ending == "gone" else self.world.random.choice(self.reboots_take)
         self.down_until = self.world.now + timedelta(seconds=away)
         self.up_since = self.down_until - timedelta(seconds=10)
         self.world.due += [(self.down_until + timedelta(seconds=1), late) for late in self.crossing]

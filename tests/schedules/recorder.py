@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bot.domain.action import Plan
-from bot.domain.claim import Claim, DecisionRecord, Doubts, Hold, ProposalRecord
+from bot.domain.claim import BeginningRecord, Claim, DecisionRecord, Doubts, Hold, ProposalRecord
 from bot.domain.entry import Append, Entry, Event, Head
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.events import IncidentEvent, StepStarted
@@ -131,6 +131,9 @@ class Recorder:
 
     async def proposing(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
         return await self.do(self.ledger.proposing, plan, machine_id, group, within)  # type: ignore[no-any-return]
+
+    async def beginning(self, incident: Incident, claim: Claim) -> BeginningRecord:
+        return await self.do(self.ledger.beginning, incident, claim)  # type: ignore[no-any-return]
 
     async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
         return await self.do(self.ledger.tried, plan, machine_id, within)  # type: ignore[no-any-return]

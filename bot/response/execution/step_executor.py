@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from bot.domain.action import Ends, Proof, Step
 from bot.domain.alert import BOT
-from bot.domain.claim import Claim
+from bot.domain.claim import BeginningRecord, Claim
 from bot.domain.command import Completed
 from bot.domain.contracts import ActingLedger, AdvanceLater, Clock, NodeDirectory, Sleep
 from bot.domain.errors import (
@@ -168,11 +168,13 @@ class StepExecutor:
             return stopped(incident, "The policy or the plan on record has changed since the approval.")
         steps = plan.steps[: incident.next_step]
         try:
+            # First: whatever else it waits for, the age of what allows it may be known by then.
+            said = await self.ledger.beginning(incident, self.claim(incident, node))
             guards.units_are_named(self.policy, plan, self.reach.actions)
             guards.is_not_quiet(self.policy, now)
             # Both first: the look has to be fresh. A decision of this moment has looked for databases, too; how old
             # another is, told by the ledger's clock, nobody knows by this one.
-            if not incident.has_begun and (because := await self._outlived(incident, node, now)):
+            if not incident.has_begun and (because := self._outlived(incident, node, now, said)):
                 return stopped(incident, because)
             lately = None if incident.steps else self.reach.recall(incident.id)
             if lately is None and (others := await self.came_since(incident, node, steps[-1])):
@@ -181,6 +183,8 @@ class StepExecutor:
             lately, in_time = lately if kept is NOTHING else None, self.in_time()
             around = steps[-1:] if incident.steps else plan.steps
             seen = lately or await self.reach.look(node, steps, around, incident.next_step if incident.steps else 1)
+        except ApprovalExpired as no:
+            return expired(incident, no.sentence)
         except WouldStopProtected as no:
             return stopped(incident, f"{no.name}: {no.sentence}")
         except Refused as no:
@@ -207,7 +211,7 @@ class StepExecutor:
             return AdvanceLater(POLL, HELD_UP)
         return await self._start(incident, node, steps[-1], seen, bool(booted), kept)
 
-    async def _outlived(self, incident: Incident, node: Node, now: datetime) -> str:
+    def _outlived(self, incident: Incident, node: Node, now: datetime, said: BeginningRecord) -> str:
         """Say what came on record since the yes with which nobody would be asked for one; empty if nothing did.
 
         A plan may wait long for its turn after the yes, and for the yes the node was read after the record.
@@ -215,16 +219,14 @@ class StepExecutor:
         """
         if incident.is_over:
             return OVER_BY_NOW
-        guards.is_trusted(self.policy, incident, await self.ledger.doubts())
+        guards.is_trusted(self.policy, incident, said.doubts)
         cause = incident.verdict.cause if incident.verdict is not None else None
         if cause is None:  # an undo restores the earlier state, sick or well
             return ""
-        for mute in in_force(await self.ledger.mutes(), now):
+        for mute in in_force(said.mutes, now):
             if mute.cause == cause and mute.covers(node):
                 return f"{cause} is muted on {one_line(mute.selector, 60)} since then: {one_line(mute.reason, 200)}"
-        machine_id = plan_of(incident)[1].get("machine_id", "")
-        begun, _ = await self.ledger.begun_for(incident, cause, machine_id, timedelta(0))
-        return next(filter(None, (cured_since(incident, other) for other in begun)), "")
+        return next(filter(None, (cured_since(incident, other) for other in said.begun)), "")
 
     async def came_since(self, incident: Incident, node: Node, step: Step) -> tuple[str, ...]:
         """Return each database and member that a reboot, or the drain before it, would end, and that was not shown.
@@ -282,27 +284,16 @@ class StepExecutor:
 
     async def run(self, incident: Incident, node: Node, step: Step, seen: NodeStatus, started: StepStarted) -> Outcome:
         """Record the start of a step together with its hold and its fence, and only then send it."""
-        plan, bound = plan_of(incident)
+        _, bound = plan_of(incident)
         if not self.reach.by_calls(step):
             if seen.uptime is None:
                 because = f"{node.name} does not say its uptime, and nothing is sent to it without a fence."
                 return AdvanceLater(pause_of(incident.updated_at, self.clock()), because)
             until = math.ceil(seen.uptime + SENT_WITHIN.total_seconds()) + self.reach.spread(step)
             started = replace(started, until_uptime=until)
-        claim = Claim(
-            node.name,
-            plan.remedy,
-            self.runner,
-            self.policy.limits,
-            node.labels,
-            since=incident.may_begin_since,
-            until=self.policy.may_begin_until(incident),
-            machine_id=bound.get("machine_id", ""),
-            cure=plan.cure,
-        )
         in_time = self.in_time()
         try:
-            await self.ledger.begin(incident.id, incident.seq, started, BOT, claim)
+            await self.ledger.begin(incident.id, incident.seq, started, BOT, self.claim(incident, node))
         except AlreadyTried as no:
             return Escalated(no.sentence, NOT_LASTING)
         except ApprovalExpired as no:
@@ -328,6 +319,21 @@ class StepExecutor:
         except Unreachable as no:  # it may have run: what the node shows next decides
             return AdvanceLater(POLL, no.sentence)
         return AdvanceLater(because="its proof is looked for")
+
+    def claim(self, incident: Incident, node: Node) -> Claim:
+        """Return what the next attempt at a step claims, and since when it is allowed."""
+        plan, bound = plan_of(incident)
+        return Claim(
+            node.name,
+            plan.remedy,
+            self.runner,
+            self.policy.limits,
+            node.labels,
+            since=incident.may_begin_since,
+            until=self.policy.may_begin_until(incident),
+            machine_id=bound.get("machine_id", ""),
+            cure=plan.cure,
+        )
 
     async def at_work(self, incident: Incident) -> AdvanceLater | None:
         """Return how long to leave it to another runner that works on it; None where there is none."""
