@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, and_, bindparam, delete, func, or_, select
 
@@ -108,7 +109,7 @@ class Pruner:
                 heads |= {row.id: head_of(connection, row.id)[0] for row in members}
         return heads
 
-    def _readable(self, connection: Connection, asked: Select[tuple[str]]) -> Iterator[Incident]:
+    def _readable(self, connection: Connection, asked: Select[Any]) -> Iterator[Incident]:
         for name in connection.execute(asked).scalars():
             with contextlib.suppress(ImpossibleEvent, UnreadableEntry):
                 if (incident := self._folds.incident(connection, name)) is not None:

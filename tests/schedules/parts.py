@@ -208,7 +208,7 @@ class Wire:
     def lands(self, node: Node, acts: bool) -> tuple[CountingNode, str]:
         """Return the machine that a connection reaches, and the host key that it shows; all of them are trusted."""
         there = self.nodes[node.name]
-        if not self.world.chance(self.strays * (5 if acts else 1)):  # few connections act, and many look
+        if not self.world.chance(self.strays * (12 if acts else 1)):  # few connections act, and many look
             return there, KEY
         # What has the same key and machine-id is a copy: only its boot tells, and only who acts asks for that.
         # What was woken from a snapshot has its boot, and by now a key of its own; containers of one host share a boot.

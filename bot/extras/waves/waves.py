@@ -14,6 +14,7 @@ from bot.domain.errors import (
     AlreadyDecided,
     ApprovalExpired,
     CannotTell,
+    CauseInDoubt,
     Conflict,
     ImpossibleEvent,
     LedgerError,
@@ -245,6 +246,10 @@ class Waves:
             return f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC."
         if not self.policy.acting or wave.proposal.policy != self.policy.digest:
             return "The policy has changed since it was approved."
+        try:
+            guards.are_trusted(self.policy, wave.proposal.causes, await self.ledger.doubts())
+        except CauseInDoubt as no:
+            return no.sentence
         return why_stop(wave, await self._alarms(wave), now)
 
     async def news(self, wave: Wave) -> datetime | None:
