@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bot.domain.entry import Entry
     from bot.domain.incident import Incident
 
+CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 Doubts: TypeAlias = Callable[[Policy, str], str]  # why a cause's plans are not offered; empty where they are
 
 
@@ -80,19 +81,6 @@ class ProposalRecord:
     names: tuple[str, ...]
     nodes: frozenset[str]
     doubts: Doubts
-
-
-@dataclass(frozen=True, slots=True)
-class BeginningRecord:
-    """What it depends on whether an approved step begins, beside limits and brake, all read at one moment.
-
-    Shape: `doubts` say which causes offer no plans, `mutes` are every entry that muted or unmuted a cause; `begun` are
-    the other incidents with its cause in which a plan was begun on its machine since it was opened.
-    """
-
-    doubts: Doubts
-    mutes: tuple[Entry, ...]
-    begun: tuple[Incident, ...]
 
 
 def busy_with(hold: Hold, node: str) -> str:

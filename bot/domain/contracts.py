@@ -16,7 +16,7 @@ from bot.domain.verdict import Verdict
 
 if TYPE_CHECKING:  # ledger types, which a check without a ledger need not load
     from bot.domain.action import Plan
-    from bot.domain.claim import BeginningRecord, Claim, DecisionRecord, Doubts, Hold, ProposalRecord
+    from bot.domain.claim import Claim, DecisionRecord, Doubts, Hold, ProposalRecord
     from bot.domain.entry import Append, Entry, Event, Head
     from bot.domain.events import IncidentEvent, StepStarted
     from bot.domain.house_events import NodeReleased, WishRefused
@@ -218,6 +218,9 @@ class ActingLedger(Ledger, Protocol):
         now.
         """
 
+    async def is_in_time(self, claim: Claim) -> None:
+        """Raises: ApprovalExpired for a claim that is too old by the ledger's clock, or whose age is not known."""
+
     async def hold(self, node: str, machine_id: str = "") -> Hold | None:
         """Return the hold on the node, or on the same machine under another name."""
 
@@ -271,12 +274,6 @@ class ActingLedger(Ledger, Protocol):
 
     async def proposing(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
         """Return what it depends on whether a plan is offered, in one read; `within` as for `tried`."""
-
-    async def beginning(self, incident: Incident, claim: Claim) -> BeginningRecord:
-        """Return what it depends on whether a step begins that may have waited since its yes, in one read.
-
-        Raises: ApprovalExpired when the claim is too old, or its age is not known: as `begin`, whatever it waits for.
-        """
 
     async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
         """Return the last incident that began this plan within that time, on its node or on that machine."""

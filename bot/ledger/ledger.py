@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from bot.domain.action import Plan
 from bot.domain.alert import BOT
-from bot.domain.claim import BeginningRecord, Claim, DecisionRecord, Doubts, Hold, ProposalRecord, no_doubts
+from bot.domain.claim import Claim, DecisionRecord, Doubts, Hold, ProposalRecord, no_doubts
 from bot.domain.contracts import Clock
 from bot.domain.entry import (
     ANCHORED,
@@ -168,6 +168,11 @@ class Ledger:
             holds.take(connection, stream, event.number, claim, instant_text(entry.at))
             return entry
 
+    def is_in_time(self, claim: Claim) -> None:
+        """Raises: ApprovalExpired for a claim that is too old, or whose age is not known."""
+        with self._database.reading() as connection:
+            holds.is_in_time(claim, instant_of(self._now(connection)))
+
     def hold(self, node: str, machine_id: str = "") -> Hold | None:
         """Return the hold on the node, or on that machine under another name."""
         with self._database.reading() as connection:
@@ -239,19 +244,6 @@ class Ledger:
             now = instant_of(self._now(connection))
             held = holds.held(connection, incident.node, machine_id, now)
             return DecisionRecord(incident, pulled, doubts, held, _tried(connection, plan, machine_id, now - within))
-
-    def beginning(self, incident: Incident, claim: Claim) -> BeginningRecord:
-        """Return what it depends on whether a step begins that may have waited since its yes.
-
-        Raises: ApprovalExpired when the claim is too old, or its age is not known.
-        """
-        cause = incident.verdict.cause if incident.verdict is not None else None
-        with self._database.reading() as connection:
-            holds.is_in_time(claim, instant_of(self._now(connection)))
-            begun, _ = (
-                self._begun_for(connection, incident, cause, claim.machine_id, timedelta(0)) if cause else ((), {})
-            )
-            return BeginningRecord(self._doubts(connection), self._mutes.read(connection), begun)
 
     def proposing(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
         """Return what it depends on whether a plan is offered."""
@@ -358,15 +350,10 @@ class Ledger:
     ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         """Return in which incidents a plan for that cause was begun on the incident's machine within that time."""
         with self._database.reading() as connection:
-            return self._begun_for(connection, incident, cause, machine_id, within)
-
-    def _begun_for(
-        self, connection: Connection, incident: Incident, cause: str, machine_id: str, within: timedelta
-    ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
-        others = names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else ()
-        names, since = (incident.node, *others), incident.opened_at - within
-        found = holds.begun_for(connection, cause, names, machine_id, since)
-        return self._folds.readable(connection, [name for name in found if name != incident.id])
+            others = names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else ()
+            names, since = (incident.node, *others), incident.opened_at - within
+            found = holds.begun_for(connection, cause, names, machine_id, since)
+            return self._folds.readable(connection, [name for name in found if name != incident.id])
 
     def _doubts(self, connection: Connection) -> Doubts:
         if not self._doubters:

@@ -107,7 +107,7 @@ ALERTED: dict[str, Any] = {"members": 6, "programs": 1, "deadly": 0.0, "endings"
 @pytest.mark.parametrize(
     ("where", "hole", "clocked", "number"),
     [
-        ("bot.extras.waves.wave.risen", lambda *_: ("", ()), 0.0, 4),
+        ("bot.extras.waves.wave.risen", lambda *_: ("", ()), 0.0, 3),
         ("bot.extras.waves.waves.CLOCK_TOLERANCE", timedelta(days=900), 1.0, 7),
     ],
     ids=["alerts are not asked", "alerts of a time when the clock was set back"],

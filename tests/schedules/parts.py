@@ -45,7 +45,6 @@ class CountingNode:
     enabled: bool = True
     active: bool = True
     down_until: datetime = BEGAN_AT
-    reboots_take: tuple[int, ...] = (3, 12, 25)  # seconds, of which one is drawn
     up_since: datetime = BEGAN_AT - timedelta(days=11)
     copied_id: str = ""  # the machine-id of another, which it shows
     copied_boot: str = ""  # and the boot_id, as what was woken from a snapshot of it
@@ -185,7 +184,7 @@ class CountingNode:
         if by_us:
             self.reboots[self.boot_id] += 1
         self.boot += 1
-        away = 10**6 if self.ending == "gone" else self.world.random.choice(self.reboots_take)
+        away = 10**6 if self.ending == "gone" else self.world.random.choice((3, 12, 25))
         self.down_until = self.world.now + timedelta(seconds=away)
         self.up_since = self.down_until - timedelta(seconds=10)
         self.world.due += [(self.down_until + timedelta(seconds=1), late) for late in self.crossing]
@@ -208,7 +207,7 @@ class Wire:
     def lands(self, node: Node, acts: bool) -> tuple[CountingNode, str]:
         """Return the machine that a connection reaches, and the host key that it shows; all of them are trusted."""
         there = self.nodes[node.name]
-        if not self.world.chance(self.strays * (12 if acts else 1)):  # few connections act, and many look
+        if not self.world.chance(self.strays * (5 if acts else 1)):  # few connections act, and many look
             return there, KEY
         # What has the same key and machine-id is a copy: only its boot tells, and only who acts asks for that.
         # What was woken from a snapshot has its boot, and by now a key of its own; containers of one host share a boot.

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bot.domain.action import Plan
-from bot.domain.claim import BeginningRecord, Claim, DecisionRecord, Doubts, Hold, ProposalRecord
+from bot.domain.claim import Claim, DecisionRecord, Doubts, Hold, ProposalRecord
 from bot.domain.entry import Append, Entry, Event, Head
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.events import IncidentEvent, StepStarted
@@ -95,6 +95,9 @@ class Recorder:
     async def card(self, card: str, part: str, of_incident: bool = False) -> CardRecord:
         return await self.do(self.ledger.card, card, part, of_incident)  # type: ignore[no-any-return]
 
+    async def is_in_time(self, claim: Claim) -> None:
+        await self.do(self.ledger.is_in_time, claim)
+
     async def hold(self, node: str, machine_id: str = "") -> Hold | None:
         return await self.do(self.ledger.hold, node, machine_id)  # type: ignore[no-any-return]
 
@@ -131,9 +134,6 @@ class Recorder:
 
     async def proposing(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
         return await self.do(self.ledger.proposing, plan, machine_id, group, within)  # type: ignore[no-any-return]
-
-    async def beginning(self, incident: Incident, claim: Claim) -> BeginningRecord:
-        return await self.do(self.ledger.beginning, incident, claim)  # type: ignore[no-any-return]
 
     async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
         return await self.do(self.ledger.tried, plan, machine_id, within)  # type: ignore[no-any-return]

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.domain.alert import BOT, TERMINAL
+from bot.domain.claim import CLOCK_TOLERANCE
 from bot.domain.contracts import ActingLedger, Clock, Log
 from bot.domain.entry import Entry
 from bot.domain.errors import (
     AlreadyDecided,
     ApprovalExpired,
     CannotTell,
-    CauseInDoubt,
     Conflict,
     ImpossibleEvent,
     LedgerError,
@@ -55,7 +55,6 @@ from bot.response.record import IncidentRecord, null_log
 
 _TRIES = 5  # on Conflict: read again, decide again
 MOST_MEMBERS = 2_000
-CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 PUT_TOGETHER = timedelta(minutes=30)  # from the first incident of a wave to its proposal
 NEVER_PROPOSED = "Its wave was never proposed."
 CONTROLS_GONE = "It was to leave nodes alone, to compare with; control groups of waves are gone."
@@ -246,10 +245,6 @@ class Waves:
             return f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC."
         if not self.policy.acting or wave.proposal.policy != self.policy.digest:
             return "The policy has changed since it was approved."
-        try:
-            guards.are_trusted(self.policy, wave.proposal.causes, await self.ledger.doubts())
-        except CauseInDoubt as no:
-            return no.sentence
         return why_stop(wave, await self._alarms(wave), now)
 
     async def news(self, wave: Wave) -> datetime | None:

@@ -25,6 +25,7 @@ from bot.domain.errors import (
     Braked,
     BudgetSpent,
     CannotTell,
+    CauseInDoubt,
     Conflict,
     ImpossibleEvent,
     InventoryError,
@@ -66,7 +67,7 @@ MOST_TRIED = 20  # members tried in search of a node with room: the first, and a
 # Refusals of an ended or decided incident: its outcome is read from its record.
 _SETTLES = (StateChanged, AlreadyCured, WouldStopProtected, AlreadyTried, ApprovalExpired, AlreadyDecided)
 # Refusals that make the whole approval void.
-_STOPS = (NotAnApprover, SelfApproval, NotEnoughApprovers, PlanChanged)
+_STOPS = (NotAnApprover, SelfApproval, NotEnoughApprovers, PlanChanged, CauseInDoubt)
 
 
 @dataclass(frozen=True, slots=True)

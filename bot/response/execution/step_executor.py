@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from bot.domain.action import Ends, Proof, Step
 from bot.domain.alert import BOT
-from bot.domain.claim import BeginningRecord, Claim
+from bot.domain.claim import CLOCK_TOLERANCE, Claim
 from bot.domain.command import Completed
 from bot.domain.contracts import ActingLedger, AdvanceLater, Clock, NodeDirectory, Sleep
 from bot.domain.errors import (
@@ -168,13 +168,12 @@ class StepExecutor:
             return stopped(incident, "The policy or the plan on record has changed since the approval.")
         steps = plan.steps[: incident.next_step]
         try:
-            # First: whatever else it waits for, the age of what allows it may be known by then.
-            said = await self.ledger.beginning(incident, self.claim(incident, node))
+            await self.is_of_known_age(incident, node)
             guards.units_are_named(self.policy, plan, self.reach.actions)
             guards.is_not_quiet(self.policy, now)
             # Both first: the look has to be fresh. A decision of this moment has looked for databases, too; how old
             # another is, told by the ledger's clock, nobody knows by this one.
-            if not incident.has_begun and (because := self._outlived(incident, node, now, said)):
+            if not incident.has_begun and (because := await self._outlived(incident, node, now)):
                 return stopped(incident, because)
             lately = None if incident.steps else self.reach.recall(incident.id)
             if lately is None and (others := await self.came_since(incident, node, steps[-1])):
@@ -211,7 +210,7 @@ class StepExecutor:
             return AdvanceLater(POLL, HELD_UP)
         return await self._start(incident, node, steps[-1], seen, bool(booted), kept)
 
-    def _outlived(self, incident: Incident, node: Node, now: datetime, said: BeginningRecord) -> str:
+    async def _outlived(self, incident: Incident, node: Node, now: datetime) -> str:
         """Say what came on record since the yes with which nobody would be asked for one; empty if nothing did.
 
         A plan may wait long for its turn after the yes, and for the yes the node was read after the record.
@@ -219,14 +218,16 @@ class StepExecutor:
         """
         if incident.is_over:
             return OVER_BY_NOW
-        guards.is_trusted(self.policy, incident, said.doubts)
+        guards.is_trusted(self.policy, incident, await self.ledger.doubts())
         cause = incident.verdict.cause if incident.verdict is not None else None
         if cause is None:  # an undo restores the earlier state, sick or well
             return ""
-        for mute in in_force(said.mutes, now):
+        for mute in in_force(await self.ledger.mutes(), now):
             if mute.cause == cause and mute.covers(node):
                 return f"{cause} is muted on {one_line(mute.selector, 60)} since then: {one_line(mute.reason, 200)}"
-        return next(filter(None, (cured_since(incident, other) for other in said.begun)), "")
+        machine_id = plan_of(incident)[1].get("machine_id", "")
+        begun, _ = await self.ledger.begun_for(incident, cause, machine_id, timedelta(0))
+        return next(filter(None, (cured_since(incident, other) for other in begun)), "")
 
     async def came_since(self, incident: Incident, node: Node, step: Step) -> tuple[str, ...]:
         """Return each database and member that a reboot, or the drain before it, would end, and that was not shown.
@@ -293,7 +294,7 @@ class StepExecutor:
             started = replace(started, until_uptime=until)
         in_time = self.in_time()
         try:
-            await self.ledger.begin(incident.id, incident.seq, started, BOT, self.claim(incident, node))
+            await self.ledger.begin(incident.id, incident.seq, started, BOT, self._claim(incident, node))
         except AlreadyTried as no:
             return Escalated(no.sentence, NOT_LASTING)
         except ApprovalExpired as no:
@@ -320,8 +321,7 @@ class StepExecutor:
             return AdvanceLater(POLL, no.sentence)
         return AdvanceLater(because="its proof is looked for")
 
-    def claim(self, incident: Incident, node: Node) -> Claim:
-        """Return what the next attempt at a step claims, and since when it is allowed."""
+    def _claim(self, incident: Incident, node: Node) -> Claim:
         plan, bound = plan_of(incident)
         return Claim(
             node.name,
@@ -334,6 +334,14 @@ class StepExecutor:
             machine_id=bound.get("machine_id", ""),
             cure=plan.cure,
         )
+
+    async def is_of_known_age(self, incident: Incident, node: Node) -> None:
+        """Raises: ApprovalExpired where what allows the step is from a time that comes yet, by the ledger's clock too.
+
+        Asked first: whatever else the step waits for, that time may have come by then.
+        """
+        if (since := incident.may_begin_since) is not None and self.clock() < since - CLOCK_TOLERANCE:
+            await self.ledger.is_in_time(self._claim(incident, node))
 
     async def at_work(self, incident: Incident) -> AdvanceLater | None:
         """Return how long to leave it to another runner that works on it; None where there is none."""

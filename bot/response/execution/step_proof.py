@@ -147,9 +147,7 @@ class StepProof:
             )
         action, bound = self.steps.reach.actions[step.action], plan_of(incident)[1]
         try:
-            await self.steps.ledger.beginning(
-                incident, self.steps.claim(incident, node)
-            )  # first: its age may be known by then
+            await self.steps.is_of_known_age(incident, node)
             guards.has_no_protected_alias(action, seen.facts[0])
             guards.is_not_quiet(self.steps.policy, now)
             if others := await self.steps.came_since(incident, node, step):

@@ -125,7 +125,6 @@ def test_cut_before_the_command_ran_is_sent_again_and_the_node_is_cured_within_a
     stage: Stage, words: str, sent: list[str], away: float
 ) -> None:
     stage.policy = replace(stage.policy, reboot_deadline=timedelta(minutes=2))
-    stage.nodes["n1"].reboots_take = (12,)
     done, wire = ended(stage, Cut(words, after=False, for_seconds=away), "again")
     assert done.state == "resolved"
     assert wire.sent == sent
