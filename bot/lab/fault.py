@@ -79,6 +79,13 @@ FAULTS: dict[str, Fault] = {
             ("ecs-agent.pl", "leaked-memory-cgroups.sh"),
             180,
         ),
+        Fault(
+            "leak-without-harm",
+            "the same leak on a node with memory enough for it",
+            ("ecs-agent.pl", "leaked-memory-cgroups.sh"),
+            180,
+        ),
+        Fault("crash-looping-unit", "a service fails whenever it starts, and is started again"),
         Fault("held-core", "a stand-in named kubelet keeps a core in the kernel", ("kernel-time.pl",)),
         Fault(
             "compaction", "a stand-in named kubelet has the kernel compact memory, on a core", ("compact-memory.pl",)
