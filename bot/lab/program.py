@@ -16,20 +16,6 @@ _STATE = "ZOMBIE_STATE_DIR"
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """How a command ended."""
-
-    status: int
-    stdout: str
-    stderr: str
-
-    @property
-    def said(self) -> str:
-        """The end of all that it printed."""
-        return (self.stdout + self.stderr).strip()[-1500:]
-
-
-@dataclass(frozen=True, slots=True)
 class Program:
     """This program's command line.
 
@@ -50,12 +36,12 @@ class Program:
         """Return the command line of a process that runs these words."""
         return [sys.executable, "-P", "-m", "bot", *words]
 
-    def run(self, *words: str, within_seconds: float = 240) -> Done:
+    def run(self, *words: str, within_seconds: float = 240) -> subprocess.CompletedProcess[str]:
         """Run a command to its end.
 
         Raises: subprocess.TimeoutExpired when it does not end in time.
         """
-        done = subprocess.run(
+        return subprocess.run(
             self.argv(*words),
             env=dict(self.environment),
             stdin=subprocess.DEVNULL,
@@ -65,7 +51,6 @@ class Program:
             timeout=within_seconds,
             check=False,
         )
-        return Done(done.returncode, done.stdout, done.stderr)
 
     def check(self, node: str, *more: str) -> dict[str, Any]:
         """Return the verdict on a node, as the JSON document says it.
@@ -73,8 +58,8 @@ class Program:
         Raises: RuntimeError when there is none.
         """
         done = self.run("check", node, "--config", str(self.settings), "--json", *more)
-        if done.status not in (0, 1, 3):
-            raise RuntimeError(f"check {node} ended with {done.status}: {done.said}")
+        if done.returncode not in (0, 1, 3, 4):  # unreachable is a verdict too
+            raise RuntimeError(f"check {node} ended with {done.returncode}: {done.stderr}")
         verdict: dict[str, Any] = json.loads(done.stdout)["nodes"][0]
         return verdict
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -212,8 +213,8 @@ class Prover:
         done = program.run(*program.approving(incident), within_seconds=1500)
         state = program.incident(incident)["state"]
         self._say(f"  {what}: {state}")
-        if done.status or state != "resolved":
-            raise NotProven(f"{what} ended as {state}: {done.said}")
+        if done.returncode or state != "resolved":
+            raise NotProven(f"{what} ended as {state}: {_said(done)}")
 
     def _is_over(self, program: Program, node: LabNode, trial: Trial) -> None:
         """The readings say that it is over; what the kernel's log still reports is at most degraded, without a plan."""
@@ -234,8 +235,8 @@ class Prover:
             "undo", incident, "--config", str(program.settings), "--as", "bob", "--reason", "to prove it"
         )
         found = re.search(r"^Incident (\S+):", asked.stdout, re.MULTILINE)
-        if asked.status or found is None:
-            raise NotProven(f"the undo was refused: {asked.said}")
+        if asked.returncode or found is None:
+            raise NotProven(f"the undo was refused: {_said(asked)}")
         self._act(program, found[1], "the undo")
         if not node.run(trial.undone).ok:
             raise NotProven(f"the undo is not seen on the node: {trial.undone}")
@@ -244,6 +245,10 @@ class Prover:
 def _must(outcome: Outcome, what: str) -> None:
     if not outcome.proven:
         raise NotProven(f"{what} was not seen: {outcome.says}")
+
+
+def _said(done: subprocess.CompletedProcess[str]) -> str:
+    return (done.stdout + done.stderr).strip()[-1500:]
 
 
 def _ran(node: LabNode, script: str) -> Outcome:
