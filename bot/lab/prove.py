@@ -21,7 +21,7 @@ from bot.lab.trial import MACHINES, TRIALS, Machine, Trial
 from bot.lab.virtual_machine import Hardware
 from bot.response.proven import ProvenRow, ProvenTable, digest_of
 
-LOOKS = 4  # kept waiting, an emulated node may not say everything in time; a flood has gaps
+LOOKS = 6  # kept waiting, an emulated node may not say everything in time; a flood has gaps
 Say = Callable[[str], None]
 
 

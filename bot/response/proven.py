@@ -6,7 +6,6 @@ proved, the cause's own and its actions': where they have changed since, it is a
 
 from __future__ import annotations
 
-import ast
 import functools
 import hashlib
 import re
@@ -17,9 +16,9 @@ from pathlib import Path
 
 from bot.causes import CAUSES
 from bot.domain.builtin_playbooks import builtin_playbooks
-from bot.domain.safe_text import listed
 
 _BOT = Path(__file__).parents[1]
+_IMPORTS = re.compile(r"^from bot\.causes(?:\.(\w+))? import (\([^)]*\)|.+)$", re.MULTILINE)
 _HEAD = """\
 # What was proven in virtual machines with Debian's own kernels: `zombie lab prove` writes it, and docs/lab.md says how.
 #
@@ -139,7 +138,7 @@ def proven_words(cause: str, cure: Sequence[str], kernel: str = "") -> str:
     runs, healed = sum(row.runs for row in standing or rows), sum(row.healed for row in standing or rows)
     often = f" (healed {healed} of {runs} times)" if healed < runs else ""
     else_ = f"; not tried on {here}" if here and here not in on else ""
-    return f"{by} on Linux {listed(on, 9)}{often}{else_}."
+    return f"{by} on Linux {_and(on)}{often}{else_}."
 
 
 def is_proven(cause: str, cure: Sequence[str], kernel: str) -> bool:
@@ -164,6 +163,10 @@ def series_of(kernel: str) -> str:
 
 def _series(rows: Iterable[ProvenRow]) -> list[str]:
     return sorted({row.series for row in rows}, key=_numbers)
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
 
 
 def _numbers(series: str) -> list[int]:
@@ -201,11 +204,9 @@ def _cause_files(cause: str) -> list[Path]:
         if path in found:
             continue
         found.add(path)
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("bot.causes"):
-                continue
-            inside = (node.module or "").removeprefix("bot.causes").removeprefix(".")
-            waiting += [room / f"{name}.py" for name in ([inside] if inside else [each.name for each in node.names])]
+        for inside, names in _IMPORTS.findall(path.read_text("utf-8")):
+            imported = (room / f"{name}.py" for name in ([inside] if inside else re.findall(r"\w+", names)))
+            waiting += [file for file in imported if file.is_file()]
     return sorted(found)
 
 
