@@ -1,15 +1,25 @@
 """What was proven: the table that ships is whole, and its sentence says no more than its rows do."""
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from bot.actions import ACTIONS
+from bot.app.factories import library
+from bot.app.kubernetes import draining
 from bot.causes import CAUSES
+from bot.domain.probe import Snapshot
+from bot.domain.verdict import Verdict
 from bot.lab.fault import FAULTS
+from bot.probes.host import HostReading
 from bot.response import proven
+from bot.response.diagnosis.planning import DrainSettings, with_plan
 from bot.response.proven import ProvenRow, ProvenTable, digest_of, is_proven, proven_words, read_table
+from bot.settings import Settings
+from bot.settings.tables import ActSettings
+from tests.record.incidents import BEGAN_AT, BOOT, NODE, VERDICT
 
 CURE = ("disable_unit", "reboot")
 ROW = ProvenRow(
@@ -101,6 +111,38 @@ def test_only_a_row_that_stands_and_healed_each_time_proves(
 ) -> None:
     has(monkeypatch, row)
     assert is_proven(ROW.cause, CURE, kernel) is is_it
+
+
+def offered(proven_only: bool) -> Verdict:
+    host = HostReading("6.1.90-aws", BOOT, timedelta(days=9))
+    sick = replace(VERDICT, plan=None, snapshot=Snapshot(NODE, BEGAN_AT, timedelta(seconds=5), {"host": host}))
+    only = DrainSettings(proven_only=proven_only)
+    return with_plan(sick, library(()).get("zombie-cgroups"), ACTIONS, draining=only)
+
+
+def test_plan_says_what_it_is_worth_whether_or_not_it_must_be_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    has(monkeypatch, ROW)
+    for proven_only in (False, True):
+        plan = offered(proven_only).plan
+        assert plan is not None
+        assert plan.notes[-1] == "Proven on Linux 6.1."
+
+
+def test_only_what_is_proven_is_offered_where_that_is_set_and_the_verdict_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    has(monkeypatch, replace(ROW, kernel="6.12.1"))
+    says = "Proven on Linux 6.12; not tried on 6.1."
+    plan = offered(proven_only=False).plan
+    assert plan is not None
+    assert plan.notes[-1] == says
+    withheld = offered(proven_only=True)
+    assert withheld.plan is None
+    assert withheld.summary.endswith(f" Nothing is offered: [act] proven_only keeps to what is proven. {says}")
+    assert [draining(Settings(act=ActSettings(proven_only=said))).proven_only for said in (True, False)] == [
+        True,
+        False,
+    ]
 
 
 def test_digest_is_of_the_causes_own_files_and_of_its_actions() -> None:
