@@ -43,10 +43,10 @@ _PROVEN = """\
 # What was proven on real kernels
 
 Each row is a fault that was really made, on a virtual machine with Debian's own kernel: see
-[the lab](lab.md#what-is-proven). Without it the node was found well. With it the verdict was the right one, with the plan
-of this row and no other. A person's yes had the bot carry the plan out; where no plan is offered, the fault was undone.
-Then the readings said that the node was well again or, where the kernel's log still reports the fault, that it is over.
-*Undone*: the bot also took its own actions back, after one more yes.
+[the lab](lab.md#what-is-proven). Without it the node was found well. With it the verdict was the right one, with the
+plan of this row and no other. A person's yes had the bot carry the plan out; where no plan is offered, the fault was
+undone. Then the readings said that the node was well again or, where the kernel's log still reports the fault, that it
+is over. *Undone*: the bot also took its own actions back, after one more yes.
 
 A row holds for the cause and the actions as they were. Where they have changed since, the bot says so beside a plan
 ("an earlier version of it was proven"). A machine here is small and emulated: what a row says of memory, time and
