@@ -26,7 +26,7 @@ from bot.domain.probe import Probe
 from bot.domain.setting import Setting
 from bot.library.kinds import Kind, fields_of
 from bot.probes import PROBES
-from bot.response.proven import ProvenRow, proven_file, read_table
+from bot.response.proven import GONE, ProvenRow, proven_file, read_table
 from bot.settings import all_keys, all_rows
 from tests.sample import sample
 
@@ -149,10 +149,10 @@ def proven(_: str) -> str:
 
 
 def _proven_row(row: ProvenRow) -> str:
-    cure = " → ".join(f"`{action}`" for action in row.cure) or "its own undo"
+    cure = " → ".join(f"`{action}`" for action in row.cure) or ("nothing" if row.status == GONE else "its own undo")
     undone = ", undone" if row.undone else ""
     machine = f"{row.kernel}, systemd {row.systemd}, cgroup {row.cgroups}"
-    run = f"{row.healed} of {row.runs}{undone}"
+    run = "it does not arise" if row.status == GONE else f"{row.healed} of {row.runs}{undone}"
     cells = (
         f"`{row.cause}`",
         f"`{row.fault}`",

@@ -19,7 +19,7 @@ from bot.lab.program import Program
 from bot.lab.recipe import Recipe
 from bot.lab.trial import MACHINES, TRIALS, Machine, Trial
 from bot.lab.virtual_machine import Hardware
-from bot.response.proven import ProvenRow, ProvenTable, digest_of
+from bot.response.proven import GONE, ProvenRow, ProvenTable, digest_of
 
 LOOKS = 6  # kept waiting, an emulated node may not say everything in time; a flood has gaps
 Say = Callable[[str], None]
@@ -45,6 +45,11 @@ class Proving:
     def says(self) -> str:
         """What is proven, in a few words."""
         return f"{self.trial.fault} on {self.machine.suite}'s Linux {self.machine.kernel}, cgroup {self.cgroups}"
+
+    @property
+    def is_gone(self) -> bool:
+        """True where what makes the fault elsewhere does no harm on this kernel."""
+        return self.machine.suite in self.trial.gone_on
 
     @property
     def like(self) -> tuple[str, str, Hardware]:
@@ -75,9 +80,10 @@ def to_prove(kernels: Iterable[str] = (), causes: Iterable[str] = (), cgroups: s
             continue
         for version in machine.cgroups:
             for trial in TRIALS:
-                asked = not causes or causes & {trial.fault, trial.cause}
-                if asked and version in trial.cgroups and cgroups in (None, version):
-                    yield Proving(trial, machine, version)
+                one, asked = Proving(trial, machine, version), not causes or causes & {trial.fault, trial.cause}
+                wanted = asked and version in trial.cgroups and cgroups in (None, version)
+                if wanted and (trial.done or not one.is_gone):
+                    yield one
 
 
 class Prover:
@@ -117,7 +123,8 @@ class Prover:
         if is_new:
             self._is_well(program, node, "without the fault")
         try:
-            row = self._proven(program, node, what.trial, row)
+            prove = self._not_there if what.is_gone else self._proven
+            row = prove(program, node, what.trial, row)
             if not (what.trial.lingers or what.trial.plan):
                 self._well = what.like
         except NotProven as no:
@@ -147,10 +154,11 @@ class Prover:
         if systemd is None:
             raise UsageError(f"{node.name} does not tell its systemd.", f"Its console: {node.console}")
         trial = what.trial
-        digest = digest_of(trial.cause, trial.plan)
+        cure, status = ((), GONE) if what.is_gone else (trial.plan, trial.status[0])
+        digest = digest_of(trial.cause, cure)
         place = (what.machine.suite, said[0], int(systemd[0]), what.cgroups)
         self._say(f"  Linux {said[0]}, systemd {systemd[0]}")
-        made = (trial.cause, trial.fault, trial.plan, trial.status[0], "")
+        made = (trial.cause, trial.fault, cure, status, "")
         return ProvenRow(*made, *place, 0, 0, False, 0, self._today, self._version, digest)
 
     def _proven(self, program: Program, node: LabNode, trial: Trial, row: ProvenRow) -> ProvenRow:
@@ -171,6 +179,20 @@ class Prover:
             return replace(row, undone=bool(trial.undone))
         except NotProven as no:
             raise NotProven(str(no), row) from no
+
+    def _not_there(self, program: Program, node: LabNode, trial: Trial, row: ProvenRow) -> ProvenRow:
+        fault = find(trial.fault)
+        if trial.before:
+            _must(_ran(node, trial.before), "what comes before the fault")
+        _must(fault.begin(node), "the fault's beginning")
+        _must(_ran(node, trial.done), "what makes the fault elsewhere")
+        measured = fault.look(node)
+        self._say(f"  as much was done as makes the fault elsewhere: {measured.says}")
+        verdict = program.check(node.name)
+        self._say(f"  the verdict: {_short(verdict)}")
+        if measured.proven or verdict["cause"] == trial.cause or verdict["status"] in ("unknown", "unreachable"):
+            raise NotProven(f"the fault or its verdict is there, or not everything was read: {_short(verdict)}")
+        return replace(row, harm=measured.says)
 
     def _is_well(self, program: Program, node: LabNode, when: str) -> None:
         seen = ""

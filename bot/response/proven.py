@@ -19,12 +19,14 @@ from bot.domain.builtin_playbooks import builtin_playbooks
 
 _BOT = Path(__file__).parents[1]
 _IMPORTS = re.compile(r"^from bot\.causes(?:\.(\w+))? import (\([^)]*\)|.+)$", re.MULTILINE)
+GONE = "gone"  # the status of a row whose fault does not arise on its kernel
 _HEAD = """\
 # What was proven in virtual machines with Debian's own kernels: `zombie lab prove` writes it, and docs/lab.md says how.
 #
 # [[proven]]  A fault that was really made. The node without it got no such verdict, with it the right one. `cure` are
 #             the actions that the bot then carried out with a person's yes, after which the node was well; without any,
-#             undoing the fault was the cure. `undone`: the bot took its own actions back too.
+#             undoing the fault was the cure. `undone`: the bot took its own actions back too. `status = "gone"`: as
+#             much was done as makes the fault elsewhere, and here neither the fault nor its verdict was there.
 # [not-here]  Causes that cannot be made in a virtual machine: why, and where their words come from.
 """
 
@@ -132,19 +134,21 @@ def proven_words(cause: str, cure: Sequence[str], kernel: str = "") -> str:
         why = dict(table.not_here).get(cause)
         return f"Not proven here: {why}." if why else "Not proven here: no run of it on a real kernel is on record."
     standing = [row for row in rows if row.stands]
-    here = series_of(kernel)
+    here, gone = series_of(kernel), [row for row in table.rows if row.cause == cause and row.status == GONE]
     on = _series(standing or rows)
     by = "Proven" if standing else "An earlier version of it was proven"
     runs, healed = sum(row.runs for row in standing or rows), sum(row.healed for row in standing or rows)
     often = f" (healed {healed} of {runs} times)" if healed < runs else ""
-    else_ = f"; not tried on {here}" if here and here not in on else ""
-    return f"{by} on Linux {_and(on)}{often}{else_}."
+    here_ = ""
+    if here and here not in on:
+        here_ = f"; on {here} it did not arise" if here in _series(gone) else f"; not tried on {here}"
+    return f"{by} on Linux {_and(on)}{often}{here_}."
 
 
 def is_proven(cause: str, cure: Sequence[str], kernel: str) -> bool:
     """True where this cure healed this cause on a kernel of the same series, as both are now."""
     return any(
-        row.stands and row.healed == row.runs and row.series == series_of(kernel)
+        row.stands and row.status != GONE and row.healed == row.runs and row.series == series_of(kernel)
         for row in proven_table().rows
         if (row.cause, row.cure) == (cause, tuple(cure))
     )

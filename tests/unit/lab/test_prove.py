@@ -183,6 +183,25 @@ def test_what_the_log_still_reports_is_over_while_it_is_mild_and_offers_nothing(
     assert proven(Says([WELL, IS_FULL, *[verdict("degraded", "disk-full")] * 2]), tmp_path, OF_DISK).healed == 0
 
 
+FORKY = next(machine for machine in MACHINES if machine.suite == "forky")
+
+
+def test_fault_that_does_not_arise_is_a_row_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = Proving(LEAK, FORKY, "v2")
+    assert [what.trial.fault for what in to_prove(["7.2"], [LEAK.cause])] == [LEAK.fault]
+    monkeypatch.setattr(Fault, "begin", lambda *_: Outcome(True, "begun"))
+    monkeypatch.setattr(Fault, "look", lambda *_: Outcome(False, "0 memory cgroups are removed and not freed"))
+    row = proven(Says([WELL, verdict("degraded", "crash-looping-unit")]), tmp_path, gone)
+    assert (row.status, row.cure, row.harm) == ("gone", (), "0 memory cgroups are removed and not freed")
+    assert row.stands
+    for seen in (LEAKS, verdict("unknown")):
+        with pytest.raises(NotProven):
+            proven(Says([WELL, seen]), tmp_path, gone)
+    monkeypatch.setattr(Fault, "look", lambda *_: Outcome(True, "8,000 memory cgroups are removed and not freed"))
+    with pytest.raises(NotProven):
+        proven(Says([WELL, WELL]), tmp_path, gone)
+
+
 def test_machine_that_is_well_again_is_used_once_more_and_any_other_is_not(tmp_path: Path) -> None:
     lab, says = OneNode(), Says([WELL, IS_FULL, WELL, IS_FULL, WELL, WELL, LEAKS, WELL, WELL, LEAKS, WELL])
     says.ends = iter(["resolved"] * 4)

@@ -80,6 +80,14 @@ def test_sentence_names_the_kernels_and_says_where_it_was_not_tried(monkeypatch:
     )
 
 
+def test_sentence_says_where_the_fault_did_not_arise(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = replace(ROW, cure=(), status="gone", kernel="7.2.12+deb14", digest=digest_of(ROW.cause, ()))
+    has(monkeypatch, ROW, gone)
+    assert proven_words(ROW.cause, CURE, "7.2.1") == "Proven on Linux 6.1; on 7.2 it did not arise."
+    assert proven_words(ROW.cause, CURE, "7.3.1") == "Proven on Linux 6.1; not tried on 7.3."
+    assert not is_proven(ROW.cause, (), "7.2.1")
+
+
 def test_sentence_says_a_cure_that_failed_and_what_is_of_an_earlier_version(monkeypatch: pytest.MonkeyPatch) -> None:
     has(monkeypatch, replace(ROW, runs=3))
     assert proven_words(ROW.cause, CURE, "6.1") == "Proven on Linux 6.1 (healed 2 of 3 times)."
