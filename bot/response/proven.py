@@ -1,7 +1,8 @@
 """What was proven on real kernels: which cause with which cure, on which of them, and by which version.
 
-Source: `playbooks/tables/proven.toml`, written by `zombie lab prove`. Each row has the digest of the files that it
-proved, the cause's own and its actions': where they have changed since, it is a row of an earlier version.
+Source: `playbooks/tables/proven.toml`, written by `zombie lab prove`. Each row has the digest of the code that it
+proved, the cause's own and its actions': where that has changed since, it is a row of an earlier version. Words do not
+count: a better sentence decides nothing else.
 """
 
 from __future__ import annotations
@@ -19,6 +20,12 @@ from bot.domain.builtin_playbooks import builtin_playbooks
 
 _BOT = Path(__file__).parents[1]
 _IMPORTS = re.compile(r"^from bot\.causes(?:\.(\w+))? import (\([^)]*\)|.+)$", re.MULTILINE)
+_WORDS = re.compile(
+    r'(?P<prefix>\b[rbfRBF]{1,2})?(?P<string>"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|'
+    r"'(?:\\.|[^'\\\n])*')|#[^\n]*|\s+"
+)
+_PROSE = re.compile(r"[^\\\[\]{}^$|*+?]*\s[^\\\[\]{}^$|*+?]*\s[^\\\[\]{}^$|*+?]*")  # two spaces, and no pattern
+_CLOSED = re.compile(r",([)\]}])")  # whether a list stands on one line or on several
 GONE = "gone"  # the status of a row whose fault does not arise on its kernel
 _HEAD = """\
 # What was proven in virtual machines with Debian's own kernels: `zombie lab prove` writes it, and docs/lab.md says how.
@@ -117,13 +124,14 @@ def proven_table() -> ProvenTable:
 
 @functools.cache
 def digest_of(cause: str, cure: tuple[str, ...]) -> str:
-    """Return the digest of the files that say what a cause is and what its cure does; empty where there are none."""
+    """Return the digest of the code that says what a cause is and what its cure does; empty where there is none."""
     try:
         paths = [*_cause_files(cause), *sorted({_action_file(action) for action in cure})]
-        texts = [path.read_bytes() for path in paths]
+        texts = [path.read_text("utf-8") for path in paths]
     except (OSError, KeyError):
         return ""
-    return hashlib.sha256(b"\0".join(hashlib.sha256(text).digest() for text in texts)).hexdigest()[:16]
+    code = (text if path.suffix == ".yaml" else _code_of(text) for path, text in zip(paths, texts, strict=True))
+    return hashlib.sha256("\0".join(code).encode()).hexdigest()[:16]
 
 
 def proven_words(cause: str, cure: Sequence[str], kernel: str = "") -> str:
@@ -212,6 +220,25 @@ def _cause_files(cause: str) -> list[Path]:
             imported = (room / f"{name}.py" for name in ([inside] if inside else re.findall(r"\w+", names)))
             waiting += [file for file in imported if file.is_file()]
     return sorted(found)
+
+
+def _code_of(text: str) -> str:
+    """Return what decides in a file of Python: no comments, layout or sentences.
+
+    Example:
+    >>> _code_of("x = 1  # one") == _code_of("x =  1"), _code_of("x = 1") == _code_of("x = 2")
+    (True, False)
+    >>> _code_of('x = "it is one"') == _code_of('x = "it is a one"'), _code_of('x = "a"') == _code_of('x = "b"')
+    (True, False)
+    """
+    return _CLOSED.sub(r"\1", _WORDS.sub(_kept, text))
+
+
+def _kept(found: re.Match[str]) -> str:
+    """A string that decides, such as a name or a pattern; nothing of anything else."""
+    prefix, string = found["prefix"] or "", found["string"] or ""
+    decides = string and "f" not in prefix.lower() and not string.startswith('"""') and not _PROSE.fullmatch(string)
+    return found[0] if decides else ""
 
 
 def _action_file(action: str) -> Path:

@@ -153,6 +153,16 @@ def test_only_what_is_proven_is_offered_where_that_is_set_and_the_verdict_says_w
     ]
 
 
+def test_digest_changes_with_what_decides_and_not_with_words() -> None:
+    text = proven._cause_files("disk-full")[-1].with_name("disk_full.py").read_text("utf-8")
+    worded = text.replace("Confirms:", "Is seen by:").replace("from __future__", "# why not\nfrom __future__", 1)
+    assert worded != text
+    assert proven._code_of(worded) == proven._code_of(text)
+    for was, now in ((" < ", " <= "), ("return", "yield"), ("name=NAME", "name=None")):
+        assert was in text
+        assert proven._code_of(text.replace(was, now)) != proven._code_of(text), was
+
+
 def test_digest_is_of_the_causes_own_files_and_of_its_actions() -> None:
     files = {path.name for path in proven._cause_files("leaked-memory-cgroups")}
     assert {"leaked_memory_cgroups.py", "_leaker.py", "_unit_state.py"} <= files
