@@ -126,7 +126,11 @@ def run_prove(arguments: argparse.Namespace) -> int:
         return 0
     for number in (signal.SIGTERM, signal.SIGHUP):  # the same as Ctrl-C
         signal.signal(number, signal.default_int_handler)
-    return 1 if prove(whole, table, arguments.again, arguments.environ) else 0
+    try:
+        return 1 if prove(whole, table, arguments.again, arguments.environ) else 0
+    except KeyboardInterrupt:
+        print("zombie: interrupted; what is proven stands, and the same command goes on.", file=sys.stderr)
+        raise
 
 
 def run_down(arguments: argparse.Namespace) -> int:
