@@ -112,6 +112,8 @@ FAULTS: dict[str, Fault] = {
         Fault("essential-unit-stopped", "the container runtime, a stand-in, starts at boot and is stopped"),
         Fault("clock-unsynced", "the clock was set wrong, and chrony says so", ("time-server.pl",)),
         Fault("neighbour-overflow", "the table of neighbours has no room", ("many-neighbours.pl",)),
+        Fault("bond-degraded", "one of the two ports of a bond has lost its link"),
+        Fault("tcp-memory-exhausted", "a service reads nothing of what it is sent", ("unread-connections.pl",)),
         Fault("certificate-expiry", "the certificate that the kubelet's port serves has ended"),
         Fault("dns-failing", "the only name server answers nothing", ("silent-resolver.pl",)),
         Fault("softirq-storm", "a core does nothing but soft interrupts", ("one-core.sh", "echo-flood.pl")),

@@ -119,6 +119,8 @@ TRIALS = (
     Trial("certificate-expiry", "certificate-expiry", _CRITICAL),
     Trial("dns-failing", "dns-failing", _DEGRADED),
     Trial("clock-unsynced", "clock-unsynced", _DEGRADED),
+    Trial("bond-degraded", "bond-degraded", _DEGRADED),
+    Trial("tcp-memory-exhausted", "tcp-memory-exhausted", _DEGRADED),
     Trial(
         "essential-unit-stopped",
         "essential-unit-stopped",
