@@ -21,7 +21,7 @@ from bot.lab.trial import MACHINES, TRIALS, Machine, Trial
 from bot.lab.virtual_machine import Hardware
 from bot.response.proven import GONE, ProvenRow, ProvenTable, digest_of
 
-LOOKS = 6  # kept waiting, an emulated node may not say everything in time; a flood has gaps
+LOOKS = 8  # kept waiting, an emulated node may not say everything in time; a flood has gaps
 Say = Callable[[str], None]
 
 
@@ -31,6 +31,10 @@ class NotProven(Exception):
     def __init__(self, says: str, row: ProvenRow | None = None) -> None:
         super().__init__(says)
         self.row = row
+
+
+class NotSeen(NotProven):
+    """The node did not say enough, or nothing was begun: neither for the cure nor against it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +181,8 @@ class Prover:
             if trial.undone:
                 self._undo(program, node, incident, trial)
             return replace(row, undone=bool(trial.undone))
+        except NotSeen:
+            raise
         except NotProven as no:
             raise NotProven(str(no), row) from no
 
@@ -236,21 +242,21 @@ class Prover:
         state = program.incident(incident)["state"]
         self._say(f"  {what}: {state}")
         if done.returncode or state != "resolved":
-            raise NotProven(f"{what} ended as {state}: {_said(done)}")
+            raise (NotSeen if state == "proposed" else NotProven)(f"{what} ended as {state}: {_said(done)}")
 
     def _is_over(self, program: Program, node: LabNode, trial: Trial) -> None:
         """The readings say that it is over; what the kernel's log still reports is at most degraded, without a plan."""
-        seen = ""
+        seen, status = "", ""
         for _ in range(LOOKS):
             verdict = program.check(node.name)
-            seen = _short(verdict)
+            seen, status = _short(verdict), verdict["status"]
             self._say(f"  afterwards: {seen}")
             if (verdict["status"], verdict["cause"]) == ("healthy", None):
                 return
             mild = verdict["status"] in ("healthy", "degraded") and verdict["plan"] is None
             if trial.lingers and mild and verdict["cause"] in (None, trial.cause):
                 return
-        raise NotProven(f"afterwards: {seen}")
+        raise (NotSeen if status in ("unknown", "unreachable") else NotProven)(f"afterwards: {seen}")
 
     def _undo(self, program: Program, node: LabNode, incident: str, trial: Trial) -> None:
         asked = program.run(

@@ -175,6 +175,21 @@ def test_cure_that_does_not_heal_is_a_run_and_no_healing(
     assert (row.runs, row.healed) == (1, 0)
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "ends"),
+    [
+        ([WELL, LEAKS, verdict("unreachable"), verdict("unknown")], ["resolved"]),  # nobody knows whether it healed
+        ([WELL, LEAKS], ["proposed"]),  # refused: nothing was begun
+    ],
+)
+def test_run_that_says_nothing_of_the_cure_is_no_row(
+    tmp_path: Path, verdicts: list[dict[str, Any]], ends: list[str]
+) -> None:
+    with pytest.raises(NotProven) as no:
+        proven(Says(verdicts, ends), tmp_path, OF_LEAK)
+    assert no.value.row is None
+
+
 def test_what_the_log_still_reports_is_over_while_it_is_mild_and_offers_nothing(tmp_path: Path) -> None:
     io = BY_FAULT["io-stall"]
     stalls, mild = verdict("critical", "io-stall"), verdict("degraded", "io-stall")
