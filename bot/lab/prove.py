@@ -114,8 +114,14 @@ class Prover:
     def prove(self, what: Proving, before: ProvenRow | None) -> ProvenRow:
         """Prove it, on a machine that boots or is well, and return the row.
 
-        Raises: NotProven; UsageError when the machine or the fault cannot be made.
+        Raises: NotProven, also where the machine or this program did not answer in time.
         """
+        try:
+            return self._tried(what, before)
+        except (UsageError, subprocess.TimeoutExpired) as no:
+            raise NotSeen(str(no)) from no
+
+    def _tried(self, what: Proving, before: ProvenRow | None) -> ProvenRow:
         began = time.monotonic()
         node, is_new = self._machine(what)
         self._records += 1
