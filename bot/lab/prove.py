@@ -84,10 +84,10 @@ def to_prove(kernels: Iterable[str] = (), causes: Iterable[str] = (), cgroups: s
             continue
         for version in machine.cgroups:
             for trial in TRIALS:
-                one, asked = Proving(trial, machine, version), not causes or causes & {trial.fault, trial.cause}
+                proving, asked = Proving(trial, machine, version), not causes or causes & {trial.fault, trial.cause}
                 wanted = asked and version in trial.cgroups and cgroups in (None, version)
-                if wanted and (trial.done or not one.is_gone):
-                    yield one
+                if wanted and (trial.done or not proving.is_gone):
+                    yield proving
 
 
 class Prover:
