@@ -9,6 +9,7 @@ from pathlib import Path
 from bot.app.factories import now
 from bot.app.lab import lab, recipe, say
 from bot.app.version import version
+from bot.lab import tools
 from bot.lab.program import Program
 from bot.lab.prove import NotProven, Prover, Proving
 from bot.response.proven import ProvenTable, read_table
@@ -19,6 +20,7 @@ def prove(whole: Sequence[Proving], table: Path, again: bool, environment: Mappi
 
     Raises: UsageError when this machine cannot run them.
     """
+    tools.need((*tools.FOR_QEMU, *tools.FOR_THE_IMAGE))
     here = lab(environment)
     with tempfile.TemporaryDirectory(prefix="zombie-prove-") as folder:
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bot.domain.errors import UsageError
+
 _ROOT = Path(__file__).parents[2]
 _OURS = ("ZOMBIE_", "SLACK_", "PAGERDUTY_", "TEAMS_")
 _STATE = "ZOMBIE_STATE_DIR"
@@ -55,11 +57,11 @@ class Program:
     def check(self, node: str, *more: str) -> dict[str, Any]:
         """Return the verdict on a node, as the JSON document says it.
 
-        Raises: RuntimeError when there is none.
+        Raises: UsageError when there is none.
         """
         done = self.run("check", node, "--config", str(self.settings), "--json", *more)
         if done.returncode not in (0, 1, 3, 4):  # unreachable is a verdict too
-            raise RuntimeError(f"check {node} ended with {done.returncode}: {done.stderr}")
+            raise UsageError(f"The check of {node} ended with {done.returncode}: {done.stderr.strip()[-600:]}")
         verdict: dict[str, Any] = json.loads(done.stdout)["nodes"][0]
         return verdict
 

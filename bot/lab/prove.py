@@ -84,10 +84,10 @@ def to_prove(kernels: Iterable[str] = (), causes: Iterable[str] = (), cgroups: s
             continue
         for version in machine.cgroups:
             for trial in TRIALS:
-                one, asked = Proving(trial, machine, version), not causes or causes & {trial.fault, trial.cause}
+                proving, asked = Proving(trial, machine, version), not causes or causes & {trial.fault, trial.cause}
                 wanted = asked and version in trial.cgroups and cgroups in (None, version)
-                if wanted and (trial.done or not one.is_gone):
-                    yield one
+                if wanted and (trial.done or not proving.is_gone):
+                    yield proving
 
 
 class Prover:
@@ -114,8 +114,14 @@ class Prover:
     def prove(self, what: Proving, before: ProvenRow | None) -> ProvenRow:
         """Prove it, on a machine that boots or is well, and return the row.
 
-        Raises: NotProven; UsageError when the machine or the fault cannot be made.
+        Raises: NotProven, also where the machine or this program did not answer in time.
         """
+        try:
+            return self._tried(what, before)
+        except (UsageError, subprocess.TimeoutExpired) as no:
+            raise NotSeen(str(no)) from no
+
+    def _tried(self, what: Proving, before: ProvenRow | None) -> ProvenRow:
         began = time.monotonic()
         node, is_new = self._machine(what)
         self._records += 1

@@ -190,6 +190,25 @@ def test_run_that_says_nothing_of_the_cure_is_no_row(
     assert no.value.row is None
 
 
+@pytest.mark.parametrize(
+    "breaks", [UsageError("lab-1 did not come up within 300 s."), subprocess.TimeoutExpired("check", 240)]
+)
+def test_machine_or_program_that_does_not_answer_ends_that_trial_alone(tmp_path: Path, breaks: Exception) -> None:
+    table, lab = tmp_path / "proven.toml", OneNode()
+    says = Says([WELL, IS_FULL, WELL])
+    it, checks = prover(lab, says, tmp_path), iter([breaks])
+
+    def check(node: str, *more: str) -> dict[str, Any]:
+        for each in checks:
+            raise each
+        return next(says.verdicts)
+
+    says.check = check  # type: ignore[method-assign]
+    assert _prove_each(it, [OF_LEAK, OF_DISK], table, again=False) == 1
+    assert [row.fault for row in read_table(table).rows] == ["disk-full"]
+    assert lab.booted == 2
+
+
 def test_what_the_log_still_reports_is_over_while_it_is_mild_and_offers_nothing(tmp_path: Path) -> None:
     io = BY_FAULT["io-stall"]
     stalls, mild = verdict("critical", "io-stall"), verdict("degraded", "io-stall")
