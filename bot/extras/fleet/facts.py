@@ -46,7 +46,8 @@ _OWN = frozenset(
 _PROSE = frozenset(
     {"source", "raw", "lines", "line", "text", "says", "because", "counter", "walked", "stack", "label", "status"}
 )
-_NAMES = ("name", "path", "image", "kind", "unit", "device", "mount", "target")  # fields that name an entry of a list
+# Fields that name an entry of a list.
+_NAMES = ("name", "point", "path", "image", "kind", "unit", "device", "mount", "target", "bus")
 _BAND = re.compile(r"0|below 0|[\d,]+ to [\d,]+|none")
 _ENDS = ("_later", "_usec", "_seconds", "_at", "_since_boot", "_ms", "_id", "_between")
 _RANDOM = "[b-df-hj-np-tv-xz24-9]"  # the letters of Kubernetes' random names

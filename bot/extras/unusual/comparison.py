@@ -30,7 +30,7 @@ RESOLUTION = 0.1  # of a figure's median: less is the same
 CHANCE = 3.0  # roots of a count that it may be off
 STEEPEST = 4.0  # how fast a tail may fall, as a power
 ANOTHER_KIND = 0.1  # of the kinds of facts stand out: these are no peers
-_ENTRY = re.compile(r"\[[^\]]*\]")
+_ENTRY = re.compile(r"(?<!settings)\[[^\]]*\]")  # one setting is not like another
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ class NodeFacts:
 
 @lru_cache(2**15)
 def kind_of(fact: str) -> str:
-    """Return the kind of a fact: its path without the names of entries.
+    """Return the kind of a fact: its path without the names of entries; each setting is a kind of its own.
 
     Example:
-    >>> kind_of("units.services[ecs.service].enabled")
-    'units.services[].enabled'
+    >>> kind_of("units.services[ecs.service].enabled"), kind_of("hardware.settings[vm.swappiness]")
+    ('units.services[].enabled', 'hardware.settings[vm.swappiness]')
     """
     return _ENTRY.sub("[]", fact)
 
