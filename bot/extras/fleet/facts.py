@@ -18,6 +18,7 @@ from bot.domain.safe_text import redacted_line
 from bot.probes.formats.container_lists import Container
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.formats.kernel_speakers import wording
+from bot.probes.kernel_log import KernelLogReading
 
 Fact: TypeAlias = str | float  # a state in words, or a figure
 
@@ -150,6 +151,9 @@ def _of_fields(where: str, record: Any) -> Iterator[tuple[str, Fact]]:
         return
     if not is_dataclass(record) or isinstance(record, KernelEvent):  # a line of the log says what its name says
         return
+    if isinstance(record, KernelLogReading):  # how much of the log is left says nothing of the node
+        yield from _of_value(f"{where}.events", record.events)
+        return
     for field in fields(record):
         if field.name in _OWN | _PROSE or field.name.startswith("source") or field.name.endswith(_ENDS):
             continue
@@ -209,7 +213,7 @@ def lines_of(snapshot: Snapshot, fact: str) -> tuple[str, ...]:
 
 def _name_of(entry: Any) -> str:
     if isinstance(entry, KernelEvent):
-        return wording(entry).translate(_ROUND)
+        return f"{entry.kind} {wording(entry)}".translate(_ROUND)
     for name in ("image",) if isinstance(entry, Container) else _NAMES:
         held = getattr(entry, name, "")
         if isinstance(held, str) and held:

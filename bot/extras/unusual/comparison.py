@@ -45,7 +45,7 @@ _TITLES = tuple(
         (r"hardware\.links\[(.+)\]\.most_speed", "PCIe speed that {0} can do", "{} GT/s"),
         (r"hardware\.links\[(.+)\]", "PCIe device {0}", "{}"),
         (r"hardware\.settings\[(.+)\]", "{0}", "{}"),
-        (r"kernel_log\.events\[(.+)\]", "the kernel's “{0}”", "{}"),
+        (r"kernel_log\.events\[\S+ (.+)\]", "the kernel's “{0}”", "{}"),
         (r"filesystems\.mounts\[(.+)\]\.options\[(.+)\]", "mount option {1} of {0}", "{}"),
         (r"filesystems\.mounts\[(.+)\]", "mount {0}", "{}"),
         (r"gpu\.gpus\[(.+)\]\.settings\[(.+)\]", "{1} of GPU {0}", "{}"),
@@ -173,6 +173,8 @@ class Peers:
 
 def _way(fact: str, value: Fact) -> str:
     """The kind of a fact and how it differs: nodes that have units of their own may all have those of the others."""
+    if fact.startswith(SAID):
+        return f"{fact.partition(' ')[0]} {value}"  # lines of a kind: some kinds are rare
     return f"{kind_of(fact)} {value}" if value in (PRESENT, ABSENT) else kind_of(fact)
 
 
@@ -297,7 +299,7 @@ def _differing(here: NodeFacts, peers: Peers) -> Iterator[tuple[str, Fact, float
         elif (figures := peers.figures(fact)) and len(figures) * 2 >= len(peers):
             yield fact, value, standing_out(value, figures), _range(fact, figures)
     for fact in peers.entries:
-        if fact not in here.facts and here.facts.get(fact.partition(".")[0]) == READ:
+        if fact not in here.facts and not fact.startswith(SAID) and here.facts.get(fact.partition(".")[0]) == READ:
             yield from _state(fact, ABSENT, peers)
 
 
