@@ -26,7 +26,7 @@ from bot.domain.protected import services
 from bot.domain.safe_text import one_line
 from bot.domain.truth import Unknown
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
-from bot.library.assembly import tidy, wrong_unit
+from bot.library.assembly import without_decimal_point, wrong_unit
 from bot.library.cause_language import CauseLanguage, Form, Function, Scope, Words
 from bot.library.checker import check_cause
 from bot.library.document import LIMIT_BYTES, Document, read_document
@@ -354,7 +354,7 @@ class _Reading:
         given = self._shape.thresholds[name]
         if unlike := wrong_unit(name, given.value):
             self._problems.add(self._document.line_of("thresholds", name, "value"), f"{name} {unlike}")
-        return Threshold(tidy(given.value), given.reason)
+        return Threshold(without_decimal_point(given.value), given.reason)
 
     def _read(self, read: Read, text: str, *path: str | int) -> CheckedExpression:
         try:

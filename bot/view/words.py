@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TypeAlias, TypeVar
 
 from bot.domain.alert import CHATS
-from bot.domain.entry import is_who
+from bot.domain.entry import is_author
 from bot.domain.incident import Incident
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.relapse import Relapse
@@ -238,7 +238,7 @@ def in_chat(by: str) -> bool:
     >>> in_chat("slack:T024/U123"), in_chat("terminal:ann")
     (True, False)
     """
-    return by.partition(":")[0] in CHATS and is_who(by)
+    return by.partition(":")[0] in CHATS and is_author(by)
 
 
 def plain(sentence: Sequence[Styled]) -> str:
@@ -276,7 +276,7 @@ def led_by_person(words: str, before: str = "") -> Sentence:
     """
     lead = BRAKED if before and words.startswith(BRAKED) else ""
     by, space, rest = words.removeprefix(lead).partition(" ")
-    if is_who(by) and ":" in by:
+    if is_author(by) and ":" in by:
         return (*filter(None, (before + lead,)), Person(by), space + rest)
     return tuple(filter(None, (before + words,)))
 

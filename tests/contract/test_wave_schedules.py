@@ -47,7 +47,7 @@ def test_whatever_happens_no_node_is_acted_on_twice_or_out_of_turn(part: int) ->
     [
         ("bot.extras.waves.store.may_begin", lambda *_: None, "began while the wave did not run"),
         ("bot.extras.waves.wave.Wave.room", property(lambda _: 9), "had their turn at once"),
-        ("bot.extras.waves.waves.is_of_what_was_seen", lambda *_: None, "had not seen these plans"),
+        ("bot.extras.waves.waves.check_seen_digest", lambda *_: None, "had not seen these plans"),
     ],
     ids=["the wave is not asked", "no stages", "a yes may be blind"],
 )
@@ -107,7 +107,7 @@ ALERTED: dict[str, Any] = {"members": 6, "programs": 1, "deadly": 0.0, "endings"
 @pytest.mark.parametrize(
     ("where", "hole", "clocked", "number"),
     [
-        ("bot.extras.waves.wave.risen", lambda *_: ("", ()), 0.0, 3),
+        ("bot.extras.waves.wave.alerts_against", lambda *_: ("", ()), 0.0, 3),
         ("bot.extras.waves.waves.CLOCK_TOLERANCE", timedelta(days=900), 1.0, 7),
     ],
     ids=["alerts are not asked", "alerts of a time when the clock was set back"],

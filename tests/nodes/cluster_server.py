@@ -11,7 +11,7 @@ from aiohttp import web
 
 from bot.demo.cluster import server
 from bot.demo.cluster.cluster import Cluster, Failure
-from bot.demo.cluster.server import said
+from bot.demo.cluster.server import call_line
 
 
 class ClusterServer(server.ClusterServer):
@@ -40,7 +40,7 @@ class ClusterServer(server.ClusterServer):
         if self.down and request.transport is not None:
             request.transport.close()
         answer = await super()._answer(request)
-        self.on_call(said(request, await request.text()))
+        self.on_call(call_line(request, await request.text()))
         return answer
 
     def _routed(self, request: web.Request, body: str) -> tuple[int, dict[str, Any]]:
@@ -48,10 +48,10 @@ class ClusterServer(server.ClusterServer):
             raise Failure(500, "InternalError", "etcdserver: request timed out")
         match [request.method, *request.path.strip("/").split("/")]:
             case ["GET", "api", "v1", "nodes"]:
-                self._allowed("list", "nodes")
+                self._check_right("list", "nodes")
                 return 200, self._nodes(request.query)
             case ["GET", "api", "v1", "namespaces", namespace, "pods"]:
-                self._allowed("list", "pods")
+                self._check_right("list", "pods")
                 return 200, self._pods_of(
                     namespace, request.query.get("fieldSelector"), request.query.get("labelSelector")
                 )

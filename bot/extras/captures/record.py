@@ -136,7 +136,7 @@ def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:
     for entry in entries:
         event = capture_event(entry)
         if isinstance(event, CaptureAsked):
-            if event.capture not in found and (asked := _asked(event, entry)) is not None:
+            if event.capture not in found and (asked := _capture_asked(event, entry)) is not None:
                 found[event.capture] = asked
                 waiting |= {event.capture} if event.needs_approval else set()
             continue
@@ -144,7 +144,7 @@ def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:
             waiting.discard(event.capture)
         before = found.get(getattr(event, "capture", ""))
         if before is not None and not before.is_over:
-            found[before.id] = _after(before, event, entry)
+            found[before.id] = _capture_after(before, event, entry)
     for name, rolling in found.items():
         if rolling.started is None and rolling.ended is None:
             ended = CaptureEnded(name, WAITED_FOR_A_YES if name in waiting else NEVER_BEGAN)
@@ -152,7 +152,7 @@ def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:
     return found
 
 
-def _asked(event: CaptureAsked, entry: Entry) -> RollingCapture | None:
+def _capture_asked(event: CaptureAsked, entry: Entry) -> RollingCapture | None:
     try:
         request = RollingRequest(event.hours, event.segment_minutes, event.around)
     except ValueError:
@@ -160,7 +160,7 @@ def _asked(event: CaptureAsked, entry: Entry) -> RollingCapture | None:
     return RollingCapture(event.capture, event.node, request, entry.by, entry.at, event.os_user)
 
 
-def _after(before: RollingCapture, event: object, entry: Entry) -> RollingCapture:
+def _capture_after(before: RollingCapture, event: object, entry: Entry) -> RollingCapture:
     match event:
         case CaptureStarting():
             return replace(before, state=RollingState.STARTING, started=event, started_at=entry.at)

@@ -23,6 +23,7 @@ from bot.extras.fleet.facts import ABSENT, PRESENT, READ, WORDS, Fact
 
 FEWEST_PEERS = 40  # with 24, something was said of a healthy node in one check of fifty; with these, of a hundred
 FEWEST_OF_SICK = 24  # where something is wrong anyway
+FEWEST_WHO_SAY = 100  # by whom the words of a healthy node are judged; by 40 they were unusual in one check of fifty
 FEWEST_LOOKS = 3  # of the node's own past
 MOST_TOLD = 3
 ORDINARY = 0.005  # of the peers may differ in what is settled, or stand out more than what is told
@@ -260,8 +261,10 @@ def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = (), boote
         kinds.add(kind_of(fact))
         if not by:
             continue
-        if any(fact in look.facts for look in past if fact.startswith(SAID)):
-            continue  # its habit
+        if fact.startswith(SAID) and (
+            any(fact in look.facts for look in past) or here.is_healthy and len(peers) < FEWEST_WHO_SAY
+        ):
+            continue  # its habit, or so few that they cannot have said everything that is usual
         if not (told := peers.is_settled(fact, value)) and isinstance(value, float):
             stood_out, told = max(stood_out, by), by > bar
         if told:

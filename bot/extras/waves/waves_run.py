@@ -90,17 +90,17 @@ class WaveRun:
             await self.service.close(wave)
             return None
         try:
-            return await self._next(wave, max(wave.updated_at, await self.service.waves.now()))
+            return await self._advance_state(wave, max(wave.updated_at, await self.service.waves.now()))
         except (Conflict, ImpossibleEvent):
             return AdvanceLater(timedelta(seconds=0.2), "another program went on with it")
 
-    async def _next(self, wave: Wave, now: datetime) -> AdvanceLater | None:
+    async def _advance_state(self, wave: Wave, now: datetime) -> AdvanceLater | None:
         if wave.state is WaveState.PROPOSED:
             left = wave.opened_at + self.policy.approval_expires - now
             if left > timedelta(0) and not wave.proposal.controls:
                 return AdvanceLater(min(left, POLL), "it waits for approval")
             await self.service.close(wave)
-            return await self._tell(wave, WaveDeclined(_why_over(wave, now) or "Nobody decided in time."))
+            return await self._append_event(wave, WaveDeclined(_why_over(wave, now) or "Nobody decided in time."))
         for turn in wave.under_way:
             incident = await self.service.record.find(turn.member.incident)
             if (over := _outcome(incident)) is not None:
@@ -108,10 +108,10 @@ class WaveRun:
                 # Alerts that came while nobody looked at the wave count from the cure, not from this entry.
                 cured_at = incident.sampled_at if outcome is TurnOutcome.CURED else None
                 ended = TurnEnded(incident.id, turn.member.node, outcome, one_line(because, 500), cured_at)
-                return await self._tell(wave, ended)
+                return await self._append_event(wave, ended)
         why_over = _why_over(wave, now)
         if wave.state is WaveState.RUNNING and not why_over and (because := await self.service.why_stop(wave)):
-            return await self._tell(wave, WaveStopped(because))
+            return await self._append_event(wave, WaveStopped(because))
         for turn in wave.under_way:
             if (again := await self._hand_over(wave, turn, now, why_over)) is not None:
                 return again
@@ -119,7 +119,7 @@ class WaveRun:
             await self.service.close(wave)  # before the end is recorded: after a crash here it is done again
             is_left = bool(wave.waiting)
             how = WaveEnding.EXPIRED if is_left else WaveEnding.COMPLETED
-            return await self._tell(wave, WaveEnded(how, why_over if is_left else ""))
+            return await self._append_event(wave, WaveEnded(how, why_over if is_left else ""))
         if wave.state is WaveState.RUNNING and not why_over:
             return await self._next_turn(wave)
         return AdvanceLater(POLL, f"it is {wave.state}")
@@ -137,16 +137,16 @@ class WaveRun:
         drawn = self.service.chance.sample(range(len(behind)), min(MOST_TRIED, len(behind)))
         for member in (*first, *(behind[at] for at in sorted(drawn))):  # the first of them may never have room
             try:
-                await self._has_room(wave, member)
+                await self._check_room(wave, member)
             except Braked as no:
                 return AdvanceLater(POLL, f"{no.name}: {no.sentence}")
             except (BudgetSpent, NodeBusy) as no:
                 because = f"{no.name}: {no.sentence}"
                 continue
-            return await self._tell(wave, TurnGiven(member.incident, member.node))
+            return await self._append_event(wave, TurnGiven(member.incident, member.node))
         return AdvanceLater(POLL, because)
 
-    async def _has_room(self, wave: Wave, member: WaveMember) -> None:
+    async def _check_room(self, wave: Wave, member: WaveMember) -> None:
         incident = await self.service.record.find(member.incident)
         if incident.ended or incident.proposal is None:
             return  # its turn ends at once
@@ -186,7 +186,7 @@ class WaveRun:
             approvals = [await people.as_now(earlier, turn.member.digest, wave) for earlier in wave.approvals]
             await self.responder.decide_in_wave(incident, approvals)
         except _STOPS as no:
-            return await self._tell(wave, WaveStopped(f"{no.name}: {no.sentence}"))
+            return await self._append_event(wave, WaveStopped(f"{no.name}: {no.sentence}"))
         except MissingRight as no:
             return await self._called_off(incident, f"{no.name}: {no.sentence}")
         except (*_SETTLES, NothingProposed):
@@ -199,7 +199,7 @@ class WaveRun:
         await self.service.call_off(incident, because)
         return AdvanceLater()
 
-    async def _tell(self, wave: Wave, event: WaveEvent) -> AdvanceLater | None:
+    async def _append_event(self, wave: Wave, event: WaveEvent) -> AdvanceLater | None:
         await self.service.append(wave.id, wave.seq, event, BOT)
         return AdvanceLater()
 

@@ -80,7 +80,7 @@ class Stage:
         return through(self.watch().control.find(capture))
 
     def seen(self, capture: str = "capture000") -> Any:
-        return through(self.watch().seen(self.known, self.find(capture))).rolling
+        return through(self.watch().look_or_give_up(self.known, self.find(capture))).rolling
 
     def stopped(self, capture: str = "capture000") -> Any:
         return through(self.watch().stopped(self.known, self.find(capture), "terminal:bob")).rolling
@@ -363,7 +363,7 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
     known: Any = None
     turns: Any = Turns()
     keeper = RollingKeeper(watch, known, turns, lambda event, **fields: logged.append((event, fields)), Hears())
-    asyncio.run(keeper.once())
+    asyncio.run(keeper.look_at_each())
     assert logged == [("capture_unread", {"capture": "a", "node": "a", "error": "no such number"})]
     assert len(heard) == 1
 

@@ -57,7 +57,7 @@ from bot.extras.waves.settings import WaveSettings
 from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import stages_of
 from bot.ledger import Database, Ledger, audit
-from bot.ledger.entries import insert_entry, sealed
+from bot.ledger.entries import chained_entry, insert_entry
 from bot.seats import Extra, Rules
 from tests.program import zombie_in as zombie
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
@@ -298,7 +298,7 @@ def test_only_known_kinds_are_stepped_over(database: Database, without: tuple[Ex
     found = audit(database, (), named_by(without, "follows"))
     assert (found.broken, found.unread, found.stepped_over) == ((), (), 1)
     with database.writing() as connection:
-        forged = sealed("wave-0000000000", Head(), "2027-01-01T00:00:00.000Z", BrandNew(), "bot")
+        forged = chained_entry("wave-0000000000", Head(), "2027-01-01T00:00:00.000Z", BrandNew(), "bot")
         insert_entry(connection, forged)
     unread = audit(database, (), named_by(without, "follows")).unread
     assert [(each.stream, "kind 'BrandNew'" in each.says) for each in unread] == [("wave-0000000000", True)]

@@ -16,7 +16,7 @@ from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
 from bot.domain.verdict import Confidence, RuledOut, Status, Undecided, Verdict
 from bot.ledger import Database, Ledger, audit
-from bot.response.record import recorded
+from bot.response.record import facts_before
 from tests.schedules.parts import CountingNode
 from tests.schedules.stage import POLICY, Stage
 from tests.schedules.world import World
@@ -194,7 +194,7 @@ def test_what_was_before_stands_on_record_for_undoing_it(ledger_and_world: tuple
     assert done.proposal is not None
     step = done.proposal.plan.steps[0]
     action = stage.remediation().stepping.reach.actions[step.action]
-    (back,) = action.inverse(step.args, recorded(done.steps[0], {}))
+    (back,) = action.inverse(step.args, facts_before(done.steps[0], {}))
     assert back.commands == (
         "sudo -n systemctl enable -- ecs.service",
         "sudo -n systemctl start -- ecs.service",
