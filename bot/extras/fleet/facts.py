@@ -152,7 +152,7 @@ def _facts_of_fields(where: str, record: Any) -> Iterator[tuple[str, Fact]]:
     if not is_dataclass(record) or isinstance(record, KernelEvent):  # a line of the log says what its name says
         return
     if isinstance(record, KernelLogReading):  # how much of the log is left says nothing of the node
-        yield from _of_value(f"{where}.events", record.events)
+        yield from _facts_of_value(f"{where}.events", record.events)
         return
     for field in fields(record):
         if field.name in _OWN | _PROSE or field.name.startswith("source") or field.name.endswith(_ENDS):

@@ -262,7 +262,7 @@ def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = (), boote
         if not by:
             continue
         if fact.startswith(SAID) and (
-            any(fact in look.facts for look in past) or here.is_healthy and len(peers) < FEWEST_WHO_SAY
+            any(fact in look.facts for look in past) or (here.is_healthy and len(peers) < FEWEST_WHO_SAY)
         ):
             continue  # its habit, or so few that they cannot have said everything that is usual
         if not (told := peers.is_settled(fact, value)) and isinstance(value, float):
