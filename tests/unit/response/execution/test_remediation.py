@@ -110,8 +110,13 @@ OPEN = Undecided("leaked-memory-cgroups", "cgroups was not read (sudo refused)")
         (replace(ELSE, undecided=(OPEN,)), "leaked-memory-cgroups cannot be judged"),
         (Verdict("n1", Status.HEALTHY, None, None, "Healthy", undecided=(OPEN,)), "leaked-memory-cgroups cannot be"),
         (replace(ELSE, ruled_out=(RuledOut("leaked-memory-cgroups", "12 dying cgroups"),)), ""),
+        # a GPU that is gone from the bus after the reboot is not mended
+        (
+            Verdict("n1", Status.HEALTHY, None, None, "Healthy", ruled_out=(RuledOut(OPEN.cause, "none here", False),)),
+            "leaked-memory-cgroups cannot be judged any more: none here",
+        ),
     ],
-    ids=["another names the verdict", "open behind another", "open", "ruled out"],
+    ids=["another names the verdict", "open behind another", "open", "ruled out", "nothing is there any more"],
 )
 def test_cause_that_is_not_ruled_out_is_not_cured(
     ledger_and_world: tuple[Ledger, World], monkeypatch: pytest.MonkeyPatch, verdict: Verdict, says: str
