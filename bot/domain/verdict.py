@@ -139,8 +139,10 @@ class Unusual:
         """What it is here and on the peers, such as `x8 here, x16 on its 211 peers, since Tuesday's boot`."""
         if self.boot:
             since = f", since {datetime.fromisoformat(self.boot):%A's boot (%d %b)}"
+        elif self.since in ("", "now"):
+            since = ", new with this check" if self.since else ""
         else:
-            since = {"": "", "now": ", new with this check"}.get(self.since, f", since {self.since}")
+            since = f", first seen on {datetime.fromisoformat(self.since):%a %d %b at %H:%M UTC}"
         return f"{self.here} here, {self.peers}{since}"
 
     @property

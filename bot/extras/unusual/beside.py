@@ -20,7 +20,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.probe import Unread
 from bot.domain.verdict import Status, Unusual, Verdict
 from bot.extras.fleet.facts import figures_of, lines_of
-from bot.extras.unusual.comparison import NodeFacts, Peers, compare, rates
+from bot.extras.unusual.comparison import SAID, NodeFacts, Peers, compare, rates
 from bot.extras.unusual.settings import UnusualSettings
 from bot.extras.unusual.store import FRESH, FactStore
 from bot.probes.host import HostReading
@@ -93,7 +93,7 @@ class UnusualFacts:
         self._kinds[kind].latest[node.name] = facts.at  # it is not read back
         if facts.is_healthy:
             peers.add(facts)
-        return tuple(replace(each, lines=lines_of(snapshot, each.fact)) for each in found.unusual)
+        return tuple(_with_lines(each, lines_of(snapshot, each.fact)) for each in found.unusual)
 
     def _peers(self, kind: str) -> Peers:
         """The healthy nodes of a kind that any program at this record read lately."""
@@ -124,6 +124,15 @@ class UnusualFacts:
     async def close(self) -> None:
         """Compare nothing more."""
         await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
+
+
+def _with_lines(unusual: Unusual, lines: tuple[str, ...]) -> Unusual:
+    """The same with the node's own lines; what the kernel says is quoted whole."""
+    if not lines or not unusual.fact.startswith(SAID):
+        return replace(unusual, lines=lines)
+    return replace(
+        unusual, title="a line of the kernel", here=f"“{lines[0].partition(' kernel: ')[2] or lines[0]}”", lines=lines
+    )
 
 
 def of_record(database: Database, settings: Settings, log: Log, playbook: str = WHOLE) -> UnusualFacts:

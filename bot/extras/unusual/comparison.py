@@ -40,22 +40,22 @@ _COUNTS = re.compile(
 _TITLES = tuple(
     (re.compile(rf"{path}( per hour)?"), f"{words}{{{re.compile(path).groups}}}", form)
     for path, words, form in (
-        (r"hardware\.links\[(.+)\]\.width", "PCIe width of {0}", "x{}"),
-        (r"hardware\.links\[(.+)\]\.speed", "PCIe speed of {0}", "{} GT/s"),
-        (r"hardware\.links\[(.+)\]\.most_width", "PCIe width that {0} can do", "x{}"),
-        (r"hardware\.links\[(.+)\]\.most_speed", "PCIe speed that {0} can do", "{} GT/s"),
-        (r"hardware\.links\[(.+)\]", "PCIe device {0}", "{}"),
-        (r"hardware\.settings\[(.+)\]", "{0}", "{}"),
-        (r"kernel_log\.events\[\S+ (.+)\]", "the kernel's “{0}”", "{}"),
-        (r"filesystems\.mounts\[(.+)\]\.options\[(.+)\]", "mount option {1} of {0}", "{}"),
-        (r"filesystems\.mounts\[(.+)\]", "mount {0}", "{}"),
-        (r"gpu\.gpus\[(.+)\]\.settings\[(.+)\]", "{1} of GPU {0}", "{}"),
-        (r"gpu\.gpus\[(.+)\]", "GPU {0}", "{}"),
-        (r"nic\.nics\[(.+)\]\.counters\[(.+)\]", "{1} of {0}", "{}"),
-        (r"reclaim\.meminfo_kib\[(.+)\]", "{0} (kiB)", "{}"),
-        (r"reclaim\.vmstat\[(.+)\]", "{0}", "{}"),
-        (r"\w+\.(?:services|units|enabled)\[(.+)\](?:\.(?:active|enabled))?", "unit {0}", "{}"),
-        (r"\w+\.\w+\[(.+)\]\.(\w+)", "{1} of {0}", "{}"),
+        (r"hardware\.links\[([^]]+)\]\.width", "PCIe width of {0}", "x{}"),
+        (r"hardware\.links\[([^]]+)\]\.speed", "PCIe speed of {0}", "{} GT/s"),
+        (r"hardware\.links\[([^]]+)\]\.most_width", "PCIe width that {0} can do", "x{}"),
+        (r"hardware\.links\[([^]]+)\]\.most_speed", "PCIe speed that {0} can do", "{} GT/s"),
+        (r"hardware\.links\[([^]]+)\]", "PCIe device {0}", "{}"),
+        (r"hardware\.settings\[([^]]+)\]", "{0}", "{}"),
+        (r"kernel_log\.events\[\S+ ([^]]+)\]", "the kernel's “{0}”", "{}"),
+        (r"filesystems\.mounts\[([^]]+)\]\.options\[([^]]+)\]", "mount option {1} of {0}", "{}"),
+        (r"filesystems\.mounts\[([^]]+)\]", "mount {0}", "{}"),
+        (r"gpu\.gpus\[([^]]+)\]\.settings\[([^]]+)\]", "{1} of GPU {0}", "{}"),
+        (r"gpu\.gpus\[([^]]+)\]", "GPU {0}", "{}"),
+        (r"nic\.nics\[([^]]+)\]\.counters\[([^]]+)\]", "{1} of {0}", "{}"),
+        (r"reclaim\.meminfo_kib\[([^]]+)\]", "{0} (kiB)", "{}"),
+        (r"reclaim\.vmstat\[([^]]+)\]", "{0}", "{}"),
+        (r"\w+\.(?:services|units|enabled)\[([^]]+)\](?:\.(?:active|enabled))?", "unit {0}", "{}"),
+        (r"\w+\.\w+\[([^]]+)\]\.(\w+)", "{1} of {0}", "{}"),
         (r"host\.(kernel|distribution|virtualisation|clocksource)", "{0}", "{}"),
     )
 )
@@ -261,10 +261,8 @@ def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = (), boote
         kinds.add(kind_of(fact))
         if not by:
             continue
-        if fact.startswith(SAID) and (
-            any(fact in look.facts for look in past) or (here.is_healthy and len(peers) < FEWEST_WHO_SAY)
-        ):
-            continue  # its habit, or so few that they cannot have said everything that is usual
+        if fact.startswith(SAID) and (_is_habit(fact, past) or (here.is_healthy and len(peers) < FEWEST_WHO_SAY)):
+            continue  # so few cannot have said everything that is usual
         if not (told := peers.is_settled(fact, value)) and isinstance(value, float):
             stood_out, told = max(stood_out, by), by > bar
         if told:
@@ -302,8 +300,17 @@ def _differing(here: NodeFacts, peers: Peers) -> Iterator[tuple[str, Fact, float
         elif (figures := peers.figures(fact)) and len(figures) * 2 >= len(peers):
             yield fact, value, standing_out(value, figures), _range(fact, figures)
     for fact in peers.entries:
-        if fact not in here.facts and not fact.startswith(SAID) and here.facts.get(fact.partition(".")[0]) == READ:
+        if fact in here.facts or fact.startswith(SAID) or here.facts.get(fact.partition(".")[0]) != READ:
+            continue
+        whole = fact[: fact.rfind("[")].rpartition("]")[0]  # what it is a part of
+        if not whole or f"{whole}]" in here.facts:
             yield from _state(fact, ABSENT, peers)
+
+
+def _is_habit(fact: str, past: Sequence[NodeFacts]) -> bool:
+    """True for what was said at the first known check, or was said and then was not."""
+    known = [fact in look.facts for look in past]
+    return any(known) and (known[0] or known != sorted(known))
 
 
 def _state(fact: str, value: str, peers: Peers) -> Iterator[tuple[str, Fact, float, str]]:

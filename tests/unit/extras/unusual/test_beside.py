@@ -24,7 +24,9 @@ from bot.extras.unusual.beside import UnusualFacts
 from bot.extras.unusual.comparison import FEWEST_PEERS, NodeFacts
 from bot.extras.unusual.store import FACTS, KEPT, FactStore
 from bot.ledger import Database
+from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.hardware import HardwareReading, Link
+from bot.probes.kernel_log import KernelLogReading
 from bot.surfaces.document import node_document
 from bot.surfaces.terminal import verdict_brief
 from bot.surfaces.text import verdict_text
@@ -234,3 +236,17 @@ async def test_lines_of_the_node_stand_with_what_is_said(database: Database) -> 
     }
     body = json.loads(json.dumps(node_document(replace(await bot.check("odd"), unusual=said))))
     assert [each["lines"] for each in body["unusual"]] == [list(each.lines) for each in said]
+
+
+async def test_what_the_kernel_says_here_alone_is_quoted_whole(database: Database) -> None:
+    bot = Bot(database, Clock())
+    bot.more = {"kernel_log": KernelLogReading("journal", 600)}
+    await peers(bot)
+    line = "[5183969.000000] node kernel: nvme nvme0: I/O 512 QID 7 timeout, completion polled"
+    bot.more = {"kernel_log": KernelLogReading("journal", 600, (KernelEvent("complaint", line),))}
+    bot.status = Status.DEGRADED
+    (said,) = (await bot.check("odd")).unusual
+    assert said.says == (
+        "a line of the kernel: “nvme nvme0: I/O 512 QID 7 timeout, completion polled” here, absent on its 40 peers"
+    )
+    assert said.lines == (line,)

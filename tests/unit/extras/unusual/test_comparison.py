@@ -111,6 +111,13 @@ def test_where_nodes_have_units_of_their_own_a_unit_of_all_others_is_missed() ->
     ]
 
 
+def test_of_a_unit_that_is_absent_its_parts_are_not_told_too() -> None:
+    parts: dict[str, Fact] = {f"{SSH}.wanted_by[multi-user.target]": PRESENT}
+    peers = alike(0, *(node(f"p{number}", parts, healthy=True) for number in range(50)))
+    assert says(without(node(), SSH), peers) == ["units.u[ssh]: absent here, present on its 50 peers"]
+    assert len(says(node(), peers)) == 1, "of one that is there they are"
+
+
 def test_each_setting_is_judged_by_itself() -> None:
     setting = "hardware.settings[{}]"
     usual: dict[str, Fact] = {setting.format("vm.swappiness"): "60"}
@@ -128,7 +135,10 @@ def test_what_the_kernel_says_here_alone_is_told_unless_it_has_said_so_before() 
     for peer in half:
         peers.add(replace(peer, facts={**peer.facts, "kernel_log": READ}))
     assert says(node("n", log), peers) == told
-    assert says(node("n", log), peers, node("n", {"kernel_log": READ, new: PRESENT})) == []
+    quiet, loud = node("n", {"kernel_log": READ}), node("n", log)
+    assert says(loud, peers, loud) == says(loud, peers, quiet, loud, quiet) == says(loud, peers, loud, quiet) == []
+    assert says(loud, peers, quiet, loud) == [f"{told[0]}, first seen on Sun 01 Nov at 00:00 UTC"]
+    assert says(replace(loud, is_healthy=True), peers) == [], "sixty do not say all that is usual"
     alone: dict[str, Fact] = {"kernel_log": READ, f"{SAID}complaint only here]": PRESENT}
     peers.add(node("p0", alone, healthy=True))
     assert says(node("n", log), peers) == told, "that is a line of another kind"
@@ -157,7 +167,7 @@ def test_boot_after_which_it_is_so_is_named() -> None:
     words = "PCIe width of mlx5_core 0000:17:00.0: x8 here, x16 on its 50 peers, since "
     assert told.says == f"{words}Monday's boot (02 Nov)"
     (told,) = compare(node("n", {width: 8.0}, days=3), peers, past, booted + timedelta(days=1, hours=1)).unusual
-    assert told.says == f"{words}2026-11-03T00:00+00:00", "it was so before that boot"
+    assert told.says == words.replace("since ", "first seen on Tue 03 Nov at 00:00 UTC"), "it was so before that boot"
     (told,) = compare(node("n", {width: 8.0}, days=3), peers, past[:1], booted).unusual
     assert (told.since, told.boot) == ("now", "2026-11-02T00:00+00:00")
 
