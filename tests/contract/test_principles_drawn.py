@@ -19,9 +19,8 @@ from tests.contract.test_plans_at_a_risk import broken_root
 from tests.contract.test_verdicts_once_wrong import harmed
 from tests.examples import up_to
 from tests.independent import kinds
-from tests.independent.cgroups import ecs_loops, starves
+from tests.independent.cgroups import ecs_loops, holds, starves
 from tests.independent.facts import DAY, HOUR, MINUTE
-from tests.independent.later.starved import holds
 from tests.independent.machine import Machine
 
 HEALTHY, DEGRADED, CRITICAL = Status.HEALTHY, Status.DEGRADED, Status.CRITICAL
