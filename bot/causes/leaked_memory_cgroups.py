@@ -10,6 +10,9 @@ Supports: the held core serves the starved queue; the walker's threads ran on it
 Refutes: few dying cgroups; a count that falls so fast that few will soon be left; the held core runs something else.
 Remedy: disable the leaker; with harm, then reboot (nothing else frees dying cgroups), unless their count is falling
 fast or the time of the harm is not known; never a reboot alone, and none against _reboot_risks.
+Kernels: before 5.3 slab keeps dying cgroups without a leak; before 5.8 walks over them are slow. Linux 7.2 hands the
+pages of a removed cgroup to its parent (lru_reparent_memcg in its headers): there the same agent removed 8,000 with
+a page each, and none was left (`zombie lab prove`, 7.2.12). What keeps a thousand there is something else than pages.
 """
 
 from __future__ import annotations
