@@ -15,8 +15,9 @@ from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
 from bot.domain.verdict import Confidence, RuledOut, Status, Undecided, Verdict
-from bot.ledger import Database, Ledger, audit
+from bot.ledger import Ledger, audit
 from bot.response.record import facts_before
+from tests.record.ledgers import ledger_in
 from tests.schedules.parts import CountingNode
 from tests.schedules.stage import POLICY, Stage
 from tests.schedules.world import World
@@ -24,7 +25,7 @@ from tests.schedules.world import World
 
 @pytest.fixture
 def ledger_and_world(tmp_path: Path) -> Iterator[tuple[Ledger, World]]:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+    with ledger_in(tmp_path) as database:
         world = World(7, deadly=0)
         yield Ledger(database, lambda: world.now), world
         assert audit(database).broken == ()
