@@ -90,8 +90,12 @@ class Harms:
 
     @property
     def felt(self) -> str:
-        """What work on the node feels, in a few words; all of it, where none of it is felt."""
-        return "; ".join(harm.short for harm in self.seen if not harm.behind) or self.short
+        """What work on the node feels, in a few words; all of it, where none of it is felt.
+
+        Shape: what work feels is measured, and only its cause may be likely; how it comes about is no surer than that.
+        """
+        likely = "" if self.confidence is Confidence.CONFIRMED else "likely "
+        return "; ".join(harm.short for harm in self.seen if not harm.behind) or f"{likely}{self.short}"
 
     @property
     def behind(self) -> str:

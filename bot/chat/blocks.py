@@ -34,7 +34,7 @@ from bot.view.words import Bold, Code, Instant
 SUMMARY = 300  # characters of a verdict's summary on a card; the thread has longer summaries whole
 MOST_NOTES = 4  # on the card; the dialog shows all
 NOTE = 160
-ASKS = "Approve shows commands; nothing runs yet."
+ASKS = "Approve shows the commands first; nothing runs yet."
 ENDS = "Cost: what ends (the bot restarts none of it):"
 MOST_MOVED = 12  # pods in the dialog; the record has all
 MOST_NAMED = 3  # pods on the card
@@ -43,7 +43,7 @@ FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card; in the dialog, be
 
 def offer_blocks(plan: PlanView) -> Iterator[Block]:
     """Yield the offer and what a yes would do to the node and its workload, without commands."""
-    parts: list[Line | Listing] = [line(Bold(f"Offer: {plan.words}. "), plan.effect)]
+    parts: list[Line | Listing] = [line(Bold(f"Offer: {plan.words}. "), f"Once approved, {plan.effect}")]
     parts += ends_blocks(replace(plan, ends=plan.ends_briefly), FEW_ENDS)  # the dialog names the containers
     if plan.moves:
         named = "; ".join(one_line(row, 80) for row in plan.moves[:MOST_NAMED])

@@ -106,9 +106,10 @@ def _single(group: GroupView, view: IncidentView) -> Document:
     first: list[Block] = [Title(f"{word}{_mark(view)} {view.diagnosis}".strip())]
     middle: list[Strip | Listing] = []
     said: tuple[Sentence, ...] = ()
+    sooner, later = _profile_button(group, view)
     if view.verdict is not None and (not view.ended or view.state is State.TRIAGED):
         is_evaluated = view.state in (State.TRIAGED, State.PROPOSED)
-        said = verdict_words(view.verdict) if is_evaluated else ((view.verdict.summary,),)
+        said = verdict_words(view.verdict, bool(sooner)) if is_evaluated else ((view.verdict.summary,),)
         rows = [_short(sentence) for sentence in (*said, (view.recurs,), (view.grows,)) if any(sentence)]
         first += [Together(tuple(map(Line, rows)))] if rows else []  # one block: the buttons come soon after it
     seen = view.verdict.heat if view.verdict is not None and view.state in _SHOWS_HEAT else None
@@ -119,7 +120,6 @@ def _single(group: GroupView, view: IncidentView) -> Document:
     blocks = _verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)
     # The buttons come before the picture: people look for them first.
     busy = [line(Bold(view.working))] if view.working else []
-    sooner, later = _profile_button(group, view)
     last = [*blocks, *_decision(group, sooner), *busy, *heat, *_further(group, view, later)]
     last += (block for question in group.asks for block in question_blocks(group, question))
     if view.verdict is not None and view.state in (State.TRIAGED, State.PROPOSED):
@@ -162,7 +162,7 @@ def _state_blocks(view: IncidentView) -> Iterator[Block]:
     if view.decided:
         yield line(*view.decided)
     if view.compared:
-        yield bullets(changes(view.compared)[:MOST_CHANGES])
+        yield replace(bullets(changes(view.compared)[:MOST_CHANGES]), title="Before → after:")
     if view.plan is not None and view.decided and not (view.compared and view.ended):
         yield from step_blocks(view.plan)
     yield from _evidence(view.seen)

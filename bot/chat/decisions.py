@@ -50,7 +50,7 @@ from bot.response.decision import guards
 from bot.response.decision.braking import stale_release
 from bot.seats import Chat
 from bot.view.plan_words import PlanView
-from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, options_of, undo_warning
+from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, options_of, undo_warning, yes_words
 
 DIGEST = 32  # digits of the digest by which a dialog names its plan
 TRIGGER_SECONDS = 3.0  # after that no dialog opens for a click
@@ -224,7 +224,8 @@ class Decisions:
         if not objection:
             words += left_out([(each.node, refused[each.id]) for each in plans if each.id in refused])
         digests = {each.id: each.proposal.digest[:DIGEST] for each in meant if each.proposal is not None}
-        await self._open(click, click.action, digests, words, shown, objection)
+        about = [] if objection or click.action != APPROVE else meant
+        await self._open(click, click.action, digests, words, shown, objection, yeses=about)
 
     async def _objections(self, person: Person, plans: Sequence[Incident], card: CardRecord) -> Mapping[str, str]:
         """Return what would refuse each approval now, by incident; it is decided when the dialog is sent."""
@@ -299,10 +300,13 @@ class Decisions:
         detail: str = "",
         pull: int = 0,
         since: str = "",
+        yeses: Sequence[Incident] = (),
     ) -> None:
         intent = Intent(action, click.person.user, plans, click.channel, click.thread, detail, pull, since)
         kind = f"{action} {detail}" if action == BRAKE else action
-        await self._context.open(click, intent, reason_dialog(kind, shown, words, objection))
+        titles, becomes = yes_words(yeses, self._context.surface.view)
+        dialog = reason_dialog(kind, shown, words, objection, titles=titles, becomes=becomes)
+        await self._context.open(click, intent, dialog)
 
     # --- dialogs, until they are on disk
 

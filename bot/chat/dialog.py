@@ -30,13 +30,13 @@ from bot.chat.document import (
 )
 from bot.domain.safe_text import one_line
 from bot.view.plan_words import SAID, PlanView, sum_words
-from bot.view.words import Bold
+from bot.view.words import Bold, Sentence
 
 HOME = "home"  # the action of a home's intent, which names the person's direct message with the bot
 MOST_PLANS = 25  # in a dialog; the next dialog decides the rest
 LONGEST_REASON = 1000
 _TITLES = {
-    "approve": ("Approve", "Approve"),
+    "approve": ("Approve", "Approve and run"),
     "decline": ("Decline", "Decline"),
     "undo": ("Undo", "Propose undo"),
     "brake on": ("Pull the brake", "Pull it"),
@@ -47,12 +47,8 @@ _PLACEHOLDERS = {
     "approve": "Required: why this may be done now",
     "decline": "Why this is not done",
 }
-_FENCED = (
-    ": if one of these has changed by then, the plan is cancelled; each command has a fence: on another machine, in "
-    "another boot or too late it does nothing."
-)
+_FENCED = "; each command has a fence: on another machine, in another boot or too late it does nothing."
 _LOGGER = "logger writes into the node's own journal who approved this and why; it is told that on its input."
-READ_AGAIN = Small(("Each node is read again first; a node that is not as shown here is left alone.",))
 
 
 def reason_dialog(
@@ -64,13 +60,15 @@ def reason_dialog(
     more: Sequence[Block] = (),
     titles: tuple[str, str] | None = None,
     read_first: bool = False,
+    becomes: Sentence = (),
 ) -> Dialog:
     """Return the dialog.
 
     Shape: `plans` are shown whole, with every node and command; what ends comes first, and what each is bound to is in
     the small print below the reason. `words` are paragraphs for a dialog that is about no plan, `more` blocks after
     them. `objection` is what would refuse it now: then nothing can be sent. `titles` are those of the dialog and its
-    button, for an action of an extra's; `read_first`: its words are long, as plans are.
+    button, for an action of an extra's; `read_first`: its words are long, as plans are. `becomes` says
+    what becomes of a yes.
     """
     title, submit = titles or _TITLES[action]
     blocks: list[Block] = [Paragraph(f"As it stands, this will be refused: {objection}")] if objection else []
@@ -79,7 +77,7 @@ def reason_dialog(
         blocks.append(line(Bold(f"{sum_words(plans)}, on {len(plans)} nodes: {named}")))
     blocks += [Paragraph(sentence) for sentence in words if sentence.strip()]
     blocks += [block for plan in plans for block in _plan(plan)]
-    blocks += [READ_AGAIN] if plans and action == "approve" else []
+    blocks += [line(*becomes)] if becomes else []
     # With the cursor in it the dialog would open at its end, below what has to be read.
     focus = not plans and action != "approve" and not read_first
     asks = "" if objection else _PLACEHOLDERS.get(action, "Why")

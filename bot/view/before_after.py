@@ -65,12 +65,38 @@ def before_and_after(compared: Sequence[Compared], watched: timedelta = timedelt
     return tuple(_row(row, boots, since) for row in rows if row.name not in (_VERDICT, PAUSE))
 
 
+def not_proven(compared: Sequence[Compared], watched: timedelta) -> tuple[str, timedelta | None]:
+    """Return what a cure's figures do not prove yet, and how long the node has to be watched for it, if that is known.
+
+    Example:
+    >>> rows = (Compared(_RESETS, "20", "0"), Compared(PAUSE, "5460 s", ""), Compared("boot", "3b1c", "77aa"))
+    >>> not_proven(rows, timedelta(seconds=20))
+    ('network card resets: none in 20 s, proof needs 1 h 31 min', datetime.timedelta(seconds=5460))
+    >>> not_proven(rows, timedelta(hours=2))
+    ('', None)
+    """
+    rows = {row.name: row for row in compared}
+    resets, pause = rows.get(_RESETS), rows[PAUSE].before.removesuffix(" s") if PAUSE in rows else ""
+    if resets is None or resets.before in ("0", UNREAD):
+        return "", None
+    name, needs = _NAMES[_RESETS], timedelta(seconds=int(pause)) if pause.isdecimal() else None
+    boot = rows.get(_BOOT)
+    is_new = boot is not None and _boot_words(boot.before, boot.after) == _NEW_BOOT
+    if resets.after == UNREAD:
+        return f"{name}: not read", None
+    if resets.after != ("0" if is_new else resets.before):
+        return f"{name}: {resets.after}{SINCE}" if is_new else f"{name}: {resets.before} → {resets.after}", None
+    if needs is None or watched >= needs:
+        return "", None
+    return f"{name}: none in {span(watched)}, proof needs {span(needs)}", needs
+
+
 def changes(rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
     """Return each figure's name and `before → after`, in the same order.
 
     Example:
-    >>> changes([("dying memory cgroups", "68,440", "12"), ("network card resets", "20", "none since the reboot")])
-    (('dying memory cgroups', '68,440 → 12'), ('network card resets', 'none since the reboot (20 in the boot before)'))
+    >>> changes([("dying memory cgroups", "68,440", "12"), ("network card resets", "20", "none since the reboot")])[1:]
+    (('network card resets', 'none since the reboot (20 in the whole boot before)'),)
     """
     return tuple((name, _change(before, after)) for name, before, after in rows)
 
@@ -112,7 +138,7 @@ def _change(before: str, after: str) -> str:
     if not before:
         return after
     if SINCE in after:
-        return f"{after} ({before if before != '0' else 'none'} in the boot before)"
+        return f"{after} ({before if before != '0' else 'none'} in the whole boot before)"
     return f"{before} → {after}" if before != after else f"{before}, as before"
 
 

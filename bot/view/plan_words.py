@@ -20,6 +20,18 @@ from bot.view.before_after import unit_words
 from bot.view.words import tried_words
 
 SAID = 300
+_NOT_NEEDED = "not needed"
+_PAST = {
+    "disable": "disabled",
+    "mask": "masked",
+    "start": "started",
+    "bring back": "brought back",
+    "cordon": "cordoned",
+    "uncordon": "uncordoned",
+    "drain": "drained",
+    "drop caches": "caches dropped",
+    "reboot": "node rebooted",
+}
 NOTHING_SEEN = "no database, job, container or busy process that was seen; only the system's own"
 _BINDS = (("address", "address"), ("boot_id", "boot"), ("host_key", "host key"))
 
@@ -56,6 +68,13 @@ class StepView:
     def outcome_so_far(self) -> str:
         """The outcome, and how long the step has run."""
         return f"{self.outcome} for {span(self.lasts)}" if self.lasts else self.outcome
+
+    @property
+    def done(self) -> str:
+        """What was done, once it is: "ecs.service disabled"; where it was so already, that."""
+        past = _PAST.get(self.verb, "")
+        words = f"{self.words[len(self.verb) :]} {past}".strip() if past else self.words
+        return f"{words} (it was so already)" if self.outcome.startswith(_NOT_NEEDED) else words
 
     @property
     def sentence(self) -> str:
@@ -314,7 +333,7 @@ def _done(step: StepView, record: StepRecord) -> StepView:
         case StepVerified(took=took):
             outcome = f"done, and proved after {span(took)}"
         case StepSkipped(because=because):
-            outcome = f"not needed: {one_line(because, SAID)}"
+            outcome = f"{_NOT_NEEDED}: {one_line(because, SAID)}"
         case StepFailed(because=because):
             outcome = f"failed: {one_line(because, SAID)}"
         case None:

@@ -6,23 +6,34 @@ It has each state's sentences, its few words for a table, and the rule for which
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from bot.domain.action import Plan
 from bot.domain.alert import TERMINAL
-from bot.domain.events import GIVE_UP, GO_ON, Cancelled, Declined, Escalated, Resolved
+from bot.domain.duration import span
+from bot.domain.events import GIVE_UP, GO_ON, Cancelled, Declined, Escalated, Resolved, StepVerified
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Status
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
+from bot.view.before_after import not_proven
 from bot.view.context import ViewContext
-from bot.view.plan_words import SAID, PlanView
+from bot.view.plan_words import BY_NAME, SAID, PlanView, PlanWords, end_words
 from bot.view.words import Group, Instant, Person, Piece, Sentence, in_chat, led_by_person, with_full_stop
 
 MOST_ASKERS = 3
 MOST_NAMED = 5  # approvers by name
 MOST_DIFFERENCES = 8
+MOST_ENDED = 4
+_BACK = {  # what the verbs that bring back a unit do
+    "enable": "starts at boot again",
+    "enable start": "starts again, now and at boot",
+    "unmask": "can be started again",
+    "unmask start": "can be started again, and starts now",
+    "start": "starts again now",
+}
 SHORT = 120
 PROFILED = "A profile changes the verdict, so the node is read again. What was offered before no longer stands."
 
@@ -125,6 +136,30 @@ def needs_of(group: Sequence[Incident], context: ViewContext) -> Sentence:
     return (*pieces, ".") if so_far else tuple(pieces)
 
 
+def is_last_yes(group: Sequence[Incident], context: ViewContext) -> bool:
+    """True if a yes now is surely the last that every plan needs; of several nodes together one may need more."""
+    several = context.policy.approvals_for_several if context.policy is not None else 1
+    return all(len(each.endorsements) + 1 >= max(each.approvals_needed, several) for each in group)
+
+
+def yes_words(group: Sequence[Incident], context: ViewContext) -> tuple[tuple[str, str] | None, Sentence]:
+    """Return the titles of a dialog and its button where a yes waits for others, and what becomes of it, until when."""
+    if not group:
+        return None, ()
+    until = min((at for incident in group if (at := context.decides_until(incident)) is not None), default=None)
+    read = "The node is read again first: if it" if len(group) == 1 else "Each node is read again first: if one"
+    left = "nothing runs" if len(group) == 1 else "nothing runs there"
+    last = (
+        "it runs at once, if no limit holds it" if is_last_yes(group, context) else "it runs once all it needs said yes"
+    )
+    valid = (" Valid until ", Instant(until), ".") if until is not None else ()
+    titles = None if is_last_yes(group, context) else (APPROVE.capitalize(), APPROVE.capitalize())
+    return titles, (
+        f"{read} is another machine, was booted since or is not as shown here, {left}. Else {last}.",
+        *valid,
+    )
+
+
 def approvers_of(context: ViewContext) -> Sentence:
     """Return who may approve, by name."""
     policy = context.policy
@@ -213,9 +248,11 @@ def _ending(incident: Incident, plan: PlanView | None) -> Iterator[Sentence]:
     because = led_by_person(with_full_stop(one_line(_because(incident), SAID)))
     match incident.ending:
         case Resolved():
+            yield _cured(incident) or because
             if plan is not None and incident.steps:
-                yield (f"Done: {plan.words}.",)
-            yield because
+                yield (f"Done: {', '.join(step.done for step in plan.steps)}.",)
+            if ended := _ended_with(incident):
+                yield (f"Ended, and not restarted by the bot: {ended}.",)
             if fix := _still_owed(incident):
                 yield (with_full_stop(f"Still to do, the lasting fix: {fix}"),)
             return
@@ -236,6 +273,35 @@ def _ending(incident: Incident, plan: PlanView | None) -> Iterator[Sentence]:
         yield ("Check again for a new offer.",)
 
 
+def _cured(incident: Incident) -> Sentence:
+    """Return what is proven of a cure, and what is not yet; empty for an undo, which cures nothing."""
+    ending, watch, cause = incident.ending, incident.validation, incident.verdict and incident.verdict.cause
+    if not isinstance(ending, Resolved) or watch is None or not cause or incident.undoes:
+        return ()
+    found = next((row.after for row in ending.compared if row.name == "verdict"), cause)
+    gone = f"{one_line(cause, 80)} is gone" if cause not in found else "The cure holds"
+    held = sum(sample.holds for sample in incident.samples)
+    note = f" ({watch.note.rstrip('.')})" if watch.note else ""
+    words = f"{gone}: {held} of {len(incident.samples)} readings in {span(watch.window)}{note}"
+    owed, needs = not_proven(ending.compared, watch.window)
+    if not owed:
+        return (f"{words}.",)
+    since = incident.validation_ends_at - watch.window if incident.validation_ends_at is not None else None
+    at = (" after ", Instant(since + needs)) if since is not None and needs is not None else ()
+    return (f"{words}; not yet proven: {owed}. The bot no longer watches: check again", *at, ".")
+
+
+def _ended_with(incident: Incident) -> str:
+    """What ended with a plan of which every step was done, as the offer said; empty where nothing did."""
+    ends = incident.proposal.plan.ends if incident.proposal is not None else None
+    if ends is None or not all(isinstance(step.outcome, StepVerified) for step in incident.steps):
+        return ""
+    rows = [end_words(replace(end, age=None), briefly=True) for end in ends.rows[:MOST_ENDED]]
+    more = len(ends.rows) - len(rows) + ends.more
+    unread = ["what else ended is not known"] if ends.unread else []
+    return ", ".join([*rows, *([f"{more} more"] if more else []), *unread])
+
+
 def _still_owed(incident: Incident) -> str:
     """What people still owe after a cure, which is not yet the lasting fix; an undo cured nothing."""
     verdict = incident.verdict
@@ -250,11 +316,20 @@ def harm_before(incident: Incident) -> tuple[Sentence, ...]:
     return ((with_full_stop(f"Harm before the cure: {one_line(harm, SAID)}"),),) if is_over else ()
 
 
-def undo_warning(incident: Incident) -> str:
-    """Return what may come back with what an undo of a cure brings back; empty where nothing was cured."""
+def undo_warning(incident: Incident, undo: Plan | None = None) -> str:
+    """Return what an undo of a cure does, and what may come back with it; empty where nothing was cured."""
     cause = incident.verdict.cause if incident.verdict is not None else None
-    is_cured = incident.state is State.RESOLVED and not incident.undoes
-    return f"An undo asks for approval; with it {one_line(cause, 80)} may come back." if is_cured and cause else ""
+    if incident.state is not State.RESOLVED or incident.undoes or not cause:
+        return ""
+    steps = undo.steps if undo is not None else ()
+    does = [
+        f"{step.args['unit']} {_BACK.get(step.args['verbs'], 'is again as it was before')}"
+        for step in steps
+        if "verbs" in step.args
+    ]
+    said = f"Undo, after approval: {one_line(', '.join(does), SAID)}" if does else "An undo asks for approval"
+    calm = ". No reboot" if steps and all(step.action != "reboot" for step in steps) else ""
+    return f"{said}{calm}. {one_line(cause, 80)} may come back."
 
 
 def nothing_done(incident: Incident) -> str:
@@ -303,12 +378,15 @@ def choice_words(choices: Sequence[Choice]) -> str:
 
 
 def choices_of(
-    group: Sequence[Incident], checking: Collection[str] = (), undoes: Mapping[str, str] = MappingProxyType({})
+    group: Sequence[Incident],
+    checking: Collection[str] = (),
+    undoes: Mapping[str, str] = MappingProxyType({}),
+    words: PlanWords = BY_NAME,
 ) -> Iterator[Choice]:
     """Yield what can be chosen on the card of a group.
 
     Shape: `checking` are incidents with a yes that is being checked, `undoes` says what an undo
-    would bring back; both by incident id.
+    would bring back; both by incident id. `words` tell what an undo does.
     """
     yield from decisions_on([incident for incident in group if is_undecided(incident, checking)])
     for incident in [incident for incident in group if incident.state is State.UNKNOWN][:MOST_ASKED]:
@@ -316,7 +394,7 @@ def choices_of(
             yield Choice(ANSWER if incident.node else PICK, incident.id, (incident.node,), options)
     ended = [incident for incident in group if incident.id in undoes]
     yield from (
-        Choice(UNDO, each.id, (each.node,), (undoes[each.id],), warning=undo_warning(each))
+        Choice(UNDO, each.id, (each.node,), (undoes[each.id],), warning=undo_warning(each, words.undo(each)))
         for each in ended[:MOST_UNDO]
     )
 

@@ -266,7 +266,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
         view,
         headline=view.headline if len(views) == 1 else with_lead(word, view.headline),
         shows_verdicts=shows_verdicts,
-        choices=tuple(choices_of(group, context.checking, context.undoes)),
+        choices=tuple(choices_of(group, context.checking, context.undoes, context.words)),
         needs=needs_of(undecided, context),
         approvers=approvers_of(context) if undecided else (),
         on_call=on_call_of(context) if needs_a_person(group) else (),

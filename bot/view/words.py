@@ -20,6 +20,10 @@ from bot.domain.verdict import Confidence, Status, Verdict
 
 RESOLVED, REOPENED = "Resolved", "Reopened"
 NAMELESS = "node not known yet"
+PROFILE_SETTLES = (  # it takes a press of a button, by whoever may ask for a check
+    "Likely, not confirmed. Profile first would settle it: perf samples every core for 10 s; it changes nothing and "
+    "needs no approval."
+)
 BRAKED = "Braked: "  # begins why something waits for the brake
 _TIME = re.compile(
     r"(?:(?<![\d-])(20\d\d-[01]\d-[0-3]\d) |(?<!-\d\d ))(?<![\d:.])([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))? UTC\b",
@@ -64,14 +68,22 @@ def trait_words(snapshot: Snapshot | None) -> str:
     return " · ".join(safe(said) for said in (ordered | traits).values())
 
 
-def verdict_words(verdict: Verdict) -> tuple[Sentence, ...]:
-    """Return what a verdict says in sentences: what would settle it, harm and cause, what to try, what is muted."""
+def verdict_words(verdict: Verdict, can_profile: bool = False) -> tuple[Sentence, ...]:
+    """Return what a verdict says in sentences: what would settle it, harm and cause, what to try, what is muted.
+
+    Shape: `can_profile`: a button for the profile that would settle it stands below.
+    """
     found: tuple[Sentence, ...] = ((verdict.summary,),)
     if verdict.found:
-        harm = "Harm: " if verdict.confidence is Confidence.CONFIRMED else "Likely harm: "
-        found = (Bold(harm), with_full_stop(verdict.harm)), (Bold("Cause: "), verdict.found)
+        cause = "Cause: " if verdict.confidence is Confidence.CONFIRMED else "Likely cause: "
+        found = (Bold("Harm: "), with_full_stop(verdict.harm)), (Bold(cause), verdict.found)
     unusual = () if verdict.cause is not None else unusual_words(verdict)
-    said: tuple[Sentence, ...] = ((settled_words(verdict),), *found, (verdict.try_next,), *unusual)
+    said: tuple[Sentence, ...] = (
+        (PROFILE_SETTLES if can_profile else settled_words(verdict),),
+        *found,
+        (verdict.try_next,),
+        *unusual,
+    )
     return (*(each for each in said if plain(each).strip()), *mute_words(verdict))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from bot.chat.blocks import FEW_ENDS
-from bot.chat.dialog import READ_AGAIN
 from bot.chat.document import (
     Block,
     Button,
@@ -44,6 +43,7 @@ MOST_LINES = 16  # of a card; the terminal shows all
 NAMES = 2_500  # characters of node names in a paragraph of a dialog
 MOST_PLAN_BLOCKS = 20  # on a card, which may have 50 blocks
 CELL = 120  # characters of a cell; a card shortens longer ones
+READ_AGAIN = Small(("Each node is read again first; a node that is not as shown here is left alone.",))
 IN_FILE = Small(("Each node's address and boot, what ends there, and every plan: in the file in this card's thread.",))
 
 

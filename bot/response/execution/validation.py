@@ -196,7 +196,7 @@ def resolved(incident: Incident) -> Resolved:
     assert incident.proposal is not None
     assert incident.validation is not None
     held = sum(sample.holds for sample in incident.samples)
-    is_so = "as it was before" if incident.undoes else "cured"
+    is_so = "as it was before" if incident.undoes else "cured so far"
     readings = f"{held} of {len(incident.samples)} readings within {span(incident.validation.window)}"
     summary = f"{incident.node} is {is_so}: read again after the last step, {readings} confirm it"
     note = f" ({incident.validation.note.rstrip('.')})" if incident.validation.note else ""
