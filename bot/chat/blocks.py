@@ -34,7 +34,7 @@ from bot.view.words import Bold, Code, Instant
 SUMMARY = 300  # characters of a verdict's summary on a card; the thread has longer summaries whole
 MOST_NOTES = 4  # on the card; the dialog shows all
 NOTE = 160
-ASKS = "Approve shows the commands first; nothing runs yet."
+ASKS = "Approve shows commands first, runs none."
 ENDS = "Cost: what ends (the bot restarts none of it):"
 MOST_MOVED = 12  # pods in the dialog; the record has all
 MOST_NAMED = 3  # pods on the card

@@ -305,8 +305,9 @@ class Decisions:
         intent = Intent(action, click.person.user, plans, click.channel, click.thread, detail, pull, since)
         kind = f"{action} {detail}" if action == BRAKE else action
         titles, becomes = yes_words(yeses, self._context.surface.view)
-        dialog = reason_dialog(kind, shown, words, objection, titles=titles, becomes=becomes)
-        await self._context.open(click, intent, dialog)
+        await self._context.open(
+            click, intent, reason_dialog(kind, shown, words, objection, titles=titles, becomes=becomes)
+        )
 
     # --- dialogs, until they are on disk
 

@@ -254,7 +254,9 @@ def _ending(incident: Incident, plan: PlanView | None) -> Iterator[Sentence]:
             if ended := _ended_with(incident):
                 yield (f"Ended, and not restarted by the bot: {ended}.",)
             if fix := _still_owed(incident):
-                yield (with_full_stop(f"Still to do, the lasting fix: {fix}"),)
+                of = next(iter(incident.verdict.suspects), "") if incident.verdict is not None else ""
+                about = f" ({one_line(of, 80)})" if of and of not in fix else ""
+                yield (with_full_stop(f"Still to do, the lasting fix{about}: {fix}"),)
             return
         case Escalated(try_next=try_next):
             yield ("A person has to take over: ", *because)
@@ -278,7 +280,9 @@ def _cured(incident: Incident) -> Sentence:
     ending, watch, cause = incident.ending, incident.validation, incident.verdict and incident.verdict.cause
     if not isinstance(ending, Resolved) or watch is None or not cause or incident.undoes:
         return ()
-    found = next((row.after for row in ending.compared if row.name == "verdict"), cause)
+    found = next((row.after for row in ending.compared if row.name == "verdict"), None)
+    if found is None:  # an old record, or a verdict without figures: what was said then stands
+        return ()
     gone = f"{one_line(cause, 80)} is gone" if cause not in found else "The cure holds"
     held = sum(sample.holds for sample in incident.samples)
     note = f" ({watch.note.rstrip('.')})" if watch.note else ""

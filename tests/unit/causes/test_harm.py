@@ -33,7 +33,7 @@ def test_core_held_by_a_statistics_walker_is_likely_harm() -> None:
     finding = leak(*WALKED)
     assert (finding.status, finding.confidence, steps(finding)) == (Status.CRITICAL, Confidence.LIKELY, CURED)
     assert "core 39 held in the kernel by kubelet, walking dying cgroups" in finding.summary
-    assert finding.harm == "core 39 held in the kernel by kubelet, walking dying cgroups"
+    assert finding.harm == "likely core 39 held in the kernel by kubelet, walking dying cgroups"
     assert finding.found == "ecs.service leaks memory cgroups: 68,440 dying, 240 alive. Only a reboot frees them."
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain.events import Compared
 from bot.domain.transitions import State
-from bot.view.before_after import before_and_after, changes
+from bot.view.before_after import before_and_after, changes, not_proven
 from tests.record.incidents import WAYS
 from tests.unit.surfaces.cards import shown, told, words
 
@@ -46,16 +46,16 @@ def test_same_boot_and_a_boot_that_was_not_read_are_no_reboot() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "pause", "says"),
     [
-        ("20", "0", "1200 s", "none since the reboot, 20 min (20 in the boot before)"),
+        ("20", "0", "1200 s", "none since the reboot, 20 min (20 in the whole boot before)"),
         (
             "20",
             "0",
             "5460 s",
-            "none since the reboot; not yet proof, 20 min of 1 h 31 min watched (20 in the boot before)",
+            "none since the reboot; not yet proof, 20 min of 1 h 31 min watched (20 in the whole boot before)",
         ),
-        ("20", "2", "5460 s", "2 since the reboot, 20 min (20 in the boot before)"),
-        ("20", "0", "", "none since the reboot, 20 min (20 in the boot before)"),
-        ("0", "0", "", "none since the reboot, 20 min (none in the boot before)"),
+        ("20", "2", "5460 s", "2 since the reboot, 20 min (20 in the whole boot before)"),
+        ("20", "0", "", "none since the reboot, 20 min (20 in the whole boot before)"),
+        ("0", "0", "", "none since the reboot, 20 min (none in the whole boot before)"),
         ("20", "not read", "5460 s", "20 → not read"),
     ],
 )
@@ -70,6 +70,31 @@ def test_resets_after_a_reboot_are_those_since_then_and_no_proof_before_the_long
     watched = before_and_after(rows, timedelta(minutes=20))
     assert changes(watched) == (("network card resets", says), ("boot", "the node was rebooted"))
     assert "proof" not in str(before_and_after(rows[:2], timedelta(minutes=20))), "an old record has no pause"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "boot", "pause", "says"),
+    [
+        ("20", "0", "77aa", "5460 s", "network card resets: none in 20 min, proof needs 1 h 31 min"),
+        ("20", "20", "3b1c", "5460 s", "network card resets: none in 20 min, proof needs 1 h 31 min"),
+        ("20", "0", "77aa", "1200 s", ""),
+        ("20", "0", "77aa", "", ""),
+        ("0", "0", "77aa", "", ""),
+        ("20", "3", "77aa", "1200 s", "network card resets: 3 since the reboot"),
+        ("20", "21", "3b1c", "1200 s", "network card resets: 20 → 21"),
+        ("20", "not read", "77aa", "5460 s", "network card resets: not read"),
+    ],
+)
+def test_cure_is_not_proven_by_resets_that_go_on_are_unread_or_were_not_awaited(
+    before: str, after: str, boot: str, pause: str, says: str
+) -> None:
+    rows = (
+        Compared("network device resets", before, after),
+        Compared("boot", "3b1c", boot),
+        Compared("longest time without a network device reset", pause, ""),
+    )
+    said, needs = not_proven(rows, timedelta(minutes=20))
+    assert (said, needs) == (says, timedelta(seconds=5460) if "proof" in says else None)
 
 
 def test_resets_without_a_reboot_that_is_known_are_before_and_after() -> None:

@@ -10,8 +10,10 @@ import pytest
 
 from bot.chat.blocks import PROFILE
 from bot.chat.service import Message
+from bot.domain.action import Plan, Step
 from bot.domain.events import (
     Cancelled,
+    Compared,
     Declined,
     Escalated,
     Expired,
@@ -19,6 +21,7 @@ from bot.domain.events import (
     PlanProposed,
     PlanWithheld,
     QuestionAsked,
+    Resolved,
     SampleTaken,
     StepFailed,
 )
@@ -29,6 +32,7 @@ from bot.domain.verdict import Confidence, Evidence
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.slack.drawing import BLOCKS, escaped
 from bot.surfaces.slack.drawing import added as added_to
+from bot.view.standing import undo_warning
 from bot.view.view import group_view
 from tests.record import incidents
 from tests.record.incidents import APPROVED, BOOT, OPENING, PLAN, PROPOSED, QUESTION, STARTED, TRIAGED, VERDICT, WAYS
@@ -113,7 +117,7 @@ def test_above_approve_stands_who_asked_and_each_hour_has_a_line_of_its_own() ->
         [],
     ]
     assert [sum(piece["type"] == "date" for piece in line["elements"]) for line in lines] == [1, 1, 0]
-    asks = "Approve shows commands; nothing runs yet."
+    asks = "Approve shows commands first, runs none."
     assert " ".join(strings(message.blocks[at - 1])).endswith(asks), "beside its button, and in no small print"
     assert "Asked by" not in words(replace(message, blocks=message.blocks[at:])), "nothing is said twice"
     approved = shown(told(*WAYS[State.APPROVED]))
@@ -269,13 +273,13 @@ def test_harm_stands_first_each_under_its_label(sure: Confidence) -> None:
     found = replace(TRIAGED.verdict, confidence=sure, harm="traffic cut 16 times in 24 h", found="ecs.service leaks.")
     message = card_of(told(OPENING, replace(TRIAGED, verdict=found), PROPOSED))
     labels = [piece["text"] for piece in part(message, "text") if piece.get("style") == {"bold": True}]
-    first = "Harm: " if sure is Confidence.CONFIRMED else "Likely harm: "
+    cause = "Cause: " if sure is Confidence.CONFIRMED else "Likely cause: "
     offer = "Offer: disable ecs.service, then reboot. "
-    assert [each for each in labels if each in (first, "Cause: ", offer)] == [first, "Cause: ", offer]
-    assert f"{first} text traffic cut 16 times in 24 h. " in words(message)
-    assert "Cause:  text ecs.service leaks. " in words(message)
+    assert [each for each in labels if each in ("Harm: ", cause, offer)] == ["Harm: ", cause, offer]
+    assert "Harm:  text traffic cut 16 times in 24 h. " in words(message)
+    assert f"{cause} text ecs.service leaks. " in words(message)
     assert VERDICT.summary not in words(message), "nothing is said twice"
-    assert f"{first}traffic cut 16 times in 24 h. Cause: ecs.service leaks." in message.text
+    assert f"Harm: traffic cut 16 times in 24 h. {cause}ecs.service leaks." in message.text
 
 
 @pytest.mark.parametrize("settles", [True, False])
@@ -300,7 +304,7 @@ def test_watched_node_shows_its_figures_so_far() -> None:
     assert watched.state is State.VERIFYING
     message = shown(watched)
     assert "network card resets:  text none since the reboot; not yet proof, " in words(message)
-    assert " of 1 h 31 min watched (20 in the boot before)" in words(message)
+    assert " of 1 h 31 min watched (20 in the whole boot before)" in words(message)
     assert "disable ecs.service" in words(message), "beside the steps"
 
 
@@ -328,13 +332,40 @@ def test_resolved_says_the_harm_what_is_still_to_do_and_what_an_undo_may_bring_b
     message = shown(incident, back)
     for said in (words(message), message.text):
         assert "Harm before the cure: core 17 is held in the kernel by kubelet." in said
-        assert "Still to do, the lasting fix: Take the agent out of the image." in said
-    warns = "An undo asks for approval; with it leaked-memory-cgroups may come back."
+        assert "Still to do, the lasting fix (ecs.service): Take the agent out of the image." in said
+    warns = "An undo asks for approval. leaked-memory-cgroups may come back."
     (at,) = [at for at, block in enumerate(message.blocks) if warns in strings(block)]
     assert '"undo"' in json.dumps(message.blocks[at + 1]), "above the button that does it"
     assert warns not in words(shown(incident)), "where nothing can be undone"
     undone = words(shown(replace(incident, undoes="0d1496b0ca39"), back))
     assert not any(word in undone for word in ("Harm until", "Still to do", "An undo")), "an undo cured nothing"
+
+
+def test_undo_says_what_it_starts_and_that_nothing_is_rebooted() -> None:
+    cured = told(*WAYS[State.RESOLVED])
+    for verbs, does in (("enable start", "starts again, now and at boot"), ("start", "starts again now")):
+        back = Plan(cured.node, (Step("restore_unit", {"unit": "ecs.service", "verbs": verbs}),))
+        said = f"Undo, after approval: ecs.service {does}. No reboot. leaked-memory-cgroups may come back."
+        assert undo_warning(cured, back) == said
+
+
+def test_first_sentence_of_a_cure_says_what_is_proven_and_what_is_not_yet() -> None:
+    figures = (
+        Compared("verdict", "critical leaked-memory-cgroups", "healthy"),
+        Compared("network device resets", "20", "0"),
+        Compared("longest time without a network device reset", "5460 s", ""),
+        Compared("boot", "3b1c", "77aa"),
+    )
+    *way, _ = WAYS[State.RESOLVED]
+    cured = told(*way, Resolved("It is cured.", figures))
+    said = words(shown(cured))
+    assert "leaked-memory-cgroups is gone: 1 of 1 readings in 10 min" in said
+    assert "; not yet proven: network card resets: none in 10 min, proof needs 1 h 31 min. The bot no longer" in said
+    assert "It is cured." not in said
+    proven = (*figures[:2], Compared("longest time without a network device reset", "60 s", ""), figures[3])
+    assert "not yet proven" not in words(shown(told(*way, Resolved("It is cured.", proven))))
+    still = (Compared("verdict", "critical leaked-memory-cgroups", "degraded leaked-memory-cgroups"), *figures[1:])
+    assert "is gone" not in words(shown(told(*way, Resolved("It is cured.", still))))
 
 
 def test_of_several_nodes_each_has_its_table_in_the_thread_where_it_has_no_details() -> None:

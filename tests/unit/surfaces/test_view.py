@@ -82,7 +82,10 @@ def view(*events: IncidentEvent, context: ViewContext = CONTEXT) -> IncidentView
         (
             State.RESOLVED,
             f"Resolved: {NODE}: {CAUSE}",
-            "The leak is gone. Still to do, the lasting fix: Take the agent out of the image. Approved by ",
+            (
+                "The leak is gone. Done: ecs.service disabled, node rebooted (it was so already). Still to do, the "
+                "lasting fix (ecs.service): Take the agent out of the image. Approved by "
+            ),
         ),
         (State.DECLINED, f"Declined: {CRITICAL}", "“no”. Nothing was changed on the node."),
         (State.EXPIRED, f"Expired: {CRITICAL}", "too late. Nothing was changed on the node."),
@@ -152,9 +155,9 @@ def test_plan_has_the_words_the_impact_and_the_outcome_of_each_step() -> None:
     assert plan is not None
     first, second = plan.steps
     assert (first.words, first.outcome) == ("disable ecs.service", "failed: still active")
-    assert first.impact == "ecs.service stops now and does not start at the next boot"
+    assert first.impact == "ecs.service stops and does not start at boot"
     assert (second.words, second.outcome) == ("reboot", "to come")
-    assert plan.impact.startswith(f"1 node, {NODE}: ecs.service stops now")
+    assert plan.impact.startswith(f"1 node, {NODE}: ecs.service stops and")
     told = f'logger -p user.notice -t "zombie[{view(OPENING).id}]"'
     assert plan.commands == tuple(line for step in STEPS for command in step.commands for line in (told, command))
 
