@@ -14,15 +14,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, update
 
-from bot.domain.claim import Claim, Hold, busy_with
+from bot.domain.claim import CLOCK_TOLERANCE, Claim, Hold, busy_with
 from bot.domain.entry import Entry, instant_of, instant_text
 from bot.domain.errors import AlreadyTried, ApprovalExpired, BudgetSpent, NodeBusy
 from bot.domain.house_events import BrakePulled
 from bot.ledger.entries import last_brake
 from bot.ledger.machines import further_names
 from bot.ledger.tables import ATTEMPTS, HOLDS, INCIDENTS
-
-_CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 
 # Built once: building a statement costs more than running it.
 _HOLDS = select(HOLDS)
@@ -86,7 +84,7 @@ def is_in_time(claim: Claim, now: datetime) -> None:
     """Raises: ApprovalExpired when it is too late, or the age of what allows it is not known."""
     if claim.until is not None and now >= claim.until:
         raise ApprovalExpired(f"The approval was valid until {claim.until:%H:%M:%S} UTC.")
-    if claim.since is not None and now < claim.since - _CLOCK_TOLERANCE:
+    if claim.since is not None and now < claim.since - CLOCK_TOLERANCE:
         raise ApprovalExpired("The ledger's clock was set back, so the age of the approval is unknown.")
 
 
@@ -177,6 +175,6 @@ def _is_on_machine(row: Row[Any], node: str, machine_id: str) -> bool:
 
 def _hold_of_row(row: Row[Any], now: datetime) -> Hold:
     beat_at = instant_of(row.beat_at)
-    if beat_at > now + _CLOCK_TOLERANCE:  # written before the clock was set back: its runner has written none since
+    if beat_at > now + CLOCK_TOLERANCE:  # written before the clock was set back: its runner has written none since
         beat_at = _LONG_AGO
     return Hold(row.node, row.incident, row.step, row.runner, max(timedelta(0), now - beat_at))

@@ -20,11 +20,10 @@ from bot.domain.intake_contracts import GivenUpDelivery, StoredDelivery
 from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database
-from bot.ledger.leases import SILENT, Leases, live_runners
+from bot.ledger.leases import LONGEST_WAIT, SILENT, Leases, live_runners
 from bot.ledger.tables import DELIVERIES
 
 SWEPT_EVERY = timedelta(hours=1)
-LONGEST_WAIT = timedelta(hours=1)  # for another try; a later one was written before the clock was set back
 _SOON = ""  # sorts before every instant
 _LOOKED_THROUGH = 1000
 MOST_TOLD = 100  # of what was given up

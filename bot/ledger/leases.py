@@ -42,6 +42,7 @@ from bot.ledger.database import Database
 from bot.ledger.tables import HOLDS, INCIDENTS, LEASES, POSTS, RUNNERS
 
 SILENT = timedelta(seconds=10)  # a runner without a heartbeat for this long counts as dead
+LONGEST_WAIT = timedelta(hours=1)  # for another try; a later one was written before the clock was set back
 LONG_AGO = "1970-01-01T00:00:00.000Z"
 _FORGOTTEN = timedelta(days=1)
 _CONNECT_SECONDS = 5

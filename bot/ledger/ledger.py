@@ -168,6 +168,11 @@ class Ledger:
             holds.record_hold(connection, stream, event.number, claim, instant_text(entry.at))
             return entry
 
+    def is_in_time(self, claim: Claim) -> None:
+        """Raises: ApprovalExpired for a claim that is too old, or whose age is not known."""
+        with self._database.reading() as connection:
+            holds.is_in_time(claim, instant_of(self._now(connection)))
+
     def hold(self, node: str, machine_id: str = "") -> Hold | None:
         """Return the hold on the node, or on that machine under another name."""
         with self._database.reading() as connection:

@@ -16,7 +16,7 @@ from bot.domain.entry import instant_of, instant_text, is_stream
 from bot.domain.post import CardPosts, DuePost, MessageRef, Post, StoredPost
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database
-from bot.ledger.leases import Leases
+from bot.ledger.leases import LONGEST_WAIT, Leases
 from bot.ledger.tables import LEASES, POSTS, TURNS
 
 LEASE = timedelta(seconds=15)  # a post that was handed out is not handed out again for this long
@@ -78,13 +78,12 @@ class Outbox:
 
     def due(self, now: datetime) -> tuple[DuePost, ...]:
         """Return the posts to be sent now, in order. They are not handed out again for a while."""
-        text = instant_text(now)
         with self._database.reading() as connection:  # polled often, and mostly empty
-            if not connection.execute(self._due(connection, text).limit(1)).first():
+            if not connection.execute(self._due(connection, now).limit(1)).first():
                 return ()
         found: list[DuePost] = []
         with self._database.writing() as connection:
-            for row in connection.execute(self._due(connection, text).limit(self._at_once)).all():
+            for row in connection.execute(self._due(connection, now).limit(self._at_once)).all():
                 _update_row(connection, row, {"due_at": instant_text(now + self._lease)})
                 found.append(_due_post(row))
         return tuple(found)
@@ -162,10 +161,11 @@ class Outbox:
             count = connection.execute(select(func.count()).select_from(POSTS).where(POSTS.c.waiting, self._ours))
             return int(count.scalar_one())
 
-    def _due(self, connection: Connection, now: str) -> Any:
+    def _due(self, connection: Connection, now: datetime) -> Any:
         joined = POSTS.outerjoin(_ABOVE, and_(_ABOVE.c.incident == POSTS.c.incident, _ABOVE.c.part == POSTS.c.under))
         thread = (_ABOVE.c.place_channel.label("thread_channel"), _ABOVE.c.place_ts.label("thread_ts"))
-        ready = (POSTS.c.waiting, POSTS.c.due_at <= now, (POSTS.c.under == "") | _ABOVE.c.place_ts.is_not(None))
+        is_due = (POSTS.c.due_at <= instant_text(now)) | (POSTS.c.due_at > instant_text(now + LONGEST_WAIT))
+        ready = (POSTS.c.waiting, is_due, (POSTS.c.under == "") | _ABOVE.c.place_ts.is_not(None))
         due = select(POSTS, *thread).select_from(joined).where(self._ours, *ready).order_by(POSTS.c.number)
         others = set() if self._leases is None else self._leases.alive(connection) - {self._leases.runner}
         if not others:

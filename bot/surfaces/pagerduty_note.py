@@ -143,8 +143,9 @@ def _evidence_lines(verdict: Verdict, *, is_over: bool) -> Iterator[str]:
         yield "Undecided: " + one_line(", ".join(open_.cause for open_ in verdict.undecided), LINE)
     if verdict.unread:
         yield "Not read: " + one_line("; ".join(f"{item.probe} ({item.reason})" for item in verdict.unread), LINE)
-    if verdict.ruled_out:
-        yield "Ruled out: " + one_line(", ".join(ruled_out.cause for ruled_out in verdict.ruled_out), LINE)
+    for title, applies in (("Ruled out: ", True), ("Does not apply here: ", False)):
+        if names := ", ".join(out.cause for out in verdict.ruled_out if out.applies is applies):
+            yield title + one_line(names, LINE)
 
 
 def _several(group: GroupView) -> Iterator[str]:

@@ -107,7 +107,8 @@ def open_points(verdict: Verdict) -> Iterator[tuple[str, Sequence[tuple[str, str
     for title, rows in (
         ("Undecided", [(each.cause, each.says_beside(verdict.unread)) for each in verdict.undecided]),
         ("Not read", [(each.probe, each.reason) for each in verdict.unread]),
-        ("Ruled out", [(each.cause, each.because) for each in verdict.ruled_out]),
+        ("Ruled out", [(each.cause, each.because) for each in verdict.ruled_out if each.applies]),
+        ("Does not apply here", [(each.cause, each.because) for each in verdict.ruled_out if not each.applies]),
         ("Unusual", [(each.fact, each.beside) for each in verdict.unusual if verdict.cause is not None]),
     ):
         if rows:
@@ -117,12 +118,16 @@ def open_points(verdict: Verdict) -> Iterator[tuple[str, Sequence[tuple[str, str
 def remainder_words(verdict: Verdict) -> Iterator[str]:
     """Yield what a verdict leaves open and how many causes it ruled out, and what was not read, without the reasons.
 
-    Example: "Undecided: io-stall. 28 other causes ruled out.", "Not read: containers."
+    Example: "Undecided: io-stall. 22 other causes ruled out, 6 do not apply here.", "Not read: containers."
     """
     causes = [f"Undecided: {', '.join(each.cause for each in verdict.undecided)}."] if verdict.undecided else []
-    if many := len(verdict.ruled_out):
+    if verdict.ruled_out:
+        many = sum(each.applies for each in verdict.ruled_out)
         other = "other " if verdict.cause is not None or verdict.undecided else ""
-        causes.append(f"{many} {other}cause{'s' if many > 1 else ''} ruled out.")
+        said = f"{many} {other}cause{'' if many == 1 else 's'} ruled out"
+        if never := len(verdict.ruled_out) - many:
+            said += f", {never} {'does' if never == 1 else 'do'} not apply here"
+        causes.append(f"{said}.")
     if causes:
         yield " ".join(causes)
     if verdict.unread:

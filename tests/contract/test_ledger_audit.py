@@ -34,6 +34,7 @@ from tests.examples import up_to
 from tests.record.audits import audit
 from tests.record.incidents import ASKER, PROPOSED, TRIAGED, WAYS
 from tests.record.keeping import keep
+from tests.record.ledgers import ledger_in, ledger_url
 
 NO_NUMBER = "notes an entry with a number that none can have"
 FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")
@@ -49,9 +50,9 @@ class Rollback(Exception):
 def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """A record with an open incident, two ended ones and a house; tests change it in transactions that are undone."""
     if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path_factory.mktemp('audit') / 'zombie.db'}"
+        url = ledger_url(tmp_path_factory.mktemp("audit") / "zombie.db")
     else:
-        url = request.getfixturevalue("postgresql").new_database()
+        url = request.getfixturevalue("postgresql").new_ledger()
     with Database.open(url) as database:
         ledger = Ledger(database)
         for stream, state in STATES:
@@ -438,7 +439,7 @@ def test_list_of_older_streams_ends_in_every_database(version: int, tmp_path: Pa
 def test_genuine_record_is_whole_whatever_its_clock_did(tmp_path: Path) -> None:
     began = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
     slow = itertools.count()
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+    with ledger_in(tmp_path) as database:
         # Every question for the time takes ten minutes; then it is an hour earlier, and the next year, and then not.
         keep(Ledger(database, lambda: began + timedelta(minutes=10 * next(slow))), DECLINED, WAYS[State.DECLINED])
         keep(Ledger(database, lambda: began - timedelta(hours=1)), ENDED, WAYS[State.DECLINED])
@@ -507,7 +508,7 @@ def test_row_in_a_table_of_another_kind_is_found(filled: Database) -> None:
 def test_forged_name_of_a_stream_moves_no_cursor(
     filled: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, database.writing() as connection:
+    with ledger_in(tmp_path) as database, database.writing() as connection:
         row = rows(filled)[0] | {"stream": "x\n\x1b[2Kwhole: 9 entries"}
         connection.execute(ENTRIES.insert(), row)
         connection.exec_driver_sql(
@@ -598,7 +599,7 @@ def test_list_that_says_otherwise_is_found(filled: Database) -> None:
 @pytest.fixture(scope="module")
 def filled_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """The same record, on SQLite alone, where a column takes any value."""
-    with Database.open(f"sqlite:///{tmp_path_factory.mktemp('audit') / 'zombie.db'}") as database:
+    with ledger_in(tmp_path_factory.mktemp("audit")) as database:
         ledger = Ledger(database)
         for stream, state in STATES:
             keep(ledger, stream, WAYS[state])

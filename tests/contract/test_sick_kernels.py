@@ -152,7 +152,8 @@ KERNELS = [
         )
         .nic(total_resets=(11, 11), suspected_poll_starvation=(11, 11)),
         ILL,
-        f"{NIC} irq-affinity -",
+        "queue-starved",
+        says="held in realtime by dpdk-stats",
     ),
 ]
 

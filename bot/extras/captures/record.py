@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from bot.domain.claim import CLOCK_TOLERANCE
 from bot.domain.incident import IncidentSummary
 from bot.extras.captures.events import (
     CaptureApproved,
@@ -29,7 +30,6 @@ SAME_SECONDS = 10.0  # symptoms of the same kind closer together than this are t
 ENDS_WITHIN = timedelta(minutes=5)  # after its time: `timeout` and systemd end the recorder within two minutes
 LOST_AFTER = timedelta(days=1)  # after its time, without an answer of its node
 LED_TO = timedelta(minutes=30)  # a symptom this long before an alert may be its cause
-_CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 WAITED_FOR_A_YES = "it waited for another person's yes, which captures no longer need: ask for it again"
 NEVER_BEGAN = "its program ended before it began, so nothing was started"
 
@@ -87,7 +87,7 @@ class RollingCapture:
 
     def was_asked_lately(self, now: datetime) -> bool:
         """True when it counts among those that its person asked for within a day."""
-        return now - timedelta(days=1) < self.asked_at <= now + _CLOCK_TOLERANCE
+        return now - timedelta(days=1) < self.asked_at <= now + CLOCK_TOLERANCE
 
     def is_overdue(self, now: datetime) -> bool:
         """True when its recorder has ended by itself, so that it takes no place any more.
@@ -96,7 +96,7 @@ class RollingCapture:
         there, and nothing begins beside it. `now` is the ledger's time.
         """
         since = self.started_at or self.asked_at
-        return not since - _CLOCK_TOLERANCE <= now <= since + self.request.lasts + ENDS_WITHIN
+        return not since - CLOCK_TOLERANCE <= now <= since + self.request.lasts + ENDS_WITHIN
 
     def is_lost(self, now: datetime) -> bool:
         """True when its time is over for so long that its node need not be waited for."""

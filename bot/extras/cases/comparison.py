@@ -16,8 +16,9 @@ from bot.extras.cases.what_if import Judge
 
 NOT_EVALUATED = "not evaluated"
 RULED_OUT = "ruled out"
+DOES_NOT_APPLY = "does not apply"
 DOES_NOT_HOLD = "does not hold"
-_NOT_FOUND = frozenset((NOT_EVALUATED, RULED_OUT, DOES_NOT_HOLD))
+_NOT_FOUND = frozenset((NOT_EVALUATED, RULED_OUT, DOES_NOT_APPLY, DOES_NOT_HOLD))
 NO_CAUSE = "none"  # expected where the verdict should name no cause
 
 
@@ -154,7 +155,7 @@ class Evaluator:
             sure = f", {result.confidence}" if result.confidence is not None else ""
             return ItemOutcome(f"{result.status}{sure}", result.summary)
         if isinstance(result, RuledOut):
-            return ItemOutcome(RULED_OUT, result.because)
+            return ItemOutcome(RULED_OUT if result.applies else DOES_NOT_APPLY, result.because)
         return ItemOutcome("undecided", result.says)
 
 

@@ -38,6 +38,7 @@ def whole_report(data: ReportData) -> Report:
         sections.unread(view),
         sections.why(data),
         sections.ruled_out(view),
+        sections.ruled_out(view, applies=False),
         sections.node_lines(view),
         sections.before_reboot(data),
         sections.provenance(data),

@@ -122,10 +122,11 @@ def open_causes(view: IncidentView) -> Section:
     return Section("Undecided", (Points(_points_of(found)),))
 
 
-def ruled_out(view: IncidentView) -> Section:
-    """Causes that the readings speak against."""
-    found = view.verdict.ruled_out if view.verdict is not None else ()
-    return Section("Ruled out", (Points(_points_of((each.cause, each.because) for each in found)),), folded=True)
+def ruled_out(view: IncidentView, *, applies: bool = True) -> Section:
+    """Causes that the readings speak against, or those that do not apply to this node."""
+    found = () if view.verdict is None else (each for each in view.verdict.ruled_out if each.applies is applies)
+    title = "Ruled out" if applies else "Does not apply here"
+    return Section(title, (Points(_points_of((each.cause, each.because) for each in found)),), folded=True)
 
 
 def unread(view: IncidentView) -> Section:

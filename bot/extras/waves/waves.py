@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.domain.alert import BOT, TERMINAL
+from bot.domain.claim import CLOCK_TOLERANCE
 from bot.domain.contracts import ActingLedger, Clock, Log
 from bot.domain.entry import Entry
 from bot.domain.errors import (
@@ -64,7 +65,6 @@ from bot.response.record import IncidentRecord, null_log
 
 _TRIES = 5  # on Conflict: read again, decide again
 MOST_MEMBERS = 2_000
-CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 PUT_TOGETHER = timedelta(minutes=30)  # from the first incident of a wave to its proposal
 NEVER_PROPOSED = "Its wave was never proposed."
 CONTROLS_GONE = "It was to leave nodes alone, to compare with; control groups of waves are gone."

@@ -24,6 +24,8 @@ from bot.domain.errors import (
     ApprovalExpired,
     Braked,
     BudgetSpent,
+    CannotTell,
+    CauseInDoubt,
     Conflict,
     ImpossibleEvent,
     InventoryError,
@@ -33,6 +35,7 @@ from bot.domain.errors import (
     NotEnoughApprovers,
     NothingProposed,
     PlanChanged,
+    QuietHours,
     Refused,
     SelfApproval,
     StateChanged,
@@ -56,6 +59,7 @@ from bot.extras.waves.events import (
 )
 from bot.extras.waves.wave import Turn, Wave, WaveState
 from bot.extras.waves.waves import CONTROLS_GONE, Waves
+from bot.response.decision import guards
 from bot.response.decision.responder import Responder
 
 POLL, RETRY = timedelta(seconds=2), timedelta(seconds=10)
@@ -63,7 +67,7 @@ MOST_TRIED = 20  # members tried in search of a node with room: the first, and a
 # Refusals of an ended or decided incident: its outcome is read from its record.
 _SETTLES = (StateChanged, AlreadyCured, WouldStopProtected, AlreadyTried, ApprovalExpired, AlreadyDecided)
 # Refusals that make the whole approval void.
-_STOPS = (NotAnApprover, SelfApproval, NotEnoughApprovers, PlanChanged)
+_STOPS = (NotAnApprover, SelfApproval, NotEnoughApprovers, PlanChanged, CauseInDoubt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +125,19 @@ class WaveRun:
             how = WaveEnding.EXPIRED if is_left else WaveEnding.COMPLETED
             return await self._append_event(wave, WaveEnded(how, why_over if is_left else ""))
         if wave.state is WaveState.RUNNING and not why_over:
-            return await self._next_turn(wave)
+            return await self._next_turn(wave, now)
         return AdvanceLater(POLL, f"it is {wave.state}")
 
     # --- a turn
 
-    async def _next_turn(self, wave: Wave) -> AdvanceLater | None:
+    async def _next_turn(self, wave: Wave, now: datetime) -> AdvanceLater | None:
         """Give the turn to the next member that fits the stage and every budget."""
         if not wave.room:
             return AdvanceLater(POLL, f"the stage of {wave.stage} is under way")
+        try:  # it would hold up any node, and a turn lasts no longer for it
+            guards.is_not_quiet(self.policy, now)
+        except QuietHours as no:
+            return AdvanceLater(RETRY, f"{no.name}: {no.sentence}")
         if wave.under_way and len(wave.under_way) >= self.policy.limits.most_at_once:
             return AdvanceLater(POLL, "the limit of nodes with a turn at once is reached")
         because = "no node has room within its budget"
@@ -177,13 +185,18 @@ class WaveRun:
         incident = await self.service.record.find(turn.member.incident)
         if incident.state is not State.PROPOSED:
             return None  # the engine goes on with it
-        if over or now >= turn.given_at + self.policy.approval_expires:
-            return await self._called_off(incident, over or "It could not begin in its turn.")
+        is_late, late = now >= turn.given_at + self.policy.approval_expires, "It could not begin in its turn."
+        if over or (is_late and wave.state is not WaveState.RUNNING):
+            return await self._called_off(incident, over or late)
         if wave.state is not WaveState.RUNNING:
             return None
         people = WaveApprovers(self.policy, self.service.lookup)
         try:
-            approvals = [await people.as_now(earlier, turn.member.digest, wave) for earlier in wave.approvals]
+            try:  # what holds up any node alike is no reason to leave out this one
+                guards.is_not_quiet(self.policy, now)
+                approvals = [await people.as_now(earlier, turn.member.digest, wave) for earlier in wave.approvals]
+            except (QuietHours, CannotTell) as no:
+                return AdvanceLater(RETRY, f"{no.name}: {no.sentence}")
             await self.responder.decide_in_wave(incident, approvals)
         except _STOPS as no:
             return await self._append_event(wave, WaveStopped(f"{no.name}: {no.sentence}"))
@@ -192,6 +205,8 @@ class WaveRun:
         except (*_SETTLES, NothingProposed):
             return AdvanceLater()
         except Refused as no:
+            if is_late:
+                return await self._called_off(incident, f"{late} {no.name}: {no.sentence}")
             return AdvanceLater(RETRY, f"{turn.member.node}: {no.name}: {no.sentence}")
         return AdvanceLater()
 

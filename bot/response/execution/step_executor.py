@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from bot.domain.action import Ends, Proof, Step
 from bot.domain.alert import BOT
-from bot.domain.claim import Claim
+from bot.domain.claim import CLOCK_TOLERANCE, Claim
 from bot.domain.command import Completed
 from bot.domain.contracts import ActingLedger, AdvanceLater, Clock, NodeDirectory, Sleep
 from bot.domain.errors import (
@@ -168,6 +168,7 @@ class StepExecutor:
             return stopped(incident, "The policy or the plan on record has changed since the approval.")
         steps = plan.steps[: incident.next_step]
         try:
+            await self.is_of_known_age(incident, node)
             guards.units_are_named(self.policy, plan, self.reach.actions)
             guards.is_not_quiet(self.policy, now)
             # Both first: the look has to be fresh. A decision of this moment has looked for databases, too; how old
@@ -181,6 +182,8 @@ class StepExecutor:
             lately, in_time = lately if kept is NOTHING else None, self.in_time()
             around = steps[-1:] if incident.steps else plan.steps
             seen = lately or await self.reach.look(node, steps, around, incident.next_step if incident.steps else 1)
+        except ApprovalExpired as no:
+            return expired(incident, no.sentence)
         except WouldStopProtected as no:
             return stopped(incident, f"{no.name}: {no.sentence}")
         except Refused as no:
@@ -282,27 +285,16 @@ class StepExecutor:
 
     async def run(self, incident: Incident, node: Node, step: Step, seen: NodeStatus, started: StepStarted) -> Outcome:
         """Record the start of a step together with its hold and its fence, and only then send it."""
-        plan, bound = plan_of(incident)
+        _, bound = plan_of(incident)
         if not self.reach.by_calls(step):
             if seen.uptime is None:
                 because = f"{node.name} does not say its uptime, and nothing is sent to it without a fence."
                 return AdvanceLater(pause_of(incident.updated_at, self.clock()), because)
             until = math.ceil(seen.uptime + SENT_WITHIN.total_seconds()) + self.reach.seconds_after_fence(step)
             started = replace(started, until_uptime=until)
-        claim = Claim(
-            node.name,
-            plan.remedy,
-            self.runner,
-            self.policy.limits,
-            node.labels,
-            since=incident.may_begin_since,
-            until=self.policy.may_begin_until(incident),
-            machine_id=bound.get("machine_id", ""),
-            cure=plan.cure,
-        )
         in_time = self.in_time()
         try:
-            await self.ledger.begin(incident.id, incident.seq, started, BOT, claim)
+            await self.ledger.begin(incident.id, incident.seq, started, BOT, self._claim(incident, node))
         except AlreadyTried as no:
             return Escalated(no.sentence, NOT_LASTING)
         except ApprovalExpired as no:
@@ -328,6 +320,28 @@ class StepExecutor:
         except Unreachable as no:  # it may have run: what the node shows next decides
             return AdvanceLater(POLL, no.sentence)
         return AdvanceLater(because="its proof is looked for")
+
+    def _claim(self, incident: Incident, node: Node) -> Claim:
+        plan, bound = plan_of(incident)
+        return Claim(
+            node.name,
+            plan.remedy,
+            self.runner,
+            self.policy.limits,
+            node.labels,
+            since=incident.may_begin_since,
+            until=self.policy.may_begin_until(incident),
+            machine_id=bound.get("machine_id", ""),
+            cure=plan.cure,
+        )
+
+    async def is_of_known_age(self, incident: Incident, node: Node) -> None:
+        """Raises: ApprovalExpired where what allows the step is from a time that comes yet, by the ledger's clock too.
+
+        Asked first: whatever else the step waits for, that time may have come by then.
+        """
+        if (since := incident.may_begin_since) is not None and self.clock() < since - CLOCK_TOLERANCE:
+            await self.ledger.is_in_time(self._claim(incident, node))
 
     async def at_work(self, incident: Incident) -> AdvanceLater | None:
         """Return how long to leave it to another runner that works on it; None where there is none."""

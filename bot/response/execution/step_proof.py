@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from bot.domain.action import Action, Facts, Proof, Step
 from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import (
+    ApprovalExpired,
     Braked,
     CannotRead,
     HostKeyRejected,
@@ -37,7 +38,7 @@ from bot.response.execution.step_executor import (
     fence_of,
     pause_of,
 )
-from bot.response.record import as_evidence, facts_before, plan_of, untrusted_node_question
+from bot.response.record import as_evidence, expired, facts_before, plan_of, untrusted_node_question
 
 MOST_ATTEMPTS = 3
 
@@ -146,6 +147,7 @@ class StepProof:
             )
         action, bound = self.steps.reach.actions[step.action], plan_of(incident)[1]
         try:
+            await self.steps.is_of_known_age(incident, node)
             guards.has_no_protected_alias(action, seen.facts[0])
             guards.is_not_quiet(self.steps.policy, now)
             if others := await self.steps.came_since(incident, node, step):
@@ -153,6 +155,8 @@ class StepProof:
             around = seen
             if action.around is not None:
                 around = await self.steps.reach.look(node, (), (step,), record.number)
+        except ApprovalExpired as no:
+            return expired(incident, no.sentence)
         except (ProtectedUnit, WouldStopProtected) as no:
             return StepFailed(record.number, no.sentence, (as_evidence(action, step, seen.facts[0]),))
         except (QuietHours, WouldCutOff) as no:

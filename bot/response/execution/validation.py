@@ -160,6 +160,9 @@ def _why_unknown(incident: Incident, verdict: Verdict) -> str:
     undecided = next((each for each in verdict.undecided if each.cause == cause), None)
     if undecided is not None:
         return f"{cause} cannot be judged: {undecided.says}"
+    gone = next((each for each in verdict.ruled_out if each.cause == cause and not each.applies), None)
+    if gone is not None:
+        return f"{cause} cannot be judged any more: {gone.because}"
     if verdict.cause is not None and all(each.cause != cause for each in verdict.ruled_out):
         return f"{cause} is not ruled out: {verdict.summary}"
     return ""

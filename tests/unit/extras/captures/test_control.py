@@ -37,6 +37,7 @@ from bot.extras.captures.status import parse_status
 from bot.extras.captures.store import CaptureStore
 from bot.extras.captures.watch import RollingWatch
 from bot.ledger import Database, Ledger
+from tests.record.ledgers import ledger_in
 from tests.schedules.captures import Access, CaptureRecorder, Known, RecordingNode, printed
 from tests.schedules.recorder import Recorder
 from tests.schedules.world import World
@@ -96,7 +97,7 @@ class Stage:
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    with Database.open(f"sqlite:///{tmp_path}/zombie.db") as database:
+    with ledger_in(tmp_path) as database:
         yield Stage(database)
 
 

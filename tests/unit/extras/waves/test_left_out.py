@@ -61,6 +61,7 @@ from bot.ledger.entries import chained_entry, insert_entry
 from bot.seats import Extra, Rules
 from tests.program import zombie_in as zombie
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
+from tests.record.ledgers import ledger_in
 
 ROOT = Path(__file__).parents[4]
 WAVE = "wave-7k3m9x2qpv"
@@ -69,7 +70,7 @@ OLDER = ROOT / "tests" / "contract" / "ledger-v14.sql"
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as opened:
+    with ledger_in(tmp_path) as opened:
         yield opened
 
 
@@ -194,7 +195,7 @@ def test_nothing_of_a_wave_begins_once_one_of_its_nodes_is_not_fixed_whoever_not
 
 def test_plan_whose_first_step_was_needless_begins_no_later_than_its_waves_time(tmp_path: Path) -> None:
     at = datetime(2027, 1, 1, 9, 0, tzinfo=UTC)
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+    with ledger_in(tmp_path) as database:
         ledger = Ledger(database, lambda: at, holders=holders_of(shipped().on))
         plan = Plan("node-one", (Step("disable_unit", {"unit": "ecs.service"}, ("a",)), Step("reboot", {}, ("b",))))
         proposal = PlanProposed.of(plan, {})
@@ -252,7 +253,7 @@ def test_wave_in_a_terminal_begins_nothing_while_a_wanted_extra_cannot_be_loaded
     arguments = parser("zombie", extras).parse_args(["wave", "run", WAVE, *files])
     arguments.extras = extras
     arguments.environ = {"ZOMBIE_STATE_DIR": str(tmp_path), "HOME": str(tmp_path)}
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+    with ledger_in(tmp_path) as database:
         proposal = approved(Ledger(database), "one", WAVE)
         running(database, "one", proposal)
     claim = Claim("node-one", proposal.plan.remedy, "r1", Limits(at_once=9), {})

@@ -17,9 +17,10 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.transitions import State
-from bot.ledger import CaseStore, Database
+from bot.ledger import CaseStore
 from bot.response.execution.before_reboot import LIMIT, MOST_BYTES, QUESTIONS, SPARE, PreRebootReader
 from tests.record.incidents import BEGAN_AT, WAYS, entries
+from tests.record.ledgers import ledger_in
 
 NODE = Node("node-gpu-01", "10.0.0.7")
 LEFT = timedelta(minutes=5)
@@ -79,7 +80,7 @@ async def test_all_of_it_is_kept_by_its_hash_with_words_that_say_what_and_how_mu
     kept = await words(Answering(everything), cases).read_and_store(approved(), NODE, LEFT)
     assert kept.case == cases.kept[0].digest
     assert kept.says.startswith("kernel log, memory cgroups, processes and memory, 0 kB in ")
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+    with ledger_in(tmp_path) as database:
         digest = CaseStore(database).keep("i1", cases.kept[0])
         text = CaseStore(database).text("i1", digest)
     assert digest == kept.case
