@@ -32,7 +32,7 @@ from bot.view.view import GroupView
 from bot.view.words import Bold, Code, Instant
 
 SUMMARY = 300  # characters of a verdict's summary on a card; the thread has longer summaries whole
-MOST_NOTES = 3  # on the card; the dialog shows all
+MOST_NOTES = 4  # on the card; the dialog shows all
 NOTE = 160
 ASKS = "Approve shows all commands to confirm."
 RESUMES = "What ends may not come back."

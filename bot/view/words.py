@@ -48,7 +48,9 @@ def cause_words(verdict: Verdict) -> str:
     Example: "leaked-memory-cgroups (confirmed, muted)", "likely leaked-memory-cgroups".
     """
     if verdict.cause is None:
-        return f"unusual: {one_line(verdict.unusual[0].fact, 80)}" if verdict.unusual else ""
+        return (
+            f"unusual: {one_line(verdict.unusual[0].title or verdict.unusual[0].fact, 80)}" if verdict.unusual else ""
+        )
     confidence, is_sure = verdict.confidence, verdict.confidence is Confidence.CONFIRMED
     first = f"{confidence} " if confidence is not None and not is_sure else ""
     said = ["confirmed"] * is_sure + ["muted"] * verdict.is_muted
@@ -109,7 +111,7 @@ def open_points(verdict: Verdict) -> Iterator[tuple[str, Sequence[tuple[str, str
         ("Not read", [(each.probe, each.reason) for each in verdict.unread]),
         ("Ruled out", [(each.cause, each.because) for each in verdict.ruled_out if each.applies]),
         ("Does not apply here", [(each.cause, each.because) for each in verdict.ruled_out if not each.applies]),
-        ("Unusual", [(each.fact, each.beside) for each in verdict.unusual if verdict.cause is not None]),
+        ("Unusual", [(each.title or each.fact, each.beside) for each in verdict.unusual if verdict.cause is not None]),
     ):
         if rows:
             yield title, rows
