@@ -158,7 +158,6 @@ def _finding_with_leaker(
         verb = "leaked memory cgroups and runs steadily now"
     summary = f"{leaker.name} {verb}: {said}"
     if harms.seen:
-        done = "; ".join(harm.short for harm in harms.seen)
         against, is_sure = undoing_a_stop(snapshot), harms.confidence is Confidence.CONFIRMED
         why_none = _why_no_reboot(harms, freed, against)
         if not steps:
@@ -171,9 +170,10 @@ def _finding_with_leaker(
             cause=NAME,
             status=Status.CRITICAL,
             confidence=harms.confidence,
-            summary=f"{summary}. {'Harm' if is_sure else 'Likely harm'}: {done}. {advice}",
+            summary=f"{summary}. {'Harm' if is_sure else 'Likely harm'}: {harms.short}. {advice}",
             settled_by="" if is_sure else f"a profile of the cores, or a count after {leaker.name} is stopped,",
-            harm=done,
+            harm=harms.felt,
+            found=f"{summary}{harms.behind}. {advice}",
             evidence=(*evidence, *against),
             suspects=(leaker.name,),
             remedy=(*steps, Step("reboot")) if steps and not why_none else steps,
@@ -210,14 +210,14 @@ def _finding_without_leaker(
     said: str, growth: int | None, blame: Blame, harms: Harms, evidence: tuple[Evidence, ...]
 ) -> Finding:
     if harms.seen:
-        done = "; ".join(harm.short for harm in harms.seen)
         no_plan = "No reboot is offered: while the leaker is not found, the next boot would leak again."
         return Finding(
             cause=NAME,
             status=Status.CRITICAL,
             confidence=Confidence.CONFIRMED if harms.by_stack else Confidence.LIKELY,
-            summary=f"{said}, and harm: {done}; but {blame.says}. {no_plan}",
-            harm=done,
+            summary=f"{said}, and harm: {harms.short}; but {blame.says}. {no_plan}",
+            harm=harms.felt,
+            found=f"{said}{harms.behind}; but {blame.says}. {no_plan}",
             evidence=evidence,
             suspects=blame.looping,
         )
@@ -290,6 +290,7 @@ CAUSE = Cause(
         "reclaim",
     ),
     settled_by="a profile of the cores, or a count after the suspect is stopped,",
+    profile_settles=True,
     thresholds={
         "dying_many": Threshold(
             1000,

@@ -139,6 +139,7 @@ CAUSE = Cause(
     title="Too many live cgroups",
     probes=("cgroups", "containers", "cpu", "processes", "kernel_log", "host"),
     settled_by="a profile of the busy core, or a line of the kernel, that shows the walk over cgroups",
+    profile_settles=True,
     thresholds={
         "live_many": Threshold(
             4000,

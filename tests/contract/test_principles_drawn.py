@@ -277,6 +277,35 @@ def test_15_what_another_mover_starts_is_not_disabled_as_if_that_stopped_it(
     assert f"{name}.{kind}" in said(verdict) or stops(verdict) == {"mask_unit"}
 
 
+# --- 16: the holder of what is used up
+
+
+@drawn(8)
+@given(
+    host=HOST, name=HOLDERS.filter(lambda each: "/" not in each), most=st.sampled_from([32_768, 65_536, 131_072]),
+    share=st.floats(0.72, 0.99), held=st.floats(0.5, 0.9), processes=st.integers(1, 4),
+)  # fmt: skip
+def test_16_who_has_most_of_the_threads_is_named_where_they_run_out(
+    host: str, name: str, most: int, share: float, held: float, processes: int
+) -> None:
+    def crowded(threads: int) -> Machine:
+        machine = HOSTS[host]().limits(threads=int(most * share), pid_max=most)
+        machine.process("sshd", usr=1, core=1, pid=5000, threads=310)
+        for at in range(processes):
+            machine.process(name, usr=4, core=at, pid=6000 + at, threads=threads)
+        return machine
+
+    many = int(most * share * held / processes)
+    verdict = evaluated(crowded(many).case())
+    assert (verdict.cause, verdict.status) == ("pid-or-fd-exhaustion", CRITICAL if share >= 0.9 else DEGRADED)
+    assert f"most threads are those of {name}, {many * processes:,} in {processes} process" in said(verdict)
+    few = crowded(1)
+    few.facts.processes = [row for row in few.facts.processes if "(sshd)" not in row]
+    assert "most threads are those of" not in said(evaluated(few.case())), "nobody has many"
+    opens = crowded(many).limits(threads=900, open_files=99_000, most_open=100_000)
+    assert "most threads are those of" not in said(evaluated(opens.case())), "they hold no files by that"
+
+
 # --- 17: a GPU under any driver
 
 GPUS = {
