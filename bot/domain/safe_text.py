@@ -21,6 +21,7 @@ from bot.domain.secret_forms import (
     ShortTexts,
     context,
     may_speak_of_secret,
+    opens,
     speaks_of_secret,
     table,
 )
@@ -183,6 +184,9 @@ class Redactor:
         return clean
 
     def _listed(self, values: Sequence[Any]) -> list[Any]:
+        if len(values) > 1 and all(isinstance(value, str) and _IS_WORD(value) for value in values):
+            if any(value.startswith("-") for value in values):
+                values = table().cut_words(values)
         if all(self.is_harmless(value) for value in values if isinstance(value, str)):
             return self._rows(values, [value if type(value) in _PLAIN else self.value(value) for value in values])
         texts = iter(table().cut_lines([value for value in values if isinstance(value, str)]))
@@ -228,7 +232,7 @@ class Redactor:
         """True if a text holds no secret, and does not make the next text of a list a secret."""
         if text in self._harmless:
             return True
-        if redacted_text(text) != text or any(_announces(text)) or context().opens.search(text):
+        if redacted_text(text) != text or any(_announces(text)) or opens(text):
             return False
         self._harmless.remember(text, None)
         return True
@@ -242,6 +246,7 @@ class Redactor:
         return known
 
 
+_IS_WORD = re.compile(r"\S+").fullmatch
 _PLAIN_NAME = re.compile(r"[\w.:/ -]{1,200}")
 _PARTS_OF_KEY = ("d", "p", "q", "dp", "dq", "qi", "k")  # as JSON has a private key
 _NO_TEXT = frozenset({int, float, bool, type(None)})
@@ -291,7 +296,7 @@ def _names_secret(found: re.Match[str] | None) -> bool:
 
 
 def _opens(text: str) -> bool:
-    return context().opens.search(text) is not None or KEY_EDGES.search(text) is not None
+    return opens(text) or KEY_EDGES.search(text) is not None
 
 
 def without_key(text: str, inside: bool, above: list[Any]) -> tuple[str, bool]:
