@@ -184,9 +184,8 @@ class Redactor:
         return clean
 
     def _listed(self, values: Sequence[Any]) -> list[Any]:
-        if len(values) > 1 and all(isinstance(value, str) and _IS_WORD(value) for value in values):
-            if any(value.startswith("-") for value in values):
-                values = table().cut_words(values)
+        if len(values) > 1 and _are_words(values):
+            values = table().cut_words(values)
         if all(self.is_harmless(value) for value in values if isinstance(value, str)):
             return self._rows(values, [value if type(value) in _PLAIN else self.value(value) for value in values])
         texts = iter(table().cut_lines([value for value in values if isinstance(value, str)]))
@@ -246,7 +245,14 @@ class Redactor:
         return known
 
 
-_IS_WORD = re.compile(r"\S+").fullmatch
+def _are_words(values: Sequence[Any]) -> bool:
+    """True for the words of a command line, options among them."""
+    if not all(isinstance(value, str) and value and not _BLANK.search(value) for value in values):
+        return False
+    return any(value.startswith("-") for value in values)
+
+
+_BLANK = re.compile(r"\s")
 _PLAIN_NAME = re.compile(r"[\w.:/ -]{1,200}")
 _PARTS_OF_KEY = ("d", "p", "q", "dp", "dq", "qi", "k")  # as JSON has a private key
 _NO_TEXT = frozenset({int, float, bool, type(None)})

@@ -15,6 +15,7 @@ IsSecret = Callable[[str, str], bool]  # of a column's name and a value in it
 
 def has_head(line: str, is_name: Callable[[str], bool]) -> bool:
     """True if a line may be a table's head with a column for secrets."""
+    line = _PREFIX.sub("", line, count=1)
     return bool(_secret_columns(line, _divider(line), is_name))
 
 
@@ -37,22 +38,60 @@ def in_blocks(text: str, ends: Iterable[tuple[int, bool]], is_secret: Callable[[
             begin, till = _inside(text, *pair.span("value"))
             name = pair["name"] or ""
             is_text = (begin, till) != pair.span("value")
-            if name.lower() not in _OF_NO_SECRET and is_secret(every or (is_text and bool(name)), name, text[begin:till]):
+            if name.lower() not in _OF_NO_SECRET and is_secret(
+                every or (is_text and bool(name)), name, text[begin:till]
+            ):
                 found.append((begin, till))
     return found
 
 
 _IN_BRACES = re.compile(r"\\{0,3}[\"']?\s{0,4}(?:[:=]|=>)?\s{0,4}[{\[](?P<block>[^{}\[\]]{1,4000})(?=[}\]]|\Z)")
 _FURTHER_IN = re.compile(
-    r"[\"']?:[ \t]{0,4}\n(?P<block>(?P<in>[ \t]{0,24})(?:- |(?<=[ \t]))(?![ \t])[^\n]+(?:\n(?P=in)(?:- |(?<=[ \t]))[^\n]+){0,200})"
+    r"[\"']?:[ \t]{0,4}\n(?P<block>(?P<in>[ \t]{0,24})(?:- |(?<=[ \t]))(?![ \t])[^\n]+"
+    r"(?:\n(?P=in)(?:- |(?<=[ \t]))[^\n]+){0,200})"
 )
 _PAIR = re.compile(
-    r"(?:(?<=[\s{,])|^)(?:- )?(?:(?P<quote>\\{0,3}[\"']?)(?P<name>[\w.@/-]{1,80})(?P=quote)\s{0,8}(?:[:=]|=>)\s{1,8}|(?<=- )|(?<=\[)|(?<=, ))"
-    r"(?P<value>\\{0,3}(?P<text>[\"'])(?:(?!(?P=text)|\\{1,3}(?P=text))[^\n])*\\{0,3}(?P=text)|[^\s\"'{}\[\],\\|>&*!][^\s{}\[\],\\]*)"
+    r"(?:(?<=[\s{,])|^)(?:- )?(?:(?P<quote>\\{0,3}[\"']?)(?P<name>[\w.@/-]{1,80})(?P=quote)\s{0,8}(?:[:=]|=>)\s{1,8}"
+    r"|(?<=- )|(?<=\[)|(?<=, ))"
+    r"(?P<value>\\{0,3}(?P<text>[\"'])(?:(?!(?P=text)|\\{1,3}(?P=text))[^\n])*\\{0,3}(?P=text)"
+    r"|[^\s\"'{}\[\],\\|>&*!][^\s{}\[\],\\]*)"
 )
 _OF_NO_SECRET = frozenset(
-    "name file source target external namespace key type mode optional path items description required title user username"
-    " id minlength maxlength length policy enabled engine version driver provider host port url default format role".split()
+    {
+        "name",
+        "file",
+        "source",
+        "target",
+        "external",
+        "namespace",
+        "key",
+        "type",
+        "mode",
+        "optional",
+        "path",
+        "items",
+        "description",
+        "required",
+        "title",
+        "user",
+        "username",
+        "id",
+        "minlength",
+        "maxlength",
+        "length",
+        "policy",
+        "enabled",
+        "engine",
+        "version",
+        "driver",
+        "provider",
+        "host",
+        "port",
+        "url",
+        "default",
+        "format",
+        "role",
+    }
 )
 
 
@@ -77,9 +116,9 @@ def _inserted(text: str, is_name: Callable[[str], bool], is_secret: IsSecret) ->
 
 def _tabled(text: str, is_name: Callable[[str], bool], is_secret: IsSecret) -> Iterator[tuple[int, int]]:
     begin, lines = 0, list[tuple[int, int]]()
-    for end in _LINE_END.finditer(text):
-        lines.append((begin, end.start()))
-        begin = end.end()
+    for found in _LINE_END.finditer(text):
+        lines.append((begin, found.start()))
+        begin = found.end()
     lines.append((begin, len(text)))
     wanted: dict[int, str] = {}
     divider, fields = "", 0
@@ -94,7 +133,7 @@ def _tabled(text: str, is_name: Callable[[str], bool], is_secret: IsSecret) -> I
         if _RULER.fullmatch(line):
             continue
         row = _fields(line, divider)
-        if len(row) != fields or (again := _secret_columns(line, divider, is_name)):
+        if len(row) != fields or _secret_columns(line, divider, is_name):
             divider = _divider(line)
             wanted = _secret_columns(line, divider, is_name)
             fields = len(_fields(line, divider)) if wanted else 0
@@ -164,18 +203,19 @@ _SPACED = re.compile(r"\S+(?: \S+)*")
 _WORD = re.compile(r"\S+")
 _QUOTED = r'(?:\\{0,3}"(?:[^"\\\n]|""|\\(?!"[,;|\t]|"\Z).)*\\{0,3}"|\'[^\'\n]*\')'
 _FIELD = {
-    divider: re.compile(rf"(?P<field>[ ]*{_QUOTED}[ ]*(?=\Z|{re.escape(divider)})|(?:(?!{re.escape(divider)}).)*)(?:{re.escape(divider)}|\Z(?<=.))")
-    for divider in ("|", "\t", "\\t", ";", ",")
+    divider: re.compile(rf"(?P<field>[ ]*{_QUOTED}[ ]*(?=\Z|{sign})|(?:(?!{sign}).)*)(?:{sign}|\Z(?<=.))")
+    for divider, sign in ((divider, re.escape(divider)) for divider in ("|", "\t", "\\t", ";", ","))
 }
-_WITHIN = re.compile(
-    r"\s*(?:[NnEeBbXx](?='))?(?P<quote>\\{0,3}(?:\"|'|`))(?P<value>.*?)(?:(?P=quote))?\s*", re.DOTALL
-)
+_WITHIN = re.compile(r"\s*(?:[NnEeBbXx](?='))?(?P<quote>\\{0,3}(?:\"|'|`))(?P<value>.*?)(?:(?P=quote))?\s*", re.DOTALL)
 _INTO = re.compile(
     r"(?i:\b(?:insert|replace|upsert|merge)\b[^()\n]{0,60}?\binto\s+)[^\s()]{1,120}\s*\((?P<names>[^()]{1,2000})\)"
     r"(?:[^()';]{0,200}?)(?i:\bvalues?)\s*(?=\()"
 )
 _TEXT = r"(?:'(?:[^'\\]|''|\\.)*'|\\\"(?:[^\"\\]|\\(?!\")|\\\\)*\\\"|\"(?:[^\"\\]|\"\"|\\.)*\"|\\'(?:[^'\\])*\\')"
 _OPEN = r"(?:\\?[\"'][^\"'\n]*\Z)?"  # a text that was cut off
-_ROW = re.compile(rf"[\s,]{{0,20}}\((?P<values>(?:{_TEXT}|[^()'\"\\]|\\(?![\"'])|\([^()]{{0,200}}\)){{0,4000}}+{_OPEN})(?P<close>\)|\Z)", re.DOTALL)
+_ROW = re.compile(
+    rf"[\s,]{{0,20}}\((?P<values>(?:{_TEXT}|[^()'\"\\]|\\(?![\"'])|\([^()]{{0,200}}\)){{0,4000}}+{_OPEN})(?P<close>\)|\Z)",
+    re.DOTALL,
+)
 _VALUE = re.compile(rf"(?:{_TEXT}|[^(),'\"\\]|\\(?![\"'])|\([^()]{{0,200}}\))+{_OPEN}|{_OPEN}(?<=.)", re.DOTALL)
 _CALL = re.compile(r"(?i:now|null|default|current_\w+|\?|\$\d+|:\w+|%s|@\w+)(?!\w)(?:\(\))?$")

@@ -261,16 +261,13 @@ class SecretTable:
         """Return the lines of a text with a mark in place of each line of a secret that goes over several."""
         kept = list(lines)
         for _ in range(_ROUNDS):
-            before, view = kept, ""
+            before = kept
+            whole, view, lower, names = _read_as_one(kept)
             for form in self._blocks:
-                if not view:
-                    whole = "\n".join(kept)
-                    view = searched(whole)
-                    lower = view.lower()
-                    names = _names().found(view, lower)
-                if form.kinds or any(literal in lower for literal in (*form.has, *form.starts)):
-                    if cuts := form.found(view, names):
-                        kept, view = _marked_lines(kept, _in_text(whole, cuts)), ""
+                is_likely = form.kinds or any(literal in lower for literal in (*form.has, *form.starts))
+                if is_likely and (cuts := form.found(view, names)):
+                    kept = _marked_lines(kept, _in_text(whole, cuts))
+                    whole, view, lower, names = _read_as_one(kept)
             if kept == before:
                 break
         return kept
@@ -323,6 +320,14 @@ def _short_name(text: str) -> str:
     if len(text) <= _LONGEST_REMEMBERED:
         return text
     return "\0" + hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
+
+
+def _read_as_one(lines: Sequence[str]) -> tuple[str, str, str, list[Name]]:
+    """Return lines as one text, as it is searched, the same in lower case, and its names."""
+    whole = "\n".join(lines)
+    view = searched(whole)
+    lower = view.lower()
+    return whole, view, lower, _names().found(view, lower)
 
 
 def _marked_lines(lines: list[str], cuts: Sequence[Cut]) -> list[str]:
