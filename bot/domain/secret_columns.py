@@ -194,7 +194,7 @@ def _bare(name: str) -> str:
 
 _LONGEST_HEAD = 1000
 _LINE_END = re.compile(r"\r?\n|(?:\\r)?\\n")
-_PREFIX = re.compile(r"^[^\n]{0,80}?\]: |^[^\n]{0,120}?:\s{0,4}\\{0,3}\"(?=[^\n\"]{1,200}\Z)")
+_PREFIX = re.compile(r"^[^\n]{0,120}?:\s{0,4}\\{0,3}\"(?=[^\n\"]{1,200}\Z)|^[^\n]{0,80}?\]: ")
 _PROSE = re.compile(r", [\w-]+ |,\Z")  # a sentence has words after its commas
 _RULER = re.compile(r"[\s|+:=─┼-]{3,}|")
 _GAP = re.compile(r" {2,}")
