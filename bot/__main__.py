@@ -70,13 +70,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit status."""
     from bot.app.extras import extras_in_force
     from bot.commands.login import complete
-    from bot.commands.parser import as_called, called
+    from bot.commands.parser import as_called, program_as_called
 
     _open_closed_streams()
     gc.set_threshold(ALLOCATIONS_BETWEEN_LOOKS)
     atexit.register(gc.freeze)  # the kernel takes all memory back: a last look for garbage takes 80 ms
     complete(os.environ, os.getuid())
-    command = called(os.environ)
+    command = program_as_called(os.environ)
     try:
         words = list(sys.argv[1:] if argv is None else argv)
         extras = extras_in_force(words, os.environ, Path.cwd())
@@ -84,9 +84,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             if name not in extras.chosen:
                 print(f"zombie: the extra {name} is left out: {why}", file=sys.stderr)
         if extras.wanted:
-            from bot.app.packages import want
+            from bot.app.packages import let_in
 
-            want(extras.wanted - extras.off)
+            let_in(extras.wanted - extras.off)
         arguments = parser(command, extras, next(iter(words), "")).parse_args(argv)
         arguments.environ = os.environ  # read here, handed down from here
         arguments.extras = extras

@@ -12,8 +12,8 @@ import hypothesis
 import pytest
 
 import tests.examples  # noqa: F401 - registers the profile
-from bot.ledger.database import Database
 from tests.nodes.sshd import SSHD, Sshd
+from tests.record.ledgers import ledger_url
 from tests.record.postgresql import BINARIES, Postgresql
 
 # What is started in the background of a script has SIGINT ignored, and so would every program that a test interrupts.
@@ -25,6 +25,7 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 
 
 hypothesis.settings.load_profile("any-machine")
+gc.disable()  # until all is collected: nearly everything that is made until then stays
 
 MOST_WORKERS = 6  # most of the time is windows and deadlines, in which nobody works
 
@@ -72,8 +73,8 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_finish() -> None:
     """Keep what was collected out of later searches for garbage: it stays until the end."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -109,14 +110,6 @@ def postgresql() -> Iterator[Postgresql]:
         yield server
 
 
-@pytest.fixture(scope="session")
-def sqlite_ledger(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The file of a ledger without an entry."""
-    path = tmp_path_factory.mktemp("ledger") / "zombie.db"
-    Database.open(f"sqlite:///{path}").close()
-    return path.read_bytes()
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of a database in which nothing was made yet, of each kind that the record may be kept in."""
@@ -130,8 +123,6 @@ def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of a database with a ledger that has no entry, of each kind that the record may be kept in."""
     if request.param == "sqlite":
-        path = tmp_path / "zombie.db"
-        path.write_bytes(request.getfixturevalue("sqlite_ledger"))
-        return f"sqlite:///{path}"
+        return ledger_url(tmp_path / "zombie.db")
     server: Postgresql = request.getfixturevalue("postgresql")
     return server.new_ledger()

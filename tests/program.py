@@ -28,6 +28,8 @@ from typing import IO, Any
 
 ROOT = Path(__file__).parents[1]
 LATE = 120.0  # seconds; also where much else runs on this machine
+# What few commands need, and what takes longer to load than all others together.
+SELDOM = ("bot.demo", "bot.lab", "bot.extras.fleet.dask", "bot.extras.mcp", "bot.inventory.ec2", "bot.transport.kube")
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
@@ -198,39 +200,49 @@ def nursery() -> Nursery:
 
 def serve(where: str) -> None:
     """Load the program, then run it in a fork for each that asks, until whoever started this is gone."""
-    for module in pkgutil.walk_packages([str(ROOT / "bot/commands")], "bot.commands."):
-        importlib.import_module(module.name)
-    for name in ("bot.__main__", "bot.app.bot", "bot.app.many_nodes", "sqlalchemy.dialects.sqlite"):
-        importlib.import_module(name)
+    for module in pkgutil.walk_packages([str(ROOT / "bot")], "bot."):
+        if not module.name.startswith(SELDOM):
+            importlib.import_module(module.name)
+    importlib.import_module("sqlalchemy.dialects.sqlite")
     gc.collect()
     gc.freeze()  # so that a fork does not copy what lies there
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    running: dict[int, socket.socket] = {}  # who asked for each of them
+    ended, ends = os.pipe()
+    os.set_blocking(ends, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(ends)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(where)
         listening.listen(64)
         os.write(1, b"ready\n")
-        while 0 not in select.select([0, listening.fileno()], [], [])[0]:
-            with suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG) != (0, 0):
-                    pass
-            connection, _ = listening.accept()
-            if os.fork() == 0:
-                _answer(connection)
-            connection.close()
+        while 0 not in (ready := select.select([0, ended, listening.fileno()], [], [])[0]):
+            if ended in ready:
+                os.read(ended, 1024)
+                while running and (over := os.waitpid(-1, os.WNOHANG))[0]:
+                    with suppress(BrokenPipeError), running.pop(over[0]) as connection:
+                        connection.sendall(f"{os.waitstatus_to_exitcode(over[1])}\n".encode())
+            if listening.fileno() in ready:
+                connection, _ = listening.accept()
+                pid = _fork(connection)
+                running[pid] = connection
+                with suppress(BrokenPipeError):
+                    connection.sendall(f"{pid}\n".encode())
 
 
-def _answer(connection: socket.socket) -> None:
-    """Run what is asked for in one more fork, and say its number and how it ended."""
+def _fork(connection: socket.socket) -> int:
+    """Run what is asked for in a fork; return its number."""
     connection.setblocking(True)
     head, files, _, _ = socket.recv_fds(connection, 8, 3)
     with connection.makefile("rb") as stream:
         asked = json.loads(stream.read(int(head)))
     if (pid := os.fork()) == 0:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         _become(asked, files)
-    with suppress(BrokenPipeError):
-        connection.sendall(f"{pid}\n".encode())
-        connection.sendall(f"{os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}\n".encode())
-    os._exit(0)
+    for file in files:
+        os.close(file)
+    return pid
 
 
 def _become(asked: dict[str, Any], files: list[int]) -> None:
@@ -238,7 +250,7 @@ def _become(asked: dict[str, Any], files: list[int]) -> None:
     try:
         for number, file in enumerate(files):
             os.dup2(file, number)
-        os.closerange(3, 64)
+        os.closerange(3, 1024)
         os.chdir(asked["cwd"])
         os.environ.clear()
         os.environ.update(asked["env"])

@@ -45,7 +45,7 @@ def look_at_node(args: Args) -> Command:
     return Command("node", ("GET", f"/api/v1/nodes/{name_of(args)}"), output_limit_bytes=_LIMIT_BYTES)
 
 
-def looks(args: Args) -> tuple[Command, ...]:
+def node_calls(args: Args) -> tuple[Command, ...]:
     """Return what tells the node's state alone."""
     return (look_at_node(args),)
 
@@ -76,10 +76,10 @@ def node_facts(args: Args, outputs: Outputs) -> dict[str, str]:
 
     Raises: CannotRead when the cluster does not say.
     """
-    node = _read(outputs.text("node"), "Node")
-    spec, status = _part(node, "spec"), _part(node, "status")
-    ready = next((condition for condition in _items(status, "conditions") if condition.get("type") == "Ready"), {})
-    boot = str(_part(status, "nodeInfo").get("bootID", "")).lower()
+    node = _parsed_object(outputs.text("node"), "Node")
+    spec, status = _mapping_in(node, "spec"), _mapping_in(node, "status")
+    ready = next((condition for condition in _items_in(status, "conditions") if condition.get("type") == "Ready"), {})
+    boot = str(_mapping_in(status, "nodeInfo").get("bootID", "")).lower()
     if not ready.get("status") or not boot:
         raise CannotRead(f"the cluster does not say whether {args[NODE]} is Ready, and in which boot it is")
     found = {
@@ -92,12 +92,12 @@ def node_facts(args: Args, outputs: Outputs) -> dict[str, str]:
     return found
 
 
-def pods(args: Args, outputs: Outputs) -> tuple[Pod, ...]:
+def pods_to_move(args: Args, outputs: Outputs) -> tuple[Pod, ...]:
     """Return the pods that a drain would move: all except DaemonSets', static pods of the node, and ended pods.
 
     Raises: CannotRead when the cluster does not say.
     """
-    found = [Pod.of(item) for item in pods_listed(outputs.text("pods"))]
+    found = [Pod.from_api(item) for item in pods_listed(outputs.text("pods"))]
     if any(pod.node != args[NODE] for pod in found):
         raise CannotRead(f"the cluster lists pods that are not on {args[NODE]}")
     return tuple(sorted((pod for pod in found if pod.moves), key=lambda pod: pod.full_name))
@@ -105,23 +105,23 @@ def pods(args: Args, outputs: Outputs) -> tuple[Pod, ...]:
 
 def pods_listed(text: str) -> list[Mapping[str, Any]]:
     """Return the pods of an answer that is a whole list of pods. Raises: CannotRead."""
-    listed = _read(text, "PodList")
-    if "items" not in listed or _part(listed, "metadata").get("continue"):
+    listed = _parsed_object(text, "PodList")
+    if "items" not in listed or _mapping_in(listed, "metadata").get("continue"):
         raise CannotRead("the cluster lists only a part of the pods")
-    return _items(listed, "items")
+    return _items_in(listed, "items")
 
 
 def pod_facts(found: Iterable[Pod]) -> dict[str, str]:
     """Return each pod as a fact."""
-    return {f"{POD}{pod.full_name}": pod.said for pod in found}
+    return {f"{POD}{pod.full_name}": pod.to_fact for pod in found}
 
 
 def pods_of(facts: Facts) -> tuple[Pod, ...]:
     """Return the pods from facts."""
-    return tuple(Pod.read(name.removeprefix(POD), said) for name, said in facts.items() if name.startswith(POD))
+    return tuple(Pod.from_fact(name.removeprefix(POD), said) for name, said in facts.items() if name.startswith(POD))
 
 
-def _read(text: str, kind: str) -> Mapping[str, Any]:
+def _parsed_object(text: str, kind: str) -> Mapping[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -131,12 +131,12 @@ def _read(text: str, kind: str) -> Mapping[str, Any]:
     return found
 
 
-def _part(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _mapping_in(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     part = of.get(name)
     return part if isinstance(part, dict) else {}
 
 
-def _items(of: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+def _items_in(of: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     items = of.get(name) or []
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise CannotRead(f"the cluster's answer has no list of {name}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.actions.dependents import ALL_TOLD, MOST, MOST_CHARS, blocks_of, checked, names_of
+from bot.actions.dependents import ALL_TOLD, MOST, MOST_CHARS, blocks_of, checked_unit_name, names_of
 from bot.domain.action import Args
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead, WouldStopProtected
@@ -56,23 +56,23 @@ class Conflicts:
         Raises: WouldStopProtected; CannotRead when systemd does not say, or it is more than can be shown.
         """
         unit = args["unit"]
-        starts, stops = _moved(unit, outputs.text("conflicts"))
+        starts, stops = _started_and_stopped(unit, outputs.text("conflicts"))
         if found := sorted(names[0] for names in stops if is_protected(names)):
             raise WouldStopProtected(
                 f"For {unit} systemd would stop {', '.join(found[:MOST])}: without it the node, or the way to it, is "
                 "gone.",
                 "Start it by hand, or take the conflict out of its unit file.",
             )
-        words = [f"with {unit} {_verb('start', starts)} {', '.join(sorted(starts))}"] if starts else []
+        words = [f"with {unit} {_verb_for_count('start', starts)} {', '.join(sorted(starts))}"] if starts else []
         others = sorted(names[0] for names in stops)
-        words += [f"for {unit} {_verb('stop', others)} {', '.join(others)}"] if others else []
+        words += [f"for {unit} {_verb_for_count('stop', others)} {', '.join(others)}"] if others else []
         said = "; ".join(words)
         if len(starts) + len(stops) > MOST or len(said) > MOST_CHARS:
             raise CannotRead(f"a start of {unit} starts and stops more units than can be shown: {one_line(said, 200)}")
         return said
 
 
-def _moved(unit: str, text: str) -> tuple[list[str], list[tuple[str, ...]]]:
+def _started_and_stopped(unit: str, text: str) -> tuple[list[str], list[tuple[str, ...]]]:
     """Return the names of the units that start with it, and all names of each unit that stops for it."""
     because = f"systemd does not say what starts with {unit}, and what stops for it"
     known = {name: block for block in blocks_of(text, because) for name in names_of(block)}
@@ -80,32 +80,36 @@ def _moved(unit: str, text: str) -> tuple[list[str], list[tuple[str, ...]]]:
         raise CannotRead(because)
     started, against = [unit], list[str]()
     for name in started:
-        block = _known(known, name)
+        block = _unit_block(known, name)
         if block.get("LoadState") in ("not-found", "masked") or block.get("ActiveState") in _RUNNING:
             continue
         started += [each for key in STARTS for each in block.get(key, "").split() if each not in started]
         against += [each for key in AGAINST for each in block.get(key, "").split()]
-    rests = [name for name in started[1:] if _is_started(known[name])]
-    running = [names_of(_known(known, name)) for name in dict.fromkeys(against) if _runs(_known(known, name), name)]
+    rests = [name for name in started[1:] if _would_start(known[name])]
+    running = [
+        names_of(_unit_block(known, name))
+        for name in dict.fromkeys(against)
+        if _is_running(_unit_block(known, name), name)
+    ]
     return sorted({names_of(known[name])[0] for name in rests} - set(names_of(known[unit]))), running
 
 
-def _known(known: Mapping[str, Mapping[str, str]], name: str) -> Mapping[str, str]:
-    if checked(name) not in known:
+def _unit_block(known: Mapping[str, Mapping[str, str]], name: str) -> Mapping[str, str]:
+    if checked_unit_name(name) not in known:
         raise CannotRead(f"systemd does not say how {name} is")
     return known[name]
 
 
-def _is_started(block: Mapping[str, str]) -> bool:
+def _would_start(block: Mapping[str, str]) -> bool:
     return block.get("LoadState") == "loaded" and block.get("ActiveState") not in _RUNNING
 
 
-def _runs(block: Mapping[str, str], name: str) -> bool:
+def _is_running(block: Mapping[str, str], name: str) -> bool:
     state = block.get("ActiveState", "")
     if state not in (*_RUNNING, *_AT_REST):
         raise CannotRead(f"systemd does not say whether {name} runs")
     return state in _RUNNING
 
 
-def _verb(verb: str, of: list[str]) -> str:
+def _verb_for_count(verb: str, of: list[str]) -> str:
     return verb if len(of) > 1 else f"{verb}s"

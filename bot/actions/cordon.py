@@ -26,7 +26,7 @@ def judge(args: Args, before: Facts, now: Facts) -> Proof:
     return Proof.PROVEN if now[UNSCHEDULABLE] == "true" else Proof.NOT_YET
 
 
-def calls(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
+def cordon_calls_due(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
     """Return the calls to make now: none if the node is cordoned already."""
     return (cluster_node.cordoning(args),) if now[UNSCHEDULABLE] != "true" else ()
 
@@ -38,7 +38,7 @@ def refuses(args: Args, now: Facts) -> str:
     return cluster_node.another_boot(args, now)
 
 
-def lasts(args: Args, before: Facts, now: Facts) -> str:
+def uncordoned_since(args: Args, before: Facts, now: Facts) -> str:
     """Say that somebody uncordoned the node."""
     return f"{args[NODE]} was uncordoned" if now[UNSCHEDULABLE] != "true" else ""
 
@@ -58,7 +58,7 @@ ACTION = Action(
     note="It cures nothing: afterwards a person must see to the node. `zombie undo` lets pods come again.",
     targets=(NODE, CLUSTER),
     commands=commands,
-    looks=cluster_node.looks,
+    looks=cluster_node.node_calls,
     facts=cluster_node.node_facts,
     judge=judge,
     patience=lambda before: timedelta(minutes=1),
@@ -68,5 +68,5 @@ ACTION = Action(
     contains=True,
     limit=timedelta(seconds=10),
     remedy=RemedyRules(only_where="it keeps work from a node that only people can repair"),
-    by_calls=ByCalls(calls=calls, lasts=lasts, refuses=refuses),
+    by_calls=ByCalls(calls=cordon_calls_due, lasts=uncordoned_since, refuses=refuses),
 )

@@ -78,36 +78,36 @@ class Dependents:
         stops = [block for block in shown if _ALSO not in block]
         disabled = [block for block in shown if _ALSO in block and block.get("LoadState") != "not-found"]
         own, *others = stops
-        if named := _protected(others):
+        if named := _protected_among(others):
             raise WouldStopProtected(
                 f"With {unit} would stop {named}: without it the node, or the way to it, is gone.",
                 "Stop it by hand, or take the dependency out of its unit file.",
             )
-        if named := _protected(disabled):
+        if named := _protected_among(disabled):
             raise WouldStopProtected(
                 f"With {unit} would be disabled {named}: after the next boot the node, or the way to it, is gone.",
                 f"Stop it by hand, or take Also= out of the file of {unit}: systemctl cat {unit}",
             )
         words = []
         if others:
-            words.append(f"with {unit} stop{'' if len(others) > 1 else 's'} {_list(others)}")
+            words.append(f"with {unit} stop{'' if len(others) > 1 else 's'} {_first_names(others)}")
             words += [f"what requires {unit} cannot start until it is unmasked"] * self.masks
         if disabled:
-            words.append(f"with {unit} {'are' if len(disabled) > 1 else 'is'} disabled {_list(disabled)}")
+            words.append(f"with {unit} {'are' if len(disabled) > 1 else 'is'} disabled {_first_names(disabled)}")
         if triggers := own.get("TriggeredBy", "").split():
             cannot = "can no longer start it" if self.masks else f"can start {unit} again"
-            words.append(f"{', '.join(sorted(map(checked, triggers)))} {cannot}")
+            words.append(f"{', '.join(sorted(map(checked_unit_name, triggers)))} {cannot}")
         said = "; ".join(words)
         if len(others) + len(disabled) > MOST or len(said) > MOST_CHARS:
             raise CannotRead(f"more stops with {unit} than can be shown: {one_line(said, 200)}")
         return said
 
 
-def _list(blocks: list[Mapping[str, str]]) -> str:
+def _first_names(blocks: list[Mapping[str, str]]) -> str:
     return ", ".join(sorted(names_of(block)[0] for block in blocks))
 
 
-def _protected(blocks: list[Mapping[str, str]]) -> str:
+def _protected_among(blocks: list[Mapping[str, str]]) -> str:
     """The protected units among these, for a refusal; empty if there are none."""
     found = sorted(names[0] for names in map(names_of, blocks) if is_protected(names))
     return listed(found, _NAMED) if found else ""
@@ -153,10 +153,10 @@ def names_of(block: Mapping[str, str]) -> tuple[str, ...]:
     Raises: CannotRead for an invalid unit name.
     """
     names = dict.fromkeys((block.get("Id", ""), *block.get("Names", "").split()))
-    return tuple(checked(name) for name in names)
+    return tuple(checked_unit_name(name) for name in names)
 
 
-def checked(name: str) -> str:
+def checked_unit_name(name: str) -> str:
     """Return a unit's name after a check.
 
     Raises: CannotRead for an invalid name.

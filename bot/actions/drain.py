@@ -12,7 +12,7 @@ from bot.actions import cluster_node
 from bot.actions.cluster_node import BARE_TOO, CLUSTER, LEFT, NODE, UNSCHEDULABLE, WITHIN
 from bot.actions.pod import BARE, GOING, Pod
 from bot.domain.action import Action, Args, ByCalls, Facts, Proof, RemedyRules
-from bot.domain.call import remarked
+from bot.domain.call import with_remark
 from bot.domain.command import Command, Outputs
 from bot.domain.duration import parse_duration
 from bot.domain.probe import Snapshot
@@ -33,10 +33,10 @@ def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
     if BARE_TOO in args:
         which += "; also what no controller starts again"
     again = f"{which}; after a 429 again, for {args.get(WITHIN, _USUAL)} at most"
-    return (cluster_node.cordoning(args), remarked(_eviction(Pod("{namespace}", "{name}", "{uid}")), again))
+    return (cluster_node.cordoning(args), with_remark(_eviction(Pod("{namespace}", "{name}", "{uid}")), again))
 
 
-def looks(args: Args) -> tuple[Command, ...]:
+def node_and_pods_calls(args: Args) -> tuple[Command, ...]:
     """Return the calls that read the node and its pods."""
     return (cluster_node.look_at_node(args), cluster_node.look_at_pods(args))
 
@@ -46,7 +46,7 @@ def facts(args: Args, outputs: Outputs) -> Facts:
 
     Raises: CannotRead when the cluster does not say.
     """
-    pods = cluster_node.pods(args, outputs)
+    pods = cluster_node.pods_to_move(args, outputs)
     found = cluster_node.node_facts(args, outputs) | {LEFT: str(len(pods)), WITHIN: args.get(WITHIN, _USUAL)}
     return found | cluster_node.pod_facts(pods)
 
@@ -56,7 +56,7 @@ def judge(args: Args, before: Facts, now: Facts) -> Proof:
     return Proof.PROVEN if now[UNSCHEDULABLE] == "true" and now[LEFT] == "0" else Proof.NOT_YET
 
 
-def calls(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
+def eviction_calls_due(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
     """Return the calls to make now; a pod that is ending already is not evicted again."""
     evicted = [pod for pod in cluster_node.pods_of(now) if pod.state != GOING]
     if any(pod.state == BARE for pod in evicted) and BARE_TOO not in args:
@@ -82,7 +82,7 @@ def affects(args: Args, now: Facts) -> tuple[str, ...]:
     return (*first, *(pod.words for pod in cluster_node.pods_of(now)))
 
 
-def leaves(args: Args, before: Facts, now: Facts) -> str:
+def still_cordoned_words(args: Args, before: Facts, now: Facts) -> str:
     """Say that the node stays cordoned, if it was not before."""
     ours = before.get(UNSCHEDULABLE) == "false" and now[UNSCHEDULABLE] == "true"
     return f"{args[NODE]} stays cordoned: kubectl uncordon {args[NODE]}" if ours else ""
@@ -107,7 +107,7 @@ ACTION = Action(
     impact="no new pods come to {node}, and those that are there are evicted, within {within}",
     targets=(NODE, CLUSTER),
     commands=commands,
-    looks=looks,
+    looks=node_and_pods_calls,
     facts=facts,
     judge=judge,
     patience=lambda before: parse_duration(before.get(WITHIN, _USUAL)),
@@ -117,5 +117,11 @@ ACTION = Action(
     remedy=RemedyRules(before_reboot="afterwards there is nothing left to move away"),
     only_for_reboot=True,
     ended_by="uncordon",
-    by_calls=ByCalls(calls=calls, lasts=lambda args, before, now: "", refuses=refuses, affects=affects, leaves=leaves),
+    by_calls=ByCalls(
+        calls=eviction_calls_due,
+        lasts=lambda args, before, now: "",
+        refuses=refuses,
+        affects=affects,
+        leaves=still_cordoned_words,
+    ),
 )

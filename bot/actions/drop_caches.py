@@ -35,7 +35,7 @@ def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
     return by_sudo(RIGHTS)(args, snapshot)
 
 
-def looks(args: Args) -> tuple[Command, ...]:
+def dying_count_commands(args: Args) -> tuple[Command, ...]:
     """Return the probe's commands that count dying cgroups, for a single look; they need no root."""
     return tuple(replace(command, looks=SampleTimes.ONCE) for command in PROBE.commands)
 
@@ -64,7 +64,7 @@ ACTION = Action(
     note="In place of a reboot caches are dropped: that frees dying cgroups for now, often not all, and stops no leak. "
     "Until the cache is warm again, reads come from the disk.",
     commands=commands,
-    looks=looks,
+    looks=dying_count_commands,
     facts=facts,
     judge=judge,
     patience=lambda before: timedelta(seconds=15),

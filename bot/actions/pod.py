@@ -45,18 +45,18 @@ class Pod:
     moves: bool = True
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Pod:
+    def from_api(cls, told: Mapping[str, Any]) -> Pod:
         """Return the pod from the API's JSON.
 
         Raises: CannotRead when it has no valid name.
         """
-        meta, spec, status = (_table(told, name) for name in ("metadata", "spec", "status"))
+        meta, spec, status = (_mapping_in(told, name) for name in ("metadata", "spec", "status"))
         namespace, name, uid = (meta.get(key) for key in ("namespace", "name", "uid"))
-        if not (_fits(_NAME, namespace) and _fits(_NAME, name) and _fits(_UID, uid)):
+        if not (_matches_pattern(_NAME, namespace) and _matches_pattern(_NAME, name) and _matches_pattern(_UID, uid)):
             raise CannotRead(f"the cluster lists a pod without a valid name: {one_line(str(name), 80)}")
         owners = meta.get("ownerReferences")
         owner = next((ref for ref in owners or () if isinstance(ref, dict) and ref.get("controller") is True), None)
-        stays = _MIRROR in _table(meta, "annotations") or (owner or {}).get("kind") == "DaemonSet"
+        stays = _MIRROR in _mapping_in(meta, "annotations") or (owner or {}).get("kind") == "DaemonSet"
         ended = status.get("phase") in ("Succeeded", "Failed")
         state = GOING if meta.get("deletionTimestamp") else EVICT if owner is not None else BARE
         return cls(
@@ -64,13 +64,13 @@ class Pod:
             str(name),
             str(uid),
             state,
-            "; ".join(filter(None, (_job(_table(meta, "labels"), owner), _scratch(spec)))),
+            "; ".join(filter(None, (_job_words(_mapping_in(meta, "labels"), owner), _empty_dirs_words(spec)))),
             str(spec.get("nodeName", "")),
             not stays and not ended,
         )
 
     @classmethod
-    def read(cls, full_name: str, said: str) -> Pod:
+    def from_fact(cls, full_name: str, said: str) -> Pod:
         """Return the pod from a fact."""
         namespace, _, name = full_name.partition("/")
         uid, state, *about = said.split(" ", 2)
@@ -82,8 +82,8 @@ class Pod:
         return f"{self.namespace}/{self.name}"
 
     @property
-    def said(self) -> str:
-        """The pod as a fact, to be parsed by `read`."""
+    def to_fact(self) -> str:
+        """The pod as a fact, to be parsed by `from_fact`."""
         return f"{self.uid} {self.state} {self.about}".rstrip()
 
     @property
@@ -94,7 +94,7 @@ class Pod:
         return f"{self.full_name}: {told}" if told else self.full_name
 
 
-def _job(labels: Mapping[str, Any], owner: Mapping[str, Any] | None) -> str:
+def _job_words(labels: Mapping[str, Any], owner: Mapping[str, Any] | None) -> str:
     role = next((f" ({one_line(str(labels[label]), 40)})" for label in _ROLES if label in labels), "")
     for label, word in _JOBS:
         if label in labels:
@@ -104,7 +104,7 @@ def _job(labels: Mapping[str, Any], owner: Mapping[str, Any] | None) -> str:
     return one_line(f"{owner.get('kind', '')} {owner.get('name', '')}".strip(), 150)
 
 
-def _scratch(spec: Mapping[str, Any]) -> str:
+def _empty_dirs_words(spec: Mapping[str, Any]) -> str:
     volumes = spec.get("volumes")
     names = [
         one_line(str(volume.get("name", "")), 40)
@@ -114,10 +114,10 @@ def _scratch(spec: Mapping[str, Any]) -> str:
     return f"loses emptyDir {', '.join(names)}" if names else ""
 
 
-def _fits(pattern: re.Pattern[str], value: object) -> bool:
+def _matches_pattern(pattern: re.Pattern[str], value: object) -> bool:
     return isinstance(value, str) and pattern.match(value) is not None
 
 
-def _table(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _mapping_in(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = of.get(name)
     return found if isinstance(found, dict) else {}

@@ -34,7 +34,7 @@ def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
     return (f'test "$(cat /proc/sys/kernel/random/boot_id)" = {host.boot_id} && exec sudo -n systemctl reboot',)
 
 
-def looks(args: Args) -> tuple[Command, ...]:
+def boot_id_command(args: Args) -> tuple[Command, ...]:
     """Return the command that reads the boot id."""
     return (Command("boot", ("cat", "/proc/sys/kernel/random/boot_id"), output_limit_bytes=4096),)
 
@@ -101,7 +101,7 @@ ACTION = Action(
     verb="reboot",
     impact="everything that runs on the node ends, and it is away for minutes",
     commands=commands,
-    looks=looks,
+    looks=boot_id_command,
     facts=facts,
     judge=judge,
     rights=(("systemctl", "reboot"),),  # the fence is not part of them

@@ -8,7 +8,7 @@ from datetime import timedelta
 from bot.actions import cluster_node
 from bot.actions.cluster_node import BOOT, CLUSTER, CLUSTER_BOOT, NODE, READY, UNSCHEDULABLE, WHY
 from bot.domain.action import Action, Args, ByCalls, Facts, Proof, RemedyRules
-from bot.domain.call import remarked
+from bot.domain.call import with_remark
 from bot.domain.probe import Snapshot
 
 LEFT_SO = "cordoned_before"  # it was cordoned before the drain, so we must not uncordon it
@@ -22,12 +22,12 @@ def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
     >>> commands({"node": "n1"}, Snapshot("n", datetime.now(timezone.utc), timedelta(seconds=5)))[0][:60]
     'PATCH /api/v1/nodes/n1 {"spec":{"unschedulable":null}}  # on'
     """
-    return (remarked(call(args), "once the cure has held; not if it was cordoned before the drain"),)
+    return (with_remark(call(args), "once the cure has held; not if it was cordoned before the drain"),)
 
 
 def once_ready(args: Args) -> str:
     """Return the call as used to undo a cordon."""
-    return remarked(call(args), "once the node is Ready")
+    return with_remark(call(args), "once the node is Ready")
 
 
 def call(args: Args) -> str:
@@ -35,7 +35,7 @@ def call(args: Args) -> str:
     return f'PATCH /api/v1/nodes/{cluster_node.name_of(args)} {{"spec":{{"unschedulable":null}}}}'
 
 
-def given(facts: Facts, earlier: Mapping[str, Facts]) -> Facts:
+def with_earlier_cordon(facts: Facts, earlier: Mapping[str, Facts]) -> Facts:
     """Add whether the node was cordoned before the plan's drain."""
     if "drain" not in earlier or earlier["drain"].get(UNSCHEDULABLE) == "false":
         return facts
@@ -48,12 +48,12 @@ def judge(args: Args, before: Facts, now: Facts) -> Proof:
     return Proof.PROVEN if open_again and _is_ready(now) else Proof.NOT_YET
 
 
-def calls(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
+def uncordon_calls_due(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
     """Return the calls to make now: none before the node is Ready, or if somebody else cordoned it."""
     return (call(args),) if _is_ready(now) and now[UNSCHEDULABLE] == "true" and LEFT_SO not in before else ()
 
 
-def lasts(args: Args, before: Facts, now: Facts) -> str:
+def node_trouble(args: Args, before: Facts, now: Facts) -> str:
     """Say what is wrong with the node in its cluster."""
     if not _is_ready(now):
         return f"{args[NODE]} is not Ready in its cluster: {now.get(WHY) or 'the cluster knows it in another boot'}"
@@ -73,7 +73,7 @@ ACTION = Action(
     impact="pods may come again",
     targets=(NODE, CLUSTER),
     commands=commands,
-    looks=cluster_node.looks,
+    looks=cluster_node.node_calls,
     facts=cluster_node.node_facts,
     judge=judge,
     rights=(("get", "nodes"), ("patch", "nodes")),
@@ -81,5 +81,5 @@ ACTION = Action(
     once_cured=True,
     remedy=RemedyRules(last="it lets work back onto the node"),
     limit=timedelta(seconds=10),
-    by_calls=ByCalls(calls=calls, lasts=lasts, given=given),
+    by_calls=ByCalls(calls=uncordon_calls_due, lasts=node_trouble, given=with_earlier_cordon),
 )

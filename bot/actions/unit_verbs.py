@@ -31,7 +31,7 @@ _LONGEST_REST = timedelta(hours=1)
 # --- a unit's state
 
 
-def looks(args: Args) -> tuple[Command, ...]:
+def unit_command(args: Args) -> tuple[Command, ...]:
     """Return the command that reads the unit; it needs no root."""
     argv = ("systemctl", "show", "--no-pager", "-p", ",".join(PROPERTIES), "--", args["unit"])
     return (Command("unit", argv, lane="systemd", output_limit_bytes=16 * 1024),)
@@ -94,7 +94,7 @@ def is_steady(args: Args, before: Facts, now: Facts) -> Proof:
     return Proof.PROVEN if now["ActiveState"] == "active" and steady else Proof.NOT_YET
 
 
-def is_back(args: Args, before: Facts, now: Facts) -> Proof:
+def is_restored(args: Args, before: Facts, now: Facts) -> Proof:
     """Judge whether the unit has the state that the verbs lead to."""
     so = {
         "enable": now.get("UnitFileState", "") in _STARTS_AT_BOOT,
@@ -116,7 +116,7 @@ def undo_disable(args: Args, before: Facts) -> tuple[Step, ...]:
     [('sudo -n systemctl enable -- ecs.service', 'sudo -n systemctl start -- ecs.service')]
     """
     was_enabled = before.get("UnitFileState") in ("enabled", "enabled-runtime")
-    return _back(args, before, "enable" if was_enabled else "")
+    return _restoring_steps(args, before, "enable" if was_enabled else "")
 
 
 def undo_mask(args: Args, before: Facts) -> tuple[Step, ...]:
@@ -126,10 +126,10 @@ def undo_mask(args: Args, before: Facts) -> tuple[Step, ...]:
     >>> [step.commands for step in undo_mask({"unit": "x.service"}, {"ActiveState": "inactive", "LoadState": "loaded"})]
     [('sudo -n systemctl unmask -- x.service',)]
     """
-    return _back(args, before, "" if before.get("LoadState") == "masked" else "unmask")
+    return _restoring_steps(args, before, "" if before.get("LoadState") == "masked" else "unmask")
 
 
-def _back(args: Args, before: Facts, verb: str) -> tuple[Step, ...]:
+def _restoring_steps(args: Args, before: Facts, verb: str) -> tuple[Step, ...]:
     """The verb, if there is one, and a start if the unit ran or was about to; no step where nothing is to be done."""
     ran = before.get("ActiveState") in ("active", "activating", "reloading")
     verbs = [verb] * bool(verb) + ["start"] * ran
@@ -137,7 +137,7 @@ def _back(args: Args, before: Facts, verb: str) -> tuple[Step, ...]:
     return (Step(RESTORE, {"unit": args["unit"], "verbs": " ".join(verbs)}, lines),) if lines else ()
 
 
-def rights_back(args: Args) -> tuple[tuple[str, ...], ...]:
+def restoring_rights(args: Args) -> tuple[tuple[str, ...], ...]:
     """Return the argument lists run as root; without verbs, those of all verbs."""
     verbs: Iterable[str] = args["verbs"].split() if "verbs" in args else WAYS_BACK
     return tuple(("systemctl", verb, "--", args["unit"]) for verb in verbs)
@@ -177,7 +177,7 @@ ACTIONS = (
         targets=("unit",),
         commands=by_sudo(_DISABLE),
         rights=_DISABLE,
-        looks=looks,
+        looks=unit_command,
         facts=facts,
         judge=is_off,
         patience=patience,
@@ -195,7 +195,7 @@ ACTIONS = (
         targets=("unit",),
         commands=by_sudo(_MASK),
         rights=_MASK,
-        looks=looks,
+        looks=unit_command,
         facts=facts,
         judge=is_masked,
         patience=patience,
@@ -214,7 +214,7 @@ ACTIONS = (
         targets=("unit",),
         commands=by_sudo(_START),
         rights=_START,
-        looks=looks,
+        looks=unit_command,
         facts=facts,
         judge=is_steady,
         patience=patience,
@@ -231,11 +231,11 @@ BRING_BACK = Action(
     verb="bring back",
     impact="{unit} is again as it was before ({verbs})",
     targets=("unit",),
-    commands=by_sudo(rights_back),
-    rights=rights_back,
-    looks=looks,
+    commands=by_sudo(restoring_rights),
+    rights=restoring_rights,
+    looks=unit_command,
     facts=facts_to_restore,
-    judge=is_back,
+    judge=is_restored,
     patience=lambda before: SHORTEST,
     around=StartedAgain(),
     remedy=None,

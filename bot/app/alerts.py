@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from bot.app.factories import now, of_chat
+from bot.app.factories import chat_settings, now
 from bot.app.pagerduty import asker_of
 from bot.domain.alert import AlertGroup, SourceAlert
 from bot.domain.engine_contracts import Notices
@@ -62,7 +62,7 @@ class Alerts:
         """
         if not self.known.knows(node):
             raise InventoryError(f"{node!r} is not in the inventory.")
-        incident = await self.recorder.picked(incident_id, node, by)
+        incident = await self.recorder.record_pick(incident_id, node, by)
         self.notices.changed(incident.card)
         return incident
 
@@ -115,7 +115,7 @@ def rules_of(settings: Settings, playbooks: Library, sources: Iterable[Source] =
 
 def _routes(settings: Settings) -> Routes:
     """The routes; values that a route leaves out have the general default."""
-    playbook, channel = settings.playbook, of_chat(settings).alerts_channel
+    playbook, channel = settings.playbook, chat_settings(settings).alerts_channel
     routes = tuple(
         Route(number, route.match, route.playbook or playbook, route.channel or channel, route.mode)
         for number, route in enumerate(settings.routes, 1)
@@ -123,7 +123,7 @@ def _routes(settings: Settings) -> Routes:
     return Routes(routes, Route(0, {}, playbook, channel, RouteSettings().mode))
 
 
-def explained(
+def named_nodes_and_route(
     alarm: AlertGroup, signals: Sequence[SourceAlert], rules: Rules, nodes: Iterable[Node]
 ) -> tuple[Named, Route]:
     """Return which nodes an alert would name, and which route it would take."""

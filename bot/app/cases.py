@@ -45,7 +45,7 @@ class Recording:
         """
         self._heard = RecordingTransport(what.transport)
         self.check = replace(what, transport=self._heard, program=program_name())
-        self._folder = case_file.made(folder)
+        self._folder = case_file.make_folder(folder)
         self._judges = judges
 
     def keep(self, verdict: Verdict) -> Path:
@@ -97,10 +97,10 @@ async def judged_with_secrets(case: Case, playbook: Playbook, changes: Sequence[
     head, (node, draining) = case.head, surroundings(case.head)
     way = ReplayTransport(case)
     triage = Triage(way, ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH, draining=draining)
-    return await triage.diagnose(node, changed_playbook(as_asked(case, playbook), changes))
+    return await triage.diagnose(node, changed_playbook(with_recorded_probes(case, playbook), changes))
 
 
-def awaited(work: Coroutine[Any, Any, T]) -> T:
+def run_alone(work: Coroutine[Any, Any, T]) -> T:
     """Return what comes of work that nothing else runs beside.
 
     Its task has no result of its own: where a loop ends, Python writes its task out, with the whole of a verdict.
@@ -123,7 +123,7 @@ def judge(playbooks: Playbooks) -> Callable[[Case, str], Awaitable[Verdict]]:
     return judged
 
 
-def as_asked(case: Case, playbook: Playbook) -> Playbook:
+def with_recorded_probes(case: Case, playbook: Playbook) -> Playbook:
     """The playbook with the probes that the node was asked; others only leave causes open.
 
     Shape: includes a profile that was evaluated with the case's verdict. What the playbook must read and the node was
@@ -134,20 +134,20 @@ def as_asked(case: Case, playbook: Playbook) -> Playbook:
     if not names:
         return playbook
     lacking = set(playbook.must_read) - names
-    if lacking and _is_of_earlier(case, playbook):
+    if lacking and _was_other_version(case, playbook):
         lacking = set()
-    probes = (_unasked(probe) if probe.name in lacking else probe for probe in playbook.probes)
+    probes = (_never_asked(probe) if probe.name in lacking else probe for probe in playbook.probes)
     asked = replace(playbook, probes=tuple(probe for probe in probes if probe.name in names | lacking))
     return profiled(asked, *case.runs)
 
 
-def _is_of_earlier(case: Case, playbook: Playbook) -> bool:
+def _was_other_version(case: Case, playbook: Playbook) -> bool:
     """True for a case that another version of this playbook recorded, or that does not say which playbook did."""
     head = case.head
     return not head.playbook or (head.playbook == playbook.name and head.playbook_digest != playbook.digest)
 
 
-def _unasked(probe: Probe) -> Probe:
+def _never_asked(probe: Probe) -> Probe:
     return replace(probe, commands=(), parse=_not_asked)
 
 
@@ -169,7 +169,7 @@ def replay(case: Case, playbook: Playbook, changes: Sequence[Change] = ()) -> Re
 
     Raises: what `replayed` does.
     """
-    verdict = awaited(replayed(case, playbook, changes))
+    verdict = run_alone(replayed(case, playbook, changes))
     return Replayed(case, verdict, _remarks(case, playbook, verdict, bool(changes)))
 
 

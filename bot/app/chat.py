@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
 from bot.app.alerts import channel_of
-from bot.app.factories import now, of_chat
+from bot.app.factories import chat_settings, now
 from bot.chat.background import Background
 from bot.chat.blocks import OF_EXTRAS
 from bot.chat.cards import ChatCards, CheckOpener
@@ -147,7 +147,7 @@ def chat_handlers(bot: Bot) -> ChatHandlers:
     responder = replace(bot.acting.responder, lookup=ChatApproverLookup(people, policy))
     may_ask = frozenset(person_of(who).rpartition(":")[2] for who in settings.policy.askers)
     asking = connection.people({f"{people.chat}:{group}" for group in groups_among(may_ask)})
-    askers = Askers(asking, bot.timing.clock, may_ask, of_chat(settings).checks_per_person)
+    askers = Askers(asking, bot.timing.clock, may_ask, chat_settings(settings).checks_per_person)
     requests = CheckRequests(stores.ledger, stores.leases, bot.checking.diagnosis, now, log)
     context = ChatContext(
         responder=responder,
@@ -169,6 +169,6 @@ def chat_handlers(bot: Bot) -> ChatHandlers:
     home = HomePublisher(context, posting.work, stores.outbox, nodes, readings, stores.inbox, bot.pagerduty)
     of_extras: list[Chat] = bot.seated("chat", context)
     typed = [chat for chat in of_extras if isinstance(chat, Typed)]
-    commands = Commands(context, posting.work, bot.known, of_chat(settings).channels, typed, bot.pagerduty)
+    commands = Commands(context, posting.work, bot.known, chat_settings(settings).channels, typed, bot.pagerduty)
     decisions = Decisions(context, home, posting.work, of_extras)
     return ChatHandlers(bot.cards, commands, decisions, home, NodeSuggestions(bot.known, askers), people)

@@ -22,7 +22,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.safe_text import Redactor
 from bot.domain.verdict import Status, Verdict, without_secrets
 from bot.probes.host import HostReading
-from bot.response.diagnosis.growing import grown_since
+from bot.response.diagnosis.growing import growth_without_storing
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import CpuLock, Triage
 
@@ -76,10 +76,10 @@ async def check(what: Check, heard: Listener, concluded: HearsVerdict) -> None:
     async def judge(node: Node, progress: Listener) -> None:
         concluded(without_secrets(await triage.diagnose(node, what.playbook, progress), redactor))
 
-    await in_turn(what, heard, triage.cpu_lock, judge)
+    await check_in_process(what, heard, triage.cpu_lock, judge)
 
 
-async def in_turn(what: Check, heard: Listener, cpu_lock: CpuLock, judge: Judges) -> None:
+async def check_in_process(what: Check, heard: Listener, cpu_lock: CpuLock, judge: Judges) -> None:
     """Judge every node, `parallel` at a time, none sooner than this program can follow; see `start_limiter.py`.
 
     Raises: UsageError of any node, once all others are through.
@@ -88,18 +88,18 @@ async def in_turn(what: Check, heard: Listener, cpu_lock: CpuLock, judge: Judges
     waiting, limiter = iter(what.nodes), StartLimiter(cpu_lock)
 
     def progress(event: Progress) -> None:
-        limiter.heard(event)
+        limiter.note_progress(event)
         heard(event)
 
     async def worker() -> None:
         for node in waiting:
-            await limiter.begin(node.name)
+            await limiter.wait_to_start(node.name)
             try:
                 await judge(node, progress)
             except UsageError as error:
                 wrong.append(error)
             finally:
-                limiter.ended(node.name)
+                limiter.note_end(node.name)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(min(what.parallel, len(what.nodes))):
@@ -108,7 +108,7 @@ async def in_turn(what: Check, heard: Listener, cpu_lock: CpuLock, judge: Judges
         raise wrong[0]
 
 
-def brief(verdict: Verdict, again: bool = False) -> Verdict:
+def without_details(verdict: Verdict, again: bool = False) -> Verdict:
     """Return what is still needed of a printed verdict: node, status, machine.
 
     `again`: it is printed again for people: only readings are dropped, except those that identify the machine.
@@ -130,7 +130,7 @@ def growth_of(verdict: Verdict, playbook: Playbook, looks: Mapping[str, Sequence
     """Return how what a verdict's cause counts has grown, or else what comes to harm soon; `looks` are by cause."""
     if not looks or verdict.snapshot is None:
         return None
-    return grown_since(looks, verdict.snapshot, playbook, verdict.cause)
+    return growth_without_storing(looks, verdict.snapshot, playbook, verdict.cause)
 
 
 def exit_status(verdicts: Iterable[Verdict], fail_on: Status) -> int:

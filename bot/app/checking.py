@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.app.factories import of_chat
+from bot.app.factories import chat_settings
 from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler
@@ -35,7 +35,7 @@ def checking(bot: Bot) -> Checking:
     read = bot.diagnose or acts.triage.diagnose
     for each in more:
         read = each.beside(read)
-    scheduler = CheckScheduler(read, bot.log, settings.parallel or AT_ONCE, of_chat(settings).each_at_once)
+    scheduler = CheckScheduler(read, bot.log, settings.parallel or AT_ONCE, chat_settings(settings).each_at_once)
     recorder = VerdictRecorder(stores.ledger, acts.proposer, bot.log, stores.case_store, stores.readings, more)
     people, known = acts.policy.kinds, bot.known
     diagnosis = Diagnosis(scheduler, bot.record, recorder, known, acts.playbooks, bot.log, (bot.cards,), people=people)

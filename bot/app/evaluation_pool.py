@@ -27,15 +27,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bot.app import packages
-from bot.app.check import Check, in_turn
+from bot.app.check import Check, check_in_process
 from bot.app.evaluation_worker import (
     LENGTH,
     EvaluatedNode,
     EvaluationJob,
     EvaluationTask,
     EvaluationWorker,
-    packed,
-    squeezed,
+    compressed_runs,
+    message_bytes,
 )
 from bot.app.factories import now
 from bot.domain.batch import Batch
@@ -90,13 +90,13 @@ class EvaluationPool:
         await asyncio.sleep(after.total_seconds())
         with contextlib.suppress(OSError):  # a limit of processes, or of memory
             for _ in range(several):
-                self._workers.append(each := await PoolProcess.begun(self._here.task))
-                self._hearing.append(asyncio.create_task(self._hear(each)))
+                self._workers.append(each := await PoolProcess.start_process(self._here.task))
+                self._hearing.append(asyncio.create_task(self._take_results(each)))
         if (practice := self.practice()) is not None:
             for each in self._workers:
-                each.ask((practice, asyncio.get_running_loop().create_future()))
+                each.send_job((practice, asyncio.get_running_loop().create_future()))
             await self._here.evaluate(practice)
-        self._give_out()
+        self._send_jobs()
 
     def practice(self) -> EvaluationJob | None:
         """Return what a node has said so far: evaluated beforehand, as the first time takes four times as long."""
@@ -132,31 +132,31 @@ class EvaluationPool:
         """
         self._reading += 1
         try:
-            job = replace(await self._answers(node, heard), mutes=await self._mutes(), looks=looks)
+            job = replace(await self._read_node(node, heard), mutes=await self._mutes(), looks=looks)
             if job.failed is not None:  # hardly anything was said
                 return await self._here.evaluate(job)
         finally:
             self._reading -= 1
-            self._begin_to_help()
+            self._start_evaluating_here()
         answer: Answer = asyncio.get_running_loop().create_future()
         self._waiting.append((job, answer))
-        self._give_out()
-        self._begin_to_help()
+        self._send_jobs()
+        self._start_evaluating_here()
         return await answer
 
-    def _give_out(self) -> None:
+    def _send_jobs(self) -> None:
         """Give waiting jobs to the processes that have least to do, as many as they need to be busy."""
         while self._waiting and (there := [each for each in self._workers if not each.is_gone]):
             least = min(there, key=lambda each: len(each.owed))
             if len(least.owed) >= AHEAD:
                 return
-            least.ask(self._waiting.popleft())
+            least.send_job(self._waiting.popleft())
 
-    def _begin_to_help(self) -> None:
+    def _start_evaluating_here(self) -> None:
         if self._helping is None and (self._waiting or not self._reading):
-            self._helping = asyncio.create_task(self._help())
+            self._helping = asyncio.create_task(self._evaluate_here())
 
-    async def _help(self) -> None:
+    async def _evaluate_here(self) -> None:
         """Evaluate jobs here: whenever no node says anything, and all that is left once nothing is left to read."""
         try:
             while not self._reading or self._waiting:
@@ -168,7 +168,7 @@ class EvaluationPool:
                 job, answer = last
                 evaluating = asyncio.ensure_future(self._here.evaluate(job))
                 await asyncio.wait([evaluating])
-                _handed_over(answer, evaluating)
+                _copy_result(answer, evaluating)
         finally:
             self._helping = None
 
@@ -178,10 +178,10 @@ class EvaluationPool:
             return self._waiting.pop()
         if self._reading:
             return None
-        most = max((each.untouched() for each in self._workers), key=len, default=[])
+        most = max((each.jobs_not_begun() for each in self._workers), key=len, default=[])
         return most[-1] if most else None
 
-    async def _answers(self, node: Node, heard: Listener) -> EvaluationJob:
+    async def _read_node(self, node: Node, heard: Listener) -> EvaluationJob:
         """Read a node, telling how far that is; nothing is parsed."""
         what, taken_at = self._what, now()
         heard(ReadingStarted(node.name, tuple(probe.name for probe in what.playbook.probes), what.sampling.window))
@@ -195,7 +195,7 @@ class EvaluationPool:
                     held += len(run.stdout)
                     if held > SQUEEZED_CHARS:
                         # A last look is evaluated soon: to squeeze it would only hold up the verdict.
-                        said.append(squeezed(runs, level=int(self._squeezes and not run.look)))
+                        said.append(compressed_runs(runs, level=int(self._squeezes and not run.look)))
                         self._first = self._first or (node, taken_at, said)
                         runs, held = [], 0
                     waiting[run.probe] -= 1
@@ -203,7 +203,7 @@ class EvaluationPool:
                         heard(ProbeAnswered(node.name, run.probe))
         except Unreachable as no:
             failed = no
-        return EvaluationJob(node, taken_at, (*said, squeezed(runs, level=0)), failed=failed)
+        return EvaluationJob(node, taken_at, (*said, compressed_runs(runs, level=0)), failed=failed)
 
     async def _mutes(self) -> tuple[Entry, ...]:
         try:
@@ -211,12 +211,12 @@ class EvaluationPool:
         except LedgerError:  # as everywhere: then nothing counts as accepted
             return ()
 
-    async def _hear(self, each: PoolProcess) -> None:
+    async def _take_results(self, each: PoolProcess) -> None:
         """Hear a process until it ends; what it still owes then is evaluated here."""
-        while await each.answered():
-            self._give_out()
+        while await each.take_result():
+            self._send_jobs()
         for job, answer in each.owed:
-            asyncio.ensure_future(self._here.evaluate(job)).add_done_callback(partial(_handed_over, answer))
+            asyncio.ensure_future(self._here.evaluate(job)).add_done_callback(partial(_copy_result, answer))
 
 
 async def _has_time() -> bool:
@@ -227,7 +227,7 @@ async def _has_time() -> bool:
     return loop.time() - before < IDLE_SECONDS
 
 
-def _handed_over(answer: Answer, evaluated: Answer) -> None:
+def _copy_result(answer: Answer, evaluated: Answer) -> None:
     if answer.done():
         return
     if evaluated.cancelled():
@@ -264,7 +264,7 @@ async def check_in_pool(
         async def judge(node: Node, told: Listener) -> None:
             concluded(await pool.judged(node, told, looks_of(node.name) if tells_json else {}))
 
-        await in_turn(what, heard, CpuLock(), judge)
+        await check_in_process(what, heard, CpuLock(), judge)
 
 
 @asynccontextmanager
@@ -297,37 +297,40 @@ class PoolProcess:
     owed: deque[Owed] = field(default_factory=deque)
 
     @classmethod
-    async def begun(cls, task: object) -> PoolProcess:
+    async def start_process(cls, task: object) -> PoolProcess:
         """Start a process for a task, whose `worker` thinks about the jobs there.
 
         Raises: OSError where a limit of processes, or of memory, is reached.
         """
         pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-        command, environment = (sys.executable, "-P", "-c", _PROGRAM, *packages.wanted()), _environment(os.environ)
+        command, environment = (
+            (sys.executable, "-P", "-c", _PROGRAM, *packages.names_let_in()),
+            _environment(os.environ),
+        )
         # A session of its own: Ctrl-C is meant for this process, which keeps what came.
         process = await asyncio.create_subprocess_exec(
             *command, stdin=pipe, stdout=pipe, stderr=none, start_new_session=True, env=environment
         )
         assert process.stdin is not None
-        process.stdin.write(packed(task))
+        process.stdin.write(message_bytes(task))
         return cls(process)
 
-    def ask(self, owed: Owed) -> None:
+    def send_job(self, owed: Owed) -> None:
         """Give it a job, with what its answer will be."""
         self.owed.append(owed)
         assert self.process.stdin is not None
-        self.process.stdin.write(packed(owed[0]))
+        self.process.stdin.write(message_bytes(owed[0]))
 
     def kill(self) -> None:
         """End it at once."""
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
 
-    def untouched(self) -> list[Owed]:
+    def jobs_not_begun(self) -> list[Owed]:
         """Return the jobs that have no answer, apart from that which it thinks about now."""
         return [(job, answer) for job, answer in islice(self.owed, 1, None) if not answer.done()]
 
-    async def answered(self) -> bool:
+    async def take_result(self) -> bool:
         """Take its next answer; False once it has ended."""
         assert self.process.stdout is not None
         try:

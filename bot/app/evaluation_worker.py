@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bot.actions import ACTIONS
 from bot.app import packages
-from bot.app.check import brief, growth_of
+from bot.app.check import growth_of, without_details
 from bot.app.factories import library, now
 from bot.app.many_nodes import MANY, collect_garbage_less_often
 from bot.domain.batch import Batch, Sampling
@@ -60,9 +60,9 @@ class EvaluationTask:
 
     def worker(self) -> EvaluationWorker:
         """Return what thinks about the jobs in this process. Raises: UsageError where it cannot, as told there."""
-        return EvaluationWorker(self, self.same(library(self.folders).get(self.playbook)))
+        return EvaluationWorker(self, self.own_playbook(library(self.folders).get(self.playbook)))
 
-    def same(self, playbook: Playbook) -> Playbook:
+    def own_playbook(self, playbook: Playbook) -> Playbook:
         """Return the playbook. Raises: PlaybookError where it is another than there."""
         if playbook.digest != self.digest:
             raise PlaybookError(f"The playbook {self.playbook} is another here.")
@@ -71,7 +71,7 @@ class EvaluationTask:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationJob:
-    """What a node answered, in parts as `squeezed` made them.
+    """What a node answered, in parts as `compressed_runs` made them.
 
     Shape: `looks` are the counts of the node before, by cause, `failed` is how its connection broke.
     """
@@ -94,7 +94,7 @@ class EvaluationJob:
 _FIELDS = operator.attrgetter(*(field_.name for field_ in fields(Completed)))
 
 
-def squeezed(runs: Sequence[Completed], level: int = 1) -> bytes:
+def compressed_runs(runs: Sequence[Completed], level: int = 1) -> bytes:
     """Return answers in a fifth of their room, at level 0 as they are: a thousand nodes may be watched at once."""
     # As plain tuples: some fifty records a node would cost six times as much.
     return zlib.compress(pickle.dumps([*map(_FIELDS, runs)], pickle.HIGHEST_PROTOCOL), level)
@@ -109,7 +109,7 @@ class EvaluatedNode:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _JobAnswers:
     """A way to a node that has answered, and the mutes that came with it."""
 
     job: EvaluationJob
@@ -136,7 +136,7 @@ class EvaluationWorker:
 
     async def evaluate(self, job: EvaluationJob) -> Any:
         """Return what comes of a job."""
-        given, task = _Given(job), self.task
+        given, task = _JobAnswers(job), self.task
         triage = Triage(given, ACTIONS, lambda: job.taken_at, task.sampling, draining=task.draining, mutes=given)
         return await self.outcome(triage, job)
 
@@ -145,19 +145,19 @@ class EvaluationWorker:
         judged = await triage.diagnose(job.node, self._playbook)
         verdict = without_secrets(replace(judged, took=now() - job.taken_at), self._redactor)
         if not self.task.tells_json:
-            return EvaluatedNode(brief(verdict, again=verdict.status is not Status.HEALTHY))
+            return EvaluatedNode(without_details(verdict, again=verdict.status is not Status.HEALTHY))
         growth = growth_of(verdict, self._playbook, job.looks)
         told = verdict if self.task.readings else replace(verdict, snapshot=None)
-        return EvaluatedNode(brief(verdict), node_text(node_document(told, None, self._teller, growth)))
+        return EvaluatedNode(without_details(verdict), node_text(node_document(told, None, self._teller, growth)))
 
 
-def packed(what: object) -> bytes:
+def message_bytes(what: object) -> bytes:
     """Return it as it travels."""
     body = pickle.dumps(what, pickle.HIGHEST_PROTOCOL)
     return LENGTH.pack(len(body)) + body
 
 
-def _taken(stream: BinaryIO) -> Any:
+def _read_message(stream: BinaryIO) -> Any:
     head = stream.read(LENGTH.size)
     if len(head) < LENGTH.size:
         return None
@@ -167,17 +167,17 @@ def _taken(stream: BinaryIO) -> Any:
 
 def main() -> int:
     """Think until stdin ends; 2 where the playbook here is another than there."""
-    packages.want(sys.argv[1:])
+    packages.let_in(sys.argv[1:])
     try:
-        worker = _taken(sys.stdin.buffer).worker()
+        worker = _read_message(sys.stdin.buffer).worker()
     except UsageError:
         return 2
     collect_garbage_less_often(MANY)
-    asyncio.run(_answered(worker))  # once: each run prepares for Ctrl-C, which takes a twentieth of a job
+    asyncio.run(_answer_jobs(worker))  # once: each run prepares for Ctrl-C, which takes a twentieth of a job
     return 0
 
 
-async def _answered(worker: Any) -> None:
-    while (job := _taken(sys.stdin.buffer)) is not None:
-        sys.stdout.buffer.write(packed(await worker.evaluate(job)))
+async def _answer_jobs(worker: Any) -> None:
+    while (job := _read_message(sys.stdin.buffer)) is not None:
+        sys.stdout.buffer.write(message_bytes(await worker.evaluate(job)))
         sys.stdout.buffer.flush()

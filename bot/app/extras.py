@@ -48,7 +48,13 @@ class ExtrasInForce:
     def serving(self) -> tuple[Extra, ...]:
         """Those that are on, and one that holds every step for each that was wanted and could not be loaded."""
         lost = self.left_out.keys() & self.wanted - self.chosen
-        return (*self.on, *(Extra(name, "what is not known", holds=f"{__name__}:hold_all") for name in sorted(lost)))
+        return (
+            *self.on,
+            *(
+                Extra(name, "what is not known", holds=f"{__name__}:{hold_every_step.__name__}")
+                for name in sorted(lost)
+            ),
+        )
 
     @property
     def settings(self) -> Mapping[str, type[Any]]:
@@ -80,15 +86,15 @@ class ExtrasInForce:
 
 def extras_in_force(argv: Sequence[str], environment: Mapping[str, str], folder: Path) -> ExtrasInForce:
     """Return the extras by `[extras]` of the settings' file, of which all else is read later, with its faults."""
-    said = _said(_config(argv, environment, folder))
-    off, wanted = _names(said.get("off")), _names(said.get("on"))
+    said = _extras_table(_config(argv, environment, folder))
+    off, wanted = _texts_of(said.get("off")), _texts_of(said.get("on"))
     chosen = off
     found, left_out, absent = dict[str, Extra](), dict[str, str](), dict[str, str]()
-    for name, door in _doors(wanted):
+    for name, door in _available_doors(wanted):
         try:
-            extra = _checked(name, door, found)
+            extra = _loaded_extra(name, door, found)
         except (Exception, SystemExit) as no:  # noqa: BLE001 - whatever is wrong with an extra, the program runs without it
-            left_out[name] = not_loaded(no)
+            left_out[name] = load_failure_words(no)
             continue
         if name in off:
             left_out[name] = "[extras] off leaves it out"
@@ -111,14 +117,14 @@ def shipped() -> ExtrasInForce:
     return extras_in_force((), {}, Path(os.devnull))
 
 
-def beside() -> tuple[str, ...]:
+def installed_names() -> tuple[str, ...]:
     """Return the names of what packages that are installed beside this one bring, on or not."""
     from importlib.metadata import entry_points
 
     return tuple(sorted({point.name for group in (GROUP, *RULES) for point in entry_points(group=group)}))
 
 
-def not_loaded(no: BaseException) -> str:
+def load_failure_words(no: BaseException) -> str:
     """Say why an extra, or what a seat of it names, is left out."""
     return one_line(f"it cannot be loaded: {type(no).__name__}: {no}", 300)
 
@@ -132,7 +138,7 @@ def _holder(name: str, holds: Named) -> Callable[..., object]:
     try:
         found: Callable[..., object] = loaded(holds)
     except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra: what it would hold is not known
-        because = not_loaded(no)
+        because = load_failure_words(no)
 
         def nothing_begins(*_: object) -> None:
             raise CannotTell(f"The extra {name} may hold this step: {because}", f'[extras] off = ["{name}"]')
@@ -150,12 +156,14 @@ def _doubter(name: str, doubts: Named) -> Callable[..., Doubts]:
     try:
         found: Callable[..., Doubts] = loaded(doubts)()
     except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra: what it would doubt is not known
-        because = f"Whether its cause is in doubt is for the extra {name} to say, which does not: {not_loaded(no)}"
+        because = (
+            f"Whether its cause is in doubt is for the extra {name} to say, which does not: {load_failure_words(no)}"
+        )
         return lambda _: lambda __, ___: because
     return found
 
 
-def hold_all(*_: object) -> None:
+def hold_every_step(*_: object) -> None:
     """Hold a step, in place of an extra that could not be loaded: nobody knows what that would hold."""
     raise CannotTell(
         "An extra that [extras] on names may hold this step, and could not be loaded.", "zombie doctor names it."
@@ -185,7 +193,7 @@ def _rules_beside(wanted: frozenset[str]) -> Iterator[str]:
         yield from (point.name for group in RULES for point in entry_points(group=group))
 
 
-def _doors(wanted: frozenset[str]) -> Iterator[tuple[str, str | EntryPoint]]:
+def _available_doors(wanted: frozenset[str]) -> Iterator[tuple[str, str | EntryPoint]]:
     for module in EXTRAS:
         yield module.rpartition(".")[2], module
     if wanted:  # to look for packages takes longer than a small command
@@ -194,7 +202,7 @@ def _doors(wanted: frozenset[str]) -> Iterator[tuple[str, str | EntryPoint]]:
         yield from ((point.name, point) for point in entry_points(group=GROUP) if point.name in wanted)
 
 
-def _checked(name: str, door: str | EntryPoint, found: Mapping[str, Extra]) -> Extra:
+def _loaded_extra(name: str, door: str | EntryPoint, found: Mapping[str, Extra]) -> Extra:
     """Load a door, and hold what it says to `bot/seats.py`; whatever it raises says what is wrong."""
     if isinstance(door, str):
         ours: Extra = importlib.import_module(door).EXTRA
@@ -226,7 +234,7 @@ def _config(argv: Sequence[str], environment: Mapping[str, str], folder: Path) -
     return Path(home) / text[2:] if home and text.startswith("~/") else folder / text
 
 
-def _said(path: Path) -> Mapping[str, Any]:
+def _extras_table(path: Path) -> Mapping[str, Any]:
     """What `[extras]` says in a file; nothing where it cannot be read, which the settings report, nor of a pipe."""
     try:
         if not path.is_file():
@@ -237,5 +245,5 @@ def _said(path: Path) -> Mapping[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
-def _names(value: Any) -> frozenset[str]:
+def _texts_of(value: Any) -> frozenset[str]:
     return frozenset(name for name in value if isinstance(name, str)) if isinstance(value, list) else frozenset()

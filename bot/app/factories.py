@@ -156,7 +156,7 @@ def runner_name() -> str:
     return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
-def of_chat(settings: Settings) -> SlackSettings | TeamsSettings:
+def chat_settings(settings: Settings) -> SlackSettings | TeamsSettings:
     """Return the settings of the chat that is set up: where it is used, and how much people may ask."""
     teams = settings.of(TeamsSettings)
     return teams if teams.is_set else settings.slack

@@ -34,14 +34,14 @@ class JsonLog:
         """Write a line; a reader that is gone does not stop work."""
         line: dict[str, Any] = {"at": now().isoformat(), "event": event}
         for name, value in fields.items():
-            line[name] = value if isinstance(value, int | float) else self._text(name, str(value))
+            line[name] = value if isinstance(value, int | float) else self._redacted_value(name, str(value))
         for listener in self._listeners:
             listener(event, fields)
         with contextlib.suppress(OSError, ValueError):
             self._stream.write(json.dumps(line) + "\n")
             self._stream.flush()
 
-    def _text(self, name: str, value: str) -> str:
+    def _redacted_value(self, name: str, value: str) -> str:
         for secret in self._secrets:  # before it is cut, because half a secret is not recognised
             value = value.replace(secret, MARK)
         named: dict[str, str] = redacted({name: safe(value[: 4 * LONGEST])})  # a field's name also says what it holds
@@ -54,7 +54,7 @@ class JsonLog:
         return logger
 
     @contextlib.contextmanager
-    def everything(self) -> Iterator[None]:
+    def library_logs(self) -> Iterator[None]:
         """While the block runs, turn everything that libraries log into lines here."""
         handler, root = _Handler(self), logging.getLogger()
         root.addHandler(handler)
@@ -63,7 +63,7 @@ class JsonLog:
         finally:
             root.removeHandler(handler)
 
-    def hear(self, loop: asyncio.AbstractEventLoop) -> None:
+    def log_task_failures(self, loop: asyncio.AbstractEventLoop) -> None:
         """Turn failures of a loop's tasks into lines here."""
         loop.set_exception_handler(
             lambda _, context: self.log("task_failed", says=context["message"], error=repr(context.get("exception")))

@@ -45,7 +45,7 @@ def cluster_access(settings: Settings, environment: Mapping[str, str]) -> Cluste
     kubeconfig = settings.kubernetes.kubeconfig
     if kubeconfig is None and found.cluster != OWN:
         kubeconfig = usual_kubeconfig(environment)
-    return ClusterAccess(_Later(kubeconfig, OWN if found.cluster == OWN else ""))
+    return ClusterAccess(_ApiOnFirstCall(kubeconfig, OWN if found.cluster == OWN else ""))
 
 
 def usual_kubeconfig(environment: Mapping[str, str]) -> Path:
@@ -53,7 +53,7 @@ def usual_kubeconfig(environment: Mapping[str, str]) -> Path:
     return home_of(environment) / ".kube" / "config"
 
 
-class _Later:
+class _ApiOnFirstCall:
     """The clusters' APIs, made with the first call."""
 
     def __init__(self, kubeconfig: Path | None, own: str) -> None:
@@ -64,10 +64,10 @@ class _Later:
     async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
         async with self._making:
             if self._api is None:
-                self._api = await asyncio.to_thread(self._made)  # loading takes a moment
+                self._api = await asyncio.to_thread(self._new_api)  # loading takes a moment
         return await self._api.call(cluster, call, limit)
 
-    def _made(self) -> ClusterApi:
+    def _new_api(self) -> ClusterApi:
         from bot.transport.kubernetes import KubernetesApi
 
         return KubernetesApi(*self._told)

@@ -32,17 +32,17 @@ def listing_cache(environment: Mapping[str, str], now: Clock) -> ListingCache:
     from bot.inventory.listing_cache import ListingCache
     from bot.settings import state_folder
 
-    listers: dict[str, Lister] = {"ec2": _instances, "kubernetes": partial(_nodes, environment)}
+    listers: dict[str, Lister] = {"ec2": _ec2_instances, "kubernetes": partial(_cluster_nodes, environment)}
     return ListingCache(state_folder(environment) / FOLDER, listers, now)
 
 
-def _instances(place: Place) -> Sequence[Machine]:
+def _ec2_instances(place: Place) -> Sequence[Machine]:
     from bot.inventory.ec2_instances import instances
 
     return instances(place)
 
 
-def _nodes(environment: Mapping[str, str], place: Place) -> Sequence[Machine]:
+def _cluster_nodes(environment: Mapping[str, str], place: Place) -> Sequence[Machine]:
     from bot.inventory.cluster_nodes import lister
 
     usual = Path(environment.get("KUBECONFIG") or usual_kubeconfig(environment))
@@ -82,7 +82,7 @@ class Renewal:
     async def begin(self) -> None:
         """Restore the nodes of open incidents that were listed before the start."""
         if self.known.refresh is not None:
-            await self._take(self.known)
+            await self._take_over(self.known)
 
     async def run(self) -> None:
         """Read it again and again; returns at once if nothing in it comes from a cloud."""
@@ -93,11 +93,11 @@ class Renewal:
     async def renew(self) -> None:
         """Read it again once; if that fails it stays as it was, and the failure is logged."""
         try:
-            await self._take(await asyncio.to_thread(self.load))
+            await self._take_over(await asyncio.to_thread(self.load))
         except (UsageError, OSError) as no:
             self.log("inventory_kept", because=str(no))
 
-    async def _take(self, fresh: Inventory) -> None:
+    async def _take_over(self, fresh: Inventory) -> None:
         try:
             needed = {summary.node for summary in await self.ledger.incidents(only_open=True)}
         except LedgerError as error:  # open incidents are not known, so no node is dropped

@@ -60,13 +60,13 @@ class Metering:
         self._readiness: Readiness | None = None
         json_log.listen(self.metrics.heard)
 
-    def looks_at(self, nodes: int, readings: Readings, readiness: Readiness) -> None:
+    def set_sources(self, nodes: int, readings: Readings, readiness: Readiness) -> None:
         """Set the sources of gauges that are not in the record."""
         self._nodes, self._readings, self._readiness = nodes, readings, readiness
 
     async def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """Return the present metrics."""
-        is_ready, tally = await asyncio.gather(self._is_ready(), self._tally())
+        is_ready, tally = await asyncio.gather(self._is_ready(), self._ledger_count())
         running = self._readings.running if self._readings is not None else 0
         standing = Gauges(is_ready, self._nodes, running)
         if tally is not None:
@@ -92,7 +92,7 @@ class Metering:
         except TimeoutError:
             return False
 
-    async def _tally(self) -> LedgerCount | None:
+    async def _ledger_count(self) -> LedgerCount | None:
         """Count once for all simultaneous scrapes: if the record hangs, scrapes must not pile up."""
         if self._counting is None or self._counting.done():
             self._counting = asyncio.ensure_future(self._tallies())

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.domain.builtin_playbooks import shipped
+from bot.domain.builtin_playbooks import shipped_path
 from bot.domain.errors import UsageError
 from bot.domain.node import is_name
 from bot.domain.safe_text import one_line
@@ -114,31 +114,37 @@ class NewSite:
     def _inventory(self) -> str:
         lines = ["# The machines that may be reached. Paths are relative to this file.", "[ssh]"]
         if self.ssh_config is not None:
-            lines += [f"config = {_text(str(self.ssh_config))}  # its Host names are nodes, with their users and keys"]
+            lines += [
+                f"config = {_toml_string(str(self.ssh_config))}  # its Host names are nodes, with their users and keys"
+            ]
         else:
-            lines += [f"user = {_text(self.user)}", f"key = {_text(self.key)}", 'known_hosts = "known_hosts"']
+            lines += [
+                f"user = {_toml_string(self.user)}",
+                f"key = {_toml_string(self.key)}",
+                'known_hosts = "known_hosts"',
+            ]
         for name, address in self.nodes.items():
-            lines += ["", f"[nodes.{_text(name)}]", f"address = {_text(address.host)}"]
+            lines += ["", f"[nodes.{_toml_string(name)}]", f"address = {_toml_string(address.host)}"]
             lines += [f"port = {address.port}"] if address.port != 22 else []
             lines += ['# labels = { az = "us-east-1a", role = "gpu" }  # any names: zombie check role=gpu']
         if self.regions:
-            lines += ["", "[ec2]", f"regions = {_texts(self.regions)}"]
+            lines += ["", "[ec2]", f"regions = {_toml_list(self.regions)}"]
             lines += ['# filters = { "tag:team" = ["ml"] }  # as of EC2\'s DescribeInstances']
         if self.context:
-            lines += ["", "[kubernetes]", f"context = {_text(self.context)}"]
+            lines += ["", "[kubernetes]", f"context = {_toml_string(self.context)}"]
         return "\n".join(lines) + "\n"
 
     def _settings(self) -> str:
         lines = ["# Settings; zombie settings lists them all, with the values in force. Secrets do not belong here."]
         if self.alerts_channel:
-            lines += ["", f"[{self.chat}]", f"alerts_channel = {_text(self.alerts_channel)}"]
+            lines += ["", f"[{self.chat}]", f"alerts_channel = {_toml_string(self.alerts_channel)}"]
         rows = {key: [who for who in self.people if form.match(who)] for key, form in _ROWS.items()}
         lines += [
             "",
             "# Who may say yes to a plan; nobody else, and nobody to what they asked for themselves.",
             "[policy]",
         ]
-        lines += [f"{key} = {_texts(who)}" for key, who in rows.items() if who] or ['# approvers = ["U012AB3CD"]']
+        lines += [f"{key} = {_toml_list(who)}" for key, who in rows.items() if who] or ['# approvers = ["U012AB3CD"]']
         lines += [
             "",
             "# What may be stopped, disabled or masked. Nothing else ever is; without a unit the bot only reads.",
@@ -239,7 +245,7 @@ def entra_id(text: str) -> str:
 
 def shipped_text(name: str) -> str:
     """Return a file of `deploy/` or `docs/` that comes with the program."""
-    return shipped(f"_deploy/{Path(name).name}", name).read_text("utf-8")
+    return shipped_path(f"_deploy/{Path(name).name}", name).read_text("utf-8")
 
 
 _NODE_SCRIPT = """#!/bin/sh
@@ -360,10 +366,10 @@ def write_new(folder: Path, files: Mapping[str, str | bytes]) -> list[str]:
     return lines
 
 
-def _text(text: str) -> str:
+def _toml_string(text: str) -> str:
     """A TOML basic string: JSON's escapes are among its own, but for U+007F."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _texts(texts: tuple[str, ...] | list[str]) -> str:
-    return f"[{', '.join(_text(each) for each in texts)}]"
+def _toml_list(texts: tuple[str, ...] | list[str]) -> str:
+    return f"[{', '.join(_toml_string(each) for each in texts)}]"

@@ -21,7 +21,7 @@ from bot.domain.cause import Cause, left_out
 from bot.domain.errors import PlaybookError
 from bot.domain.nearest import did_you_mean
 from bot.domain.probe import Probe
-from bot.domain.problems import mistake
+from bot.domain.problems import python_fault_words
 from bot.library.remedies import remedy_fault
 from bot.probes import PROBES
 
@@ -39,12 +39,12 @@ class _Wanted:
 _WANTED = _Wanted()
 
 
-def want(names: Iterable[str]) -> None:
+def let_in(names: Iterable[str]) -> None:
     """Let the packages of these names in, from the next library on; a process that helps is told by its arguments."""
     _WANTED.names = frozenset(names)
 
 
-def wanted() -> tuple[str, ...]:
+def names_let_in() -> tuple[str, ...]:
     """Return the names that are let in."""
     return tuple(sorted(_WANTED.names))
 
@@ -63,29 +63,29 @@ def _rules(names: frozenset[str]) -> tuple[Mapping[str, Probe], Mapping[str, Cau
     of_probes, of_causes = ([point for point in _points(group) if point.name in names] for group in RULES)
     for point in of_probes:
         try:
-            probe = _loaded(point, Probe, PROBES | probes)
+            probe = _loaded_rule(point, Probe, PROBES | probes)
             probes[point.name] = replace(probe, definition=probe.definition or _definition(point))
         except Exception as no:  # noqa: BLE001 - whatever is wrong with it, the rest is asked
-            causes[f"probe {point.name}"] = left_out(f"probe {point.name}", _why(no))
+            causes[f"probe {point.name}"] = left_out(f"probe {point.name}", _failure_words(no))
     for point in of_causes:
         try:
-            cause = _loaded(point, Cause, CAUSES | causes)
+            cause = _loaded_rule(point, Cause, CAUSES | causes)
             for fault in _faults(cause, PROBES | probes):
-                raise PlaybookError(f"{_where(point)}: {fault}")
+                raise PlaybookError(f"{_place_made(point)}: {fault}")
             causes[point.name] = replace(cause, definition=cause.definition or _definition(point))
         except Exception as no:  # noqa: BLE001 - whatever is wrong with it, the rest is judged
             name = f"cause {point.name}" if point.name in CAUSES else point.name
-            causes[name] = left_out(name, _why(no))
+            causes[name] = left_out(name, _failure_words(no))
     return probes, causes
 
 
-def _loaded(point: EntryPoint, kind: type[T], taken: Mapping[str, object]) -> T:
+def _loaded_rule(point: EntryPoint, kind: type[T], taken: Mapping[str, object]) -> T:
     """Load it, and hold it to what its name says; whatever it raises says what is wrong."""
     if point.name in taken:
         raise PlaybookError(f"{point.value}: there is a {point.name}, and none is replaced; choose another name")
     found = point.load()
     if not isinstance(found, kind) or found.name != point.name:
-        raise PlaybookError(f"{_where(point)}: {point.attr} is no {kind.__name__} of the name {point.name}")
+        raise PlaybookError(f"{_place_made(point)}: {point.attr} is no {kind.__name__} of the name {point.name}")
     return found
 
 
@@ -102,11 +102,11 @@ def _faults(cause: Cause, probes: Mapping[str, Probe]) -> Iterator[str]:
         yield f"lasting_fix of {cause.name} should be one line"
 
 
-def _why(no: Exception) -> str:
-    return str(no) if isinstance(no, PlaybookError) else mistake(no)
+def _failure_words(no: Exception) -> str:
+    return str(no) if isinstance(no, PlaybookError) else python_fault_words(no)
 
 
-def _where(point: EntryPoint) -> str:
+def _place_made(point: EntryPoint) -> str:
     """Return the file, and the line where it is made."""
     file = Path(sys.modules[point.module].__file__ or point.module)
     lines = file.read_text("utf-8", "replace").splitlines() if file.is_file() else []

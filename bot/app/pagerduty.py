@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TypeAlias
 
 from bot.actions import ACTIONS
-from bot.app.factories import now, of_chat
+from bot.app.factories import chat_settings, now
 from bot.app.policy_settings import rules_of_acting
 from bot.app.stores import Stores
 from bot.chat.document import Document
@@ -65,9 +65,9 @@ class PagerDutyParts:
         """Begin to send notes and to look."""
         self._tasks.append(asyncio.create_task(self.surface.run(), name="pagerduty notes"))
         if self.pages is not None:
-            self._tasks.append(asyncio.create_task(self._always(self.look, self.look_every), name="pagerduty look"))
+            self._tasks.append(asyncio.create_task(self._repeat(self.look, self.look_every), name="pagerduty look"))
         if self.subscription is not None and not self.polls:
-            watching = self._always(self.subscription.look, self.watch_every)
+            watching = self._repeat(self.subscription.look, self.watch_every)
             self._tasks.append(asyncio.create_task(watching, name="pagerduty subscription"))
 
     async def stop(self, seconds: float = 3.0) -> None:
@@ -115,7 +115,7 @@ class PagerDutyParts:
         if self.pages is None:  # there is no token to ask with
             return ()
         alerts = await self.client.alerts_of(case)
-        await self.pages.saw(case, alerts)
+        await self.pages.note_alerts(case, alerts)
         found = signals_of(alerts)
         if alerts and not found:
             return None
@@ -131,7 +131,7 @@ class PagerDutyParts:
                     raise  # nothing else says what the page is about
         return found
 
-    async def _always(self, do: Look, every: timedelta) -> None:
+    async def _repeat(self, do: Look, every: timedelta) -> None:
         said = ""
         while True:
             try:
@@ -177,7 +177,7 @@ def pagerduty_parts(
         raises=bool(access.routing_key),
         writes=bool(access.token),
         context=ViewContext(
-            rules_of_acting(settings), PlanWords(ACTIONS), links=settings.links, chat=of_chat(settings).word
+            rules_of_acting(settings), PlanWords(ACTIONS), links=settings.links, chat=chat_settings(settings).word
         ),
     )
     parts = PagerDutyParts(
@@ -208,7 +208,7 @@ def serving_pagerduty(
 
     Raises: SettingsError for unusable settings.
     """
-    channel = of_chat(settings).alerts_channel
+    channel = chat_settings(settings).alerts_channel
 
     async def tell(name: str, says: str) -> None:
         if channel:

@@ -49,7 +49,7 @@ def rules_of_acting(settings: Settings, nodes: int = 0) -> Policy:
                 f'Write "{TEAMS}:TENANT/OBJECT", both ids as Entra shows them, the tenant as in TEAMS_TENANT.',
             )
     by_member = {
-        user: person_of(_with_kind(user)) for user in (*said.approvers, *said.terminal_approvers.values()) if user
+        user: person_of(_with_chat_kind(user)) for user in (*said.approvers, *said.terminal_approvers.values()) if user
     }
     in_terminal = {name: f"{TERMINAL}:{name}" for name in said.terminal_approvers}
     approvers = frozenset((*(by_member[user] for user in said.approvers), *in_terminal.values()))
@@ -57,7 +57,7 @@ def rules_of_acting(settings: Settings, nodes: int = 0) -> Policy:
         # Acting is on if approvers are named, and `acting = false` always turns it off.
         acting=bool(approvers or said.approver_groups) if said.acting is None else said.acting,
         approvers=approvers,
-        approver_groups=frozenset(_with_kind(group) for group in said.approver_groups),
+        approver_groups=frozenset(_with_chat_kind(group) for group in said.approver_groups),
         same_person={in_terminal[name]: by_member[user] for name, user in said.terminal_approvers.items() if user},
         kinds=PEOPLE,
         self_approval=said.self_approval,
@@ -78,7 +78,7 @@ def rules_of_acting(settings: Settings, nodes: int = 0) -> Policy:
     return policy
 
 
-def _with_kind(name: str) -> str:
+def _with_chat_kind(name: str) -> str:
     """Return the name of a person or a group with its kind, which those of Slack need not have."""
     return name if ":" in name else f"{SLACK}:{name}"
 
@@ -91,7 +91,7 @@ async def note_policy(policy: Policy, ledger: Ledger, log: Log) -> None:
         starts = {"start_units": ", ".join(sorted(policy.start_units))} if policy.start_units else {}
         log("acting_on", units=", ".join(sorted(policy.units)), **starts, at_once=policy.limits.at_once)
     try:
-        if await _last(ledger) != policy.digest:
+        if await _recorded_digest(ledger) != policy.digest:
             await ledger.append(HOUSE, None, PolicyChanged(policy.digest, policy.text), BOT)
             log("policy_changed", digest=policy.digest)
     except LedgerError as error:
@@ -111,7 +111,7 @@ def _why_nobody(policy: Policy) -> str:
     return ""
 
 
-async def _last(ledger: Ledger) -> str:
+async def _recorded_digest(ledger: Ledger) -> str:
     try:
         entry = await ledger.policy()
         event = entry.event if entry is not None else None

@@ -32,11 +32,11 @@ LIMIT = timedelta(seconds=10)  # of a call
 def selected(
     words: Sequence[str], inventory: Inventory, settings: Settings, environment: Mapping[str, str], namespace: str = ""
 ) -> tuple[Node, ...]:
-    """Return the nodes that the words select, without a running event loop. Raises: as `meant`."""
-    return asyncio.run(meant(words, inventory, settings, environment, namespace))
+    """Return the nodes that the words select, without a running event loop. Raises: as `find_selected`."""
+    return asyncio.run(find_selected(words, inventory, settings, environment, namespace))
 
 
-async def meant(
+async def find_selected(
     words: Sequence[str], inventory: Inventory, settings: Settings, environment: Mapping[str, str], namespace: str = ""
 ) -> tuple[Node, ...]:
     """Return the nodes that the words select; a cluster is asked only for workloads.
@@ -46,15 +46,15 @@ async def meant(
     selectors = [Selector.of(word) for word in dict.fromkeys(words)]
     if not any(selector.kind is Kind.WORKLOAD for selector in selectors):
         return await asyncio.to_thread(select, inventory, selectors)  # the search for near names takes time
-    return select(inventory, selectors, await _asked(selectors, settings, environment, namespace))
+    return select(inventory, selectors, await _workload_nodes(selectors, settings, environment, namespace))
 
 
-def drawn(nodes: Sequence[Node], sample: Sample | None) -> tuple[Node, ...]:
+def sampled(nodes: Sequence[Node], sample: Sample | None) -> tuple[Node, ...]:
     """Return a sample of the nodes, or all of them."""
     return tuple(nodes) if sample is None else sample.draw(nodes, secrets.SystemRandom())
 
 
-async def _asked(
+async def _workload_nodes(
     selectors: Sequence[Selector], settings: Settings, environment: Mapping[str, str], namespace: str
 ) -> dict[str, tuple[str, ...]]:
     reach, cluster = cluster_access(settings, environment), draining(settings)
@@ -65,12 +65,12 @@ async def _asked(
             'Name the cluster in zombie.toml: [kubernetes] context = "…" (and the extra k8s).',
         )
     try:
-        return await run_on(reach.api, cluster.cluster, selectors, namespace)
+        return await nodes_that_run(reach.api, cluster.cluster, selectors, namespace)
     finally:
         await reach.api.close()
 
 
-async def run_on(
+async def nodes_that_run(
     api: ClusterApi, cluster: str, selectors: Sequence[Selector], namespace: str = ""
 ) -> dict[str, tuple[str, ...]]:
     """Return the cluster's nodes on which each workload among the selectors runs, by its text.

@@ -52,7 +52,7 @@ def serve(
                     return status
     tokens = SlackTokens.of(*settings.slack.access) if has_slack or not (has_chat or has_alerts) else None
     json_log = JsonLog(secrets=settings.secrets)
-    with json_log.everything(), open_stores(database_url, settings.retention.deliveries, extras) as stores:
+    with json_log.library_logs(), open_stores(database_url, settings.retention.deliveries, extras) as stores:
         sys.setswitchinterval(SWITCH_SECONDS)
         table().compile()
         context()

@@ -61,7 +61,7 @@ class Service:
         self._renewal = Renewal(
             bot.known, lambda: inventory(Path(bot.known.origin), bot.environment), bot.stores.ledger, log, told
         )
-        metered.looks_at(len(bot.known.nodes), checks.scheduler, self)
+        metered.set_sources(len(bot.known.nodes), checks.scheduler, self)
         self._extras: list[Serves] = bot.seated("serves")
         gets = (("/metrics", metered.scrape.answer),)
         posts = [*self._chat.routes(), *bot.alerts.posts, *(post for extra in self._extras for post in extra.posts)]
@@ -76,7 +76,7 @@ class Service:
     async def run(self) -> None:
         """Start, serve until SIGTERM or Ctrl-C, and end cleanly."""
         loop = asyncio.get_running_loop()
-        self._bot.json_log.hear(loop)
+        self._bot.json_log.log_task_failures(loop)
         loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
         loop.add_signal_handler(signal.SIGINT, self._interrupted)
         try:

@@ -44,21 +44,21 @@ def add_site_rows(folders: Iterable[Path]) -> tuple[Cause, ...]:
 
 
 def _add_units(site: SiteTable) -> None:
-    pairs = [pair for pairs in site.kept(site.rows.items(), _units).values() for pair in pairs]
+    pairs = [pair for pairs in site.rows_by_name(site.rows.items(), _unit_names).values() for pair in pairs]
     if site.left_out:  # whatever it protects is not known, so no unit is stopped; nor is what else a reboot ends
         pairs.append(("*", frozenset({"protected", LEFT_OUT})))
     UNITS_OF_SITES.add(site.source, pairs, site.definition)
 
 
 def _add_meanings(site: SiteTable) -> None:
-    MEANINGS_OF_SITES.add(site.source, site.kept(site.rows.items(), _meaning).items(), site.definition)
+    MEANINGS_OF_SITES.add(site.source, site.rows_by_name(site.rows.items(), _xid_meaning).items(), site.definition)
 
 
 def _add_signatures(site: SiteTable) -> None:
-    SIGNATURES_OF_SITES.add(site.source, site.kept(site.rows.items(), _signature).values(), site.definition)
+    SIGNATURES_OF_SITES.add(site.source, site.rows_by_name(site.rows.items(), _signature).values(), site.definition)
 
 
-def _units(site: SiteTable, name: str, row: Any) -> list[tuple[str, frozenset[str]]] | None:
+def _unit_names(site: SiteTable, name: str, row: Any) -> list[tuple[str, frozenset[str]]] | None:
     if name == "agents":
         site.fault("the agents are ours alone; write units under a name of your own", name)
         return None
@@ -75,7 +75,7 @@ def _units(site: SiteTable, name: str, row: Any) -> list[tuple[str, frozenset[st
     return [(unit, words) for unit in row["names"]]
 
 
-def _meaning(site: SiteTable, name: str, row: Any) -> XidMeaning | None:
+def _xid_meaning(site: SiteTable, name: str, row: Any) -> XidMeaning | None:
     texts = dict.fromkeys(("kind", "name", "action", "from"), str)
     kinds = [kind.value for kind in XidKind]
     if name in own_meanings():
@@ -126,7 +126,7 @@ _MOST = 8_000  # characters of all literals: they are part of one argument of th
 def _add_kernel_rows(site: SiteTable) -> None:
     # A line that a site's row knows is told by ours all the same, the site's lines have rings of their own on the node,
     # and no row of a site's tells that something is over.
-    rows = [*site.kept(_kernel_rows(site), _kernel_row).values()]
+    rows = [*site.rows_by_name(_kernel_rows(site), _kernel_row).values()]
     if sum(len(has) for row in rows for has in row.has) > _MOST:
         site.leave_out_all(f"has more than {_MOST:,} characters of literals in all; shorten them")
         rows = []
@@ -187,12 +187,12 @@ _OF_SECRETS: dict[str, type] = {"form": str, "says": str, "has": list, "seen": l
 def _add_secret_rows(folders: Iterable[Path]) -> None:
     # The secret is the form's group `secret`; without one, all of the match. Each `seen` has it between « and ».
     for table in site_tables(folders, "secrets"):
-        forms = table.kept(table.rows.items(), _form)
+        forms = table.rows_by_name(table.rows.items(), _secret_form)
         table.stop_if_left_out()
         FORMS_OF_SITES.add(table.source, forms.values())
 
 
-def _form(table: SiteTable, name: str, row: Any) -> SecretForm | None:
+def _secret_form(table: SiteTable, name: str, row: Any) -> SecretForm | None:
     problems = table.problems
     if name in own_names():
         table.fault(f'a row of ours is called "{name}", and none of ours is replaced; give it another name', name)
@@ -212,7 +212,7 @@ def _form(table: SiteTable, name: str, row: Any) -> SecretForm | None:
         return None
     form = SecretForm(name, tuple(has.lower() for has in row["has"]), (), False, mark, False, pattern)
     for seen in row["seen"]:
-        if fault := _unlike(form, seen):
+        if fault := _example_fault(form, seen):
             problems.add(table.line(name, "seen"), fault)
     for never in row.get("never", ()):
         if form.cut(never) != never:
@@ -223,7 +223,7 @@ def _form(table: SiteTable, name: str, row: Any) -> SecretForm | None:
 _SAYS = re.compile(r"\w[\w -]{0,39}", re.ASCII)
 
 
-def _unlike(form: SecretForm, seen: str) -> str:
+def _example_fault(form: SecretForm, seen: str) -> str:
     """Return what is wrong with a form by a text it should find, or nothing."""
     shown, plain = one_line(seen, 60), re.sub("[«»]", "", seen)
     stays = re.split("«[^«»]+»", seen)

@@ -19,26 +19,26 @@ PAUSE_SECONDS = 0.005
 
 
 class StartLimiter:
-    """Lets node after node start; `heard` has to be called with their progress."""
+    """Lets node after node start; `note_progress` has to be called with their progress."""
 
     def __init__(self, cpu_lock: CpuLock) -> None:
         self._cpu_lock = cpu_lock
         self._turn = asyncio.Lock()
         self._silent: dict[str, float] = {}  # when each was started, the earliest first
 
-    def heard(self, event: Progress) -> None:
+    def note_progress(self, event: Progress) -> None:
         """Take in a node's answer or end."""
         match event:
             case ProbeAnswered(node=name):
                 self._silent.pop(name, None)
             case VerdictReached(verdict=verdict):
-                self.ended(verdict.node)
+                self.note_end(verdict.node)
 
-    def ended(self, name: str) -> None:
+    def note_end(self, name: str) -> None:
         """Count a node no longer, also a node that ended without a verdict: its key's file is missing, say."""
         self._silent.pop(name, None)
 
-    async def begin(self, name: str) -> None:
+    async def wait_to_start(self, name: str) -> None:
         """Return once this node may start."""
         loop = asyncio.get_running_loop()
         async with self._turn:

@@ -23,7 +23,7 @@ def version() -> str:
     try:
         from bot.app._version import version as built
     except ImportError:
-        return of_sources(Path(__file__).parents[2])
+        return version_of_sources(Path(__file__).parents[2])
     return str(built)
 
 
@@ -32,12 +32,12 @@ def program_name() -> str:
     return f"zombie {version()}"
 
 
-def of_sources(root: Path) -> str:
+def version_of_sources(root: Path) -> str:
     """Return what is said of the sources in `root` by whoever brought them there. Raises: nothing."""
     if (root / ".git").exists():
         described = _git(root, "describe", "--tags", "--long", "--match", "v[0-9]*", "--abbrev=9")
         if described:
-            return of_description(described)
+            return version_of_description(described)
         commits, commit = _git(root, "rev-list", "--count", "HEAD"), _git(root, "rev-parse", "--short=9", "HEAD")
         return f"0.1.0.dev{commits}+g{commit}" if commits and commit else UNKNOWN
     for name, line in ((".git_archival.txt", r"describe-name: (.+)"), ("PKG-INFO", r"Version: (.+)")):
@@ -46,11 +46,11 @@ def of_sources(root: Path) -> str:
         except OSError:
             continue
         if found is not None:
-            return found[1] if name == "PKG-INFO" else of_description(found[1])
+            return found[1] if name == "PKG-INFO" else version_of_description(found[1])
     return UNKNOWN
 
 
-def of_description(described: str) -> str:
+def version_of_description(described: str) -> str:
     """Return the version that `git describe` means; `UNKNOWN` where it is none of ours."""
     found = _DESCRIBED.fullmatch(described)
     if found is None:

@@ -19,7 +19,7 @@ async def shown_progress(nodes: int = 0) -> AsyncIterator[tuple[Listener, Callab
     `nodes`: how many nodes are checked, where known.
     """
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield _unheard, _nothing
+        yield _ignore_progress, _erase_nothing
         return
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -46,9 +46,9 @@ def terminal_width() -> int:
         return 80
 
 
-def _unheard(_: Progress) -> None:
+def _ignore_progress(_: Progress) -> None:
     """Drops progress where nobody watches."""
 
 
-def _nothing() -> None:
+def _erase_nothing() -> None:
     """Does nothing: nothing was drawn."""

@@ -20,6 +20,7 @@ from bot.causes.memory_errors import CAUSE as MEMORY_ERRORS
 from bot.causes.memory_reclaim import CAUSE as MEMORY_RECLAIM
 from bot.causes.nic_device_fault import CAUSE as NIC_DEVICE_FAULT
 from bot.causes.oom_kills import CAUSE as OOM_KILLS
+from bot.causes.queue_starved import CAUSE as QUEUE_STARVED
 from bot.causes.serial_console_printk import CAUSE as SERIAL_CONSOLE_PRINTK
 from bot.causes.softirq_storm import CAUSE as SOFTIRQ_STORM
 from bot.causes.too_many_live_cgroups import CAUSE as TOO_MANY_LIVE_CGROUPS
@@ -41,6 +42,7 @@ CAUSES = {
         FAILED_UNITS,
         IRQ_AFFINITY,
         SOFTIRQ_STORM,
+        QUEUE_STARVED,
         MEMORY_RECLAIM,
         LOCKUP,
         BOND_DEGRADED,

@@ -9,7 +9,7 @@ from bot.causes import _recent
 from bot.causes._figures import count, memory, percent
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_cores
 from bot.causes._packet_waits import waits_on
-from bot.causes._starvation import Starvation, episodes, held_by_another, paced_resets, starvation, were_before
+from bot.causes._starvation import Starvation, held_by_another, paced_resets, recurs, starvation, were_before
 from bot.domain.cause import Tuning
 from bot.domain.growth import HarmAt
 from bot.domain.probe import Snapshot, Unread
@@ -214,24 +214,19 @@ def _resets(
     if starved is None:
         return None
     probe, says, source = "kernel_log" if starved.events else "nic", starved.says, starved.source
-    if not (walk.dear or stack):
-        says += f"; not attributed to the dying cgroups: {walk.says}, and no call trace names the walk"
-        recurs = _recurs(snapshot, starved.events, tuning)
-        evidence = Evidence("nic-starved", probe, says, source)
-        is_now = recurs or starved.rose or bool(_may_be_of_now(snapshot, starved.events, tuning))
-        return (
-            Unproven(f"the network card was {_times(starved, tuning)} for lack of CPU", evidence, recurs)
-            if is_now
-            else evidence
-        )
-    other, is_clear = held_by_another(snapshot, held, starved, tuning["walker_share"])
-    if other and not stack:
-        return Evidence("nic-starved", probe, f"{says}; not attributed to the dying cgroups: {other}", source)
+    other, is_clear = held_by_another(snapshot, held, starved, tuning)
+    if (other or not walk.dear) and not stack:
+        why = other or f"{walk.says}, and no call trace names the walk"
+        evidence = Evidence("nic-starved", probe, f"{says}; not attributed to the dying cgroups: {why}", source)
+        comes_back = recurs(snapshot, starved.events, tuning["recurs_few"])
+        short = f"the network card was {_times(starved, tuning)} for lack of CPU" + (f", and {other}" if other else "")
+        is_now = comes_back or starved.rose or bool(_may_be_of_now(snapshot, starved.events, tuning))
+        return Unproven(short, evidence, comes_back) if is_now else evidence
     is_now = (
         _is_of_now(snapshot, starved.events, tuning)
         or starved.rose
         or _may_hold_now(held)
-        or _recurs(snapshot, starved.events, tuning)
+        or recurs(snapshot, starved.events, tuning["recurs_few"])
     )
     if not (is_now or _may_be_of_now(snapshot, starved.events, tuning)):
         last = f"the last was {_recent.ago(snapshot, starved.events[-1])}, " if starved.events else ""
@@ -275,15 +270,6 @@ def _paced(snapshot: Snapshot, walk: Walk, tuning: Tuning) -> Harm | Unproven | 
     evidence = Evidence("nic-resets-paced", "kernel_log", says, lines)
     # A pace names them, and earns no reboot: nobody saw them hold a core, nor the driver say that it had none.
     return Harm(f"{short} at an even pace", Confidence.LIKELY, evidence, of_now=False)
-
-
-def _recurs(snapshot: Snapshot, events: tuple[KernelEvent, ...], tuning: Tuning) -> bool:
-    """True if it came back often enough to be regular, and the next time is not long overdue."""
-    ages = episodes(snapshot, events)
-    if len(ages) < tuning["recurs_few"]:
-        return False
-    between = (ages[-1] - ages[0]) / (len(ages) - 1)
-    return ages[0] <= 2 * between
 
 
 def _may_hold_now(held: HeldCores) -> bool:

@@ -103,6 +103,31 @@ def held_cores(snapshot: Snapshot, at_least_percent: float, for_seconds: float, 
     return HeldCores(cores, others=tuple(busy[:3]), short_window=short)
 
 
+def held_in_realtime(
+    snapshot: Snapshot, at_least_percent: float, for_seconds: float, share: float
+) -> tuple[tuple[HeldCore, tuple[ProcessUse, ...]], ...]:
+    """Return the cores that realtime programs hold in their own code, with those that had this part of its time.
+
+    Nothing else runs there meanwhile, ksoftirqd neither; for a program that is none soft interrupts do not wait.
+    """
+    cpu, processes = snapshot.get(CpuReading), snapshot.get(ProcessesReading)
+    if isinstance(cpu, Unread) or isinstance(processes, Unread):
+        return ()
+    first = [process for process in processes.busiest if process.realtime]
+    held = cpu.held("usr_percent", at_least_percent, max(1, min(round(for_seconds), len(cpu.seconds))))
+    there = ((core, [p for p in first if core.core in p.cores_in_user_code]) for core in held)
+    enough = ((core, tuple(p for p in by if p.usr_seconds >= share * _spent(core))) for core, by in there)
+    return tuple((core, by) for core, by in enough if by)
+
+
+def held_in_kernel_by(snapshot: Snapshot, core: HeldCore, share: float) -> tuple[ProcessUse, ...]:
+    """Return who worked in the kernel on that core and used this part of its time."""
+    processes = snapshot.get(ProcessesReading)
+    busiest = () if isinstance(processes, Unread) else processes.busiest
+    there = (process for process in busiest if core.core in process.cores_in_kernel)
+    return tuple(process for process in there if process.sys_seconds >= share * _spent(core))
+
+
 def _alone_can_have(walker: ProcessUse, busy: Sequence[ProcessUse], core: HeldCore) -> bool:
     spent = _spent(core)
     others = (process for process in busy if process is not walker)

@@ -9,7 +9,8 @@ from itertools import pairwise
 
 from bot.causes import _recent
 from bot.causes._figures import count, span
-from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores
+from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_in_realtime
+from bot.domain.cause import Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.cpu import CpuReading
@@ -63,6 +64,14 @@ class Starvation:
                 return line
         return None
 
+    def place_is_known(self, snapshot: Snapshot) -> bool:
+        """True if it is known which core serves a starved queue."""
+        interrupts = snapshot.get(InterruptsReading)
+        if isinstance(interrupts, Unread):
+            return False
+        queues = {event.queue for event in self.events if event.queue is not None}
+        return any(line.queue in queues and (line.cores or line.rises) for line in interrupts.lines)
+
 
 def starvation(snapshot: Snapshot, hours: float) -> Starvation | None:
     """Return the starved polls of the last hours, None without any sign of them."""
@@ -106,6 +115,12 @@ def episodes(snapshot: Snapshot, events: Iterable[KernelEvent]) -> list[float]:
     return [old for at, old in enumerate(ages) if at == 0 or old - ages[at - 1] > _SAME_STALL]
 
 
+def recurs(snapshot: Snapshot, events: Iterable[KernelEvent], few: float) -> bool:
+    """True if it came back often enough to be regular, and the next time is not long overdue."""
+    ages = episodes(snapshot, events)
+    return len(ages) >= few and ages[0] <= 2 * (ages[-1] - ages[0]) / (len(ages) - 1)
+
+
 def paced_resets(snapshot: Snapshot, hours: float, few: float) -> Paced | None:
     """Return the resets of the last hours if they recur evenly, the next is not overdue and no fault is told.
 
@@ -136,11 +151,12 @@ def were_before(snapshot: Snapshot, paced: Paced, dying_many: float) -> int:
     return dying if dying * (1 - paced.first / up.total_seconds()) >= dying_many else 0
 
 
-def held_by_another(snapshot: Snapshot, held: HeldCores, starved: Starvation, share: float) -> tuple[str, bool]:
-    """Say which program that walks nothing holds the core of the starved queue now, and whether none may do so.
-
-    Units: `share` is the part of the core's kernel time that such a program has used at the least.
-    """
+def held_by_another(snapshot: Snapshot, held: HeldCores, starved: Starvation, tuning: Tuning) -> tuple[str, bool]:
+    """Say which program that walks nothing holds the core of the starved queue now, and whether none may do so."""
+    share = tuning["walker_share"]
+    for core, by in held_in_realtime(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], share):
+        if starved.place(snapshot, core.core) is not None:
+            return f"{by[0].name} holds core {core.core} in realtime, which serves this queue", False
     clear = _none_is_busier_than_walkers(snapshot) if isinstance(snapshot.get(CpuReading), Unread) else not held.unread
     for core in held.cores:
         spent = core.seconds * core.mean_percent / 100
@@ -150,7 +166,7 @@ def held_by_another(snapshot: Snapshot, held: HeldCores, starved: Starvation, sh
                 continue
             if starved.place(snapshot, core.core) is not None:
                 return f"{process.name} holds core {core.core} in the kernel, which serves this queue", False
-            clear = clear and _place_is_known(snapshot, starved)
+            clear = clear and starved.place_is_known(snapshot)
     return "", clear
 
 
@@ -160,14 +176,6 @@ def _none_is_busier_than_walkers(snapshot: Snapshot) -> bool:
     if isinstance(processes, Unread) or not processes.busiest:
         return False
     return max(processes.busiest, key=lambda process: process.sys_seconds).name in STATISTICS_WALKERS
-
-
-def _place_is_known(snapshot: Snapshot, starved: Starvation) -> bool:
-    interrupts = snapshot.get(InterruptsReading)
-    if isinstance(interrupts, Unread):
-        return False
-    queues = {event.queue for event in starved.events if event.queue is not None}
-    return any(line.queue in queues and (line.cores or line.rises) for line in interrupts.lines)
 
 
 def _says(

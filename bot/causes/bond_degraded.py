@@ -33,7 +33,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if isinstance(reading, Unread):
         return _by_the_log(snapshot, reading, told, isinstance(log, Unread))
     if not reading.bonds:
-        return RuledOut(NAME, "the node has no bond or team with ports")
+        return RuledOut(NAME, "the node has no bond or team with ports", applies=False)
     evidence, never, dead = [], [], []
     for bond in reading.bonds:
         lost, fresh = _lost(bond, told)

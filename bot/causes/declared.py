@@ -26,7 +26,7 @@ from bot.domain.protected import services
 from bot.domain.safe_text import one_line
 from bot.domain.truth import Unknown
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
-from bot.library.assembly import tidy, wrong_unit
+from bot.library.assembly import without_decimal_point, wrong_unit
 from bot.library.cause_language import CauseLanguage, Form, Function, Scope, Words
 from bot.library.checker import check_cause
 from bot.library.document import LIMIT_BYTES, Document, read_document
@@ -219,7 +219,7 @@ class _Otherwise:
     says: CheckedExpression
     when: CheckedExpression | None
     unread: type[Any] | None
-    rules_out: bool
+    answer: str  # its key: ruled_out, does_not_apply or undecided
     decided_by: str
     worst: Status
 
@@ -278,10 +278,10 @@ class Declared:
         for each in self.otherwise:
             if (says := each.applies(scope)) is None:
                 continue
-            if not each.rules_out:
+            if each.answer == "undecided":
                 return Undecided(self.name, says, would_decide=each.decided_by, worst=each.worst)
             if open_ is None:
-                return RuledOut(self.name, says)
+                return RuledOut(self.name, says, applies=each.answer == "ruled_out")
         return Undecided(self.name, open_[0].because if open_ else "no line of otherwise applies")
 
 
@@ -303,6 +303,7 @@ def cause_of(path: Path) -> Cause:
     return _Reading(shape, document, problems).cause()
 
 
+ANSWERS = ("ruled_out", "does_not_apply", "undecided")
 Read: TypeAlias = Callable[[str], CheckedExpression]
 _NO_DECISION: Mapping[str, Any] = {"title": "", "about": "", "examples": (), "thresholds": None}  # or the playbook's
 
@@ -354,7 +355,7 @@ class _Reading:
         given = self._shape.thresholds[name]
         if unlike := wrong_unit(name, given.value):
             self._problems.add(self._document.line_of("thresholds", name, "value"), f"{name} {unlike}")
-        return Threshold(tidy(given.value), given.reason)
+        return Threshold(without_decimal_point(given.value), given.reason)
 
     def _read(self, read: Read, text: str, *path: str | int) -> CheckedExpression:
         try:
@@ -395,16 +396,17 @@ class _Reading:
 
     def _otherwise(self, index: int) -> _Otherwise:
         given, path = self._shape.otherwise[index], ("otherwise", index)
-        key = "undecided" if given.ruled_out is None else "ruled_out"
-        if (given.undecided is None) is (given.ruled_out is None):
-            self._problems.add(self._document.line_of(*path), "write either ruled_out or undecided")
+        said = {key: says for key in ANSWERS if (says := getattr(given, key)) is not None}
+        if len(said) != 1:
+            self._problems.add(self._document.line_of(*path), f"write one of {', '.join(ANSWERS)}")
+        key, text = next(iter(said.items()), (ANSWERS[0], ""))
         when = self._maybe(self._language.condition, given.when, *path, "when")
-        says = self._read(self._language.sentence, given.ruled_out or given.undecided or "", *path, key)
+        says = self._read(self._language.sentence, text, *path, key)
         worst = Status.DEGRADED if given.worst else Status.CRITICAL
         if given.unread is not None and given.unread not in PROBES:
             self._problems.unknown(self._document.line_of(*path, "unread"), "probe", given.unread, PROBES, "unread")
         unread = PROBES[given.unread].reading if given.unread in PROBES else None
-        return _Otherwise(says, when, unread, given.ruled_out is not None, given.decided_by or "", worst)
+        return _Otherwise(says, when, unread, key, given.decided_by or "", worst)
 
 
 def causes_in(folder: Path) -> Iterator[Cause]:

@@ -44,7 +44,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if evidence:
         return found(NAME, Status.CRITICAL if gone else Status.DEGRADED, Confidence.CONFIRMED, evidence)
     if not rooms:
-        return RuledOut(NAME, "every file system that was looked at is an image, which nobody can fill")
+        return RuledOut(NAME, "every file system that was looked at is an image, which nobody can fill", applies=False)
     fullest = min(rooms, key=lambda room: room.free_percent)
     return RuledOut(NAME, f"the fullest file system, {fullest.point}, has {percent(fullest.free_percent)} free")
 

@@ -119,7 +119,7 @@ def _without_systemd(snapshot: Snapshot) -> CauseResult:
     """Without systemd nobody says whether a kubelet runs: where one is installed, it is looked for at work."""
     certificates, processes = snapshot.get(CertificatesReading), snapshot.get(ProcessesReading)
     if isinstance(certificates, Unread) or not certificates.has_kubelet:
-        return RuledOut(NAME, "no systemd runs here, and no kubelet is known")
+        return RuledOut(NAME, "no systemd runs here, and no kubelet is known", applies=False)
     if isinstance(processes, Unread):
         return Undecided(NAME, f"no systemd runs here, and the processes were not read ({processes.reason})")
     if seen := processes.named(*_KUBELETS_AT_WORK):
@@ -183,7 +183,8 @@ def _advice(stopped: list[EssentialUnit], runtime_silent: bool) -> str:
 def _ruled_out(reading: EssentialUnitsReading, host: HostReading | Unread) -> CauseResult:
     running = [unit.name for unit in reading.units if unit.active == "active"]
     if not reading.units:
-        return RuledOut(NAME, "no kubelet, container runtime or network unit that we know is installed")
+        says = "no kubelet, container runtime or network unit that we know is installed"
+        return RuledOut(NAME, says, applies=False)
     if any(said not in ("", "ok") for said in reading.health):
         return Undecided(
             NAME, "the kubelet's own health check failed at only one of the two looks", would_decide="a further look"

@@ -1,10 +1,10 @@
 """The examples in a cause's file: readings, and what the cause comes to. They are its tests.
 
-Shape: `then` is critical, degraded, ruled_out or undecided; `says` is part of the sentence, `lines` are all lines of
-the node behind it, `sure` is the confidence, `worst` how grave it may still be. `log` holds lines, `KIND 3m ago core=7:
-text`, all but the kind as needed; `9 x KIND 3m ago` are nine, ten seconds apart. A probe holds its reading's fields, or
-`unread`; a field that it does not name is nothing, and times are `5m ago` or `in 5m`. The host is up for days and the
-log is empty, unless an example says otherwise; other probes that it does not name were not asked.
+Shape: `then` is critical, degraded, ruled_out, does_not_apply or undecided; `says` is part of the sentence, `lines` are
+all lines of the node behind it, `sure` is the confidence, `worst` how grave it may still be. `log` holds lines,
+`KIND 3m ago core=7: text`, all but the kind as needed; `9 x KIND 3m ago` are nine, ten seconds apart. A probe holds its
+reading's fields, or `unread`; a field that it does not name is nothing, and times are `5m ago` or `in 5m`. The host is
+up for days and the log is empty, unless an example says otherwise; other probes that it does not name were not asked.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def fault_of(cause: Cause, example: Mapping[str, Any]) -> str:
         came, says, lines = found.status.value, found.summary, [line for seen in found.evidence for line in seen.source]
         sure, worst = str(found.confidence), ""
     elif isinstance(found, RuledOut):
-        came, says, lines, sure, worst = "ruled_out", found.because, [], "", ""
+        came, says, lines, sure, worst = "ruled_out" if found.applies else "does_not_apply", found.because, [], "", ""
     else:
         came, says, lines, sure, worst = "undecided", found.says, [], "", found.worst.value
     for name, value in (("then", came), ("sure", sure), ("worst", worst)):

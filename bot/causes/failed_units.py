@@ -32,7 +32,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if isinstance(units, Unread):
         return Undecided(NAME, f"the units were not read ({units.reason})")
     if not units.systemd:
-        return RuledOut(NAME, "no systemd runs here")
+        return RuledOut(NAME, "no systemd runs here", applies=False)
     lines = {unit.name: (unit.source,) if unit.source else () for unit in units.failed_units}
     services = {unit.name: unit for unit in units.services if unit.failed}
     names = list(dict.fromkeys([*lines, *services]))

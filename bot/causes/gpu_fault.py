@@ -233,7 +233,7 @@ def _advice(state: Sequence[Gpu], xids: Sequence[Xid], faults: Sequence[Xid], is
 def _ruled_out(snapshot: Snapshot, xids: Sequence[Xid]) -> CauseResult:
     gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
     if not isinstance(gpus, Unread) and not gpus.gpus and not xids:
-        return RuledOut(NAME, "there is no NVIDIA GPU on the bus")
+        return RuledOut(NAME, "there is no NVIDIA GPU on the bus", applies=False)
     if isinstance(gpus, Unread):
         return Undecided(NAME, f"the GPUs were not read ({gpus.reason})")
     if isinstance(log, Unread):

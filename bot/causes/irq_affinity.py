@@ -42,7 +42,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     cores = 0 if isinstance(cpu, Unread) else cpu.cores
     is_one = queues_crowd_one_core(placement, tuning["one_core_share_percent"], tuning["interrupts_per_second"], cores)
     if cores == 1:
-        return RuledOut(NAME, "the machine has a single core: there is nothing to spread")
+        return RuledOut(NAME, "the machine has a single core: there is nothing to spread", applies=False)
     if placement is None or not is_one:
         if interrupts.lines and not interrupts.seconds_between:
             return Undecided(NAME, "the interrupts were looked at only once")

@@ -98,7 +98,7 @@ def _ruled_out(snapshot: Snapshot, reading: MemoryErrorsReading | Unread) -> Cau
     host = snapshot.get(HostReading)
     metal = not isinstance(reading, Unread) and ".metal" in reading.product
     if not isinstance(host, Unread) and host.is_virtual_machine and not metal:
-        return RuledOut(NAME, "a virtual machine cannot see memory errors: they are its host's business")
+        return RuledOut(NAME, "a virtual machine cannot see memory errors: they are its host's business", applies=False)
     if isinstance(reading, Unread):
         # If it is not known whether this is a virtual machine, it most likely is: no reason to doubt the node.
         worst = Status.DEGRADED if isinstance(host, Unread) else Status.CRITICAL

@@ -31,7 +31,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if isinstance(reading, Unread):
         return Undecided(NAME, f"the units that start at boot were not read ({reading.reason})")
     if not reading.systemd:
-        return RuledOut(NAME, "there is no systemd on this disk")
+        return RuledOut(NAME, "there is no systemd on this disk", applies=False)
     unlisted = [unit for unit in reading.enabled if not _is_allowed(unit, tuning.allow)]
     ecs = [unit for unit in unlisted if unit.name in _ECS_UNITS]
     unused = ecs if reading.kubelet and not reading.ecs_cluster and reading.ecs_config_readable else []

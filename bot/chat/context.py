@@ -18,7 +18,7 @@ from bot.chat.service import ChatService
 from bot.domain.alert import BOT
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Log
-from bot.domain.entry import Entry, is_who
+from bot.domain.entry import Entry, is_author
 from bot.domain.errors import (
     AlreadyDecided,
     CannotTell,
@@ -180,7 +180,7 @@ class ChatContext:
         """Record a refusal; the person is told even when the ledger cannot be written."""
         with contextlib.suppress(LedgerError):
             refused = WishRefused(type(no).__name__, no.sentence, action, one_line(about, 64))
-            await self.ledger.refused(refused, by if is_who(by) else BOT)
+            await self.ledger.refused(refused, by if is_author(by) else BOT)
 
 
 def brake_words(pulled: Entry | None) -> str:

@@ -47,7 +47,7 @@ from bot.domain.post import CardRecord
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
-from bot.response.decision.braking import stale
+from bot.response.decision.braking import stale_release
 from bot.seats import Chat
 from bot.view.plan_words import PlanView
 from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, options_of, undo_warning
@@ -272,7 +272,7 @@ class Decisions:
         if present is None:
             raise AlreadyDecided("The brake is off already.")
         if number not in (0, present.seq):
-            raise stale(present, f"That button was about pull #{number}.")
+            raise stale_release(present, f"That button was about pull #{number}.")
         reason = one_line(str(present.body.get("reason", "")), 200)
         words = f"What waits may begin. This releases pull #{present.seq}, of {present.at:%H:%M} UTC: {reason}"
         await self._open(click, BRAKE, {}, [words], detail="off", pull=present.seq)

@@ -178,7 +178,7 @@ class HomePublisher:
         """True if the incident still waits, and this person may decide it."""
         try:
             guards.is_its_own(incident)
-            guards.is_not_the_asker(self.context.policy, incident, approval)
+            guards.check_not_the_asker(self.context.policy, incident, approval)
         except Refused:
             return False
         return incident.state is State.PROPOSED

@@ -53,7 +53,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     verify.add_argument(
         "--head",
-        type=options.head,
+        type=options.parse_head,
         action="append",
         default=[],
         metavar="SEQ:HASH",
@@ -99,7 +99,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     from bot.ledger import audit
 
     options.print_anything()
-    with record.existing(arguments.environ) as database:
+    with record.open_existing(arguments.environ) as database:
         posted = _from_slack(arguments, database) if arguments.from_slack else None
         noted = [*arguments.head, *(posted.heads if posted is not None else ())]
         found = audit(database, noted, named_by(arguments.extras.on, "follows"))
@@ -159,7 +159,7 @@ def run_export(arguments: argparse.Namespace) -> int:
     from bot.commands import record
     from bot.ledger import exported
 
-    with record.existing(arguments.environ) as database:
+    with record.open_existing(arguments.environ) as database:
         for line in exported(database):
             print(line)
     return 0

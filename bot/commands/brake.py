@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
     was_there = holds_ledger(database_url(arguments.environ))
     if arguments.verb == "status" and not was_there:
-        _show(arguments, None, was_there, is_served=False)
+        _print_brake(arguments, None, was_there, is_served=False)
         return 0
     with record.stores(arguments.environ, create=True) as stores:
         if arguments.verb == "on" and not arguments.approve_as:  # everybody with access to the machine may pull it
@@ -71,14 +71,14 @@ def run(arguments: argparse.Namespace) -> int:
                 asyncio.run(braking.set_brake(policy, stores.ledger, approval, on=arguments.verb == "on"))
             except Refused as no:
                 return approvals.say_refused(no)
-        _show(arguments, Ledger(stores.database).braked(), was_there, is_served(stores.database))
+        _print_brake(arguments, Ledger(stores.database).braked(), was_there, is_served(stores.database))
     return 0
 
 
-def _show(arguments: argparse.Namespace, pulled: Entry | None, was_there: bool, is_served: bool) -> None:
+def _print_brake(arguments: argparse.Namespace, pulled: Entry | None, was_there: bool, is_served: bool) -> None:
     """Say how the brake stands, and last where no bot hears of it: whoever named another ledger moved nothing there."""
     from bot.domain.safe_text import one_line
-    from bot.ledger.health import named
+    from bot.ledger.health import ledger_words
     from bot.settings import database_url
 
     if pulled is None:
@@ -88,7 +88,7 @@ def _show(arguments: argparse.Namespace, pulled: Entry | None, was_there: bool, 
         print(f"on: pulled by {one_line(pulled.by, 140)} at {pulled.at:%Y-%m-%d %H:%M:%S} UTC: {reason}")
     if is_served:
         return
-    place = named(database_url(arguments.environ))
+    place = ledger_words(database_url(arguments.environ))
     why = f"no bot serves at {place} just now" if was_there else f"there was no ledger at {place}, so no bot uses it"
     sys.stdout.flush()
     print(

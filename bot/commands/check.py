@@ -104,35 +104,35 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.no_readings and not arguments.json:
         raise UsageError("--no-readings leaves them out of JSON, and no JSON is asked for.", "Add --json.")
-    what = _what(arguments)
+    what = _check_of(arguments)
     if arguments.record is not None:
-        return _record(arguments, what)
+        return _record_cases(arguments, what)
     from bot.commands import record
 
     # Opened before any node is read, so that an unusable database is reported first.
-    with record.opened(arguments.environ) if arguments.open else contextlib.nullcontext() as database:
-        return _judge(arguments, what, database)
+    with record.open_or_create(arguments.environ) if arguments.open else contextlib.nullcontext() as database:
+        return _judge_nodes(arguments, what, database)
 
 
-def _record(arguments: argparse.Namespace, what: Check) -> int:
+def _record_cases(arguments: argparse.Namespace, what: Check) -> int:
     """Write each node's case as its verdict comes, and print its path; with --json print the verdicts."""
     from bot.app.cases import Recording
-    from bot.app.check import brief, check, exit_status
+    from bot.app.check import check, exit_status, without_details
     from bot.app.watching import shown_progress
     from bot.domain.verdict import Status
 
     recording = Recording(what, arguments.record, judges=arguments.json)
     verdicts: list[Verdict] = []
-    stream = _stream(arguments, what)
+    stream = _json_stream(arguments, what)
 
     async def recorded() -> None:
-        async with shown_progress(len(what.nodes)) as (heard, clear), _written(stream):
+        async with shown_progress(len(what.nodes)) as (heard, clear), _writing(stream):
 
             def concluded(verdict: Verdict) -> None:
                 path = recording.keep(verdict)
                 if stream is not None:
                     stream.add(verdict)
-                verdicts.append(brief(verdict))
+                verdicts.append(without_details(verdict))
                 clear()
                 print(path, file=sys.stderr if arguments.json else sys.stdout, flush=True)
 
@@ -151,14 +151,14 @@ def _record(arguments: argparse.Namespace, what: Check) -> int:
     return exit_status(shown, Status(arguments.fail_on))
 
 
-def _judge(arguments: argparse.Namespace, what: Check, database: Database | None) -> int:
+def _judge_nodes(arguments: argparse.Namespace, what: Check, database: Database | None) -> int:
     verdicts: list[Verdict] = []
-    stream = _stream(arguments, what)
+    stream = _json_stream(arguments, what)
     from bot.commands import record
 
     try:
         with record.counts(arguments.environ) if stream is not None else contextlib.nullcontext() as counts:
-            asyncio.run(_check(arguments, what, stream, verdicts, counts, opens=database is not None))
+            asyncio.run(_check_nodes(arguments, what, stream, verdicts, counts, opens=database is not None))
     except KeyboardInterrupt:
         _finish(arguments, what, verdicts, database, stream)
         print(f"zombie: interrupted, {len(verdicts)} of {len(what.nodes)} nodes were judged", file=sys.stderr)
@@ -173,7 +173,7 @@ def _judge(arguments: argparse.Namespace, what: Check, database: Database | None
     return exit_status(verdicts, Status(arguments.fail_on))
 
 
-def _stream(arguments: argparse.Namespace, what: Check) -> DocumentStream | None:
+def _json_stream(arguments: argparse.Namespace, what: Check) -> DocumentStream | None:
     """The JSON output of the verdicts; None for text."""
     if not arguments.json:
         return None
@@ -182,12 +182,12 @@ def _stream(arguments: argparse.Namespace, what: Check) -> DocumentStream | None
     return DocumentStream([node.name for node in what.nodes], sys.stdout, readings=not arguments.no_readings)
 
 
-def _written(stream: DocumentStream | None, opens: bool = False) -> AbstractAsyncContextManager[None]:
+def _writing(stream: DocumentStream | None, opens: bool = False) -> AbstractAsyncContextManager[None]:
     """Write while nodes are read; with --open a node's document waits for its incident."""
     return contextlib.nullcontext() if stream is None or opens else stream.writing()
 
 
-def _what(arguments: argparse.Namespace) -> Check:
+def _check_of(arguments: argparse.Namespace) -> Check:
     from bot.app.check import DEADLINE_BEYOND_WINDOW, Check
     from bot.app.factories import local_transport, ssh_transport, this_machine
     from bot.app.kubernetes import draining
@@ -232,7 +232,7 @@ def _parallel(nodes: Sequence[Node], settings: Settings) -> int:
     return max(1, min(room, wanted))
 
 
-async def _check(
+async def _check_nodes(
     arguments: argparse.Namespace,
     what: Check,
     stream: DocumentStream | None,
@@ -240,17 +240,17 @@ async def _check(
     counts: StoredCounts | None,
     opens: bool,
 ) -> None:
-    from bot.app.check import brief, check, growth_of
+    from bot.app.check import check, growth_of, without_details
     from bot.app.watching import shown_progress
 
-    tell = None if stream is not None else _teller(arguments, len(what.nodes) > 1)
-    async with shown_progress(len(what.nodes)) as (heard, clear), _written(stream, opens):
+    tell = None if stream is not None else _verdict_printer(arguments, len(what.nodes) > 1)
+    async with shown_progress(len(what.nodes)) as (heard, clear), _writing(stream, opens):
 
         def concluded(verdict: Verdict) -> None:
             again = stream is None and verdict.status.value != "healthy"
-            verdicts.append(verdict if opens else brief(verdict, again))
+            verdicts.append(verdict if opens else without_details(verdict, again))
             if stream is not None:
-                stream.add(verdict, growth_of(verdict, what.playbook, _looks(counts, verdict.node)))
+                stream.add(verdict, growth_of(verdict, what.playbook, _earlier_counts(counts, verdict.node)))
             if tell is not None:
                 clear()
                 tell(verdict)
@@ -278,11 +278,11 @@ async def _check(
             evaluated,
             tells_json=stream is not None,
             readings=not arguments.no_readings,
-            looks_of=lambda node: _looks(counts, node),
+            looks_of=lambda node: _earlier_counts(counts, node),
         )
 
 
-def _teller(arguments: argparse.Namespace, several: bool) -> HearsVerdict:
+def _verdict_printer(arguments: argparse.Namespace, several: bool) -> HearsVerdict:
     """Return what prints a verdict as it comes; its words are loaded only when used.
 
     Of several nodes the table is complete at the end; on a terminal the progress names those that are sick so far.
@@ -303,7 +303,7 @@ def _teller(arguments: argparse.Namespace, several: bool) -> HearsVerdict:
     return tell
 
 
-def _looks(counts: StoredCounts | None, node: str) -> Mapping[str, tuple[CountSample, ...]]:
+def _earlier_counts(counts: StoredCounts | None, node: str) -> Mapping[str, tuple[CountSample, ...]]:
     """What was counted there before; a record that cannot be read is said, and holds no verdict up."""
     from bot.domain.errors import LedgerError
 
@@ -330,14 +330,14 @@ def _finish(
     incidents: dict[str, str] = {}
     try:
         if database is not None:
-            _open(arguments, database, verdicts, what.playbook, incidents)
+            _open_incidents(arguments, database, verdicts, what.playbook, incidents)
     finally:
         if stream is None and len(what.nodes) > 1:
             _print_table(arguments, what, verdicts)
         if stream is not None:
             stream.end(incidents)
         for node, incident in incidents.items() if stream is None else ():
-            print(options.to_type(arguments, f"Incident {incident} of {node}: zombie incidents show {incident}"))
+            print(options.as_typed_here(arguments, f"Incident {incident} of {node}: zombie incidents show {incident}"))
         if len(verdicts) > 1:
             from bot.app.machines import same_machines
 
@@ -345,7 +345,7 @@ def _finish(
                 print(f"zombie: {remark}", file=sys.stderr)
 
 
-def _open(
+def _open_incidents(
     arguments: argparse.Namespace,
     database: Database,
     verdicts: list[Verdict],
@@ -389,4 +389,4 @@ def _print_table(arguments: argparse.Namespace, what: Check, verdicts: Sequence[
     listed = len(verdicts) if arguments.full else FEW
     print(verdicts_table(verdicts, len(what.nodes), options.width(10_000), colour, words, listed), end="")
     if not arguments.full and any(verdict.status.value != "healthy" for verdict in verdicts):
-        print(options.to_type(arguments, "Next: zombie check NODE, or this again with --full"))
+        print(options.as_typed_here(arguments, "Next: zombie check NODE, or this again with --full"))

@@ -7,7 +7,7 @@ import errno
 import signal
 
 from bot.commands import options
-from bot.commands.parser import called
+from bot.commands.parser import program_as_called
 from bot.domain.errors import UsageError
 
 
@@ -55,7 +55,7 @@ def port(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status. An interrupt cleans up."""
-    command = called(arguments.environ)
+    command = program_as_called(arguments.environ)
     if not arguments.lab:
         from bot.app.demo import Ports, demo
 

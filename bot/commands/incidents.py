@@ -50,14 +50,14 @@ def run_show(arguments: argparse.Namespace) -> int:
     Raises: UnknownIncident when there is no such incident.
     """
     from bot.commands import record
-    from bot.domain.fold import fold, reckoning
+    from bot.domain.fold import fold, impossible_on_error
     from bot.surfaces.incidents import incident_body, incident_text
     from bot.view.context import ViewContext
 
     options.print_anything()
-    entries = record.story(arguments.environ, record.whole_id(arguments.environ, arguments.id))
+    entries = record.story(arguments.environ, record.complete_id(arguments.environ, arguments.id))
     incident = fold(entries)
-    with reckoning(f"Incident {incident.id} cannot be shown"):
+    with impossible_on_error(f"Incident {incident.id} cannot be shown"):
         if arguments.json:
             text = options.as_json(incident_body(incident, entries)) + "\n"
         else:

@@ -48,15 +48,20 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     where.add_argument(
         "--node", action="append", type=_node, metavar="NAME=HOST", help="a node, with :PORT if it is not 22; repeat"
     )
-    where.add_argument("--ssh-config", type=_file, metavar="FILE", help="the Host names of an OpenSSH configuration")
     where.add_argument(
-        "--ec2", action="append", type=_word, metavar="REGION", help="the instances of an AWS region; repeat"
+        "--ssh-config", type=_existing_file, metavar="FILE", help="the Host names of an OpenSSH configuration"
     )
     where.add_argument(
-        "--kubernetes", type=_word, metavar="CONTEXT", help="the nodes of a cluster, by a context of the kubeconfig"
+        "--ec2", action="append", type=_single_word, metavar="REGION", help="the instances of an AWS region; repeat"
+    )
+    where.add_argument(
+        "--kubernetes",
+        type=_single_word,
+        metavar="CONTEXT",
+        help="the nodes of a cluster, by a context of the kubeconfig",
     )
     where.add_argument("--from", choices=tuple(SOURCES), help=argparse.SUPPRESS)  # the first question's own answers
-    parser.add_argument("--user", type=_login, metavar="NAME", help="the login on the nodes (default: zombie)")
+    parser.add_argument("--user", type=_login_name, metavar="NAME", help="the login on the nodes (default: zombie)")
     parser.add_argument("--key", type=Path, metavar="FILE", help="its key, made if not there (default: zombie_key)")
     parser.add_argument("--accept-host-keys", action="store_true", help="trust the keys that the nodes show, unasked")
     parser.add_argument(
@@ -93,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not nodes:
         raise UsageError("The inventory names no node.", f"Look at {arguments.inventory}, then: zombie nodes")
     if site.ssh_config is None:
-        _trust(folder / "known_hosts", nodes, questions, arguments.accept_host_keys)
+        _trust_host_keys(folder / "known_hosts", nodes, questions, arguments.accept_host_keys)
         _write_login(folder, site.user, _login_key(folder, site), nodes[0], questions)
     else:
         from bot.app.factories import ssh_login
@@ -120,20 +125,20 @@ class Questions:
         """
         action = self._options[option]
         if (given := getattr(self._given, action.dest)) is not None:
-            return self._fitting(option, given)
+            return self._checked_answer(option, given)
         many = isinstance(action, argparse._AppendAction)
         question += f" ({', '.join(action.choices)})" if action.choices else ""
         while self.asks:
             try:
-                said = self._fitting(option, self._parsed(action, self._typed(question, default), many))
+                said = self._checked_answer(option, self._parsed(action, self._typed(question, default), many))
                 if option == "--node":
-                    _try(said)
+                    _try_node(said)
                 return said
             except UsageError as no:
                 print(f"  {no.sentence} {no.try_next}".rstrip())
-        return self._fitting(option, self._parsed(action, default, many))
+        return self._checked_answer(option, self._parsed(action, default, many))
 
-    def _fitting(self, option: str, said: Any) -> Any:
+    def _checked_answer(self, option: str, said: Any) -> Any:
         """Look at an answer by those before it, and whether there are nodes where somebody says that they are."""
         from bot.app.new_site import approver, channel
 
@@ -143,15 +148,15 @@ class Questions:
             case "--alerts-channel":
                 return channel(said, self.chat)
             case "--ssh-config":
-                self._look(ssh_config=said)
+                self._list_nodes(ssh_config=said)
             case "--ec2":
                 said = tuple(said)
-                self._look(regions=said)
+                self._list_nodes(regions=said)
             case "--kubernetes":
-                self._look(context=said)
+                self._list_nodes(context=said)
         return said
 
-    def _look(self, **place: Any) -> None:
+    def _list_nodes(self, **place: Any) -> None:
         import tempfile
 
         from bot.app.factories import inventory
@@ -232,7 +237,7 @@ def _node(text: str) -> Any:
     return named_node(text)
 
 
-def _try(typed: Sequence[tuple[str, Address]]) -> None:
+def _try_node(typed: Sequence[tuple[str, Address]]) -> None:
     """Raises: UsageError where a node that was typed does not answer; one given as an option may come up later."""
     import asyncio
 
@@ -248,7 +253,7 @@ def _try(typed: Sequence[tuple[str, Address]]) -> None:
             )
 
 
-def _login(text: str) -> str:
+def _login_name(text: str) -> str:
     from bot.response.execution.privilege import checked_login
 
     checked_login(text.strip())  # now: the script for the node refuses others, once the first files are there
@@ -261,13 +266,13 @@ def _entra_id(text: str) -> str:
     return entra_id(text)
 
 
-def _word(text: str) -> str:
+def _single_word(text: str) -> str:
     if len(text.split()) != 1:
         raise UsageError("Write one word.")
     return text
 
 
-def _file(text: str) -> Path:
+def _existing_file(text: str) -> Path:
     found = Path(text).expanduser().absolute()
     if not found.is_file():
         raise UsageError(f"There is no file {found}.")
@@ -286,7 +291,7 @@ def _login_key(folder: Path, site: NewSite) -> str:
     return public
 
 
-def _trust(known: Path, nodes: Sequence[Node], questions: Questions, unasked: bool) -> None:
+def _trust_host_keys(known: Path, nodes: Sequence[Node], questions: Questions, unasked: bool) -> None:
     """Fetch the host keys that are not known yet, show their fingerprints, and write those that are confirmed."""
     import asyncio
 

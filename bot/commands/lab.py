@@ -7,7 +7,7 @@ import signal
 import sys
 
 from bot.commands import options
-from bot.commands.parser import called
+from bot.commands.parser import program_as_called
 from bot.domain.errors import UsageError
 
 EXAMPLES = """examples:
@@ -70,7 +70,7 @@ def run_up(arguments: argparse.Namespace) -> int:
         signal.signal(number, signal.default_int_handler)
     here = lab(arguments.environ)
     nodes = here.up(recipe(arguments.suite), request)
-    command = called(arguments.environ)
+    command = program_as_called(arguments.environ)
     print(f"{command} check {nodes[0].name} --inventory {here.inventory}")
     return 0
 

@@ -32,7 +32,7 @@ def os_login(environment: Mapping[str, str], uid: int, login_uid: Path) -> str:
     if by_sudo and (uid == 0 or session is None):
         name = by_sudo
     else:
-        name = _name(uid if session is None else session)
+        name = _user_name(uid if session is None else session)
     return re.sub(r"[^!-~]", "-", name)[:128].replace("/", "-")
 
 
@@ -61,7 +61,7 @@ def _session(login_uid: Path) -> int | None:
     return found if 0 <= found < _NOBODY else None
 
 
-def _name(uid: int) -> str:
+def _user_name(uid: int) -> str:
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

@@ -38,26 +38,26 @@ def run(arguments: argparse.Namespace) -> int:
 
 def man_page(parser: argparse.ArgumentParser) -> str:
     """Return the page, in roff, without a date, so that the same program has the same page."""
-    return "\n".join([*_head(parser), *_commands(parser), *_environment(), *_tail()]) + "\n"
+    return "\n".join([*_first_sections(parser), *_commands(parser), *_environment(), *_last_sections()]) + "\n"
 
 
-def _head(parser: argparse.ArgumentParser) -> Iterator[str]:
+def _first_sections(parser: argparse.ArgumentParser) -> Iterator[str]:
     yield f'.TH ZOMBIE 1 "" "zombie {version()}" "User Commands"'
     yield from (".SH NAME", r"zombie \- say what is wrong with a sick Linux node, with proof")
-    yield from (".SH SYNOPSIS", ".nf", *_lines(_usage(parser)), ".fi")
-    yield from (".SH DESCRIPTION", _text(parser.description or ""), ".PP", _text(parser.epilog or ""))
+    yield from (".SH SYNOPSIS", ".nf", *_roff_lines(_usage(parser)), ".fi")
+    yield from (".SH DESCRIPTION", _roff_text(parser.description or ""), ".PP", _roff_text(parser.epilog or ""))
 
 
 def _commands(parser: argparse.ArgumentParser) -> Iterator[str]:
     yield ".SH COMMANDS"
     for below in list(every_parser(parser))[1:]:
-        yield from (f'.SS "{_text(below.prog)}"', ".nf", *_lines(_usage(below)), ".fi", ".PP")
-        yield _text(below.description or _summary(parser, below))
+        yield from (f'.SS "{_roff_text(below.prog)}"', ".nf", *_roff_lines(_usage(below)), ".fi", ".PP")
+        yield _roff_text(below.description or _summary(parser, below))
         for action in below._actions:
             if not isinstance(action, argparse._SubParsersAction | argparse._HelpAction):
-                yield from (".TP", rf"\fB{_text(_name(action))}\fR", _text(_help(action)))
+                yield from (".TP", rf"\fB{_roff_text(_argument_name(action))}\fR", _roff_text(_argument_help(action)))
         if below.epilog:
-            yield from (".PP", ".nf", *_lines(below.epilog), ".fi")
+            yield from (".PP", ".nf", *_roff_lines(below.epilog), ".fi")
 
 
 def _environment() -> Iterator[str]:
@@ -67,10 +67,10 @@ def _environment() -> Iterator[str]:
     yield from (".SH ENVIRONMENT", "Each may also be a file of that name in the folder CREDENTIALS_DIRECTORY.")
     rows = (row for table in all_rows(shipped().settings).values() for row in table.values())
     for row in sorted((row for row in rows if row.environment), key=lambda row: row.environment):
-        yield from (".TP", rf"\fB{row.environment}\fR", _text(row.help))
+        yield from (".TP", rf"\fB{row.environment}\fR", _roff_text(row.help))
 
 
-def _tail() -> Iterator[str]:
+def _last_sections() -> Iterator[str]:
     yield from (".SH FILES", ".TP", r"\fBinventory.toml\fR", "The nodes: names, addresses, labels, and how to log in.")
     yield from (".TP", r"\fBzombie.toml\fR", r"The settings; \fBzombie settings\fR prints those in force.")
     yield from (".TP", r"\fB$ZOMBIE_STATE_DIR/zombie.db\fR", "The record of incidents, where no database is named.")
@@ -95,7 +95,7 @@ def _usage(parser: argparse.ArgumentParser) -> str:
     return formatter.format_help().rstrip()
 
 
-def _name(action: argparse.Action) -> str:
+def _argument_name(action: argparse.Action) -> str:
     shown = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
     if not action.option_strings:
         return shown
@@ -105,22 +105,22 @@ def _name(action: argparse.Action) -> str:
     return ", ".join(action.option_strings) + taken
 
 
-def _help(action: argparse.Action) -> str:
+def _argument_help(action: argparse.Action) -> str:
     said = (action.help or "").replace("%(default)s", str(action.default))
     return said.replace("%%", "%")
 
 
-def _text(text: str) -> str:
+def _roff_text(text: str) -> str:
     """A text for roff: without requests, and with dashes that can be copied."""
     flat = re.sub(r"\s+", " ", text).strip()
-    return next(_lines(flat), "")
+    return next(_roff_lines(flat), "")
 
 
-def _lines(text: str) -> Iterator[str]:
+def _roff_lines(text: str) -> Iterator[str]:
     for line in text.splitlines():
-        safe = "".join(SPECIAL.get(letter, letter) if letter.isascii() else _by_number(letter) for letter in line)
+        safe = "".join(SPECIAL.get(letter, letter) if letter.isascii() else _roff_escape(letter) for letter in line)
         yield rf"\&{safe}" if safe.startswith(".") else safe
 
 
-def _by_number(letter: str) -> str:
+def _roff_escape(letter: str) -> str:
     return rf"\[u{ord(letter):04X}]"

@@ -53,7 +53,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     old.add_argument("cause", metavar="CAUSE", help="the cause that is muted")
     old.add_argument("selector", metavar="SELECTOR", help="the selector, as it was muted")
     old.add_argument("--reason", default="", metavar="TEXT", help="the reason, for the record")
-    old.set_defaults(run=_end)
+    old.set_defaults(run=_end_mute)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -66,9 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError(
                 "A mute that ends needs CAUSE and SELECTOR, and no time.", "zombie mute --end CAUSE SELECTOR"
             )
-        return _end(arguments)
+        return _end_mute(arguments)
     if arguments.cause is None:
-        return _list(arguments)
+        return _list_mutes(arguments)
     from bot.app.factories import now
     from bot.commands import record
     from bot.commands.login import terminal_user
@@ -85,18 +85,18 @@ def run(arguments: argparse.Namespace) -> int:
     known_cause(arguments.cause, settings)
     selector = valid_selector(arguments.selector)
     until = now() + _long_enough(arguments.lasts)
-    meant = _meant(arguments, settings, selector, until)
+    meant = _matching_nodes_words(arguments, settings, selector, until)
     by = terminal_user(arguments.environ)
     event = CauseMuted(
         arguments.cause, selector, until, one_line(arguments.reason.strip(), 300), by.removeprefix("terminal:")
     )
-    with record.opened(arguments.environ) as database:
+    with record.open_or_create(arguments.environ) as database:
         Ledger(database).append(HOUSE, None, event, by)
     print(f"{event.cause} is muted on {selector} until {until:%Y-%m-%d %H:%M} UTC{meant}.")
     return 0
 
 
-def _list(arguments: argparse.Namespace) -> int:
+def _list_mutes(arguments: argparse.Namespace) -> int:
     from bot.domain.entry import instant_text
     from bot.domain.safe_text import one_line
 
@@ -124,7 +124,7 @@ def _list(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _end(arguments: argparse.Namespace) -> int:
+def _end_mute(arguments: argparse.Namespace) -> int:
     """End a mute early. Raises: UsageError when there is no such mute."""
     from bot.commands import record
     from bot.commands.login import terminal_user
@@ -141,7 +141,7 @@ def _end(arguments: argparse.Namespace) -> int:
         )
     by = terminal_user(arguments.environ)
     event = CauseUnmuted(cause, selector, one_line(arguments.reason or "", 300), by.removeprefix("terminal:"))
-    with record.existing(arguments.environ) as database:
+    with record.open_existing(arguments.environ) as database:
         Ledger(database).append(HOUSE, None, event, by)
     print(f"{cause} is no longer muted on {selector}.")
     return 0
@@ -154,11 +154,11 @@ def muted_now(arguments: argparse.Namespace) -> tuple[Mute, ...]:
     """
     from bot.app.factories import now
     from bot.commands import record
-    from bot.domain.mute_record import in_force
+    from bot.domain.mute_record import mutes_in_force
     from bot.ledger import Ledger
 
-    with record.if_there(arguments.environ) as database:
-        return in_force(Ledger(database).mutes(), now()) if database is not None else ()
+    with record.open_if_there(arguments.environ) as database:
+        return mutes_in_force(Ledger(database).mutes(), now()) if database is not None else ()
 
 
 def known_cause(cause: str, settings: Settings) -> None:
@@ -181,7 +181,7 @@ def _long_enough(lasts: timedelta) -> timedelta:
     return lasts
 
 
-def _meant(arguments: argparse.Namespace, settings: Settings, selector: str, until: datetime) -> str:
+def _matching_nodes_words(arguments: argparse.Namespace, settings: Settings, selector: str, until: datetime) -> str:
     """Say how many nodes a selector matches now; empty where no inventory is set.
 
     Raises: UsageError when it matches no known node.

@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     nodes = options.inventory(arguments, options.settings(arguments)).nodes
     if not nodes:
-        options.remarked("The inventory names no node.")
+        options.print_remark("The inventory names no node.")
     for node in nodes:
         labels = " ".join(f"{name}={value}" for name, value in node.labels.items())
         where = node.address + (f":{node.port}" if node.port else "")

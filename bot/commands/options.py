@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bot.commands.parser import HELP_GROUP, as_called, called
+from bot.commands.parser import HELP_GROUP, as_called, program_as_called
 from bot.domain.errors import UsageError
 from bot.domain.safe_text import safe_value
 
@@ -95,7 +95,7 @@ def selection(
 
     Raises: UsageError when a selector matches no node.
     """
-    from bot.app.selecting import drawn, selected
+    from bot.app.selecting import sampled, selected
 
     if getattr(arguments, "all", False):
         meant = known.nodes
@@ -103,7 +103,7 @@ def selection(
             raise UsageError("The inventory names no node, so there is nothing to check.", "zombie nodes lists them.")
     else:
         meant = selected(arguments.nodes, known, settings, arguments.environ, arguments.namespace)
-    return meant, drawn(meant, arguments.sample)
+    return meant, sampled(meant, arguments.sample)
 
 
 def sample(text: str) -> Sample:
@@ -116,7 +116,7 @@ def sample(text: str) -> Sample:
         raise argparse.ArgumentTypeError(str(no)) from no
 
 
-def remarked(says: str) -> None:
+def print_remark(says: str) -> None:
     """Print a remark beside the result, on stderr."""
     print(f"zombie: {says}", file=sys.stderr, flush=True)
 
@@ -229,9 +229,9 @@ def wants_colour(arguments: argparse.Namespace) -> bool:
     return sys.stdout.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
-def to_type(arguments: argparse.Namespace, text: str) -> str:
+def as_typed_here(arguments: argparse.Namespace, text: str) -> str:
     """Write commands in a line of the answer as they are called here."""
-    return as_called(text, called(arguments.environ))
+    return as_called(text, program_as_called(arguments.environ))
 
 
 def redraws(arguments: argparse.Namespace) -> bool:
@@ -249,7 +249,7 @@ def duration(text: str) -> timedelta:
         raise argparse.ArgumentTypeError(str(no)) from no
 
 
-def head(text: str) -> NotedHead:
+def parse_head(text: str) -> NotedHead:
     """Parse a head of the record, as shown on cards."""
     from bot.domain.entry import NotedHead
 

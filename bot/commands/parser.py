@@ -24,7 +24,7 @@ HELP_GROUP = "help_group"  # of a command's defaults: where the list of commands
 GROUPS = ("start here", "look", "act", "record", "rules", "run")  # of the list of commands; one without any is run's
 
 
-def called(environ: Mapping[str, str]) -> str:
+def program_as_called(environ: Mapping[str, str]) -> str:
     """Return how this program is called here: `./zombie` by the launcher of a checkout, else `zombie`."""
     return environ.get("ZOMBIE_COMMAND") or "zombie"
 
@@ -36,11 +36,11 @@ def as_called(text: str, command: str) -> str:
     >>> as_called("zombie check finds zombie cgroups; `zombie doctor`", "./zombie")
     './zombie check finds zombie cgroups; `./zombie doctor`'
     """
-    return re.sub(rf"(?<![\w./-])zombie(?= (?:{_names()})\b)", lambda _: command, text)
+    return re.sub(rf"(?<![\w./-])zombie(?= (?:{_command_names()})\b)", lambda _: command, text)
 
 
 @functools.cache
-def _names() -> str:
+def _command_names() -> str:
     from bot.app.extras import shipped
     from bot.commands import COMMANDS  # not above: each command imports this file
 
@@ -62,14 +62,14 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         """Return the help, with commands as they are called here; those of the program in their groups."""
         groups = self._action_groups
-        by_use = [shown for group in groups for shown in self._by_use(group)]
+        by_use = [shown for group in groups for shown in self._grouped_by_use(group)]
         self._action_groups = sorted(by_use, key=lambda group: group is self._optionals)  # after the commands
         try:
             return as_called(super().format_help(), self.prog.partition(" ")[0])
         finally:
             self._action_groups = groups
 
-    def _by_use(self, group: argparse._ArgumentGroup) -> Iterator[argparse._ArgumentGroup]:
+    def _grouped_by_use(self, group: argparse._ArgumentGroup) -> Iterator[argparse._ArgumentGroup]:
         """A group of the help as it is, or the program's commands by `GROUPS`."""
         lists = next((each for each in group._group_actions if isinstance(each, argparse._SubParsersAction)), None)
         if lists is None or lists.metavar != "COMMAND":

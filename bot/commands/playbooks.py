@@ -99,7 +99,7 @@ def _playbook_fault(books: Library, path: Path) -> str:
         playbook = books.check_file(path)
     except PlaybookError as fault:
         return str(fault)
-    holds = f"{_number(playbook.probes, 'probe')}, {_number(playbook.causes, 'cause')}"
+    holds = f"{_count_words(playbook.probes, 'probe')}, {_count_words(playbook.causes, 'cause')}"
     print(f"{path}: {playbook.name} is valid: {holds}")
     return ""
 
@@ -164,7 +164,7 @@ examples: # zombie playbooks check evaluates them
 """
 
 
-def _number(things: Sized, word: str) -> str:
+def _count_words(things: Sized, word: str) -> str:
     return f"1 {word}" if len(things) == 1 else f"{len(things)} {word}s"
 
 
@@ -208,12 +208,14 @@ def run_keep(arguments: argparse.Namespace) -> int:
         known_cause(arguments.expect, options.settings(arguments))
     case = record.named_case(arguments.environ, arguments.case)
     is_kept = not arguments.case.exists()  # with its incident
-    of = record.whole_id(arguments.environ, str(arguments.case)) if is_kept else ""
-    folder = case_file.made(arguments.dir)
+    of = record.complete_id(arguments.environ, str(arguments.case)) if is_kept else ""
+    folder = case_file.make_folder(arguments.dir)
     path = case_file.write(folder, case, of)
     expectations.expect(folder, path.name, arguments.expect)
     said = "name no cause" if arguments.expect == expectations.NONE else f"name {arguments.expect}"
     print(f"{path} is stored; a verdict on it should {said} ({folder / expectations.FILE}).")
     if "backtest" in arguments.extras.commands:
-        print(one_line(options.to_type(arguments, f"Look at it: zombie backtest {folder} --playbooks YOURS"), 300))
+        print(
+            one_line(options.as_typed_here(arguments, f"Look at it: zombie backtest {folder} --playbooks YOURS"), 300)
+        )
     return 0

@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     retention = options.settings(arguments).retention
     done = "would be removed" if arguments.dry_run else "removed"
-    with record.existing(arguments.environ) as database:
+    with record.open_existing(arguments.environ) as database:
         pruner = Pruner(database, terminal_user(arguments.environ))
         if retention.incidents is None:
             print("incidents: kept for ever, [retention] incidents is not set")

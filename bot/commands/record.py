@@ -33,7 +33,7 @@ MOST_NAMED = 5
 _SQLITE = "sqlite:///"
 
 
-def opened(environment: Mapping[str, str]) -> Database:
+def open_or_create(environment: Mapping[str, str]) -> Database:
     """Open the record's database, or create it. SQLAlchemy is imported here, so that other commands start fast.
 
     Raises: LedgerUnavailable when it cannot be opened.
@@ -44,38 +44,38 @@ def opened(environment: Mapping[str, str]) -> Database:
     return Database.open(database_url(environment))
 
 
-def existing(environment: Mapping[str, str]) -> Database:
+def open_existing(environment: Mapping[str, str]) -> Database:
     """Open an existing database.
 
     Raises: LedgerUnavailable when there is none, or it cannot be opened.
     """
-    from bot.ledger import is_there
-    from bot.ledger.health import named
+    from bot.ledger import is_file_there
+    from bot.ledger.health import ledger_words
     from bot.settings import database_url
 
     url = database_url(environment)
-    if not is_there(url):
+    if not is_file_there(url):
         raise LedgerUnavailable(
-            f"There is no ledger at {named(url)}.",
+            f"There is no ledger at {ledger_words(url)}.",
             "`zombie serve` and `zombie check NODE --open` make it. If it is elsewhere: ZOMBIE_DATABASE_URL or "
             "ZOMBIE_STATE_DIR.",
         )
-    return opened(environment)
+    return open_or_create(environment)
 
 
 @contextlib.contextmanager
-def if_there(environment: Mapping[str, str]) -> Iterator[Database | None]:
+def open_if_there(environment: Mapping[str, str]) -> Iterator[Database | None]:
     """Open the database while the block runs; None if there is none yet.
 
     Raises: LedgerUnavailable when it cannot be opened.
     """
-    from bot.ledger import is_there
+    from bot.ledger import is_file_there
     from bot.settings import database_url
 
-    if not is_there(database_url(environment)):
+    if not is_file_there(database_url(environment)):
         yield None
         return
-    with opened(environment) as database:
+    with open_or_create(environment) as database:
         yield database
 
 
@@ -83,7 +83,7 @@ def incidents(environment: Mapping[str, str], only_open: bool) -> tuple[Incident
     """Return a summary of each incident, the newest first; none if there is no database yet."""
     from bot.ledger import Ledger
 
-    with if_there(environment) as database:
+    with open_if_there(environment) as database:
         return Ledger(database).incidents(only_open) if database is not None else ()
 
 
@@ -98,7 +98,7 @@ def mutes(environment: Mapping[str, str]) -> GivenMutes | None:
             return None
         from bot.ledger import Ledger
 
-        with existing(environment) as database:
+        with open_existing(environment) as database:
             return GivenMutes(Ledger(database).mutes())
     except (LedgerError, SettingsError) as no:
         print(f"zombie: what was muted cannot be read, so nothing counts as muted: {no.sentence}", file=sys.stderr)
@@ -117,7 +117,7 @@ def counts(environment: Mapping[str, str]) -> Iterator[StoredCounts | None]:
             if _may_be_there(environment):
                 from bot.app.stored_counts import StoredCounts
 
-                found = StoredCounts(kept.enter_context(existing(environment)))
+                found = StoredCounts(kept.enter_context(open_existing(environment)))
         except (LedgerError, SettingsError) as no:
             print(f"zombie: what was counted before cannot be read: {no.sentence}", file=sys.stderr)
         yield found
@@ -130,7 +130,7 @@ def _may_be_there(environment: Mapping[str, str]) -> bool:
     return not url.startswith(_SQLITE) or Path(url.removeprefix(_SQLITE)).exists()
 
 
-def whole_id(environment: Mapping[str, str], beginning: str) -> str:
+def complete_id(environment: Mapping[str, str], beginning: str) -> str:
     """Return the incident id with this beginning; a beginning of none is returned unchanged.
 
     Raises: UsageError when several ids begin like this.
@@ -165,10 +165,10 @@ def stored_case(environment: Mapping[str, str], beginning: str) -> Case | None:
     from bot.domain.fold import triaged_in
     from bot.ledger import CaseStore
 
-    with if_there(environment) as database:
+    with open_if_there(environment) as database:
         if database is None:
             return None
-        incident = whole_id(environment, beginning)
+        incident = complete_id(environment, beginning)
         try:
             triaged = triaged_in(story(environment, incident))
         except UnknownIncident:
@@ -247,7 +247,7 @@ def stores(environment: Mapping[str, str], *, create: bool = False, extras: Sequ
 
     Raises: LedgerUnavailable when there is none, or it cannot be opened.
     """
-    with (opened if create else existing)(environment) as database, stores_of(database, extras) as found:
+    with (open_or_create if create else open_existing)(environment) as database, stores_of(database, extras) as found:
         yield found
 
 

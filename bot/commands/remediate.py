@@ -106,24 +106,24 @@ async def _run_to_the_end(
 
     shown = fold(await parts.responder.record.story(arguments.id)).seq
     try:
-        decided = await _decided(parts, ledger, arguments, approval)
+        decided = await _apply_decision(parts, ledger, arguments, approval)
         if decided is not None:
-            await _show(parts, decided.id, shown)
+            await _print_new_entries(parts, decided.id, shown)
         if decided is not None and decided.state == "proposed" and decided.proposal is not None:
             approvals = f"{len(decided.endorsements)} of {decided.approvals_needed}"
             print(f"{approvals} have said yes; it begins after the last yes.")
         if decided is not None and (decided.ended or decided.state == "proposed"):
             return decided
-        ended = await _executed(parts, arguments.id, shown if decided is None else decided.seq)
+        ended = await _advance_and_print(parts, arguments.id, shown if decided is None else decided.seq)
         if ended.state == "unknown":
             how = f'zombie remediate {arguments.id} --answer "{_GO_ON}" or "{_GIVE_UP}"'
-            print(options.to_type(arguments, f"It waits for an answer: {how}"))
+            print(options.as_typed_here(arguments, f"It waits for an answer: {how}"))
         return ended
     finally:
         await parts.cluster.close()
 
 
-async def _decided(
+async def _apply_decision(
     parts: Acting, ledger: ActingLedger, arguments: argparse.Namespace, approval: Approval
 ) -> Incident | None:
     """Apply the decision. None: it was made before and interrupted, and only has to be continued."""
@@ -156,7 +156,7 @@ async def _show_plan(record: IncidentRecord, incident_id: str) -> None:
         print("\n".join([*filter(None, map(safe, said)), *(f"  $ {safe(line)}" for line in plan.commands)]), flush=True)
 
 
-async def _executed(parts: Acting, incident_id: str, shown: int) -> Incident:
+async def _advance_and_print(parts: Acting, incident_id: str, shown: int) -> Incident:
     """Advance the incident until it ends or asks a question, and print each entry."""
     from bot.domain.transitions import State
 
@@ -164,7 +164,7 @@ async def _executed(parts: Acting, incident_id: str, shown: int) -> Incident:
     while True:
         try:
             again = await parts.remediation.advance(incident_id)
-            incident = await _show(parts, incident_id, shown)
+            incident = await _print_new_entries(parts, incident_id, shown)
         except LedgerUnavailable as error:
             print(f"zombie: {error.sentence}", file=sys.stderr)
             await asyncio.sleep(1)
@@ -178,7 +178,7 @@ async def _executed(parts: Acting, incident_id: str, shown: int) -> Incident:
         await asyncio.sleep(min(again.after.total_seconds(), LONGEST_WAIT_SECONDS))
 
 
-async def _show(parts: Acting, incident_id: str, shown: int) -> Incident:
+async def _print_new_entries(parts: Acting, incident_id: str, shown: int) -> Incident:
     """Print the new entries, and return the incident."""
     from bot.domain.fold import fold
     from bot.surfaces.incidents import entry_line, plan_of

@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         for remark in replayed.remarks:
             print(safe(f"zombie: {path}: {remark}"), file=sys.stderr)
         if not arguments.json:
-            print(_text(path, replayed, arguments), end="", flush=True)
+            print(_verdict_text(path, replayed, arguments), end="", flush=True)
     _print_end(verdicts, arguments.json)
     return exit_status(verdicts, Status(arguments.fail_on))
 
@@ -100,7 +100,7 @@ def _print_end(verdicts: Sequence[Verdict], as_json: bool) -> None:
         print(summary(verdicts, len(verdicts)))
 
 
-def _text(path: Path, replayed: Replayed, arguments: argparse.Namespace) -> str:
+def _verdict_text(path: Path, replayed: Replayed, arguments: argparse.Namespace) -> str:
     from bot.surfaces.text import verdict_text
 
     text = verdict_text(replayed.verdict, options.width(), options.wants_colour(arguments), options.plan_words())

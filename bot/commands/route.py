@@ -49,25 +49,25 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: UsageError when the file is not an alert, or the settings cannot be used.
     """
-    from bot.app.alerts import explained, rules_of
+    from bot.app.alerts import named_nodes_and_route, rules_of
     from bot.sources import parse_file
 
     settings = options.settings(arguments)
     rules = rules_of(settings, options.library(settings))
     try:
-        parsed = parse_file(_raw(arguments.file), arguments.source)
+        parsed = parse_file(_read_file(arguments.file), arguments.source)
     except MalformedDelivery as no:
         wanted = "It should be the body of a source's webhook."
         raise UsageError(f"{arguments.file} is not an alert: {no.sentence}", wanted) from no
     if (alarm := parsed.delivery.alarm) is None:
         raise UsageError(f"{arguments.file} starts nothing: {parsed.delivery.what or 'it contains no alert'}.")
-    named, route = explained(alarm, parsed.signals, rules, options.inventory(arguments, settings).nodes)
-    document = _document(alarm, named, route)
-    print(options.as_json(document) if arguments.json else _text(alarm, named, route))
+    named, route = named_nodes_and_route(alarm, parsed.signals, rules, options.inventory(arguments, settings).nodes)
+    document = _route_document(alarm, named, route)
+    print(options.as_json(document) if arguments.json else _route_text(alarm, named, route))
     return 0
 
 
-def _raw(file: str) -> bytes:
+def _read_file(file: str) -> bytes:
     try:
         raw = sys.stdin.buffer.read(_LIMIT_BYTES + 1) if file == "-" else Path(file).read_bytes()
     except OSError as no:
@@ -77,7 +77,7 @@ def _raw(file: str) -> bytes:
     return raw
 
 
-def _document(alarm: AlertGroup, named: Named, route: Route) -> dict[str, Any]:
+def _route_document(alarm: AlertGroup, named: Named, route: Route) -> dict[str, Any]:
     return {
         "alert": {
             "source": alarm.source,
@@ -100,7 +100,7 @@ def _document(alarm: AlertGroup, named: Named, route: Route) -> dict[str, Any]:
     }
 
 
-def _text(alarm: AlertGroup, named: Named, route: Route) -> str:
+def _route_text(alarm: AlertGroup, named: Named, route: Route) -> str:
     lines = [f"alert   {alarm.source} {alarm.case}, {alarm.happening.value}: {alarm.title or 'without a title'}"]
     lines.append(f"nodes   {', '.join(named.nodes) or 'none: the card would ask which node is meant'}")
     lines += [

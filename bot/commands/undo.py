@@ -67,17 +67,17 @@ def run(arguments: argparse.Namespace) -> int:
     with record.stores(arguments.environ, extras=arguments.extras.serving) as stores:
         parts = acting(settings, known, stores.ledger, arguments.environ)
         try:
-            opened, entries = asyncio.run(_proposed(parts, stores.ledger, arguments.id, approval))
+            opened, entries = asyncio.run(_open_undo(parts, stores.ledger, arguments.id, approval))
         except Refused as no:
             return approvals.say_refused(no)
     for entry in entries:
         print(entry_line(entry, options.plan_words()))
     print(f"Incident {opened.id}: another person has to approve it with")
-    print(options.to_type(arguments, f"  zombie remediate {opened.id} --approve-as NAME --reason TEXT"))
+    print(options.as_typed_here(arguments, f"  zombie remediate {opened.id} --approve-as NAME --reason TEXT"))
     return 0
 
 
-async def _proposed(
+async def _open_undo(
     parts: Acting, ledger: ActingLedger, incident: str, approval: Approval
 ) -> tuple[Incident, tuple[Entry, ...]]:
     try:

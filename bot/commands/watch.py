@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from bot.commands import record
 
-    incident_id = record.whole_id(arguments.environ, arguments.id)
+    incident_id = record.complete_id(arguments.environ, arguments.id)
     with record.stores(arguments.environ) as stores:
 
         async def watch() -> None:

@@ -59,15 +59,15 @@ class BatchAnswers:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(request.lifetime_seconds), asyncio.TaskGroup() as group:
                 self._looks = {
-                    f"{lane}p0": group.create_task(self._part(f"{lane}p0"))
+                    f"{lane}p0": group.create_task(self._answer_lane(f"{lane}p0"))
                     for lane in lanes
                     if lane not in request.in_turn
                 }
-                group.create_task(self._signs())
-                await self._turns(group, [f"{lane}p0" for lane in request.in_turn if lane in lanes])
+                group.create_task(self._send_signs_of_life())
+                await self._run_lanes_in_turn(group, [f"{lane}p0" for lane in request.in_turn if lane in lanes])
             await self.send(end(request.nonce).encode())
 
-    async def _signs(self) -> None:
+    async def _send_signs_of_life(self) -> None:
         """Say now and then, until second looks are due, that the node is at work."""
         loop = asyncio.get_running_loop()
         until = loop.time() + self.request.rest_seconds
@@ -77,37 +77,37 @@ class BatchAnswers:
                 return
             await asyncio.sleep(SIGN_SECONDS)
 
-    async def _turns(self, group: asyncio.TaskGroup, first: Sequence[str]) -> None:
+    async def _run_lanes_in_turn(self, group: asyncio.TaskGroup, first: Sequence[str]) -> None:
         """Begin the lanes that take turns, then each second look once it is due and its lane's first has ended."""
         loop, request = asyncio.get_running_loop(), self.request
         due = loop.time() + request.rest_seconds
         order = {f"{lane}p1": place for place, lane in enumerate(request.in_turn)}
         for name in first:
-            await self._turn(group, name)
+            await self._run_lane_briefly(group, name)
         await asyncio.sleep(max(0.0, due - loop.time()))
         for name in sorted((name for name, _ in request.second), key=lambda name: order.get(name, -1)):
             await asyncio.wait([self._looks[f"{name[:-1]}0"]])
-            await self._turn(group, name)
+            await self._run_lane_briefly(group, name)
 
-    async def _turn(self, group: asyncio.TaskGroup, name: str) -> None:
+    async def _run_lane_briefly(self, group: asyncio.TaskGroup, name: str) -> None:
         """Begin a look, and wait for it; one that hangs is waited for only briefly."""
-        self._looks[name] = group.create_task(self._part(name))
+        self._looks[name] = group.create_task(self._answer_lane(name))
         await asyncio.wait([self._looks[name]], timeout=self.request.turn_seconds)
 
-    async def _part(self, name: str) -> None:
+    async def _answer_lane(self, name: str) -> None:
         """Answer the questions of a lane's look and send the answers together, as the script does."""
         ways = self._ways.get(name, ())
         frames = ""
         answered: set[str] = set()
         for way in ways:
             if way.number not in answered:
-                framed, printed = await self._way(name, way)
+                framed, printed = await self._run_way(name, way)
                 frames += framed
                 if printed or way.last:
                     answered.add(way.number)
         await self.send(frames.encode())
 
-    async def _way(self, part: str, way: Way) -> tuple[str, bool]:
+    async def _run_way(self, part: str, way: Way) -> tuple[str, bool]:
         """Run a command; return its frame, and whether it printed anything."""
         started = self.machine.uptime()
         try:

@@ -46,27 +46,27 @@ class Captures:
             await self._capture(nonce[1], int(record[1]), int(record[2]))
         return True
 
-    async def _say(self, nonce: str, *words: str) -> None:
+    async def _send_marked(self, nonce: str, *words: str) -> None:
         await self.send("".join(f"{MARK} {nonce} {each}\n" for each in words).encode())
 
     async def _capture(self, nonce: str, seconds: int, hertz: int) -> None:
         """Tell the facts; record when told to."""
-        await self._say(nonce, *self._facts(), "ready")
+        await self._send_marked(nonce, *self._fact_lines(), "ready")
         word, _, rest = (await self.heard()).partition(" ")
         if word != "go":
             return
         now, allowed = self.machine.now(), self.machine.state.sudo
         pairs = " ".join(f"{stamp}:{mono}" for stamp, mono in journal_pairs(self.machine.state, now))
         clock = f"clock {now.at.timestamp():.9f} {now.uptime:.2f} {now.uptime:.2f}"
-        await self._say(nonce, f"pairs {pairs}", clock, "symbols /proc/self/fd/8", "data")
+        await self._send_marked(nonce, f"pairs {pairs}", clock, "symbols /proc/self/fd/8", "data")
         await self._record(rest.split(" ")[0] if allowed else "", seconds, hertz)
         spent, status = (0.004 * seconds, 124) if allowed else (0.0, 1)
         times = "0m0.000000s 0m0.000000s", f"0m0.000000s 0m{spent:.6f}s", f"0m{spent:.6f}s 0m0.000000s"
         await self.send(b"\n")
-        await self._say(nonce, f"record {status}", times[0], times[1], "text 0", times[0], times[2])
-        await self._say(nonce, f"errors {'' if allowed else _REFUSED}", "end")
+        await self._send_marked(nonce, f"record {status}", times[0], times[1], "text 0", times[0], times[2])
+        await self._send_marked(nonce, f"errors {'' if allowed else _REFUSED}", "end")
 
-    def _facts(self) -> list[str]:
+    def _fact_lines(self) -> list[str]:
         state, now, read = self.machine.state, self.machine.now(), self.machine.read_file
         return [
             f"kernel {state.system.kernel}",
@@ -97,7 +97,7 @@ class Captures:
 
     async def _segments(self, nonce: str, names: list[str], between: tuple[float, float]) -> None:
         """Send the text of each segment that is still in the ring."""
-        await self._say(nonce, "symbols /proc/self/fd/8", "ready", "data")
+        await self._send_marked(nonce, "symbols /proc/self/fd/8", "ready", "data")
         packer = zlib.compressobj(1, wbits=16 + zlib.MAX_WBITS)
         await self.send(packer.compress(SYNTHETIC.encode()))
         for name in names if self.machine.state.sudo else ():
@@ -109,4 +109,4 @@ class Captures:
                 await asyncio.sleep(0)
                 at += 1
         await self.send(packer.flush() + b"\n")
-        await self._say(nonce, "text 0", "errors ", "end")
+        await self._send_marked(nonce, "text 0", "errors ", "end")

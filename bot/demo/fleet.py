@@ -137,7 +137,7 @@ PATTERN: tuple[Member, ...] = (
 )
 
 
-def alike(count: int) -> tuple[Member, ...]:
+def healthy_nodes(count: int) -> tuple[Member, ...]:
     """Return `count` healthy small nodes, for measuring the cost of many nodes."""
     quiet = State(
         name="",
@@ -201,17 +201,17 @@ class Fleet:
             await server.start()
             self.servers[name] = server
             if member.in_cluster:
-                in_cluster[member.labels["kubernetes_node"]] = (machine, self._is_up(name))
+                in_cluster[member.labels["kubernetes_node"]] = (machine, self._answers_as_made(name))
         self.key.touch(mode=0o600)
         self.key.write_bytes(login.export_private_key())
         self.known_hosts.write_text("".join(server.known_hosts_line() for server in self.servers.values()))
-        self.inventory.write_text(self._toml())
+        self.inventory.write_text(self._inventory_text())
         if in_cluster:
             self.cluster = ClusterServer(_cluster_of(in_cluster, elapsed))
             await self.cluster.start()
             (self.folder / "kubeconfig").write_text(self.cluster.kubeconfig(CLUSTER_CONTEXT))
 
-    def _is_up(self, name: str) -> Callable[[], bool]:
+    def _answers_as_made(self, name: str) -> Callable[[], bool]:
         return lambda: self.servers[name].fault is self.members[name].fault
 
     async def stop(self) -> None:
@@ -221,7 +221,7 @@ class Fleet:
         for server in self.servers.values():
             await server.stop()
 
-    def _toml(self) -> str:
+    def _inventory_text(self) -> str:
         text = f'[ssh]\nuser = "{USER}"\nkey = "{self.key.name}"\nknown_hosts = "{self.known_hosts.name}"\n'
         text += 'connect_timeout = "3s"\n'
         for name, member in self.members.items():
@@ -247,14 +247,14 @@ async def running(
 def _cluster_of(machines: Mapping[str, tuple[Machine, Callable[[], bool]]], seconds: Callable[[], float]) -> Cluster:
     """Return a cluster of machines, by their Kubernetes names, each with a function that says whether it is up."""
     nodes = [DemoNode(name, _boot_of(machine), is_up) for name, (machine, is_up) in machines.items()]
-    return Cluster.of(nodes, [pod for name in machines for pod in _pods(name)], seconds)
+    return Cluster.of(nodes, [pod for name in machines for pod in _cluster_pods(name)], seconds)
 
 
 def _boot_of(machine: Machine) -> Callable[[], str]:
     return lambda: machine.state.boot_id
 
 
-def _pods(node: str) -> tuple[DemoPod, ...]:
+def _cluster_pods(node: str) -> tuple[DemoPod, ...]:
     """A training job that a disruption budget protects for a while, a small job, and the usual daemons."""
     ray = {"ray.io/cluster": "train-llm-7", "ray.io/node-type": "worker"}
     return (

@@ -44,7 +44,7 @@ def _training(cores: int) -> tuple[Process, ...]:
     )
 
 
-def _pods(number: int) -> tuple[Container, ...]:
+def _dockershim_pods(number: int) -> tuple[Container, ...]:
     """Pods under dockershim: each with its pause container."""
     pods = (
         ("ray-worker", "rayproject/ray-ml:2.9.3-gpu"),
@@ -64,7 +64,7 @@ def _pods(number: int) -> tuple[Container, ...]:
 _GPUS = tuple(Gpu(f"0000:{bus}:1{place}.0") for bus in ("10", "20", "90", "a0") for place in ("c", "d"))
 
 
-def _in_use(processes: Sequence[Process]) -> tuple[Gpu, ...]:
+def _busy_gpus(processes: Sequence[Process]) -> tuple[Gpu, ...]:
     """The GPUs with the workers that train on them."""
     workers = [process.pid for process in processes if process.comm == "ray::train_step"]
     return tuple(replace(gpu, pids=tuple(workers[at :: len(_GPUS)])) for at, gpu in enumerate(_GPUS))
@@ -91,14 +91,14 @@ def gpu_node(
         uptime=loop.since + (dying - 17) * loop.turn + 3.0,
         cgroups=Cgroups(alive=240, dying=17, every=loop.turn, since=loop.since),
         units=usual_units(UBUNTU_20, CONTAINERD, DOCKER, KUBELET, ecs),
-        docker=_pods(number),
+        docker=_dockershim_pods(number),
         agent=Agent(loop, ecs.exit_status),
         nics=(Nic(bus="0000:20:03.0", queues=queues, irq_cores=of_queues, packets=61_000.0, resets=resets),),
         processes=(*_training(cores), kubelet(Thread(core, 0.2, 95.4))),
         memory=_GPU_MEMORY,
         kernel_path=_WALK,
         conntrack=(21_400, 2_097_152),
-        gpus=_in_use(_training(cores)),
+        gpus=_busy_gpus(_training(cores)),
     )
 
 
@@ -127,7 +127,7 @@ HIDDEN = gpu_node(
 _OTHERS_LOCKUP = "watchdog: BUG: soft lockup - CPU#14 stuck for 22s! [ray::train_step:40168]"
 
 
-def _between_looks(node: State, core: int, hours_ago: float) -> State:
+def _held_between_checks(node: State, core: int, hours_ago: float) -> State:
     """That node, whose core is held in bursts that no check falls into, after another program's lockup.
 
     The resets tell that some core was not given back, and the lockup that it may have been the other program's doing:
@@ -142,7 +142,7 @@ def _between_looks(node: State, core: int, hours_ago: float) -> State:
     )
 
 
-BETWEEN_LOOKS = _between_looks(
+BETWEEN_LOOKS = _held_between_checks(
     gpu_node(
         "ray-gpu-1a-0712",
         0x712,

@@ -17,7 +17,7 @@ OLDER, NEWER = "ami-0f5e1d2c3b4a59687", "ami-0a1b2c3d4e5f60718"
 ROLE = "trainer"
 
 
-def _quiet(name: str) -> State:
+def _healthy(name: str) -> State:
     return State(
         name=name,
         system=replace(UBUNTU_22, product="g5.4xlarge"),
@@ -28,11 +28,11 @@ def _quiet(name: str) -> State:
     )
 
 
-def _kept_down(name: str) -> State:
+def _agent_failed_at_start(name: str) -> State:
     """The older image, where the agent failed at its start and stayed down."""
     failed = replace(ECS, active="failed", sub="failed", exit_status=127, since=44.0, ran=0.1, restart="no")
     return replace(
-        _quiet(name),
+        _healthy(name),
         system=replace(UBUNTU_20, product="g5.4xlarge"),
         units=usual_units(UBUNTU_20, CONTAINERD, DOCKER, KUBELET, failed),
     )
@@ -43,5 +43,5 @@ LEAKING = tuple(
     for zone, count in (("1a", 4), ("1b", 3))
     for number in range(1, count + 1)
 )
-KEPT_DOWN = tuple(_kept_down(f"trainer-1c-{number:02}") for number in range(1, 6))
-NEWER_ONES = tuple(_quiet(f"trainer-{zone}-{number:02}") for zone in ("1a", "1b") for number in range(11, 15))
+KEPT_DOWN = tuple(_agent_failed_at_start(f"trainer-1c-{number:02}") for number in range(1, 6))
+NEWER_ONES = tuple(_healthy(f"trainer-{zone}-{number:02}") for zone in ("1a", "1b") for number in range(11, 15))

@@ -112,19 +112,19 @@ class LoopThread:
     @contextlib.contextmanager
     def inside(self, block: AbstractAsyncContextManager[T]) -> Iterator[T]:
         """Enter an asynchronous block on the loop. It is left even when the person interrupts."""
-        entered = self.run(_entered(block))
+        entered = self.run(_enter(block))
         try:
             yield entered
         finally:
             _ignore_interrupts()
-            self.run(_left(block))
+            self.run(_leave(block))
 
 
-async def _entered(block: AbstractAsyncContextManager[T]) -> T:
+async def _enter(block: AbstractAsyncContextManager[T]) -> T:
     return await block.__aenter__()
 
 
-async def _left(block: AbstractAsyncContextManager[Any]) -> None:
+async def _leave(block: AbstractAsyncContextManager[Any]) -> None:
     await block.__aexit__(None, None, None)
 
 
@@ -206,9 +206,9 @@ class _Session:
             word, *names = words or [""]
             if word in ("quit", "exit", "q"):
                 return
-            self._do(word, names)
+            self._run_word(word, names)
 
-    def _do(self, word: str, names: list[str]) -> None:
+    def _run_word(self, word: str, names: list[str]) -> None:
         if not word:
             return
         if word not in _COMMANDS:

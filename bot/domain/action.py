@@ -159,15 +159,15 @@ class Action:
 
     def rights_of(self, args: Args) -> ArgvLists:
         """The argument lists that it runs as root with these arguments; of a cluster's API, verb and resource."""
-        return _filled(self.rights, args)
+        return _filled_rights(self.rights, args)
 
 
 def by_sudo(rights: Rights) -> Callable[[Args, Snapshot], tuple[str, ...]]:
     """Return the commands of an action that runs just what it has the rights for, each through sudo."""
-    return lambda args, snapshot: tuple(shlex.join(("sudo", "-n", *argv)) for argv in _filled(rights, args))
+    return lambda args, snapshot: tuple(shlex.join(("sudo", "-n", *argv)) for argv in _filled_rights(rights, args))
 
 
-def _filled(rights: Rights, args: Args) -> ArgvLists:
+def _filled_rights(rights: Rights, args: Args) -> ArgvLists:
     if callable(rights):
         return rights(args)
     return tuple(tuple(word.format_map(args) for word in argv) for argv in rights)

@@ -145,16 +145,16 @@ class Batch:
         return {name: questions for name, questions in every.items() if questions}
 
     @cached_property
-    def asked(self) -> Mapping[str, tuple[Question, ...]]:
+    def joined_parts(self) -> Mapping[str, tuple[Question, ...]]:
         """What each part runs: together, the questions that read files are one."""
-        return {name: self._asked(questions) for name, questions in self.parts.items()}
+        return {name: self._file_reads_joined(questions) for name, questions in self.parts.items()}
 
     @cached_property
     def by_number(self) -> Mapping[str, Question]:
         """What is asked, by its name on the wire."""
-        return {question.number: question for questions in self.asked.values() for question in questions}
+        return {question.number: question for questions in self.joined_parts.values() for question in questions}
 
-    def _asked(self, questions: tuple[Question, ...]) -> tuple[Question, ...]:
+    def _file_reads_joined(self, questions: tuple[Question, ...]) -> tuple[Question, ...]:
         files = tuple(question for question in questions if self.together and question.reads_files)
         if len(files) < 2:
             return questions
@@ -171,27 +171,27 @@ class Batch:
         After `lifetime` the script sends what it has and ends, whatever still runs.
         """
         lives = self.sampling.window + LIFETIME_BEYOND_WINDOW if lifetime is None else lifetime
-        return preamble(nonce, lives) + self._body
+        return preamble(nonce, lives) + self._script_body
 
     @cached_property
-    def _body(self) -> str:
+    def _script_body(self) -> str:
         """The script after the preamble; it is the same for every node."""
         parts = self.parts
         commands = [question.command for question in self.questions]
         named = named_words([*(argv for each in commands for argv, _ in self.ways(each)), *(c.where for c in commands)])
         words = [f"{name}={shlex.quote(word)}" for word, name in named.items()]
-        functions = [self._function(name, questions, named) for name, questions in self.asked.items()]
+        functions = [self._function(name, questions, named) for name, questions in self.joined_parts.items()]
         lanes = [
-            Lane(first[:-2], watches=self._watches(first), looks_twice=f"{first[:-1]}1" in parts)
-            for first in sorted((name for name in parts if name.endswith("p0")), key=self._order)
+            Lane(first[:-2], watches=self._reads_throughout(first), looks_twice=f"{first[:-1]}1" in parts)
+            for first in sorted((name for name in parts if name.endswith("p0")), key=self._first_question_at)
         ]
         times = self.sampling.rest_seconds, self.sampling.turn_seconds, self.sampling.look_seconds
         return "\n".join(["", *words, *functions, lanes_script(lanes, *times) if lanes else NOTHING_ASKED])
 
-    def _watches(self, part: str) -> bool:
+    def _reads_throughout(self, part: str) -> bool:
         return any(question.command.looks is SampleTimes.THROUGHOUT for question in self.parts[part])
 
-    def _order(self, part: str) -> int:
+    def _first_question_at(self, part: str) -> int:
         """Lanes begin in the order of their first questions: what is asked first is read first, also on a slow node."""
         return self.questions.index(self.parts[part][0])
 
@@ -199,7 +199,7 @@ class Batch:
         """Return the argument lists that are tried in order, each with its limit in seconds."""
         watched = self.sampling.samples if command.looks is SampleTimes.THROUGHOUT else 0
         seconds = command.limit.total_seconds() + watched
-        ways = [(self._filled(command, argv), seconds) for argv in (command.argv, *command.alternatives)]
+        ways = [(self._with_sample_counts(command, argv), seconds) for argv in (command.argv, *command.alternatives)]
         if command.as_root:
             # timeout inside sudo: outside it would end sudo and leave root's child running.
             ways.append((root_argv(ways[0][0], seconds), seconds + 2))
@@ -210,10 +210,10 @@ class Batch:
         # Together, so that a command which keeps to its own limit never meets it.
         ways = sum(len(self.ways(question.command)) for question in questions)
         most = sum(question.command.output_limit_bytes + 1 for question in questions) + FRAME_BYTES * ways
-        body = "\n".join(f"skip {each.number} || {self._line(each, named)}" for each in questions)
+        body = "\n".join(f"skip {each.number} || {self._question_line(each, named)}" for each in questions)
         return f"most_{name}={most}\n{name}() {{\n{body}\n}}"
 
-    def _line(self, question: Question, named: Mapping[str, str]) -> str:
+    def _question_line(self, question: Question, named: Mapping[str, str]) -> str:
         command, ways = question.command, self.ways(question.command)
         stdin = base64.b64encode(command.stdin.encode(errors="replace")).decode()
         fed = f"fed {stdin} " if stdin else ""
@@ -227,7 +227,7 @@ class Batch:
         ]
         return " ||\n".join(words)
 
-    def _filled(self, command: Command, argv: tuple[str, ...]) -> tuple[str, ...]:
+    def _with_sample_counts(self, command: Command, argv: tuple[str, ...]) -> tuple[str, ...]:
         if command.looks is not SampleTimes.THROUGHOUT:
             return argv
         return tuple(
@@ -282,9 +282,9 @@ class FrameDecoder:
             except (binascii.Error, ValueError):
                 return
             self.signs += 1
-            yield from self._grown(stream, piece)
+            yield from self._runs_from_bytes(stream, piece)
 
-    def _grown(self, stream: bytearray, piece: bytes) -> Iterator[Completed]:
+    def _runs_from_bytes(self, stream: bytearray, piece: bytes) -> Iterator[Completed]:
         end = self._marks[2]
         # A run can only have ended if its end mark is in the new bytes, or partly in them.
         since = max(0, len(stream) - len(end))
@@ -293,11 +293,11 @@ class FrameDecoder:
             frame = bytes(stream[:at])
             del stream[: at + len(end)]
             since = 0
-            yield from self._run(frame)
+            yield from self._runs_of_frame(frame)
         if len(stream) > self._most:  # no script of ours sends this
             stream.clear()
 
-    def _run(self, frame: bytes) -> Iterator[Completed]:
+    def _runs_of_frame(self, frame: bytes) -> Iterator[Completed]:
         begin, stderr_mark, _ = self._marks
         start = frame.rfind(begin)  # a run that was broken off may stand before it
         head_end = frame.find(b"\n", start + 1)
@@ -322,13 +322,13 @@ class FrameDecoder:
             return
         started, stopped = _seconds(when[0] if when else ""), _seconds(ended)
         if question.parts:
-            yield from _files(question.parts, out, stderr)
+            yield from _file_answers(question.parts, out, stderr)
         else:
             ended_with = int(status) if status.isascii() and status.isdigit() and len(status) < 4 else None
             yield _completed(question, out, stderr, ended_with, started, stopped)
 
 
-def _files(questions: Sequence[Question], out: bytes, stderr: str) -> Iterator[Completed]:
+def _file_answers(questions: Sequence[Question], out: bytes, stderr: str) -> Iterator[Completed]:
     """Yield the answers of questions that one command asked; what it did not come to the end of has none."""
     _, *read = _BETWEEN.split(out)
     times, blocks = [_seconds(decode(at)) for at in read[::2]], [block.removeprefix(b"\n") for block in read[1::2]]

@@ -14,10 +14,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def builtin_playbooks() -> Path:
     """Return their folder."""
-    return shipped("_playbooks", "playbooks")
+    return shipped_path("_playbooks", "playbooks")
 
 
-def shipped(packaged: str, in_checkout: str) -> Path:
+def shipped_path(packaged: str, in_checkout: str) -> Path:
     """Return the path of what comes with the program: within the installed package, or beside it in a checkout."""
     package = Path(__file__).parents[1]
     inside = package / packaged

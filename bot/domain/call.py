@@ -53,12 +53,12 @@ class Answered:
         return 200 <= self.status < 300
 
 
-def remarked(line: str, remark: str) -> str:
+def with_remark(line: str, remark: str) -> str:
     """Return a call's line with a remark for the reader."""
     return f"{line}{_REMARK}{remark}"
 
 
-def fits(line: str, command: str) -> bool:
+def is_as_approved(line: str, command: str) -> bool:
     """True when a line is what was approved: the same text, or the same with plain names in its blanks.
 
     Example:

@@ -66,7 +66,9 @@ class RecordedVerdict:
     def differs_from(self, now: RecordedVerdict) -> tuple[str, ...]:
         """Return how another verdict differs, a short text for each difference; figures in sentences may differ."""
         pairs = {name: (getattr(self, name), getattr(now, name)) for name in ("status", "cause", "confidence", "plan")}
-        return tuple(f"{name}: {_brief(was)} → {_brief(is_)}" for name, (was, is_) in pairs.items() if was != is_)
+        return tuple(
+            f"{name}: {_short_value(was)} → {_short_value(is_)}" for name, (was, is_) in pairs.items() if was != is_
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +185,13 @@ def read_case(text: str, where: str, name: str, most_room: int = MOST_ROOM) -> C
     Raises: CaseError, which names the case and, if it was changed or cut short, its content hash.
     """
     try:
-        return _read(text, where, name, most_room)
+        return _decoded_case(text, where, name, most_room)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, InventoryError) as error:
         said = one_line(str(error), 160) or type(error).__name__
         raise CaseError(f"{where} is damaged: {said}.", _AGAIN) from error
 
 
-def _read(text: str, where: str, name: str, most_room: int) -> Case:
+def _decoded_case(text: str, where: str, name: str, most_room: int) -> Case:
     if values_in(text) + text.count("\n") > MOST_VALUES:
         raise NotOfForm(f"it has more than {MOST_VALUES:,} values")
     first, _, _ = text.partition("\n")
@@ -211,10 +213,10 @@ def _read(text: str, where: str, name: str, most_room: int) -> Case:
     if form == 1:
         rows = (decoded(line, MOST_VALUES, most_room) for line in lines_of(text[len(first) + 1 :]) if line)
         return Case(Head(valid_name(name)), _safe_runs([read(Completed, row) for row in rows]), form=1)
-    return _second(text, where, most_room)
+    return _decoded_second_form(text, where, most_room)
 
 
-def _second(text: str, where: str, most_room: int) -> Case:
+def _decoded_second_form(text: str, where: str, most_room: int) -> Case:
     body, _, last = text.removesuffix("\n").rpartition("\n")
     body += "\n"
     try:
@@ -270,5 +272,5 @@ def _hash_of_lines(lines: Iterator[str]) -> str:
     return found.hexdigest()
 
 
-def _brief(value: str) -> str:
+def _short_value(value: str) -> str:
     return (value[:12] + "…" if len(value) == 64 else one_line(value, 60)) or "none"

@@ -79,26 +79,26 @@ class Change:
         if not self.field:
             return Unread(self.probe, f"left out by {self}")
         if isinstance(reading, CustomReading):
-            return self._custom(reading)
+            return self._apply_to_custom(reading)
         name = field_name(reading, self.field, self.what)
         if not self.entry:
             return with_field(reading, name, field_value(self.value, field_type(type(reading), name), self.what))
         held = getattr(reading, name)
         if isinstance(held, Mapping):
-            return self._in_mapping(reading, name, held)
+            return self._apply_in_mapping(reading, name, held)
         if not isinstance(held, tuple):
             raise UsageError(f"{self.probe}.{name} has no entries.", EXAMPLES)
         if not self.part and self.value != NONE:
             raise UsageError(f"{self.what} is a whole entry: {self.what}=none leaves it out.", EXAMPLES)
         names = [each for each in (name, f"{name}_later") if isinstance(getattr(reading, each, None), tuple)]
         makes = _Entries(self, {} if places is None else places)
-        changed = {each: makes.of(getattr(reading, each)) for each in names}
+        changed = {each: makes.with_change(getattr(reading, each)) for each in names}
         if all(changed[each] is getattr(reading, each) for each in names):
-            known = sorted(_entries(held))
+            known = sorted(_entry_names(held))
             raise UsageError(f"{self.probe}.{name} has no entry {self.entry}.", did_you_mean(self.entry, known))
         return replace(reading, **changed)
 
-    def _in_mapping(self, reading: Any, name: str, held: Mapping[Any, Any]) -> Any:
+    def _apply_in_mapping(self, reading: Any, name: str, held: Mapping[Any, Any]) -> Any:
         keys = {str(key): key for key in held}
         if self.entry not in keys:
             raise UsageError(f"{self.probe}.{name} has no entry {self.entry}.", did_you_mean(self.entry, sorted(keys)))
@@ -114,7 +114,7 @@ class Change:
         moved = {side: {**was, key: was[key] + new - held[key] if side != name else new} for side, was in sides.items()}
         return replace(reading, **moved)
 
-    def _custom(self, reading: CustomReading) -> CustomReading:
+    def _apply_to_custom(self, reading: CustomReading) -> CustomReading:
         if self.field not in reading.fields or self.entry:
             raise UsageError(f"{self.what} is not a field.", did_you_mean(self.field, sorted(reading.fields)))
         value = field_value(self.value, type(reading.fields[self.field]), self.what)
@@ -128,14 +128,18 @@ class _Entries:
         self._change, self._number, self._places = change, _number(change.entry), places
         self._set: dict[type[Any], tuple[str, Any]] = {}  # the field and its value, by the kind of entry
 
-    def of(self, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+    def with_change(self, entries: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the entries with the change made; the same object if no entry has that name."""
         at = self._places.get((id(entries), name := self._change.entry))
         if at is None:
             at = tuple(
                 number
                 for number, entry in enumerate(entries)
-                if (self.of(entry) is not entry if isinstance(entry, tuple) else _goes_by(entry, name, self._number))
+                if (
+                    self.with_change(entry) is not entry
+                    if isinstance(entry, tuple)
+                    else _has_name(entry, name, self._number)
+                )
             )
             self._places[id(entries), name] = at
         if not at:
@@ -144,14 +148,14 @@ class _Entries:
         for number in reversed(at):
             entry = entries[number]
             if isinstance(entry, tuple):
-                kept[number] = self.of(entry)
+                kept[number] = self.with_change(entry)
             elif self._change.part:
-                kept[number] = self._changed(entry)
+                kept[number] = self._changed_entry(entry)
             else:
                 del kept[number]
         return tuple(kept)
 
-    def _changed(self, entry: Any) -> Any:
+    def _changed_entry(self, entry: Any) -> Any:
         change, kind = self._change, type(entry)
         if kind not in self._set:
             name = field_name(entry, change.part, change.what)
@@ -191,28 +195,28 @@ def changed_playbook(playbook: Playbook, changes: Sequence[Change]) -> Playbook:
     for change in changes:
         if change.probe not in probes:
             raise UsageError(f"{playbook.name} does not read {change.probe}.", did_you_mean(change.probe, list(probes)))
-    return replace(playbook, probes=tuple(_changed(probe, changes) for probe in playbook.probes))
+    return replace(playbook, probes=tuple(_changed_probe(probe, changes) for probe in playbook.probes))
 
 
-def _changed(probe: Probe, changes: Sequence[Change]) -> Probe:
+def _changed_probe(probe: Probe, changes: Sequence[Change]) -> Probe:
     own = tuple(change for change in changes if change.probe == probe.name)
     return replace(probe, parse=_ChangedParse(probe, own)) if own else probe
 
 
-def _entries(held: tuple[Any, ...]) -> set[str]:
-    return {name for entry in held for name in (_entries(entry) if isinstance(entry, tuple) else names_of(entry))}
+def _entry_names(held: tuple[Any, ...]) -> set[str]:
+    return {name for entry in held for name in (_entry_names(entry) if isinstance(entry, tuple) else names_of(entry))}
 
 
 def names_of(entry: Any) -> dict[str, str]:
     """Return every name that identifies an entry, and the field that holds it."""
     kind: Any = type(entry)
-    held = ((name, getattr(entry, name)) for name in _naming(kind))
+    held = ((name, getattr(entry, name)) for name in _naming_fields(kind))
     return {str(value): name for name, value in held if value is not None and value != ""}
 
 
-def _goes_by(entry: Any, name: str, number: int | None) -> bool:
+def _has_name(entry: Any, name: str, number: int | None) -> bool:
     kind: Any = type(entry)
-    for each in _naming(kind):  # asked of each core in each second, hundreds of times
+    for each in _naming_fields(kind):  # asked of each core in each second, hundreds of times
         held = getattr(entry, each)
         if type(held) is int:
             if held == number:
@@ -232,7 +236,7 @@ def _number(name: str) -> int | None:
 
 
 @functools.cache
-def _naming(kind: Any) -> tuple[str, ...]:
+def _naming_fields(kind: Any) -> tuple[str, ...]:
     return tuple(name for name in reversed(NAMES) if hasattr(kind, name))
 
 
@@ -262,11 +266,11 @@ def field_name(record: Any, name: str, what: str) -> str:
 
 def field_type(kind: Any, name: str) -> Any:
     """Return the type of a field or a property, without `None`."""
-    return _typed(kind, name)
+    return _annotated_type(kind, name)
 
 
 @functools.cache
-def _typed(kind: Any, name: str) -> Any:
+def _annotated_type(kind: Any, name: str) -> Any:
     held = getattr(kind, name, None)
     found = get_type_hints(held.fget)["return"] if isinstance(held, property) else get_type_hints(kind)[name]
     if get_origin(found) is types.UnionType:
@@ -302,22 +306,22 @@ def field_value(text: str, kind: Any, what: str) -> Any:
 def with_field(record: Any, name: str, value: Any) -> Any:
     """Return the record with the value set; its later look moves with it, and a computed value is simply replaced."""
     if isinstance(getattr(type(record), name, None), property):
-        return _computed(record, name, value)
+        return _with_property(record, name, value)
     new: dict[str, Any] = {name: value}
     was, later = getattr(record, name), getattr(record, f"{name}_later", None)
     if type(was) in (int, float) and type(later) in (int, float):
         new[f"{name}_later"] = max(0, later + value - was)
-    return _copied(record, type(record), new)
+    return _copy_with(record, type(record), new)
 
 
-def _computed(record: Any, name: str, value: Any) -> Any:
+def _with_property(record: Any, name: str, value: Any) -> Any:
     kind = type(record)
     computed = {each: held for each, held in vars(kind).items() if isinstance(held, property)}
     made = type(kind.__name__, (kind,), {**computed, "__slots__": (), name: property(lambda _: value)})
-    return _copied(record, made, {})
+    return _copy_with(record, made, {})
 
 
-def _copied(record: Any, kind: type[Any], new: Mapping[str, Any]) -> Any:
+def _copy_with(record: Any, kind: type[Any], new: Mapping[str, Any]) -> Any:
     """Return a record of that kind with the fields of another, and these new ones.
 
     A log has hundreds of entries, and `replace` takes three times as long; no reading does anything when it is made.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bot.domain.entry import Entry
     from bot.domain.incident import Incident
 
+CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 Doubts: TypeAlias = Callable[[Policy, str], str]  # why a cause's plans are not offered; empty where they are
 
 

@@ -218,6 +218,9 @@ class ActingLedger(Ledger, Protocol):
         now.
         """
 
+    async def is_in_time(self, claim: Claim) -> None:
+        """Raises: ApprovalExpired for a claim that is too old by the ledger's clock, or whose age is not known."""
+
     async def hold(self, node: str, machine_id: str = "") -> Hold | None:
         """Return the hold on the node, or on the same machine under another name."""
 

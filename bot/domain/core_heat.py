@@ -67,7 +67,10 @@ class CoreHeat:
         ]
         span = sum(length for _, length in held)
         percent = sum(percent * length for percent, length in held) / span if span else 0.0
-        said = [f"core {self.hot}: {percent:.0f} % {self.what} in {round(span)} of {self.seconds} s", *self._others()]
+        said = [
+            f"core {self.hot}: {percent:.0f} % {self.what} in {round(span)} of {self.seconds} s",
+            *self._other_cores_words(),
+        ]
         if unread := self.unread_samples:
             said.append(f"{unread} of {len(self.cores) * len(self.spans)} samples not read")
         return "; ".join(said)
@@ -77,7 +80,7 @@ class CoreHeat:
         """A picture's alternative text, for those who cannot see it."""
         return f"Heat map of {len(self.cores)} cores over {self.seconds} s; {self.words}."
 
-    def _others(self) -> list[str]:
+    def _other_cores_words(self) -> list[str]:
         worst = {
             core: max((percent for percent in row if percent is not None), default=None)
             for core, row in zip(self.cores, self.percents, strict=True)

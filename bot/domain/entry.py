@@ -135,7 +135,7 @@ class NotedHead:
         return self.digits if self.seq is None else f"{self.seq}:{self.digits}"
 
 
-def chained(previous: str, stream: str, seq: int, at: str, by: str, kind: str, body: str) -> str:
+def entry_hash(previous: str, stream: str, seq: int, at: str, by: str, kind: str, body: str) -> str:
     """Return an entry's hash: SHA-256, in hex, over the previous hash and every field as stored."""
     content = _content([previous, stream, seq, at, by, kind, body])
     return hashlib.sha256(content.encode("ascii")).hexdigest()
@@ -162,7 +162,7 @@ def instant_of(text: str) -> datetime:
     return instant.astimezone(UTC)
 
 
-def is_who(text: str) -> bool:
+def is_author(text: str) -> bool:
     """True when `text` can name the author of an entry: `bot`, or a kind of people, a colon and a name.
 
     Example:
@@ -280,6 +280,6 @@ def event_of(
     return found
 
 
-def written(body: Mapping[str, Any]) -> str:
+def canonical_body(body: Mapping[str, Any]) -> str:
     """Return a body as the text that is stored and hashed: sorted keys, no spaces, only ASCII."""
     return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

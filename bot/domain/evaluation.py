@@ -43,9 +43,9 @@ def evaluate_cause(used: ConfiguredCause, snapshot: Snapshot) -> CauseResult:
     except Exception as error:
         if not used.cause.definition:
             raise
-        from bot.domain.problems import mistake
+        from bot.domain.problems import python_fault_words
 
-        result = left_out(used.cause.name, mistake(error)).evaluate(snapshot, used.tuning)
+        result = left_out(used.cause.name, python_fault_words(error)).evaluate(snapshot, used.tuning)
     if not isinstance(result, Finding):
         return result
     settled_by = (result.settled_by or used.cause.settled_by) if result.confidence is not Confidence.CONFIRMED else ""

@@ -56,7 +56,7 @@ class Fence:
     until: int
     incident: str = ""
 
-    def around(self, line: str) -> str:
+    def fenced_line(self, line: str) -> str:
         """Return a shell command that runs `line` only on that machine, in that boot and in time.
 
         What it reads on its input goes to the journal before that. A logger that is missing, fails or hangs is waited
@@ -67,9 +67,9 @@ class Fence:
         'test "$(tr A-F a-f </etc/machine-id)" = m || { echo "not run: another machine" '
         """
         return (
-            f'test "$(tr A-F a-f <{MACHINE_ID})" = {shlex.quote(self.machine_id)} || {_no(FenceRefusal.MACHINE)}; '
-            f'test "$(cat {BOOT_ID})" = {shlex.quote(self.boot_id)} || {_no(FenceRefusal.BOOT)}; '
-            f'up=$(cat {UPTIME}); test "${{up%%.*}}" -lt {self.until:d} || {_no(FenceRefusal.LATE)}; '
+            f'test "$(tr A-F a-f <{MACHINE_ID})" = {shlex.quote(self.machine_id)} || {_refusal(FenceRefusal.MACHINE)}; '
+            f'test "$(cat {BOOT_ID})" = {shlex.quote(self.boot_id)} || {_refusal(FenceRefusal.BOOT)}; '
+            f'up=$(cat {UPTIME}); test "${{up%%.*}}" -lt {self.until:d} || {_refusal(FenceRefusal.LATE)}; '
             f"{_to_journal(self.incident) if self.incident else ''}{line}"
         )
 
@@ -132,7 +132,7 @@ def refusal_of(ended: Completed) -> FenceRefusal | None:
     return None
 
 
-def _no(why: FenceRefusal) -> str:
+def _refusal(why: FenceRefusal) -> str:
     return f'{{ echo "{refusal_text(why)}" >&2; exit {why.value}; }}'
 
 
@@ -144,7 +144,7 @@ def _to_journal(incident: str) -> str:
 
 _JOURNAL = re.escape(_to_journal("ID")).replace("ID", "([A-Za-z0-9_-]+)")
 _AROUND = re.compile(
-    re.escape(Fence("BOOT", "MACHINE", "", 0).around("LINE"))
+    re.escape(Fence("BOOT", "MACHINE", "", 0).fenced_line("LINE"))
     .replace("=\\ MACHINE", f"=\\ {_WORD}")
     .replace("=\\ BOOT", f"=\\ {_WORD}")
     .replace("\\-lt\\ 0", "\\-lt\\ ([0-9]+)")

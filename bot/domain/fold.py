@@ -76,7 +76,7 @@ class Proposed(Protocol):
 
 
 @contextmanager
-def reckoning(what: str) -> Iterator[None]:
+def impossible_on_error(what: str) -> Iterator[None]:
     """Reckon with recorded values. Raises: ImpossibleEvent where a forged one, such as a huge age, is beyond that."""
     try:
         yield
@@ -98,22 +98,22 @@ def fold(entries: Sequence[Entry]) -> Incident:
         raise ImpossibleEvent("A stream without entries is not an incident.")
     incident = _opened(entries[0])
     for entry in entries[1:]:
-        incident = after(incident, entry)
+        incident = fold_entry(incident, entry)
     return incident
 
 
-def after(incident: Incident, entry: Entry) -> Incident:
+def fold_entry(incident: Incident, entry: Entry) -> Incident:
     """Return the incident with another entry.
 
     Raises: ImpossibleEvent, with the reason, when the entry cannot come next.
     """
     try:
-        return _after(incident, entry)
+        return _fold_entry(incident, entry)
     except (ValueError, ArithmeticError) as no:  # such as a time that no calendar has
         raise ImpossibleEvent(f"{entry.kind} cannot follow in incident {incident.id}: {no}.") from no
 
 
-def _after(incident: Incident, entry: Entry) -> Incident:
+def _fold_entry(incident: Incident, entry: Entry) -> Incident:
     if (entry.stream, entry.seq) != (incident.id, incident.seq + 1):
         raise ImpossibleEvent(f"{entry.stream}/{entry.seq} is not what follows {incident.id}/{incident.seq}.")
     event = entry.event
@@ -137,14 +137,14 @@ def _after(incident: Incident, entry: Entry) -> Incident:
         updated_at=entry.at,
         seq=entry.seq,
         head=entry.hash,
-        ending=known if _ends(known) else None,
+        ending=known if _is_end(known) else None,
     )
     if incident.parked_from is not None and state is not State.UNKNOWN and not moved.ended:
         moved = replace(moved, question=None, asked_at=None, parked_from=None)
     return moved
 
 
-def _ends(event: IncidentEvent) -> bool:
+def _is_end(event: IncidentEvent) -> bool:
     """True when nothing may follow this event: it is the incident's end."""
     if isinstance(event, Triaged):
         return event.verdict.plan is None
@@ -223,27 +223,27 @@ def objection(incident: Incident, event: Event, by: str) -> str:
         case Triaged(verdict=verdict):
             return "" if verdict.node == incident.node else f"its node is {incident.node or 'not known yet'}"
         case PlanWithheld() | PlanProposed():
-            return _about_plan(incident.verdict, event, undoes=bool(incident.undoes))
+            return _objection_to_plan(incident.verdict, event, undoes=bool(incident.undoes))
         case Endorsed() | Approved() | Declined():
-            return _about_decision(incident, event, by)
+            return _objection_to_decision(incident, event, by)
         case Cancelled() | Expired():
             return "a step has begun" if incident.steps else ""
         case StepStarted() | StepSkipped() | StepVerified() | StepFailed() | ValidationStarted():
-            return _about_step(incident, event)
+            return _objection_to_step(incident, event)
         case Resolved():
-            return "steps are left" if incident.steps_left or incident.step_under_way else _about_cure(incident)
+            return "steps are left" if incident.steps_left or incident.step_under_way else _objection_to_cure(incident)
         case QuestionAnswered():
             return "" if incident.node else "its node must be picked first"
     return ""
 
 
-def _about_cure(incident: Incident) -> str:
+def _objection_to_cure(incident: Incident) -> str:
     if any(isinstance(step.outcome, StepFailed) for step in incident.steps):
         return "a step has failed"
     return "" if incident.samples and incident.samples[-1].holds else "the last look did not find it cured"
 
 
-def _about_plan(verdict: Verdict | None, event: PlanWithheld | PlanProposed, *, undoes: bool) -> str:
+def _objection_to_plan(verdict: Verdict | None, event: PlanWithheld | PlanProposed, *, undoes: bool) -> str:
     if verdict is None or verdict.plan is None:
         return "its verdict has no plan"
     if isinstance(event, PlanWithheld):
@@ -261,17 +261,17 @@ def _about_plan(verdict: Verdict | None, event: PlanWithheld | PlanProposed, *, 
     return "" if event.is_whole else "its digest does not match the recorded plan"
 
 
-def _about_decision(incident: Incident, event: Endorsed | Approved | Declined, by: str) -> str:
+def _objection_to_decision(incident: Incident, event: Endorsed | Approved | Declined, by: str) -> str:
     proposal = incident.proposal
     if proposal is None:
         return "nothing was proposed"
     if isinstance(event, Declined):
         return "another plan was declined" if event.digest not in ("", proposal.digest) else ""
     approvers = [endorsement.by for endorsement in incident.endorsements]
-    return about_yes(event, by, proposal, approvers, begins=isinstance(event, Approved))
+    return objection_to_yes(event, by, proposal, approvers, begins=isinstance(event, Approved))
 
 
-def about_yes(event: Yes, by: str, proposal: Proposed, earlier: Collection[str], *, begins: bool) -> str:
+def objection_to_yes(event: Yes, by: str, proposal: Proposed, earlier: Collection[str], *, begins: bool) -> str:
     """Say why nobody can say that yes to what was proposed, after those `earlier` people; empty if they can.
 
     Shape: `begins`: it is the last that is needed, with which what was proposed may begin.
@@ -289,7 +289,7 @@ def about_yes(event: Yes, by: str, proposal: Proposed, earlier: Collection[str],
     return "this is the last approval that is needed" if is_last else ""
 
 
-def _about_step(
+def _objection_to_step(
     incident: Incident, event: StepStarted | StepSkipped | StepVerified | StepFailed | ValidationStarted
 ) -> str:
     if any(isinstance(step.outcome, StepFailed) for step in incident.steps):

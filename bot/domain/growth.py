@@ -146,16 +146,16 @@ def growth(cause: str, grows: Grows, looks: Sequence[CountSample], harm: HarmAt 
     whole = since_reset(looks)
     if len(whole) < 2 or whole[-1].at - whole[0].at < SHORTEST:
         return None
-    used = spread(whole, MOST)
+    used = thinned(whole, MOST)
     slopes = sorted(
         (later.value - earlier.value) / ((later.at - earlier.at) / timedelta(hours=1))
         for earlier, later in combinations(used, 2)
     )
     low, high = _interval(slopes, [look.value for look in used])
-    return Growth(cause, grows.what, spread(whole, KEPT), len(whole), median(slopes), low, high, harm)
+    return Growth(cause, grows.what, thinned(whole, KEPT), len(whole), median(slopes), low, high, harm)
 
 
-def spread(looks: Sequence[CountSample], most: int) -> tuple[CountSample, ...]:
+def thinned(looks: Sequence[CountSample], most: int) -> tuple[CountSample, ...]:
     """Return at most that many of the looks, evenly spread from the first to the last."""
     if len(looks) <= most:
         return tuple(looks)
@@ -168,11 +168,11 @@ def _interval(slopes: Sequence[float], values: Sequence[float]) -> tuple[float |
     if count < FEWEST:
         return None, None
     ties = [values.count(value) for value in set(values)]
-    variance = (_spread_of(count) - sum(_spread_of(tied) for tied in ties)) / 18
+    variance = (_variance_term(count) - sum(_variance_term(tied) for tied in ties)) / 18
     half = Z * math.sqrt(max(variance, 0.0))
     lowest, highest = math.floor((len(slopes) - half) / 2), math.ceil((len(slopes) + half) / 2)
     return slopes[max(lowest, 0)], slopes[min(highest, len(slopes) - 1)]
 
 
-def _spread_of(count: int) -> int:
+def _variance_term(count: int) -> int:
     return count * (count - 1) * (2 * count + 5)

@@ -81,7 +81,7 @@ def values_in(text: str) -> int:
     return found
 
 
-def room(text: str) -> int:
+def memory_bytes(text: str) -> int:
     """Return about how many bytes of memory a text of JSON takes; a single letter makes each of its letters wider.
 
     Example:
@@ -103,7 +103,7 @@ def decoded(text: str, most: int, most_room: int = MOST_ROOM) -> Any:
     >>> decoded('{"a": [1]}', 10)
     {'a': [1]}
     """
-    if room(text) > most_room:
+    if memory_bytes(text) > most_room:
         raise NotOfForm(f"it takes more than {most_room // 1024 // 1024} MiB of memory")
     if values_in(text) > most:
         raise NotOfForm(f"it has more than {most:,} values")
@@ -146,7 +146,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, str):
-        return _cut(value)
+        return _shortened(value)
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, datetime):
@@ -199,37 +199,37 @@ def _reader(hint: Any) -> Reader:
     if origin is tuple:
         one_of = _reader(get_args(hint)[0])
         return lambda value, where: tuple(
-            [one_of(item, f"{where}[{at}]") for at, item in enumerate(_of(list, value, where))]
+            [one_of(item, f"{where}[{at}]") for at, item in enumerate(_checked_type(list, value, where))]
         )
     if origin is not None and issubclass(origin, Mapping):
         named = _reader(get_args(hint)[1])
         return lambda value, where: {
-            key: named(item, f"{where}.{key}") for key, item in _of(dict, value, where).items()
+            key: named(item, f"{where}.{key}") for key, item in _checked_type(dict, value, where).items()
         }
     if is_dataclass(hint):
         return functools.partial(_record, hint)
     if hint in (str, int, float, bool):
-        return functools.partial(_of, hint)
-    return functools.partial(_word, hint)
+        return functools.partial(_checked_type, hint)
+    return functools.partial(_read_scalar, hint)
 
 
-def _word(kind: Any, value: Any, where: str) -> Any:
+def _read_scalar(kind: Any, value: Any, where: str) -> Any:
     try:
         if issubclass(kind, enum.Enum):
             return kind(value)
         if kind is datetime:
-            return _instant(_of(str, value, where))
+            return _instant(_checked_type(str, value, where))
         if kind is timedelta:
-            return _duration(_of(float, value, where))
+            return _duration(_checked_type(float, value, where))
     except (ValueError, OverflowError) as error:
         raise NotOfForm(f"{where}: {error}") from error
-    return _of(kind, value, where)
+    return _checked_type(kind, value, where)
 
 
 def _record(kind: Any, value: Any, where: str) -> Any:
-    record = _of(dict, value, where)
+    record = _checked_type(dict, value, where)
     given = {}
-    for name, key, must, plain_kind, reader in _parts(kind):
+    for name, key, must, plain_kind, reader in _record_fields(kind):
         if key in record:
             item = record[key]  # most are texts and numbers and need no reader
             given[name] = item if type(item) is plain_kind else reader(item, f"{where}.{key}")
@@ -239,7 +239,7 @@ def _record(kind: Any, value: Any, where: str) -> Any:
 
 
 @functools.cache
-def _parts(kind: Any) -> tuple[tuple[str, str, bool, type[Any] | None, Reader], ...]:
+def _record_fields(kind: Any) -> tuple[tuple[str, str, bool, type[Any] | None, Reader], ...]:
     """Return a record's fields: name, JSON key, whether it is required, its type if plain, and its reader."""
     hints = _hints(kind)
     return tuple(
@@ -254,7 +254,7 @@ def _parts(kind: Any) -> tuple[tuple[str, str, bool, type[Any] | None, Reader], 
     )
 
 
-def _of(kind: type[Any], value: Any, where: str) -> Any:
+def _checked_type(kind: type[Any], value: Any, where: str) -> Any:
     wanted: Any = (int, float) if kind is float else kind
     if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
         raise NotOfForm(f"{where} is {type(value).__name__}, not {kind.__name__}")
@@ -290,7 +290,7 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _cut(text: str) -> str:
+def _shortened(text: str) -> str:
     more = len(text) - MOST_TEXT
     return text if more <= 0 else f"{text[:MOST_TEXT]}… and {more} more characters"
 

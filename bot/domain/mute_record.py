@@ -31,7 +31,7 @@ class GivenMutes:
         return self.entries
 
 
-def in_force(entries: Collection[Entry], at: datetime) -> tuple[Mute, ...]:
+def mutes_in_force(entries: Collection[Entry], at: datetime) -> tuple[Mute, ...]:
     """Return the mutes in force at that instant, oldest first; entries of newer programs are left out.
 
     If a cause was muted again for the same selector, only the later mute counts.

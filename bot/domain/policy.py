@@ -186,11 +186,14 @@ class Policy:
     def text(self) -> str:
         """Every rule as one line of JSON."""
         in_terminal = {who for who in self.approvers if who.startswith(_TERMINAL)}
-        tied = {who.removeprefix(_TERMINAL): self._short(self.same_person.get(who, "")) for who in sorted(in_terminal)}
+        tied = {
+            who.removeprefix(_TERMINAL): self._without_kind(self.same_person.get(who, ""))
+            for who in sorted(in_terminal)
+        }
         rules = {
             "acting": self.acting,
-            "approvers": sorted(map(self._short, self.approvers - in_terminal)),
-            "approver_groups": sorted(map(self._short, self.approver_groups)),
+            "approvers": sorted(map(self._without_kind, self.approvers - in_terminal)),
+            "approver_groups": sorted(map(self._without_kind, self.approver_groups)),
             "terminal_approvers": tied,
             "self_approval": self.self_approval,
             "approval_expires": self.approval_expires.total_seconds(),
@@ -212,7 +215,7 @@ class Policy:
             rules["wave_expires"] = self.wave_expires.total_seconds()
         return json.dumps(rules, separators=(",", ":"), sort_keys=True)
 
-    def _short(self, who: str) -> str:
+    def _without_kind(self, who: str) -> str:
         kind, _, name = who.partition(":")
         return name if kind == self.unnamed_kind else who
 

@@ -85,9 +85,9 @@ class Probe:
         except Exception as error:
             if not self.definition:
                 raise
-            from bot.domain.problems import mistake
+            from bot.domain.problems import python_fault_words
 
-            return Unread(self.name, mistake(error))  # of a site's own
+            return Unread(self.name, python_fault_words(error))  # of a site's own
 
 
 @dataclass(frozen=True, slots=True)

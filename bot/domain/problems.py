@@ -62,7 +62,7 @@ class Problems:
         return self._error("\n".join(shown))
 
 
-def mistake(error: BaseException) -> str:
+def python_fault_words(error: BaseException) -> str:
     """Return what is wrong with somebody's own Python, with the file and the line where it failed."""
     import traceback  # not before there is a mistake
 

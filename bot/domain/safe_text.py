@@ -144,16 +144,16 @@ class Redactor:
         if isinstance(value, str):
             return value if self.is_harmless(value) else redacted_text(value)
         if isinstance(value, Mapping):
-            return self._mapping(value)
+            return self._redacted_mapping(value)
         if isinstance(value, Sequence):
-            return self._listed(value)
+            return self._redacted_list(value)
         return value
 
-    def remembered(self) -> frozenset[str]:
+    def searched_texts(self) -> frozenset[str]:
         """Return the texts that would not be searched again."""
         return frozenset(self._harmless.keys() | self._names.keys())
 
-    def _mapping(self, values: Mapping[str, Any], is_named: bool = False) -> dict[str, Any]:
+    def _redacted_mapping(self, values: Mapping[str, Any], is_named: bool = False) -> dict[str, Any]:
         label = next((values[key] for key in ("name", "key") if isinstance(values.get(key), str)), "")
         # As Kubernetes lists a container's environment, and Terraform its variables.
         hidden: tuple[str, ...] = ()
@@ -174,7 +174,7 @@ class Redactor:
             elif is_secret and isinstance(item, Sequence):
                 clean[shown] = [MARK if isinstance(each, str) and each else self.value(each) for each in item]
             elif is_secret and isinstance(item, Mapping):
-                clean[shown] = self._mapping(item, is_named=True)
+                clean[shown] = self._redacted_mapping(item, is_named=True)
             elif is_kubernetes and name in ("data", "stringData") and isinstance(item, Mapping):
                 clean[shown] = {redacted_text(key): MARK if held else held for key, held in item.items()}
             elif is_told:
@@ -183,11 +183,13 @@ class Redactor:
                 clean[shown] = self.value(item)
         return clean
 
-    def _listed(self, values: Sequence[Any]) -> list[Any]:
+    def _redacted_list(self, values: Sequence[Any]) -> list[Any]:
         if len(values) > 1 and _are_words(values):
             values = table().cut_words(values)
         if all(self.is_harmless(value) for value in values if isinstance(value, str)):
-            return self._rows(values, [value if type(value) in _PLAIN else self.value(value) for value in values])
+            return self._redacted_rows(
+                values, [value if type(value) in _PLAIN else self.value(value) for value in values]
+            )
         texts = iter(table().cut_lines([value for value in values if isinstance(value, str)]))
         values = [next(texts) if isinstance(value, str) else value for value in values]
         found: list[Any] = []
@@ -197,20 +199,20 @@ class Redactor:
                 rest, inside = without_key(value, inside, above=found)
                 before, rest = rest, context().value.cut(rest) if is_value else rest
                 found.append(MARK if is_next and rest else table().cut(rest))
-                is_next, is_named = _announces(before)
+                is_next, is_named = _precedes_secret(before)
                 is_value = is_named or (is_value and rest == before and context().on.match(before) is not None)
             else:
                 found.append(self.value(value))
-        return self._rows(values, found)
+        return self._redacted_rows(values, found)
 
-    def _rows(self, values: Sequence[Any], found: list[Any]) -> list[Any]:
+    def _redacted_rows(self, values: Sequence[Any], found: list[Any]) -> list[Any]:
         """Return rows in which each column is read as the lines of a single text too, as a log's rows are."""
         columns: dict[tuple[Any, ...], list[tuple[int, str]]] = {}
         for number, row in enumerate(values):
-            for path, text in _texts(row, _DEEPEST):
+            for path, text in _texts_of_row(row, _DEEPEST):
                 columns.setdefault(path, []).append((number, text))
         for path, texts in columns.items():
-            if all(text in self._harmless or not _opens(text) for _, text in texts):
+            if all(text in self._harmless or not _may_open_secret(text) for _, text in texts):
                 continue
             kept: list[Any] = []
             inside = False
@@ -231,7 +233,7 @@ class Redactor:
         """True if a text holds no secret, and does not make the next text of a list a secret."""
         if text in self._harmless:
             return True
-        if redacted_text(text) != text or any(_announces(text)) or opens(text):
+        if redacted_text(text) != text or any(_precedes_secret(text)) or opens(text):
             return False
         self._harmless.remember(text, None)
         return True
@@ -259,14 +261,14 @@ _NO_TEXT = frozenset({int, float, bool, type(None)})
 _PLAIN = _NO_TEXT | {str}
 
 
-def _texts(row: Any, deepest: int) -> Iterator[tuple[tuple[Any, ...], str]]:
+def _texts_of_row(row: Any, deepest: int) -> Iterator[tuple[tuple[Any, ...], str]]:
     """Return the texts of a log's row, also of the mappings in it, each with the names that lead to it."""
     if isinstance(row, Mapping | list | tuple):
         for name, item in row.items() if isinstance(row, Mapping) else enumerate(row):
             if isinstance(item, str):
                 yield (name,), item
             elif isinstance(item, Mapping) and deepest:
-                yield from (((name, *path), text) for path, text in _texts(item, deepest - 1))
+                yield from (((name, *path), text) for path, text in _texts_of_row(item, deepest - 1))
 
 
 _DEEPEST = 3  # mappings within a row
@@ -288,20 +290,20 @@ def _without_named_secrets(name: str, value: Any) -> Any:
         return MARK
 
 
-def _announces(text: str) -> tuple[bool, bool]:
+def _precedes_secret(text: str) -> tuple[bool, bool]:
     """Whether the next text of a list is a secret, and whether a `value` in that text is."""
     end = text[-200:]
-    return _names_secret(context().next.search(end)), _names_secret(context().named.search(end))
+    return _match_names_secret(context().next.search(end)), _match_names_secret(context().named.search(end))
 
 
-def _names_secret(found: re.Match[str] | None) -> bool:
+def _match_names_secret(found: re.Match[str] | None) -> bool:
     if found is None:
         return False
     names = [name for name in found.groupdict().values() if name]
     return not names or any(map(speaks_of_secret, names))
 
 
-def _opens(text: str) -> bool:
+def _may_open_secret(text: str) -> bool:
     return opens(text) or KEY_EDGES.search(text) is not None
 
 
@@ -322,24 +324,24 @@ def without_key(text: str, inside: bool, above: list[Any]) -> tuple[str, bool]:
             inside = False
         elif edge[0].lstrip("- ").startswith("END"):
             if not kept:
-                _cut_upwards(above)
-            kept += [_cut_before(before), KEY_MARK]
+                _cut_key_upwards(above)
+            kept += [_cut_key_before_end(before), KEY_MARK]
         else:
             kept.append(before)
             inside = True
 
 
-def _cut_before(text: str) -> str:
+def _cut_key_before_end(text: str) -> str:
     parts: list[Any] = _LINE_ENDS.split(text)
     lines = parts[::2]
     if len(lines) > 1:
         lines.pop()  # the line of the end itself begins as a log's lines do
-    _cut_upwards(lines)
+    _cut_key_upwards(lines)
     parts[: 2 * len(lines) : 2] = lines
     return "".join(parts)
 
 
-def _cut_upwards(lines: list[Any]) -> None:
+def _cut_key_upwards(lines: list[Any]) -> None:
     """Cut a private key out of the lines above its end: their last words, as long as these are of it."""
     form = _LAST_OF_KEY
     for at in range(len(lines) - 1, -1, -1):

@@ -86,13 +86,13 @@ class SecretForm:
             return [Cut(*span, self.mark) for span in sorted({*spans})]
         pattern: Any = _compiled(self.form) if isinstance(self.form, str) else self.form
         if self.kinds:
-            names = _names().found(text, text.lower()) if names is None else names
+            names = _secret_names().found(text, text.lower()) if names is None else names
             if not any(name.kind in self.kinds for name in names):
                 return []
             return (
                 self._found_with_name(pattern, text)
                 if "name" in pattern.groupindex
-                else self._found_after(pattern, text, names)
+                else self._values_after_names(pattern, text, names)
             )
         group = pattern.groupindex.get("secret", 0)
         cuts = []
@@ -110,7 +110,7 @@ class SecretForm:
         cuts, at = [], 0
         while found := pattern.search(text, at):
             group = next(group for group in _NAME_GROUPS if found.groupdict().get(group) is not None)
-            if _names().kind(found[group]) not in self.kinds:
+            if _secret_names().kind(found[group]) not in self.kinds:
                 at = found.end(group)
                 continue
             begin, at = found.span("secret")
@@ -119,7 +119,7 @@ class SecretForm:
                 cuts.append(cut)
         return cuts
 
-    def _found_after(self, after: Any, text: str, names: Iterable[Name]) -> list[Cut]:
+    def _values_after_names(self, after: Any, text: str, names: Iterable[Name]) -> list[Cut]:
         """Return the values of names that speak of a secret."""
         before, cuts, last = _compiled(self.before) if self.before else None, [], 0
         for name in names:
@@ -266,14 +266,14 @@ class SecretTable:
             for form in self._blocks:
                 is_likely = form.kinds or any(literal in lower for literal in (*form.has, *form.starts))
                 if is_likely and (cuts := form.found(view, names)):
-                    kept = _marked_lines(kept, _in_text(whole, cuts))
+                    kept = _marked_lines(kept, _in_original_text(whole, cuts))
                     whole, view, lower, names = _read_as_one(kept)
             if kept == before:
                 break
         return kept
 
     def _cut_once(self, text: str) -> str:
-        view = searched(text)
+        view = searchable(text)
         lower = view.lower()
         # Most texts hold no literal, and cost only this.
         likely = {
@@ -284,7 +284,7 @@ class SecretTable:
             if has in lower
             for number in numbers
         }
-        words = _words(lower)
+        words = _word_bytes(lower)
         for word in self._beginnings.intersection(map(_BEGINNING, words)):
             likely.update(number for start, number in self._starts[word] if start in lower)
         longest = len(max(words, key=len)) if words else 0
@@ -293,7 +293,7 @@ class SecretTable:
         if longest >= _LONG_BETWEEN_SIGNS:
             likely.update(self._machine_made)
         has_lines = "\n" in view or "\\n" in view
-        if names := _names().found(view, lower):
+        if names := _secret_names().found(view, lower):
             likely.update(self._named, self._named_above if has_lines else ())
         elif has_lines:
             likely.update(self._columns)
@@ -301,11 +301,11 @@ class SecretTable:
             form = self.forms[number]
             cuts = form.found(view, names)
             if form.hexadecimal:
-                cuts = [cut for cut in cuts if self._holds_secret(_of_hexadecimal(view[cut.begin : cut.end]))]
+                cuts = [cut for cut in cuts if self._holds_secret(_decoded_hexadecimal(view[cut.begin : cut.end]))]
             if cuts:
-                text = marked(text, _in_text(text, cuts))
-                view = searched(text)
-                names = names and _names().found(view, view.lower())
+                text = marked(text, _in_original_text(text, cuts))
+                view = searchable(text)
+                names = names and _secret_names().found(view, view.lower())
         return text
 
     def _holds_secret(self, text: str) -> bool:
@@ -325,9 +325,9 @@ def _short_name(text: str) -> str:
 def _read_as_one(lines: Sequence[str]) -> tuple[str, str, str, list[Name]]:
     """Return lines as one text, as it is searched, the same in lower case, and its names."""
     whole = "\n".join(lines)
-    view = searched(whole)
+    view = searchable(whole)
     lower = view.lower()
-    return whole, view, lower, _names().found(view, lower)
+    return whole, view, lower, _secret_names().found(view, lower)
 
 
 def _marked_lines(lines: list[str], cuts: Sequence[Cut]) -> list[str]:
@@ -349,16 +349,16 @@ def _marked_lines(lines: list[str], cuts: Sequence[Cut]) -> list[str]:
     return kept
 
 
-def searched(text: str) -> str:
+def searchable(text: str) -> str:
     """Return a text with blanks in place of colours and of other signs that show nothing, and without escapes."""
     if _is_plain(text) and "&" not in text and "%25" not in text:
         return text
-    return _ESCAPED_SIGN.sub(lambda found: _sign(found[0]), _blanked(text))
+    return _ESCAPED_SIGN.sub(lambda found: _unescaped(found[0]), _with_blanks(text))
 
 
-def _blanked(text: str) -> str:
+def _with_blanks(text: str) -> str:
     """Return a text of the same length."""
-    return text if _is_plain(text) else _UNSEEN.sub(_blank, text)
+    return text if _is_plain(text) else _UNSEEN.sub(_blank_for, text)
 
 
 def _is_plain(text: str) -> bool:
@@ -366,12 +366,12 @@ def _is_plain(text: str) -> bool:
     return text.isascii() and "\\" not in text and (text.isprintable() or _ODD.search(text) is None)
 
 
-def _in_text(text: str, cuts: Sequence[Cut]) -> Sequence[Cut]:
+def _in_original_text(text: str, cuts: Sequence[Cut]) -> Sequence[Cut]:
     """Return the cuts of a text as it is searched as cuts of the text itself."""
     places, longer = list[int](), [0]  # of the escapes, and by how much the text is longer behind each
-    for escape in _ESCAPED_SIGN.finditer(_blanked(text)):
+    for escape in _ESCAPED_SIGN.finditer(_with_blanks(text)):
         places.append(escape.start() - longer[-1])
-        longer.append(longer[-1] + len(escape[0]) - len(_sign(escape[0])))
+        longer.append(longer[-1] + len(escape[0]) - len(_unescaped(escape[0])))
 
     def place(at: int) -> int:
         return at + longer[bisect.bisect_left(places, at)]
@@ -379,7 +379,7 @@ def _in_text(text: str, cuts: Sequence[Cut]) -> Sequence[Cut]:
     return [Cut(place(cut.begin), place(cut.end), cut.mark) for cut in cuts] if places else cuts
 
 
-def _sign(escape: str) -> str:
+def _unescaped(escape: str) -> str:
     if _WITHIN_WORD.match(escape) or not escape.strip("\\"):
         return ""
     if escape[0] == "\\":
@@ -389,14 +389,18 @@ def _sign(escape: str) -> str:
     return html.unescape(escape) if escape[0] == "&" else "%"
 
 
-def _blank(found: re.Match[str]) -> str:
+def _blank_for(found: re.Match[str]) -> str:
     text, (begin, end) = found.string, found.span()
-    if found["signs"] and _is_of_word(text[max(begin - 1, 0) : begin]) and _is_of_word(text[end : end + 1]):
+    if (
+        found["signs"]
+        and _is_word_character(text[max(begin - 1, 0) : begin])
+        and _is_word_character(text[end : end + 1])
+    ):
         return found[0]
     return ("?" if "\ud800" <= found[0] <= "\udfff" else " ") * len(found[0])
 
 
-def _is_of_word(sign: str) -> bool:
+def _is_word_character(sign: str) -> bool:
     return sign == "_" or sign.isalnum()
 
 
@@ -426,14 +430,14 @@ _TO_WORDS = bytes(code if code in _WORD else 0x20 for code in range(256))
 _ESCAPED = re.compile(r"\\[nrt]|%[0-9a-f]{2}")
 
 
-def _words(lower: str) -> list[bytes]:
+def _word_bytes(lower: str) -> list[bytes]:
     """Return the words of a text, also those after an escaped newline or a percent escape."""
     if "\\" in lower or "%" in lower:
         lower = _ESCAPED.sub(" ", lower)
     return lower.encode("utf-8", errors="replace").translate(_TO_WORDS).split()
 
 
-def _of_hexadecimal(digits: str) -> str:
+def _decoded_hexadecimal(digits: str) -> str:
     whole = digits[: len(digits) // 2 * 2]  # the last one may have been cut off
     return bytes.fromhex(whole).decode("utf-8", errors="replace").replace("\0", " ")
 
@@ -502,31 +506,31 @@ _PART = re.compile(r"\{([a-z]+)\}")
 
 
 @functools.cache
-def _document() -> Mapping[str, Any]:
+def _secret_rows() -> Mapping[str, Any]:
     return builtin_rows("secrets")
 
 
 @functools.cache
-def _own() -> tuple[tuple[SecretForm, ...], Mapping[str, str]]:
-    document = dict(_document())
+def _builtin_forms() -> tuple[tuple[SecretForm, ...], Mapping[str, str]]:
+    document = dict(_secret_rows())
     parts = document.pop("parts")
     document.pop("names")
     return tuple(read_forms(document, parts)), parts
 
 
 @functools.cache
-def _names() -> Names:
-    return Names(_document()["names"])
+def _secret_names() -> Names:
+    return Names(_secret_rows()["names"])
 
 
 def speaks_of_secret(name: str) -> bool:
     """True if the value under this name is a secret, whatever it is."""
-    return _names().kind(name) in (PASSWORD, KEY) and name.rpartition("/")[0] != "checksum"
+    return _secret_names().kind(name) in (PASSWORD, KEY) and name.rpartition("/")[0] != "checksum"
 
 
 def may_speak_of_secret(name: str) -> bool:
     """True if the value under this name is one, or its text with the name may tell that it is."""
-    return _names().in_part(name) or context().told.search(name) is not None
+    return _secret_names().in_part(name) or context().told.search(name) is not None
 
 
 def _is_secret_of_column(name: str, value: str) -> bool:
@@ -535,12 +539,12 @@ def _is_secret_of_column(name: str, value: str) -> bool:
         return False
     if name.lower() == "pass":
         return not _COUNT.fullmatch(value)
-    return _names().kind(name) == PASSWORD or not _COUNT_OR_NAME.fullmatch(value)
+    return _secret_names().kind(name) == PASSWORD or not _COUNT_OR_NAME.fullmatch(value)
 
 
 def _ends_of_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[int, bool]]:
     """Return where the names end of which a block may follow, and whether all in it are passwords."""
-    for name in _names().found(text, text.lower()) if names is None else names:
+    for name in _secret_names().found(text, text.lower()) if names is None else names:
         if (word := _OF_BLOCKS.search(text[name.begin : name.end])) is not None:
             yield name.end, word["every"] is not None
     for found in _STRING_DATA.finditer(text):
@@ -566,9 +570,9 @@ def opens(text: str) -> bool:
     """True if a secret of several lines may begin in this line."""
     if context().opens.search(text) is not None:
         return True
-    if not _names().in_part(text):
+    if not _secret_names().in_part(text):
         return False
-    names = _names().found(text, text.lower())
+    names = _secret_names().found(text, text.lower())
     is_last = bool(names) and not text[names[-1].end :].strip(_SIGNS_OF_END)
     return is_last or has_head(text, speaks_of_secret)
 
@@ -576,14 +580,14 @@ def opens(text: str) -> bool:
 _SIGNS_OF_END = " \t\r\"'\\])}>=:,"
 
 
-def own_names() -> frozenset[str]:
+def own_secret_names() -> frozenset[str]:
     """Return the names of our rows."""
-    return frozenset(form.name for form in _own()[0])
+    return frozenset(form.name for form in _builtin_forms()[0])
 
 
 def own_marks() -> frozenset[str]:
     """Return all that stands in place of a secret."""
-    return frozenset({MARK, KEY_MARK, *(form.mark for form in _own()[0])})
+    return frozenset({MARK, KEY_MARK, *(form.mark for form in _builtin_forms()[0])})
 
 
 FORMS_OF_SITES: SiteRows[SecretForm] = SiteRows()  # searched for after ours
@@ -595,7 +599,7 @@ def table() -> SecretTable:
 
     Raises: OSError or ValueError when our table cannot be read, so that no text is shown that was not searched.
     """
-    forms, parts = _own()
+    forms, parts = _builtin_forms()
     return SecretTable([*forms, *FORMS_OF_SITES], parts)
 
 
@@ -623,7 +627,7 @@ class Context:
 @functools.cache
 def context() -> Context:
     """Return the patterns of neighbours."""
-    _, parts = _own()
+    _, parts = _builtin_forms()
 
     def compiled(form: str) -> re.Pattern[str]:
         return re.compile(expanded(form, parts), re.IGNORECASE)

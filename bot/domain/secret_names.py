@@ -78,7 +78,7 @@ class Names:
         if len(lower) != len(text):
             lower = _ascii_lower(text)
         names, end = [], 0
-        for at in sorted(at for stem in stems for at in _places(stem, lower)):
+        for at in sorted(at for stem in stems for at in _occurrences(stem, lower)):
             if at < end:
                 continue
             before = text[max(at - _LONGEST, end) : at]
@@ -88,7 +88,7 @@ class Names:
                 before = before[escape.end() :]
             begin = at - len(before.rpartition("--")[2].lstrip("-."))
             end = _END.match(text, at).end()  # type: ignore[union-attr]  # it matches an empty text too
-            if (kind := self.kind(text[begin:end])) and not _is_image(text, begin, end):
+            if (kind := self.kind(text[begin:end])) and not _is_image_name(text, begin, end):
                 names.append(Name(begin, end, kind))
         return names
 
@@ -97,14 +97,14 @@ _COUNTED = frozenset({"keys", "tokens", "secrets"})  # more often than shown
 _SALTED = frozenset({"hash", "auth", "password", "encryption", "secret", "crypt"})
 
 
-def _places(word: str, text: str) -> Iterator[int]:
+def _occurrences(word: str, text: str) -> Iterator[int]:
     at = text.find(word)
     while at >= 0:
         yield at
         at = text.find(word, at + 1)
 
 
-def _is_image(text: str, begin: int, end: int) -> bool:
+def _is_image_name(text: str, begin: int, end: int) -> bool:
     """True for the name of a container's image, whose tag follows: registry.example/acme/token:4f1c2d3."""
     return (
         text[end : end + 1] == ":"

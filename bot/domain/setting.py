@@ -77,19 +77,19 @@ class Option:
     @property
     def example(self) -> str:
         """The default, or without one an example, as TOML has it."""
-        return self.like or _toml(self.default)
+        return self.like or _toml_value(self.default)
 
 
-def _toml(value: Any) -> str:
+def _toml_value(value: Any) -> str:
     match value:
         case bool() | int() | str():
             return json.dumps(value, ensure_ascii=False)
         case timedelta():
             return f'"{written(value)}"'
         case frozenset() | tuple():
-            return "[" + ", ".join(sorted(map(_toml, value))) + "]"
+            return "[" + ", ".join(sorted(map(_toml_value, value))) + "]"
         case Mapping():
-            return "{" + ", ".join(f" {key} = {_toml(each)} " for key, each in value.items()) + "}"
+            return "{" + ", ".join(f" {key} = {_toml_value(each)} " for key, each in value.items()) + "}"
     return json.dumps(str(value), ensure_ascii=False)
 
 

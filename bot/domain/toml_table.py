@@ -42,14 +42,14 @@ class TomlTable:
 
     def wrong(self, key: str, says: str) -> None:
         """Note what is wrong with a key's value."""
-        self._problems.add(self.line_of(key), f"{self._named(key)} {says}")
+        self._problems.add(self.line_of(key), f"{self._dotted_key(key)} {says}")
 
     def only(self, known: Iterable[str]) -> None:
         """Note every unknown key, with the nearest known keys."""
         names = tuple(known)
         for key in self._data:
             if key not in names:
-                where = f"[{self._named()}]" if self._path else ""
+                where = f"[{self._dotted_key()}]" if self._path else ""
                 self._problems.unknown(self.line_of(key), "key", key, names, where)
 
     def is_text(self, key: str) -> bool:
@@ -62,7 +62,7 @@ class TomlTable:
         if value is None:
             return None
         if not isinstance(value, str):
-            self.wrong(key, f'is {_kind(value)}; it should be text: {one_line(key, 40)} = "…"')
+            self.wrong(key, f'is {_type_words(value)}; it should be text: {one_line(key, 40)} = "…"')
         elif not value.strip():
             self.wrong(key, "is empty")
         elif len(value) > _LONGEST_TEXT or safe(value) != value or "\n" in value:
@@ -77,7 +77,7 @@ class TomlTable:
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool):
-            self.wrong(key, f"is {_kind(value)}; it should be a whole number without quotes")
+            self.wrong(key, f"is {_type_words(value)}; it should be a whole number without quotes")
         elif not low <= value <= high:
             self.wrong(key, f"is {one_line(str(value), 20)}; it should be from {low} to {high}")
         else:
@@ -88,7 +88,7 @@ class TomlTable:
         """The key's true or false."""
         value = self._data.get(key)
         if value is not None and not isinstance(value, bool):
-            self.wrong(key, f"is {_kind(value)}; it should be true or false, without quotes")
+            self.wrong(key, f"is {_type_words(value)}; it should be true or false, without quotes")
             return None
         return value
 
@@ -100,7 +100,7 @@ class TomlTable:
         try:
             return parse_duration(value, longest)
         except ValueError as error:
-            self.wrong(key, f"is {_shown(value)}; {error}")
+            self.wrong(key, f"is {_value_words(value)}; {error}")
             return None
 
     def texts(self, key: str) -> tuple[str, ...] | None:
@@ -119,7 +119,7 @@ class TomlTable:
         if value is None:
             return None
         if not isinstance(value, dict):
-            self.wrong(key, f"is {_kind(value)}; it should be a table: [{self._named(key)}]")
+            self.wrong(key, f"is {_type_words(value)}; it should be a table: [{self._dotted_key(key)}]")
             return None
         return TomlTable(self._toml, (*self._path, key), self._problems)
 
@@ -127,7 +127,7 @@ class TomlTable:
         """The tables of that name, each written under its own `[[…]]`."""
         value = self._data.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            self.wrong(key, f"should be tables, each under its own [[{self._named(key)}]]")
+            self.wrong(key, f"should be tables, each under its own [[{self._dotted_key(key)}]]")
             return
         for index in range(len(value)):
             yield TomlTable(self._toml, (*self._path, key, index), self._problems)
@@ -145,11 +145,11 @@ class TomlTable:
         """The key's value as TOML has it, whatever its type."""
         return self._data.get(key)
 
-    def _named(self, *key: str) -> str:
+    def _dotted_key(self, *key: str) -> str:
         return ".".join(one_line(part, 60) for part in (*self._path, *key) if isinstance(part, str))
 
 
-def _kind(value: object) -> str:
+def _type_words(value: object) -> str:
     match value:
         case bool():
             return "true" if value else "false"
@@ -164,5 +164,5 @@ def _kind(value: object) -> str:
     return "a date or time"
 
 
-def _shown(value: object) -> str:
-    return f'"{one_line(value, 30)}"' if isinstance(value, str) else _kind(value)
+def _value_words(value: object) -> str:
+    return f'"{one_line(value, 30)}"' if isinstance(value, str) else _type_words(value)

@@ -103,7 +103,7 @@ class _Scan:
         self._line += piece.count("\n")
         return piece
 
-    def _note(self, path: KeyPath) -> None:
+    def _note_line(self, path: KeyPath) -> None:
         self._lines.setdefault(path, self._line)
 
     def _header(self) -> KeyPath:
@@ -114,20 +114,20 @@ class _Scan:
         path: KeyPath = ()
         for index, part in enumerate(parts):
             path = (*path, part)
-            self._note(path)
+            self._note_line(path)
             last = index == len(parts) - 1
             if last and many:
                 self._tables[path] = self._tables.get(path, -1) + 1
             if path in self._tables:  # inside an array of tables a name means its latest
                 path = (*path, self._tables[path])
-                self._note(path)
+                self._note_line(path)
         return path
 
     def _pair(self, table: KeyPath) -> None:
         path = table
         for part in self._key():
             path = (*path, part)
-            self._note(path)
+            self._note_line(path)
         self._skip(_SPACE)
         self._at += 1  # =
         self._skip(_SPACE)
@@ -168,7 +168,7 @@ class _Scan:
             if self._text[self._at] == ",":
                 self._at += 1
                 continue
-            self._note((*path, index))
+            self._note_line((*path, index))
             self._value((*path, index))
             index += 1
         self._at += 1

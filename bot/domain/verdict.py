@@ -73,10 +73,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class RuledOut:
-    """A cause that the readings speak against, and why."""
+    """A cause that the readings speak against, and why.
+
+    `applies` False: nothing is there that could have it, or that could show it; so nothing speaks against it either.
+    """
 
     cause: str
     because: str
+    applies: bool = True
 
 
 @dataclass(frozen=True, slots=True)

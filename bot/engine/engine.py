@@ -75,31 +75,31 @@ class Engine:
 
     def start(self) -> None:
         """Start; from now on this runner takes its share."""
-        self._begin(self._run(), "engine")
-        self._begin(self._listen(), "notices")
+        self._run_beside(self._run(), "engine")
+        self._run_beside(self._listen(), "notices")
 
     def kick(self, incident_id: str) -> None:
         """Take an incident over and advance it at once: something was decided here."""
-        self._begin(self._kicked(incident_id), f"kick {incident_id}")
+        self._run_beside(self._advance_now(incident_id), f"kick {incident_id}")
 
-    async def see(self, group: str) -> None:
+    async def show_changed(self, group: str) -> None:
         """Show a group that changed here, also after its end, unless another live runner owns it."""
 
         async def take() -> None:
             if await self.leases.take(group):
-                self._is_ours(group)
-                await self._look()
-                self._want(group)
+                self._note_as_ours(group)
+                await self._read_changes()
+                self._schedule_group(group)
                 self._begin_due()
 
-        await self._quietly(take)
+        await self._log_failure_of(take)
 
     async def drain(self, seconds: float) -> None:
         """Begin nothing more, and wait for running work, at most so many seconds; the leases are kept meanwhile."""
         self._draining = True
         until = self.clock() + seconds
         await self._advancing.finish(seconds)
-        await self._quietly(self._look)
+        await self._log_failure_of(self._read_changes)
         self._begin_showing()
         rest = max(1.0, until - self.clock())
         await asyncio.gather(*(work.finish(rest) for work in self._showing))
@@ -112,12 +112,12 @@ class Engine:
         await asyncio.gather(*tasks, return_exceptions=True)
         for work in (self._advancing, *self._showing):
             await work.finish(0)
-        await self._quietly(self._let_go)
-        await self._quietly(self.leases.leave)
+        await self._log_failure_of(self._release_ended)
+        await self._log_failure_of(self.leases.leave)
 
     async def tick(self) -> None:
         """Do a turn of the loop: heartbeat, take unowned groups, read changes, begin due work."""
-        await self._quietly(self._seen_to)
+        await self._log_failure_of(self._do_turn)
         self._begin_due()
 
     # --- the loop
@@ -134,19 +134,19 @@ class Engine:
                 await asyncio.gather(*pauses, return_exceptions=True)
             self._wake.clear()
 
-    async def _seen_to(self) -> None:
+    async def _do_turn(self) -> None:
         now = self.clock()
         # A change may have been decided elsewhere, with an owner there by now: then it is not begun here as well.
-        concerns_us = await self._look()
+        concerns_us = await self._read_changes()
         if now - self._beat_at >= BEAT_EVERY:
             await self.leases.beat()
             self._beat_at = now
-            await self._let_go()
+            await self._release_ended()
         if concerns_us or now - self._claim_at >= CLAIM_EVERY:
-            await self._share()
+            await self._take_share()
             self._claim_at = now
 
-    async def _share(self) -> None:
+    async def _take_share(self) -> None:
         """Take unowned groups, and read which groups this runner owns now."""
         self._taken.clear()
         claimed = () if self._draining else await self.leases.claim()
@@ -167,43 +167,43 @@ class Engine:
             if unread := [line for line in self._open.get(group, {}).values() if line.state is State.OPENED]:
                 self.log("resumed", group=group, checks=len(unread))
         for group in new:
-            self._want(group)
+            self._schedule_group(group)
         if claimed:
             self.log("claimed", groups=len(claimed))
 
-    async def _let_go(self) -> None:
+    async def _release_ended(self) -> None:
         """Release groups that are over, once that is shown."""
         known_since = self.clock() - OVER_FOR
         over = {
             group
             for group, since in self._over.items()
-            if since <= known_since and not any(work.is_owed(group) for work in self._showing)
+            if since <= known_since and not any(work.is_scheduled(group) for work in self._showing)
         }
         if over:
             await self.leases.let_go(over)
 
-    def _is_ours(self, group: str) -> None:
+    def _note_as_ours(self, group: str) -> None:
         self._mine.add(group)
         self._taken.add(group)
 
-    def _is_over(self, group: str) -> None:
+    def _note_as_over(self, group: str) -> None:
         if group not in self._open:
             self._over.setdefault(group, self.clock())
 
     def _group_of(self, incident_id: str) -> str:
         return next((group for group, members in self._open.items() if incident_id in members), "")
 
-    def _want(self, group: str) -> None:
+    def _schedule_group(self, group: str) -> None:
         """Have all of a group seen to."""
-        self._is_over(group)
-        self._want_shown(group)
+        self._note_as_over(group)
+        self._schedule_showing(group)
         for incident in self._open.get(group, ()):
-            self._advancing.want(incident)
+            self._advancing.schedule(incident)
 
-    def _want_shown(self, group: str) -> None:
+    def _schedule_showing(self, group: str) -> None:
         self._reads.pop(group, None)  # a read that has begun may not have what is to be shown
         for work in self._showing:
-            work.want(group)
+            work.schedule(group)
 
     def _begin_due(self) -> None:
         if not self._draining:
@@ -214,7 +214,7 @@ class Engine:
         for work in self._showing:
             work.begin()
 
-    async def _look(self) -> bool:
+    async def _read_changes(self) -> bool:
         """Note what changed since the last look; True if some of it is owned here, as far as known."""
         concerns_us = False
         changes = await self.ledger.changed(self._cursor)
@@ -231,15 +231,15 @@ class Engine:
                 del self._open[line.card]
             if line.card in self._mine:
                 concerns_us = True
-                self._want_shown(line.card)
+                self._schedule_showing(line.card)
                 if line.ended:
-                    self._is_over(line.card)
+                    self._note_as_over(line.card)
                 else:
                     self._over.pop(line.card, None)
-                    self._advancing.want(line.id)
+                    self._advancing.schedule(line.id)
         return concerns_us
 
-    async def _quietly(self, do: Callable[[], Awaitable[object]]) -> None:
+    async def _log_failure_of(self, do: Callable[[], Awaitable[object]]) -> None:
         """Do it; a ledger failure is logged once, and tried again later."""
         try:
             await do()
@@ -258,27 +258,27 @@ class Engine:
                 case Decided(incident=incident):
                     self.kick(incident)
                 case Changed(group=group):
-                    self._begin(self.see(group), f"see {group}")
+                    self._run_beside(self.show_changed(group), f"see {group}")
 
-    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+    def _run_beside(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
 
-    async def _kicked(self, incident_id: str) -> None:
+    async def _advance_now(self, incident_id: str) -> None:
         async def take() -> None:
             if not (group := self._group_of(incident_id)):  # it may have ended, or be newer than the last look
                 incident = await self.ledger.incident(incident_id)
                 group = incident.card if incident is not None else incident_id
             await self.leases.take(group, by_force=True)
             if group not in self._mine:  # the decision may have been read already, as another runner's
-                self._want_shown(group)
-            self._is_ours(group)
+                self._schedule_showing(group)
+            self._note_as_ours(group)
             if not self._draining:
-                self._advancing.want(incident_id)
+                self._advancing.schedule(incident_id)
                 self._advancing.begin()
 
-        await self._quietly(take)
+        await self._log_failure_of(take)
         self._wake.set()
 
     async def _carry_on(self, incident_id: str) -> float | None:
@@ -287,7 +287,7 @@ class Engine:
             self._wake.set()  # so that it is shown at once
             group = self._group_of(incident_id)
             if group in self._mine and self.notices.waits(incident_id, again.because):
-                self._want_shown(group)
+                self._schedule_showing(group)
             if group and group not in self._mine:
                 return None  # another runner owns it now; if it comes back, it is scheduled again
             if again.after > timedelta(0) or self._draining or not group:

@@ -86,11 +86,11 @@ class JobQueue:
         """The running jobs."""
         return frozenset(self._running)
 
-    def is_owed(self, name: str) -> bool:
+    def is_scheduled(self, name: str) -> bool:
         """True while the job runs or waits."""
         return name in self._due or name in self._running
 
-    def want(self, name: str, after: float = 0.0) -> None:
+    def schedule(self, name: str, after: float = 0.0) -> None:
         """Schedule the job; if it runs, again after its end."""
         self._due[name] = min(self._due.get(name, float("inf")), self.clock() + after)
 
@@ -134,5 +134,5 @@ class JobQueue:
         finally:
             del self._running[name]
             if again is not None:
-                self.want(name, again)
+                self.schedule(name, again)
             self.begin()  # there is room for another

@@ -43,14 +43,14 @@ def lister(api_of: Callable[[Path | None], ClusterApi]) -> Lister:
 
 async def _closing(api: ClusterApi, place: Place) -> tuple[Machine, ...]:
     try:
-        return await _listed(api, place)
+        return await _listed_machines(api, place)
     except (ConnectionLost, UnknownCluster) as error:
         raise CannotList(error.sentence) from error
     finally:
         await api.close()
 
 
-async def _listed(api: ClusterApi, place: Place) -> tuple[Machine, ...]:
+async def _listed_machines(api: ClusterApi, place: Place) -> tuple[Machine, ...]:
     found: list[Machine] = []
     selector = str(place.asked.get("selector") or "")
     token, seen = "", set[str]()

@@ -15,7 +15,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.toml_table import TomlTable
 from bot.inventory.inventory_file import InventoryFile, refreshed_every
 from bot.inventory.kind import InventoryKind, TableNodes
-from bot.inventory.machine_nodes import known_of, labels_of
+from bot.inventory.machine_nodes import labels_of, nodes_of_listings
 
 EC2_KEYS = ("regions", "filters", "profile", "name", "address", "refresh")
 ADDRESSES = ("private-ip", "private-dns", "public-ip", "public-dns", "instance-id")
@@ -35,7 +35,7 @@ def load(file: InventoryFile) -> TableNodes:
     if len(file.problems) or file.listings is None:
         return TableNodes()
     listings = file.listings.of([Place("ec2", region, asked) for region in regions], refresh)
-    return replace(known_of(listings, "EC2", name_of, _node_of(file.defaults, address)), refresh=refresh)
+    return replace(nodes_of_listings(listings, "EC2", name_of, _node_of(file.defaults, address)), refresh=refresh)
 
 
 def _node_of(defaults: Node, address: str) -> Callable[[Machine, Listing], Node | None]:

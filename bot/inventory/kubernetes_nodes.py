@@ -12,7 +12,7 @@ from bot.domain.listing import Listing, Machine, Place
 from bot.domain.node import Node
 from bot.inventory.inventory_file import InventoryFile, path_of, refreshed_every
 from bot.inventory.kind import InventoryKind, TableNodes
-from bot.inventory.machine_nodes import known_of, labels_of
+from bot.inventory.machine_nodes import labels_of, nodes_of_listings
 
 KUBERNETES_KEYS = ("context", "selector", "kubeconfig", "refresh")
 _OWN = ("az", "region", "instance_type", "image", "kernel", "ready", "cordoned", "hostname", "instance_id")
@@ -38,7 +38,7 @@ def load(file: InventoryFile) -> TableNodes:
     if len(file.problems) or file.listings is None or context is None:
         return TableNodes()
     listings = file.listings.of([Place("kubernetes", context, asked)], refresh)
-    known = known_of(listings, "Kubernetes", lambda machine: machine.id, _node_of(file.defaults, context))
+    known = nodes_of_listings(listings, "Kubernetes", lambda machine: machine.id, _node_of(file.defaults, context))
     return replace(known, refresh=refresh)
 
 

@@ -36,7 +36,7 @@ class ListingCache:
 
     def of(self, places: Sequence[Place], fresh_for: timedelta) -> Sequence[Listing]:
         """Return a listing of each place: cached while fresh; all others are asked in parallel."""
-        kept = {index: self._kept(place) for index, place in enumerate(places)}
+        kept = {index: self._stored_listing(place) for index, place in enumerate(places)}
         now = self.now()
         old = [
             index
@@ -45,7 +45,7 @@ class ListingCache:
         ]
         if old:
             pool = ThreadPoolExecutor(_AT_ONCE, "listing")
-            asked = {index: pool.submit(self._asked, kept[index]) for index in old}
+            asked = {index: pool.submit(self._ask_place, kept[index]) for index in old}
             wait(asked.values(), self.patience.total_seconds())
             pool.shutdown(wait=False, cancel_futures=True)
             for index, answer in asked.items():
@@ -53,7 +53,7 @@ class ListingCache:
                 kept[index] = answer.result() if answer.done() else replace(kept[index], complaint=late)
         return [kept[index] for index in range(len(places))]
 
-    def _asked(self, before: Listing) -> Listing:
+    def _ask_place(self, before: Listing) -> Listing:
         place = before.place
         try:
             machines = tuple(self.listers[place.kind](place))
@@ -64,13 +64,17 @@ class ListingCache:
         present = {machine.id for machine in machines}
         gone = [machine for machine in (*before.machines, *before.gone) if machine.id not in present]
         found = Listing(place, machines, self.now(), tuple(gone[:MOST_MACHINES]))
-        return found if self._keep(found, before) else replace(found, complaint="its listing cannot be kept on disk")
+        return (
+            found
+            if self._store_listing(found, before)
+            else replace(found, complaint="its listing cannot be kept on disk")
+        )
 
     def _path(self, place: Place) -> Path:
         query = json.dumps([place.kind, place.name, place.asked], sort_keys=True)
         return self.folder / f"{place.kind}-{hashlib.sha256(query.encode()).hexdigest()[:24]}.json"
 
-    def _kept(self, place: Place) -> Listing:
+    def _stored_listing(self, place: Place) -> Listing:
         try:
             with self._path(place).open("rb") as file:
                 raw = file.read(_LIMIT_BYTES + 1)
@@ -82,11 +86,11 @@ class ListingCache:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return Listing(place)
 
-    def _keep(self, found: Listing, before: Listing) -> bool:
+    def _store_listing(self, found: Listing, before: Listing) -> bool:
         """Replace the stored listing; False if the disk refuses it."""
         assert found.read_at is not None
         path = self._path(found.place)
-        left = self._left_at(path)
+        left = self._gone_at_by_id(path)
         gone = [{**_row(machine), "gone_at": left.get(machine.id, found.read_at.isoformat())} for machine in found.gone]
         stored = {
             "place": [found.place.kind, found.place.name],
@@ -104,7 +108,7 @@ class ListingCache:
             return False
         return True
 
-    def _left_at(self, path: Path) -> Mapping[str, str]:
+    def _gone_at_by_id(self, path: Path) -> Mapping[str, str]:
         try:
             return {row["id"]: row["gone_at"] for row in json.loads(path.read_bytes())["gone"]}
         except (OSError, ValueError, KeyError, TypeError):

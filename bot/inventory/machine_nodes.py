@@ -36,7 +36,7 @@ def labels_of(machine: Machine, own: Mapping[str, str]) -> dict[str, str]:
     return found | ({"role": role} if role else {}) | {name: one_line(value, _LONGEST) for name, value in own.items()}
 
 
-def known_of(
+def nodes_of_listings(
     listings: Sequence[Listing],
     title: str,
     wanted_name: Callable[[Machine], str],
@@ -69,7 +69,7 @@ def known_of(
         statuses.append(
             ListingStatus(f"{title} {listing.place.name}", usable, listing.read_at, _complaint(listing, unusable))
         )
-    gone = _gone(listings, (wanted_name, lambda machine: machine.id), node_of, nodes)
+    gone = _gone_nodes(listings, (wanted_name, lambda machine: machine.id), node_of, nodes)
     return TableNodes(tuple(nodes.values()), listings=tuple(statuses), gone=gone)
 
 
@@ -90,7 +90,7 @@ def _complaint(listing: Listing, unusable: int) -> str:
     return "; ".join(filter(None, (listing.complaint, emptied if is_emptied else "", without if unusable else "")))
 
 
-def _gone(
+def _gone_nodes(
     listings: Iterable[Listing],
     names_of: Sequence[Callable[[Machine], str]],
     node_of: Callable[[Machine, Listing], Node | None],

@@ -25,17 +25,17 @@ def select(
     """
     found: dict[str, Node] = {}
     for selector in selectors:
-        for node in _meant(inventory, selector, run_on or {}):
+        for node in _nodes_of_selector(inventory, selector, run_on or {}):
             found.setdefault(node.name, node)
     return tuple(found.values())
 
 
-def _meant(inventory: Inventory, selector: Selector, run_on: Mapping[str, Sequence[str]]) -> Iterable[Node]:
+def _nodes_of_selector(inventory: Inventory, selector: Selector, run_on: Mapping[str, Sequence[str]]) -> Iterable[Node]:
     match selector.kind:
         case Kind.NAME:
             return (inventory.find(selector.name),)
         case Kind.WORKLOAD:
-            return _running(inventory, selector, run_on.get(selector.text, ()))
+            return _nodes_of_workload(inventory, selector, run_on.get(selector.text, ()))
     if found := tuple(node for node in inventory.nodes if selector.covers(node)):
         return found
     raise UnknownNode(
@@ -44,7 +44,7 @@ def _meant(inventory: Inventory, selector: Selector, run_on: Mapping[str, Sequen
     )
 
 
-def _running(inventory: Inventory, selector: Selector, names: Sequence[str]) -> tuple[Node, ...]:
+def _nodes_of_workload(inventory: Inventory, selector: Selector, names: Sequence[str]) -> tuple[Node, ...]:
     """The cluster's nodes in the inventory; a node that the inventory does not know is an error."""
     known: dict[str, Node] = {}
     for node in inventory.nodes:
@@ -74,13 +74,13 @@ def _what_there_is(inventory: Inventory, selector: Selector) -> str:
         return "No node of it has labels."
     for label, value in selector.labels.items():
         if label not in labels:
-            return f"No node has the label {label}; there are {_listed(labels)}."
+            return f"No node has the label {label}; there are {_some_words(labels)}."
         values = sorted({node.labels[label] for node in nodes if label in node.labels})
         if value not in values:
             near = nearest(value, values)
-            return f"{label} is {_listed([*near, *(known for known in values if known not in near)])}."
+            return f"{label} is {_some_words([*near, *(known for known in values if known not in near)])}."
     return "Each label exists, but no node has all of them."
 
 
-def _listed(words: Sequence[str]) -> str:
+def _some_words(words: Sequence[str]) -> str:
     return listed([one_line(word, 60) for word in words], MOST_SAID)

@@ -80,12 +80,12 @@ def _names_hosts(pattern: str) -> bool:
 
 def _matches(patterns: tuple[str, ...], name: str) -> bool:
     """A pattern must match, and no negated pattern may: the rule of ssh_config(5)."""
-    if any(word.startswith("!") and _like(word[1:], name) for word in patterns):
+    if any(word.startswith("!") and _fits_glob(word[1:], name) for word in patterns):
         return False
-    return any(not word.startswith("!") and _like(word, name) for word in patterns)
+    return any(not word.startswith("!") and _fits_glob(word, name) for word in patterns)
 
 
-def _like(pattern: str, name: str) -> bool:
+def _fits_glob(pattern: str, name: str) -> bool:
     """Whether the name fits a pattern of `*` and `?`; only the latest star is retried, so it is fast."""
     at, place, star, mark = 0, 0, -1, 0
     while at < len(name):
@@ -139,7 +139,7 @@ class _Reader:
             problems.fail(0, f"cannot be read: {error.strerror}")
         here: tuple[tuple[str, ...], ...] | None = within  # None: inside a Match, whose Includes name no hosts
         for number, line in enumerate(decode_file(raw, _LIMIT_BYTES, problems).splitlines(), 1):
-            keyword, words = _words(line, number, problems)
+            keyword, words = _keyword_and_arguments(line, number, problems)
             if keyword == "host":
                 patterns = tuple(word for argument in words for word in argument.split(",") if word)
                 here = (*within, patterns)
@@ -176,7 +176,7 @@ def _glob(folder: Path, pattern: str) -> list[Path]:
         return []  # a pattern that cannot be a file name matches no file
 
 
-def _words(line: str, number: int, problems: Problems) -> tuple[str, list[str]]:
+def _keyword_and_arguments(line: str, number: int, problems: Problems) -> tuple[str, list[str]]:
     """Return a line's keyword in lower case and its arguments; only lines about names are split."""
     text = line.strip()
     keyword = re.split(r"[\s=]", text, maxsplit=1)[0].strip('"').lower()

@@ -41,7 +41,7 @@ def _node(name: str, table: TomlTable, defaults: Node, problems: Problems) -> No
             f'"{one_line(name, 60)}" is not a node name; a name is letters, digits, dots, dashes and underscores, '
             "and starts with a letter or digit",
         )
-    if dotted := _dotted(name, table):
+    if dotted := _dotted_name(name, table):
         problems.add(table.line, f'a name with dots needs quotes: [nodes."{one_line(dotted, 120)}"]')
     else:
         table.only(NODE_KEYS)
@@ -56,7 +56,7 @@ def _node(name: str, table: TomlTable, defaults: Node, problems: Problems) -> No
     )
 
 
-def _dotted(name: str, table: TomlTable | None) -> str:
+def _dotted_name(name: str, table: TomlTable | None) -> str:
     """The name intended by `[nodes.a.example.org]`, which TOML reads as nested tables; otherwise empty."""
     dotted = ""
     while table is not None and (inner := [key for key in table.names if key not in NODE_KEYS and table.is_table(key)]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bot.ledger.audit import Audit, audit
 from bot.ledger.case_store import CaseStore
-from bot.ledger.database import Database, is_there, on_threads
+from bot.ledger.database import Database, is_file_there, on_threads
 from bot.ledger.export import exported
 from bot.ledger.leases import Leases
 from bot.ledger.ledger import Ledger
@@ -28,6 +28,6 @@ __all__ = [
     "ReadingStore",
     "audit",
     "exported",
-    "is_there",
+    "is_file_there",
     "on_threads",
 ]

@@ -49,7 +49,7 @@ from bot.ledger.audited_stream import (
     Follower,
     contradictions,
 )
-from bot.ledger.case_store import stored
+from bot.ledger.case_store import stored_cases
 from bot.ledger.chain import FIELDS, Broken, Chain
 from bot.ledger.database import Database
 from bot.ledger.entries import NONE_OLDER, database_time
@@ -97,7 +97,7 @@ class _Noted:
             else:
                 self.by_digits.setdefault(head.digits[:NOTED_DIGITS], []).append(head)
 
-    def look(self, stream: str, seq: object, digest: object) -> None:
+    def check_entry(self, stream: str, seq: object, digest: object) -> None:
         """Check whether an entry with a correct hash is such a head."""
         if stream == HOUSE and isinstance(seq, int):
             self._compare(self.by_seq.get(seq, ()), str(digest))
@@ -143,8 +143,8 @@ def audit(
         ]
         house = _HouseChain(_rows(connection, HOUSE), heads)
         mentions.add(house.mentions())
-        mentions.add(_of_tables(connection))
-        mentions.add(_of_cases(connection, broken))
+        mentions.add(_table_mentions(connection))
+        mentions.add(_case_mentions(connection, broken))
         mentions.complete()
         broken += house.chain.broken
         unread += house.unclear(database_time(connection))
@@ -153,7 +153,7 @@ def audit(
             audited = AuditedStream(str(stream), mentions.take(stream), not house.chain.broken, followers)
             for row in rows:
                 if audited.read(row):
-                    heads.look(audited.stream, row[1], row[6])
+                    heads.check_entry(audited.stream, row[1], row[6])
             broken += audited.result()
             unread += [audited.unread] if audited.unread is not None else []
             entries += audited.chain.entries
@@ -192,7 +192,7 @@ class _HouseChain:
         for row in self._rows:
             entry, is_right = self.chain.follow(row)
             if is_right:
-                self._heads.look(HOUSE, row[1], row[6])
+                self._heads.check_entry(HOUSE, row[1], row[6])
             if entry is None:
                 continue
             if entry.kind != OlderNoted.__name__ and (self._lists_older or NONE_OLDER in entry.body):
@@ -275,7 +275,7 @@ def _rows(connection: Connection, stream: str = "") -> Iterator[Sequence[Any]]:
     yield from connection.execute(asked.execution_options(yield_per=_ROWS))
 
 
-def _of_tables(connection: Connection) -> Iterator[Mention]:
+def _table_mentions(connection: Connection) -> Iterator[Mention]:
     """Yield the rows of the tables that follow from the entries."""
     for row in connection.execute(select(*LINE).execution_options(yield_per=_ROWS)):
         yield Mention(row.id, "line", 0, dict(row._mapping))
@@ -287,9 +287,9 @@ def _of_tables(connection: Connection) -> Iterator[Mention]:
         yield Mention(row.incident, "attempt", 0, [row.node, row.remedy, row.machine_id, row.cure, row.at])
 
 
-def _of_cases(connection: Connection, broken: list[Broken]) -> Iterator[Mention]:
+def _case_mentions(connection: Connection, broken: list[Broken]) -> Iterator[Mention]:
     """Yield the stored cases; add to `broken` those that are not what their entries name."""
-    for incident, digest, says in stored(connection):
+    for incident, digest, says in stored_cases(connection):
         if says:
             broken.append(Broken(incident, 0, f"what the node said, {digest[:16]}…, is damaged: {says}"))
         yield Mention(incident, "case", 0, digest)
@@ -302,7 +302,9 @@ def _without_entries(mentions: Iterator[Mention], unread: list[Broken]) -> Itera
         yield from contradictions(stream, said)
         kinds = {mention.kind: mention for mention in said}
         if "end" in kinds and "pruned" in kinds:
-            for broken, is_sure in _of_pruned(stream, [each for each in said if each.kind in ("anchor", "end")], said):
+            for broken, is_sure in _pruning_faults(
+                stream, [each for each in said if each.kind in ("anchor", "end")], said
+            ):
                 if is_sure:
                     yield broken
                 else:
@@ -316,7 +318,7 @@ def _without_entries(mentions: Iterator[Mention], unread: list[Broken]) -> Itera
                 yield Broken(stream, 0, f"stands in the table {table} but has no entries")
 
 
-def _of_pruned(stream: str, notes: Sequence[Mention], said: Sequence[Mention]) -> Iterator[tuple[Broken, bool]]:
+def _pruning_faults(stream: str, notes: Sequence[Mention], said: Sequence[Mention]) -> Iterator[tuple[Broken, bool]]:
     """Yield why it may not have been pruned, and whether that is sure: it ends with its last note, which was before."""
     last = max(notes, key=lambda note: (note.seq, note.kind == "end"))
     for pruned in (each for each in said if each.kind == "pruned"):

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from bot.domain.entry import ANCHORED, OF_WAVES, WAVES, Entry, Head, OwnEvent, instant_of, instant_text, is_wave
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.events import PlanProposed, StepStarted, Triaged
-from bot.domain.fold import after, fold
+from bot.domain.fold import fold, fold_entry
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
 from bot.ledger.chain import Broken, Chain
@@ -127,7 +127,7 @@ class AuditedStream:
             if self._times[kind] > ((kind == "wave") == is_wave(self.stream)):
                 found.append(Broken(self.stream, head.seq, f"stands in the table {table} more often than it may"))
         if self._goes_on and self._incident is not None:
-            found += self._of_incident(self._incident)
+            found += self._incident_faults(self._incident)
         followed = self._follower.row(self._wave) if self._follower is not None and self._wave is not None else None
         if self._goes_on and followed is not None and self._rows.get("wave") != as_json(followed):
             found.append(Broken(self.stream, head.seq, "the table of waves differs from its entries"))
@@ -146,7 +146,7 @@ class AuditedStream:
                 elif not isinstance(entry.event, OwnEvent) or entry.kind not in OF_WAVES:
                     raise ImpossibleEvent(f"{entry.kind} is not an entry of a wave.")
                 return
-            self._incident = fold((entry,)) if self._incident is None else after(self._incident, entry)
+            self._incident = fold((entry,)) if self._incident is None else fold_entry(self._incident, entry)
             if self._first_step is None and entry.kind == StepStarted.__name__:
                 self._first_step = entry
         except ImpossibleEvent as no:
@@ -157,15 +157,15 @@ class AuditedStream:
             self._goes_on = False  # intact, but written by a newer program
             self.unread = Broken(self.stream, entry.seq, f"was not followed from here on: {no.sentence}")
 
-    def _of_incident(self, incident: Incident) -> Iterator[Broken]:
+    def _incident_faults(self, incident: Incident) -> Iterator[Broken]:
         if self._rows.get("line") != as_json(line_of(incident)):
             yield Broken(self.stream, incident.seq, "the list of incidents differs from its entries")
         if incident.ended and not self._end:
             yield Broken(HOUSE, 0, f"the note of the end of {self.stream}, entry {incident.seq}, is missing")
-        yield from self._of_hold(incident)
-        yield from self._of_attempt(incident)
+        yield from self._hold_faults(incident)
+        yield from self._attempt_faults(incident)
 
-    def _of_hold(self, incident: Incident) -> Iterator[Broken]:
+    def _hold_faults(self, incident: Incident) -> Iterator[Broken]:
         """An incident holds its node from its first step to its end."""
         held = self._rows.get("hold")
         begun = [step.number for step in incident.steps if step.started is not None]
@@ -180,7 +180,7 @@ class AuditedStream:
             says = f"acts on {incident.node}, step {due[1]}, and the table holds says otherwise"
             yield Broken(self.stream, incident.seq, says)
 
-    def _of_attempt(self, incident: Incident) -> Iterator[Broken]:
+    def _attempt_faults(self, incident: Incident) -> Iterator[Broken]:
         """An incident whose plan was begun is in the table of attempts, with node, plan and time."""
         row, first = self._rows.get("attempt"), self._first_step
         if first is None or incident.proposal is None:
@@ -190,9 +190,9 @@ class AuditedStream:
         if row is None:
             if self._is_anchored(first):
                 yield Broken(self.stream, first.seq, "began its plan, and is missing in the table attempts")
-        elif row[:-1] != _counted(incident.node, incident.proposal) or not (
+        elif row[:-1] != _attempt_values(incident.node, incident.proposal) or not (
             # After a release the step begins again, and counts from then.
-            "released" in self._rows or _is_about(row[-1], first)
+            "released" in self._rows or _is_near_in_time(row[-1], first)
         ):
             yield Broken(self.stream, first.seq, "began its plan, and the table attempts says otherwise")
 
@@ -214,12 +214,12 @@ def _machine_of(incident: Incident) -> str:
     return incident.proposal.binds.get(MACHINE_ID, "") if incident.proposal is not None else ""
 
 
-def _counted(node: str, proposed: PlanProposed) -> list[str]:
+def _attempt_values(node: str, proposed: PlanProposed) -> list[str]:
     """What the table of attempts says about a begun plan, without the time."""
     return [node, proposed.plan.remedy, proposed.binds.get(MACHINE_ID, ""), proposed.plan.cure]
 
 
-def _is_about(text: object, entry: Entry) -> bool:
+def _is_near_in_time(text: object, entry: Entry) -> bool:
     try:
         return abs(instant_of(str(text)) - entry.at) <= APART
     except ValueError:

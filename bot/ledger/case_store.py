@@ -74,7 +74,7 @@ class CaseStore:
         return forget(self._database, KEPT_CASES, _OLD, kept_for, dry_run)
 
 
-def stored(connection: Connection) -> Iterator[tuple[str, str, str]]:
+def stored_cases(connection: Connection) -> Iterator[tuple[str, str, str]]:
     """Yield the incident and the hash of each stored case, and what is wrong with it; a few are in memory at a time."""
     for incident, digest, body in connection.execute(_ALL):
         says = ""

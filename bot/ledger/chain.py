@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain.entry import Entry, Head, chained, written
+from bot.domain.entry import Entry, Head, canonical_body, entry_hash
 from bot.domain.errors import UnreadableEntry
 from bot.ledger.entries import entry_of
 
@@ -55,7 +55,7 @@ class Chain:
         ):
             says = "has values of the wrong types"
         else:
-            hashes = tuple([chained(before, stream, seq, at, by, kind, body) for before in self._before])
+            hashes = tuple([entry_hash(before, stream, seq, at, by, kind, body) for before in self._before])
             if seq != self._expected:
                 self.broken.append(Broken(self.stream, self._expected, f"is missing; the next entry is {seq}"))
             elif digest not in hashes:
@@ -87,7 +87,7 @@ class Chain:
         if at < self._at:
             return f"is dated back: {at}, and the entry before it {self._at}"
         try:
-            is_ours = written(entry.body) == body
+            is_ours = canonical_body(entry.body) == body
         except (ValueError, RecursionError):  # such as NaN and 1e999, which are not numbers of JSON
             is_ours = False
         # Such as a key that stands twice: readers differ on which of them counts.

@@ -48,7 +48,7 @@ class ChatRequestStore:
 
     def keep(self, key: str, body: str = "", *, done: bool = False) -> bool:
         """Note a request; False if it is done, or a live runner handles it."""
-        row: dict[str, Any] = {"id": _id(key), "key": _plain(key), "body": body, "done": done}
+        row: dict[str, Any] = {"id": _id(key), "key": _storable_key(key), "body": body, "done": done}
         row["runner"] = self._leases.runner
         with self._database.adding() as connection:
             row["kept_at"] = instant_text(self._database.instant(connection, self._time))
@@ -103,9 +103,9 @@ class ChatRequestStore:
 
 def _id(key: str) -> str:
     """A key in the table's form, with any characters, because it comes from outside."""
-    return hashlib.sha256(_plain(key).encode()).hexdigest()
+    return hashlib.sha256(_storable_key(key).encode()).hexdigest()
 
 
-def _plain(key: str) -> str:
+def _storable_key(key: str) -> str:
     """A key without what a database cannot store: control characters and halves of surrogate pairs."""
     return json.dumps(key)[1:-1]

@@ -70,7 +70,7 @@ class WriteLock:
         with self._changed:
             queue.append(ticket)
             try:
-                is_ours = self._changed.wait_for(lambda: not self._is_held and self._next() is ticket, seconds)
+                is_ours = self._changed.wait_for(lambda: not self._is_held and self._next_waiter() is ticket, seconds)
             finally:
                 queue.remove(ticket)
                 self._changed.notify_all()  # after a time-out another thread may be next
@@ -85,7 +85,7 @@ class WriteLock:
                     self._is_held = False
                     self._changed.notify_all()
 
-    def _next(self) -> object:
+    def _next_waiter(self) -> object:
         if self._urgent and not (self._ordinary and self._in_a_row >= URGENT_IN_A_ROW):
             return self._urgent[0]
         return self._ordinary[0]
@@ -112,7 +112,7 @@ class Database:
         """
         parsed = _parsed(url)
         path = _file(parsed)
-        sentence = f"The ledger at {_named(parsed)} cannot be used"
+        sentence = f"The ledger at {_url_words(parsed)} cannot be used"
         engine = _sqlite(path, busy) if path is not None else _postgresql(parsed, busy)
         database = cls(engine, sentence, busy)
         try:
@@ -226,7 +226,7 @@ class Database:
             )
 
 
-def is_there(url: str) -> bool:
+def is_file_there(url: str) -> bool:
     """Return False if the URL is of an SQLite file that does not exist.
 
     Raises: SettingsError when the URL cannot be used.
@@ -260,7 +260,7 @@ def _file(url: URL) -> Path | None:
     return Path(url.database or "") if url.get_backend_name() == "sqlite" else None
 
 
-def _named(url: URL) -> str:
+def _url_words(url: URL) -> str:
     """Return where it is, for people: without the password, and without the parameters, among which one may be."""
     return str(_file(url) or url.set(query={}).render_as_string(hide_password=True))
 
@@ -289,7 +289,7 @@ def _sqlite(path: Path, busy: timedelta) -> Engine:
         patience = min(ASKS_AGAIN, busy)
         cursor.execute(_WAITS.format(round(patience.total_seconds() * 1000)))
         try:
-            while not _is_begun(cursor, until):
+            while not _begin_to_write(cursor, until):
                 continue
         finally:
             cursor.execute(_WAITS.format(round(busy.total_seconds() * 1000)))
@@ -300,7 +300,7 @@ def _sqlite(path: Path, busy: timedelta) -> Engine:
 _WAITS = "PRAGMA busy_timeout = {0}"
 
 
-def _is_begun(cursor: Any, until: float) -> bool:
+def _begin_to_write(cursor: Any, until: float) -> bool:
     """Begin to write; False where another process writes, and the time for that is not over."""
     try:
         cursor.execute("BEGIN IMMEDIATE")

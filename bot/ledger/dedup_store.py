@@ -71,20 +71,20 @@ class DedupStore:
 
     def told(self, delivery: Delivery, key: str, group: str, brakes: StormLimits) -> Correlation:
         """Record that a case fires, and return where it goes. A repeated delivery gets the same answer."""
-        alarm = _alarm(delivery)
+        alarm = _alarm_of(delivery)
         with self._database.writing() as connection:
             now = self._database.instant(connection, self._time)
-            row = connection.execute(_ROW, _named(alarm)).one_or_none()
+            row = connection.execute(_ROW, _case_key(alarm)).one_or_none()
             if row is not None:
                 if row.delivery == delivery.id:
                     return Correlation(row.group, Recurrence(row.turn), row.storm)
                 if row.over_at == _FIRES:
                     if (reopened_at := _reopened_at(alarm, row)) != row.reopened_at:
-                        connection.execute(_UPDATE, _named(alarm) | {"reopened_at": reopened_at})
+                        connection.execute(_UPDATE, _case_key(alarm) | {"reopened_at": reopened_at})
                     return Correlation(row.group, Recurrence.AGAIN, row.storm)
                 if _is_late(alarm, instant_of(row.over_at)):
                     return Correlation(row.group, Recurrence.OVER)
-            course = self._course(connection, row, key, group, brakes, now)
+            course = self._correlation(connection, row, key, group, brakes, now)
             storm = self._storm(connection, brakes, now)
             values = {
                 "key": key,
@@ -96,7 +96,7 @@ class DedupStore:
                 "storm": storm,
                 "reopened_at": _reopened_at(alarm, row),
             }
-            _write(connection, alarm, values, is_there=row is not None)
+            _write_case(connection, alarm, values, is_there=row is not None)
             return Correlation(course.group, course.turn, storm)
 
     def signals(self, alarm: AlertGroup, seen: Sequence[NodeSignal], opened: Collection[str]) -> None:
@@ -105,7 +105,7 @@ class DedupStore:
             now = self._database.instant(connection, self._time)
             connection.execute(_FORGET, {"before": instant_text(now - SIGNALS_KEPT)})
             known = {
-                (row.key, row.node): (row.firing, row.since) for row in connection.execute(_SIGNALS, _named(alarm))
+                (row.key, row.node): (row.firing, row.since) for row in connection.execute(_SIGNALS, _case_key(alarm))
             }
             for signal in seen:
                 which, since = (signal.key, signal.node), instant_text(signal.since) if signal.since is not None else ""
@@ -116,7 +116,7 @@ class DedupStore:
                 if signal.firing:
                     values |= {"at": instant_text(now), "opened": signal.node in opened}
                 if was is not None:
-                    named = _named(alarm) | {"of_key": signal.key, "of_node": signal.node}
+                    named = _case_key(alarm) | {"of_key": signal.key, "of_node": signal.node}
                     connection.execute(_SIGNAL, named | values)
                 else:
                     named = {"source": alarm.source, "name": alarm.case, "key": signal.key, "node": signal.node}
@@ -125,21 +125,21 @@ class DedupStore:
 
     def over(self, delivery: Delivery) -> str:
         """Record that a case is over, and return its group; empty if it has none, or was reopened after this end."""
-        alarm = _alarm(delivery)
+        alarm = _alarm_of(delivery)
         with self._database.writing() as connection:
             now = self._database.instant(connection, self._time)
             over_at = instant_text(alarm.occurred_at or now)
-            row = connection.execute(_ROW, _named(alarm)).one_or_none()
+            row = connection.execute(_ROW, _case_key(alarm)).one_or_none()
             if row is not None and over_at < row.reopened_at:
                 return _NOWHERE
             if row is not None:
-                connection.execute(_UPDATE, _named(alarm) | {"over_at": max(over_at, row.over_at)})
-                connection.execute(_ALL_SIGNALS, _named(alarm) | {"firing": False})
+                connection.execute(_UPDATE, _case_key(alarm) | {"over_at": max(over_at, row.over_at)})
+                connection.execute(_ALL_SIGNALS, _case_key(alarm) | {"firing": False})
                 return str(row.group)
             values = {"key": "", "group": _NOWHERE, "turn": Recurrence.OVER.value, "delivery": delivery.id}
             values |= {"opened_at": instant_text(now - timedelta(days=1)), "over_at": over_at}
             values |= {"storm": "", "reopened_at": ""}
-            _write(connection, alarm, values, is_there=False)
+            _write_case(connection, alarm, values, is_there=False)
             return _NOWHERE
 
     def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenAlertGroup, ...]:
@@ -156,7 +156,7 @@ class DedupStore:
             cases = int(connection.execute(_IN_STORM, {"of_storm": name}).scalar_one())
             return Storm(name, is_on, cases, tuple(map(summary_of, connection.execute(_OF_STORM, {"of_storm": name}))))
 
-    def _course(
+    def _correlation(
         self, connection: Connection, row: Row[Any] | None, key: str, group: str, brakes: StormLimits, now: datetime
     ) -> Correlation:
         if row is not None and row.group != _NOWHERE and instant_of(row.over_at) > now - brakes.reopens_within:
@@ -176,7 +176,7 @@ class DedupStore:
         return connection.execute(_STORM, since).scalar_one_or_none() or f"storm-{now:%Y%m%d-%H%M%S}"
 
 
-def _alarm(delivery: Delivery) -> AlertGroup:
+def _alarm_of(delivery: Delivery) -> AlertGroup:
     if delivery.alarm is None:
         raise ValueError(f"{delivery.id} has no case")
     return delivery.alarm
@@ -195,12 +195,12 @@ def _reopened_at(alarm: AlertGroup, row: Row[Any] | None) -> str:
     return max(before, instant_text(alarm.occurred_at))
 
 
-def _named(alarm: AlertGroup) -> dict[str, Any]:
+def _case_key(alarm: AlertGroup) -> dict[str, Any]:
     return {"of_source": alarm.source, "of_name": alarm.case}
 
 
-def _write(connection: Connection, alarm: AlertGroup, values: dict[str, Any], *, is_there: bool) -> None:
+def _write_case(connection: Connection, alarm: AlertGroup, values: dict[str, Any], *, is_there: bool) -> None:
     if is_there:
-        connection.execute(_UPDATE, _named(alarm) | values)
+        connection.execute(_UPDATE, _case_key(alarm) | values)
     else:
         connection.execute(_INSERT, {"source": alarm.source, "name": alarm.case} | values)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, select
 
-from bot.domain.entry import Entry, Event, Head, body_of, chained, instant_of, instant_text, kind_of, written
+from bot.domain.entry import Entry, Event, Head, body_of, canonical_body, entry_hash, instant_of, instant_text, kind_of
 from bot.domain.errors import Conflict, LedgerUnavailable, UnreadableEntry
 from bot.domain.house_events import (
     HOUSE,
@@ -16,7 +16,7 @@ from bot.domain.house_events import (
     CauseUnmuted,
     OlderNoted,
 )
-from bot.domain.json_form import MOST_ROOM, MOST_TEXT, check_texts, room, whole_number
+from bot.domain.json_form import MOST_ROOM, MOST_TEXT, check_texts, memory_bytes, whole_number
 from bot.domain.safe_text import redacted
 from bot.ledger.tables import ENTRIES
 
@@ -89,7 +89,7 @@ def last_brake(connection: Connection) -> Entry | None:
 
     Raises: UnreadableEntry when its row is malformed.
     """
-    return _first(connection, _LAST_BRAKE)
+    return _first_entry(connection, _LAST_BRAKE)
 
 
 def pull_of(connection: Connection, request: str) -> Entry | None:
@@ -100,10 +100,10 @@ def pull_of(connection: Connection, request: str) -> Entry | None:
 
 def last_policy(connection: Connection) -> Entry | None:
     """Return the entry that noted a policy last; raises as `last_brake`."""
-    return _first(connection, _LAST_POLICY)
+    return _first_entry(connection, _LAST_POLICY)
 
 
-def _first(connection: Connection, by_dialect: dict[str, str]) -> Entry | None:
+def _first_entry(connection: Connection, by_dialect: dict[str, str]) -> Entry | None:
     row = connection.exec_driver_sql(by_dialect[connection.dialect.name]).one_or_none()
     return None if row is None else entry_of(row)
 
@@ -120,7 +120,7 @@ def entry_of(row: Any) -> Entry:
     Raises: UnreadableEntry when the row is malformed.
     """
     try:
-        if room(row.body) > MOST_ROOM:
+        if memory_bytes(row.body) > MOST_ROOM:
             raise ValueError(f"its body takes more than {MOST_ROOM // 1024 // 1024} MiB of memory")
         body = _DECODER.decode(row.body)
         if not isinstance(body, dict):
@@ -132,7 +132,7 @@ def entry_of(row: Any) -> Entry:
         raise UnreadableEntry(f"Entry {row.stream}/{row.seq} is malformed: {no}.") from no
 
 
-def sealed(stream: str, before: Head, at: str, event: Event, by: str) -> Entry:
+def chained_entry(stream: str, before: Head, at: str, event: Event, by: str) -> Entry:
     """Return the entry of an event, without secrets, chained to the entry before it.
 
     Shape: the first of `house` also says that no stream is older than its notes, unless it lists those.
@@ -141,7 +141,7 @@ def sealed(stream: str, before: Head, at: str, event: Event, by: str) -> Entry:
     if stream == HOUSE and not before.seq and not isinstance(event, OlderNoted):
         body[NONE_OLDER] = True
     seq, kind = before.seq + 1, kind_of(event)
-    digest = chained(before.hash, stream, seq, at, by, kind, written(body))
+    digest = entry_hash(before.hash, stream, seq, at, by, kind, canonical_body(body))
     return Entry(stream, seq, instant_of(at), by, kind, body, digest)
 
 
@@ -155,7 +155,7 @@ def append_entry(
     before, last_at = head_of(connection, stream)
     if expected_seq is not None and before.seq != expected_seq:
         raise Conflict(f"{stream} has {before.seq} entries, not {expected_seq}.", "Read it again and decide again.")
-    entry = sealed(stream, before, max(now, last_at), event, by)
+    entry = chained_entry(stream, before, max(now, last_at), event, by)
     insert_entry(connection, entry)
     return entry
 
@@ -168,7 +168,7 @@ def insert_entry(connection: Connection, entry: Entry) -> None:
         "at": instant_text(entry.at),
         "by": entry.by,
         "kind": entry.kind,
-        "body": written(entry.body),
+        "body": canonical_body(entry.body),
         "hash": entry.hash,
     }
     if connection.execute(_INSERT, row).rowcount != 1:

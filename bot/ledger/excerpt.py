@@ -73,17 +73,17 @@ def excerpt(database: Database, incident: str, until: NotedHead | None = None) -
         chain = Chain(incident)
         for entry in entries:
             chain.follow(entry)
-        _whole(chain)
-        before, last = _of_house(connection, entries, until)
+        _refuse_broken(chain)
+        before, last = _house_bounds(connection, entries, until)
         yield Excerpt(entries, before, last, connection)
 
 
-def _of_house(connection: Connection, entries: Sequence[StoredEntry], until: NotedHead | None) -> tuple[Head, Head]:
+def _house_bounds(connection: Connection, entries: Sequence[StoredEntry], until: NotedHead | None) -> tuple[Head, Head]:
     """Follow `house` from the first note about the incident; return the entry before it, and where it is enough."""
     incident, end = entries[0].stream, entries[-1].seq
     notes = (_stored_entry(row) for row in connection.execute(_SINCE, {"since": entries[0].at}))
     first = next((entry.seq for entry in notes if _tells_of(entry, incident)), 0)
-    before = _before(connection, first)
+    before = _head_before(connection, first)
     last, chain = before, Chain(HOUSE, before)
     for entry in _house_entries(connection, first, _NO_END) if first else ():
         chain.follow(entry)
@@ -91,7 +91,7 @@ def _of_house(connection: Connection, entries: Sequence[StoredEntry], until: Not
         is_until = until is not None and entry.hash.startswith(until.digits) and until.seq in (None, entry.seq)
         if is_until or (until is None and tells):
             last = chain.head
-            _whole(chain)
+            _refuse_broken(chain)
         if is_until or (until is None and tells == end and entry.kind == IncidentEnded.__name__):
             return before, last
     if until is not None:
@@ -118,7 +118,7 @@ def _tells_of(entry: StoredEntry, incident: str) -> int:
     return seq if isinstance(seq, int) else 0
 
 
-def _before(connection: Connection, first: int) -> Head:
+def _head_before(connection: Connection, first: int) -> Head:
     if first <= 1:
         return Head()
     row = connection.execute(_ENTRY, {"number": first - 1}).one_or_none()
@@ -129,6 +129,6 @@ def _stored_entry(row: Any) -> StoredEntry:
     return StoredEntry(*row)
 
 
-def _whole(chain: Chain) -> None:
+def _refuse_broken(chain: Chain) -> None:
     if chain.broken:
         raise BundleError(f"The record is broken: {chain.broken[0]}.", "Look at all of it: zombie audit verify")

@@ -28,21 +28,21 @@ def exported(database: Database) -> Iterator[str]:
     """
     with database.reading() as connection:
         last = connection.execute(_LAST).first()
-    page, until = _IN_TIME, _key(last) if last is not None else None
+    page, until = _IN_TIME, _order_key(last) if last is not None else None
     while until is not None:
         with database.reading() as connection:
             rows = connection.execute(page.where(tuple_(*_KEY) <= until)).all()
         yield from map(_line, rows)
         if len(rows) < _PAGE:
             return
-        page = _IN_TIME.where(tuple_(*_KEY) > _key(rows[-1]))
+        page = _IN_TIME.where(tuple_(*_KEY) > _order_key(rows[-1]))
 
 
-def _key(row: Row[Any]) -> ColumnElement[Any]:
-    return tuple_(*(_as_kept(value) for value in (row.at, row.stream, row.seq)))
+def _order_key(row: Row[Any]) -> ColumnElement[Any]:
+    return tuple_(*(_as_stored(value) for value in (row.at, row.stream, row.seq)))
 
 
-def _as_kept(value: Any) -> ColumnElement[Any]:
+def _as_stored(value: Any) -> ColumnElement[Any]:
     """Return a value as the database compares it: SQLite may hold text that is no UTF-8, read as surrogates."""
     if isinstance(value, str) and not value.isascii():
         return cast(literal(value.encode("utf-8", "surrogateescape"), LargeBinary), Text)

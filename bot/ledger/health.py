@@ -18,10 +18,10 @@ from bot.domain.entry import Entry, Head, instant_of
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE
 from bot.ledger import holds
-from bot.ledger.database import Database, _file, _named, _parsed, _postgresql, _reason, _try_next, is_there
+from bot.ledger.database import Database, _file, _parsed, _postgresql, _reason, _try_next, _url_words, is_file_there
 from bot.ledger.entries import database_time, head_of
 from bot.ledger.inbox import GIVEN_UP
-from bot.ledger.leases import live
+from bot.ledger.leases import live_runners
 from bot.ledger.machines import names_of_machines
 from bot.ledger.migrations import VERSION
 from bot.ledger.tables import DELIVERIES, INCIDENTS
@@ -51,7 +51,7 @@ class Condition:
     brake: Entry | None
 
 
-def where(url: str) -> Path | None:
+def ledger_file(url: str) -> Path | None:
     """Return the file of an SQLite ledger, None for PostgreSQL.
 
     Raises: SettingsError when the URL cannot be used.
@@ -59,12 +59,12 @@ def where(url: str) -> Path | None:
     return _file(_parsed(url))
 
 
-def named(url: str) -> str:
+def ledger_words(url: str) -> str:
     """Return where a ledger is, for people: its file, or the server's URL without the password.
 
     Raises: SettingsError when the URL cannot be used.
     """
-    return _named(_parsed(url))
+    return _url_words(_parsed(url))
 
 
 def holds_ledger(url: str, patience: timedelta = PATIENCE) -> bool:
@@ -72,12 +72,12 @@ def holds_ledger(url: str, patience: timedelta = PATIENCE) -> bool:
 
     Raises: SettingsError; LedgerUnavailable when it cannot be read, or holds something else.
     """
-    if not is_there(url):
+    if not is_file_there(url):
         return False
     with _reading(url, patience) as connection:
         tables = inspect(connection).get_table_names()
     if tables and _VERSION_TABLE not in tables:
-        raise LedgerUnavailable(f"{named(url)} is a database without a ledger.", _NAME_IT)
+        raise LedgerUnavailable(f"{ledger_words(url)} is a database without a ledger.", _NAME_IT)
     return bool(tables)
 
 
@@ -87,7 +87,7 @@ def is_served(database: Database) -> bool:
     Raises: LedgerUnavailable.
     """
     with database.reading() as connection:
-        return bool(live(connection, database.instant(connection)))
+        return bool(live_runners(connection, database.instant(connection)))
 
 
 def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
@@ -97,7 +97,7 @@ def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
     """
     with _reading(url, patience) as connection:
         if not inspect(connection).has_table(_VERSION_TABLE):
-            raise LedgerUnavailable(f"{named(url)} is a database without a ledger.")
+            raise LedgerUnavailable(f"{ledger_words(url)} is a database without a ledger.")
         version = int(connection.exec_driver_sql("SELECT version FROM zombie_schema").scalar_one())
         is_ours = version == VERSION  # older tables may lack what is read
         return Condition(
@@ -128,6 +128,8 @@ def _reading(url: str, patience: timedelta) -> Iterator[Connection]:
         with engine.connect().execution_options(zombie_writes=False) as connection, connection.begin():
             yield connection
     except SQLAlchemyError as no:
-        raise LedgerUnavailable(f"The ledger at {named(url)} cannot be read: {_reason(no)}.", _try_next(no)) from no
+        raise LedgerUnavailable(
+            f"The ledger at {ledger_words(url)} cannot be read: {_reason(no)}.", _try_next(no)
+        ) from no
     finally:
         engine.dispose()

@@ -14,15 +14,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, update
 
-from bot.domain.claim import Claim, Hold, busy_with
+from bot.domain.claim import CLOCK_TOLERANCE, Claim, Hold, busy_with
 from bot.domain.entry import Entry, instant_of, instant_text
 from bot.domain.errors import AlreadyTried, ApprovalExpired, BudgetSpent, NodeBusy
 from bot.domain.house_events import BrakePulled
 from bot.ledger.entries import last_brake
 from bot.ledger.machines import further_names
 from bot.ledger.tables import ATTEMPTS, HOLDS, INCIDENTS
-
-_CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 
 # Built once: building a statement costs more than running it.
 _HOLDS = select(HOLDS)
@@ -57,11 +55,11 @@ def brake(connection: Connection) -> Entry | None:
     return moved if moved is not None and moved.kind == BrakePulled.__name__ else None
 
 
-def held(connection: Connection, node: str, machine_id: str, now: datetime) -> Hold | None:
+def hold_on(connection: Connection, node: str, machine_id: str, now: datetime) -> Hold | None:
     """Return the hold on the node, or on the same machine under another name; host names know no letter case."""
-    rows = [row for row in connection.execute(_HOLDS) if _is_on(row, node, machine_id)]
+    rows = [row for row in connection.execute(_HOLDS) if _is_on_machine(row, node, machine_id)]
     row = next((row for row in rows if row.node == node), rows[0] if rows else None)
-    return None if row is None else _hold(row, now)
+    return None if row is None else _hold_of_row(row, now)
 
 
 def holds_its_node(connection: Connection, incident: str) -> bool:
@@ -76,7 +74,7 @@ def may_begin(connection: Connection, incident: str, claim: Claim, now: datetime
     Raises: NodeBusy, BudgetSpent or AlreadyTried when the step may not begin now.
     """
     others = may_repeat(connection, incident, claim, now)
-    again = tried(connection, claim, now - claim.not_again_within)
+    again = last_try(connection, claim, now - claim.not_again_within)
     if again is not None and again != incident:
         raise AlreadyTried(f"Incident {again} carried out the same plan on {claim.node} less than a day ago.")
     _within_limits(connection, incident, claim, now, others)
@@ -86,7 +84,7 @@ def is_in_time(claim: Claim, now: datetime) -> None:
     """Raises: ApprovalExpired when it is too late, or the age of what allows it is not known."""
     if claim.until is not None and now >= claim.until:
         raise ApprovalExpired(f"The approval was valid until {claim.until:%H:%M:%S} UTC.")
-    if claim.since is not None and now < claim.since - _CLOCK_TOLERANCE:
+    if claim.since is not None and now < claim.since - CLOCK_TOLERANCE:
         raise ApprovalExpired("The ledger's clock was set back, so the age of the approval is unknown.")
 
 
@@ -96,8 +94,8 @@ def may_repeat(connection: Connection, incident: str, claim: Claim, now: datetim
     Raises: NodeBusy when it may not be sent now.
     """
     others = [row for row in connection.execute(_HOLDS) if row.incident != incident]
-    if busy := next((row for row in others if _is_on(row, claim.node, claim.machine_id)), None):
-        raise NodeBusy(busy_with(_hold(busy, now), claim.node), "It waits until that incident has ended.")
+    if busy := next((row for row in others if _is_on_machine(row, claim.node, claim.machine_id)), None):
+        raise NodeBusy(busy_with(_hold_of_row(busy, now), claim.node), "It waits until that incident has ended.")
     return others
 
 
@@ -112,7 +110,7 @@ def begun_for(
     return tuple(connection.execute(asked.order_by(ATTEMPTS.c.at)).scalars())
 
 
-def tried(connection: Connection, claim: Claim, since: datetime) -> str | None:
+def last_try(connection: Connection, claim: Claim, since: datetime) -> str | None:
     """Return the last incident that began this plan on this machine since then, under any of its names."""
     asked = {
         "remedy": claim.remedy,
@@ -125,7 +123,7 @@ def tried(connection: Connection, claim: Claim, since: datetime) -> str | None:
     return found
 
 
-def take(connection: Connection, incident: str, step: int, claim: Claim, at: str) -> None:
+def record_hold(connection: Connection, incident: str, step: int, claim: Claim, at: str) -> None:
     """Record the incident's hold on its node, and that its plan is being executed."""
     row = {"step": step, "runner": claim.runner, "beat_at": at}
     done = connection.execute(update(HOLDS).where(HOLDS.c.incident == incident).values(row))
@@ -171,12 +169,12 @@ def _within_limits(connection: Connection, incident: str, claim: Claim, now: dat
             raise BudgetSpent(f"{limits.per_hour} nodes may be acted on in an hour, and were.")
 
 
-def _is_on(row: Row[Any], node: str, machine_id: str) -> bool:
+def _is_on_machine(row: Row[Any], node: str, machine_id: str) -> bool:
     return row.node.lower() == node.lower() or (bool(machine_id) and row.machine_id == machine_id)
 
 
-def _hold(row: Row[Any], now: datetime) -> Hold:
+def _hold_of_row(row: Row[Any], now: datetime) -> Hold:
     beat_at = instant_of(row.beat_at)
-    if beat_at > now + _CLOCK_TOLERANCE:  # written before the clock was set back: its runner has written none since
+    if beat_at > now + CLOCK_TOLERANCE:  # written before the clock was set back: its runner has written none since
         beat_at = _LONG_AGO
     return Hold(row.node, row.incident, row.step, row.runner, max(timedelta(0), now - beat_at))

@@ -20,11 +20,10 @@ from bot.domain.intake_contracts import GivenUpDelivery, StoredDelivery
 from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database
-from bot.ledger.leases import SILENT, Leases, live
+from bot.ledger.leases import LONGEST_WAIT, SILENT, Leases, live_runners
 from bot.ledger.tables import DELIVERIES
 
 SWEPT_EVERY = timedelta(hours=1)
-LONGEST_WAIT = timedelta(hours=1)  # for another try; a later one was written before the clock was set back
 _SOON = ""  # sorts before every instant
 _LOOKED_THROUGH = 1000
 MOST_TOLD = 100  # of what was given up
@@ -78,7 +77,7 @@ class Inbox:
             row["kept_at"] = instant_text(self.database.instant(connection, self.time))
             if connection.dialect.name == "postgresql":
                 return connection.execute(_ADD, row).first() is not None
-            if connection.execute(_KNOWN, _named(row["source"], row["id"])).first() is not None:
+            if connection.execute(_KNOWN, _delivery_key(row["source"], row["id"])).first() is not None:
                 return False
             row["number"] = connection.execute(_LAST).scalar_one()
             connection.execute(_INSERT, row)
@@ -87,24 +86,24 @@ class Inbox:
     def claim(self, at_once: int, busy: Collection[str] = ()) -> tuple[StoredDelivery, ...]:
         """Take deliveries that no other live runner handles, in order of arrival; of each case only the first."""
         with self.database.reading() as connection:  # polled often, and mostly empty
-            if not self._free(connection, at_once, busy):
+            if not self._unclaimed_rows(connection, at_once, busy):
                 return ()
         with self.database.writing() as connection:
             found = []
-            for row in self._free(connection, at_once, busy):
+            for row in self._unclaimed_rows(connection, at_once, busy):
                 values: dict[str, Any] = {"runner": self.runner}
                 try:
                     found.append(_stored_delivery(row))
                 except UnreadableEntry as no:  # of another version: it must not block the rest
                     values = {"done": True, "error": one_line(no.sentence)}
-                connection.execute(_UPDATE, _named(row.source, row.id) | values)
+                connection.execute(_UPDATE, _delivery_key(row.source, row.id) | values)
         return tuple(found)
 
     def done(self, delivery: Delivery) -> None:
         """Record that a delivery is handled. Its id stays known for some days."""
         with self.database.writing() as connection:
             values = {"done": True, "runner": "", "body": "", "error": ""}
-            connection.execute(_UPDATE, _named(delivery.source, delivery.id) | values)
+            connection.execute(_UPDATE, _delivery_key(delivery.source, delivery.id) | values)
             now = self.database.instant(connection, self.time)
             if self._swept_at is None or now - self._swept_at > SWEPT_EVERY:
                 connection.execute(_OLD, {"before": instant_text(now - self.known_for)})
@@ -123,7 +122,7 @@ class Inbox:
         """Record that a delivery is given up. Its content stays as long as its id."""
         with self.database.writing() as connection:
             values = {"done": True, "runner": "", "error": one_line(error) or "no reason was given"}
-            connection.execute(_UPDATE, _named(delivery.source, delivery.id) | values)
+            connection.execute(_UPDATE, _delivery_key(delivery.source, delivery.id) | values)
 
     def given_up(self) -> tuple[GivenUpDelivery, ...]:
         """Return the newest deliveries that were given up, also those that this program cannot read."""
@@ -135,9 +134,9 @@ class Inbox:
         with self.database.reading() as connection:
             return int(connection.execute(_COUNT).scalar_one())
 
-    def _free(self, connection: Connection, at_once: int, busy: Collection[str]) -> list[Row[Any]]:
+    def _unclaimed_rows(self, connection: Connection, at_once: int, busy: Collection[str]) -> list[Row[Any]]:
         now = self.database.instant(connection, self.time)
-        alive = live(connection, now, self.silent) if self.leases is None else self.leases.alive(connection)
+        alive = live_runners(connection, now, self.silent) if self.leases is None else self.leases.alive(connection)
         others, text, latest = {*alive} - {self.runner}, instant_text(now), instant_text(now + LONGEST_WAIT)
         found: list[Row[Any]] = []
         cases: set[tuple[str, str]] = set()
@@ -153,7 +152,7 @@ class Inbox:
         return found
 
 
-def _named(source: str, delivery: str) -> dict[str, Any]:
+def _delivery_key(source: str, delivery: str) -> dict[str, Any]:
     return {"of_source": source, "of_id": delivery}
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, func, insert, or_, sele
 from bot.domain.alert import SourceKind
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
-from bot.domain.fold import after, fold
+from bot.domain.fold import fold, fold_entry
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.transitions import State
 from bot.ledger.entries import entry_of, read_stream
@@ -100,7 +100,7 @@ class IncidentCache:
             return None
         incident = kept
         for entry in map(entry_of, rows[1:]):
-            incident = after(incident, entry)
+            incident = fold_entry(incident, entry)
         return incident
 
 

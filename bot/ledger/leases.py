@@ -42,6 +42,7 @@ from bot.ledger.database import Database
 from bot.ledger.tables import HOLDS, INCIDENTS, LEASES, POSTS, RUNNERS
 
 SILENT = timedelta(seconds=10)  # a runner without a heartbeat for this long counts as dead
+LONGEST_WAIT = timedelta(hours=1)  # for another try; a later one was written before the clock was set back
 LONG_AGO = "1970-01-01T00:00:00.000Z"
 _FORGOTTEN = timedelta(days=1)
 _CONNECT_SECONDS = 5
@@ -80,7 +81,7 @@ _LET_GO = delete(LEASES).where(
 )
 
 
-def live(connection: Connection, now: datetime, silent: timedelta = SILENT) -> list[str]:
+def live_runners(connection: Connection, now: datetime, silent: timedelta = SILENT) -> list[str]:
     """Return the runners with a recent heartbeat. A heartbeat from the future (a clock was set back) does not count."""
     span = {"since": instant_text(now - silent), "until": instant_text(now + silent)}
     return list(connection.execute(_LIVE, span).scalars())
@@ -209,7 +210,7 @@ class Leases:
                 return False
             self._write_heartbeat(connection, self.database.instant(connection, self.time))
             if found != self.runner:
-                self._write(connection, [group])
+                self._write_leases(connection, [group])
             return True
 
     def take_unowned(self, connection: Connection, group: str) -> None:
@@ -217,7 +218,7 @@ class Leases:
         found = _owner(connection, group)
         if found is None or (found != self.runner and found not in self.alive(connection)):
             self._write_heartbeat(connection, self.database.instant(connection, self.time))
-            self._write(connection, [group])
+            self._write_leases(connection, [group])
 
     def claim(self) -> tuple[str, ...]:
         """Take the leases of all open groups that no live runner has, and return those groups."""
@@ -229,7 +230,7 @@ class Leases:
             alive = self.alive(connection)
             cards = self._unseen(connection, alive)
             if cards:
-                self._write(connection, cards)
+                self._write_leases(connection, cards)
                 connection.execute(_OF_DEAD.values(beat_at=LONG_AGO), {"live": sorted(alive), "cards": cards})
         return tuple(cards)
 
@@ -255,7 +256,7 @@ class Leases:
 
     def alive(self, connection: Connection) -> set[str]:
         """Return the live runners. This runner always counts as alive: it does not take over from itself."""
-        heard = set(live(connection, self.database.instant(connection, self.time), self.silent)) - {self.runner}
+        heard = set(live_runners(connection, self.database.instant(connection, self.time), self.silent)) - {self.runner}
         if self.presence is not None:
             heard = self.presence.present(connection, heard)
         return heard | {self.runner}
@@ -269,7 +270,7 @@ class Leases:
             connection.execute(delete(RUNNERS).where(RUNNERS.c.beat_at < instant_text(now - _FORGOTTEN)))
             connection.execute(insert(RUNNERS).values(id=self.runner, beat_at=beat_at))
 
-    def _write(self, connection: Connection, groups: Iterable[str]) -> None:
+    def _write_leases(self, connection: Connection, groups: Iterable[str]) -> None:
         for group in groups:
             row: dict[str, Any] = {"named": group, "runner": self.runner}
             if not connection.execute(_TAKE, row).rowcount:

@@ -23,9 +23,9 @@ from bot.domain.entry import (
     OwnEvent,
     instant_of,
     instant_text,
+    is_author,
     is_stream,
     is_wave,
-    is_who,
     kind_of,
 )
 from bot.domain.errors import Braked, Conflict, ImpossibleEvent, StaleRequest, WaveHeld
@@ -65,7 +65,7 @@ from bot.ledger.incidents import (
 )
 from bot.ledger.machines import names_of_machines, note_machine
 from bot.ledger.outbox import posts_of
-from bot.ledger.refusals import to_write
+from bot.ledger.refusals import counted_refusal
 
 # Raises Refused for a step that may not begin now; of the connection, the incident, whether nothing of its plan has
 # begun, and the time.
@@ -112,9 +112,9 @@ class Ledger:
                 if isinstance(event, BrakePulled) and event.request and (pulled := pull_of(connection, event.request)):
                     return pulled
                 if isinstance(event, BrakeReleased) and event.pull:
-                    _is_present(holds.brake(connection), event.pull)
-                return self._add(connection, HOUSE, expected_seq, event, by)
-            return self._add_to_incident(connection, stream, expected_seq, (event,), by)[-1]
+                    _check_present_pull(holds.brake(connection), event.pull)
+                return self._append_event(connection, HOUSE, expected_seq, event, by)
+            return self._append_to_incident(connection, stream, expected_seq, (event,), by)[-1]
 
     def append_all(self, stream: str, expected_seq: int, events: Sequence[IncidentEvent], by: str) -> tuple[Entry, ...]:
         """Append several events of an incident, from entry `expected_seq + 1` on: all of them, or none.
@@ -134,7 +134,7 @@ class Ledger:
                 raise ImpossibleEvent(f"{len(each.events)} events do not belong into the stream {each.stream} so.")
         with self._database.writing() as connection:
             added = [
-                self._add_to_incident(connection, each.stream, each.expected_seq, each.events, each.by)
+                self._append_to_incident(connection, each.stream, each.expected_seq, each.events, each.by)
                 for each in appends
             ]
         return tuple(entry for entries in added for entry in entries)
@@ -164,14 +164,19 @@ class Ledger:
             is_new = event.attempt == 1 or not holds.holds_its_node(connection, stream)
             check = holds.may_begin if is_new else holds.may_repeat
             check(connection, stream, claim, instant_of(at))
-            entry = self._add_to_incident(connection, stream, expected_seq, (event,), by)[-1]
-            holds.take(connection, stream, event.number, claim, instant_text(entry.at))
+            entry = self._append_to_incident(connection, stream, expected_seq, (event,), by)[-1]
+            holds.record_hold(connection, stream, event.number, claim, instant_text(entry.at))
             return entry
+
+    def is_in_time(self, claim: Claim) -> None:
+        """Raises: ApprovalExpired for a claim that is too old, or whose age is not known."""
+        with self._database.reading() as connection:
+            holds.is_in_time(claim, instant_of(self._now(connection)))
 
     def hold(self, node: str, machine_id: str = "") -> Hold | None:
         """Return the hold on the node, or on that machine under another name."""
         with self._database.reading() as connection:
-            return holds.held(connection, node, machine_id, instant_of(self._now(connection)))
+            return holds.hold_on(connection, node, machine_id, instant_of(self._now(connection)))
 
     def free(self, hold: Hold, event: NodeReleased, by: str, end: Append | None = None) -> Entry:
         """Release the node of an incident that cannot go on, and record that; `end` ends the incident with it.
@@ -180,23 +185,23 @@ class Ledger:
         """
         _check_names(hold.incident, by)
         with self._database.writing() as connection:
-            now = holds.held(connection, hold.node, "", instant_of(self._now(connection)))
+            now = holds.hold_on(connection, hold.node, "", instant_of(self._now(connection)))
             if now is None or now.incident != hold.incident or now.silent_for < hold.silent_for:
                 raise Conflict(f"{hold.node} is now held by another incident.", "Look at it again.")
             if end is not None:  # which releases its node
-                self._add_to_incident(connection, end.stream, end.expected_seq, end.events, end.by)
+                self._append_to_incident(connection, end.stream, end.expected_seq, end.events, end.by)
             else:
                 holds.release(connection, hold.incident)
                 mark_changed(connection, hold.incident)
-            return self._add(connection, HOUSE, None, event, by)
+            return self._append_event(connection, HOUSE, None, event, by)
 
     def refused(self, event: WishRefused, by: str) -> None:
         """Record a refusal, or count it where many like it are there already."""
         _check_names(HOUSE, by)
         with self._database.writing() as connection:
-            written = to_write(connection, event, by, instant_of(self._now(connection)))
+            written = counted_refusal(connection, event, by, instant_of(self._now(connection)))
             if written is not None:
-                self._add(connection, HOUSE, None, written, by)
+                self._append_event(connection, HOUSE, None, written, by)
 
     def machines(self) -> Mapping[str, tuple[str, ...]]:
         """Return the names of machines with several names, by machine-id."""
@@ -221,7 +226,7 @@ class Ledger:
     def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
         """Return the last incident that began this plan within that time, on this node or on that machine."""
         with self._database.reading() as connection:
-            return _tried(connection, plan, machine_id, instant_of(self._now(connection)) - within)
+            return _last_try(connection, plan, machine_id, instant_of(self._now(connection)) - within)
 
     def deciding(self, stream: str, within: timedelta) -> DecisionRecord | None:
         """Return an incident with all that a decision about it depends on; None if there is no such stream.
@@ -237,15 +242,15 @@ class Ledger:
                 return DecisionRecord(incident, pulled, doubts)
             plan, machine_id = incident.proposal.plan, incident.proposal.binds.get("machine_id", "")
             now = instant_of(self._now(connection))
-            held = holds.held(connection, incident.node, machine_id, now)
-            return DecisionRecord(incident, pulled, doubts, held, _tried(connection, plan, machine_id, now - within))
+            held = holds.hold_on(connection, incident.node, machine_id, now)
+            return DecisionRecord(incident, pulled, doubts, held, _last_try(connection, plan, machine_id, now - within))
 
     def proposing(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
         """Return what it depends on whether a plan is offered."""
         with self._database.reading() as connection:
             since = instant_of(self._now(connection)) - within
             return ProposalRecord(
-                _tried(connection, plan, machine_id, since),
+                _last_try(connection, plan, machine_id, since),
                 names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else (),
                 nodes_of(connection, group) if group else frozenset(),
                 self._doubts(connection),
@@ -356,7 +361,7 @@ class Ledger:
         found = [doubter(connection) for doubter in self._doubters]
         return lambda policy, cause: next(filter(None, (doubts(policy, cause) for doubts in found)), "")
 
-    def _add_to_incident(
+    def _append_to_incident(
         self, connection: Connection, stream: str, expected_seq: int | None, events: Sequence[Event], by: str
     ) -> tuple[Entry, ...]:
         now = self._now(connection)  # of all of it: however long it takes, no note is later than its entry
@@ -381,19 +386,21 @@ class Ledger:
             append_entry(connection, HOUSE, None, ended, BOT, now)
         return tuple(entries)
 
-    def _add(self, connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
+    def _append_event(
+        self, connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str
+    ) -> Entry:
         return append_entry(connection, stream, expected_seq, event, by, self._now(connection))
 
     def _now(self, connection: Connection) -> str:
         return instant_text(self._time()) if self._time is not None else self._database.now(connection)
 
 
-def _tried(connection: Connection, plan: Plan, machine_id: str, since: datetime) -> str | None:
+def _last_try(connection: Connection, plan: Plan, machine_id: str, since: datetime) -> str | None:
     claim = Claim(plan.node, plan.remedy, "", machine_id=machine_id, cure=plan.cure)
-    return holds.tried(connection, claim, since)
+    return holds.last_try(connection, claim, since)
 
 
-def _is_present(pulled: Entry | None, pull: int) -> None:
+def _check_present_pull(pulled: Entry | None, pull: int) -> None:
     if pulled is None or pulled.seq != pull:
         raise StaleRequest(f"Pull #{pull} is not the present pull of the brake.")
 
@@ -401,5 +408,5 @@ def _is_present(pulled: Entry | None, pull: int) -> None:
 def _check_names(stream: str, by: str) -> None:
     if not is_stream(stream):
         raise ValueError(f"{stream!r} cannot name a stream")
-    if not is_who(by):
+    if not is_author(by):
         raise ValueError(f"{by!r} cannot be the author of an entry")

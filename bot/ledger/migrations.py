@@ -229,11 +229,11 @@ def migrate(connection: Connection, to: int = VERSION) -> None:
         return
     for changes in MIGRATIONS[version:to]:
         for change in changes:
-            _make(connection, change)
+            _apply(connection, change)
     connection.exec_driver_sql(f"UPDATE zombie_schema SET version = {to:d}")
 
 
-def _make(connection: Connection, change: Change) -> None:
+def _apply(connection: Connection, change: Change) -> None:
     if callable(change):
         change(connection)
     else:

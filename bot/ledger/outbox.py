@@ -16,7 +16,7 @@ from bot.domain.entry import instant_of, instant_text, is_stream
 from bot.domain.post import CardPosts, DuePost, MessageRef, Post, StoredPost
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database
-from bot.ledger.leases import Leases
+from bot.ledger.leases import LONGEST_WAIT, Leases
 from bot.ledger.tables import LEASES, POSTS, TURNS
 
 LEASE = timedelta(seconds=15)  # a post that was handed out is not handed out again for this long
@@ -62,8 +62,8 @@ class Outbox:
             if self._leases is not None:
                 self._leases.take_unowned(connection, post.incident)
             values["kept_at"] = self._database.now(connection)
-            row = _row(connection, post.incident, post.part)
-            above = _place_of(_row(connection, post.incident, post.under)) if post.under else None
+            row = _row_of_part(connection, post.incident, post.part)
+            above = _place_of(_row_of_part(connection, post.incident, post.under)) if post.under else None
             if row is None:
                 number = connection.execute(select(func.coalesce(func.max(POSTS.c.number), 0) + 1)).scalar_one()
                 first = {"incident": post.incident, "part": post.part, "number": number, "version": 1}
@@ -73,26 +73,25 @@ class Outbox:
             values["version"] = row.version + 1
             if not row.waiting:  # keeps a running attempt, and the time at which it is to be tried again
                 values |= {"due_at": _SOON, "attempts": 0, "error": ""}
-            _change(connection, row, values)
+            _update_row(connection, row, values)
             return StoredPost(_id(post.incident, post.part, row.version + 1), _place_of(row), above)
 
     def due(self, now: datetime) -> tuple[DuePost, ...]:
         """Return the posts to be sent now, in order. They are not handed out again for a while."""
-        text = instant_text(now)
         with self._database.reading() as connection:  # polled often, and mostly empty
-            if not connection.execute(self._due(connection, text).limit(1)).first():
+            if not connection.execute(self._due(connection, now).limit(1)).first():
                 return ()
         found: list[DuePost] = []
         with self._database.writing() as connection:
-            for row in connection.execute(self._due(connection, text).limit(self._at_once)).all():
-                _change(connection, row, {"due_at": instant_text(now + self._lease)})
-                found.append(_post(row))
+            for row in connection.execute(self._due(connection, now).limit(self._at_once)).all():
+                _update_row(connection, row, {"due_at": instant_text(now + self._lease)})
+                found.append(_due_post(row))
         return tuple(found)
 
     def taken(self, post_id: str, channel: str, ts: str) -> None:
         """Record that a post was delivered. A later version that came meanwhile is due at once."""
         with self._database.writing() as connection:
-            row, is_last = _find(connection, post_id)
+            row, is_last = _row_of_post(connection, post_id)
             if row is None:
                 return
             values: dict[str, Any] = {"due_at": _SOON, "attempts": 0, "error": ""}
@@ -100,7 +99,7 @@ class Outbox:
                 values["waiting"] = False
             if is_last or row.place_ts is None:
                 values |= {"place_channel": channel, "place_ts": ts}
-            _change(connection, row, values)
+            _update_row(connection, row, values)
 
     def failed(self, post_id: str, retry_at: datetime, error: str) -> bool:
         """Record that a delivery failed, and when to try again, which also holds for later versions.
@@ -108,18 +107,18 @@ class Outbox:
         Shape: False where there is a later version: whoever sent this one must not send it again.
         """
         with self._database.writing() as connection:
-            row, is_last = _find(connection, post_id)
+            row, is_last = _row_of_post(connection, post_id)
             if row is not None:  # if it was delivered after all, only `waiting` counts
                 retry = {"due_at": instant_text(retry_at), "attempts": row.attempts + 1, "error": one_line(error)}
-                _change(connection, row, retry)
+                _update_row(connection, row, retry)
         return is_last
 
     def dropped(self, post_id: str, error: str) -> None:
         """Record that a post can never be delivered. A later post of the same part is tried again."""
         with self._database.writing() as connection:
-            row, is_last = _find(connection, post_id)
+            row, is_last = _row_of_post(connection, post_id)
             if row is not None and row.waiting:
-                _change(connection, row, {"due_at": _SOON, "waiting": not is_last, "error": one_line(error)})
+                _update_row(connection, row, {"due_at": _SOON, "waiting": not is_last, "error": one_line(error)})
 
     def turn(self, channel: str, apart: timedelta) -> timedelta:
         """Reserve the channel's next slot, `apart` from every other program's; return the time until then."""
@@ -138,12 +137,12 @@ class Outbox:
     def place(self, incident: str, part: str) -> MessageRef | None:
         """Return where a part was posted, None before its first delivery."""
         with self._database.reading() as connection:
-            return _place_of(_row(connection, incident, part))
+            return _place_of(_row_of_part(connection, incident, part))
 
     def standing(self, incident: str, part: str) -> Mapping[str, Any] | None:
         """Return the delivered content of a part, None while a later version waits."""
         with self._database.reading() as connection:
-            return _standing(connection, incident, part)
+            return _delivered_content(connection, incident, part)
 
     def card(self, incident: str, part: str) -> CardPosts:
         """Return where all its parts were posted, and what stands in this part."""
@@ -162,10 +161,11 @@ class Outbox:
             count = connection.execute(select(func.count()).select_from(POSTS).where(POSTS.c.waiting, self._ours))
             return int(count.scalar_one())
 
-    def _due(self, connection: Connection, now: str) -> Any:
+    def _due(self, connection: Connection, now: datetime) -> Any:
         joined = POSTS.outerjoin(_ABOVE, and_(_ABOVE.c.incident == POSTS.c.incident, _ABOVE.c.part == POSTS.c.under))
         thread = (_ABOVE.c.place_channel.label("thread_channel"), _ABOVE.c.place_ts.label("thread_ts"))
-        ready = (POSTS.c.waiting, POSTS.c.due_at <= now, (POSTS.c.under == "") | _ABOVE.c.place_ts.is_not(None))
+        is_due = (POSTS.c.due_at <= instant_text(now)) | (POSTS.c.due_at > instant_text(now + LONGEST_WAIT))
+        ready = (POSTS.c.waiting, is_due, (POSTS.c.under == "") | _ABOVE.c.place_ts.is_not(None))
         due = select(POSTS, *thread).select_from(joined).where(self._ours, *ready).order_by(POSTS.c.number)
         others = set() if self._leases is None else self._leases.alive(connection) - {self._leases.runner}
         if not others:
@@ -180,52 +180,52 @@ _PLACES = select(POSTS.c.part, POSTS.c.place_channel, POSTS.c.place_ts).where(PO
 def posts_of(connection: Connection, incident: str, part: str) -> CardPosts:
     """Return where all parts of a card were posted, and what stands in one of them."""
     rows = connection.execute(_PLACES, {"of_card": incident})
-    places = {row.part: place for row in rows if (place := _place(row.place_channel, row.place_ts)) is not None}
-    return CardPosts(places, _standing(connection, incident, part) if part in places else None)
+    places = {row.part: place for row in rows if (place := _message_ref(row.place_channel, row.place_ts)) is not None}
+    return CardPosts(places, _delivered_content(connection, incident, part) if part in places else None)
 
 
-def _standing(connection: Connection, incident: str, part: str) -> Mapping[str, Any] | None:
-    row = _row(connection, incident, part)
+def _delivered_content(connection: Connection, incident: str, part: str) -> Mapping[str, Any] | None:
+    row = _row_of_part(connection, incident, part)
     if row is None or row.waiting or row.error or row.place_ts is None:
         return None
     content: Mapping[str, Any] = json.loads(row.content)
     return content
 
 
-def _post(row: Row[Any]) -> DuePost:
+def _due_post(row: Row[Any]) -> DuePost:
     return DuePost(
         id=_id(row.incident, row.part, row.version),
         post=Post(row.incident, row.part, row.channel, json.loads(row.content), row.under),
         kept_at=instant_of(row.kept_at),
         place=_place_of(row),
-        thread=_place(row.thread_channel, row.thread_ts),
+        thread=_message_ref(row.thread_channel, row.thread_ts),
         attempts=row.attempts,
         error=row.error,
     )
 
 
-def _place(channel: str | None, ts: str | None) -> MessageRef | None:
+def _message_ref(channel: str | None, ts: str | None) -> MessageRef | None:
     return None if channel is None or ts is None else MessageRef(channel, ts)
 
 
 def _place_of(row: Row[Any] | None) -> MessageRef | None:
-    return None if row is None else _place(row.place_channel, row.place_ts)
+    return None if row is None else _message_ref(row.place_channel, row.place_ts)
 
 
 def _id(incident: str, part: str, version: int) -> str:
     return f"{incident}/{part}/{version}"
 
 
-def _find(connection: Connection, post_id: str) -> tuple[Row[Any] | None, bool]:
+def _row_of_post(connection: Connection, post_id: str) -> tuple[Row[Any] | None, bool]:
     """Return the row of a post, and whether the post is the last version."""
     incident, part, version = post_id.split("/")
-    row = _row(connection, incident, part)
+    row = _row_of_part(connection, incident, part)
     return row, row is not None and row.version == int(version)
 
 
-def _row(connection: Connection, incident: str, part: str) -> Row[Any] | None:
+def _row_of_part(connection: Connection, incident: str, part: str) -> Row[Any] | None:
     return connection.execute(select(POSTS).where(POSTS.c.incident == incident, POSTS.c.part == part)).one_or_none()
 
 
-def _change(connection: Connection, row: Row[Any], values: dict[str, Any]) -> None:
+def _update_row(connection: Connection, row: Row[Any], values: dict[str, Any]) -> None:
     connection.execute(update(POSTS).where(POSTS.c.incident == row.incident, POSTS.c.part == row.part).values(values))

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, delete, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, bindparam, delete, func, or_, select
 
 from bot.domain.entry import Head, instant_of, instant_text
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.house_events import HOUSE, IncidentsPruned
+from bot.domain.incident import Incident
 from bot.ledger.database import Database
 from bot.ledger.entries import append_entry, head_of
 from bot.ledger.incidents import IncidentCache
@@ -33,6 +35,7 @@ _NEWEST = select(INCIDENTS.c.id).order_by(INCIDENTS.c.change.desc()).limit(1)
 _OPEN = select(INCIDENTS.c.id).where(~INCIDENTS.c.ended)
 _HELD = select(HOLDS.c.incident)
 _OF_OPEN_WAVES = select(INCIDENTS.c.id).where(INCIDENTS.c.source_id.in_(select(WAVES.c.id).where(~WAVES.c.ended)))
+_UNDOS = select(INCIDENTS.c.id).where(INCIDENTS.c.source_id.like("undo %"))  # what an undo is asked for by
 _WAITING = select(POSTS.c.incident).where(POSTS.c.waiting)
 _COUNT = select(func.count()).select_from(ENTRIES).where(ENTRIES.c.stream == bindparam("named"))
 _DELIVERED = and_(DELIVERIES.c.done, DELIVERIES.c.kept_at < bindparam("before"))
@@ -60,7 +63,8 @@ class Pruner:
         """Remove incidents that ended, and last changed, longer ago than that.
 
         Incidents shown together are removed together, or stay: none is removed while another is open or newer. What an
-        open incident or wave refers to stays, and so does the incident that changed last, whose number programs follow.
+        open incident or wave refers to stays, an undo stays as long as what it undoes, and so does the incident that
+        changed last, whose number programs follow.
 
         Raises: ValueError when that is less than `SHORTEST`; LedgerUnavailable when the database cannot be used.
         """
@@ -90,10 +94,13 @@ class Pruner:
         """Return the heads of these cards' incidents that may be removed; checked again: they may have changed."""
         stay = {name for which in (_NEWEST, _HELD, _OF_OPEN_WAVES) for name in connection.execute(which).scalars()}
         waiting = set(connection.execute(_WAITING).scalars())
-        for name in connection.execute(_OPEN).scalars():
-            with contextlib.suppress(ImpossibleEvent, UnreadableEntry):
-                incident = self._folds.incident(connection, name)
-                stay |= {incident.reopens, incident.undoes} if incident is not None else set()
+        for incident in self._readable(connection, _OPEN):
+            stay |= {incident.reopens, incident.undoes}
+        # An undo is named after what it undoes: while that is on record, another could be given the name once more.
+        undos = {incident.id: incident.undoes for incident in self._readable(connection, _UNDOS)}
+        undone = select(INCIDENTS.c.id).where(INCIDENTS.c.id.in_(undos.values()))
+        known = set(connection.execute(undone).scalars())
+        stay |= {name for name, undoes in undos.items() if undoes in known}
         heads: dict[str, Head] = {}
         for card in cards:
             members = connection.execute(_MEMBERS, {"card": card}).all()
@@ -101,6 +108,12 @@ class Pruner:
             if is_over and card not in waiting and stay.isdisjoint(row.id for row in members):
                 heads |= {row.id: head_of(connection, row.id)[0] for row in members}
         return heads
+
+    def _readable(self, connection: Connection, asked: Select[Any]) -> Iterator[Incident]:
+        for name in connection.execute(asked).scalars():
+            with contextlib.suppress(ImpossibleEvent, UnreadableEntry):
+                if (incident := self._folds.incident(connection, name)) is not None:
+                    yield incident
 
     def _prune(self, connection: Connection, heads: dict[str, Head], cards: Sequence[str], before: str) -> None:
         noted = {name: f"{head.seq}:{head.hash}" for name, head in heads.items()}

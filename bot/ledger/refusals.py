@@ -30,7 +30,7 @@ _UPDATE = update(REFUSALS).where(*_ALIKE)
 _OLD = delete(REFUSALS).where(REFUSALS.c.since < bindparam("before"), REFUSALS.c.by != "*")
 
 
-def to_write(connection: Connection, event: WishRefused, by: str, now: datetime) -> WishRefused | None:
+def counted_refusal(connection: Connection, event: WishRefused, by: str, now: datetime) -> WishRefused | None:
     """Count a refusal, and return it as it goes on record; None where it is only counted.
 
     Shape: the next entry that is written says how many were only counted: of its kind and person, and of those for whom
@@ -42,23 +42,23 @@ def to_write(connection: Connection, event: WishRefused, by: str, now: datetime)
     if own is not None and not is_over and own.told >= WRITTEN:
         connection.execute(_UPDATE, alike | {"counted": own.counted + 1})
         return None
-    if (left_out := _room(connection, now)) is None:
+    if (left_out := _take_allowance(connection, now)) is None:
         return None
     if own is not None and not is_over:
         connection.execute(_UPDATE, alike | {"told": own.told + 1})
         return replace(event, unwritten=left_out)
-    _begin(connection, own, alike, now)
+    _count_anew(connection, own, alike, now)
     return replace(event, unwritten=left_out + (own.counted if own is not None else 0))
 
 
-def _room(connection: Connection, now: datetime) -> int | None:
+def _take_allowance(connection: Connection, now: datetime) -> int | None:
     """Take an entry of the allowance that all people share; None where there is none left, which is counted.
 
     Shape: what is returned is how many had none in the time before, told once.
     """
     row = connection.execute(_FIND, _EVERYBODY).one_or_none()
     if row is None or _is_over(row, now):
-        _begin(connection, row, _EVERYBODY, now)
+        _count_anew(connection, row, _EVERYBODY, now)
         connection.execute(_OLD, {"before": instant_text(now - FORGOTTEN)})
         return row.counted if row is not None else 0
     if row.told >= WRITTEN_IN_ALL:
@@ -68,7 +68,7 @@ def _room(connection: Connection, now: datetime) -> int | None:
     return 0
 
 
-def _begin(connection: Connection, row: Row[Any] | None, alike: dict[str, str], now: datetime) -> None:
+def _count_anew(connection: Connection, row: Row[Any] | None, alike: dict[str, str], now: datetime) -> None:
     """Begin to count anew: the entry that is made now is the first."""
     first = {"since": instant_text(now), "told": 1, "counted": 0}
     if row is None:

@@ -99,7 +99,7 @@ class _Assembly:
         self._all_but = AllBut.of(shape, self._parent)
         self.own_kinds: dict[str, Mapping[str, Kind]] = dict(parent.own_kinds) if parent is not None else {}
 
-    def _wrong(self, says: str, *path: str | int) -> None:
+    def _add_problem(self, says: str, *path: str | int) -> None:
         self._problems.add(self._document.line_of(*path), says)
 
     def _unknown(self, what: str, name: str, known: Iterable[str], where: str, *path: str | int) -> None:
@@ -111,7 +111,7 @@ class _Assembly:
             if name not in known:
                 self._unknown("probe or cause", name, known, "all_but", "all_but", index)
             elif name in {*(self._shape.probes or ()), *(self._shape.causes or ())}:
-                self._wrong(f"{name} is named in all_but and elsewhere", "all_but", index)
+                self._add_problem(f"{name} is named in all_but and elsewhere", "all_but", index)
 
     # --- probes
 
@@ -124,13 +124,15 @@ class _Assembly:
             if name not in available:
                 self._unknown("probe", name, available, "probes", "probes", index)
             elif name in probes:
-                self._wrong(f"{name} is named twice", "probes", index)
+                self._add_problem(f"{name} is named twice", "probes", index)
             else:
                 probes[name] = available[name]
         taken = self._all_but.probes(self._known_probes) if self._all_but is not None else {}
         probes = {**probes, **taken, **own}
         if not probes and not self._shape.probes:
-            self._wrong("there are no probes; name some under probes, or extend a playbook that has them", "probes")
+            self._add_problem(
+                "there are no probes; name some under probes, or extend a playbook that has them", "probes"
+            )
         return probes
 
     def _own_probes(self, inherited: Mapping[str, Probe]) -> dict[str, Probe]:
@@ -142,7 +144,7 @@ class _Assembly:
         for index, shape in enumerate(self._shape.define_probes):
 
             def complain(key: str, says: str, index: int = index, name: str = shape.name) -> None:
-                self._wrong(f"{key} of {name} {says}", "define_probes", index, *key.split("."))
+                self._add_problem(f"{key} of {name} {says}", "define_probes", index, *key.split("."))
 
             if shape.name in self._known_probes:
                 complain("name", "is a built-in probe; choose another name")
@@ -164,7 +166,7 @@ class _Assembly:
             if name not in probes:
                 if given is None:
                     parent = self._shape.extends
-                    self._wrong(
+                    self._add_problem(
                         f"must_read of {parent} names {name}, which is not among the probes: set must_read here",
                         "probes",
                     )
@@ -180,7 +182,7 @@ class _Assembly:
         used_causes: dict[str, ConfiguredCause] = {}
         if given is None:
             for used in inherited.values():
-                self._covered(used.cause, probes, "probes")
+                self._check_probes_of(used.cause, probes, "probes")
             used_causes |= inherited
             given = []
         named = list(enumerate(given)) if isinstance(given, list) else [(name, name) for name in given]
@@ -189,21 +191,23 @@ class _Assembly:
             if name not in self._known_causes:
                 self._unknown("cause", name, self._known_causes, "causes", *path)
             elif name in used_causes:
-                self._wrong(f"{name} is named twice", *path)
+                self._add_problem(f"{name} is named twice", *path)
             else:
                 shape = None if isinstance(given, list) else given[name]
                 cause = self._known_causes[name]
-                self._covered(cause, probes, *path)
+                self._check_probes_of(cause, probes, *path)
                 used_causes[name] = self._configured_cause(cause, shape or CauseShape(), inherited.get(name), path)
         taken = self._all_but.causes(self._known_causes, probes) if self._all_but is not None else {}
         for name, cause in {**taken, **_rows_left_out(self._known_causes, probes)}.items():
             used_causes[name] = self._configured_cause(cause, CauseShape(), inherited.get(name), ("all_but",))
         return tuple(used_causes.values())
 
-    def _covered(self, cause: Cause, probes: Mapping[str, Probe], *path: str | int) -> None:
+    def _check_probes_of(self, cause: Cause, probes: Mapping[str, Probe], *path: str | int) -> None:
         missing = [name for name in cause.probes if name not in probes]
         if missing:
-            self._wrong(f"{cause.name} needs {', '.join(missing)}: add it to probes, or leave the cause out", *path)
+            self._add_problem(
+                f"{cause.name} needs {', '.join(missing)}: add it to probes, or leave the cause out", *path
+            )
 
     def _configured_cause(
         self, cause: Cause, shape: CauseShape, inherited: ConfiguredCause | None, path: tuple[str | int, ...]
@@ -215,38 +219,38 @@ class _Assembly:
             if name not in cause.thresholds:
                 self._unknown("threshold", name, cause.thresholds, cause.name, *path, "thresholds", name)
             elif unlike := wrong_unit(name, threshold.value):
-                self._wrong(f"{name} of {cause.name} {unlike}", *path, "thresholds", name, "value")
-            thresholds[name] = Threshold(tidy(threshold.value), threshold.reason)
+                self._add_problem(f"{name} of {cause.name} {unlike}", *path, "thresholds", name, "value")
+            thresholds[name] = Threshold(without_decimal_point(threshold.value), threshold.reason)
         missing = [name for name in cause.thresholds if name not in thresholds]
         if missing:
             more = "" if self._shape.extends else "; or extend a playbook that has them: extends: node-health"
-            self._wrong(
+            self._add_problem(
                 f"{cause.name} lacks thresholds: {', '.join(missing)} (each with value and reason){more}", *path
             )
         remedy = cause.remedy if inherited is None else inherited.remedy
         if shape.remedy is not None or inherited is None:
             remedy = tuple(remedy if shape.remedy is None else shape.remedy)
             if fault := remedy_fault(cause, remedy, self._actions, self._known_causes):
-                self._wrong(f"remedy of {cause.name}: {fault}", *path, "remedy")
-        allow = self._allowed(cause, shape, inherited, path)
+                self._add_problem(f"remedy of {cause.name}: {fault}", *path, "remedy")
+        allow = self._allow_list(cause, shape, inherited, path)
         lasting_fix = shape.lasting_fix or (cause.lasting_fix if inherited is None else inherited.lasting_fix)
         if "\n" in lasting_fix:
-            self._wrong(f"lasting_fix of {cause.name} should be one line", *path, "lasting_fix")
+            self._add_problem(f"lasting_fix of {cause.name} should be one line", *path, "lasting_fix")
         return ConfiguredCause(cause, thresholds, remedy, lasting_fix, allow)
 
-    def _allowed(
+    def _allow_list(
         self, cause: Cause, shape: CauseShape, inherited: ConfiguredCause | None, path: tuple[str | int, ...]
     ) -> tuple[str, ...]:
         if shape.allow is None:
             return inherited.allow if inherited is not None else ()
         if not cause.takes_allow:
-            self._wrong(f"{cause.name} takes no list of what is allowed: leave allow out", *path, "allow")
+            self._add_problem(f"{cause.name} takes no list of what is allowed: leave allow out", *path, "allow")
         for index, name in enumerate(shape.allow):
             if not _UNIT_PATTERN.fullmatch(name):
                 says = (
                     f'"{one_line(name, 60)}" in allow of {cause.name} is not a unit: write for example getty@*.service'
                 )
-                self._wrong(says, *path, "allow", index)
+                self._add_problem(says, *path, "allow", index)
         return tuple(shape.allow)
 
     # --- conditions
@@ -261,7 +265,7 @@ class _Assembly:
         own: set[str] = set()
         for index, shape in enumerate(self._shape.conditions or ()):
             if shape.name in own:
-                self._wrong(f"a condition {shape.name} exists already; choose another name", "conditions", index)
+                self._add_problem(f"a condition {shape.name} exists already; choose another name", "conditions", index)
             own.add(shape.name)
             condition = self._condition(shape, probes, index)
             if condition is not None:
@@ -274,7 +278,7 @@ class _Assembly:
         if shape.status is None:
             for key in ("cause", "confidence"):
                 if getattr(shape, key) is not None:
-                    self._wrong(
+                    self._add_problem(
                         f"{shape.name} has a {key} and no status; add status: degraded", "conditions", index, key
                     )
         known_fields = {name: self.own_kinds.get(name) or probe.reading for name, probe in probes.items()}
@@ -283,7 +287,7 @@ class _Assembly:
                 shape.when, known_fields, {*self._known_probes, *self.own_kinds} - known_fields.keys()
             )
         except ExpressionError as error:
-            self._wrong(f"when of {shape.name}: {error}", "conditions", index, "when")
+            self._add_problem(f"when of {shape.name}: {error}", "conditions", index, "when")
             return None
         return Condition(
             name=shape.name,
@@ -365,6 +369,6 @@ def wrong_unit(name: str, value: float) -> str:
     return ""
 
 
-def tidy(value: float) -> float:
+def without_decimal_point(value: float) -> float:
     """Return a whole number without a decimal point, because people will read it."""
     return int(value) if value.is_integer() and abs(value) < 1 << 53 else value

@@ -18,7 +18,15 @@ from bot.domain.nearest import did_you_mean
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import one_line
 from bot.domain.truth import Truth, Unknown, any_of
-from bot.library.expressions import CheckedExpression, ExpressionError, Language, Run, joined, parsed, shown
+from bot.library.expressions import (
+    CheckedExpression,
+    ExpressionError,
+    Language,
+    Run,
+    expression_text,
+    joined,
+    parse_expression,
+)
 from bot.library.expressions import Scope as ConditionScope
 from bot.library.kinds import Kind, Many, Record, Shape, shapes_of
 from bot.library.kleene import FUNCTIONS, Value, truth
@@ -82,12 +90,12 @@ class CauseLanguage(Language):
     def read(self, text: str) -> CheckedExpression:
         """Return a checked expression. Raises: ExpressionError."""
         self._depth = 0
-        return self.of(parsed(text).body)
+        return self.of(parse_expression(text).body)
 
     def condition(self, text: str) -> CheckedExpression:
         """Return a checked expression that is a yes or no. Raises: ExpressionError."""
         self._depth = 0
-        return self._all([parsed(text).body], Kind.TRUTH, "a condition")[0]
+        return self._all([parse_expression(text).body], Kind.TRUTH, "a condition")[0]
 
     def sentence(self, text: str) -> CheckedExpression:
         """Return a sentence, with what stands within braces worked out. Raises: ExpressionError."""
@@ -103,7 +111,7 @@ class CauseLanguage(Language):
 
     def each(self, text: str) -> tuple[str, CheckedExpression]:
         """Read `name in several`; return the name, which later expressions may use, and the parts."""
-        tree = parsed(f"[0 for {text}]").body
+        tree = parse_expression(f"[0 for {text}]").body
         if not isinstance(tree, ast.ListComp):
             raise ExpressionError("write for example: volume in ebs.volumes")
         name, several = self._loop(tree.generators)
@@ -119,8 +127,10 @@ class CauseLanguage(Language):
                 (condition,) = self._all([test], Kind.TRUTH, "if")
                 yes, no = self.of(body), self.of(orelse)
                 if yes.shape != no.shape:
-                    raise ExpressionError(f"{shown(node)} is {yes.shape.value} or {no.shape.value}; make them alike")
-                return joined(yes.shape, _either(condition, yes, no), condition, yes, no)
+                    raise ExpressionError(
+                        f"{expression_text(node)} is {yes.shape.value} or {no.shape.value}; make them alike"
+                    )
+                return joined(yes.shape, _if_else(condition, yes, no), condition, yes, no)
             case ast.ListComp(elt=elt, generators=generators):
                 name, several = self._loop(generators)
                 chosen = self.of(elt)
@@ -129,11 +139,11 @@ class CauseLanguage(Language):
                     return several
                 if chosen.shape is Kind.TEXT or chosen.shape is Kind.NUMBER:
                     return _mapped(name, several, chosen, _LISTS[chosen.shape])
-                raise ExpressionError(f"{shown(elt)} is {chosen.shape.value}, of which there is no list")
+                raise ExpressionError(f"{expression_text(elt)} is {chosen.shape.value}, of which there is no list")
             case ast.Subscript(value=value, slice=ast.Slice(lower=lower, upper=upper, step=None)):
                 whole, ends = self.of(value), [_whole_number(lower), _whole_number(upper)]
                 if not isinstance(whole.shape, Many) and whole.shape not in (Kind.TEXTS, Kind.NUMBERS):
-                    raise ExpressionError(f"{shown(value)} is {whole.shape.value}, which cannot be cut")
+                    raise ExpressionError(f"{expression_text(value)} is {whole.shape.value}, which cannot be cut")
                 return joined(whole.shape, _known_only(lambda several: several[slice(*ends)], whole), whole)
             case ast.JoinedStr(values=values):
                 return self._text(values)
@@ -158,16 +168,16 @@ class CauseLanguage(Language):
         if isinstance(node.value, ast.Name) and node.value.id not in self._names:
             found = super()._field(node)
             probe, kind = node.value.id, self._words.readings[node.value.id]
-            return CheckedExpression(found.shape, _of_reading(kind, probe, node.attr), found.probes)
+            return CheckedExpression(found.shape, _reading_field(kind, probe, node.attr), found.probes)
         whole = self.of(node.value)
         if not isinstance(whole.shape, Record):
-            raise ExpressionError(f"{shown(node.value)} is {whole.shape.value}, and has no fields")
+            raise ExpressionError(f"{expression_text(node.value)} is {whole.shape.value}, and has no fields")
         usable = shapes_of(whole.shape.type)  # type: ignore[arg-type]  # a class is hashable
         if node.attr not in usable:
             near = did_you_mean(node.attr, sorted(usable))
-            raise ExpressionError(f'{shown(node.value)} has no field "{one_line(node.attr, 60)}". {near}')
-        what, name = shown(node), node.attr
-        run = _known_only(lambda record: _plain(getattr(record, name, None), what), whole)
+            raise ExpressionError(f'{expression_text(node.value)} has no field "{one_line(node.attr, 60)}". {near}')
+        what, name = expression_text(node), node.attr
+        run = _known_only(lambda record: _language_value(getattr(record, name, None), what), whole)
         return joined(usable[name], run, whole)
 
     def _loop(self, generators: list[ast.comprehension]) -> tuple[str, CheckedExpression]:
@@ -177,7 +187,7 @@ class CauseLanguage(Language):
             raise ExpressionError("one name goes over one list: name in several")
         name, several = first.target.id, self.of(first.iter)
         if not isinstance(several.shape, Many):
-            raise ExpressionError(f"{shown(first.iter)} is {several.shape.value}, not several")
+            raise ExpressionError(f"{expression_text(first.iter)} is {several.shape.value}, not several")
         if name in self._names or name in self._words.readings:
             raise ExpressionError(f"{name} is taken already; choose another name")
         self._names[name] = CheckedExpression(several.shape.of, lambda scope: scope.items[name], several.probes)
@@ -201,7 +211,7 @@ class CauseLanguage(Language):
         )
         name, _, rest = spec.partition(" ")
         if part.shape not in (Kind.NUMBER, Kind.TEXT) or (spec and part.shape is not Kind.NUMBER):
-            raise ExpressionError(f"{shown(node.value)} is {part.shape.value}, which cannot be written so")
+            raise ExpressionError(f"{expression_text(node.value)} is {part.shape.value}, which cannot be written so")
         if name not in self._words.formats:
             near = did_you_mean(name, sorted(self._words.formats))
             raise ExpressionError(f'there is no format "{one_line(name, 40)}". {near}')
@@ -212,15 +222,15 @@ class CauseLanguage(Language):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         known = self._words.functions.get(name)
         if known is not None:
-            return self._of_the_cause(name, known, node)
+            return self._call_of_cause(name, known, node)
         if name in OF_ANY:
-            return self._of_any(name, node)
+            return self._call_for_any(name, node)
         if name not in FUNCTIONS:
             near = did_you_mean(name, sorted({*FUNCTIONS, *OF_ANY, *self._words.functions}))
-            raise ExpressionError(f"{shown(node.func)} cannot be called. {near}")
+            raise ExpressionError(f"{expression_text(node.func)} cannot be called. {near}")
         return super()._call(node)
 
-    def _of_the_cause(self, name: str, known: Function, node: ast.Call) -> CheckedExpression:
+    def _call_of_cause(self, name: str, known: Function, node: ast.Call) -> CheckedExpression:
         args = [self.of(argument) for argument in node.args]
         named = {str(word.arg): self.of(word.value) for word in node.keywords}
         fits = len(args) == len(known.takes) and all(a.shape == t for a, t in zip(args, known.takes, strict=False))
@@ -243,7 +253,7 @@ class CauseLanguage(Language):
 
         return joined(known.gives, run, CheckedExpression(Kind.TRUTH, run, known.probes), *args, *named.values())
 
-    def _of_any(self, name: str, node: ast.Call) -> CheckedExpression:
+    def _call_for_any(self, name: str, node: ast.Call) -> CheckedExpression:
         """What can be asked of several parts, of a truth, or of anything."""
         if node.keywords or not node.args or len(node.args) != (2 if name in ("highest", "lowest", "joined") else 1):
             raise ExpressionError(f"{name} takes {OF_ANY[name]}")
@@ -252,7 +262,7 @@ class CauseLanguage(Language):
             item, several = self._loop(first.generators)
             (held,) = self._all([first.elt], Kind.TRUTH, "any")
             self.without(item)
-            return joined(Kind.TRUTH, _any(item, several, held), several, held)
+            return joined(Kind.TRUTH, _any_holds(item, several, held), several, held)
         if name == "unread" and isinstance(first, ast.Name) and first.id in self._askable:
             kind = self._words.readings[first.id]
             return CheckedExpression(
@@ -281,10 +291,10 @@ class CauseLanguage(Language):
             return joined(Kind.NUMBER, _known_only(len, whole), whole)
         if name in ("first", "last") and of is not None:
             at = 0 if name == "first" else -1
-            missing = Unknown(f"{shown(first)} has none")
+            missing = Unknown(f"{expression_text(first)} has none")
             return joined(of, _known_only(lambda some: some[at] if some else missing, whole), whole)
         if not isinstance(whole.shape, Many) or name not in ("highest", "lowest"):
-            raise ExpressionError(f"{name} takes {OF_ANY[name]}, and {shown(first)} is {whole.shape.value}")
+            raise ExpressionError(f"{name} takes {OF_ANY[name]}, and {expression_text(first)} is {whole.shape.value}")
         return self._extreme(max if name == "highest" else min, whole, node.args[1])
 
     def _extreme(self, choose: Worked, whole: CheckedExpression, by: ast.expr) -> CheckedExpression:
@@ -293,11 +303,11 @@ class CauseLanguage(Language):
         name = by.value if isinstance(by, ast.Constant) else ""
         if usable.get(str(name)) is not Kind.NUMBER:
             numbers = sorted(each for each, shape in usable.items() if shape is Kind.NUMBER)
-            raise ExpressionError(f'{shown(by)} is no number of {whole.shape.of.value}; write "{numbers[0]}"')
+            raise ExpressionError(f'{expression_text(by)} is no number of {whole.shape.of.value}; write "{numbers[0]}"')
         missing = Unknown("there is none")
 
         def run(several: Any) -> Value:
-            return choose(several, key=lambda one: _plain(getattr(one, str(name)), "")) if several else missing
+            return choose(several, key=lambda one: _language_value(getattr(one, str(name)), "")) if several else missing
 
         return joined(whole.shape.of, _known_only(run, whole), whole)
 
@@ -332,7 +342,7 @@ def _known_only(function: Run, part: CheckedExpression) -> Run:
     return known
 
 
-def _either(condition: CheckedExpression, yes: CheckedExpression, no: CheckedExpression) -> Run:
+def _if_else(condition: CheckedExpression, yes: CheckedExpression, no: CheckedExpression) -> Run:
     def run(scope: Scope) -> Value:
         held = truth(condition.run(scope))
         return held if isinstance(held, Unknown) else (yes if held else no).run(scope)
@@ -340,14 +350,14 @@ def _either(condition: CheckedExpression, yes: CheckedExpression, no: CheckedExp
     return run
 
 
-def _of_reading(kind: Any, probe: str, name: str) -> Run:
+def _reading_field(kind: Any, probe: str, name: str) -> Run:
     what = f"{probe}.{name}"
 
     def run(scope: Scope) -> Value:
         reading = scope.snapshot.get(kind)
         if isinstance(reading, Unread):
             return Unknown(f"{probe} was not read ({reading.reason})")
-        return _plain(getattr(reading, name), what)
+        return _language_value(getattr(reading, name), what)
 
     return run
 
@@ -383,7 +393,7 @@ def _mapped(name: str, several: CheckedExpression, chosen: CheckedExpression, sh
     return joined(shape, run, several, chosen)
 
 
-def _any(name: str, several: CheckedExpression, held: CheckedExpression) -> Run:
+def _any_holds(name: str, several: CheckedExpression, held: CheckedExpression) -> Run:
     def run(scope: Scope) -> Truth:
         found = several.run(scope)
         if isinstance(found, Unknown):
@@ -414,7 +424,7 @@ def _shown_as(part: CheckedExpression, form: Form) -> Run:
     return text
 
 
-def _plain(value: Any, what: str) -> Value:
+def _language_value(value: Any, what: str) -> Value:
     if type(value) in _AS_IT_IS:
         return value
     if value is None:

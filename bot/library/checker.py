@@ -74,24 +74,24 @@ def _checked(document: Document, problems: Problems, kind: type[Any]) -> Any:
         return _validator(kind is CauseFile).validate_python(document.data)
     except ValidationError as error:
         for fault in error.errors(include_url=False):
-            _note(fault, document, problems, kind)
+            _add_fault(fault, document, problems, kind)
         raise problems.error() from None
 
 
-def _note(fault: ErrorDetails, document: Document, problems: Problems, kind: type[Any]) -> None:
-    path = _place(fault["loc"], document.data)
+def _add_fault(fault: ErrorDetails, document: Document, problems: Problems, kind: type[Any]) -> None:
+    path = _existing_path(fault["loc"], document.data)
     last = fault["loc"][-1] if fault["loc"] else ""
     if fault["type"] == "missing":
         says = next(field.metadata["says"] for field in fields(_kind_at(path, kind)) if field.name == last)
-        problems.add(document.line_of(*path), f'{_named(path, kind)} lacks "{last}": {says[0].lower()}{says[1:]}')
+        problems.add(document.line_of(*path), f'{_path_text(path, kind)} lacks "{last}": {says[0].lower()}{says[1:]}')
     elif fault["type"] == "unexpected_keyword_argument" and last == "<<":
         problems.add(document.line_of(*path), "merge keys (<<) are not supported; write the keys out where they belong")
     elif fault["type"] == "unexpected_keyword_argument":
         known = [field.name for field in fields(_kind_at(path[:-1], kind))]
-        where = _named(path[:-1], kind) if path[:-1] else ""
+        where = _path_text(path[:-1], kind) if path[:-1] else ""
         problems.unknown(document.line_of(*path), "key", str(last), known, where)
     else:
-        problems.add(document.line_of(*path), f"{_named(path, kind)} {_sentence(fault, path)}")
+        problems.add(document.line_of(*path), f"{_path_text(path, kind)} {_sentence(fault, path)}")
 
 
 def _sentence(fault: ErrorDetails, path: KeyPath) -> str:
@@ -133,7 +133,7 @@ def _without_unit(value: Any) -> str:
     return f' alone, not "{one_line(value, 30)}"; its name says the unit'
 
 
-def _place(loc: tuple[str | int, ...], data: Any) -> KeyPath:
+def _existing_path(loc: tuple[str | int, ...], data: Any) -> KeyPath:
     """The part of an error's location that exists in the data; the rest names branches and missing keys."""
     path: list[str | int] = []
     for part in loc:
@@ -144,7 +144,7 @@ def _place(loc: tuple[str | int, ...], data: Any) -> KeyPath:
     return tuple(path)
 
 
-def _named(path: KeyPath, kind: type[Any]) -> str:
+def _path_text(path: KeyPath, kind: type[Any]) -> str:
     """The path in text: `causes.io-stall.remedy[0]`."""
     words = "".join(f"[{part}]" if isinstance(part, int) else f".{one_line(part, 60)}" for part in path)
     return words.lstrip(".") or ("the cause" if kind is CauseFile else "the playbook")

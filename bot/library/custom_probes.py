@@ -61,7 +61,7 @@ class _Finder:
             # A longer line is skipped: if it were cut, the pattern could match at the cut.
             if len(line.encode()) <= _LONGEST_LINE and (found := self.pattern.search(line)):
                 text = found.group(1) if self.pattern.groups else found.group(0)
-                return _typed(text, self.type), one_line(line, 400)
+                return _converted(text, self.type), one_line(line, 400)
         return None, ""
 
     def in_json(self, document: Any) -> Field | None:
@@ -72,7 +72,7 @@ class _Finder:
                 document = document[int(part[:9])]
             else:
                 return None
-        return _typed(document, self.type)
+        return _converted(document, self.type)
 
 
 def make_probe(shape: ProbeShape, complain: Complain) -> CustomProbe:
@@ -91,7 +91,7 @@ def make_probe(shape: ProbeShape, complain: Complain) -> CustomProbe:
         looks=SampleTimes.TWICE if twice else SampleTimes.ONCE,
         lane="custom",
         alone=True,
-        limit=_limit(shape, complain),
+        limit=_time_limit(shape, complain),
         output_limit_bytes=_output_limit(shape, complain),
     )
     finders = [_finder(name, field_shape, complain) for name, field_shape in shape.fields.items()]
@@ -118,7 +118,7 @@ def _command_fault(command: list[str]) -> str | None:
     return writing_fault(command)
 
 
-def _limit(shape: ProbeShape, complain: Complain) -> timedelta:
+def _time_limit(shape: ProbeShape, complain: Complain) -> timedelta:
     if shape.limit is None:
         return _LIMIT
     try:
@@ -197,11 +197,11 @@ class _Parser:
     twice: bool
 
     def __call__(self, outputs: Outputs) -> CustomReading:
-        fields, source = self._look(outputs.text(self.name))
+        fields, source = self._parse_output(outputs.text(self.name))
         if not fields:
             raise CannotRead(f"{self.name}: none of its fields is in the output")
         if self.twice:
-            later, source_later = self._look(outputs.text(self.name, 1))
+            later, source_later = self._parse_output(outputs.text(self.name, 1))
             fields |= {
                 f"{name}_rise": rise for name in later if (rise := _rise(fields.get(name), later[name])) is not None
             }
@@ -209,7 +209,7 @@ class _Parser:
             source += source_later
         return CustomReading(self.name, fields, source)
 
-    def _look(self, text: str) -> tuple[dict[str, Field], tuple[str, ...]]:
+    def _parse_output(self, text: str) -> tuple[dict[str, Field], tuple[str, ...]]:
         fields: dict[str, Field] = {}
         source: dict[str, None] = {}
         lines = safe(text).split("\n")
@@ -241,7 +241,7 @@ def _rise(first: Field | None, later: Field) -> float | None:
     return rise if math.isfinite(rise) else None
 
 
-def _typed(value: Any, wanted: str) -> Field | None:
+def _converted(value: Any, wanted: str) -> Field | None:
     """The value converted to a field's type, None if that is not possible."""
     if wanted == "bool":
         return value if isinstance(value, bool) else _TRUTHS.get(str(value).strip().lower())

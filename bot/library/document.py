@@ -138,7 +138,7 @@ class _Builder:
         value: Any = {} if isinstance(event, MappingStartEvent) else []
         if isinstance(event, ScalarEvent):
             value = self._scalar(event)
-        path = self._put(event, top, value)
+        path = self._add_value(event, top, value)
         if not isinstance(event, ScalarEvent):
             self._open.append(_Open(value, path))
             if len(self._open) > _DEEPEST:
@@ -154,7 +154,7 @@ class _Builder:
         self._lines[(*table.path, name)] = event.start_mark.line + 1
         return name
 
-    def _put(self, event: Any, top: _Open | None, value: Any) -> KeyPath:
+    def _add_value(self, event: Any, top: _Open | None, value: Any) -> KeyPath:
         if top is None:
             self._data = value
             self._lines[()] = event.start_mark.line + 1

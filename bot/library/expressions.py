@@ -58,9 +58,9 @@ class Expression:
 
     def shows(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Return what it looks at: the node's own lines for the fields, if the reading names them, and their values."""
-        lines = [line for probe, field in self.fields for line in _lines(snapshot.readings.get(probe), field)]
+        lines = [line for probe, field in self.fields for line in _node_lines(snapshot.readings.get(probe), field)]
         seen = {f"{probe}.{field}": field_value(snapshot, probe, field) for probe, field in self.fields}
-        values = [f"{name} = {_written(value)}" for name, value in seen.items() if not isinstance(value, Unknown)]
+        values = [f"{name} = {_value_text(value)}" for name, value in seen.items() if not isinstance(value, Unknown)]
         return (*dict.fromkeys(lines), *values)
 
 
@@ -70,7 +70,7 @@ def read_expression(text: str, known_fields: FieldKinds, unasked: Collection[str
     Raises: ExpressionError when it is invalid, uses unknown names, or combines kinds that do not fit.
     """
     flat = re.sub(r"\s*\n\s*", " ", text.strip())
-    tree = parsed(flat)
+    tree = parse_expression(flat)
     part = Language(known_fields, unasked).of(tree.body)
     if part.shape is not Kind.TRUTH:
         raise ExpressionError(f"its value is {part.shape.value}; a condition is a yes or no: compare it with something")
@@ -81,7 +81,7 @@ def read_expression(text: str, known_fields: FieldKinds, unasked: Collection[str
     return Expression(flat, part, fields)
 
 
-def parsed(text: str) -> ast.Expression:
+def parse_expression(text: str) -> ast.Expression:
     """Parse an expression that is not checked yet.
 
     Raises: ExpressionError when it is none, or longer than people can read.
@@ -170,7 +170,7 @@ class Language:
                 return self._name(name)
             case ast.BoolOp(values=values, op=op):
                 parts = self._all(values, Kind.TRUTH, "and" if isinstance(op, ast.And) else "or")
-                return joined(Kind.TRUTH, _decided(isinstance(op, ast.Or), [part.run for part in parts]), *parts)
+                return joined(Kind.TRUTH, _and_or(isinstance(op, ast.Or), [part.run for part in parts]), *parts)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 (inner,) = self._all([operand], Kind.TRUTH, "not")
                 run = inner.run
@@ -187,13 +187,13 @@ class Language:
                 return self._call(node)
             case ast.Tuple(elts=items) | ast.List(elts=items):
                 return self._list(items)
-        raise ExpressionError(f"{shown(node)} is not allowed: {self.allowed}")
+        raise ExpressionError(f"{expression_text(node)} is not allowed: {self.allowed}")
 
     def _all(self, nodes: list[ast.expr], kind: Kind, what: str) -> list[CheckedExpression]:
         parts = [self._as(kind, self.of(node)) for node in nodes]
         for node, part in zip(nodes, parts, strict=True):
             if part.shape is not kind:
-                raise ExpressionError(f"{shown(node)} is {part.shape.value}, and {what} takes {kind.value}")
+                raise ExpressionError(f"{expression_text(node)} is {part.shape.value}, and {what} takes {kind.value}")
         return parts
 
     def _as(self, kind: Kind, part: CheckedExpression) -> CheckedExpression:
@@ -207,7 +207,9 @@ class Language:
 
     def _field(self, node: ast.Attribute) -> CheckedExpression:
         if not isinstance(node.value, ast.Name):
-            raise ExpressionError(f"{shown(node)} goes deeper than a field; a condition uses only probe.field")
+            raise ExpressionError(
+                f"{expression_text(node)} goes deeper than a field; a condition uses only probe.field"
+            )
         probe, name = node.value.id, node.attr
         known = self._known(probe)
         usable = self._usable(known)
@@ -251,25 +253,29 @@ class Language:
             kinds = parts[index].shape, parts[index + 1].shape
             if isinstance(op, MEMBERSHIPS):
                 if kinds not in ((Kind.TEXT, Kind.TEXTS), (Kind.TEXT, Kind.TEXT), (Kind.NUMBER, Kind.NUMBERS)):
-                    raise ExpressionError(f"{shown(left)} is {kinds[0].value} and cannot be in {kinds[1].value}")
+                    raise ExpressionError(
+                        f"{expression_text(left)} is {kinds[0].value} and cannot be in {kinds[1].value}"
+                    )
             elif type(op) not in ORDERS:
                 raise ExpressionError("`is` is not allowed; write == or !=")
             elif kinds[0] is not kinds[1] or kinds[0] not in (Kind.NUMBER, Kind.TEXT, Kind.TRUTH):
                 hint = "; it is a yes or no by itself: write it alone, or after not" if Kind.TRUTH in kinds else ""
                 raise ExpressionError(
-                    f"{shown(left)} is {kinds[0].value} and {shown(right)} is {kinds[1].value}; "
+                    f"{expression_text(left)} is {kinds[0].value} and {expression_text(right)} is {kinds[1].value}; "
                     f"they cannot be compared{hint}"
                 )
             elif kinds[0] is not Kind.NUMBER and not isinstance(op, ast.Eq | ast.NotEq):
-                raise ExpressionError(f"{shown(left)} is {kinds[0].value}, which has no order; use == or !=")
+                raise ExpressionError(f"{expression_text(left)} is {kinds[0].value}, which has no order; use == or !=")
         runs = [part.run for part in parts]
-        pairs = [_pair(op, runs[index], runs[index + 1]) for index, op in enumerate(node.ops)]
-        return joined(Kind.TRUTH, pairs[0] if len(pairs) == 1 else _decided(False, pairs), *parts)
+        pairs = [_comparison(op, runs[index], runs[index + 1]) for index, op in enumerate(node.ops)]
+        return joined(Kind.TRUTH, pairs[0] if len(pairs) == 1 else _and_or(False, pairs), *parts)
 
     def _call(self, node: ast.Call) -> CheckedExpression:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name not in FUNCTIONS:
-            raise ExpressionError(f"{shown(node.func)} cannot be called; there are {', '.join(sorted(FUNCTIONS))}")
+            raise ExpressionError(
+                f"{expression_text(node.func)} cannot be called; there are {', '.join(sorted(FUNCTIONS))}"
+            )
         least, most = {"abs": (1, 1), "round": (1, 2)}.get(name, (2, 10))
         if node.keywords or not least <= len(node.args) <= most:
             counts = f"{least}" if least == most else f"{least} to {most}"
@@ -291,7 +297,7 @@ def joined(shape: Shape, run: Run, *parts: CheckedExpression) -> CheckedExpressi
     return CheckedExpression(shape, run, tuple(dict.fromkeys(probe for part in parts for probe in part.probes)))
 
 
-def _decided(by: bool, runs: Sequence[Run]) -> Run:
+def _and_or(by: bool, runs: Sequence[Run]) -> Run:
     """Kleene's or (`by` True) and and (`by` False): one that is so decides, else one that is unknown."""
 
     def run(scope: Scope) -> Truth:
@@ -307,7 +313,7 @@ def _decided(by: bool, runs: Sequence[Run]) -> Run:
     return run
 
 
-def _pair(op: ast.cmpop, left: Run, right: Run) -> Run:
+def _comparison(op: ast.cmpop, left: Run, right: Run) -> Run:
     order: Any = ORDERS.get(type(op))
 
     def run(scope: Scope) -> Truth:
@@ -332,7 +338,7 @@ def _constant(value: object) -> Kind:
     raise ExpressionError(f"{one_line(repr(value), 40)} is not a number, a text or a yes or no")
 
 
-def shown(node: ast.AST) -> str:
+def expression_text(node: ast.AST) -> str:
     """Return a part of an expression as it may be shown."""
     try:
         return one_line(ast.unparse(node), 60)
@@ -358,13 +364,13 @@ def field_value(snapshot: Snapshot, probe: str, field: str) -> Value:
     return Unknown(f"{probe}.{field} is not reported by this node")
 
 
-def _lines(reading: object, field: str) -> tuple[str, ...]:
+def _node_lines(reading: object, field: str) -> tuple[str, ...]:
     if isinstance(reading, CustomReading):
         return reading.source[:_MOST_LINES]
     return reading.lines_of(field)[-_MOST_LINES:] if isinstance(reading, TellsLines) else ()
 
 
-def _written(value: Value) -> str:
+def _value_text(value: Value) -> str:
     if isinstance(value, float):
         return f"{value:.2f}".rstrip("0").rstrip(".")
     return one_line(", ".join(map(str, value)) if isinstance(value, tuple) else str(value), 200)

@@ -73,7 +73,7 @@ _TRUTHS = (bool, Unknown)
 
 def truth(value: Value) -> Truth:
     """Return the value if it is a yes or no, else unknown."""
-    return value if isinstance(value, _TRUTHS) else Unknown(f"{_shown(value)} is not a yes or no")
+    return value if isinstance(value, _TRUTHS) else Unknown(f"{_value_words(value)} is not a yes or no")
 
 
 def computed(function: Function, *operands: Value) -> Value:
@@ -82,7 +82,7 @@ def computed(function: Function, *operands: Value) -> Value:
         if isinstance(operand, Unknown):
             return operand
         if isinstance(operand, bool) or not isinstance(operand, _NUMBERS):
-            return Unknown(f"{_shown(operand)} is not a number")
+            return Unknown(f"{_value_words(operand)} is not a number")
     try:
         value = function(*operands)
     except ZeroDivisionError:
@@ -100,8 +100,8 @@ def compared(op: ast.cmpop, left: Value, right: Value) -> Truth:
     for operand in (left, right):
         if isinstance(operand, Unknown):
             return operand
-    if _sort(left) != _sort(right) or isinstance(left, tuple):
-        return Unknown(f"{_shown(left)} and {_shown(right)} cannot be compared")
+    if _type_words(left) != _type_words(right) or isinstance(left, tuple):
+        return Unknown(f"{_value_words(left)} and {_value_words(right)} cannot be compared")
     return bool(ORDERS[type(op)](left, right))
 
 
@@ -113,16 +113,16 @@ def _member(value: Value, among: Value) -> Truth:
             return operand
     if isinstance(value, str) and isinstance(among, str):
         return value in among
-    return Unknown(f"{_shown(value)} cannot be in {_shown(among)}")
+    return Unknown(f"{_value_words(value)} cannot be in {_value_words(among)}")
 
 
-def _sort(value: Value) -> str:
+def _type_words(value: Value) -> str:
     if isinstance(value, bool):
         return "yes or no"
     return "number" if isinstance(value, _NUMBERS) else type(value).__name__
 
 
-def _shown(value: Value) -> str:
+def _value_words(value: Value) -> str:
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         return "a huge number"
     return repr(value)[:40]

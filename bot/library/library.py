@@ -77,9 +77,9 @@ class Library:
         drafts: list[_Draft] = []
         for folder in folders:
             inside: dict[str, _Draft] = {}
-            for path in _files(folder):
+            for path in _playbook_files(folder):
                 try:
-                    draft = library._draft(path)
+                    draft = library._read_draft(path)
                     if draft.shape.name in inside:
                         other = inside[draft.shape.name].path.name
                         draft.problems().fail(draft.document.line_of("name"), f"{other} has the same name")
@@ -131,8 +131,8 @@ class Library:
 
         Raises: PlaybookError, with file and line, when it cannot be used as written.
         """
-        draft = self._draft(path)
-        others = [other for other in self._drafts if not _same(other.path, path)]
+        draft = self._read_draft(path)
+        others = [other for other in self._drafts if not _is_same_file(other.path, path)]
         return _Assembler([*others, draft], self._tables).of(draft).playbook
 
     def json_schema(self) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class Library:
 
         return json_schema(self._tables.probes, self._tables.causes, actions_for_playbooks(self._tables.actions))
 
-    def _draft(self, path: Path) -> _Draft:
+    def _read_draft(self, path: Path) -> _Draft:
         problems = Problems(str(path), PlaybookError)
         try:
             with path.open("rb") as file:
@@ -223,7 +223,7 @@ def _name_in(path: Path) -> str:
     return found[1].decode() if found else path.stem
 
 
-def _files(folder: Path) -> list[Path]:
+def _playbook_files(folder: Path) -> list[Path]:
     problems = Problems(str(folder), PlaybookError)
     try:
         return sorted(path for path in folder.iterdir() if is_playbook(path))
@@ -231,5 +231,5 @@ def _files(folder: Path) -> list[Path]:
         problems.fail(0, f"the folder of playbooks cannot be read: {error.strerror}")
 
 
-def _same(path: Path, other: Path) -> bool:
+def _is_same_file(path: Path, other: Path) -> bool:
     return path.absolute() == other.absolute() or (path.exists() and other.exists() and path.samefile(other))

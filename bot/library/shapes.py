@@ -59,9 +59,10 @@ class EvidenceShape:
 
 @dataclass(frozen=True, slots=True)
 class OtherwiseShape:
-    """What holds where nothing was seen: why the cause is ruled out, or what leaves it open."""
+    """What holds where nothing was seen: why the cause is ruled out or cannot be here, or what leaves it open."""
 
     ruled_out: str | None = key("Why the node does not have it, with the figure.", None)
+    does_not_apply: str | None = key("What is not here that could have it, or that could show it.", None)
     undecided: str | None = key("Why it is open.", None)
     when: str | None = key("The expression that has to be true; always, without one.", None)
     unread: str | None = key("The probe that has to be unread; the reason why is added to the sentence.", None)
@@ -211,6 +212,7 @@ def core_schema(of_cause: bool = False) -> CoreSchema:
         otherwise = _table(
             OtherwiseShape,
             ruled_out=maybe(text),
+            does_not_apply=maybe(text),
             undecided=maybe(text),
             when=maybe(line),
             unread=maybe(word),

@@ -45,7 +45,9 @@ class SiteTable:
             last = self._text.rstrip().count("\n") + 1  # "at end of document"
             self.problems.fail(int(found[1]) if found else last, f"is not TOML: {error}")
 
-    def kept(self, rows: Iterable[tuple[str, Any]], read: Callable[[SiteTable, str, Any], T | None]) -> dict[str, T]:
+    def rows_by_name(
+        self, rows: Iterable[tuple[str, Any]], read: Callable[[SiteTable, str, Any], T | None]
+    ) -> dict[str, T]:
         """Return what `read` makes of each row, by its name; a row with a problem is left out."""
         found: dict[str, T] = {}
         for name, columns in rows:

@@ -48,6 +48,12 @@ class ProcessUse:
         busy = frozenset(thread.core for thread in self.threads if thread.sys_seconds > 0)
         return busy or (frozenset({self.core}) if self.core is not None and not self.threads else frozenset())
 
+    @property
+    def cores_in_user_code(self) -> frozenset[int]:
+        """The same of its own code."""
+        busy = frozenset(thread.core for thread in self.threads if thread.usr_seconds > 0)
+        return busy or (frozenset({self.core}) if self.core is not None and not self.threads else frozenset())
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:

@@ -24,7 +24,7 @@ from bot.domain.events import (
     StepSkipped,
     StepVerified,
 )
-from bot.domain.fold import after
+from bot.domain.fold import fold_entry
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.safe_text import one_line
@@ -119,7 +119,7 @@ class IncidentRecord:
         Raises: Conflict when it changed meanwhile: read it again and decide again. ImpossibleEvent when the event
         cannot come next.
         """
-        return after(incident, await self._ledger.append(incident.id, incident.seq, event, by))
+        return fold_entry(incident, await self._ledger.append(incident.id, incident.seq, event, by))
 
 
 def readable(found: tuple[Incident, ...], unreadable: Mapping[str, str], log: Log) -> tuple[Incident, ...]:
@@ -153,20 +153,20 @@ def as_evidence(action: Action, step: Step, facts: Facts) -> Evidence:
     return Evidence(step.action, "look", f"{action.title_of(step.args)}: {', '.join(lines[:_TOLD])}", lines)
 
 
-def recorded(record: StepRecord, otherwise: Facts) -> Facts:
+def facts_before(record: StepRecord, otherwise: Facts) -> Facts:
     """Return what was seen before a step began; `otherwise` where it never began."""
     if record.started is None:
         return otherwise
     return facts_of(record.started.before)
 
 
-def earlier(incident: Incident) -> dict[str, Facts]:
+def facts_before_steps(incident: Incident) -> dict[str, Facts]:
     """Return what each step so far began from, by action; without steps that never began."""
     steps = zip(plan_of(incident)[0].steps, incident.steps, strict=False)
-    return {step.action: recorded(record, {}) for step, record in steps}
+    return {step.action: facts_before(record, {}) for step, record in steps}
 
 
-def proved(record: StepRecord) -> Facts:
+def facts_proving(record: StepRecord) -> Facts:
     """Return what proved a step; empty where it was skipped, or is not proved."""
     return facts_of(record.outcome.proof) if isinstance(record.outcome, StepVerified) else {}
 
@@ -187,7 +187,7 @@ def undoable(incident: Incident, actions: Mapping[str, Action]) -> tuple[Done, .
         Done(step, before, actions[step.action].inverse(step.args, before))
         for record, step in zip(incident.steps, steps, strict=False)
         if record.started is not None and step.action in actions
-        for before in (recorded(record, {}),)
+        for before in (facts_before(record, {}),)
     ]
     return tuple(each for each in done if each.inverse)
 
@@ -203,19 +203,19 @@ def plan_of(incident: Incident) -> tuple[Plan, dict[str, str]]:
     return incident.proposal.plan, dict(incident.proposal.binds)
 
 
-def asked(what: str) -> QuestionAsked:
+def untrusted_node_question(what: str) -> QuestionAsked:
     """Return the question that parks an incident whose node cannot be trusted."""
     return QuestionAsked(f"{what} Nothing more is sent to it. What is it?", (GO_ON, GIVE_UP))
 
 
 def stopped(incident: Incident, because: str) -> IncidentEvent:
     """End an incident before its next step: cancelled if nothing was done, else escalated to a person."""
-    return Escalated(because, rest_of(incident)) if incident.steps else Cancelled(because)
+    return Escalated(because, steps_not_done_words(incident)) if incident.steps else Cancelled(because)
 
 
 def expired(incident: Incident, because: str) -> IncidentEvent:
     """End an incident whose approval has expired: expired if nothing was done, else escalated to a person."""
-    return Escalated(because, rest_of(incident)) if incident.steps else Expired(because)
+    return Escalated(because, steps_not_done_words(incident)) if incident.steps else Expired(because)
 
 
 def cured_since(incident: Incident, other: Incident) -> str:
@@ -236,30 +236,30 @@ def cured_since(incident: Incident, other: Incident) -> str:
     return f"{by} has cured {other.node} since this was read: there is nothing left to do here."
 
 
-def left_behind(incident: Incident, actions: Mapping[str, Action]) -> str:
+def left_behind_words(incident: Incident, actions: Mapping[str, Action]) -> str:
     """Say what stays as a step left it, because the step that would have taken it back was not done."""
     steps = plan_of(incident)[0].steps if incident.proposal is not None else ()
     by_action = {step.action: record for step, record in zip(steps, incident.steps, strict=False)}
     said = []
     for step, record in zip(steps, incident.steps, strict=False):
         action = actions.get(step.action)
-        if action is None or action.by_calls is None or not action.ended_by or not proved(record):
+        if action is None or action.by_calls is None or not action.ended_by or not facts_proving(record):
             continue
         taken_back = by_action.get(action.ended_by)
         outcome = taken_back.outcome if taken_back is not None else None
         if not isinstance(outcome, StepVerified | StepSkipped):
-            now = facts_of(outcome.seen) if outcome is not None and outcome.seen else proved(record)
-            said.append(action.by_calls.leaves(step.args, recorded(record, {}), now))
+            now = facts_of(outcome.seen) if outcome is not None and outcome.seen else facts_proving(record)
+            said.append(action.by_calls.leaves(step.args, facts_before(record, {}), now))
     return "; ".join(filter(None, said))
 
 
-def handed_over(end: Escalated, incident: Incident, actions: Mapping[str, Action]) -> Escalated:
+def with_left_behind(end: Escalated, incident: Incident, actions: Mapping[str, Action]) -> Escalated:
     """Return the end of an incident that a person takes over; it says what the steps have left behind."""
-    left = left_behind(incident, actions)
+    left = left_behind_words(incident, actions)
     return replace(end, try_next=f"{end.try_next} {left}".strip()) if left else end
 
 
-def rest_of(incident: Incident) -> str:
+def steps_not_done_words(incident: Incident) -> str:
     """Say which steps of the plan were not done."""
     left = plan_of(incident)[0].steps[len(incident.steps) :]
     return f"Not done: {', '.join(step.action for step in left)}." if left else ""

@@ -13,7 +13,7 @@ from bot.domain.errors import SettingsError
 from bot.domain.listen_address import host_and_port
 from bot.domain.safe_text import one_line
 from bot.domain.setting import Kind, Setting
-from bot.settings.file import duration_fault, expanded
+from bot.settings.file import duration_fault, expanded_path
 
 MOST_SECRET_CHARACTERS = 65536
 
@@ -61,13 +61,13 @@ class Chooser:
         """
         flag = self._flags.get(row.name)
         if row.flag and flag is not None and flag not in ([], (), ""):
-            return ChosenValue(row, self._taken(row, flag, row.flag), row.flag)
+            return ChosenValue(row, self._converted(row, flag, row.flag), row.flag)
         text = self._environment.get(row.environment, "").strip() if row.environment else ""
         if text:
-            return ChosenValue(row, self._taken(row, text, row.environment), row.environment)
+            return ChosenValue(row, self._converted(row, text, row.environment), row.environment)
         if row.secret and (credential := self._credential(row.environment)):
             return ChosenValue(
-                row, self._taken(row, credential, row.environment), f"CREDENTIALS_DIRECTORY/{row.environment}"
+                row, self._converted(row, credential, row.environment), f"CREDENTIALS_DIRECTORY/{row.environment}"
             )
         if in_file is not None:
             return ChosenValue(row, *in_file)
@@ -94,7 +94,7 @@ class Chooser:
                 f"The file {path}, which holds {name}, cannot be read.", "Check its owner, its mode and its text."
             ) from no
 
-    def _taken(self, row: Setting, value: Any, origin: str) -> Any:
+    def _converted(self, row: Setting, value: Any, origin: str) -> Any:
         """A flag's or the environment's value, converted to the setting's kind."""
 
         def wrong(says: str) -> SettingsError:
@@ -104,10 +104,10 @@ class Chooser:
 
         match row.kind:
             case Kind.PATH:
-                return expanded(str(value), self._folder, self._home)
+                return expanded_path(str(value), self._folder, self._home)
             case Kind.PATHS:
                 parts = value.split(":") if isinstance(value, str) else value
-                return tuple(expanded(str(part), self._folder, self._home) for part in parts if str(part).strip())
+                return tuple(expanded_path(str(part), self._folder, self._home) for part in parts if str(part).strip())
             case Kind.NUMBER:
                 text = str(value)
                 number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1

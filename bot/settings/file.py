@@ -79,26 +79,29 @@ class SettingsFile:
                     table.wrong(key, gone[key])
                 table.only((*here, *keys.get(name, ()), *gone))
             for key, row in here.items():
-                value = _of_row(row, table, key, path.absolute().parent, home)
+                value = _row_value(row, table, key, path.absolute().parent, home)
                 if value is not None:
                     found_rows[row.name] = value, f"{path}:{table.line_of(key)}"
-            found[name] = _of_keys(keys.get(name, {}), table)
+            found[name] = _key_values(keys.get(name, {}), table)
         login: Mapping[str, Any] = {}
         if (ssh := top.table(_SSH)) is not None:
             ssh.only((_ACT,))  # the inventory says how nodes are reached for reading
-            login = _whole(ActingLogin, act) if (act := ssh.table(_ACT)) is not None else {}
-        every = {name: tuple(_each(name, kind, table) for table in top.array(name)) for name, kind in several.items()}
+            login = _fields_of(ActingLogin, act) if (act := ssh.table(_ACT)) is not None else {}
+        every = {
+            name: tuple(_one_of_several(name, kind, table) for table in top.array(name))
+            for name, kind in several.items()
+        }
         links = _links(top)
         problems.stop_if_any()
         in_tables = {name: toml.data[name] for name in (*keys, *several, _SSH, _LINKS) if name in toml.data}
         return cls(found_rows, found, login, every, links, in_tables)
 
 
-def _each(name: str, kind: type[Several], table: TomlTable) -> Mapping[str, Any]:
+def _one_of_several(name: str, kind: type[Several], table: TomlTable) -> Mapping[str, Any]:
     for key in kind.needed:
         if key not in table:
             table.wrong(key, f"is missing: a {name} needs {' and '.join(kind.needed)}")
-    return _whole(kind, table)
+    return _fields_of(kind, table)
 
 
 def _links(top: TomlTable) -> Mapping[str, str]:
@@ -113,7 +116,7 @@ def _links(top: TomlTable) -> Mapping[str, str]:
     return links
 
 
-def expanded(text: str, folder: Path, home: Path | None) -> Path:
+def expanded_path(text: str, folder: Path, home: Path | None) -> Path:
     """Return the path that a person wrote, relative to a folder or to their home."""
     if home is not None and (text == "~" or text.startswith("~/")):
         return home / text[2:]
@@ -126,19 +129,19 @@ def duration_fault(row: Setting, duration: timedelta) -> str | None:
     return None if low <= duration <= high else f'should be from "{written(low)}" to "{written(high)}"'
 
 
-def _whole(kind: type[Any], table: TomlTable) -> Mapping[str, Any]:
+def _fields_of(kind: type[Any], table: TomlTable) -> Mapping[str, Any]:
     """A table's keys, which have to be fields of that dataclass."""
     readers = keys_of(kind)
     table.only(readers)
-    return _of_keys(readers, table)
+    return _key_values(readers, table)
 
 
-def _of_keys(readers: Mapping[str, Reader[Any]], table: TomlTable) -> Mapping[str, Any]:
+def _key_values(readers: Mapping[str, Reader[Any]], table: TomlTable) -> Mapping[str, Any]:
     found = {key: read(table, key) for key, read in readers.items()}
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _of_row(row: Setting, table: TomlTable, key: str, folder: Path, home: Path | None) -> Any:
+def _row_value(row: Setting, table: TomlTable, key: str, folder: Path, home: Path | None) -> Any:
     match row.kind:
         case Kind.NUMBER:
             return table.integer(key, row.low, row.high)
@@ -146,11 +149,11 @@ def _of_row(row: Setting, table: TomlTable, key: str, folder: Path, home: Path |
             return table.flag(key)
         case Kind.PATHS:
             texts = table.texts(key)
-            return tuple(expanded(text, folder, home) for text in texts) if texts is not None else None
+            return tuple(expanded_path(text, folder, home) for text in texts) if texts is not None else None
         case Kind.DURATION:
             duration = table.duration(key)
             if duration is not None and (fault := duration_fault(row, duration)):
                 table.wrong(key, fault)
             return duration
     text = table.text(key)
-    return expanded(text, folder, home) if row.kind is Kind.PATH and text is not None else text
+    return expanded_path(text, folder, home) if row.kind is Kind.PATH and text is not None else text

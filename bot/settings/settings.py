@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 from bot.domain.setting import Option, Reader, Setting, Several, keys_of, options_of, rows_of
 from bot.settings.chooser import Chooser, ChosenValue
-from bot.settings.file import SettingsFile, expanded
+from bot.settings.file import SettingsFile, expanded_path
 from bot.settings.general import General
 from bot.settings.tables import (
     ActingLogin,
@@ -87,7 +87,7 @@ class Settings(General):
             made[table] = {name: choice.value for name, choice in chosen.items()} | dict(file.tables.get(table, {}))
         login = ActingLogin(**file.acting_login)
         if login.key is not None and config.value is not None:
-            login = replace(login, key=expanded(str(login.key), config.value.absolute().parent, home))
+            login = replace(login, key=expanded_path(str(login.key), config.value.absolute().parent, home))
         tables = {name: kind(**made[name]) for name, kind in _tables(members).items()}
         return cls(
             config=config.value,

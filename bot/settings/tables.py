@@ -211,7 +211,7 @@ class StormSettings:
 _SHORTEST_KEPT, _LONGEST_KEPT = timedelta(days=2), timedelta(days=100 * 366)
 
 
-def _kept_for(table: TomlTable, name: str) -> timedelta | None:
+def _retention(table: TomlTable, name: str) -> timedelta | None:
     found = table.duration(name, _LONGEST_KEPT)
     if found is not None and found < _SHORTEST_KEPT:  # guards look back for a day, sources deliver again for two days
         table.wrong(name, 'should be at least "2d"')
@@ -220,7 +220,7 @@ def _kept_for(table: TomlTable, name: str) -> timedelta | None:
 
 
 def _incidents_for(table: TomlTable, name: str) -> timedelta | None:
-    found, least = _kept_for(table, name), defaults.NOT_REBOOTED_AGAIN_WITHIN
+    found, least = _retention(table, name), defaults.NOT_REBOOTED_AGAIN_WITHIN
     if found is not None and found < least:
         says = f"some reboots are not offered again within {least.days} days, and only the record knows of them"
         table.wrong(name, f'should be at least "{least.days}d": {says}')
@@ -239,9 +239,9 @@ class RetentionSettings:
         like='"365d"',
     )
     readings: timedelta | None = option(
-        _kept_for, None, "How long it has what their nodes said; without it as long as the incident.", like='"90d"'
+        _retention, None, "How long it has what their nodes said; without it as long as the incident.", like='"90d"'
     )
-    deliveries: timedelta = option(_kept_for, defaults.DELIVERIES_KNOWN_FOR, "How long it has the ids of deliveries.")
+    deliveries: timedelta = option(_retention, defaults.DELIVERIES_KNOWN_FOR, "How long it has the ids of deliveries.")
 
 
 @dataclass(frozen=True, slots=True)

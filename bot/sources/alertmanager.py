@@ -18,10 +18,10 @@ from bot.sources.body import (
     MOST_SIGNALS,
     TITLE,
     harmless,
-    inner,
     instant,
     is_bearer,
     labels,
+    object_in,
     read_body,
     table,
     text,
@@ -72,7 +72,7 @@ def group_of(kind: str, body: Mapping[str, Any]) -> Delivery:
     if not rows:
         return Delivery(kind, _digest(kind, "empty", str(body.get("groupKey", ""))), None, "no alerts")
     signals = tuple(_signal(row) for row in rows)
-    case = _case(body, signals)
+    case = _group_case(body, signals)
     truncated = body.get("truncatedAlerts")
     unseen = truncated if isinstance(truncated, int) and not isinstance(truncated, bool) and truncated > 0 else 0
     pairs = list(zip(rows, signals, strict=True))
@@ -108,7 +108,7 @@ def parsed_group(kind: str, body: Body) -> ParsedFile:
 
 def _signal(row: Mapping[str, Any]) -> SourceAlert:
     body = labels(row, "labels")
-    notes = inner(row, "annotations")
+    notes = object_in(row, "annotations")
     key = text(row, "fingerprint", 100) or _digest(*(f"{label}={value}" for label, value in sorted(body.items())))
     return SourceAlert(
         key=key,
@@ -120,7 +120,7 @@ def _signal(row: Mapping[str, Any]) -> SourceAlert:
     )
 
 
-def _case(body: Mapping[str, Any], signals: tuple[SourceAlert, ...]) -> str:
+def _group_case(body: Mapping[str, Any], signals: tuple[SourceAlert, ...]) -> str:
     """The group's own name; the end of a long name is replaced by its digest."""
     key = text(body, "groupKey", 100_000)
     if not key:
@@ -130,7 +130,7 @@ def _case(body: Mapping[str, Any], signals: tuple[SourceAlert, ...]) -> str:
 
 
 def _title(body: Mapping[str, Any], shared: Mapping[str, str], signals: tuple[SourceAlert, ...]) -> str:
-    notes = inner(body, "commonAnnotations")
+    notes = object_in(body, "commonAnnotations")
     said = (text(body, "title"), text(notes, "summary"), text(notes, "description"), shared.get("alertname", ""))
     return next((title[:TITLE] for title in (*said, signals[0].title) if title), "")
 

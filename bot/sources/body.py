@@ -44,7 +44,7 @@ def table(value: Any, where: str) -> Mapping[str, Any]:
     return value
 
 
-def inner(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def object_in(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """Return the object of that name; empty if it is missing or null."""
     value = body.get(key)
     return value if isinstance(value, dict) else {}
@@ -69,7 +69,7 @@ def name(body: Mapping[str, Any], key: str, where: str) -> str:
 
 def labels(body: Mapping[str, Any], key: str) -> dict[str, str]:
     """Return texts by name, without secrets; other values are left out."""
-    texts = {label: value for label, value in inner(body, key).items() if isinstance(value, str)}
+    texts = {label: value for label, value in object_in(body, key).items() if isinstance(value, str)}
     return {one_line(label, 100): one_line(value, 500) for label, value in harmless(texts).items()}
 
 
@@ -111,7 +111,7 @@ def _no_number(written: str) -> NoReturn:
 MOST_SIGNATURES = 10  # during a secret's rotation there are two
 
 
-def signed(secret: str, body: bytes) -> str:
+def hmac_of(secret: str, body: bytes) -> str:
     """Return HMAC-SHA256 of a body, in hex."""
     return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 

@@ -14,7 +14,7 @@ from bot.domain.alert import Delivery
 from bot.domain.setting import duration, option, secret
 from bot.domain.toml_table import TomlTable
 from bot.sources.alertmanager import group_of, parsed_group
-from bot.sources.body import any_alike, read_body, signed
+from bot.sources.body import any_alike, hmac_of, read_body
 from bot.sources.source import Body, Source
 
 NAME, PATH = "grafana", "/grafana"
@@ -59,7 +59,7 @@ class GrafanaWebhook:
                 return False
             before = stamp.encode() + b":"
         given = headers.get("x-grafana-alerting-signature", "").strip().lower()
-        return any_alike([given], [signed(self._secret, before + body)])
+        return any_alike([given], [hmac_of(self._secret, before + body)])
 
     def delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
         """Return the request's group of alerts.

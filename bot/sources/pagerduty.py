@@ -11,7 +11,19 @@ from typing import Any
 from bot.domain.alert import AlertGroup, AlertStatus, Delivery, Reporter, SourceAlert
 from bot.domain.doctor_finding import DoctorFinding
 from bot.domain.pagerduty import OURS, PAGERDUTY
-from bot.sources.body import TITLE, any_alike, harmless, inner, instant, labels, name, read_body, signed, table, text
+from bot.sources.body import (
+    TITLE,
+    any_alike,
+    harmless,
+    hmac_of,
+    instant,
+    labels,
+    name,
+    object_in,
+    read_body,
+    table,
+    text,
+)
 from bot.sources.pagerduty_settings import PagerDutySettings
 from bot.sources.source import Body, ParsedFile, ServingBot, Source
 
@@ -35,7 +47,7 @@ class PagerDutyWebhook:
     def is_genuine(self, headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
         """True when any of the signatures is made with any of our secrets."""
         given = [signature.strip() for signature in headers.get("x-pagerduty-signature", "").split(",")]
-        return any_alike(given, [f"v1={signed(secret, body)}" for secret in self._secrets])
+        return any_alike(given, [f"v1={hmac_of(secret, body)}" for secret in self._secrets])
 
     def delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
         """Return the delivery of the request's event.
@@ -54,7 +66,7 @@ def _delivery(body: Body) -> Delivery:
     data = table(event.get("data"), "event.data")
     if is_ours(data):
         return Delivery(PAGERDUTY, event_id, None, kind)
-    agent = inner(event, "agent")
+    agent = object_in(event, "agent")
     raiser = _raiser(agent) if happening is not AlertStatus.RESOLVED else None
     alarm = alarm_of(data, happening, instant(event, "occurred_at"), raiser)
     # The event's id, not the delivery id in the header: that is not signed, so a replay could change it.
@@ -73,12 +85,12 @@ def alarm_of(
 
     Raises: MalformedDelivery when it has no id.
     """
-    service = text(inner(incident, "service"), "summary")
+    service = text(object_in(incident, "service"), "summary")
     found = {
         "service": service,
-        "service_id": text(inner(incident, "service"), "id"),
+        "service_id": text(object_in(incident, "service"), "id"),
         "urgency": text(incident, "urgency"),
-        "priority": text(inner(incident, "priority"), "summary"),
+        "priority": text(object_in(incident, "priority"), "summary"),
         "team": ", ".join(text(table, "summary") for table in _tables(incident.get("teams"))),
     }
     return AlertGroup(
@@ -117,8 +129,8 @@ def signals_of(alerts: Iterable[Mapping[str, Any]]) -> tuple[SourceAlert, ...]:
 
 
 def _signal(alert: Mapping[str, Any]) -> SourceAlert:
-    body = inner(alert, "body")
-    found = {"severity": text(alert, "severity"), "service": text(inner(alert, "service"), "summary")}
+    body = object_in(alert, "body")
+    found = {"severity": text(alert, "severity"), "service": text(object_in(alert, "service"), "summary")}
     return SourceAlert(
         key=text(alert, "id"),
         firing=alert.get("status") != "resolved",
@@ -138,7 +150,7 @@ def _raiser(agent: Mapping[str, Any]) -> Reporter | None:
 def _first_raiser(incident: Mapping[str, Any], happening: AlertStatus) -> Reporter | None:
     if happening is AlertStatus.RESOLVED:
         return None
-    agent = inner(inner(incident, "first_trigger_log_entry"), "agent")
+    agent = object_in(object_in(incident, "first_trigger_log_entry"), "agent")
     if happening is AlertStatus.REOPENED or not text(agent, "type"):
         return Reporter("")
     return _raiser(agent)

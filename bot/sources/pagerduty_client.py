@@ -44,19 +44,21 @@ class PagerDutyClient:
 
     async def page(self, page_id: str) -> Page:
         """Return a page as it stands."""
-        return _page(_object(await self._http.ask("GET", f"/incidents/{_in_path(page_id)}", WITH_RAISER), "incident"))
+        return _page(
+            _object(await self._http.ask("GET", f"/incidents/{_quoted_for_path(page_id)}", WITH_RAISER), "incident")
+        )
 
     async def pages_since(self, since: datetime, *, only_open: bool = True) -> tuple[Page, ...]:
         """Return the pages created since then, oldest first."""
         query: dict[str, Any] = {"since": since.astimezone(UTC).isoformat(), "sort_by": "created_at:asc", **WITH_RAISER}
         if only_open:
             query["statuses[]"] = ["triggered", "acknowledged"]
-        return tuple([_page(page) async for page in self._all("/incidents", "incidents", query)])
+        return tuple([_page(page) async for page in self._all_rows("/incidents", "incidents", query)])
 
     async def alerts_of(self, page_id: str) -> tuple[Mapping[str, Any], ...]:
         """Return every alert of a page, oldest first; see `PageReader.alerts_of`."""
-        path = f"/incidents/{_in_path(page_id)}/alerts"
-        alerts = [dict(alert) async for alert in self._all(path, "alerts", {"sort_by": "created_at:asc"})]
+        path = f"/incidents/{_quoted_for_path(page_id)}/alerts"
+        alerts = [dict(alert) async for alert in self._all_rows(path, "alerts", {"sort_by": "created_at:asc"})]
         for alert in alerts:
             entry = alert.get("first_trigger_log_entry")
             if _says_nothing(alert) and isinstance(entry, Mapping) and isinstance(entry.get("id"), str):
@@ -65,18 +67,18 @@ class PagerDutyClient:
         return tuple(alerts)
 
     async def _log_entry(self, entry_id: str) -> Mapping[str, Any]:
-        path = f"/log_entries/{_in_path(entry_id)}"
+        path = f"/log_entries/{_quoted_for_path(entry_id)}"
         return _object(await self._http.ask("GET", path, {"include[]": "channels"}), "log_entry")
 
     async def custom_fields(self, page_id: str) -> Mapping[str, Any]:
         """Return a page's custom fields by name."""
-        answer = await self._http.ask("GET", f"/incidents/{_in_path(page_id)}/custom_fields/values")
+        answer = await self._http.ask("GET", f"/incidents/{_quoted_for_path(page_id)}/custom_fields/values")
         rows = _rows(answer, "custom_fields")
         return {row["name"]: row.get("value") for row in rows if isinstance(row.get("name"), str)}
 
     async def email_of(self, user_id: str) -> str:
         """Return a person's e-mail address."""
-        return str(_object(await self._http.ask("GET", f"/users/{_in_path(user_id)}"), "user").get("email", ""))
+        return str(_object(await self._http.ask("GET", f"/users/{_quoted_for_path(user_id)}"), "user").get("email", ""))
 
     async def on_call(self, schedule: str) -> OnCall:
         """Return who is on call by a schedule now, each once; see https://developer.pagerduty.com, `GET /oncalls`."""
@@ -93,7 +95,7 @@ class PagerDutyClient:
 
     async def notes(self, page_id: str) -> tuple[Note, ...]:
         """Return a page's notes, oldest first."""
-        rows = _rows(await self._http.ask("GET", f"/incidents/{_in_path(page_id)}/notes"), "notes")
+        rows = _rows(await self._http.ask("GET", f"/incidents/{_quoted_for_path(page_id)}/notes"), "notes")
         oldest_first = rows[::-1]  # as PagerDuty lists them, also within the same second
         oldest_first.sort(key=lambda note: _instant(note.get("created_at")) or datetime.max.replace(tzinfo=UTC))
         return tuple(_note(note) for note in oldest_first)
@@ -101,17 +103,19 @@ class PagerDutyClient:
     async def add_note(self, page_id: str, content: str) -> Note:
         """Add a note; see `PageWriter.add_note`."""
         body = {"note": {"content": content}}
-        return _note(_object(await self._http.ask("POST", f"/incidents/{_in_path(page_id)}/notes", body=body), "note"))
+        return _note(
+            _object(await self._http.ask("POST", f"/incidents/{_quoted_for_path(page_id)}/notes", body=body), "note")
+        )
 
     async def edit_note(self, page_id: str, note_id: str, content: str) -> None:
         """Replace a note's text."""
-        path = f"/incidents/{_in_path(page_id)}/notes/{_in_path(note_id)}"
+        path = f"/incidents/{_quoted_for_path(page_id)}/notes/{_quoted_for_path(note_id)}"
         await self._http.ask("PUT", path, body={"note": {"content": content}})
 
     async def set_custom_fields(self, page_id: str, values: Mapping[str, str]) -> None:
         """Set custom fields, by name."""
         body = {"custom_fields": [{"name": name, "value": value} for name, value in values.items()]}
-        await self._http.ask("PUT", f"/incidents/{_in_path(page_id)}/custom_fields/values", body=body)
+        await self._http.ask("PUT", f"/incidents/{_quoted_for_path(page_id)}/custom_fields/values", body=body)
 
     async def raise_alert(self, raised: OutgoingAlert) -> None:
         """Raise an alert through the Events API; the same key again is the same alert."""
@@ -131,13 +135,13 @@ class PagerDutyClient:
         return tuple(
             [
                 _subscription(subscription)
-                async for subscription in self._all("/webhook_subscriptions", "webhook_subscriptions", {})
+                async for subscription in self._all_rows("/webhook_subscriptions", "webhook_subscriptions", {})
             ]
         )
 
     async def enable(self, subscription_id: str) -> Subscription:
         """Switch a subscription on again and return it."""
-        path = f"/webhook_subscriptions/{_in_path(subscription_id)}"
+        path = f"/webhook_subscriptions/{_quoted_for_path(subscription_id)}"
         answer = await self._http.ask("POST", f"{path}/enable")
         if not isinstance(answer, Mapping):  # done, without an answer
             answer = await self._http.ask("GET", path)
@@ -149,11 +153,11 @@ class PagerDutyClient:
 
     async def ping(self, subscription_id: str) -> None:
         """Make PagerDuty send a test event."""
-        await self._http.ask("POST", f"/webhook_subscriptions/{_in_path(subscription_id)}/ping")
+        await self._http.ask("POST", f"/webhook_subscriptions/{_quoted_for_path(subscription_id)}/ping")
 
     # --- pages of rows
 
-    async def _all(self, path: str, name: str, query: Mapping[str, Any]) -> AsyncIterator[Mapping[str, Any]]:
+    async def _all_rows(self, path: str, name: str, query: Mapping[str, Any]) -> AsyncIterator[Mapping[str, Any]]:
         """Yield every row of a list, over all its pages; a row that moved between pages comes once."""
         seen: set[str] = set()
         offset = 0
@@ -169,7 +173,7 @@ class PagerDutyClient:
             offset += len(rows)
 
 
-def _in_path(identifier: str) -> str:
+def _quoted_for_path(identifier: str) -> str:
     """An id quoted as a step of a path: some ids come from outside."""
     if not identifier or identifier in (".", ".."):
         raise PagerDutyRefused("That cannot be an id of PagerDuty's.", status=404)

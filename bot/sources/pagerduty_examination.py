@@ -22,7 +22,7 @@ _GENUINE = ("accepted", "repeated", "ignored")
 Counts = Mapping[str, float]
 
 
-async def counted(bot: ServingBot) -> Counts:
+async def request_outcomes(bot: ServingBot) -> Counts:
     """Return the outcomes of PagerDuty's requests, counted by the bot that serves on this machine.
 
     Raises: OSError when no bot answers there.
@@ -114,7 +114,7 @@ class PagerDutyExamination:
     async def _signature(self, client: PagerDutyClient, ours: Subscription) -> DoctorFinding:
         name = "PagerDuty signature"
         try:
-            before = await counted(self._bot)
+            before = await request_outcomes(self._bot)
         except OSError as error:
             seen = f"not tried: no bot answers at {self._bot.address} on this machine ({error})"
             return DoctorFinding(name, Mark.NOTE, seen, "Run zombie doctor beside the bot that serves.")
@@ -127,7 +127,7 @@ class PagerDutyExamination:
             async with asyncio.timeout(self._ping_seconds):
                 while not more:
                     await asyncio.sleep(0.2)
-                    now = await counted(self._bot)
+                    now = await request_outcomes(self._bot)
                     more = {outcome: count for outcome, count in now.items() if count > before.get(outcome, 0.0)}
         except (TimeoutError, OSError):
             seen = f"a ping was sent, and nothing came to the bot here within {self._ping_seconds:g} s"

@@ -154,7 +154,9 @@ class PagerDutyHttp:
         if method != "GET" and self._access.sender:
             headers["From"] = self._access.sender
         url = self._access.api_url.rstrip("/") + path
-        return await self._tried(_Request(method, url, headers, query, body), is_repeatable=method in ("GET", "PUT"))
+        return await self._send_with_retries(
+            _Request(method, url, headers, query, body), is_repeatable=method in ("GET", "PUT")
+        )
 
     async def enqueue(self, event: Mapping[str, Any]) -> None:
         """Send an event to the Events API v2; repeated with the same key, it is the same alert.
@@ -162,9 +164,9 @@ class PagerDutyHttp:
         Raises: PagerDutyUnavailable, PagerDutyRefused.
         """
         whole = {"routing_key": self._access.routing_key, **event}
-        await self._tried(_Request("POST", self._access.events_url, {}, None, whole), is_repeatable=True)
+        await self._send_with_retries(_Request("POST", self._access.events_url, {}, None, whole), is_repeatable=True)
 
-    async def _tried(self, request: _Request, *, is_repeatable: bool) -> Any:
+    async def _send_with_retries(self, request: _Request, *, is_repeatable: bool) -> Any:
         """Try until it is done, a few times at most; other requests wait meanwhile."""
 
         def may_repeat(error: BaseException) -> bool:
@@ -180,14 +182,14 @@ class PagerDutyHttp:
             reraise=True,
         )
         async with self._turn:
-            return await tries(self._once, request)
+            return await tries(self._send_once, request)
 
     def _pause(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome is not None else None
         asked = error.retry_after_seconds if isinstance(error, PagerDutyUnavailable) else 0.0
         return max(asked, self._patience.first_pause_seconds * 2.0 ** (state.attempt_number - 1))
 
-    async def _once(self, request: _Request) -> Any:
+    async def _send_once(self, request: _Request) -> Any:
         if (wait := self._free_at - self._clock()) > LONGEST_WAIT_SECONDS:
             raise PagerDutyUnavailable("PagerDuty still limits our rate.", retry_after_seconds=wait)
         if wait > 0:
@@ -195,12 +197,12 @@ class PagerDutyHttp:
         try:
             status, answered, content = await self._exchange(request)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            raise PagerDutyUnavailable(f"PagerDuty cannot be reached: {_words(error)}.") from error
+            raise PagerDutyUnavailable(f"PagerDuty cannot be reached: {_error_text(error)}.") from error
         except (httpx.HTTPError, TimeoutError, ValueError) as error:  # a Location that is no name: UnicodeError
-            raise _Lost(f"PagerDuty did not answer: {_words(error)}.") from error
+            raise _Lost(f"PagerDuty did not answer: {_error_text(error)}.") from error
         finally:
             self._free_at = max(self._free_at, self._clock() + self._patience.gap_seconds)
-        return self._meaning(status, answered, content)
+        return self._answer_or_raise(status, answered, content)
 
     async def _exchange(self, request: _Request) -> tuple[int, httpx.Headers, bytes]:
         async with (
@@ -219,7 +221,7 @@ class PagerDutyHttp:
             limit.reschedule(None)
             return response.status_code, response.headers, bytes(content)
 
-    def _meaning(self, status: int, headers: httpx.Headers, content: bytes) -> Any:
+    def _answer_or_raise(self, status: int, headers: httpx.Headers, content: bytes) -> Any:
         if 200 <= status < 300:
             try:
                 return json.loads(content) if content.strip() else None
@@ -235,7 +237,7 @@ class PagerDutyHttp:
         raise PagerDutyRefused(f"PagerDuty refuses: {says}.", _HINTS.get(status, ""), status)
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """An exception's text, without what was sent: names and addresses, never headers."""
     kind = type(error).__name__
     return kind if isinstance(error, httpx.LocalProtocolError) else one_line(f"{kind} {error}".strip(), 160)

@@ -29,10 +29,10 @@ class OnCallNow:
         """Return who is on call now, or why that is not known."""
         async with self._turn:  # all who waited get the first answer
             if self._known is None or self.clock() - self._known[0] > REMEMBERED_SECONDS:
-                self._known = (self.clock(), await self._ask())
+                self._known = (self.clock(), await self._ask_pagerduty())
             return self._known[1]
 
-    async def _ask(self) -> OnCall:
+    async def _ask_pagerduty(self) -> OnCall:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await self.reader.on_call(self.schedule)

@@ -28,7 +28,8 @@ def examination_text(examined: Sequence[DoctorFinding], width: int = 80, colour:
         lines += [f"{mark}{first}", *(f"{'':8}{line}" for line in more)]
         if item.to_do:
             lines += [
-                f"{'':8}{line}" for line in _wrapped(f"{'':{_NAME - 1}}→ {_advised(item.to_do)}", width - 8, _NAME + 1)
+                f"{'':8}{line}"
+                for line in _wrapped(f"{'':{_NAME - 1}}→ {_redacted_advice(item.to_do)}", width - 8, _NAME + 1)
             ]
     wrong = sum(item.mark is Mark.WRONG for item in examined)
     notes = sum(item.mark is Mark.NOTE for item in examined)
@@ -46,7 +47,7 @@ def examination_document(examined: Sequence[DoctorFinding]) -> str:
             "name": _error_words(item.name),
             "mark": item.mark.value,
             "seen": _error_words(item.seen),
-            "to_do": _advised(item.to_do),
+            "to_do": _redacted_advice(item.to_do),
         }
         for item in examined
     ]
@@ -57,7 +58,7 @@ def _error_words(text: str) -> str:
     return redacted_line(text, LONGEST)
 
 
-def _advised(text: str) -> str:
+def _redacted_advice(text: str) -> str:
     """Redact like the rest, except for the bot's own examples: `SLACK_BOT_TOKEN=xoxb-…` says what to write."""
     parts = _EXAMPLE.split(text)  # every second part is an example
     said = "".join(part if number % 2 else redacted_text(part) for number, part in enumerate(parts))

@@ -69,7 +69,9 @@ def node_document(
             {"finding": item.finding, "probe": item.probe, "says": item.says, "source": list(item.source)}
             for item in verdict.evidence
         ],
-        "ruled_out": [{"cause": ruled_out.cause, "because": ruled_out.because} for ruled_out in verdict.ruled_out],
+        "ruled_out": [
+            {"cause": out.cause, "because": out.because, "applies": out.applies} for out in verdict.ruled_out
+        ],
         "undecided": [
             {"cause": open_.cause, "because": open_.because, "would_decide": open_.would_decide}
             for open_ in verdict.undecided

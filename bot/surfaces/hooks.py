@@ -65,7 +65,7 @@ class Hooks:
     async def _take(self, source: Webhook, request: web.Request) -> tuple[str, web.Response]:
         body = await body_of(request)
         if self._inside >= self.most_at_once:
-            return "busy", _later("too many requests at once")
+            return "busy", _answer_busy("too many requests at once")
         self._inside += 1  # only after the body: a slow sender takes no place
         try:
             return await self._store_delivery(source, request, body)
@@ -84,9 +84,9 @@ class Hooks:
         except MalformedDelivery as no:
             self.log("delivery_refused", source=source.kind, because=one_line(no.sentence))
             return "malformed", web.Response(status=400, text=one_line(no.sentence))
-        return await self._on_disk(delivery)
+        return await self._write_to_inbox(delivery)
 
-    async def _on_disk(self, delivery: Delivery) -> tuple[str, web.Response]:
+    async def _write_to_inbox(self, delivery: Delivery) -> tuple[str, web.Response]:
         if delivery.alarm is None:
             self.log("delivery", source=delivery.source, id=delivery.id, what=delivery.what, outcome="ignored")
             return "ignored", web.Response(status=202, text="ignored")
@@ -94,7 +94,7 @@ class Hooks:
             is_new = await self.inbox.keep(delivery)
         except LedgerError as error:
             self.log("ledger_unavailable", error=one_line(str(error)))
-            return "unavailable", _later("it cannot be stored now")
+            return "unavailable", _answer_busy("it cannot be stored now")
         outcome = "accepted" if is_new else "repeated"
         self.log("delivery", source=delivery.source, id=delivery.id, what=delivery.what, outcome=outcome)
         if is_new:
@@ -102,5 +102,5 @@ class Hooks:
         return outcome, web.Response(status=202, text=outcome)
 
 
-def _later(because: str) -> web.Response:
+def _answer_busy(because: str) -> web.Response:
     return web.Response(status=503, text=because, headers={"Retry-After": AGAIN_SECONDS})

@@ -42,21 +42,21 @@ class JsonConverter:
         if kind in _AS_IT_IS:  # the most frequent first: a node's readings hold some thousand values
             return value
         if kind is str:
-            return value if value in self._clean or self._is_clean(value) else self._whole_way(value)
+            return value if value in self._clean or self._is_clean(value) else self._convert_slowly(value)
         if kind is float:
             return _rounded(value)
         if kind in _LISTS:
-            return self._listed(value)
+            return self._converted_list(value)
         if is_dataclass(kind):
             return self._record(value)
         if isinstance(value, Mapping):
             return self._mapping(value)
-        return self._whole_way(value)
+        return self._convert_slowly(value)
 
     def _mapping(self, value: Mapping[Any, Any]) -> Any:
-        known = self._names.issuperset(value) or all(map(self._is_name, value))
+        known = self._names.issuperset(value) or all(map(self._is_harmless_name, value))
         if not known or _tells_a_name(value):
-            return self._whole_way(value)
+            return self._convert_slowly(value)
         clean = self._clean
         converted: dict[str, Any] = {}
         for name, item in value.items():
@@ -64,14 +64,14 @@ class JsonConverter:
             converted[str(name)] = item if kind in _AS_IT_IS or (kind is str and item in clean) else self.convert(item)
         return converted
 
-    def _listed(self, values: Any) -> Any:
+    def _converted_list(self, values: Any) -> Any:
         clean = self._clean
         converted: list[Any] = []
         for item in values:
             kind = type(item)
             if kind is str:
                 if item not in clean and not self._is_clean(item):
-                    return self._whole_way(values)  # a neighbour of a secret may belong to it
+                    return self._convert_slowly(values)  # a neighbour of a secret may belong to it
                 converted.append(item)
             elif kind is float:
                 converted.append(_rounded(item))
@@ -81,9 +81,9 @@ class JsonConverter:
 
     def _record(self, value: Any) -> Any:
         kind: Any = type(value)
-        parts = _parts(kind)
+        parts = _parts_of_kind(kind)
         if not parts.is_harmless:
-            return self._whole_way(value)
+            return self._convert_slowly(value)
         clean = self._clean
         record: dict[str, Any] = {}
         for name, held in zip(parts.names, parts.values(value), strict=True):
@@ -93,7 +93,7 @@ class JsonConverter:
             elif of is float:
                 record[name] = _rounded(held)
             elif of in _LISTS:
-                record[name] = self._listed(held) if held else []
+                record[name] = self._converted_list(held) if held else []
             elif of is timedelta:
                 record[f"{name}_seconds"] = self.convert(held)
             else:
@@ -104,7 +104,7 @@ class JsonConverter:
                 record.setdefault(name, self.convert(held))
         return record
 
-    def _whole_way(self, value: Any) -> Any:
+    def _convert_slowly(self, value: Any) -> Any:
         return self._redactor.value(plain(value))
 
     def _is_clean(self, text: str) -> bool:
@@ -113,7 +113,7 @@ class JsonConverter:
         _remember(self._clean, text)
         return True
 
-    def _is_name(self, name: Any) -> bool:
+    def _is_harmless_name(self, name: Any) -> bool:
         if type(name) is int:  # as cores are named
             return True
         if type(name) is not str or not self._is_clean(name) or context().told.search(name):
@@ -150,7 +150,7 @@ def plain(value: Any) -> Any:
 
 def _plain_record(value: Any) -> dict[str, Any]:
     kind: Any = type(value)
-    parts = _parts(kind)
+    parts = _parts_of_kind(kind)
     record: dict[str, Any] = {}
     for name, held in zip(parts.names, parts.values(value), strict=True):
         record[f"{name}_seconds" if isinstance(held, timedelta) else name] = plain(held)
@@ -182,7 +182,7 @@ class _Parts:
 
 
 @functools.cache
-def _parts(kind: Any) -> _Parts:
+def _parts_of_kind(kind: Any) -> _Parts:
     names_kept = tuple(field.name for field in fields(kind) if field.name not in _LEFT_OUT)
     members = vars(kind).items()
     properties = tuple(name for name, part in members if isinstance(part, property) and not name.startswith("_"))

@@ -17,7 +17,7 @@ DoctorCheck: TypeAlias = Callable[[], Awaitable[Sequence[DoctorFinding]]]
 DoctorChecks: TypeAlias = Sequence[tuple[str, DoctorCheck]]  # each under the name that is shown if it does not answer
 
 
-def nothing_to_look_at(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
+def no_checks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     """For a surface that needs nothing from outside."""
     return ()
 
@@ -38,5 +38,5 @@ class SurfaceDescriptor:
     where: str
     parts: str = ""
     settings: type[Any] | None = None
-    looks: Callable[[Any, Policy, Clock], DoctorChecks] = nothing_to_look_at
+    looks: Callable[[Any, Policy, Clock], DoctorChecks] = no_checks
     opened: Callable[[Any], Surface | None] = lambda settings: None

@@ -59,9 +59,9 @@ class IncidentLog:
             before = self._told.get(incident.id)
             self._told[incident.id] = incident
             if before is None or before.seq < incident.seq:
-                self._tell(before, incident)
+                self._log_changes(before, incident)
 
-    def _tell(self, before: Incident | None, now: Incident) -> None:
+    def _log_changes(self, before: Incident | None, now: Incident) -> None:
         if now.updated_at < self._since:
             return
         cause = (now.verdict.cause if now.verdict is not None else None) or ""
@@ -158,12 +158,12 @@ class Metrics:
             case "wave" if fields.get("outcome"):
                 self._own.wave_turns.labels(str(fields["outcome"])).inc()
             case "swept":
-                self._swept(fields)
+                self._count_sweep(fields)
             case _ if event.endswith(_TROUBLE) and (event in self._events or len(self._events) < _MOST_EVENTS):
                 self._events.add(event)
                 self._own.trouble.labels(event).inc()
 
-    def _swept(self, fields: Mapping[str, Any]) -> None:
+    def _count_sweep(self, fields: Mapping[str, Any]) -> None:
         whole, broken_off = SWEEP_ENDINGS
         self._own.sweeps.labels(str(fields["kind"]), whole if fields["whole"] else broken_off).inc()
         self._own.sweep_seconds.observe(float(fields["seconds"]))
@@ -281,7 +281,7 @@ class Scrape:
 
     async def answer(self, request: web.Request) -> web.Response:
         """Answer a scrape: 401 for a wrong token; 403 for another machine where no token is configured."""
-        if not self._has_token(request) and not _is_from_here(request):
+        if not self._has_token(request) and not _is_local_request(request):
             if not self._token:
                 return web.Response(status=403, text="from this machine only, or with ZOMBIE_METRICS_TOKEN")
             return web.Response(status=401, text="a bearer token is needed", headers={"WWW-Authenticate": "Bearer"})
@@ -292,7 +292,7 @@ class Scrape:
         return is_bearer(request.headers.get("Authorization", ""), self._token)
 
 
-def _is_from_here(request: web.Request) -> bool:
+def _is_local_request(request: web.Request) -> bool:
     """True for a local request. A local proxy passes on others', and a web page may use a host name of its own."""
     if "Authorization" in request.headers or any(name in request.headers for name in _FORWARDED):
         return False

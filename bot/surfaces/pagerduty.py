@@ -83,10 +83,12 @@ class PagerDutySurface:
             if text and (is_read(incidents) or self._may_progress(page)):
                 known = facts(incidents, self.context)
                 values = {self.fields[name]: fact for name, fact in known.items() if name in self.fields}
-                await self._keep(Post(first, _part(page), page, {"text": text, "fields": values}), without_head(text))
+                await self._store_post(
+                    Post(first, _note_part(page), page, {"text": text, "fields": values}), without_head(text)
+                )
         for incident in group:
             if self.raises and (raised := not_fixed(incident, self.context)) is not None:
-                await self._raise(incident, raised)
+                await self._queue_alert(incident, raised)
         self._wake.set()
 
     async def run(self) -> None:
@@ -131,14 +133,14 @@ class PagerDutySurface:
         self._progress[page] = now
         return True
 
-    async def _keep(self, post: Post, wording: str) -> None:
+    async def _store_post(self, post: Post, wording: str) -> None:
         key = (post.incident, post.part)
         if self._kept.get(key) == (whole := f"{wording}\n{sorted(post.content['fields'].items())}"):
             return
         await self.outbox.keep(post)
         self._kept[key] = whole
 
-    async def _raise(self, incident: Incident, raised: OutgoingAlert) -> None:
+    async def _queue_alert(self, incident: Incident, raised: OutgoingAlert) -> None:
         """Queue an alert, once in an incident's life: a person may have resolved it meanwhile."""
         if incident.id in self._raised:
             return
@@ -158,16 +160,16 @@ class PagerDutySurface:
     async def _send(self, due: DuePost) -> bool:
         try:
             async with asyncio.timeout(SEND_SECONDS):
-                ts = await self._done(due)
+                ts = await self._deliver_post(due)
         except asyncio.CancelledError:  # stopped: free the post, or the next run waits for its lease to end
             await asyncio.shield(self.outbox.failed(due.id, self.now(), "stopped"))
             raise
         except (PagerDutyUnavailable, TimeoutError) as error:
             asked = error.retry_after_seconds if isinstance(error, PagerDutyUnavailable) else 0.0
-            await self._later(due, error, timedelta(seconds=asked))
+            await self._retry_later(due, error, timedelta(seconds=asked))
         except PagerDutyRefused as error:
             if error.status in (401, 403):
-                await self._later(due, error, REFUSED_PAUSE)
+                await self._retry_later(due, error, REFUSED_PAUSE)
             else:
                 self.log("pagerduty_refused", page=due.post.channel, incident=due.post.incident, error=str(error))
                 await self.outbox.dropped(due.id, str(error))
@@ -177,7 +179,7 @@ class PagerDutySurface:
             return True
         return False
 
-    async def _later(self, due: DuePost, error: PagerDutyFailed | TimeoutError, asked: timedelta) -> None:
+    async def _retry_later(self, due: DuePost, error: PagerDutyFailed | TimeoutError, asked: timedelta) -> None:
         """Try again later, the failed post before any other, so that the order stays."""
         says = one_line(str(error) or "PagerDuty took too long.")
         pause = max(asked, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self._failures, 10)))
@@ -189,7 +191,7 @@ class PagerDutySurface:
         set_aside = due.attempts and not due.attempts % SET_ASIDE_AFTER
         await self.outbox.failed(due.id, now + SET_ASIDE if set_aside else now, says)
 
-    async def _done(self, due: DuePost) -> str:
+    async def _deliver_post(self, due: DuePost) -> str:
         """Do what a post asks for, unless it is done already; return the note's id or the alert's key."""
         post = due.post
         if post.part == RAISED:
@@ -198,13 +200,13 @@ class PagerDutySurface:
             return raised.key
         page = await self.pagerduty.page(post.channel)  # before writing: does the page exist, and in which state
         stood = due.place.ts if due.place is not None else ""
-        note = await self._note(page.id, post.incident, str(post.content["text"]), stood)
+        note = await self._write_note(page.id, post.incident, str(post.content["text"]), stood)
         if values := post.content.get("fields"):
             await self._set_fields(page.id, values)
         return note
 
-    async def _note(self, page_id: str, incident: str, text: str, stood: str) -> str:
-        found = _marked(await self.pagerduty.notes(page_id), mark(incident), stood)
+    async def _write_note(self, page_id: str, incident: str, text: str, stood: str) -> str:
+        found = _note_with_mark(await self.pagerduty.notes(page_id), mark(incident), stood)
         if found is None:
             return (await self.pagerduty.add_note(page_id, text)).id
         if without_head(found.content) != without_head(text):
@@ -234,11 +236,11 @@ def _of_page(group: Sequence[Incident], shown: Sequence[Incident], page: str) ->
     return [incident for incident in group if page in pages_of([incident])] or shown
 
 
-def _marked(notes: Sequence[Note], wanted: str, stood: str) -> Note | None:
+def _note_with_mark(notes: Sequence[Note], wanted: str, stood: str) -> Note | None:
     """The note with the mark: the note known from before, rather than a person's copy of it."""
     marked = [note for note in notes if note.content.rstrip().endswith(wanted)]
     return next((note for note in marked if note.id == stood), marked[0] if marked else None)
 
 
-def _part(page: str) -> str:
+def _note_part(page: str) -> str:
     return f"{PARTS}note-{hashlib.sha256(page.encode()).hexdigest()[:12]}"

@@ -71,7 +71,7 @@ def note_text(
     last.append(f"The whole story: zombie incidents show {first}")
     last.append(mark(first))
     lines = _single(group, group.incidents[0]) if len(group.incidents) == 1 else _several(group)
-    return _fitted([redacted_text(line) for line in lines], last)
+    return _fitting_lines([redacted_text(line) for line in lines], last)
 
 
 def is_read(incidents: Sequence[Incident]) -> bool:
@@ -130,12 +130,12 @@ def _single(group: GroupView, view: IncidentView) -> Iterator[str]:
         yield from (one_line(plain(said), 400) for said in verdict_words(verdict))
     if view.plan is not None and not view.ended and (ends := view.plan.ends_words(FEW_ENDS)):
         yield one_line(ends, STORY)
-    yield from _to_do(group, view.story)
+    yield from _to_do_lines(group, view.story)
     if verdict is not None:
-        yield from _proof(verdict, is_over=view.state is State.RESOLVED)
+        yield from _evidence_lines(verdict, is_over=view.state is State.RESOLVED)
 
 
-def _proof(verdict: Verdict, *, is_over: bool) -> Iterator[str]:
+def _evidence_lines(verdict: Verdict, *, is_over: bool) -> Iterator[str]:
     yield from (f"- {one_line(item.probe, 40)}: {one_line(item.says, LINE)}" for item in verdict.evidence)
     if verdict.lasting_fix and verdict.cause is not None and not is_over:  # its story names the fix that is owed
         yield f"Lasting fix: {one_line(verdict.lasting_fix, LINE)}"
@@ -143,8 +143,9 @@ def _proof(verdict: Verdict, *, is_over: bool) -> Iterator[str]:
         yield "Undecided: " + one_line(", ".join(open_.cause for open_ in verdict.undecided), LINE)
     if verdict.unread:
         yield "Not read: " + one_line("; ".join(f"{item.probe} ({item.reason})" for item in verdict.unread), LINE)
-    if verdict.ruled_out:
-        yield "Ruled out: " + one_line(", ".join(ruled_out.cause for ruled_out in verdict.ruled_out), LINE)
+    for title, applies in (("Ruled out: ", True), ("Does not apply here: ", False)):
+        if names := ", ".join(out.cause for out in verdict.ruled_out if out.applies is applies):
+            yield title + one_line(names, LINE)
 
 
 def _several(group: GroupView) -> Iterator[str]:
@@ -152,13 +153,13 @@ def _several(group: GroupView) -> Iterator[str]:
     worst = min(group.incidents, key=_badness)
     if worst.verdict is not None and worst.verdict.evidence:
         yield f"{one_line(worst.node, 80)}: {one_line(worst.verdict.summary, LINE)}"
-    yield from _to_do(group)
+    yield from _to_do_lines(group)
     yield from (one_line(f"- {group.row(view)}", ROW) for view in group.incidents[:ROWS])
     if len(group.incidents) > ROWS:
         yield f"- and {len(group.incidents) - ROWS} more: the card in {group.chat} shows them all"
 
 
-def _to_do(group: GroupView, story: Sentence = ()) -> Iterator[str]:
+def _to_do_lines(group: GroupView, story: Sentence = ()) -> Iterator[str]:
     """The state, what a decision needs, and what can be chosen where there are buttons."""
     if words := plain(joined((story, group.needs))):
         yield f"→ {one_line(words, STORY)}"
@@ -170,7 +171,7 @@ def _badness(view: IncidentView) -> tuple[int, int]:
     return badness(view.severity, view.verdict.confidence if view.verdict is not None else None)
 
 
-def _fitted(lines: Sequence[str], last: Sequence[str]) -> str:
+def _fitting_lines(lines: Sequence[str], last: Sequence[str]) -> str:
     """As many lines as there is room for, the most important first; `last` is never cut."""
     room = LIMIT - sum(len(line) + 1 for line in last)
     kept: list[str] = []

@@ -47,7 +47,7 @@ def verdict_text(
 ) -> str:
     """Return the whole verdict. `shown_only`: its plan was never proposed to anybody, and says so."""
     helps = "What would help (shown only, nothing is done)" if shown_only else "What would help"
-    return "\n".join(_lines(verdict, max(40, width), colour, words, helps)) + "\n"
+    return "\n".join(_verdict_lines(verdict, max(40, width), colour, words, helps)) + "\n"
 
 
 def summary(verdicts: Sequence[Verdict], asked: int) -> str:
@@ -78,7 +78,7 @@ def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords, helps: str) -> Iterator[str]:
+def _verdict_lines(verdict: Verdict, width: int, colour: bool, words: PlanWords, helps: str) -> Iterator[str]:
     yield headline(verdict, colour)
     for said in verdict_words(verdict):
         yield from wrapped(plain(said), width, "  ")
@@ -90,7 +90,7 @@ def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords, helps: 
                 yield "      | " + _end_with_proof(safe(line).expandtabs(4), item.says, width - 8)
     if verdict.heat is not None:
         yield from _section(f"Cores, by {verdict.heat.what}")
-        yield from _heat(verdict.heat, width, colour)
+        yield from _heat_lines(verdict.heat, width, colour)
     if verdict.suspects:
         yield from _section("Suspected")
         yield from wrapped(", ".join(verdict.suspects), width, "    ", first="  - ")
@@ -127,15 +127,15 @@ def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords, helps: 
     yield from wrapped(f"{about} · " * bool(about) + verdict.took_words, width, "  ")
 
 
-def _heat(heat: CoreHeat, width: int, colour: bool) -> Iterator[str]:
+def _heat_lines(heat: CoreHeat, width: int, colour: bool) -> Iterator[str]:
     """The strip of a node's cores, and a sentence about it."""
     for line in heat_strip(heat, width - 4):
-        marks = "".join(_hued(mark, percent) if colour else mark for mark, percent in line.marks)
+        marks = "".join(_coloured_mark(mark, percent) if colour else mark for mark, percent in line.marks)
         yield f"    {line.before}{marks}{line.after}"
     yield from wrapped(heat.words, width, "    ")
 
 
-def _hued(mark: str, percent: float | None) -> str:
+def _coloured_mark(mark: str, percent: float | None) -> str:
     hue = _HUES[min(len(_HUES) - 1, int(percent * len(_HUES) / 100))] if percent is not None else _NO_HUE
     return f"\x1b[38;5;{hue}m{mark}\x1b[0m"
 

@@ -49,7 +49,7 @@ class WebEdge:
         self._ready = ready
         self._refused = RefusedRequests(log, clock, unauthorized)
         self._connections = Connections(connections or ConnectionLimits())
-        self._app = web.Application(client_max_size=BODY_LIMIT_BYTES, middlewares=[self._watched, _refuse_encoded])
+        self._app = web.Application(client_max_size=BODY_LIMIT_BYTES, middlewares=[self._note_refused, _refuse_encoded])
         self._app[BODIES] = bodies or Bodies()
         self._app.router.add_get("/healthz", self._healthz)
         self._app.router.add_get("/readyz", self._readyz)
@@ -97,7 +97,7 @@ class WebEdge:
             await self._runner.cleanup()
 
     @web.middleware
-    async def _watched(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _note_refused(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Note what is answered 401, and keep the connection until the answer is sent."""
         with self._connections.answering(request):
             answer = await handler(request)

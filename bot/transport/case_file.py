@@ -32,7 +32,7 @@ def load(path: Path) -> Case:
     return read_case(text, str(path), path.name.split(".jsonl")[0])
 
 
-def made(folder: Path) -> Path:
+def make_folder(folder: Path) -> Path:
     """Return a folder for cases; it is made if missing.
 
     Raises: CaseError when it cannot be made.
@@ -53,7 +53,7 @@ def write(folder: Path, case: Case, of: str = "") -> Path:
 
     Raises: CaseError when it cannot be written.
     """
-    return _written(folder / f"{of}{'--' if of else ''}{case.head.node}.jsonl", case)
+    return _write_case(folder / f"{of}{'--' if of else ''}{case.head.node}.jsonl", case)
 
 
 def add(folder: Path, case: Case) -> Path:
@@ -67,10 +67,10 @@ def add(folder: Path, case: Case) -> Path:
     later = (f"-{number}" for number in itertools.count(2))
     names = itertools.chain((node, f"{node}--{instant}"), (f"{node}--{instant}{number}" for number in later))
     paths = (folder / f"{name}.jsonl" for name in names)
-    return _written(next(path for path in paths if not path.exists()), case)
+    return _write_case(next(path for path in paths if not path.exists()), case)
 
 
-def _written(path: Path, case: Case) -> Path:
+def _write_case(path: Path, case: Case) -> Path:
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         unfinished.write_text(case.text(), encoding="utf-8")

@@ -30,7 +30,7 @@ from bot.domain.errors import (
 )
 from bot.domain.safe_text import redacted_line
 from bot.transport.ssh_route import Hop
-from bot.transport.tcp import connected
+from bot.transport.tcp import connect
 from bot.transport.timeouts import Limit, stood_still
 
 LOGIN_LIMIT = timedelta(seconds=8)  # from TCP connected to logged in
@@ -127,7 +127,7 @@ async def _log_in(
             options |= {"tunnel": before, "proxy_command": None}
         elif hop.dialled:
             with limit.part(connect_timeout.total_seconds()) as stage:
-                tcp_socket = await _dial(hop, stage)
+                tcp_socket = await _connect_socket(hop, stage)
             to_close.callback(tcp_socket.close)
             options |= {"sock": tcp_socket, "tunnel": None}
         with limit.part(min(hop.login_limit, LOGIN_LIMIT).total_seconds()) as stage:
@@ -135,9 +135,9 @@ async def _log_in(
                 async with stage.kept(hop.where):
                     connection = await asyncssh.connect(**options, client_factory=lambda: watcher)
             except TimeoutError as error:
-                raise _stalled(hop, watcher) from error
+                raise _stalled_error(hop, watcher) from error
             except (asyncssh.Error, OSError, ValueError) as error:
-                failed = _failed(hop, watcher, error)
+                failed = _failed_error(hop, watcher, error)
                 if isinstance(failed, ConnectionLost) and stage.stood_mostly:
                     raise stood_still(hop.where) from error
                 raise failed from error
@@ -145,14 +145,14 @@ async def _log_in(
     return connection
 
 
-async def _dial(hop: Hop, stage: Limit) -> socket.socket:
+async def _connect_socket(hop: Hop, stage: Limit) -> socket.socket:
     try:
         async with stage.kept(hop.where):
-            return await connected(hop.host, hop.port)
+            return await connect(hop.host, hop.port)
     except TimeoutError as error:
         raise ConnectTimedOut(f"{hop.where} did not answer in time.", "Is it up, and is the way to it open?") from error
     except OSError as error:
-        raise _unreached(hop, error) from error
+        raise _unreached_error(hop, error) from error
 
 
 def broken(where: str, error: Exception, limit: Limit) -> ConnectionLost | StoodStill:
@@ -162,7 +162,7 @@ def broken(where: str, error: Exception, limit: Limit) -> ConnectionLost | Stood
     return ConnectionLost(f"The connection to {where} broke: {_reason(error)}.")
 
 
-def _unreached(hop: Hop, error: OSError) -> Unreachable:
+def _unreached_error(hop: Hop, error: OSError) -> Unreachable:
     if isinstance(error, socket.gaierror):
         return NameUnknown(
             f"The address of {hop.where} does not resolve: {_reason(error)}.", "Correct `address` in the inventory."
@@ -172,7 +172,7 @@ def _unreached(hop: Hop, error: OSError) -> Unreachable:
     return ConnectTimedOut(f"{hop.where} cannot be reached: {_reason(error)}.", "Is the way to it open?")
 
 
-def _stalled(hop: Hop, watcher: _Watcher) -> Unreachable:
+def _stalled_error(hop: Hop, watcher: _Watcher) -> Unreachable:
     """Return the error for a time-out at this stage."""
     starved = "Its kernel answers but its sshd does not: starved, stopped or out of memory. Use its console."
     if not watcher.connected:
@@ -186,10 +186,10 @@ def _stalled(hop: Hop, watcher: _Watcher) -> Unreachable:
     )
 
 
-def _failed(hop: Hop, watcher: _Watcher, error: Exception) -> ZombieError:
+def _failed_error(hop: Hop, watcher: _Watcher, error: Exception) -> ZombieError:
     reason = _reason(error)
     if isinstance(error, asyncssh.HostKeyNotVerifiable):
-        return _host_key(hop, watcher, reason)
+        return _host_key_error(hop, watcher, reason)
     if isinstance(error, asyncssh.PermissionDenied | asyncssh.IllegalUserName) or "authentication fail" in reason:
         return LoginRefused(
             f"{hop.where} refused the login as {hop.user}: {reason}.",
@@ -204,7 +204,7 @@ def _failed(hop: Hop, watcher: _Watcher, error: Exception) -> ZombieError:
         return MissingFile(f"A key for {hop.where} cannot be used: {reason}.", "Look at IdentityFile in the config.")
     if isinstance(error, asyncssh.KeyExchangeFailed):
         if "host key" in reason.lower():
-            return _host_key(hop, watcher, reason)
+            return _host_key_error(hop, watcher, reason)
         return ConnectionLost(
             f"{hop.where} shares no SSH algorithm with us: {reason}.", "Its sshd is too old, or restricted."
         )
@@ -215,7 +215,7 @@ def _failed(hop: Hop, watcher: _Watcher, error: Exception) -> ZombieError:
     return _Dropped(f"{hop.where} hung up before the login: {reason}.", "Look at sshd's log there: MaxStartups?")
 
 
-def _host_key(hop: Hop, watcher: _Watcher, reason: str) -> Unreachable:
+def _host_key_error(hop: Hop, watcher: _Watcher, reason: str) -> Unreachable:
     port = None if hop.port == 22 else hop.port
     keys, authorities, revoked, *_ = hop.known.match(hop.host_key_name, watcher.peer, port)
     if not (keys or authorities or revoked):

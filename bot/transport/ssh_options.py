@@ -35,7 +35,7 @@ class Keyring:
 
         Raises: MissingFile when the key is missing, unreadable, open to others, or has a passphrase and no agent.
         """
-        closed(key)
+        checked_private_key(key)
         return self._cached((key, Path(f"{key}-cert.pub"), Path(f"{key}.pub")), lambda: self._load(key))
 
     def known_hosts(self, paths: Sequence[Path], how_to_make: str) -> asyncssh.SSHKnownHosts:
@@ -78,7 +78,7 @@ class Keyring:
             raise MissingFile(f"{key} is not a private key: {one_line(str(error), 80)}.") from error
 
 
-def closed(key: Path) -> Path:
+def checked_private_key(key: Path) -> Path:
     """Check that only we can read a private key, and return its path.
 
     Raises: MissingFile when it is missing, unreadable or open to others.

@@ -18,7 +18,7 @@ import asyncssh
 from bot.domain.errors import MissingFile
 from bot.domain.node import Node, known_hosts_name
 from bot.domain.safe_text import one_line
-from bot.transport.ssh_options import Keyring, closed, readable
+from bot.transport.ssh_options import Keyring, checked_private_key, readable
 
 # Group exchange costs the client half a second of CPU; the others cost milliseconds.
 KEX_ALGORITHMS = "-diffie-hellman-group-exchange-*"
@@ -124,7 +124,7 @@ def _hop(node: Node, keyring: Keyring, host: str, port: int | None, user: str | 
         if own_keys := [Path(name).expanduser() for name in named]:
             # As OpenSSH: some of several may be missing, and keys with a passphrase come from the agent.
             there = [path for path in own_keys if path.exists()] or own_keys[:1]
-            options |= {"client_keys": [str(closed(path)) for path in there], "ignore_encrypted": True}
+            options |= {"client_keys": [str(checked_private_key(path)) for path in there], "ignore_encrypted": True}
         if configured.config.get("IdentityAgent") is not None:
             del options["agent_path"]
         if node.known_hosts is None:

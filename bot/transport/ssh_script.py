@@ -63,14 +63,16 @@ class SshScriptTransport:
         with self._heartbeat.limit(deadline.total_seconds()) as limit:
             try:
                 await login.over(hops, limit, node.connect_timeout)
-                session = SshScriptSession(await _started(login, script, limit, hops[-1].where), limit, hops[-1].where)
+                session = SshScriptSession(
+                    await _start_script(login, script, limit, hops[-1].where), limit, hops[-1].where
+                )
                 session.say(script.encode())
                 yield session
             finally:
                 await login.hang_up(gently=session is not None and session.over)
 
 
-async def _started(login: Login, script: str, limit: Limit, where: str) -> asyncssh.SSHClientProcess[bytes]:
+async def _start_script(login: Login, script: str, limit: Limit, where: str) -> asyncssh.SSHClientProcess[bytes]:
     try:
         async with limit.kept(where):
             return await login.connection.create_process(

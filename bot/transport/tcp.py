@@ -18,7 +18,7 @@ Address: TypeAlias = Any  # an entry of socket.getaddrinfo
 LookUp: TypeAlias = Callable[..., list[Address]]
 
 
-async def connected(host: str, port: int, look_up: LookUp = socket.getaddrinfo) -> socket.socket:
+async def connect(host: str, port: int, look_up: LookUp = socket.getaddrinfo) -> socket.socket:
     """Return a connected socket. Cancelling leaves nothing open.
 
     Raises: socket.gaierror when the name does not resolve; OSError of the first address when none answers.

@@ -33,7 +33,7 @@ class Limit:
         self._seconds = seconds
         self._whole = whole  # this limit ends with that at the latest
         self._lost = self._longest = 0.0
-        self._next = heartbeat.told  # the first standstill not counted yet
+        self._next = heartbeat.standstill_count  # the first standstill not counted yet
 
     @property
     def ends_at(self) -> float:
@@ -68,7 +68,7 @@ class Limit:
             seconds = min(seconds, until - self._began)
             self._lost += seconds
             self._longest = max(self._longest, seconds)
-        self._next = self._heartbeat.told
+        self._next = self._heartbeat.standstill_count
 
     @contextmanager
     def part(self, seconds: float) -> Iterator[Limit]:
@@ -130,7 +130,7 @@ class Heartbeat:
         self._forgotten = 0  # standstills that every limit has counted
 
     @property
-    def told(self) -> int:
+    def standstill_count(self) -> int:
         """How many standstills there were."""
         return self._forgotten + len(self._standstills)
 
@@ -158,7 +158,7 @@ class Heartbeat:
         now = asyncio.get_running_loop().time()
         if (late := now - self._due) > LATE_SECONDS:
             self._due = now
-            self._tell(late, now)
+            self._note_standstill(late, now)
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
         if not self._limits:
@@ -167,7 +167,7 @@ class Heartbeat:
         self.look()
         # If the loop gets a CPU for many short moments, its beats are hardly late.
         if (more := self._waited_so_far() - self._waited - self._since_beat) > LATE_SECONDS:
-            self._tell(more, loop.time())
+            self._note_standstill(more, loop.time())
         self._beat_again(loop)
 
     def _beat_again(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -175,13 +175,13 @@ class Heartbeat:
         self._due = loop.time() + BEAT_SECONDS
         loop.call_at(self._due, self._beat, loop)
 
-    def _tell(self, seconds: float, until: float) -> None:
+    def _note_standstill(self, seconds: float, until: float) -> None:
         self._since_beat += seconds
         self._standstills.append((seconds, until))
         if len(self._standstills) > self._most_kept:
             for limit in self._limits:
                 limit.take_in()
-            self._forgotten, self._standstills = self.told, []
+            self._forgotten, self._standstills = self.standstill_count, []
 
 
 def waited_seconds() -> float:

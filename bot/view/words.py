@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TypeAlias, TypeVar
 
 from bot.domain.alert import CHATS
-from bot.domain.entry import is_who
+from bot.domain.entry import is_author
 from bot.domain.incident import Incident
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.relapse import Relapse
@@ -107,7 +107,8 @@ def open_points(verdict: Verdict) -> Iterator[tuple[str, Sequence[tuple[str, str
     for title, rows in (
         ("Undecided", [(each.cause, each.says_beside(verdict.unread)) for each in verdict.undecided]),
         ("Not read", [(each.probe, each.reason) for each in verdict.unread]),
-        ("Ruled out", [(each.cause, each.because) for each in verdict.ruled_out]),
+        ("Ruled out", [(each.cause, each.because) for each in verdict.ruled_out if each.applies]),
+        ("Does not apply here", [(each.cause, each.because) for each in verdict.ruled_out if not each.applies]),
         ("Unusual", [(each.fact, each.beside) for each in verdict.unusual if verdict.cause is not None]),
     ):
         if rows:
@@ -117,12 +118,16 @@ def open_points(verdict: Verdict) -> Iterator[tuple[str, Sequence[tuple[str, str
 def remainder_words(verdict: Verdict) -> Iterator[str]:
     """Yield what a verdict leaves open and how many causes it ruled out, and what was not read, without the reasons.
 
-    Example: "Undecided: io-stall. 28 other causes ruled out.", "Not read: containers."
+    Example: "Undecided: io-stall. 22 other causes ruled out, 6 do not apply here.", "Not read: containers."
     """
     causes = [f"Undecided: {', '.join(each.cause for each in verdict.undecided)}."] if verdict.undecided else []
-    if many := len(verdict.ruled_out):
+    if verdict.ruled_out:
+        many = sum(each.applies for each in verdict.ruled_out)
         other = "other " if verdict.cause is not None or verdict.undecided else ""
-        causes.append(f"{many} {other}cause{'s' if many > 1 else ''} ruled out.")
+        said = f"{many} {other}cause{'' if many == 1 else 's'} ruled out"
+        if never := len(verdict.ruled_out) - many:
+            said += f", {never} {'does' if never == 1 else 'do'} not apply here"
+        causes.append(f"{said}.")
     if causes:
         yield " ".join(causes)
     if verdict.unread:
@@ -236,7 +241,7 @@ def in_chat(by: str) -> bool:
     >>> in_chat("slack:T024/U123"), in_chat("terminal:ann")
     (True, False)
     """
-    return by.partition(":")[0] in CHATS and is_who(by)
+    return by.partition(":")[0] in CHATS and is_author(by)
 
 
 def plain(sentence: Sequence[Styled]) -> str:
@@ -274,7 +279,7 @@ def led_by_person(words: str, before: str = "") -> Sentence:
     """
     lead = BRAKED if before and words.startswith(BRAKED) else ""
     by, space, rest = words.removeprefix(lead).partition(" ")
-    if is_who(by) and ":" in by:
+    if is_author(by) and ":" in by:
         return (*filter(None, (before + lead,)), Person(by), space + rest)
     return tuple(filter(None, (before + words,)))
 

@@ -16,8 +16,8 @@ from aiohttp import ClientSession, web
 
 from bot.demo.pagerduty import server
 from bot.demo.pagerduty.account import Account, Incident
-from bot.demo.pagerduty.forms import error
 from bot.demo.pagerduty.rest import read_body
+from bot.demo.pagerduty.rest_json import error_json
 from bot.demo.pagerduty.webhooks import RetryPolicy, Subscription, Webhooks
 from bot.sources.pagerduty_client import PagerDutyClient
 from bot.sources.pagerduty_http import Access, PagerDutyHttp, Patience
@@ -124,7 +124,7 @@ class PagerDuty(server.PagerDuty):
         retry_policy: RetryPolicy,
     ) -> None:
         super().__init__(clock, random_bytes, session, retry_policy)
-        self.faults = Faults(error("Rate Limit Exceeded", 2020))
+        self.faults = Faults(error_json("Rate Limit Exceeded", 2020))
         self.limit = RateLimit(clock)
         self._asked: deque[RecordedCall] = deque(maxlen=MOST_REMEMBERED)
         self._closing = asyncio.Event()
@@ -160,7 +160,7 @@ class PagerDuty(server.PagerDuty):
             return await handler(request)
         is_within, headers = self.limit.take()
         if not is_within:
-            return web.json_response(error("Rate Limit Exceeded", 2020), status=429, headers=headers)
+            return web.json_response(error_json("Rate Limit Exceeded", 2020), status=429, headers=headers)
         response = await handler(request)
         response.headers.update(headers)
         return response

@@ -15,7 +15,7 @@ from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
 from bot.domain.transitions import State
 from bot.ledger import Database, audit
-from bot.ledger.entries import head_of, insert_entry, sealed
+from bot.ledger.entries import chained_entry, head_of, insert_entry
 from bot.ledger.incidents import summarise
 from bot.ledger.tables import ATTEMPTS
 from tests.record.incidents import STARTED, WAYS, by_whom
@@ -34,7 +34,7 @@ class Filling:
         self._heads = {HOUSE: head_of(connection, HOUSE)[0]}
 
     def add(self, stream: str, event: Event, by: str = "bot") -> Entry:
-        entry = sealed(stream, self._heads.get(stream, Head()), AT, event, by)
+        entry = chained_entry(stream, self._heads.get(stream, Head()), AT, event, by)
         insert_entry(self.connection, entry)
         self._heads[stream] = Head(entry.seq, entry.hash)
         self.entries += 1

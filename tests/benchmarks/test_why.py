@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from bot.actions import ACTIONS
-from bot.app.cases import as_asked, replay, surroundings
+from bot.app.cases import replay, surroundings, with_recorded_probes
 from bot.app.factories import library
 from bot.demo.fleet import FLEET
 from bot.domain.case import Case, Head
@@ -62,7 +62,7 @@ def test_why_is_said_in_a_moment(record_property: Callable[[str, object], None])
     for name, case in cases.items():
         snapshot = replay(case, playbook).verdict.snapshot
         assert snapshot is not None
-        judge = Judge(as_asked(case, playbook), ACTIONS, *surroundings(case.head))
+        judge = Judge(with_recorded_probes(case, playbook), ACTIONS, *surroundings(case.head))
         what_ifs(snapshot, judge), explained(case, playbook)
         loops, searches, whole = list[float](), list[float](), list[float]()
         for _ in range(RUNS):

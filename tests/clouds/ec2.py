@@ -1,4 +1,7 @@
-"""moto's EC2 on loopback, by the real protocol, and a door before it at which it can be made to misbehave."""
+"""moto's EC2 on loopback, by the real protocol, and a door before it at which it can be made to misbehave.
+
+moto and boto3 take long to load, so they are loaded where they are used.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-
-import boto3
-from moto.backends import get_backend
-from moto.core.models import DEFAULT_ACCOUNT_ID as ACCOUNT
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import make_server
 
 REGION, OTHER_REGION = "us-east-1", "eu-west-1"
 _IMAGE = "ami-12c6146b"  # one that moto knows
@@ -50,6 +47,9 @@ class Ec2:
 
     def empty(self) -> None:
         """Forget everything that was started and asked."""
+        from moto.backends import get_backend
+        from moto.core.models import DEFAULT_ACCOUNT_ID as ACCOUNT
+
         for backend in get_backend("ec2")[ACCOUNT].values():
             backend.reset()
         self.instead.clear()
@@ -57,6 +57,8 @@ class Ec2:
 
     def client(self, region: str = REGION) -> Any:
         """Return a client of its own for the test."""
+        import boto3
+
         return boto3.client(
             "ec2",
             region_name=region,
@@ -95,6 +97,9 @@ class Ec2:
 @contextmanager
 def ec2_running() -> Iterator[Ec2]:
     """Serve EC2 for the length of a block."""
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import make_server
+
     ec2, app = Ec2(), DomainDispatcherApplication(create_backend_app)
     server = make_server("127.0.0.1", 0, lambda environ, start: ec2.answer(app, environ, start), threaded=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

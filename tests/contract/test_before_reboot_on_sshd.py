@@ -32,7 +32,7 @@ async def words(sshd: Sshd, cases: Cases, limit: timedelta, host_key: str = "") 
         bound = type(PROPOSED).of(PROPOSED.plan, {"host_key": host_key})
         incident = fold(entries((*WAYS[State.PROPOSED][:2], bound)))
     began = asyncio.get_running_loop().time()
-    kept = await last.of(incident, way.node, LEFT)
+    kept = await last.read_and_store(incident, way.node, LEFT)
     return kept.case, kept.says, asyncio.get_running_loop().time() - began
 
 

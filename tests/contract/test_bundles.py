@@ -21,7 +21,7 @@ from bot.app.factories import library
 from bot.commands.record import stored_case
 from bot.domain.case import read_case
 from bot.domain.command import Completed
-from bot.domain.entry import NotedHead, chained
+from bot.domain.entry import NotedHead, entry_hash
 from bot.domain.errors import BundleError, LedgerUnavailable
 from bot.domain.events import AlertCleared, Triaged
 from bot.extras.bundles.bundle import FORM, Bundle, BundleHead
@@ -130,7 +130,7 @@ def forged(bundle: Bundle, at: int, **fields: Any) -> Bundle:
     rows, before = [], "0" * 64
     for number, row in enumerate(bundle.entries):
         changed = row._replace(**fields) if number == at else row
-        digest = chained(before, changed.stream, changed.seq, changed.at, changed.by, changed.kind, changed.body)
+        digest = entry_hash(before, changed.stream, changed.seq, changed.at, changed.by, changed.kind, changed.body)
         before = digest
         rows.append(changed._replace(hash=digest))
     return replace(bundle, entries=tuple(rows))

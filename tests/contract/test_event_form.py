@@ -18,9 +18,9 @@ from bot.domain.entry import (
     Event,
     OwnEvent,
     body_of,
+    canonical_body,
     event_of,
     kind_of,
-    written,
 )
 from bot.domain.errors import UnreadableEntry
 from bot.extras.captures.events import KINDS as CAPTURE_KINDS
@@ -77,7 +77,7 @@ def read(kind: str, body: Any) -> Event:
 
 @pytest.mark.parametrize("event", OF_OTHERS, ids=kind_of)
 def test_entry_of_the_first_version_is_read(event: Event) -> None:
-    body = json.loads(written(body_of(event)))
+    body = json.loads(canonical_body(body_of(event)))
     named = {name for name in body if name.removesuffix("_seconds") in ALWAYS_THERE[kind_of(event)]}
     first = {name: value for name, value in body.items() if name in named | {"form"}}
     assert len(named) == len(ALWAYS_THERE[kind_of(event)])
@@ -87,7 +87,7 @@ def test_entry_of_the_first_version_is_read(event: Event) -> None:
 @settings(max_examples=up_to(150), deadline=None)
 @given(st.sampled_from(OF_OTHERS), st.data())
 def test_damaged_entry_is_read_or_said_to_be_unreadable(event: Event, data: st.DataObject) -> None:
-    body: dict[str, Any] = json.loads(written(body_of(event)))
+    body: dict[str, Any] = json.loads(canonical_body(body_of(event)))
     key = data.draw(st.sampled_from(sorted(body)))
     body[key] = data.draw(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just([{}]))
     with contextlib.suppress(UnreadableEntry):

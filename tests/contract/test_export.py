@@ -12,6 +12,7 @@ from sqlalchemy import text
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.ledger import Database, Ledger, exported
 from tests.record.large import Large
+from tests.record.ledgers import ledger_url
 
 INCIDENTS, ENTRIES = 150, 10
 HOUSE_BEGINS_WITH = 3
@@ -43,7 +44,7 @@ def test_no_transaction_waits_for_the_reader(database: Database) -> None:
 
 
 def test_text_that_is_no_utf8_does_not_end_it(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'zombie.db'}"
+    url = ledger_url(tmp_path / "zombie.db")
     Large(INCIDENTS, ENTRIES).fill(url)
     with Database.open(url) as database:
         with database.writing() as connection:

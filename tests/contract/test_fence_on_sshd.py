@@ -115,7 +115,7 @@ def shell(name: str, line: str, **more: Any) -> subprocess.CompletedProcess[str]
 
 @pytest.mark.parametrize("name", SHELLS)
 def test_fence_is_plain_sh_and_lets_its_own_machine_through(name: str) -> None:
-    done = shell(name, fits().around("echo ran; exit 3"))
+    done = shell(name, fits().fenced_line("echo ran; exit 3"))
     assert (done.stdout, done.stderr, done.returncode) == ("ran\n", "", 3)
 
 
@@ -124,7 +124,7 @@ def test_fence_is_plain_sh_and_lets_its_own_machine_through(name: str) -> None:
     "value", ["$(echo ran)", "`echo ran`", "x' || echo ran; '", '" || echo ran; "', "a;echo ran", ""]
 )
 def test_nothing_in_a_fence_is_run_by_the_shell(name: str, value: str) -> None:
-    done = shell(name, replace(fits(), machine_id=value).around("echo through"))
+    done = shell(name, replace(fits(), machine_id=value).fenced_line("echo through"))
     assert (done.stdout, done.stderr, done.returncode) == ("", "not run: another machine\n", 91)
 
 
@@ -133,15 +133,15 @@ def test_machine_is_the_same_in_whatever_letter_case_its_file_has_its_id(name: s
     fence, file = replace(fits(), machine_id="0123456789abcdef" * 2), tmp_path / "machine-id"
     for written in ("0123456789ABCDEF", "0123456789abcdef", "0123456789aBcDeF"):
         file.write_text(f"{written * 2}\n")
-        done = shell(name, fence.around("echo ran").replace("/etc/machine-id", str(file)))
+        done = shell(name, fence.fenced_line("echo ran").replace("/etc/machine-id", str(file)))
         assert (done.stdout, done.stderr, done.returncode) == ("ran\n", "", 0)
     file.write_text("0123456789ABCDEE" * 2)
-    assert shell(name, fence.around("echo ran").replace("/etc/machine-id", str(file))).returncode == 91
+    assert shell(name, fence.fenced_line("echo ran").replace("/etc/machine-id", str(file))).returncode == 91
 
 
 @pytest.mark.parametrize("name", SHELLS)
 def test_fence_that_cannot_read_what_it_compares_lets_nothing_run(name: str) -> None:
-    line = fits().around("echo ran").replace("cat /proc/uptime", "cat /nowhere")
+    line = fits().fenced_line("echo ran").replace("cat /proc/uptime", "cat /nowhere")
     done = shell(name, line)
     assert (done.stdout, done.returncode) == ("", 93)
     assert done.stderr.endswith("not run: too late\n")

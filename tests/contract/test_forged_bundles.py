@@ -15,7 +15,7 @@ import pytest
 from bot.__main__ import main
 from bot.actions import ACTIONS
 from bot.domain.case import read_case
-from bot.domain.entry import Head, chained, written
+from bot.domain.entry import Head, canonical_body, entry_hash
 from bot.domain.errors import BundleError
 from bot.domain.fold import fold
 from bot.domain.safe_text import safe
@@ -55,7 +55,7 @@ def resealed(rows: Iterable[StoredEntry], after: Head = Head()) -> tuple[StoredE
     found = list[StoredEntry]()
     for seq, row in enumerate(rows, after.seq + 1):
         before = found[-1].hash if found else after.hash
-        digest = chained(before, row.stream, seq, row.at, row.by, row.kind, row.body)
+        digest = entry_hash(before, row.stream, seq, row.at, row.by, row.kind, row.body)
         found.append(row._replace(seq=seq, hash=digest))
     return tuple(found)
 
@@ -143,7 +143,7 @@ def with_value(scene: Scene, kind: str, path: Sequence[str | int], value: Any) -
         for key in path[:-1]:
             held = held[key]
         held[path[-1]] = value
-        return row._replace(body=written(body))
+        return row._replace(body=canonical_body(body))
 
     rows = resealed(changed(row) if row.kind == kind else row for row in scene.bundle.entries)
     return with_house(replace(scene.bundle, entries=rows), house_of(rows, scene.bundle.house))

@@ -18,6 +18,7 @@ from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import GIVEN_UP, Inbox
 from bot.ledger.ledger_counts import LedgerCounts
 from bot.ledger.tables import DELIVERIES
+from tests.record.ledgers import ledger_in
 
 BEGAN_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -177,7 +178,7 @@ def test_delivery_of_another_version_is_told_as_given_up(database: Database, clo
 
 
 def test_what_was_given_up_is_found_by_an_index(tmp_path: Path) -> None:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, database.reading() as connection:
+    with ledger_in(tmp_path) as database, database.reading() as connection:
         asked = select(DELIVERIES.c.id).where(GIVEN_UP).compile(dialect=connection.dialect)
         assert "given_up_deliveries" in str(connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked}").all())
 

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.app.alerts import explained, rules_of
+from bot.app.alerts import named_nodes_and_route, rules_of
 from bot.app.doctor import Doctor
 from bot.app.factories import library
 from bot.domain.alert import PEOPLE, Alert, AlertGroup, AlertStatus, Delivery, SourceAlert
@@ -184,7 +184,9 @@ def test_a_route_and_its_explanation_know_it(tmp_path: Path) -> None:
     assert is_alarm(Alert("siren", told.delivery.alarm.case))
     (tmp_path / "nodes.toml").write_text(f'[nodes.{NODE}]\naddress = "127.0.0.1"\n')
     rules = rules_of(settings(tmp_path), library(), ALL_SOURCES)
-    named, route = explained(told.delivery.alarm, told.signals, rules, Inventory.load(tmp_path / "nodes.toml").nodes)
+    named, route = named_nodes_and_route(
+        told.delivery.alarm, told.signals, rules, Inventory.load(tmp_path / "nodes.toml").nodes
+    )
     assert (named.nodes, route.number, route.playbook, route.channel) == ((NODE,), 1, "network-resets", "C0ONCALL01")
 
 

@@ -114,7 +114,7 @@ def test_command_runs_in_every_shell_without_a_logger_that_serves(name: str, log
         (tmp_path / "logger").write_text(logger)
         (tmp_path / "logger").chmod(0o755)
     began = time.monotonic()
-    line = replace(fits(), incident="7k3").around("echo ran; cat; exit 3")
+    line = replace(fits(), incident="7k3").fenced_line("echo ran; cat; exit 3")
     done = shell(name, line, env={"PATH": str(tmp_path)}, input="why\n")
     assert (done.stdout, done.stderr, done.returncode) == ("ran\n", "", 3)
     assert time.monotonic() - began < (15 if logger else 2)

@@ -16,7 +16,7 @@ from sqlalchemy import text
 
 from bot.domain.action import Step
 from bot.domain.alert import BOT, Alert
-from bot.domain.entry import NOTHING_BEFORE, Head, body_of, chained, instant_text, written
+from bot.domain.entry import NOTHING_BEFORE, Head, body_of, canonical_body, entry_hash, instant_text
 from bot.domain.errors import Conflict, ImpossibleEvent, LedgerError, LedgerUnavailable, UnreadableEntry
 from bot.domain.events import (
     AlertJoined,
@@ -89,8 +89,8 @@ def test_every_entry_is_chained_to_the_one_before(ledger: Ledger) -> None:
     tell(ledger, WAYS[State.PROPOSED])
     before = NOTHING_BEFORE
     for entry in ledger.read(ID):
-        kept = (entry.stream, entry.seq, instant_text(entry.at), entry.by, entry.kind, written(entry.body))
-        assert entry.hash == chained(before, *kept)
+        kept = (entry.stream, entry.seq, instant_text(entry.at), entry.by, entry.kind, canonical_body(entry.body))
+        assert entry.hash == entry_hash(before, *kept)
         before = entry.hash
 
 
@@ -128,8 +128,8 @@ def test_several_events_at_once_are_the_same_entries_as_one_by_one(ledger: Ledge
     whole = ledger.read(ID)
     assert (whole[1:], fold(whole).withheld, ledger.incidents(only_open=True)) == (entries, withheld, ())
     for before, entry in pairwise(whole):
-        kept = (entry.stream, entry.seq, instant_text(entry.at), entry.by, entry.kind, written(entry.body))
-        assert entry.hash == chained(before.hash, *kept)
+        kept = (entry.stream, entry.seq, instant_text(entry.at), entry.by, entry.kind, canonical_body(entry.body))
+        assert entry.hash == entry_hash(before.hash, *kept)
     assert ledger.read(HOUSE)[-1].event == IncidentEnded(ID, "triaged", 3, entries[-1].hash)
 
 
@@ -299,7 +299,14 @@ def test_locked_database_is_said_to_be_unavailable_and_nothing_is_appended(datab
 
 def test_row_that_is_no_entry_is_said_to_be_unreadable(ledger: Ledger, database: Database) -> None:
     with database.writing() as connection:
-        row = {"s": ID, "at": "yesterday", "by": BOT, "k": "AlertReceived", "b": written(body_of(OPENING)), "h": "0"}
+        row = {
+            "s": ID,
+            "at": "yesterday",
+            "by": BOT,
+            "k": "AlertReceived",
+            "b": canonical_body(body_of(OPENING)),
+            "h": "0",
+        }
         connection.execute(text("INSERT INTO entries VALUES (:s, 1, :at, :by, :k, :b, :h)"), row)
     with pytest.raises(UnreadableEntry, match=f"Entry {ID}/1 is malformed"):
         ledger.read(ID)

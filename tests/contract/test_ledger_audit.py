@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, create_engine, text
 
 from bot.__main__ import main
-from bot.domain.entry import NOTHING_BEFORE, Head, NotedHead, chained, written
+from bot.domain.entry import NOTHING_BEFORE, Head, NotedHead, canonical_body, entry_hash
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled, EntryAnchored, IncidentEnded, OlderNoted
 from bot.domain.transitions import State
 from bot.ledger import Audit, Database, Ledger, exported
 from bot.ledger.append_only import TRIGGERS
-from bot.ledger.entries import append_entry, database_time, head_of, insert_entry, read_stream, sealed
+from bot.ledger.entries import append_entry, chained_entry, database_time, head_of, insert_entry, read_stream
 from bot.ledger.incidents import summarise
 from bot.ledger.migrations import VERSION, migrate
 from bot.ledger.tables import ENTRIES
@@ -34,6 +34,7 @@ from tests.examples import up_to
 from tests.record.audits import audit
 from tests.record.incidents import ASKER, PROPOSED, TRIAGED, WAYS
 from tests.record.keeping import keep
+from tests.record.ledgers import ledger_in, ledger_url
 
 NO_NUMBER = "notes an entry with a number that none can have"
 FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")
@@ -49,9 +50,9 @@ class Rollback(Exception):
 def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """A record with an open incident, two ended ones and a house; tests change it in transactions that are undone."""
     if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path_factory.mktemp('audit') / 'zombie.db'}"
+        url = ledger_url(tmp_path_factory.mktemp("audit") / "zombie.db")
     else:
-        url = request.getfixturevalue("postgresql").new_database()
+        url = request.getfixturevalue("postgresql").new_ledger()
     with Database.open(url) as database:
         ledger = Ledger(database)
         for stream, state in STATES:
@@ -144,7 +145,7 @@ def rewritten(database: Database, stream: str, change: dict[str, Any]) -> Callab
     def forge(connection: Connection) -> None:
         before = NOTHING_BEFORE
         for row in mine:
-            before = chained(before, *(row[name] for name in FIELDS[:-1]))
+            before = entry_hash(before, *(row[name] for name in FIELDS[:-1]))
             changed(row, {**row, "hash": before})(connection)
 
     return forge
@@ -304,9 +305,9 @@ def dated_back(at: str, kind: str = "AlertReceived") -> Callable[[Connection], N
     def forge(connection: Connection) -> None:
         opening, noted = WAYS[State.DECLINED][0], Head()
         for event, by, name in ((opening, ASKER, kind), (TRIAGED, "bot", ""), (PROPOSED, "bot", "")):
-            entry = sealed("forged0000", noted, at, event, by)
+            entry = chained_entry("forged0000", noted, at, event, by)
             if name:
-                digest = chained(noted.hash, entry.stream, entry.seq, at, by, name, written(entry.body))
+                digest = entry_hash(noted.hash, entry.stream, entry.seq, at, by, name, canonical_body(entry.body))
                 entry = replace(entry, kind=name, hash=digest)
             insert_entry(connection, entry)
             noted = Head(entry.seq, entry.hash)
@@ -330,7 +331,7 @@ def test_entry_that_nobody_here_can_read_is_told_and_not_passed_over(filled: Dat
     def add(connection: Connection) -> None:
         head = head_of(connection, OPEN)[0]
         body = (OPEN, head.seq + 1, "2030-01-01T00:00:00.000Z", "bot", "OfTomorrow", "{}")
-        row = dict(zip(FIELDS, (*body, chained(head.hash, *body)), strict=True))
+        row = dict(zip(FIELDS, (*body, entry_hash(head.hash, *body)), strict=True))
         connection.execute(ENTRIES.insert(), row)
         connection.execute(text("DELETE FROM holds"))
 
@@ -345,7 +346,9 @@ def added(stream: str, kind: str, body: str, at: str = "2030-01-01T00:00:00.000Z
     def add(connection: Connection) -> None:
         before = head_of(connection, stream)[0]
         fields = (stream, before.seq + 1, at, "bot", kind, body)
-        connection.execute(ENTRIES.insert(), dict(zip(FIELDS, (*fields, chained(before.hash, *fields)), strict=True)))
+        connection.execute(
+            ENTRIES.insert(), dict(zip(FIELDS, (*fields, entry_hash(before.hash, *fields)), strict=True))
+        )
 
     return add
 
@@ -388,7 +391,7 @@ def test_what_no_ledger_writes_is_broken_though_every_hash_fits(
 def test_note_with_a_number_that_no_entry_can_have_is_broken(
     filled: Database, kind: str, body: dict[str, Any], says: str
 ) -> None:
-    (broken,) = after(filled, added(HOUSE, kind, written({"form": 1, **body}))).broken
+    (broken,) = after(filled, added(HOUSE, kind, canonical_body({"form": 1, **body}))).broken
     assert (broken.stream, broken.seq, says in broken.says) == (HOUSE, Ledger(filled).head(HOUSE).seq + 1, True)
 
 
@@ -436,7 +439,7 @@ def test_list_of_older_streams_ends_in_every_database(version: int, tmp_path: Pa
 def test_genuine_record_is_whole_whatever_its_clock_did(tmp_path: Path) -> None:
     began = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
     slow = itertools.count()
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+    with ledger_in(tmp_path) as database:
         # Every question for the time takes ten minutes; then it is an hour earlier, and the next year, and then not.
         keep(Ledger(database, lambda: began + timedelta(minutes=10 * next(slow))), DECLINED, WAYS[State.DECLINED])
         keep(Ledger(database, lambda: began - timedelta(hours=1)), ENDED, WAYS[State.DECLINED])
@@ -472,7 +475,7 @@ def test_entry_that_is_missing_in_an_index_is_found(tmp_path: Path) -> None:
     ],
 )
 def test_row_with_a_huge_duration_is_a_finding_and_no_crash(filled: Database, kind: str, body: dict[str, Any]) -> None:
-    found = after(filled, added(OPEN, kind, written({"form": 1, **body})))
+    found = after(filled, added(OPEN, kind, canonical_body({"form": 1, **body})))
     assert [(each.stream, each.seq) for each in (*found.broken, *found.unread)] == [
         (OPEN, Ledger(filled).head(OPEN).seq + 1)
     ]
@@ -490,7 +493,7 @@ def test_note_that_nobody_here_can_read_is_told_and_not_passed_over(filled: Data
 def test_incident_that_was_pruned_has_no_entries(filled: Database) -> None:
     head = Ledger(filled).head(ENDED)
     body = {"form": 1, "heads": {ENDED: f"{head.seq}:{head.hash}"}, "before": "2026-11-21T10:00:00+00:00"}
-    (broken,) = after(filled, added(HOUSE, "IncidentsPruned", written(body))).broken
+    (broken,) = after(filled, added(HOUSE, "IncidentsPruned", canonical_body(body))).broken
     assert str(broken) == f"{ENDED}/{head.seq}: was pruned, as house says, and has entries all the same"
 
 
@@ -505,7 +508,7 @@ def test_row_in_a_table_of_another_kind_is_found(filled: Database) -> None:
 def test_forged_name_of_a_stream_moves_no_cursor(
     filled: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, database.writing() as connection:
+    with ledger_in(tmp_path) as database, database.writing() as connection:
         row = rows(filled)[0] | {"stream": "x\n\x1b[2Kwhole: 9 entries"}
         connection.execute(ENTRIES.insert(), row)
         connection.exec_driver_sql(
@@ -596,7 +599,7 @@ def test_list_that_says_otherwise_is_found(filled: Database) -> None:
 @pytest.fixture(scope="module")
 def filled_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """The same record, on SQLite alone, where a column takes any value."""
-    with Database.open(f"sqlite:///{tmp_path_factory.mktemp('audit') / 'zombie.db'}") as database:
+    with ledger_in(tmp_path_factory.mktemp("audit")) as database:
         ledger = Ledger(database)
         for stream, state in STATES:
             keep(ledger, stream, WAYS[state])

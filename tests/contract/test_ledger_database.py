@@ -21,8 +21,8 @@ from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE
 from bot.domain.post import Post
 from bot.domain.transitions import State
-from bot.ledger import Database, Leases, Ledger, Outbox, audit, is_there
-from bot.ledger.health import holds_ledger, is_served, named
+from bot.ledger import Database, Leases, Ledger, Outbox, audit, is_file_there
+from bot.ledger.health import holds_ledger, is_served, ledger_words
 from bot.ledger.inbox import Inbox
 from bot.ledger.migrations import VERSION, migrate
 from tests.record.incidents import ASKER, OPENING, VERDICT, VERIFIED
@@ -157,7 +157,7 @@ def test_opening_again_changes_nothing(empty_database_url: str) -> None:
 def test_file_and_its_folder_are_made_for_their_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "state" / "zombie" / "zombie.db"
     url = f"sqlite:///{path}"
-    assert not is_there(url)
+    assert not is_file_there(url)
     with Database.open(url) as database:
         Ledger(database).append("7k3m9x2qpv", 0, OPENING, ASKER)
         modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in path.parent.iterdir()}
@@ -165,7 +165,7 @@ def test_file_and_its_folder_are_made_for_their_owner_alone(tmp_path: Path) -> N
             pragmas = [
                 connection.execute(text(f"PRAGMA {name}")).scalar_one() for name in ("journal_mode", "synchronous")
             ]
-    assert is_there(url)
+    assert is_file_there(url)
     assert modes == dict.fromkeys(["zombie.db", "zombie.db-wal", "zombie.db-shm"], 0o600)
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert pragmas == ["wal", 2], "2 is FULL"
@@ -184,7 +184,7 @@ def test_file_and_its_folder_are_made_for_their_owner_alone(tmp_path: Path) -> N
     ],
 )
 def test_url_that_cannot_be_used_is_a_setting_that_is_wrong(url: str, says: str) -> None:
-    for verb in (Database.open, is_there):
+    for verb in (Database.open, is_file_there):
         with pytest.raises(SettingsError, match=says) as no:
             verb(url)
         assert "ter2" not in str(no.value)
@@ -215,7 +215,7 @@ def test_place_that_cannot_be_used_is_named_and_no_password_is(tmp_path: Path) -
         with pytest.raises(LedgerUnavailable, match=r"The ledger at .* cannot be used: ") as no:
             Database.open(url, busy=timedelta(seconds=1))
         assert "hunter2" not in str(no.value)
-        assert "hunter2" not in named(url)
+        assert "hunter2" not in ledger_words(url)
 
 
 def test_whether_there_is_a_ledger_and_who_serves_is_told_without_making_one(empty_database_url: str) -> None:

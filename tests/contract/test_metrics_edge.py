@@ -17,12 +17,12 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.policy import Policy
 from bot.extras.marks.marks import CauseLookedAt, VerdictMarked
 from bot.extras.marks.store import MarkCounts, MarkStore
-from bot.ledger import Database
 from bot.ledger.ledger_counts import LedgerCount, LedgerCounts
 from bot.seats import Counts
 from bot.settings import Settings
 from bot.sources import settings_of
 from bot.surfaces.web import WebEdge
+from tests.record.ledgers import ledger_in
 
 TOKEN = "a-token-of-thirty-two-characters"
 SOME = LedgerCount({("resolved", "leak"): 2}, 4, 3, 1, False)
@@ -53,7 +53,7 @@ async def edge(
     journal = JsonLog(io.StringIO())
     settings = Settings.load({}, environment, folder, members=settings_of())
     meter = Metering(settings, journal, tallies, patience, of_extras)
-    meter.looks_at(7, Standing(), Standing())
+    meter.set_sources(7, Standing(), Standing())
     web = WebEdge(
         "127.0.0.1:0", Standing().why_not, gets=(("/metrics", meter.scrape.answer),),
         log=journal.log, unauthorized=meter.metrics.unauthorized,
@@ -87,7 +87,7 @@ async def test_this_machine_is_answered_and_hears_what_the_log_and_the_record_sa
 
 
 async def test_causes_are_told_as_right_as_people_marked_them_until_somebody_looks(tmp_path: Path) -> None:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+    with ledger_in(tmp_path) as database:
         counts = MarkCounts(Policy(approvers=frozenset(f"slack:U{number}" for number in range(10))))
         marks, tallies = MarkStore(database), LedgerCounts(database, [counts.read])
         for number in range(10):

@@ -15,7 +15,7 @@ from bot.domain.entry import Head
 from bot.domain.events import Declined
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, OlderNoted
-from bot.domain.mute_record import in_force
+from bot.domain.mute_record import mutes_in_force
 from bot.domain.transitions import State
 from bot.extras.captures.record import RollingState, captures_of
 from bot.extras.marks.marks import scores
@@ -24,7 +24,7 @@ from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import WaveState
 from bot.ledger import Database, Ledger, ReadingStore
 from bot.ledger.append_only import TRIGGERS
-from bot.ledger.entries import append_entry, database_time, insert_entry, sealed
+from bot.ledger.entries import append_entry, chained_entry, database_time, insert_entry
 from bot.ledger.incidents import summarise
 from tests.record.audits import audit
 from tests.record.incidents import ASKER, OPENING
@@ -66,7 +66,7 @@ def test_incidents_older_than_anchors_are_listed_once_and_none_can_be_added_to_t
     noted = [entry.event for entry in Ledger(older).read(HOUSE) if isinstance(entry.event, OlderNoted)]
     assert [len(each.heads) for each in noted] == [17]
     with older.writing() as connection:
-        entry = sealed("forged0000", Head(), "2019-01-01T00:00:00.000Z", OPENING, ASKER)
+        entry = chained_entry("forged0000", Head(), "2019-01-01T00:00:00.000Z", OPENING, ASKER)
         insert_entry(connection, entry)
         summarise(connection, fold((entry,)))
     (broken,) = audit(older).broken
@@ -75,7 +75,7 @@ def test_incidents_older_than_anchors_are_listed_once_and_none_can_be_added_to_t
 
 def test_list_of_older_incidents_takes_no_other_also_at_once(older: Database) -> None:
     with older.writing() as connection:
-        entry = sealed("forged0000", Head(), "2019-01-01T00:00:00.000Z", OPENING, ASKER)
+        entry = chained_entry("forged0000", Head(), "2019-01-01T00:00:00.000Z", OPENING, ASKER)
         insert_entry(connection, entry)
         summarise(connection, fold((entry,)))
         later = OlderNoted({"forged0000": f"1:{entry.hash}"})
@@ -129,7 +129,7 @@ def test_marks_mutes_captures_and_counts_are_still_known(later: Database) -> Non
     house = ledger.read(HOUSE)
     (score,) = scores(house)
     assert (score.cause, score.right, score.wrong) == ("failed-units", 0, 1)
-    (mute,) = in_force(ledger.mutes(), LEFT_AT)
+    (mute,) = mutes_in_force(ledger.mutes(), LEFT_AT)
     assert (mute.cause, mute.selector, mute.reason) == ("failed-units", "b*", "known")
     (capture,) = captures_of(house).values()
     assert (capture.node, capture.request.hours, capture.state) == ("s1", 1, RollingState.RUNNING)

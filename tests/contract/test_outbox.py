@@ -161,6 +161,14 @@ def test_failed_post_comes_back_when_it_may_be_tried_again(outbox: Outbox) -> No
     assert (again.attempts, again.error) == (2, "ratelimited")
 
 
+def test_post_taken_up_while_the_clock_was_hours_ahead_is_sent_by_the_right_time(outbox: Outbox) -> None:
+    outbox.keep(CARD)
+    (due,) = outbox.due(NOW + timedelta(hours=5))
+    assert [each.id for each in outbox.due(NOW)] == [due.id], "whoever took it up is dead"
+    outbox.failed(due.id, NOW + timedelta(hours=5), "Slack is away")
+    assert [each.id for each in outbox.due(NOW)] == [due.id]
+
+
 def test_edit_kept_while_slack_says_wait_waits_too(outbox: Outbox) -> None:
     first = outbox.keep(CARD).id
     outbox.due(NOW)

@@ -16,7 +16,7 @@ import yaml
 from packaging.requirements import Requirement
 from setuptools_scm import get_version
 
-from bot.app.version import UNKNOWN, of_description, of_sources, version
+from bot.app.version import UNKNOWN, version, version_of_description, version_of_sources
 from bot.settings.general import General
 from tests.image import instructions
 
@@ -121,17 +121,17 @@ def test_wheel_runs_by_itself_and_carries_the_playbooks(tmp_path: Path) -> None:
     ],
 )
 def test_version_is_what_git_says_of_the_commit(described: str, named: str) -> None:
-    assert of_description(described) == named
+    assert version_of_description(described) == named
 
 
 def test_archive_and_sdist_say_their_version_and_a_bare_copy_says_that_it_knows_none(tmp_path: Path) -> None:
-    assert of_sources(tmp_path) == UNKNOWN
+    assert version_of_sources(tmp_path) == UNKNOWN
     (tmp_path / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: zombie-bot\nVersion: 0.2.0.dev7+gabc\n")
-    assert of_sources(tmp_path) == "0.2.0.dev7+gabc"
+    assert version_of_sources(tmp_path) == "0.2.0.dev7+gabc"
     (tmp_path / ".git_archival.txt").write_text("node: 1a2b\ndescribe-name: v0.1.0-7-gabcdef123\n")
-    assert of_sources(tmp_path) == "0.2.0.dev7+gabcdef123"
+    assert version_of_sources(tmp_path) == "0.2.0.dev7+gabcdef123"
     (tmp_path / ".git").write_text("gitdir: /nonexistent\n")
-    assert of_sources(tmp_path) == UNKNOWN, "git is asked where it is, and does not know"
+    assert version_of_sources(tmp_path) == UNKNOWN, "git is asked where it is, and does not know"
 
 
 def test_checkout_says_what_hatch_vcs_says_with_tags_and_without(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_checkout_says_what_hatch_vcs_says_with_tags_and_without(tmp_path: Path)
         if tag:
             git("tag", tag)
         of_the_build = get_version(str(tmp_path), version_scheme="semver-pep440-release-branch")
-        assert of_sources(tmp_path) == of_the_build
+        assert version_of_sources(tmp_path) == of_the_build
         said.append(of_the_build.partition("+")[0])
     assert said == ["0.1.0.dev1", "0.1.0.dev2", "0.1.0", "0.2.0.dev1", "0.2.0.dev2", "0.1.1", "0.2.0.dev1"]
 

@@ -15,12 +15,13 @@ from bot.ledger import Database
 from tests.alerts.page_notes import Log, surface
 from tests.alerts.pagerduty import account
 from tests.alerts.pages import not_fixed, of_page
+from tests.record.ledgers import ledger_in
 from tests.slack.workspace import SteppedClock
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as opened:
+    with ledger_in(tmp_path) as opened:
         yield opened
 
 

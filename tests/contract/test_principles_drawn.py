@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.verdict import Status, Verdict
+from bot.view.words import open_points
 from tests.contract.asked import LEAK, evaluated
 from tests.contract.test_plans_at_a_risk import broken_root
 from tests.contract.test_verdicts_once_wrong import harmed
 from tests.examples import up_to
 from tests.independent import kinds
-from tests.independent.cgroups import ecs_loops
+from tests.independent.cgroups import ecs_loops, holds, starves
 from tests.independent.facts import DAY, HOUR, MINUTE
 from tests.independent.machine import Machine
 
@@ -90,7 +91,51 @@ def test_11_nothing_is_disabled_whose_end_the_node_explains(
     assert (sibling.cause, stops(sibling)) == ("crash-looping-unit", {"disable_unit"})
 
 
-# --- 12: lines of success
+# --- 12: who holds the core of a starved queue; lines of success
+
+ENA = {name: HOSTS[name] for name in ("database", "Amazon Linux 2", "ARM")}
+HOLDERS = st.sampled_from(["java", "postgres", "kubelet", "bpftrace", "kworker/5:1+eve", "falcon-sensor-b", "nginx"])
+
+
+@drawn(10)
+@given(
+    host=st.sampled_from(sorted(ENA)), name=HOLDERS, queue=st.integers(0, 7), core=st.integers(8, 15),
+    realtime=st.booleans(), every=st.integers(2, 90), count=st.integers(1, 12), newest=st.integers(1, 40),
+)  # fmt: skip
+def test_12_who_holds_the_core_of_a_starved_queue_is_named_without_any_leak(
+    host: str, name: str, queue: int, core: int, realtime: bool, every: int, count: int, newest: int
+) -> None:
+    def starved() -> Machine:
+        machine = ENA[host]().served({each: core if each == queue else each for each in range(8)})
+        return starves(machine, queue, newest * MINUTE, every * MINUTE, count)
+
+    verdict = evaluated(holds(starved(), name, core, realtime).case())
+    recurs = count >= 3 and newest <= 2 * every and every > 3
+    assert (verdict.status, verdict.cause) == (CRITICAL if recurs else DEGRADED, "queue-starved"), verdict.summary
+    assert verdict.suspects == (name,)
+    assert verdict.summary.startswith(f"Core {core}, which serves a starved queue (")
+    assert f"by {name} (pid 6021" in verdict.summary
+    assert (verdict.plan, verdict.lasting_fix != "") == (None, True)
+    elsewhere, unharmed = starved(), holds(ENA[host](), name, core, realtime)
+    for other in (holds(elsewhere, name, 7 if core == 8 else 8, realtime), unharmed.served({0: core})):
+        verdict = evaluated(other.case())
+        assert (verdict.cause == "queue-starved", name in verdict.suspects) == (False, False), verdict.summary
+
+
+@drawn(6)
+@given(
+    kernel=st.one_of(OLD, NEW), name=NAMES, realtime=st.booleans(), every=st.integers(10, 90), newest=st.integers(1, 9)
+)
+def test_12_holder_is_named_beside_a_leak_which_earns_no_reboot_by_it(
+    kernel: str, name: str, realtime: bool, every: int, newest: int
+) -> None:
+    name = name[:15]  # a comm
+    verdict = evaluated(
+        holds(starves(leaking(kernel), 5, newest * MINUTE, every * MINUTE, 9), name, 5, realtime).case()
+    )
+    assert (verdict.status, verdict.cause, actions(verdict)) == (CRITICAL, LEAK, {"disable_unit"})
+    assert f"for lack of CPU, and {name} holds core 5 in " in verdict.summary
+    assert "it is not proven that the leak does it" in verdict.summary
 
 
 @drawn(6)
@@ -223,6 +268,33 @@ def test_18_log_that_is_cut_is_never_taken_for_an_empty_one(data: st.DataObject,
     less = replace(case, runs=tuple(replace(run, stdout=text[:cut]) if run is runs[0] else run for run in case.runs))
     verdict = evaluated(less)
     assert verdict.status is not HEALTHY or "kernel_log" in {each.probe for each in verdict.unread}
+
+
+# --- 19: what cannot be seen is not ruled out
+
+VIRTUAL = {name: make for name, make in HOSTS.items() if make().facts.virt != "none"}
+SMALLER: dict[str, Callable[[Machine], Machine]] = {
+    "whole": lambda machine: machine,
+    "no counts of memory errors": lambda machine: machine.without("memory_errors"),
+    "a busy core": lambda machine: machine.core(1, usr=97),
+    "a failed unit": lambda machine: machine.failed("certbot.service"),
+}
+
+
+@drawn(8)
+@given(host=st.sampled_from(sorted(VIRTUAL)), how=st.sampled_from(sorted(SMALLER)))
+def test_19_what_a_virtual_machine_cannot_see_does_not_apply_and_is_not_ruled_out(host: str, how: str) -> None:
+    verdict = evaluated(SMALLER[how](VIRTUAL[host]()).case())
+    answers = {out.cause: out.applies for out in verdict.ruled_out}
+    assert (answers["memory-errors"], answers["thermal-throttling"]) == (False, False)
+    assert "memory-errors" not in {each.cause for each in verdict.undecided}, "no litany"
+    said = dict(open_points(verdict))
+    assert {"memory-errors", "gpu-fault"} <= {name for name, _ in said["Does not apply here"]}
+    assert all(out.applies for out in verdict.ruled_out if out.cause in dict(said["Ruled out"]))
+    if how != "a failed unit":
+        assert (verdict.status, verdict.summary.partition(" ")[0]) == (HEALTHY, "Healthy")
+    metal = evaluated(kinds.metal().edac("mc0", 0, 3, int(9 * DAY)).case())
+    assert {out.cause: out.applies for out in metal.ruled_out}["memory-errors"], "counted, and none"
 
 
 # --- 20: no litany

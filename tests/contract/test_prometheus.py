@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from bot.app.extras import extras_in_force
 from bot.domain.contracts import Listener
-from bot.domain.entry import written
+from bot.domain.entry import canonical_body
 from bot.domain.errors import CannotRead
 from bot.domain.json_form import plain
 from bot.domain.node import Node
@@ -30,7 +30,7 @@ from bot.extras.history.past import with_past
 from bot.extras.history.prometheus import PrometheusHistory, _instance, _series
 from bot.extras.history.prometheus_questions import QUESTIONS
 from bot.probes.host import HostReading
-from bot.response.diagnosis.growing import grown
+from bot.response.diagnosis.growing import store_count_and_growth
 from bot.settings import Settings
 from tests.examples import up_to
 from tests.monitoring.exporters import KNOWN
@@ -326,8 +326,8 @@ async def test_count_that_none_can_be_costs_no_verdict(prometheus: Prometheus, p
         looks = await past.counted(NODE, "leaked-memory-cgroups", UNTIL)
         host = HostReading("5.4.0", "boot", timedelta(hours=20))
         snapshot = Snapshot(NODE.name, UNTIL, timedelta(0), {"host": host})
-        told = await grown(Kept(), NODE.name, snapshot, counting(), None, [Before(looks)])
-        assert written(plain(told))
+        told = await store_count_and_growth(Kept(), NODE.name, snapshot, counting(), None, [Before(looks)])
+        assert canonical_body(plain(told))
         with contextlib.suppress(CannotRead):
             assert all(len(one.says) < 300 for one in await past.before(NODE, UNTIL))
     finally:

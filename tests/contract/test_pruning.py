@@ -122,6 +122,20 @@ def test_incidents_of_a_wave_stay_until_it_has_ended(database: Database) -> None
     assert names(database) - {name} == {"new"}
 
 
+def test_undo_goes_once_what_it_undoes_is_gone(database: Database) -> None:
+    then, pruner = Ledger(database, long_ago), Pruner(database, "bot")
+    tell(then, "undone", "undone-group", Cancelled("as an end"))
+    asked = replace(ALERT, id="undo undone 1")
+    undo = AlertReceived(asked, "node-undone", "undo-group", undoes="undone")
+    tell(then, "undo1", "undo-group", Cancelled("declined"), opening=undo)
+    tell(Ledger(database), "new", "")
+    pruner.incidents(YEAR)
+    assert names(database) == {"undo1", "new"}
+    pruner.incidents(YEAR)
+    assert names(database) == {"new"}
+    assert audit(database).broken == ()
+
+
 def test_what_hangs_on_an_incident_goes_with_it(database: Database) -> None:
     then = Ledger(database, long_ago)
     alarm = delivery(1)

@@ -11,7 +11,7 @@ import pytest
 
 from bot.__main__ import main
 from bot.actions import ACTIONS
-from bot.app.cases import as_asked, replay, surroundings
+from bot.app.cases import replay, surroundings, with_recorded_probes
 from bot.app.factories import library
 from bot.domain.change import Change
 from bot.domain.errors import UsageError
@@ -50,7 +50,7 @@ def evaluated_alike(path: Path, name: str) -> int:
     case, playbook = load(path), LIBRARY.get(name)
     snapshot = replay(case, playbook).verdict.snapshot
     assert snapshot is not None
-    judge = Judge(as_asked(case, playbook), ACTIONS, *surroundings(case.head))
+    judge = Judge(with_recorded_probes(case, playbook), ACTIONS, *surroundings(case.head))
     kept = CauseResults(snapshot, judge.playbook)
     before = judge.verdict_of(snapshot, kept.found)
     looks = looked_at(snapshot, judge, before)

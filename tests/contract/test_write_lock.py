@@ -18,6 +18,7 @@ from bot.ledger.database import URGENT_IN_A_ROW, WriteLock
 from bot.ledger.inbox import Inbox
 from bot.ledger.leases import Leases
 from tests.contract.test_inbox import delivery
+from tests.record.ledgers import ledger_in
 from tests.waiting import until
 
 
@@ -130,7 +131,7 @@ def test_one_that_gave_up_holds_up_nobody() -> None:
 
 def test_heartbeats_are_heard_while_deliveries_flood_in(tmp_path: Path) -> None:
     silent, floods = timedelta(seconds=2), threading.Event()
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(8) as threads:
+    with ledger_in(tmp_path) as database, ThreadPoolExecutor(8) as threads:
         flooded = [0] * 7
 
         def gone_on(to: int) -> bool:

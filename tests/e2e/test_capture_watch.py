@@ -79,15 +79,15 @@ async def test_a_serving_bot_looks_by_itself_and_says_what_it_found(patient: Pat
     keeper = RollingKeeper(
         RollingWatch(patient.control()), Directory(patient.node), turns, lambda event, **_: said.append(event)
     )
-    await keeper.once()
+    await keeper.look_at_each()
     assert said == ["capture_caught"]
     patient.sshd.stop()
-    await keeper.once()
-    await keeper.once()
+    await keeper.look_at_each()
+    await keeper.look_at_each()
     assert said == ["capture_caught", "capture_unread"], "the same is said once"
     patient.sshd.start()
     await patient.stopped(capture)
-    await keeper.once()
+    await keeper.look_at_each()
     assert said[-1] == "capture_ended"
 
 
@@ -103,14 +103,14 @@ async def test_of_two_programs_one_looks_and_the_other_goes_on_when_it_is_gone(p
 
     (one, leases), (other, _) = program("one"), program("other")
     for keeper in (one, other, one):
-        await keeper.once()
+        await keeper.look_at_each()
     assert heard == ["one", "one"]
     leases.leave()
-    await other.once()
+    await other.look_at_each()
     assert heard == ["one", "one", "other"]
     await patient.stopped(capture)
-    await other.once()
-    await one.once()
+    await other.look_at_each()
+    await one.look_at_each()
     assert heard == ["one", "one", "other", "other"], "what is over is looked at by nobody"
 
 

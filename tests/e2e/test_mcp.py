@@ -9,18 +9,19 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
 from jsonschema import Draft202012Validator
-from mcp import Client, MCPError, StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
 
 from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.surfaces.document import SCHEMA_FILE
 from tests.nodes.acting_fleet import POLICY, Site, site
 from tests.program import Running
+
+if TYPE_CHECKING:
+    from mcp import Client  # takes long to load, so it is loaded where it is used
 
 pytestmark = pytest.mark.slow
 TOKEN = "5eed" * 8
@@ -44,6 +45,8 @@ ASKERS = POLICY.replace("[policy]\n", '[policy]\naskers = ["U012AB3CD"]\n') + '[
 @asynccontextmanager
 async def by_stdio(here: Site) -> AsyncIterator[Client]:
     """A client that starts the program itself, as an IDE does."""
+    from mcp import Client, StdioServerParameters
+
     words = ["-P", "-m", "bot", "mcp"]
     environ = {**here.environ, "SUDO_USER": "ann"}
     server = StdioServerParameters(command=sys.executable, args=words, env=environ, cwd=here.folder)
@@ -77,6 +80,9 @@ async def serving(here: Site, *words: str, **environ: str) -> AsyncIterator[tupl
 
 @asynccontextmanager
 async def by_http(address: str, token: str = TOKEN) -> AsyncIterator[Client]:
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
     headers = {"Authorization": f"Bearer {token}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=60) as http,
@@ -92,6 +98,8 @@ def words_of(result: Any) -> str:
 
 async def refuses(client: Client) -> None:
     """What a model might be talked into sending is refused in words; there is no tool that acts."""
+    from mcp import MCPError
+
     for tool, arguments, says in HOSTILE:
         refused = await client.call_tool(tool, arguments)
         assert refused.is_error, arguments

@@ -86,7 +86,7 @@ async def test_whoever_may_not_or_comes_late_is_told_by_name_and_nothing_is_done
         (here.folder / "zombie.toml").write_text(POLICY)
 
         machine = here.machine("node")
-        machine.become(changes.rebooted(machine.state, AUTO_RESTART), booted=True)  # by somebody else
+        machine.become(changes.after_reboot(machine.state, AUTO_RESTART), booted=True)  # by somebody else
         refused = await here.remediate(incident)
         assert (refused.status, refused.err.split(": ")[1]) == (1, "StateChanged")
         told = await here.told(incident)

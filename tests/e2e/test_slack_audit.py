@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.people import BOT_USER
-from bot.domain.entry import NOTHING_BEFORE, chained
+from bot.domain.entry import NOTHING_BEFORE, entry_hash
 from tests.program import awaited
 from tests.slack.acting_team import ALICE, BOB, ONCALL, acting_team
 from tests.slack.drawn import record_line
@@ -42,7 +42,7 @@ def house_rewritten(path: Path) -> None:
         before = NOTHING_BEFORE
         for row in plain.execute(f"SELECT {FIELDS} FROM entries WHERE stream = 'house' ORDER BY seq").fetchall():
             forged = (*row[:3], "terminal:mallory" if row[1] == 1 else row[3], *row[4:])
-            before = chained(before, *forged)
+            before = entry_hash(before, *forged)
             change = 'UPDATE entries SET "by" = ?, hash = ? WHERE stream = ? AND seq = ?'
             plain.execute(change, (forged[3], before, "house", row[1]))
         for _, statement in triggers:

@@ -6,16 +6,17 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from bot.domain.verdict import Status, Verdict
 from tests.slack.service import Bot, Readings, built, cards, eventually, serving
 from tests.slack.workspace import SlackWorkspace, workspace
+
+if TYPE_CHECKING:
+    from mcp import Client  # takes long to load, so it is loaded where it is used
 
 TOKEN = "5eed" * 8
 WITH_TOKEN: dict[str, Any] = {"environment": {"ZOMBIE_MCP_TOKEN": TOKEN}}
@@ -29,6 +30,9 @@ async def slack() -> AsyncIterator[SlackWorkspace]:
 
 @asynccontextmanager
 async def client_of(bot: Bot) -> AsyncIterator[Client]:
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30) as http,
         Client(streamable_http_client(f"{bot.address}/mcp", http_client=http)) as client,

@@ -146,7 +146,7 @@ async def test_node_that_is_not_as_approved_is_left_alone_and_another_takes_its_
         await approved(here, wave["id"])
         canary = wave["nodes"][0]["node"]
         machine = here.machine(canary)
-        machine.become(changes.rebooted(machine.state, AUTO_RESTART), booted=True)  # by somebody else
+        machine.become(changes.after_reboot(machine.state, AUTO_RESTART), booted=True)  # by somebody else
         done = await here.zombie("wave", "run", wave["id"])
         over = await told(here, wave["id"])
         turns = {node["node"]: node["turn"] for node in over["nodes"]}

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, cast
 
 from aiohttp import web
+from yarl import URL
 
 from bot.demo.cluster import server
 from bot.demo.cluster.cluster import Cluster, Failure
-from bot.demo.cluster.server import said
+from bot.demo.cluster.server import TOKEN, call_line
+from bot.domain.call import Answered, Call
+from bot.domain.errors import ConnectionLost
+from bot.transport.kubernetes import KubernetesApi
 
 
 class ClusterServer(server.ClusterServer):
@@ -36,11 +44,15 @@ class ClusterServer(server.ClusterServer):
         finally:
             await started.stop()
 
+    @property
+    def is_serving(self) -> bool:
+        return self._runner is not None
+
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         if self.down and request.transport is not None:
             request.transport.close()
         answer = await super()._answer(request)
-        self.on_call(said(request, await request.text()))
+        self.on_call(call_line(request, await request.text()))
         return answer
 
     def _routed(self, request: web.Request, body: str) -> tuple[int, dict[str, Any]]:
@@ -48,10 +60,10 @@ class ClusterServer(server.ClusterServer):
             raise Failure(500, "InternalError", "etcdserver: request timed out")
         match [request.method, *request.path.strip("/").split("/")]:
             case ["GET", "api", "v1", "nodes"]:
-                self._allowed("list", "nodes")
+                self._check_right("list", "nodes")
                 return 200, self._nodes(request.query)
             case ["GET", "api", "v1", "namespaces", namespace, "pods"]:
-                self._allowed("list", "pods")
+                self._check_right("list", "pods")
                 return 200, self._pods_of(
                     namespace, request.query.get("fieldSelector"), request.query.get("labelSelector")
                 )
@@ -78,3 +90,59 @@ class ClusterServer(server.ClusterServer):
             if pod.namespace == namespace and value == (pod.name if field else pod.labels.get(name))
         ]
         return {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "9"}, "items": items}
+
+
+@dataclass
+class Asked:
+    """A request that was on no wire: what a server reads of `web.Request`."""
+
+    method: str
+    raw_path: str
+    body: str
+    content_type: str = "application/merge-patch+json"
+    headers: Mapping[str, str] = field(default_factory=lambda: {"Authorization": f"Bearer {TOKEN}"})
+    is_lost: bool = False
+
+    @property
+    def path(self) -> str:
+        return URL(self.raw_path).path
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        return URL(self.raw_path).query
+
+    @property
+    def transport(self) -> Asked:
+        return self
+
+    def close(self) -> None:
+        self.is_lost = True
+
+    async def text(self) -> str:
+        return self.body
+
+
+class NearApi(KubernetesApi):
+    """The API of a server in this process, without HTTP: a drain asks hundreds of times.
+
+    That HTTP makes no difference is what tests/contract/test_kubernetes_api.py and tests/e2e/test_drain.py are for.
+    """
+
+    def __init__(self, kubeconfig: Path, server: ClusterServer) -> None:
+        super().__init__(kubeconfig)
+        self._server, self._configured = server, set[str]()
+
+    async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
+        """Have the server answer, or lose the answer where it closes its connections."""
+        if cluster not in self._configured:
+            self._config(cluster)
+            self._configured.add(cluster)
+        asked = Asked(call.verb, call.path, call.body)
+        await asyncio.sleep(0.001)  # others have their turn, as they have while a network is waited for
+        if self._server.is_serving:
+            answer = await self._server._answer(cast("web.Request", asked))
+            await asyncio.sleep(0)  # whoever is cancelled meanwhile hears nothing of it
+            if not asked.is_lost:
+                assert isinstance(answer, web.Response)
+                return Answered(answer.status, answer.text or "")
+        raise ConnectionLost(f"The API of cluster {cluster} cannot be reached.")

@@ -29,7 +29,7 @@ from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.policy import Approval, Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
-from bot.ledger import Database, Ledger, on_threads
+from bot.ledger import Ledger, on_threads
 from bot.probes.host import HostReading
 from bot.response.decision.preflight import Preflight
 from bot.response.decision.responder import Responder
@@ -40,10 +40,10 @@ from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import IncidentRecord
-from bot.transport.kubernetes import KubernetesApi
 from tests.directories import Always
 from tests.nodes.at_rest import nothing_at_work
-from tests.nodes.cluster_server import ClusterServer
+from tests.nodes.cluster_server import ClusterServer, NearApi
+from tests.record.ledgers import ledger_in
 from tests.schedules.whole_look import WholeLook
 
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
@@ -149,7 +149,6 @@ class DrainStage:
     remedy: tuple[Step, ...] = (Step("reboot"),)
     cured: bool = True  # by its reboot, or by its unit's end
     runners: int = 0
-    apis: list[KubernetesApi] = field(default_factory=list)
 
     @property
     def cluster(self) -> Cluster:
@@ -164,8 +163,8 @@ class DrainStage:
         await asyncio.sleep(0)
 
     def reach(self) -> NodeAccess:
-        self.apis.append(KubernetesApi(self.kubeconfig))
-        return NodeAccess(self.machine, ACTIONS, cluster=ClusterAccess(self.apis[-1]), draining=self.draining)
+        api = NearApi(self.kubeconfig, self.server)
+        return NodeAccess(self.machine, ACTIONS, cluster=ClusterAccess(api), draining=self.draining)
 
     def verdict(self) -> Verdict:
         host = HostReading("5.4.0", self.machine.boot_id(), timedelta(days=11))
@@ -243,16 +242,11 @@ async def drain_stage(folder: Path, pods: Sequence[DemoPod], cordoned: bool = Fa
     node = DemoNode(NAME, machine.in_cluster, lambda: seconds() >= machine.ready_at, cordoned)
     cluster = Cluster.of([node], pods, seconds)
     kubeconfig = folder / "kubeconfig"
-    with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(1) as threads:
+    with ledger_in(folder) as database, ThreadPoolExecutor(1) as threads:
         ledger = on_threads(Ledger(database, lambda: BEGAN_AT + since["began"]), threads)
         async with ClusterServer.running(cluster) as server:
             kubeconfig.write_text(server.kubeconfig("prod"))
-            here = DrainStage(ledger, server, machine, kubeconfig, since)
-            try:
-                yield here
-            finally:
-                for api in here.apis:
-                    await api.close()
+            yield DrainStage(ledger, server, machine, kubeconfig, since)
 
 
 def worker(name: str = "worker-0", **more: object) -> DemoPod:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bot.demo.fleet import alike, running
+from bot.demo.fleet import healthy_nodes, running
 
 ROOT = Path(__file__).parents[2]
 
@@ -96,7 +96,7 @@ def fleet_of(count: int, key: Path | None = None) -> Iterator[FleetProcess]:
 
 async def _serve(count: int, folder: Path) -> None:
     loop = asyncio.get_running_loop()
-    async with running(alike(count), folder, lambda: datetime.now(UTC), loop.time):
+    async with running(healthy_nodes(count), folder, lambda: datetime.now(UTC), loop.time):
         gc.collect()
         gc.freeze()  # all nodes stand: whoever measures a bot must not measure a look at them again and again
         gc.set_threshold(20_000, 10, 50)

@@ -36,6 +36,7 @@ from bot.transport.replay import ReplayTransport
 from tests.contract.test_why import FOUNDING
 from tests.record.incidents import ASKER, BEGAN_AT, BOOT
 from tests.record.keeping import keep
+from tests.record.ledgers import ledger_in
 from tests.shipped import shipped
 
 NODE = Node("ray-gpu-1a-0417", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"})
@@ -58,7 +59,7 @@ class Offering:
 
 @contextmanager
 def record_of(folder: Path) -> Iterator[Database]:
-    with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database:
+    with ledger_in(folder) as database:
         yield database
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from bot.domain.action import Plan, Step
 from bot.domain.alert import BOT, Alert
-from bot.domain.entry import Entry, Event, OwnEvent, body_of, kind_of, written
+from bot.domain.entry import Entry, Event, OwnEvent, body_of, canonical_body, kind_of
 from bot.domain.events import (
     AlertCleared,
     AlertJoined,
@@ -286,7 +286,7 @@ def by_whom(event: Event) -> str:
 def entry(event: Event, seq: int, stream: str = "7k3m9x2qpv", by: str = "") -> Entry:
     """An entry as it is read back; its hash is a stand-in."""
     at = BEGAN_AT + timedelta(seconds=seq)
-    body = json.loads(written(body_of(event)))
+    body = json.loads(canonical_body(body_of(event)))
     return Entry(stream, seq, at, by or by_whom(event), kind_of(event), body, f"{seq:064x}")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, insert
 
 from bot.domain.alert import BOT, Alert
-from bot.domain.entry import NOTHING_BEFORE, Event, body_of, chained, instant_text, kind_of, written
+from bot.domain.entry import NOTHING_BEFORE, Event, body_of, canonical_body, entry_hash, instant_text, kind_of
 from bot.domain.events import AlertJoined, AlertReceived, Cancelled
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, HouseEvent, IncidentEnded, PolicyChanged
 from bot.domain.transitions import State
@@ -133,12 +133,12 @@ class Large:
 
 
 def _form(event: Event) -> tuple[str, str]:
-    return kind_of(event), written(body_of(event))
+    return kind_of(event), canonical_body(body_of(event))
 
 
 def _row(before: str, stream: str, seq: int, at: str, kind: str, body: str) -> dict[str, Any]:
     row = {"stream": stream, "seq": seq, "at": at, "by": BOT, "kind": kind, "body": body}
-    return row | {"hash": chained(before, stream, seq, at, BOT, kind, body)}
+    return row | {"hash": entry_hash(before, stream, seq, at, BOT, kind, body)}
 
 
 def _insert_all(database: Database, table: Table, rows: Iterator[dict[str, Any]]) -> None:

@@ -310,7 +310,7 @@ def played_captures(database: Database, seed: int) -> PlayedCaptures:
                 for rolling in mine.values():
                     with suppress(ZombieError):
                         if not rolling.is_over:
-                            await over.seen(known, rolling)
+                            await over.look_or_give_up(known, rolling)
                 if asked and all(each.is_over for each in mine.values()):
                     return
                 if world.now > world.began_at + timedelta(days=3):

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.ledger import Database, audit
+from tests.record.ledgers import ledger_in
 from tests.schedules.schedule import played
 
 APART = 1_000_000  # between the first seeds of two parts
@@ -21,7 +22,7 @@ def database_in_memory() -> Iterator[Database]:
     """A database of its own for some schedules."""
     with (
         TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder,
-        Database.open(f"sqlite:///{folder}/zombie.db") as opened,
+        ledger_in(Path(folder)) as opened,
     ):
         yield opened
 

@@ -33,7 +33,7 @@ class Mutation:
 
 def fence_without(why: FenceRefusal) -> Callable[[pytest.MonkeyPatch], None]:
     """Return what leaves one condition out of every fence."""
-    whole = Fence.around
+    whole = Fence.fenced_line
     condition = re.compile(rf'(up=\S+ \S+ )?test "[^"]+" \S+ \S+ \|\| \{{ echo "[^"]*" >&2; exit {why.value}; \}}; ')
 
     def put_back(patch: pytest.MonkeyPatch) -> None:
@@ -42,13 +42,13 @@ def fence_without(why: FenceRefusal) -> Callable[[pytest.MonkeyPatch], None]:
             assert left_out == 1, "the fence is written otherwise by now"
             return open_line
 
-        patch.setattr(Fence, "around", around)
+        patch.setattr(Fence, "fenced_line", around)
 
     return put_back
 
 
 def journal_outside_the_fence(patch: pytest.MonkeyPatch) -> None:
-    whole = Fence.around
+    whole = Fence.fenced_line
     told = re.compile(r"(.*; )(timeout -k 1 2 sh -c '[^']+' \S+ \S+ \S+; exec </dev/null; )(.*)")
 
     def around(self: Fence, line: str) -> str:
@@ -56,7 +56,7 @@ def journal_outside_the_fence(patch: pytest.MonkeyPatch) -> None:
         assert found is not None, "the fence is written otherwise by now"
         return found[2] + found[1] + found[3]
 
-    patch.setattr(Fence, "around", around)
+    patch.setattr(Fence, "fenced_line", around)
 
 
 def key_not_demanded(patch: pytest.MonkeyPatch) -> None:
@@ -69,19 +69,19 @@ def key_not_demanded(patch: pytest.MonkeyPatch) -> None:
 
 
 def sent_again_at_once(patch: pytest.MonkeyPatch) -> None:
-    whole = StepProof._again
+    whole = StepProof._send_again
 
     async def again(self: StepProof, incident: Any, node: Any, step: Any, record: Any, *rest: Any) -> Any:
         self.steps.attempts.unsent.add((incident.id, record.number, record.attempt))
         return await whole(self, incident, node, step, record, *rest)
 
-    patch.setattr(StepProof, "_again", again)
+    patch.setattr(StepProof, "_send_again", again)
 
 
 def held_by_name(patch: pytest.MonkeyPatch) -> None:
-    whole = holds.tried
-    patch.setattr(holds, "_is_on", lambda row, node, machine_id: row.node.lower() == node.lower())
-    patch.setattr(holds, "tried", lambda rows, claim, since: whole(rows, replace(claim, machine_id=""), since))
+    whole = holds.last_try
+    patch.setattr(holds, "_is_on_machine", lambda row, node, machine_id: row.node.lower() == node.lower())
+    patch.setattr(holds, "last_try", lambda rows, claim, since: whole(rows, replace(claim, machine_id=""), since))
 
 
 def released_by_any_dialog(patch: pytest.MonkeyPatch) -> None:

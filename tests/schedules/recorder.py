@@ -95,6 +95,11 @@ class Recorder:
     async def card(self, card: str, part: str, of_incident: bool = False) -> CardRecord:
         return await self.do(self.ledger.card, card, part, of_incident)  # type: ignore[no-any-return]
 
+    async def is_in_time(self, claim: Claim) -> None:
+        self.ledger.is_in_time(
+            claim
+        )  # no boundary: asked where a clock is wrong alone, and schedules stay as they were
+
     async def hold(self, node: str, machine_id: str = "") -> Hold | None:
         return await self.do(self.ledger.hold, node, machine_id)  # type: ignore[no-any-return]
 

@@ -70,8 +70,8 @@ class TimedLedger(Ledger):
         super().__init__(database, world.record, holders={WAVES: store.may_begin})
         self.world, self.told_at = world, dict[tuple[str, int], datetime]()
 
-    def _add_to_incident(self, *what: Any) -> tuple[Entry, ...]:
-        entries = super()._add_to_incident(*what)
+    def _append_to_incident(self, *what: Any) -> tuple[Entry, ...]:
+        entries = super()._append_to_incident(*what)
         self.told_at |= {(entry.stream, entry.seq): self.world.now for entry in entries}
         return entries
 

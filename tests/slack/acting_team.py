@@ -59,6 +59,7 @@ from bot.seats import Chat
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.tokens import SlackTokens
 from bot.view.context import ViewContext
+from tests.record.ledgers import ledger_in
 from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import PLAYBOOK, Stage
 from tests.schedules.whole_look import WholeLook
@@ -302,7 +303,7 @@ async def acting_team(
     world: Any = FastWorld()
     log = io.StringIO()
     json_log = JsonLog(log)
-    with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(4, "ledger") as threads:
+    with ledger_in(folder) as database, ThreadPoolExecutor(4, "ledger") as threads:
         kept = Ledger(database, world.clock, holders=holders_of(shipped().on), doubters=doubters_of(shipped().on))
         ledger: Any = Gone(on_threads(kept, threads))
         outbox: Any = Gone(on_threads(Outbox(database), threads))

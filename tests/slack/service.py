@@ -38,6 +38,7 @@ from bot.sources.source import Source
 from bot.surfaces import SURFACES, member_settings
 from bot.surfaces.member import SurfaceDescriptor
 from bot.surfaces.slack.tokens import SlackTokens
+from tests.record.ledgers import ledger_url
 from tests.slack.workspace import SlackWorkspace
 from tests.unit.surfaces.verdicts import FOUNDING
 
@@ -182,7 +183,7 @@ async def built(
         members={**shipped().settings, **member_settings(sources, surfaces)},
     )
     log = io.StringIO()
-    with open_stores(f"sqlite:///{folder / 'zombie.db'}", extras=shipped().on) as kept:
+    with open_stores(ledger_url(folder / "zombie.db"), extras=shipped().on) as kept:
         ledger: Any = Breakable(kept.ledger)
         outbox: Any = Breakable(kept.outbox)
         known = Inventory.load(folder / "nodes.toml")

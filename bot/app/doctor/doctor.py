@@ -12,7 +12,7 @@ from urllib.request import ProxyHandler, build_opener
 from bot.app.acting import acting_login, acting_rights
 from bot.app.doctor import own_state
 from bot.app.doctor.nodes import NodeExamination, sample
-from bot.app.extras import ExtrasInForce, beside, not_loaded
+from bot.app.extras import ExtrasInForce, installed_names, load_failure_words
 from bot.app.factories import library, now, ssh_transport
 from bot.app.listings import listing_words
 from bot.app.policy_settings import rules_of_acting
@@ -76,16 +76,16 @@ class Doctor:
             ("playbooks", lambda: own_state.playbooks(self.settings)),
             ("bot here", here.examined),
             *(look for surface in self.surfaces for look in surface.looks(self.settings, self._policy, now)),
-            *((source.title, self._of_source(source, here)) for source in self.sources),
-            *(look for extra in self.extras.on for look in self._of_extra(extra)),
+            *((source.title, self._source_check(source, here)) for source in self.sources),
+            *(look for extra in self.extras.on for look in self._extra_checks(extra)),
             ("inventory", self._inventory),
-            *self._of_nodes(),
-            ("extras", self._of_extras),
+            *self._node_checks(),
+            ("extras", self._left_out_extras),
         ]
-        found = await asyncio.gather(*(self._bounded(name, look) for name, look in looks))
+        found = await asyncio.gather(*(self._within_time(name, look) for name, look in looks))
         return tuple(examined for several in found for examined in several)
 
-    async def _bounded(self, name: str, look: DoctorCheck) -> Sequence[DoctorFinding]:
+    async def _within_time(self, name: str, look: DoctorCheck) -> Sequence[DoctorFinding]:
         try:
             async with asyncio.timeout(self.seconds):
                 return await look()
@@ -96,7 +96,7 @@ class Doctor:
         except OSError as no:
             return (DoctorFinding(name, Mark.WRONG, no.strerror or str(no)),)
 
-    def _of_source(self, source: Source, here: LocalBot) -> DoctorCheck:
+    def _source_check(self, source: Source, here: LocalBot) -> DoctorCheck:
         said = self.settings.of(source.settings)
 
         async def look() -> Sequence[DoctorFinding]:
@@ -114,15 +114,18 @@ class Doctor:
         seen = f"{self.known.says}, of which {len(self._sample)} are checked"
         if not self.known.nodes:
             none = DoctorFinding("inventory", Mark.WRONG, "it has no nodes", "Add a node: [nodes.NAME], address = …")
-            return (none, *(self._of_place(said) for said in self.known.listings))
-        return (DoctorFinding("inventory", Mark.OK, seen), *(self._of_place(said) for said in self.known.listings))
+            return (none, *(self._listing_finding(said) for said in self.known.listings))
+        return (
+            DoctorFinding("inventory", Mark.OK, seen),
+            *(self._listing_finding(said) for said in self.known.listings),
+        )
 
     @staticmethod
-    def _of_place(said: ListingStatus) -> DoctorFinding:
+    def _listing_finding(said: ListingStatus) -> DoctorFinding:
         mark = Mark.OK if not said.complaint else Mark.NOTE if said.read_at is not None else Mark.WRONG
         return DoctorFinding("inventory", mark, listing_words(said, now()), "" if mark is Mark.OK else _LISTING)
 
-    def _of_nodes(self) -> list[tuple[str, DoctorCheck]]:
+    def _node_checks(self) -> list[tuple[str, DoctorCheck]]:
         if not self._sample:
             return []
         probes = {probe.name: probe for book in library(self.settings.playbooks).playbooks for probe in book.probes}
@@ -147,16 +150,16 @@ class Doctor:
 
         return [*looks, *((f"node {node.name}", of(node)) for node in self._sample)]
 
-    def _of_extra(self, extra: Extra) -> DoctorChecks:
+    def _extra_checks(self, extra: Extra) -> DoctorChecks:
         """What an extra checks; one that cannot be loaded is named."""
         try:
             checks: DoctorChecks = loaded(extra.looks)(self.settings, self._sample, now) if extra.looks else ()
         except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra, the rest is examined
-            wrong = DoctorFinding(f"extra {extra.name}", Mark.WRONG, not_loaded(no), _MEND)
+            wrong = DoctorFinding(f"extra {extra.name}", Mark.WRONG, load_failure_words(no), _MEND)
             return ((wrong.name, lambda: findings_of(wrong)),)
         return checks
 
-    async def _of_extras(self) -> Sequence[DoctorFinding]:
+    async def _left_out_extras(self) -> Sequence[DoctorFinding]:
         """Which extras are left out, and which packages would take part if the settings named them."""
         found = [
             DoctorFinding(f"extra {name}", Mark.NOT_SET, why)
@@ -165,7 +168,7 @@ class Doctor:
             for name, why in self.extras.left_out.items()
         ]
         known = self.extras.left_out.keys() | {extra.name for extra in self.extras.on} | self.extras.wanted
-        for name in set(beside()) - known:
+        for name in set(installed_names()) - known:
             hint = f'[extras] on = ["{name}"] in zombie.toml lets it into this program, which acts'
             found.append(DoctorFinding(f"extra {name}", Mark.NOT_SET, "a package here brings it, and it is off", hint))
         return sorted(found, key=lambda finding: finding.name)

@@ -48,32 +48,32 @@ class NodeExamination:
 
     async def look(self, node: Node) -> tuple[DoctorFinding, ...]:
         """Connect to a node with each of the logins."""
-        examinations = [self._login(node, "node", reading_ways(self.probes), Mark.NOTE)]
+        examinations = [self._login_findings(node, "node", reading_ways(self.probes), Mark.NOTE)]
         if self.acts:
             acts = [("sudo", "-n", *argv) for argv in self.acts]
-            examinations.append(self._login(replace(node, **self.acting), "node, acting", acts, Mark.WRONG))
+            examinations.append(self._login_findings(replace(node, **self.acting), "node, acting", acts, Mark.WRONG))
         return tuple(examined for found in await asyncio.gather(*examinations) for examined in found)
 
-    async def _login(
+    async def _login_findings(
         self, node: Node, word: str, rights: Sequence[Sequence[str]], lacking: Mark
     ) -> tuple[DoctorFinding, ...]:
         name = f"{word} {node.name}"
         began = asyncio.get_running_loop().time()
         try:
-            runs, arrived = await self._runs(node, rights)
+            runs, arrived = await self._login_answers(node, rights)
         except (Unreachable, MissingFile) as no:
             return (DoctorFinding(name, Mark.WRONG, no.sentence, no.try_next),)
         took = asyncio.get_running_loop().time() - began
-        user = _said(runs, "who") or "?"
+        user = _stdout_of(runs, "who") or "?"
         found = [DoctorFinding(name, Mark.OK, f"logged in as {user} in {took:.1f} s")]
         if word == "node":
-            found.append(_clock(node, runs, arrived.get("time", now())))
+            found.append(_clock_finding(node, runs, arrived.get("time", now())))
         found.append(
-            _rights(f"{'sudo' if word == 'node' else 'sudo, acting'} {node.name}", user, runs, rights, lacking)
+            _rights_finding(f"{'sudo' if word == 'node' else 'sudo, acting'} {node.name}", user, runs, rights, lacking)
         )
         return tuple(found)
 
-    async def _runs(
+    async def _login_answers(
         self, node: Node, rights: Iterable[Sequence[str]]
     ) -> tuple[dict[str, Completed], dict[str, datetime]]:
         asked = [(command.name, command) for command in (*_ASKED, files_there(rights))]
@@ -89,7 +89,7 @@ async def files_of(transport: Transport, node: Node, probes: Iterable[Probe]) ->
     """
     command = files_there(reading_ways(probes))
     runs, _ = await _answers(transport, node, [(command.name, command)])
-    if not (there := _there(runs)):
+    if not (there := _files_found(runs)):
         raise Unreachable(f"{node.name} does not say which programs it has.", "Try again, or leave --node out.")
     return there
 
@@ -112,19 +112,19 @@ async def _answers(
     return runs, arrived
 
 
-def _there(runs: Mapping[str, Completed]) -> frozenset[str]:
+def _files_found(runs: Mapping[str, Completed]) -> frozenset[str]:
     run = runs.get("there")  # the root of the file system is always there: without it ls did not answer
     found = frozenset(run.stdout.splitlines()) if run is not None and not run.cut else frozenset()
     return found if "/" in found else frozenset()
 
 
-def _said(runs: Mapping[str, Completed], name: str) -> str:
+def _stdout_of(runs: Mapping[str, Completed], name: str) -> str:
     run = runs.get(name)
     return run.stdout.strip() if run is not None and run.exit_status == 0 else ""
 
 
-def _clock(node: Node, runs: Mapping[str, Completed], arrived: datetime) -> DoctorFinding:
-    name, answer = f"clock of {node.name}", _said(runs, "time")
+def _clock_finding(node: Node, runs: Mapping[str, Completed], arrived: datetime) -> DoctorFinding:
+    name, answer = f"clock of {node.name}", _stdout_of(runs, "time")
     if not (answer.isascii() and answer.isdigit() and len(answer) < 12):
         return DoctorFinding(name, Mark.NOTE, "it does not say what time it is")
     skew = abs((arrived - datetime.fromtimestamp(int(answer), UTC)).total_seconds())
@@ -135,12 +135,12 @@ def _clock(node: Node, runs: Mapping[str, Completed], arrived: datetime) -> Doct
     return DoctorFinding(name, Mark.OK, seen)
 
 
-def _rights(
+def _rights_finding(
     name: str, user: str, runs: Mapping[str, Completed], rights: Sequence[Sequence[str]], lacking: Mark
 ) -> DoctorFinding:
     if user == "root":
         return DoctorFinding(name, Mark.NOTE, "the login is root", "Give the bot its own login: zombie sudoers")
-    missing, unknown, known, there = [], 0, 0, _there(runs)
+    missing, unknown, known, there = [], 0, 0, _files_found(runs)
     for number, argv in enumerate(rights):
         if there and not all(file in there for file in files_needed(argv)):
             continue

@@ -14,7 +14,7 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.policy import Policy
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
-from bot.ledger.health import condition, where
+from bot.ledger.health import condition, ledger_file
 from bot.settings import Settings
 from bot.surfaces.member import SurfaceDescriptor
 
@@ -40,7 +40,7 @@ async def playbooks(settings: Settings) -> tuple[DoctorFinding, ...]:
 
 async def record(url: str, now: Clock) -> tuple[DoctorFinding, ...]:
     """Is the database there, with tables that this program knows, and where does the record end?"""
-    path = where(url)
+    path = ledger_file(url)
     if path is not None and not path.exists():
         seen = f"{path} does not exist yet; it is made at the first start"
         folder = next(candidate for candidate in (path.parent, *path.parents) if candidate.exists())
@@ -74,7 +74,7 @@ async def record(url: str, now: Clock) -> tuple[DoctorFinding, ...]:
     clock = DoctorFinding("clock and database's", Mark.OK, f"{skew:.0f} s apart")
     if skew > SKEW_SECONDS:
         clock = DoctorFinding("clock and database's", Mark.WRONG, f"{skew:,.0f} s apart", "Set both clocks (chrony).")
-    found_more = [_of_several_names(names) for names in found.machines.values()]
+    found_more = [_several_names_finding(names) for names in found.machines.values()]
     if (pulled := found.brake) is not None:
         reason = one_line(str(pulled.body.get("reason", "")), 200)
         seen = f"on since {pulled.at:%Y-%m-%d %H:%M} UTC, by {one_line(pulled.by, 80)}: {reason}"
@@ -86,7 +86,7 @@ async def record(url: str, now: Clock) -> tuple[DoctorFinding, ...]:
     return (tables, head, clock, *found_more)
 
 
-def _of_several_names(names: Sequence[str]) -> DoctorFinding:
+def _several_names_finding(names: Sequence[str]) -> DoctorFinding:
     seen = f"{one_line(', '.join(names), 300)} share a machine-id: the bot acts on a single name at a time"
     hint = "One machine: use one of its names. Copies of an image: rm /etc/machine-id; systemd-machine-id-setup"
     return DoctorFinding("one machine", Mark.NOTE, seen, hint)
@@ -94,7 +94,7 @@ def _of_several_names(names: Sequence[str]) -> DoctorFinding:
 
 async def disk(url: str) -> tuple[DoctorFinding, ...]:
     """Is there room for the record?"""
-    path = where(url)
+    path = ledger_file(url)
     if path is None:
         return (DoctorFinding("disk", Mark.NOT_SET, "the record is on another machine"),)
     folder = next(candidate for candidate in (path.parent, *path.parents) if candidate.exists())

@@ -65,7 +65,7 @@ class ClusterServer:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.text()
         if "selfsubjectaccessreviews" not in request.path:
-            self.calls.append(said(request, body))
+            self.calls.append(call_line(request, body))
         try:
             if request.headers.get("Authorization") != f"Bearer {TOKEN}":
                 raise Failure(401, "Unauthorized", "Unauthorized")
@@ -77,15 +77,15 @@ class ClusterServer:
     def _routed(self, request: web.Request, body: str) -> tuple[int, dict[str, Any]]:
         match [request.method, *request.path.strip("/").split("/")]:
             case ["GET", "api", "v1", "nodes", name]:
-                self._allowed("get", "nodes")
+                self._check_right("get", "nodes")
                 return 200, self.cluster.node(name).document()
             case ["PATCH", "api", "v1", "nodes", name]:
-                self._allowed("patch", "nodes")
+                self._check_right("patch", "nodes")
                 if request.content_type not in _PATCHES:
                     raise Failure(415, "UnsupportedMediaType", f"{request.content_type} is not a patch")
-                return 200, self.cluster.patch(name, _json(body)).document()
+                return 200, self.cluster.patch(name, _json_object(body)).document()
             case ["GET", "api", "v1", "pods"]:
-                self._allowed("list", "pods")
+                self._check_right("list", "pods")
                 field, _, node = request.query.get("fieldSelector", "").partition("=")
                 if field != "spec.nodeName":
                     raise Failure(400, "BadRequest", f"field label not supported: {field}")
@@ -97,10 +97,10 @@ class ClusterServer:
                     "items": items,
                 }
             case ["POST", "api", "v1", "namespaces", namespace, "pods", name, "eviction"]:
-                self._allowed("create", "pods/eviction")
-                return self._evict(namespace, name, _json(body))
+                self._check_right("create", "pods/eviction")
+                return self._evict(namespace, name, _json_object(body))
             case ["POST", "apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"]:
-                return self._review(_json(body))
+                return self._review(_json_object(body))
         raise Failure(404, "NotFound", "the server could not find the requested resource")
 
     def _evict(self, namespace: str, name: str, given: dict[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -118,18 +118,18 @@ class ClusterServer:
         allowed = self.cluster.may(asked["verb"], resource)
         return 201, {**given, "status": {"allowed": allowed}}
 
-    def _allowed(self, verb: str, resource: str) -> None:
+    def _check_right(self, verb: str, resource: str) -> None:
         if not self.cluster.may(verb, resource):
             message = f'{resource} is forbidden: User "zombie" cannot {verb} resource "{resource}" at the cluster scope'
             raise Failure(403, "Forbidden", message)
 
 
-def said(request: web.Request, body: str) -> str:
+def call_line(request: web.Request, body: str) -> str:
     """Return a call as one line."""
     return f"{request.method} {request.raw_path}" + (f" {body}" if body else "")
 
 
-def _json(body: str) -> dict[str, Any]:
+def _json_object(body: str) -> dict[str, Any]:
     try:
         found = json.loads(body)
     except ValueError:

@@ -28,10 +28,10 @@ _END = "-- end --\n"
 def _shown_units(asked: Asked) -> str:
     """`systemctl show` of every service that is not at rest."""
     at_work = (unit for unit in asked.state.units if systemd.now_of(unit, asked.now)[0] != "inactive")
-    return systemd.show(asked.state, asked.now, _wanted(asked), at_work)
+    return systemd.show(asked.state, asked.now, _wanted_properties(asked), at_work)
 
 
-def _wanted(asked: Asked) -> list[str]:
+def _wanted_properties(asked: Asked) -> list[str]:
     """The properties that a command asks for."""
     return " ".join(asked.argv).partition(" -p ")[2].split()[0].split(",")
 
@@ -77,7 +77,7 @@ def _essential_units(asked: Asked) -> str:
     command = asked.argv[2].partition(" -p ")[2].partition(";")[0]
     names = dict.fromkeys(word for word in command.split() if "." in word)
     found = [unit for unit in asked.state.units if names.keys() & {*unit.names}]
-    shown = systemd.show(asked.state, asked.now, _wanted(asked), found)
+    shown = systemd.show(asked.state, asked.now, _wanted_properties(asked), found)
     here = {unit.name for unit in found}
     missing = (name for name in names if name not in here)
     shown += "".join(f"\nId={name}\nLoadState=not-found\nActiveState=inactive\n" for name in missing)
@@ -94,7 +94,7 @@ def _boot_units(asked: Asked) -> str:
 
 def _dependents(asked: Asked) -> str:
     """What is told of a unit, of each that stops with it and, where asked for, of each that is disabled with it."""
-    unit, wanted = asked.state.unit(asked.argv[-1]), _wanted(asked)
+    unit, wanted = asked.state.unit(asked.argv[-1]), _wanted_properties(asked)
     if unit is None:
         return f"Id={asked.argv[-1]}\nNames={asked.argv[-1]}\n\n-- all told --\n"
     stopping = systemd.stopping_with(asked.state, unit)
@@ -109,7 +109,7 @@ def _conflicts(asked: Asked) -> str:
     """What is told of the last argument's unit, and of what it requires; none excludes another here."""
     unit = asked.state.unit(asked.argv[-1])
     units = () if unit is None else (unit, *map(asked.state.unit, (*unit.requires, *unit.binds_to)))
-    told = (systemd.show(asked.state, asked.now, _wanted(asked), (each,)) for each in units)
+    told = (systemd.show(asked.state, asked.now, _wanted_properties(asked), (each,)) for each in units)
     return "".join(f"{block}\n" for block in told) + "-- all told --\n"
 
 
@@ -127,7 +127,7 @@ _DURATIONS = (
 )
 
 
-def _ago(seconds: float) -> str:
+def _docker_age(seconds: float) -> str:
     """A duration in docker's words (go-units HumanDuration)."""
     for below, size, words in _DURATIONS:
         if seconds < below:
@@ -148,22 +148,22 @@ def _docker(asked: Asked) -> Answer | str:
         rows.append((agent, _identity(state, agent.name, turn), began, ended))
     text = ""
     for each, identity, created, ended in sorted(rows, key=lambda row: -row[2]):
-        status = f"Up {_ago(now.uptime - created)}"
+        status = f"Up {_docker_age(now.uptime - created)}"
         if ended is not None and state.agent is not None:
-            status = f"Exited ({state.agent.exit_status}) {_ago(now.uptime - ended)} ago"
+            status = f"Exited ({state.agent.exit_status}) {_docker_age(now.uptime - ended)} ago"
         text += f"{identity}|{each.image}|{each.name}|{now.wall(created):%Y-%m-%d %H:%M:%S} +0000 UTC|{status}\n"
-    return _of_runtime(asked, state.docker, text)
+    return _runtime_answer(asked, state.docker, text)
 
 
-def _exits(asked: Asked) -> Answer | str:
+def _ended_containers(asked: Asked) -> Answer | str:
     """Image and exit status of every container that ended in the last ten minutes."""
     agent, now = asked.state.agent, asked.now.uptime
     ended = 0 if agent is None else agent.loop.ended(now) - agent.loop.ended(max(0.0, now - 600))
     status = 0 if agent is None else agent.exit_status
-    return _of_runtime(asked, asked.state.docker, f"amazon/amazon-ecs-agent:latest|{status}\n" * ended)
+    return _runtime_answer(asked, asked.state.docker, f"amazon/amazon-ecs-agent:latest|{status}\n" * ended)
 
 
-def _cri(asked: Asked) -> Answer | str:
+def _crictl_list(asked: Asked) -> Answer | str:
     """crictl's list of containers."""
     rows = []
     for each in reversed(asked.state.cri or ()):  # the newest first
@@ -183,10 +183,10 @@ def _cri(asked: Asked) -> Answer | str:
                 "annotations": {},
             }
         )
-    return _of_runtime(asked, asked.state.cri, f"{json.dumps({'containers': rows}, indent=2)}\n")
+    return _runtime_answer(asked, asked.state.cri, f"{json.dumps({'containers': rows}, indent=2)}\n")
 
 
-def _of_runtime(asked: Asked, containers: Sequence[Container] | None, listing: str) -> Answer | str:
+def _runtime_answer(asked: Asked, containers: Sequence[Container] | None, listing: str) -> Answer | str:
     """A runtime's listing and the node's time: its socket is root's."""
     if containers is None:
         return "-- absent --\n"
@@ -210,13 +210,13 @@ def _cgroups(asked: Asked) -> str:
     )
 
 
-def _host(asked: Asked) -> str:
+def _host_facts(asked: Asked) -> str:
     """Time, the file system of the cgroup mount, virtualisation."""
     kind = "cgroup2fs" if proc_files.is_v2(asked.state) else "tmpfs"
     return f"time={int(asked.now.at.timestamp())}\ncgroup={kind}\nvirt=amazon\n"
 
 
-def _throttled(asked: Asked) -> str:
+def _quota_stats(asked: Asked) -> str:
     """cpu.stat of every cgroup with a quota."""
     uptime, text = asked.now.uptime, ""
     for quota in asked.state.quotas:
@@ -231,15 +231,15 @@ def _filesystems(asked: Asked) -> str:
     sections = {
         "mounts": "".join(f"{disk.device} ext4 rw,relatime {disk.point}\n" for disk in disks),
         "fstab": "".join(f"LABEL={disk.device} {disk.point} ext4 defaults 0 1\n" for disk in disks),
-        "blocks": _room(asked, "1024-blocks Used Available Capacity", "104000000 43000000 61000000 1%"),
-        "inodes": _room(asked, "Inodes IUsed IFree IUse%", "13107200 707200 12400000 1%"),
+        "blocks": _df_output(asked, "1024-blocks Used Available Capacity", "104000000 43000000 61000000 1%"),
+        "inodes": _df_output(asked, "Inodes IUsed IFree IUse%", "13107200 707200 12400000 1%"),
         "kubelet": "here\n" if asked.state.unit("kubelet.service") else "",
         "etc": "ext2/ext3\n",
     }
     return "".join(f"==> /{name} <==\n{text}" for name, text in sections.items()) + _END
 
 
-def _room(asked: Asked, heads: str, figures: str) -> str:
+def _df_output(asked: Asked, heads: str, figures: str) -> str:
     rows = (f"/dev/{disk.device} {figures} {disk.point}\n" for disk in asked.state.disks)
     return f"Filesystem {heads} Mounted on\n{''.join(rows)}"
 
@@ -248,13 +248,13 @@ def _certificates(asked: Asked) -> str:
     """The certificate that the kubelet serves; its files are root's alone."""
     text = f"now {int(asked.now.at.timestamp())}\n"
     if asked.state.unit("kubelet.service"):
-        begin, end = (_of_openssl(asked.now.at + timedelta(days=days)) for days in (-20, 25))
+        begin, end = (_openssl_date(asked.now.at + timedelta(days=days)) for days in (-20, 25))
         names = f"subject=O = system:nodes, CN = system:node:{asked.state.name}\nissuer=CN = kubernetes\n"
         text += f"kubelet\n==> /served <==\nnotBefore={begin}\nnotAfter={end}\n{names}"
     return f"{text}{_END}"
 
 
-def _of_openssl(at: datetime) -> str:
+def _openssl_date(at: datetime) -> str:
     return f"{at:%b} {at.day:2} {at:%H:%M:%S %Y} GMT"
 
 
@@ -284,13 +284,13 @@ def _nvidia_smi(asked: Asked) -> str:
 # --- which command is answered by what
 
 
-def _tail(asked: Asked) -> Answer:
+def _tail_files(asked: Asked) -> Answer:
     """`tail -v -n +1` of files."""
     printed, complaints = proc_files.tail(asked.argv[4:], asked.state, asked.now)
     return Answer(printed.encode(), complaints.encode(), 1 if complaints else 0)
 
 
-def _cat(asked: Asked) -> Answer:
+def _cat_files(asked: Asked) -> Answer:
     contents = {path: proc_files.read(path, asked.state, asked.now) for path in asked.argv[1:]}
     missing = "".join(f"cat: {path}: No such file or directory\n" for path, text in contents.items() if text is None)
     return Answer("".join(text or "" for text in contents.values()).encode(), missing.encode(), 1 if missing else 0)
@@ -307,8 +307,8 @@ ANSWERS: Mapping[tuple[str, str], Tool] = {
         f"System time     : 0.000012131 seconds slow of NTP time\nLeap status     : Normal\n{_END}"
     ),
     ("containers", "docker"): _docker,
-    ("containers", "cri"): _cri,
-    ("containers", "exits"): _exits,
+    ("containers", "cri"): _crictl_list,
+    ("containers", "exits"): _ended_containers,
     ("cpu", "mpstat"): cpu.mpstat,
     ("dns", "look"): lambda asked: f"tool dig\nservers 10.0.0.2\nserver 10.0.0.2 NOERROR NXDOMAIN NOERROR\n{_END}",
     ("ebs", "log"): lambda asked: "no volume\n",
@@ -317,7 +317,7 @@ ANSWERS: Mapping[tuple[str, str], Tool] = {
     ("filesystems", "look"): _filesystems,
     ("gpu", "bus"): lambda asked: "".join(f"{gpu.bus} 0x030200 nvidia\n" for gpu in asked.state.gpus) + _END,
     ("gpu", "smi"): _nvidia_smi,
-    ("host", "said"): _host,
+    ("host", "said"): _host_facts,
     ("interrupts", "interrupts"): network.interrupts,
     ("interrupts", "irqbalance"): network.irqbalance,
     ("kernel_log", "log"): kernel_log.kernel_lines,
@@ -327,7 +327,7 @@ ANSWERS: Mapping[tuple[str, str], Tool] = {
     ("nic", "look"): network.nics,
     ("processes", "processes"): cpu.busiest,
     ("softirq_waits", "bpftrace"): cpu.softirq_waits,
-    ("throttling", "cpu.stat"): _throttled,
+    ("throttling", "cpu.stat"): _quota_stats,
     ("units", "show"): _shown_units,
     ("units", "failed"): _failed_units,
     ("units", "restarts"): _restarts,
@@ -340,19 +340,19 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("| tail -n 400", kernel_log.last_lines),
 )
 TOOLS: Mapping[str, Tool] = {
-    "tail": _tail,
-    "cat": _cat,
+    "tail": _tail_files,
+    "cat": _cat_files,
     "date": lambda asked: f"{int(asked.now.at.timestamp())}\n",  # +%s
     "whoami": lambda asked: "demo\n",
     "ls": lambda asked: "",
     "systemctl": lambda asked: systemd.show(
-        asked.state, asked.now, _wanted(asked), (asked.state.unit(asked.argv[-1]),)
+        asked.state, asked.now, _wanted_properties(asked), (asked.state.unit(asked.argv[-1]),)
     ),
 }
 _FILLED_IN = re.compile(r"(gap=)?(?:[0-9.]+|\{samples\}|\{rest\})")  # what a batch puts a number for
 
 
-def _key(argv: Sequence[str]) -> tuple[str, ...]:
+def _tool_key(argv: Sequence[str]) -> tuple[str, ...]:
     words = (_FILLED_IN.fullmatch(word) for word in argv[1:])
     filled = (word if found is None else f"{found[1] or ''}#" for word, found in zip(argv[1:], words, strict=True))
     return (argv[0].removeprefix("/usr/bin/"), *filled)
@@ -362,7 +362,7 @@ def _tools(probes: Iterable[Probe]) -> dict[tuple[str, ...], Tool]:
     """What answers each way to ask a command of a probe; its own example goes first."""
     asked = ((probe, command) for probe in probes for command in probe.commands)
     found = {
-        _key(argv): _example(probe.example[command.name])
+        _tool_key(argv): _example(probe.example[command.name])
         if command.name in probe.example
         else ANSWERS.get((probe.name, command.name), TOOLS.get(argv[0]))
         for probe, command in asked
@@ -383,4 +383,4 @@ def tool(argv: tuple[str, ...]) -> Tool | None:
     """Return what answers a command, None where a node has no answer."""
     line = " ".join(argv)
     fragment = next((answer for words, answer in FRAGMENTS if words in line), TOOLS.get(argv[0]))
-    return _OF_PROBES.get(_key(argv), fragment)
+    return _OF_PROBES.get(_tool_key(argv), fragment)

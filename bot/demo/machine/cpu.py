@@ -35,7 +35,7 @@ async def _mpstat(asked: Asked) -> str:
     for second in range(1, int(asked.argv[-1]) + 1):
         await asyncio.sleep(1)
         after = _ticks(state, began.uptime + second)
-        rows = zip(("all", *range(state.load.cores)), _rows(before, after), strict=True)
+        rows = zip(("all", *range(state.load.cores)), _mpstat_rows(before, after), strict=True)
         lines = ",\n".join(_ROW.format(name, *row) for name, row in rows)
         blocks.append(_BLOCK.format(f"{began.wall(began.uptime + second):%H:%M:%S}", lines))
         before = after
@@ -52,7 +52,7 @@ def _ticks(state: State, uptime: float) -> list[tuple[int, ...]]:
     return [state.load.ticks(core, uptime) for core in range(state.load.cores)]
 
 
-def _rows(before: Sequence[tuple[int, ...]], after: Sequence[tuple[int, ...]]) -> list[tuple[float, ...]]:
+def _mpstat_rows(before: Sequence[tuple[int, ...]], after: Sequence[tuple[int, ...]]) -> list[tuple[float, ...]]:
     """The aggregate and then each core: usr nice sys iowait irq soft steal guest gnice idle, in percent."""
     cores = [[max(0, new - old) for old, new in zip(*pair, strict=True)] for pair in zip(before, after, strict=True)]
     total = [sum(column) for column in zip(*cores, strict=True)]
@@ -85,7 +85,7 @@ def all_processes(state: State) -> tuple[Process, ...]:
     return tuple(by_pid[pid] for pid in sorted(by_pid))
 
 
-def _spent(process: Process, threads: Sequence[Thread], now: Moment) -> tuple[int, int]:
+def _process_ticks(process: Process, threads: Sequence[Thread], now: Moment) -> tuple[int, int]:
     """The user and system ticks since the process started."""
     lived = max(0.0, now.uptime - process.since)
     usr, sys = (sum(shares) / 100 for shares in zip(*((thread.usr, thread.sys) for thread in threads), strict=True))
@@ -94,7 +94,7 @@ def _spent(process: Process, threads: Sequence[Thread], now: Moment) -> tuple[in
 
 def stat(process: Process, now: Moment) -> str:
     """Return /proc/PID/stat; a process with a thread that uses most of a core runs."""
-    usr, sys = _spent(process, process.threads, now)
+    usr, sys = _process_ticks(process, process.threads, now)
     busy = process.state == "S" and any(thread.usr + thread.sys > 60 for thread in process.threads)
     fields = [
         *(process.pid, f"({process.comm})", "R" if busy else process.state, process.ppid, process.pid, process.pid),
@@ -108,10 +108,12 @@ def stat(process: Process, now: Moment) -> str:
 async def busiest(asked: Asked) -> str:
     """The processes that used CPU between two samples, most kernel time first, and the busiest ones' threads."""
     gap, first, everyone = float(asked.argv[2].removeprefix("gap=")), asked.now, all_processes(asked.state)
-    before = {process.pid: _spent(process, process.threads, first) for process in everyone}
+    before = {process.pid: _process_ticks(process, process.threads, first) for process in everyone}
     await asyncio.sleep(max(0.0, gap - 0.25))
     second = asked.now
-    used = {process.pid: _more(before[process.pid], process, process.threads, second) for process in everyone}
+    used = {
+        process.pid: _process_ticks_since(before[process.pid], process, process.threads, second) for process in everyone
+    }
     text = f"hz {TICKS}\n" + "".join(
         f"d {stat(process, second)}w {process.pid} folio_wait_bit_common\n"
         for process in everyone
@@ -136,13 +138,17 @@ async def busiest(asked: Asked) -> str:
         await asyncio.sleep(0.3)
         for process in many:
             for number, thread in enumerate(process.threads):
-                usr, sys = _more(_spent(process, (thread,), second), process, (thread,), asked.now)
+                usr, sys = _process_ticks_since(
+                    _process_ticks(process, (thread,), second), process, (thread,), asked.now
+                )
                 text += f"t {process.pid} {process.pid + number} {thread.core} {usr} {sys}\n" if usr or sys else ""
     return text + "end\n"
 
 
-def _more(before: tuple[int, int], process: Process, threads: Sequence[Thread], now: Moment) -> tuple[int, int]:
-    usr, sys = _spent(process, threads, now)
+def _process_ticks_since(
+    before: tuple[int, int], process: Process, threads: Sequence[Thread], now: Moment
+) -> tuple[int, int]:
+    usr, sys = _process_ticks(process, threads, now)
     return usr - before[0], sys - before[1]
 
 

@@ -20,13 +20,17 @@ _MOST_OF_A_SORT = 80
 def entries(state: State, now: Moment) -> list[tuple[float, int, str]]:
     """Return every line since boot, oldest first: uptime, level, text."""
     found = []
-    for line in (*_boot(state), *state.log, *(line for nic in state.nics for line in network.reset_lines(nic, now))):
+    for line in (
+        *_boot_lines(state),
+        *state.log,
+        *(line for nic in state.nics for line in network.reset_lines(nic, now)),
+    ):
         times = int((now.uptime - line.at) // line.every) + 1 if line.every else int(line.at <= now.uptime)
         found += [(line.at + number * line.every, line.level, line.text) for number in range(times)]
     return sorted(found, key=lambda entry: entry[0])
 
 
-def _boot(state: State) -> list[Line]:
+def _boot_lines(state: State) -> list[Line]:
     system, cores = state.system, state.load.cores
     texts = [
         (0.0, f"Linux version {system.kernel} (buildd@lcy02) (gcc version 9.4.0) {system.build}"),
@@ -68,13 +72,13 @@ def kernel_lines(asked: Asked) -> str:
     left_out = sum(max(0, len(numbers) - _MOST_OF_A_SORT) for numbers in kept.values())
     newest = sorted(number for numbers in kept.values() for number in numbers[-_MOST_OF_A_SORT:])
     lines = "".join(
-        f"{_level(level)}[{at:12.6f}] {asked.state.name} kernel: {text}\n"
+        f"{_level_prefix(level)}[{at:12.6f}] {asked.state.name} kernel: {text}\n"
         for at, level, text in map(every.__getitem__, newest)
     )
     return f"{lines}-- journal: {len(every)} lines, {left_out} left out --\n"
 
 
-def _level(level: int) -> str:
+def _level_prefix(level: int) -> str:
     return f"<{level if level == _ERROR else _ERROR - 1}>" if level <= _ERROR else ""
 
 

@@ -75,16 +75,16 @@ class Machine:
             root, argv = True, argv[2:]
         if argv and argv[0] == "-l":  # a plan is being made
             if self._fault is Fault.BOOTED_BY_SOMEBODY and self._going_down is None:
-                self._fault, self._going_down = None, self._soon(SOMEBODY_WAITS)
+                self._fault, self._going_down = None, self._reboot_later(SOMEBODY_WAITS)
             return Answer.text(f"/usr/bin/{' '.join(argv[1:])}\n")
         argv = tuple(argv[4:] if argv and argv[0] == "timeout" else argv)  # the limit is the batch's
         if not argv:
             return Answer.error("sudo: no command", 1)
-        if argv[0] in ("systemctl", "sysctl") and (changed := self._change(argv, root)) is not None:
+        if argv[0] in ("systemctl", "sysctl") and (changed := self._change_node(argv, root)) is not None:
             return changed
-        return await self._acting(argv) if _may_act(argv[-1]) else await self._look(argv)
+        return await self._run_action_line(argv) if _may_act(argv[-1]) else await self._answer_question(argv)
 
-    async def _acting(self, argv: tuple[str, ...]) -> Answer:
+    async def _run_action_line(self, argv: tuple[str, ...]) -> Answer:
         """Run a command line of an action: behind its fence, in one boot, or plain."""
         line = argv[-1]
         if (found := fenced(line)) is not None:
@@ -96,9 +96,9 @@ class Machine:
             return told
         if (boot := _ONE_BOOT.fullmatch(line)) is not None:
             return await self.run(shlex.split(boot[2])) if boot[1] == self.state.boot_id else Answer(status=1)
-        return await (self.run(shlex.split(line)) if _PLAIN.fullmatch(line) else self._look(argv))
+        return await (self.run(shlex.split(line)) if _PLAIN.fullmatch(line) else self._answer_question(argv))
 
-    async def _look(self, argv: tuple[str, ...]) -> Answer:
+    async def _answer_question(self, argv: tuple[str, ...]) -> Answer:
         answers = tool(argv)
         if answers is None:
             return Answer.error(f"a demo node: {argv[0] if argv[0] != 'sh' else argv[-1]} is not recorded here", 127)
@@ -108,7 +108,7 @@ class Machine:
         told = await answer if inspect.isawaitable(answer) else answer
         return Answer.text(told) if isinstance(told, str) else told
 
-    def _change(self, argv: Sequence[str], root: bool) -> Answer | None:
+    def _change_node(self, argv: Sequence[str], root: bool) -> Answer | None:
         """Run a `systemctl` or `sysctl` that changes the node; None if it changes nothing."""
         verb, *names = [word for word in argv[1:] if not word.startswith("-")] or [""]
         if verb not in ("disable", "mask", "enable", "unmask", "start", "reboot", "vm.drop_caches=3"):
@@ -117,37 +117,37 @@ class Machine:
             return Answer.error(f"Failed to {verb}: Interactive authentication required.", 1)
         self.done.append(" ".join([verb, *names]) if argv[0] == "systemctl" else "drop_caches")
         if argv[0] == "sysctl":
-            self.become(changes.dropped(self.state, self.now()))
+            self.become(changes.after_dropped_caches(self.state, self.now()))
             return Answer(b"vm.drop_caches = 3\n")
         if verb == "reboot":
             if self._fault is not Fault.SWALLOWS_REBOOT and self._going_down is None:
-                self._going_down = self._soon(GOES_DOWN_AFTER)
+                self._going_down = self._reboot_later(GOES_DOWN_AFTER)
             return Answer()
         try:
-            self.become(changes.changed(self.state, self._image, verb, " ".join(names), self.now()))
+            self.become(changes.after_systemctl(self.state, self._image, verb, " ".join(names), self.now()))
         except LookupError:
             return Answer.error(f"Failed to {verb} unit: Unit file {' '.join(names)} does not exist.", 1)
         return Answer(b"", f"Removed /etc/systemd/system/multi-user.target.wants/{names[0]}.\n".encode())
 
-    def _soon(self, after: float) -> asyncio.Task[None]:
+    def _reboot_later(self, after: float) -> asyncio.Task[None]:
         return asyncio.get_running_loop().create_task(self._reboot(after))
 
     async def _reboot(self, after: float) -> None:
         await asyncio.sleep(after)
         self.reboots += 1
-        await self._switch(False)
+        await self._set_power(False)
         if self._fault is Fault.STAYS_DOWN:
             return
         await asyncio.sleep(IS_AWAY_FOR)
         pairs = zip(self._image.units, self.state.units, strict=True)
         off = [was.name for was, unit in pairs if was.enabled != unit.enabled]
         again = off[0] if off and self._fault is Fault.ENABLED_AT_BOOT else ""
-        self.become(changes.rebooted(self.state, self._image, again), booted=True)
+        self.become(changes.after_reboot(self.state, self._image, again), booted=True)
         self._going_down = None
-        await self._switch(True)
+        await self._set_power(True)
         self.rebooted.set()
 
-    async def _switch(self, on: bool) -> None:
+    async def _set_power(self, on: bool) -> None:
         if self.power is not None:
             await self.power(on)
 

@@ -32,11 +32,11 @@ def samples(state: State, event: str, hertz: int, since: float, until: float) ->
             held = _is_held(holds.get(core), at)
             if held:
                 shares = holds[core].shares
-            stack = _stack(state, shares.usr + shares.nice, shares.sys, shares.irq + shares.soft, luck, held)
+            stack = _running_stack(state, shares.usr + shares.nice, shares.sys, shares.irq + shares.soft, luck, held)
             if stack:
                 process = (holders.get(holds[core].by) if held else None) or busy.get(core)
                 comm, pid = (process.comm, process.pid) if process else ("agent", 2_000 + core)
-                yield _text(comm, pid, core, at, event, stack)
+                yield _perf_event(comm, pid, core, at, event, stack)
 
 
 def _threads(state: State) -> dict[int, Process]:
@@ -54,7 +54,7 @@ def _is_held(hold: Hold | None, at: float) -> bool:
     return hold is not None and hold.held(at + 0.001) > hold.held(at)
 
 
-def _stack(state: State, usr: float, system: float, soft: float, luck: float, held: bool) -> tuple[str, ...]:
+def _running_stack(state: State, usr: float, system: float, soft: float, luck: float, held: bool) -> tuple[str, ...]:
     """Return what a core runs, innermost first; nothing when it is idle."""
     if luck < system:
         path = state.kernel_path if held and state.kernel_path else _PLAIN
@@ -66,7 +66,7 @@ def _stack(state: State, usr: float, system: float, soft: float, luck: float, he
     return ("[unknown]",) if luck < system + soft + usr else ()
 
 
-def _text(comm: str, pid: int, core: int, at: float, event: str, stack: tuple[str, ...]) -> str:
+def _perf_event(comm: str, pid: int, core: int, at: float, event: str, stack: tuple[str, ...]) -> str:
     frames = "".join(
         f"\t{0x55AA00001000:16x} {name} (/usr/bin/{comm.split(':')[0]})\n"
         if name == "[unknown]"

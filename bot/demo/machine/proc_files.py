@@ -163,7 +163,7 @@ def _diskstats(state: State, now: Moment) -> str:
     return text
 
 
-def _received(state: State, now: Moment) -> list[int]:
+def _packets_received(state: State, now: Moment) -> list[int]:
     """Packets that each core has taken from the network since boot."""
     packets = [0.0] * state.load.cores
     for nic in state.nics:
@@ -182,7 +182,7 @@ def _softirqs(state: State, now: Moment) -> str:
     cores = range(state.load.cores)
     text = "                    " + "".join(f"{'CPU' + str(core):<11}" for core in cores) + "\n"
     for name, rate in _SOFTIRQS.items():
-        counts = _received(state, now) if name == "NET_RX" else [int(rate * now.uptime)] * state.load.cores
+        counts = _packets_received(state, now) if name == "NET_RX" else [int(rate * now.uptime)] * state.load.cores
         text += f"{name + ':':>12}" + "".join(f" {count:>10}" for count in counts) + "\n"
     return text
 
@@ -192,7 +192,7 @@ def _softnet(state: State, now: Moment) -> str:
     since = state.system.kernel_version
     more = [0] * 8 if since < (5, 14) else [0] * 9
     squeezed = int(sum(nic.squeezed for nic in state.nics) * now.uptime)
-    received = _received(state, now)
+    received = _packets_received(state, now)
     hot = max(max(received) / 2, 1)
     rows = [[packets, 0, squeezed if packets >= hot else 0, *more] for packets in received]
     if since >= (5, 14):

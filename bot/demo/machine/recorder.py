@@ -35,16 +35,16 @@ class Recorder:
     def answer(self, line: str, state: State, now: Moment) -> Answer | None:
         """Return what a command line prints; None where it is about something else."""
         if "getconf CLK_TCK" in line and "zombie-capture.service" in line:
-            return Answer.text(self._unit(state, now.uptime))
+            return Answer.text(self._unit_status(state, now.uptime))
         if "grep -c switch-max-files" in line:
-            return Answer.text(self._node(state, now))
+            return Answer.text(self._node_status(state, now))
         if "grep -aE" in line and "_SOURCE_MONOTONIC_TIMESTAMP" in line:
-            return Answer.text(_log(state, now))
+            return Answer.text(_journal_export(state, now))
         if "zombie-capture" not in line or "sudo -n" not in line:
             return None
         if not state.sudo:
             return _REFUSED
-        if " -rf " in line and self._runs(now.uptime):
+        if " -rf " in line and self._is_recording(now.uptime):
             return Answer.error("a recorder may run there already", 1)
         if (start := _START.search(line)) is not None:
             self._since, self._until = now.uptime, now.uptime + int(start[3])
@@ -63,7 +63,7 @@ class Recorder:
         """End it, as a reboot does."""
         self._since = None
 
-    def _runs(self, now: float) -> bool:
+    def _is_recording(self, now: float) -> bool:
         return self._since is not None and now < self._until
 
     def _segments(self, now: float) -> list[tuple[str, tuple[float, float]]]:
@@ -71,22 +71,22 @@ class Recorder:
         if self._since is None:
             return []
         end, found, at, number = min(now, self._until), [], self._since, 1
-        while at + self._lasts <= end or (at < end and not self._runs(now)):
+        while at + self._lasts <= end or (at < end and not self._is_recording(now)):
             until = min(at + self._lasts, end)
             found.append((f"perf.data.20261122{number:08}", (at, until)))
             at, number = until, number + 1
         return found[-self._most :]
 
-    def _unit(self, state: State, now: float) -> str:
+    def _unit_status(self, state: State, now: float) -> str:
         version = f"version=systemd {state.system.systemd} (simulated)\n"
-        if not self._runs(now) or self._since is None:
+        if not self._is_recording(now) or self._since is None:
             return f"{version}Result=success\nActiveState=inactive\nMainPID=0\nspent=0\n"
         spent = _COSTS * (now - self._since)
         since = round(self._since * 1e6)
         unit = f"ActiveState=active\nMainPID=4711\nExecMainStartTimestampMonotonic={since}\nResult=success\n"
         return f"{version}{unit}spent={spent:.3f}\n"
 
-    def _node(self, state: State, now: Moment) -> str:
+    def _node_status(self, state: State, now: Moment) -> str:
         text = f"memory={state.memory.total} {state.memory.available}\nload=1.0\ncores={state.load.cores}\n"
         text += f"system={state.system.os_id}\nroom=41000000\npmu=yes\n"
         if state.perf:
@@ -97,7 +97,7 @@ class Recorder:
         return f"{text}clock={now.at.timestamp():.6f} {now.uptime:.2f} {now.uptime:.2f}\n"
 
 
-def _log(state: State, now: Moment) -> str:
+def _journal_export(state: State, now: Moment) -> str:
     text = ""
     for at, _, says in kernel_log.entries(state, now)[-200:]:
         text += f"__MONOTONIC_TIMESTAMP={round(at * 1e6) + 200}\nMESSAGE={says}\n"

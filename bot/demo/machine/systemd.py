@@ -57,13 +57,13 @@ def properties(state: State, unit: Unit, now: Moment) -> dict[str, str]:
         "Requires": " ".join(unit.requires),
         "BindsTo": " ".join(unit.binds_to),
         "PartOf": " ".join(unit.part_of),
-        "RequiredBy": _of(unit, ((other, other.requires) for other in state.units)),
+        "RequiredBy": _units_naming(unit, ((other, other.requires) for other in state.units)),
         "RequisiteOf": "",
         "WantedBy": " ".join(unit.wanted_by),
-        "BoundBy": _of(unit, ((other, other.binds_to) for other in state.units)),
-        "ConsistsOf": _of(unit, ((other, other.part_of) for other in state.units)),
+        "BoundBy": _units_naming(unit, ((other, other.binds_to) for other in state.units)),
+        "ConsistsOf": _units_naming(unit, ((other, other.part_of) for other in state.units)),
         "TriggeredBy": " ".join(unit.triggered_by),
-        "PropagatesStopTo": _of(unit, ((other, other.stops_with) for other in state.units)),
+        "PropagatesStopTo": _units_naming(unit, ((other, other.stops_with) for other in state.units)),
         "Description": unit.description or unit.name,
         "LoadState": "loaded",
         "ActiveState": active,
@@ -78,7 +78,7 @@ def properties(state: State, unit: Unit, now: Moment) -> dict[str, str]:
     return {name: value for name, value in found.items() if too_new.get(name, 0) <= state.system.systemd}
 
 
-def _of(unit: Unit, others: Iterable[tuple[Unit, Collection[str]]]) -> str:
+def _units_naming(unit: Unit, others: Iterable[tuple[Unit, Collection[str]]]) -> str:
     """The units that name this one."""
     return " ".join(other.name for other, named in others if named and not set(unit.names).isdisjoint(named))
 
@@ -104,24 +104,24 @@ def disabled_with(state: State, unit: Unit) -> list[Unit]:
 
 def show(state: State, now: Moment, wanted: Collection[str], units: Iterable[Unit | None]) -> str:
     """Return the output of `systemctl show` for these units."""
-    return "\n".join(_shown(state, unit, now, tuple(wanted)) for unit in units if unit is not None)
+    return "\n".join(_cached_block(state, unit, now, tuple(wanted)) for unit in units if unit is not None)
 
 
-def _shown(state: State, unit: Unit, now: Moment, wanted: tuple[str, ...]) -> str:
+def _cached_block(state: State, unit: Unit, now: Moment, wanted: tuple[str, ...]) -> str:
     """Return a unit's block. Nodes of a large fleet share their units, and what does not change is worded once."""
     if unit.loop is not None:
-        return _block(state, unit, now, wanted)
+        return _show_block(state, unit, now, wanted)
     # Kept with the units themselves, so that no others have their id.
     _, known = _WORDED.setdefault(id(state.units), (state.units, {}))
     key = (unit.name, state.system.systemd, wanted)
     if key not in known:
         if len(_WORDED) > _MOST_WORDED:
             _WORDED.clear()
-        known[key] = _block(state, unit, now, wanted)
+        known[key] = _show_block(state, unit, now, wanted)
     return known[key]
 
 
-def _block(state: State, unit: Unit, now: Moment, wanted: tuple[str, ...]) -> str:
+def _show_block(state: State, unit: Unit, now: Moment, wanted: tuple[str, ...]) -> str:
     shown = {name: value for name, value in properties(state, unit, now).items() if name in wanted}
     prints_empty = state.system.systemd >= _PRINTS_EMPTY_SINCE
     return "".join(f"{name}={value}\n" for name, value in shown.items() if value or prints_empty)

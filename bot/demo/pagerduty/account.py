@@ -158,7 +158,7 @@ class Account:
         self.incidents[incident.id] = incident
         for number in range(alerts):
             self.add_alert(incident, title, details, mail=mail, contexts=contexts, key=key if not number else "")
-        self._tell("incident.triggered", incident, by or incident.service)
+        self._notify_listeners("incident.triggered", incident, by or incident.service)
         return incident
 
     def add_alert(
@@ -192,28 +192,28 @@ class Account:
         """Acknowledge an incident."""
         incident.status, incident.acknowledged_by = "acknowledged", by
         incident.changed_at = self.clock()
-        self._tell("incident.acknowledged", incident, by)
+        self._notify_listeners("incident.acknowledged", incident, by)
 
     def resolve(self, incident: Incident, by: User | None = None) -> None:
         """Resolve an incident and its alerts."""
         incident.status, incident.changed_at = "resolved", self.clock()
         for alert in incident.alerts:
             alert.status = "resolved"
-        self._tell("incident.resolved", incident, by or incident.service)
+        self._notify_listeners("incident.resolved", incident, by or incident.service)
 
     def reopen(self, incident: Incident, by: User | None = None) -> None:
         """Reopen a resolved incident."""
         incident.status, incident.changed_at = "triggered", self.clock()
         for alert in incident.alerts:
             alert.status = "triggered"
-        self._tell("incident.reopened", incident, by or self.person)
+        self._notify_listeners("incident.reopened", incident, by or self.person)
 
     def annotate(self, incident: Incident, content: str, by: User) -> Note:
         """Add a note."""
         now = self.clock()
         note = Note(self.new_id("P"), content, by, now, now)
         incident.notes.append(note)
-        self._tell("incident.annotated", incident, by, note)
+        self._notify_listeners("incident.annotated", incident, by, note)
         return note
 
     def edit(self, incident: Incident, note: Note, content: str) -> None:
@@ -240,7 +240,9 @@ class Account:
         self.changes.wake()
         return found
 
-    def _tell(self, kind: str, incident: Incident, agent: User | Service | None, note: Note | None = None) -> None:
+    def _notify_listeners(
+        self, kind: str, incident: Incident, agent: User | Service | None, note: Note | None = None
+    ) -> None:
         happened = AccountEvent(kind, incident, agent, self.clock(), note)
         incident.log.append(happened)
         for listener in list(self.listeners):

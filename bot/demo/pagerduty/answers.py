@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from aiohttp import web
 
-from bot.demo.pagerduty import forms
+from bot.demo.pagerduty import rest_json
 from bot.demo.pagerduty.account import Account, Alert, Incident, Json
 from bot.demo.pagerduty.webhooks import Subscription, Webhooks
 
@@ -56,7 +56,7 @@ class Answers:
             ("GET", "/oncalls", "oncalls", self._on_calls),
             ("GET", "/users/{id}", "user", self._user),
             ("GET", "/webhook_subscriptions", "subscriptions", self._subscriptions),
-            ("PUT", subscription, "subscription_changed", self._change),
+            ("PUT", subscription, "subscription_changed", self._change_subscription),
             ("POST", f"{subscription}/enable", "enable", self._enable),
             ("POST", f"{subscription}/ping", "ping", self._ping),
         )
@@ -70,7 +70,7 @@ class Answers:
         return found
 
     def _incident_json(self, incident: Incident, request: web.Request) -> Json:
-        found = forms.incident(
+        found = rest_json.incident_json(
             incident, self._account.web, "first_trigger_log_entries" in request.query.getall("include[]", [])
         )
         return found if self._account.counts_alerts else {key: found[key] for key in found if key != "alert_counts"}
@@ -98,7 +98,7 @@ class Answers:
 
     def _alerts(self, request: web.Request, _: Any) -> Reply:
         incident = self._incident(request)
-        return 200, _paged("alerts", [forms.alert(alert, incident) for alert in incident.alerts], request)
+        return 200, _paged("alerts", [rest_json.alert_json(alert, incident) for alert in incident.alerts], request)
 
     def _log_entry(self, request: web.Request, _: Any) -> Reply:
         alerts: Iterable[tuple[Alert, Incident]] = (
@@ -107,13 +107,13 @@ class Answers:
         found = next(((alert, incident) for alert, incident in alerts if alert.entry == request.match_info["id"]), None)
         if found is None:
             raise Refusal(404, "Not Found", 2100)
-        return 200, {"log_entry": forms.log_entry(*found, "channels" in request.query.getall("include[]", []))}
+        return 200, {"log_entry": rest_json.log_entry_json(*found, "channels" in request.query.getall("include[]", []))}
 
     # --- notes and custom fields
 
     def _notes(self, request: web.Request, _: Any) -> Reply:
         return 200, {
-            "notes": [forms.note(note) for note in reversed(self._incident(request).notes)]
+            "notes": [rest_json.note_json(note) for note in reversed(self._incident(request).notes)]
         }  # the newest first
 
     def _content(self, body: Any) -> str:
@@ -131,7 +131,7 @@ class Answers:
             raise Refusal(400, "Invalid Input Provided", 2001, "Too many notes.")
         sender = request.headers["From"]
         by = next(user for user in self._account.users.values() if user.email == sender)
-        return 200, {"note": forms.note(self._account.annotate(incident, self._content(body), by))}
+        return 200, {"note": rest_json.note_json(self._account.annotate(incident, self._content(body), by))}
 
     def _edit_note(self, request: web.Request, body: Any) -> Reply:
         incident = self._incident(request)
@@ -139,7 +139,7 @@ class Answers:
         if note is None:
             raise Refusal(404, "Not Found", 2100)
         self._account.edit(incident, note, self._content(body))
-        return 200, {"note": forms.note(note)}
+        return 200, {"note": rest_json.note_json(note)}
 
     def _fields(self, incident: Incident) -> Json:
         rows = [
@@ -166,14 +166,14 @@ class Answers:
         if not set(asked) <= self._account.schedules.keys():
             raise Refusal(404, "Not Found", 2100)
         now = self._account.clock()
-        rows = [forms.on_call(user, name, now) for name in asked for user in self._account.schedules[name]]
+        rows = [rest_json.on_call_json(user, name, now) for name in asked for user in self._account.schedules[name]]
         return 200, _paged("oncalls", rows, request)
 
     def _user(self, request: web.Request, _: Any) -> Reply:
         found = self._account.users.get(request.match_info["id"])
         if found is None:
             raise Refusal(404, "Not Found", 2100)
-        return 200, {"user": forms.user(found)}
+        return 200, {"user": rest_json.user_json(found)}
 
     # --- subscriptions
 
@@ -184,7 +184,7 @@ class Answers:
         return found
 
     @staticmethod
-    def _form(subscription: Subscription) -> Json:
+    def _subscription_json(subscription: Subscription) -> Json:
         return {"webhook_subscription": subscription.form()}
 
     def _subscriptions(self, request: web.Request, _: Any) -> Reply:
@@ -195,17 +195,17 @@ class Answers:
             request,
         )
 
-    def _change(self, request: web.Request, body: Any) -> Reply:
+    def _change_subscription(self, request: web.Request, body: Any) -> Reply:
         subscription = self._subscription(request)
         asked = body.get("webhook_subscription")
         if isinstance(asked, dict) and isinstance(asked.get("active"), bool):
             subscription.active = asked["active"]
-        return 200, self._form(subscription)
+        return 200, self._subscription_json(subscription)
 
     def _enable(self, request: web.Request, _: Any) -> Reply:
         subscription = self._subscription(request)
         self._webhooks.enable(subscription)
-        return 200, self._form(subscription)
+        return 200, self._subscription_json(subscription)
 
     def _ping(self, request: web.Request, _: Any) -> Reply:
         self._webhooks.ping(self._subscription(request))

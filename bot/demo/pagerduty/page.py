@@ -12,7 +12,7 @@ from aiohttp import web
 
 from bot.demo.page_files import PageFiles
 from bot.demo.pagerduty.account import Account, Alert, Incident, Json
-from bot.demo.pagerduty.forms import instant
+from bot.demo.pagerduty.rest_json import instant_json
 from bot.demo.pagerduty.webhooks import Webhooks
 from bot.demo.slack.page_guard import PageGuard
 
@@ -49,27 +49,27 @@ class Page:
         return [
             *self._files.routes(),
             web.get("/page/incidents/{id}", self._files.index),
-            web.get("/page/pages", self._pages),
-            web.post("/page/{act:fire|acknowledge|resolve|reopen|note}", self._act),
+            web.get("/page/pages", self._incidents_json),
+            web.post("/page/{act:fire|acknowledge|resolve|reopen|note}", self._handle_click),
         ]
 
     def fire(self, suggestion: Suggestion) -> Incident:
         """Fire an alert."""
         return self._account.trigger(suggestion.title, dict(suggestion.details))
 
-    async def _pages(self, _: web.Request) -> web.Response:
+    async def _incidents_json(self, _: web.Request) -> web.Response:
         newest = list(self._account.incidents.values())[::-1][:MOST_SHOWN]
         return web.json_response(
             {
                 "suggestions": [suggestion.name for suggestion in self.suggestions],
                 "elsewhere": dict(self.elsewhere),
                 "me": self._account.person.name,
-                "pages": [self._shown(incident) for incident in newest],
-                "says": self._says(),
+                "pages": [self._incident_json(incident) for incident in newest],
+                "says": self._webhooks_words(),
             }
         )
 
-    def _says(self) -> str:
+    def _webhooks_words(self) -> str:
         lines = [
             f"Webhooks go to {subscription.url}"
             if subscription.is_listening
@@ -78,7 +78,7 @@ class Page:
         ]
         return " ".join(lines) or "There is no webhook subscription."
 
-    def _shown(self, incident: Incident) -> Json:
+    def _incident_json(self, incident: Incident) -> Json:
         by = incident.acknowledged_by
         return {
             "id": incident.id,
@@ -87,7 +87,7 @@ class Page:
             "status": incident.status,
             "urgency": incident.urgency,
             "service": incident.service.name,
-            "created_at": instant(incident.created_at),
+            "created_at": instant_json(incident.created_at),
             "acknowledged_by": by.name if by is not None and incident.status == "acknowledged" else "",
             "assigned_to": self._account.person.name if incident.status != "resolved" else "",
             "alerts": len(incident.alerts),
@@ -97,7 +97,7 @@ class Page:
                     "id": note.id,
                     "by": note.user.name,
                     "content": note.content,
-                    "at": instant(note.created_at),
+                    "at": instant_json(note.created_at),
                     "edited": note.updated_at != note.created_at,
                 }
                 for note in incident.notes
@@ -106,24 +106,24 @@ class Page:
                 {
                     "kind": happened.kind.removeprefix("incident."),
                     "by": happened.agent.name if happened.agent is not None else "",
-                    "at": instant(happened.at),
+                    "at": instant_json(happened.at),
                     "note": happened.note.id if happened.note is not None else "",
                 }
                 for happened in incident.log
             ],
         }
 
-    async def _act(self, request: web.Request) -> web.Response:
+    async def _handle_click(self, request: web.Request) -> web.Response:
         if request.content_type != "application/json":
             raise web.HTTPUnsupportedMediaType
         try:
             given = await request.json()
-            page = self._did(request.match_info["act"], given)
+            page = self._apply_click(request.match_info["act"], given)
         except (KeyError, IndexError, TypeError, ValueError, json.JSONDecodeError) as error:
             raise web.HTTPBadRequest(text=f"not understood: {error!r}") from error
         return web.json_response({"ok": True, "page": page.id})
 
-    def _did(self, act: str, given: Mapping[str, Any]) -> Incident:
+    def _apply_click(self, act: str, given: Mapping[str, Any]) -> Incident:
         """Do what the person clicked, and return the incident that it was done to."""
         if act == "fire":
             return self.fire(self.suggestions[int(given["number"])])

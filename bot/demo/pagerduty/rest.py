@@ -10,7 +10,7 @@ from aiohttp import web
 
 from bot.demo.pagerduty.account import Account, RandomBytes
 from bot.demo.pagerduty.answers import Answers, Refusal
-from bot.demo.pagerduty.forms import error
+from bot.demo.pagerduty.rest_json import error_json
 from bot.demo.pagerduty.webhooks import Webhooks
 
 VERSION = "application/vnd.pagerduty+json;version=2"
@@ -36,13 +36,13 @@ class RestApi:
     def _rest(self, call: str, answer: Answer) -> Callable[[web.Request], Awaitable[web.Response]]:
         async def handle(request: web.Request) -> web.Response:
             if request.headers.get("Authorization") != f"Token token={self.token}":
-                return web.json_response(error("Unauthorized", 2006), status=401)
+                return web.json_response(error_json("Unauthorized", 2006), status=401)
             body = read_body(await request.read())
             try:
                 self._check(request, call, body)
                 status, document = answer(request, body)
             except Refusal as no:
-                return web.json_response(error(no.message, no.code, *no.errors), status=no.status)
+                return web.json_response(error_json(no.message, no.code, *no.errors), status=no.status)
             return web.Response(status=status) if document is None else web.json_response(document, status=status)
 
         return handle

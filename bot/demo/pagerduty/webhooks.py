@@ -14,12 +14,12 @@ import json
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
-from bot.demo.pagerduty import forms
 from bot.demo.pagerduty.account import Account, AccountEvent, Json
+from bot.demo.pagerduty.rest_json import agent_json, instant_json, reference_json
 
 DROPS = 3  # this many webhooks lost in a row disable the subscription
 DISABLED_FOR = timedelta(hours=24)
@@ -125,7 +125,7 @@ class Webhooks:
 
     def ping(self, subscription: Subscription) -> None:
         """Send the test event, even to a disabled subscription."""
-        self._deliver(subscription, "pagey", "pagey.ping", forms.ping(self._account))
+        self._deliver(subscription, "pagey", "pagey.ping", _ping_payload(self._account))
 
     async def close(self) -> None:
         """Stop sending."""
@@ -139,7 +139,9 @@ class Webhooks:
         for subscription_id in list(self.subscriptions):
             subscription = self.find(subscription_id)
             if subscription is not None and subscription.is_listening and happened.kind in subscription.events:
-                self._deliver(subscription, happened.incident.id, happened.kind, forms.event(happened, self._account))
+                self._deliver(
+                    subscription, happened.incident.id, happened.kind, _event_payload(happened, self._account)
+                )
 
     def _deliver(self, subscription: Subscription, resource: str, kind: str, event: Json) -> None:
         webhook = (self._account.new_id("W", 20), kind, json.dumps(event).encode())
@@ -203,3 +205,62 @@ class Webhooks:
                 return response.status
         except (ClientError, TimeoutError):
             return 0
+
+
+def _event_payload(happened: AccountEvent, account: Account) -> Json:
+    """Return a v3 webhook's payload: an incident without its alerts, or a note."""
+    incident = happened.incident
+    data: Json = {
+        **reference_json("incident", incident.id, incident.title, "/incidents"),
+        "html_url": f"{account.web}/incidents/{incident.id}",
+        "number": incident.number,
+        "status": incident.status,
+        "incident_key": incident.key,
+        "created_at": instant_json(incident.created_at),
+        "title": incident.title,
+        "service": reference_json("service_reference", incident.service.id, incident.service.name, "/services"),
+        "assignees": [agent_json(account.person)] if incident.status != "resolved" else [],
+        "escalation_policy": reference_json(
+            "escalation_policy_reference", "PESC001", "Default", "/escalation_policies"
+        ),
+        "teams": [],
+        "priority": None,
+        "urgency": incident.urgency,
+        "conference_bridge": None,
+        "resolve_reason": None,
+        "incident_type": {"name": "incident_default"},
+    }
+    if happened.note is not None:
+        data = {
+            "incident": reference_json("incident_reference", incident.id, incident.title, "/incidents"),
+            "id": happened.note.id,
+            "content": happened.note.content,
+            "trimmed": False,
+            "type": "incident_note",
+        }
+    return {
+        "event": {
+            "id": account.new_id("0", 26),
+            "event_type": happened.kind,
+            "resource_type": "incident",
+            "occurred_at": happened.at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "agent": agent_json(happened.agent),
+            "client": None,
+            "data": data,
+        }
+    }
+
+
+def _ping_payload(account: Account) -> Json:
+    """Return the test event."""
+    return {
+        "event": {
+            "id": account.new_id("0", 26),
+            "event_type": "pagey.ping",
+            "resource_type": "pagey",
+            "occurred_at": instant_json(account.clock()),
+            "agent": None,
+            "client": None,
+            "data": {"message": "Hello from your friend Pagey!", "type": "ping"},
+        }
+    }

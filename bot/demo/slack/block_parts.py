@@ -24,7 +24,7 @@ def interactive(block: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f"elements/{index}", element
 
 
-def as_kept(blocks: Sequence[Block], next_id: Callable[[], str]) -> Blocks:
+def as_stored_by_slack(blocks: Sequence[Block], next_id: Callable[[], str]) -> Blocks:
     """Return the blocks as Slack stores them: every block has a `block_id`, every element an `action_id`."""
     kept = copy.deepcopy(list(blocks))
     for block in kept:

@@ -55,13 +55,13 @@ class Composer(Hands):
         Raises: LookupError when there is no such person or channel, or the person is not in it.
         """
         person = self.workspace.user(user)
-        place = self._place(person, channel)
+        place = self._channel_of(person, channel)
         if text.startswith("/"):
-            return await self._command(person, place, text, thread_ts)
+            return await self._deliver_command(person, place, text, thread_ts)
         message = self.workspace.post(place.id, person.id, as_typed(self.workspace, text), thread_ts=thread_ts)
-        return Said(message, await self._event(person, place, message))
+        return Said(message, await self._deliver_event(person, place, message))
 
-    def _place(self, person: User, channel: str) -> Channel:
+    def _channel_of(self, person: User, channel: str) -> Channel:
         named_bot = channel.removeprefix("@") in (BOT.name, BOT.id)
         place = self.workspace.direct(person.id) if named_bot else self.workspace.channel(channel)
         if person.id not in place.members:
@@ -70,7 +70,7 @@ class Composer(Hands):
 
     # --- messages
 
-    async def _event(self, person: User, place: Channel, message: Message) -> Delivered | None:
+    async def _deliver_event(self, person: User, place: Channel, message: Message) -> Delivered | None:
         named = BOT_USER in mentions(message)
         if place.is_direct:
             if "im:history" not in self.access.scopes:
@@ -93,7 +93,7 @@ class Composer(Hands):
 
     # --- commands
 
-    async def _command(self, person: User, place: Channel, text: str, thread_ts: str | None) -> Said:
+    async def _deliver_command(self, person: User, place: Channel, text: str, thread_ts: str | None) -> Said:
         command, _, rest = text.partition(" ")
         if command in ("/invite", "/remove"):
             return self._change_members(person, place, command, rest.split())

@@ -25,7 +25,7 @@ NAMED = {
 REQUIRED = "Please complete this required field."
 
 
-def filled(element: Mapping[str, Any], value: Any = None) -> Block:
+def element_state(element: Mapping[str, Any], value: Any = None) -> Block:
     """Return an element's state with this value, or with its initial value if none is given.
 
     An option is given by its value or by its text.
@@ -38,7 +38,7 @@ def filled(element: Mapping[str, Any], value: Any = None) -> Block:
     if kind == "icon_button":
         return {"type": kind} | {name: element[name] for name in ("text", "value", "icon") if name in element}
     if kind == "feedback_buttons":
-        return {"type": kind} | _side(element, value)
+        return {"type": kind} | _clicked_button(element, value)
     if kind in ONE_OPTION:
         chosen = element.get("initial_option") if value is None else _option(element, value)
         return {"type": kind, "selected_option": chosen}
@@ -49,7 +49,7 @@ def filled(element: Mapping[str, Any], value: Any = None) -> Block:
     return {"type": kind, key: element.get(initial) if value is None else (value or None)}
 
 
-def _side(element: Mapping[str, Any], value: Any) -> Block:
+def _clicked_button(element: Mapping[str, Any], value: Any) -> Block:
     """Return what the app hears of the button that was clicked: it goes by its value or its text."""
     for side in (element["positive_button"], element["negative_button"]):
         if value in (side["value"], side["text"]["text"]):
@@ -84,7 +84,7 @@ def fill(view: View, given: Mapping[str, Any]) -> tuple[dict[str, dict[str, Bloc
         known = values.get(block_id, {}).get(action_id)
         inner = given.get(block_id)
         value = inner.get(action_id) if isinstance(inner, Mapping) else given.get(action_id)
-        state = known if value is None and known is not None else filled(element, value)
+        state = known if value is None and known is not None else element_state(element, value)
         values.setdefault(block_id, {})[action_id] = state
         if says := _complaint(block, element, state):
             errors[block_id] = says

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.demo.slack.block_parts import Block, find_element
 from bot.demo.slack.delivery import Delivered
-from bot.demo.slack.form_values import fill, filled
+from bot.demo.slack.form_values import element_state, fill
 from bot.demo.slack.hands import Hands
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import Channel, User
@@ -53,10 +53,10 @@ class Interactions(Hands):
         Raises: LookupError when the person cannot see the message, or it has no such element or option.
         """
         person = self.workspace.user(user)
-        place, now = self._seen(person, message)
+        place, now = self._visible_message(person, message)
         block, element = find_element(now.all_blocks, action_id, block_id, shown)
         action = {
-            **filled(self._suggested(person, element), value),
+            **element_state(self._with_suggestions(person, element), value),
             "action_id": action_id,
             "block_id": block["block_id"],
         }
@@ -75,9 +75,9 @@ class Interactions(Hands):
 
         Raises: LookupError when the view is closed, or has no such element or option.
         """
-        person, now = self.workspace.user(user), self._open(view)
+        person, now = self.workspace.user(user), self._open_view(view)
         block, element = find_element(now.blocks, action_id, block_id)
-        state = filled(self._suggested(person, element), value)
+        state = element_state(self._with_suggestions(person, element), value)
         if element["type"] not in ("button", "overflow"):
             values = {**now.values, block["block_id"]: {**now.values.get(block["block_id"], {}), action_id: state}}
             now = self.workspace.replace_view(replace(now, values=values))
@@ -104,11 +104,11 @@ class Interactions(Hands):
         """
         person = self.workspace.user(user)
         if isinstance(place, View):
-            view = self._open(place)
+            view = self._open_view(place)
             block, element = find_element(view.blocks, action_id, block_id)
             where = {"container": {"type": "view", "view_id": view.id}, "view": view.as_slack()}
         else:
-            channel, now = self._seen(person, place)
+            channel, now = self._visible_message(person, place)
             block, element = find_element(now.all_blocks, action_id, block_id, shown)
             container = {"type": "message", "message_ts": now.ts, "channel_id": channel.id}
             where = {"container": container, "channel": {"id": channel.id, "name": channel.name_in_payloads}}
@@ -122,13 +122,13 @@ class Interactions(Hands):
         self._options[person.id, action_id] = options or []
         return options or []
 
-    def _suggested(self, person: User, element: Block) -> Block:
+    def _with_suggestions(self, person: User, element: Block) -> Block:
         """Return the element; a menu whose options the app knows has those that it suggested last."""
         if element["type"] != "external_select":
             return element
         return {**element, "options": self._options.get((person.id, element["action_id"]), [])}
 
-    def _seen(self, person: User, message: Message) -> tuple[Channel, Message]:
+    def _visible_message(self, person: User, message: Message) -> tuple[Channel, Message]:
         """Return a message as it is now, and its channel. Raises: LookupError when the person cannot see it."""
         place = self.workspace.channel(message.channel)
         now = self.workspace.find(message.channel, message.ts)
@@ -141,7 +141,7 @@ class Interactions(Hands):
 
         Raises: LookupError when the view is closed.
         """
-        person, now = self.workspace.user(user), self._open(view)
+        person, now = self.workspace.user(user), self._open_view(view)
         state, errors = fill(now, values or {})
         now = self.workspace.replace_view(replace(now, values=state, errors=errors, trouble=""))
         if errors:
@@ -161,7 +161,7 @@ class Interactions(Hands):
     def _apply_answer(self, view: View, answer: Mapping[str, Any]) -> View | None:
         """Apply the app's answer to a submission, and return the view that is on top afterwards."""
         if not answer:
-            return self._closed(view)
+            return self._close_modal(view)
         known = {block["block_id"] for block in view.blocks if block["type"] == "input"}
         errors = answer.get("errors")
         are_known = isinstance(errors, dict) and errors and errors.keys() <= known
@@ -171,7 +171,7 @@ class Interactions(Hands):
             replace(view, errors={name: str(says) for name, says in dict(errors or {}).items()})
         )
 
-    def _closed(self, view: View) -> View | None:
+    def _close_modal(self, view: View) -> View | None:
         left = [each for each in self.workspace.modals.get(view.user, []) if each.id != view.id]
         self.workspace.set_modals(view.user, left)
         return left[-1] if left else None
@@ -182,7 +182,7 @@ class Interactions(Hands):
         Raises: LookupError when the view is closed already.
         """
         self.workspace.user(user)
-        self._closed(self._open(view))
+        self._close_modal(self._open_view(view))
 
     async def open_home(self, user: str) -> Delivered:
         """Open the App Home."""
@@ -198,7 +198,7 @@ class Interactions(Hands):
             event["view"] = view.as_slack()
         return await self.dispatcher.event(self.payloads.event(event, self.clock()))
 
-    def _open(self, view: View) -> View:
+    def _open_view(self, view: View) -> View:
         now = self.workspace.view(view.id)
         if now is None:
             raise LookupError("that view is closed")

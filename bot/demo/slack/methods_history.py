@@ -22,13 +22,13 @@ def history(call: Call) -> dict[str, Any]:
     """List a conversation's messages, the newest first; replies only where they were also sent to the channel."""
     channel = _readable(call)
     everything = call.workspace.messages(channel.id)
-    return _page(call, [each for each in reversed(_shown(everything)) if not each.is_reply or each.is_broadcast])
+    return _page(call, [each for each in reversed(_seen_by_all(everything)) if not each.is_reply or each.is_broadcast])
 
 
 def replies(call: Call) -> dict[str, Any]:
     """List a message and the replies to it, the oldest first."""
     channel = _readable(call)
-    thread = _shown(call.workspace.thread(channel.id, call.arguments.text("ts")))
+    thread = _seen_by_all(call.workspace.thread(channel.id, call.arguments.text("ts")))
     if not thread:
         raise SlackRefused("thread_not_found")
     return _page(call, thread)
@@ -47,7 +47,7 @@ def _readable(call: Call) -> Channel:
     return channel
 
 
-def _shown(messages: Iterable[Message]) -> list[Message]:
+def _seen_by_all(messages: Iterable[Message]) -> list[Message]:
     """Leave out what only one person sees: history never has it."""
     return [each for each in messages if each.only_for is None]
 

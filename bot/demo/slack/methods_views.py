@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from bot.demo.slack.block_parts import as_kept
+from bot.demo.slack.block_parts import as_stored_by_slack
 from bot.demo.slack.call import Call, Handler
 from bot.demo.slack.refusal import SlackRefused
 from bot.demo.slack.validation import check_view
@@ -25,14 +25,14 @@ def make_view(workspace: Workspace, given: Mapping[str, Any], user: str) -> View
         user=user,
         kind=given["type"],
         hash=names.secret(8),
-        blocks=as_kept(given["blocks"], names.short),
+        blocks=as_stored_by_slack(given["blocks"], names.short),
         fields=_fields(given),
     )
 
 
 def changed_view(workspace: Workspace, view: View, given: Mapping[str, Any]) -> View:
     """Return the view's next version. Values stay if block and element keep their ids."""
-    blocks = as_kept(given["blocks"], workspace.names.short)
+    blocks = as_stored_by_slack(given["blocks"], workspace.names.short)
     kept = {block["block_id"] for block in blocks}
     values = {block_id: value for block_id, value in view.values.items() if block_id in kept}
     return replace(
@@ -44,7 +44,7 @@ def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in (*PARTS, *WORDS, *SWITCHES) if name in given}
 
 
-def _given(call: Call, kind: str) -> dict[str, Any]:
+def _view_argument(call: Call, kind: str) -> dict[str, Any]:
     given = call.arguments.structure("view", "invalid_arguments")
     if given is None:
         raise SlackRefused.arguments("missing required field: view")
@@ -56,7 +56,7 @@ def _given(call: Call, kind: str) -> dict[str, Any]:
 def views_open(call: Call) -> dict[str, Any]:
     """Open a modal for the person whose action caused the trigger."""
     trigger = call.arguments.text("trigger_id")
-    given = _given(call, "modal")
+    given = _view_argument(call, "modal")
     if call.workspace.view(external_id=str(given.get("external_id", ""))) is not None:
         raise SlackRefused("duplicate_external_id")
     view = make_view(call.workspace, given, call.triggers.use(trigger))
@@ -69,7 +69,7 @@ def views_publish(call: Call) -> dict[str, Any]:
     user = call.arguments.text("user_id")
     if user not in call.workspace.users:
         raise SlackRefused.arguments("invalid `user_id`")
-    given = _given(call, "home")
+    given = _view_argument(call, "home")
     former = call.workspace.homes.get(user)
     if former and "hash" in call.arguments and call.arguments.text("hash") != former.hash:
         raise SlackRefused("hash_conflict")

@@ -56,7 +56,7 @@ class Page:
         return [
             *self._files.routes(),
             web.get("/archives/{channel}/{message}", self._files.index),
-            web.get("/page/live", self._live),
+            web.get("/page/live", self._stream_changes),
             web.get("/page/files/{file}", self._file),
             *(web.post(f"/page/{name}", self._handler(act)) for name, act in acts.items()),
         ]
@@ -77,14 +77,14 @@ class Page:
 
     # --- the WebSocket
 
-    def _who(self, name: str) -> str:
+    def _user_id(self, name: str) -> str:
         try:
             return self._workspace.user(name).id
         except LookupError as error:
             raise web.HTTPNotFound(text=str(error)) from error
 
-    async def _live(self, request: web.Request) -> web.StreamResponse:
-        user = self._who(request.query.get("as", ""))
+    async def _stream_changes(self, request: web.Request) -> web.StreamResponse:
+        user = self._user_id(request.query.get("as", ""))
         socket = web.WebSocketResponse(heartbeat=30)
         await socket.prepare(request)
         waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue()

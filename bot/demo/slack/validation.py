@@ -103,27 +103,31 @@ def check_message(text: str, blocks: Any, attachments: Any = None, *, in_all: in
         if len(attachments) > ATTACHMENTS:
             raise SlackRefused("too_many_attachments")
         found = problems("attachments", attachments, "/attachments")
-        if found := found or [each for part in attachments for each in _taken(part.get("blocks", ()), "/attachments")]:
+        if found := found or [
+            each for part in attachments for each in _repeated_ids(part.get("blocks", ()), "/attachments")
+        ]:
             raise SlackRefused.listing("invalid_attachments", found)
 
 
 def _check_blocks(blocks: Any) -> None:
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
         raise SlackRefused("invalid_blocks_format")
-    if found := problems("message", blocks, "/blocks") or list(_taken(blocks, "/blocks")):
+    if found := problems("message", blocks, "/blocks") or list(_repeated_ids(blocks, "/blocks")):
         raise SlackRefused.listing("invalid_blocks", found)
     if sum(block["type"] == "table" for block in blocks) > 1:
         raise SlackRefused.listing("invalid_attachments", ["only_one_table_allowed"])
 
 
-def _taken(blocks: Sequence[Mapping[str, Any]], at: str) -> Iterator[str]:
+def _repeated_ids(blocks: Sequence[Mapping[str, Any]], at: str) -> Iterator[str]:
     """The ids that come twice: a `block_id` is unique in the message or view, an `action_id` in its block."""
-    yield from _twice([(f"{at}/{index}/block_id", block) for index, block in enumerate(blocks)])
+    yield from _repeats_among([(f"{at}/{index}/block_id", block) for index, block in enumerate(blocks)])
     for index, block in enumerate(blocks):
-        yield from _twice([(f"{at}/{index}/{where}/action_id", element) for where, element in interactive(block)])
+        yield from _repeats_among(
+            [(f"{at}/{index}/{where}/action_id", element) for where, element in interactive(block)]
+        )
 
 
-def _twice(things: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
+def _repeats_among(things: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
     seen = set()
     for at, thing in things:
         key = at.rpartition("/")[2]
@@ -137,7 +141,7 @@ def check_view(view: Any, kind: str) -> None:
 
     Raises: SlackRefused with `invalid_arguments` or `view_too_large`.
     """
-    found = problems(kind, view, "/view") or list(_taken(view["blocks"], "/view/blocks"))
+    found = problems(kind, view, "/view") or list(_repeated_ids(view["blocks"], "/view/blocks"))
     if not found and kind == "modal" and "submit" not in view and any(b["type"] == "input" for b in view["blocks"]):
         found = [problem("missing required field: submit", "/view")]
     if found:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from bot.demo.slack.block_parts import as_kept
+from bot.demo.slack.block_parts import as_stored_by_slack
 from bot.demo.slack.changes import Change, Changes
 from bot.demo.slack.ids import IdGenerator
 from bot.demo.slack.message import File, Message
@@ -78,24 +78,29 @@ class Workspace:
 
     def post(self, channel: str, user: str, text: str, **parts: Any) -> Message:
         """Post a message to a channel; `parts` are further fields of `Message`."""
-        parts["blocks"] = as_kept(parts.get("blocks") or (), self.names.short)
+        parts["blocks"] = as_stored_by_slack(parts.get("blocks") or (), self.names.short)
         parts["attachments"] = tuple(
-            {**part, **({"blocks": list(as_kept(part["blocks"], self.names.short))} if part.get("blocks") else {})}
+            {
+                **part,
+                **(
+                    {"blocks": list(as_stored_by_slack(part["blocks"], self.names.short))} if part.get("blocks") else {}
+                ),
+            }
             for part in parts.get("attachments") or ()
         )
         message = Message(ts=self.names.ts(), channel=channel, user=user, text=text, **parts)
         parent = self._messages[channel].get(message.thread_ts or "")
         if parent is not None and parent.thread_ts is None:
-            self._keep(replace(parent, thread_ts=parent.ts))
-        return self._keep(message)
+            self._store_message(replace(parent, thread_ts=parent.ts))
+        return self._store_message(message)
 
     def edit(self, message: Message, **parts: Any) -> Message:
         """Change a message's content and mark it as edited."""
         if parts.get("blocks"):
-            parts["blocks"] = as_kept(parts["blocks"], self.names.short)
-        return self._keep(replace(message, edited_ts=self.names.ts(), **parts))
+            parts["blocks"] = as_stored_by_slack(parts["blocks"], self.names.short)
+        return self._store_message(replace(message, edited_ts=self.names.ts(), **parts))
 
-    def _keep(self, message: Message) -> Message:
+    def _store_message(self, message: Message) -> Message:
         self._messages[message.channel][message.ts] = message
         self.changes.tell(Change("message", message))
         return message

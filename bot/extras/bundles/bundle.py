@@ -23,7 +23,17 @@ from datetime import datetime
 from typing import Any, BinaryIO, TypeAlias
 
 from bot.domain.errors import BundleError
-from bot.domain.json_form import MOST_ROOM, NotOfForm, canonical, decoded, lines_of, plain, read, room, values_in
+from bot.domain.json_form import (
+    MOST_ROOM,
+    NotOfForm,
+    canonical,
+    decoded,
+    lines_of,
+    memory_bytes,
+    plain,
+    read,
+    values_in,
+)
 from bot.domain.safe_text import one_line
 from bot.ledger.excerpt import StoredEntry
 
@@ -112,12 +122,12 @@ class Bundle:
             line = text.encode()
             if _ENTRY in row and (too_large := story.with_entry(StoredEntry(**row[_ENTRY]), text)):
                 raise BundleError(f"The bundle would be too large: {too_large}.", _ALL)
-            part = _bytes({"part": _name(row), "sha256": _hash(line), "pieces": dict(_pieces(row))})
+            part = _canonical_bytes({"part": _row_name(row), "sha256": _hash(line), "pieces": dict(_pieces(row))})
             size += len(line) + len(part) + 2
             parts.append(part)
-            if room(text) > MOST_LINE or size > MOST_BYTES:
+            if memory_bytes(text) > MOST_LINE or size > MOST_BYTES:
                 raise BundleError(
-                    f"The bundle would be too large: {_name(row)} makes it {size // 1024 // 1024} MiB.",
+                    f"The bundle would be too large: {_row_name(row)} makes it {size // 1024 // 1024} MiB.",
                     _ALL,
                 )
             yield line + b"\n"
@@ -136,9 +146,9 @@ class Bundle:
         yield {_REPORT: self.report}
 
 
-def fits(text: str | None) -> bool:
+def fits_a_line(text: str | None) -> bool:
     """True when a text can be a line of a bundle."""
-    return text is None or (room(text) < MOST_LINE and room(canonical(text)) < MOST_LINE - 20 * 4)
+    return text is None or (memory_bytes(text) < MOST_LINE and memory_bytes(canonical(text)) < MOST_LINE - 20 * 4)
 
 
 Row: TypeAlias = tuple[str, Any]  # a kind of `ORDER`, and what it holds: BundleHead, KeptEntry or text
@@ -161,15 +171,15 @@ class BundleFile:
         for number in itertools.count(1):
             line = file.readline(MOST_LIST + 1)
             if before > MOST_LINE and line:
-                raise _refused(f"line {number - 1} has more than {MOST_LINE // 1024 // 1024} MiB")
+                raise _malformed(f"line {number - 1} has more than {MOST_LINE // 1024 // 1024} MiB")
             if len(line) > MOST_LIST:
-                raise _refused(f"line {number} has more than {MOST_LIST // 1024 // 1024} MiB")
+                raise _malformed(f"line {number} has more than {MOST_LIST // 1024 // 1024} MiB")
             if number == 1:
-                self.form, self.unknown = _form(line)
+                self.form, self.unknown = _form_of_head(line)
             if number > MOST_LINES:
-                raise _refused(f"it has more than {MOST_LINES:,} lines")
+                raise _malformed(f"it has more than {MOST_LINES:,} lines")
             if at + len(line) > MOST_BYTES:
-                raise _refused(f"it has more than {MOST_BYTES // 1024 // 1024} MiB")
+                raise _malformed(f"it has more than {MOST_BYTES // 1024 // 1024} MiB")
             if not line.endswith(b"\n"):
                 self._cut = len(line)
                 break
@@ -185,11 +195,11 @@ class BundleFile:
         if ends is None or not closing.startswith(_OPENS) or hashlib.sha256(inner).hexdigest() != ends[1].decode():
             return (f"{_LIST} was changed or is missing",)
         found = itertools.chain(
-            [f"its end: {self._cut} bytes stand after the last line"] if self._cut else [], self._changed(closing)
+            [f"its end: {self._cut} bytes stand after the last line"] if self._cut else [], self._changed_parts(closing)
         )
         return tuple(itertools.islice(found, MOST_FINDINGS))
 
-    def _changed(self, closing: bytes) -> Iterator[str]:
+    def _changed_parts(self, closing: bytes) -> Iterator[str]:
         self._file.seek(0)
         at, number, end = len(_OPENS) + 1, 0, len(closing) - _CLOSING
         while at < end:
@@ -216,17 +226,17 @@ class BundleFile:
             line = self._file.readline(MOST_LINE + 1).removesuffix(b"\n")
             try:
                 text = line.decode()
-                kind, value = _row(text)
+                kind, value = _parsed_row(text)
                 _check_order(kind, seen, self.form)
                 if kind == _ENTRY and (too_large := story.with_entry(value, text)):
                     raise NotOfForm(too_large)
                 del line, text  # nobody needs them any more, and they may be large
             except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
                 said = one_line(str(error), 160) or type(error).__name__
-                raise _refused(f"line {number}: {said}") from error
+                raise _malformed(f"line {number}: {said}") from error
             yield kind, value
         if not seen[_REPORT] or not seen[_ENTRY]:
-            raise _refused(f"it has no {'report' if seen[_ENTRY] else 'entries'}")
+            raise _malformed(f"it has no {'report' if seen[_ENTRY] else 'entries'}")
 
 
 @dataclass(slots=True)
@@ -240,7 +250,7 @@ class _Story:
     def with_entry(self, entry: StoredEntry, line: str) -> str:
         """Count another; return why there are too many, for a reader and a writer alike."""
         self.entries += 1
-        self.size += max(room(line), room(entry.body))
+        self.size += max(memory_bytes(line), memory_bytes(entry.body))
         self.values += values_in(entry.body)
         if self.entries > MOST_ENTRIES:
             return f"the incident has more than {MOST_ENTRIES:,} entries"
@@ -249,7 +259,7 @@ class _Story:
         return f"its entries have more than {STORY_VALUES:,} values" if self.values > STORY_VALUES else ""
 
 
-def _row(text: str) -> Row:
+def _parsed_row(text: str) -> Row:
     row = decoded(text, MOST_VALUES)
     if not isinstance(row, dict) or not row:
         raise NotOfForm("it is not an object")
@@ -266,7 +276,7 @@ def _row(text: str) -> Row:
             raise NotOfForm(f"the body of an entry has more than {MOST_VALUES:,} values")
         return kind, entry
     if not isinstance(value, str):
-        raise NotOfForm(f"{_name(row)} is not text")
+        raise NotOfForm(f"{_row_name(row)} is not text")
     return kind, value
 
 
@@ -284,11 +294,11 @@ def _check_order(kind: str, seen: dict[str, int], form: int) -> None:
         raise NotOfForm("form 1 cannot hold anything kept beside the case")
 
 
-def _refused(what: str) -> BundleError:
+def _malformed(what: str) -> BundleError:
     return BundleError(f"It is a malformed bundle: {what}.", _AGAIN)
 
 
-def _form(line: bytes) -> tuple[int, tuple[str, ...]]:
+def _form_of_head(line: bytes) -> tuple[int, tuple[str, ...]]:
     """Return the form that a head says, and the names of its fields that this program does not know."""
     for begins, name in _PACKED.items():
         if line.startswith(begins):
@@ -306,7 +316,7 @@ def _form(line: bytes) -> tuple[int, tuple[str, ...]]:
     return form, tuple(one_line(name, 60) for name in head if name not in (_HEAD, *BundleHead.__slots__))
 
 
-def _name(row: Mapping[str, Any]) -> str:
+def _row_name(row: Mapping[str, Any]) -> str:
     if _HEAD in row:
         return "the head"
     if kept := row.get(_ENTRY) or row.get(_HOUSE):
@@ -319,7 +329,7 @@ def _pieces(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     inner = row if _HEAD in row else next(iter(row.values()))
     named = inner.items() if isinstance(inner, Mapping) else enumerate(lines_of(str(inner)), 1)
     for name, value in named:
-        yield str(name), _hash(_bytes(value))[:DIGITS]
+        yield str(name), _hash(_canonical_bytes(value))[:DIGITS]
 
 
 def _pieces_changed(line: bytes, part: re.Match[bytes]) -> str:
@@ -328,7 +338,9 @@ def _pieces_changed(line: bytes, part: re.Match[bytes]) -> str:
         return "is not JSON any more" if line else "is missing"
     size = part.end(2) - part.start(2)
     was = dict(itertools.islice(_PIECE.findall(part[2]) if size <= MOST_PIECES * 40 else (), MOST_PIECES))
-    now = {_bytes(name): _bytes(digest) for name, digest in itertools.islice(_pieces(row), MOST_PIECES)}
+    now = {
+        _canonical_bytes(name): _canonical_bytes(digest) for name, digest in itertools.islice(_pieces(row), MOST_PIECES)
+    }
     if len(was) in (0, MOST_PIECES) or len(now) == MOST_PIECES:
         return ""
     names = [name for name in dict.fromkeys((*was, *now)) if now.get(name) != was.get(name)]
@@ -345,7 +357,7 @@ def _object(text: str) -> Any:
         return None
 
 
-def _bytes(value: Any) -> bytes:
+def _canonical_bytes(value: Any) -> bytes:
     return canonical(value).encode(errors="surrogatepass")  # a damaged file may hold any escape
 
 

@@ -24,7 +24,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "-o", "--out", type=Path, metavar="FILE", help="the file to write (else incident-ID.jsonl here)"
     )
     export.add_argument(
-        "--head", type=options.head, metavar="SEQ:HASH", help="include this head, as shown on the incident's card"
+        "--head", type=options.parse_head, metavar="SEQ:HASH", help="include this head, as shown on the incident's card"
     )
     export.set_defaults(run=run)
 
@@ -36,13 +36,13 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from bot.app.factories import now
     from bot.commands import record
-    from bot.extras.bundles.verification import export, is_in_place
+    from bot.extras.bundles.verification import export, is_written_in_place
 
-    incident = record.whole_id(arguments.environ, arguments.id)
+    incident = record.complete_id(arguments.environ, arguments.id)
     path = arguments.out or Path(f"incident-{incident}.jsonl")
     # Beside the bundle, not in it.
-    told = sys.stderr if is_in_place(path) else sys.stdout
-    with record.existing(arguments.environ) as database:
+    told = sys.stderr if is_written_in_place(path) else sys.stdout
+    with record.open_existing(arguments.environ) as database:
         done = export(database, incident, now(), path, arguments.head)
     said = "with what the node said" if done.has_case else "without what the node said: it was not kept, or is too long"
     print(f"{path}: {done.entries} entries, {said}; house up to {done.head.house_head or 'no note'}", file=told)

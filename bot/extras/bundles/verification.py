@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bot.actions import ACTIONS
-from bot.app.cases import awaited, judged_with_secrets
+from bot.app.cases import judged_with_secrets, run_alone
 from bot.app.version import program_name
 from bot.domain.case import Case, RecordedVerdict, read_case
 from bot.domain.entry import ANCHORED, Entry, Head, NotedHead, instant_text
 from bot.domain.errors import BundleError, CaseError, ImpossibleEvent, PlaybookError, UnknownIncident, UnreadableEntry
 from bot.domain.events import Approved, Endorsed, PlanProposed, ProfileTaken, StepStarted, Triaged
-from bot.domain.fold import fold, reckoning, triaged_in
+from bot.domain.fold import fold, impossible_on_error, triaged_in
 from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbooks
@@ -34,7 +34,7 @@ from bot.extras.bundles.bundle import (
     Bundle,
     BundleFile,
     BundleHead,
-    fits,
+    fits_a_line,
 )
 from bot.ledger import CaseStore, Database, Ledger
 from bot.ledger.audited_stream import APART
@@ -86,20 +86,20 @@ def export(database: Database, incident_id: str, at: datetime, path: Path, until
         triaged = triaged_in(entries)
         cases = CaseStore(database)
         case = cases.text(incident_id, triaged.case, MOST_LINE) if triaged is not None and triaged.case else None
-        kept, form = _kept_of(incident, entries, cases, Ledger(database))
-        head, report = _shown(incident, entries, found.before, found.last, at)
-        case = case if fits(case) else None
+        kept, form = _stored_texts(incident, entries, cases, Ledger(database))
+        head, report = _head_and_report(incident, entries, found.before, found.last, at)
+        case = case if fits_a_line(case) else None
         _write(path, Bundle(head, found.entries, found.house(), report, case, kept, form))
         return Exported(head, len(entries), case is not None)
 
 
-def is_in_place(path: Path) -> bool:
+def is_written_in_place(path: Path) -> bool:
     """True for a path that is written as it is, such as /dev/stdout; any other is replaced, or not at all."""
     return path.is_symlink() or (path.exists() and not path.is_file())
 
 
 def _write(path: Path, bundle: Bundle) -> None:
-    if is_in_place(path):
+    if is_written_in_place(path):
         with path.open("wb") as file:
             file.writelines(bundle.lines())
         return
@@ -137,10 +137,10 @@ def verified(file: BinaryIO, playbooks: Playbooks, noted: Sequence[NotedHead] = 
     bundle = BundleFile(file)
     if changed := bundle.damage():
         return Verified(broken=list(changed))
-    return _Look(bundle, playbooks, noted).found()
+    return _Verification(bundle, playbooks, noted).found()
 
 
-class _Look:
+class _Verification:
     """Verifies a bundle whose bytes are as written; its writer may have forged them."""
 
     def __init__(self, bundle: BundleFile, playbooks: Playbooks, noted: Sequence[NotedHead]) -> None:
@@ -162,36 +162,36 @@ class _Look:
         findings, rows = self._findings, self._bundle.rows()
         _, self._head = next(rows)
         findings.incident = self._head.incident
-        before = last = _noted(self._head.house_before)
+        before = last = _parsed_head(self._head.house_before)
         case, report, kept = False, "", set[str]()
         for kind, group in groupby(rows, itemgetter(0)):
             values = (value for _, value in group)
-            if kind == "entry" and not self._story(values):
+            if kind == "entry" and not self._check_story(values):
                 return findings
             if kind == "house":
-                last = self._house(values, before)
+                last = self._check_house(values, before)
             elif kind == "case":
-                case = self._case(next(values))
+                case = self._check_case(next(values))
             elif kind == "kept":
-                kept = self._all_kept(values)
+                kept = self._check_stored_texts(values)
             elif kind == "report":
                 report = next(values)
-        self._of_notes(before, last)
-        self._of_heads(last)
-        self._of_head(before, last, report)
+        self._check_notes(before, last)
+        self._check_given_heads(last)
+        self._check_head_and_report(before, last, report)
         if not case:
-            self._case(None)
-        self._not_kept(kept)
+            self._check_case(None)
+        self._note_missing_texts(kept)
         return findings
 
-    def _story(self, rows: Iterator[StoredEntry]) -> bool:
+    def _check_story(self, rows: Iterator[StoredEntry]) -> bool:
         """Follow the incident's entries; return whether they are an incident."""
         findings, chain, entries = self._findings, Chain(self._head.incident), list[Entry | None]()
         for row in rows:
             entries.append(chain.follow(row)[0])
             self._hashes[row.seq] = row.hash
             if row.stream != chain.stream:
-                findings.broken.append(_of_another(row, chain.stream))
+                findings.broken.append(_wrong_stream_words(row, chain.stream))
             for head in self._heads:
                 if head.seq is None and row.hash.startswith(head.digits):
                     self._heads[head], self._proven = True, row.seq
@@ -199,9 +199,9 @@ class _Look:
         self._entries = tuple(entry for entry in entries if entry is not None)
         self._dated = {entry.seq: entry.at for entry in self._entries}
         try:
-            with reckoning("a value in them is beyond reckoning"):
+            with impossible_on_error("a value in them is beyond reckoning"):
                 self._incident = fold(self._entries)
-                self._named = dict(_named(self._entries))
+                self._named = dict(_hashes_named(self._entries))
         except UnreadableEntry as no:
             findings.unproven.append(f"{no.sentence} {no.try_next}".strip())
             return False
@@ -210,14 +210,14 @@ class _Look:
             return False
         return True
 
-    def _house(self, rows: Iterator[StoredEntry], before: Head) -> Head:
+    def _check_house(self, rows: Iterator[StoredEntry], before: Head) -> Head:
         """Follow `house`, and compare what it notes with the incident; return its last entry."""
         findings, chain, incident = self._findings, Chain(HOUSE, before), self._incident.id
         at_before = None if before.seq else ""  # when `house` wrote the entry before, as far as it is known
         for row in rows:
             entry, _ = chain.follow(row)
             if row.stream != HOUSE:
-                findings.broken.append(_of_another(row, HOUSE))
+                findings.broken.append(_wrong_stream_words(row, HOUSE))
             try:
                 event = entry.event if entry is not None else None
             except UnreadableEntry as no:  # of a newer program, perhaps about this incident
@@ -229,7 +229,7 @@ class _Look:
                     says = f"it is not the entry that house noted, in {HOUSE}/{row.seq}"
                     findings.broken.append(f"entry {incident}/{event.seq}: {says}")
                 if isinstance(event, EntryAnchored) and entry is not None:
-                    self._of_time(event, entry.at, at_before)
+                    self._check_time(event, entry.at, at_before)
             at_before = row.at
             for head in self._heads:
                 if head.seq in (None, row.seq) and row.hash.startswith(head.digits):
@@ -240,7 +240,7 @@ class _Look:
         findings.broken += [f"entry {broken}" for broken in chain.broken]
         return chain.head
 
-    def _of_time(self, event: EntryAnchored, at: datetime, at_before: str | None) -> None:
+    def _check_time(self, event: EntryAnchored, at: datetime, at_before: str | None) -> None:
         """Compare when an entry is dated with when `house` noted it, which is in the same transaction."""
         dated, noted = self._dated.get(event.seq, at), instant_text(at)
         if at - dated <= APART:
@@ -251,7 +251,7 @@ class _Look:
         else:
             self._findings.broken.append(says)
 
-    def _of_notes(self, before: Head, last: Head) -> None:
+    def _check_notes(self, before: Head, last: Head) -> None:
         """What `house` has to note, and does not."""
         findings, incident = self._findings, self._incident
         if 1 not in self._notes:
@@ -276,7 +276,7 @@ class _Look:
                 f"{len(self._entries)} entries from its opening, noted in house up to {self._head.house_head}"
             )
 
-    def _of_heads(self, last: Head) -> None:
+    def _check_given_heads(self, last: Head) -> None:
         """What the given heads prove; without one, only the bundle itself says that it is genuine."""
         findings, end = self._findings, self._entries[-1].seq
         for head in (head for head, is_there in self._heads.items() if not is_there):
@@ -294,12 +294,12 @@ class _Look:
                 f"entries {self._proven + 1} to {end} are later than the head that was given: give that of the end"
             )
 
-    def _of_head(self, before: Head, last: Head, report: str) -> None:
+    def _check_head_and_report(self, before: Head, last: Head, report: str) -> None:
         head, findings = self._head, self._findings
         try:
-            with reckoning("its entries cannot be shown"):
-                findings.broken += _of_plan(self._entries)
-            follows, shown = _shown(self._incident, self._entries, before, last, head.exported_at)
+            with impossible_on_error("its entries cannot be shown"):
+                findings.broken += _plan_faults(self._entries)
+            follows, shown = _head_and_report(self._incident, self._entries, before, last, head.exported_at)
         except ImpossibleEvent as no:
             findings.broken.append(no.sentence)
             return
@@ -317,17 +317,17 @@ class _Look:
         elif not is_same:
             findings.broken.append("the report: it is not what its entries say")
 
-    def _all_kept(self, texts: Iterator[str]) -> set[str]:
+    def _check_stored_texts(self, texts: Iterator[str]) -> set[str]:
         """Look whether the entries name each text that was kept; return the hashes."""
         kept = set[str]()
         for number, text in enumerate(texts):
             if number == len(self._named) or len(self._findings.broken) > MOST_FINDINGS:
                 self._findings.broken.append("what was kept: there is more than its entries name")
                 break
-            kept.add(self._kept(text))
+            kept.add(self._check_stored_text(text))
         return kept
 
-    def _kept(self, text: str) -> str:
+    def _check_stored_text(self, text: str) -> str:
         """Look whether an entry names a text that was kept; return its hash."""
         findings, named = self._findings, self._named
         try:
@@ -341,12 +341,12 @@ class _Look:
             findings.holds.append(f"{named[digest]}, of which the entry has the hash: {digest[:16]}…")
         return digest
 
-    def _not_kept(self, kept: Collection[str]) -> None:
+    def _note_missing_texts(self, kept: Collection[str]) -> None:
         why = "form 1 has no place for it" if self._bundle.form == PLAIN_FORM else "it is no longer kept"
         lacking = (f"{what} is not in it: {why}" for digest, what in self._named.items() if digest not in kept)
         self._findings.unproven += islice(lacking, MOST_FINDINGS)
 
-    def _case(self, text: str | None) -> bool:
+    def _check_case(self, text: str | None) -> bool:
         """Derive the verdict again from what the node said; return True: the case was looked at."""
         findings, triaged = self._findings, triaged_in(self._entries)
         if triaged is None:
@@ -360,15 +360,15 @@ class _Look:
             if case.digest != triaged.case:
                 findings.broken.append(f"the case: it is not the case behind the verdict, {triaged.case[:16]}…")
             else:
-                with reckoning("it cannot be judged"):
-                    self._again(case, triaged)
+                with impossible_on_error("it cannot be judged"):
+                    self._judge_again(case, triaged)
         except CaseError as no:
             findings.broken.append(f"the case: {no.sentence}")
         except ImpossibleEvent as no:
             findings.unproven.append(f"the case: {no.sentence}")
         return True
 
-    def _again(self, case: Case, triaged: Triaged) -> None:
+    def _judge_again(self, case: Case, triaged: Triaged) -> None:
         findings, head = self._findings, case.head
         try:
             playbook = self._playbooks.get(head.playbook)
@@ -381,7 +381,7 @@ class _Look:
                 f"made it ({head.playbook_digest[:12]}…). Name the folder that has that: --playbooks DIR"
             )
             return
-        was, verdict = recorded(triaged.verdict), awaited(judged_with_secrets(case, playbook))
+        was, verdict = recorded(triaged.verdict), run_alone(judged_with_secrets(case, playbook))
         # The case is as it was cut then. By the forms of today more may be cut, which is no difference.
         if differs := was.differs_from(recorded(verdict)) and was.differs_from(recorded(without_secrets(verdict))):
             says = f"the verdict: derived again, it differs: {'; '.join(differs)}"
@@ -397,22 +397,22 @@ class _Look:
         findings.holds.append(f"the verdict, derived again from what the node said: {said}{plan}")
 
 
-def _of_another(row: StoredEntry, stream: str) -> str:
+def _wrong_stream_words(row: StoredEntry, stream: str) -> str:
     return f"entry {stream}/{row.seq}: it belongs to another stream, {one_line(row.stream, 40)}"
 
 
-def _kept_of(
+def _stored_texts(
     incident: Incident, entries: Sequence[Entry], cases: CaseStore, ledger: Ledger
 ) -> tuple[Iterator[str], int]:
     """Return what is still stored of it, as texts that are read one by one, and the bundle form that can hold it."""
-    named = dict(_named(entries))
+    named = dict(_hashes_named(entries))
     # The sketch of a profile that changed a verdict is stored with the incident whose card asked for it.
     of_card = dict.fromkeys((incident.id, *ledger.together(incident.card)))
     texts = (next(filter(None, (cases.text(name, digest, MOST_LINE) for name in of_card)), None) for digest in named)
-    return (text for text in texts if text and fits(text)), FORM if named else PLAIN_FORM
+    return (text for text in texts if text and fits_a_line(text)), FORM if named else PLAIN_FORM
 
 
-def _named(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+def _hashes_named(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
     """Yield each hash in the entries beside the case's, and what it stands for."""
     for entry in entries:
         event = entry.event
@@ -422,7 +422,7 @@ def _named(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
             yield event.sketch, f"the sketch of the profile in entry {entry.seq}"
 
 
-def _of_plan(entries: Sequence[Entry]) -> Iterator[str]:
+def _plan_faults(entries: Sequence[Entry]) -> Iterator[str]:
     digest = ""
     for entry in entries:
         event = entry.event
@@ -434,7 +434,7 @@ def _of_plan(entries: Sequence[Entry]) -> Iterator[str]:
             yield f"entry {entry.stream}/{entry.seq}: another plan was approved than was proposed"
 
 
-def _head(incident: Incident, entries: Sequence[Entry], before: Head, last: Head, at: datetime) -> BundleHead:
+def _bundle_head(incident: Incident, entries: Sequence[Entry], before: Head, last: Head, at: datetime) -> BundleHead:
     triaged = triaged_in(entries)
     judged = recorded(triaged.verdict) if triaged is not None else RecordedVerdict("")
     voices = [(entry, entry.event) for entry in entries]
@@ -449,24 +449,24 @@ def _head(incident: Incident, entries: Sequence[Entry], before: Head, last: Head
         plan=next((event.digest for _, event in voices if isinstance(event, PlanProposed)), ""),
         approvals=tuple(entry.by for entry, event in voices if isinstance(event, Approved | Endorsed)),
         case=triaged.case if triaged is not None else "",
-        house_before=_written(before) if last != before else "",
-        house_head=_written(last) if last != before else "",
+        house_before=_head_text(before) if last != before else "",
+        house_head=_head_text(last) if last != before else "",
     )
 
 
-def _shown(
+def _head_and_report(
     incident: Incident, entries: Sequence[Entry], before: Head, last: Head, at: datetime
 ) -> tuple[BundleHead, str]:
     """Return the head and the report that follow from the entries. Raises: ImpossibleEvent where that is beyond us."""
-    with reckoning("its entries cannot be shown"):
+    with impossible_on_error("its entries cannot be shown"):
         report = incident_text(incident, entries, context=ViewContext(words=PlanWords(ACTIONS)))
-        return _head(incident, entries, before, last, at), report
+        return _bundle_head(incident, entries, before, last, at), report
 
 
-def _written(head: Head) -> str:
+def _head_text(head: Head) -> str:
     return f"{head.seq}:{head.hash}" if head.seq else ""
 
 
-def _noted(text: str) -> Head:
+def _parsed_head(text: str) -> Head:
     seq, _, digest = text.partition(":")
     return Head(int(seq), digest) if seq.isdecimal() and len(seq) < 18 else Head()

@@ -78,7 +78,8 @@ class RingAccess:
         Raises: Unreachable when the connection broke: then it may have run or not. HostKeyRejected, or StateChanged if
         the fence refused it: then it did not. MissingRight when sudo refused.
         """
-        command = Command("run", ("sh", "-c", whom.fence.around(line)), limit=_COMMAND_LIMIT, output_limit_bytes=8192)
+        argv = ("sh", "-c", whom.fence.fenced_line(line))
+        command = Command("run", argv, limit=_COMMAND_LIMIT, output_limit_bytes=8192)
         runs = await self._runs(node, [("run", command)], _COMMAND_LIMIT + _BEYOND_LIMIT, whom.host_key)
         ended = next(iter(runs.get("run", ())), None)
         if ended is None:

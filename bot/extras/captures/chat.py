@@ -77,7 +77,7 @@ class CaptureChat:
         if verb == "list":
             return listed(tuple((await self.cards.control.all()).values()))
         self.context.askers.count(person)
-        return await self._looked(await self.cards.control.find(capture), person.by, verb == "stop")
+        return await self._look_and_reply(await self.cards.control.find(capture), person.by, verb == "stop")
 
     # --- clicks
 
@@ -94,7 +94,7 @@ class CaptureChat:
             raise _NO_YES
         await self.context.askers.admit(click.person)
         self.context.askers.count(click.person)
-        words = await self._looked(rolling, click.person.by, click.action == STOP)
+        words = await self._look_and_reply(rolling, click.person.by, click.action == STOP)
         await self.context.ephemeral.tell(click.person.by, click.channel, click.thread, words)
 
     async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> str:
@@ -105,7 +105,7 @@ class CaptureChat:
         """Go on with the card of a capture; False for any other request."""
         return self.cards.takes(kept)
 
-    async def _looked(self, rolling: RollingCapture, by: str, stops: bool) -> str:
+    async def _look_and_reply(self, rolling: RollingCapture, by: str, stops: bool) -> str:
         try:
             news = await self.cards.look(rolling, by if stops else "")
         except (CannotRead, Unreachable) as no:

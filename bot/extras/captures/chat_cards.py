@@ -106,13 +106,13 @@ class CaptureCards:
             return  # another delivery of the same command
         self.turns.shown[capture] = target
         await self.bot.posting.poster.enqueue(card_name(capture), CARD, target, looking_card(node, request))
-        self.bot.posting.work.begin(self._ask(node, request, capture, by), f"capture {capture}")
+        self.bot.posting.work.begin(self._request_capture(node, request, capture, by), f"capture {capture}")
 
     def takes(self, kept: ChatRequest) -> bool:
         """Go on with the card of a capture; False for any other request."""
         if not (capture := capture_of(kept.key)):
             return False
-        self.bot.posting.work.begin(self._again(capture, kept), f"{kept.key} carried on")
+        self.bot.posting.work.begin(self._continue_card(capture, kept), f"{kept.key} carried on")
         return True
 
     async def is_its_card(self, capture: str, channel: str, ts: str) -> bool:
@@ -123,13 +123,13 @@ class CaptureCards:
     async def look(self, rolling: RollingCapture, by: str = "") -> RollingNews:
         """Look at it on its node now, and stop it first where a person says so (`by`).
 
-        Raises: as `RollingWatch.seen` and `stopped`.
+        Raises: as `RollingWatch.look_or_give_up` and `stopped`.
         """
         if rolling.is_over:
             return self._figures.get(rolling.id) or RollingNews(rolling)
         known = self.bot.known
         return await self.news(
-            await (self.watch.stopped(known, rolling, by) if by else self.watch.seen(known, rolling))
+            await (self.watch.stopped(known, rolling, by) if by else self.watch.look_or_give_up(known, rolling))
         )
 
     async def news(self, news: RollingNews) -> RollingNews:
@@ -142,34 +142,34 @@ class CaptureCards:
             news = replace(before, rolling=rolling, waits=news.waits)
         async with self._drawing:
             target = self.turns.shown.get(rolling.id)
-            has_card = await self._draw(news, target)
+            has_card = await self._draw_card(news, target)
             if target is not None or not has_card:
                 for caught in rolling.caught[:MOST_TOLD]:
-                    await self._tell(rolling, caught, target)
+                    await self._post_caught(rolling, caught, target)
         self._figures[rolling.id] = news
         return news
 
     # --- the card
 
-    async def _ask(self, node: Node, request: RollingRequest, capture: str, by: str) -> None:
+    async def _request_capture(self, node: Node, request: RollingRequest, capture: str, by: str) -> None:
         because = ""
         try:
             await self.control.ask(node, request, by, capture=capture)
         except (CannotRead, Unreachable, Refused, LedgerError) as no:
             named = f" ({type(no).__name__})" if isinstance(no, Refused) else ""
             because = f"{no.sentence.rstrip('.')}. {no.try_next}".strip() + named
-        await self._show(capture, node.name, because, by)
+        await self._show_recorded(capture, node.name, because, by)
 
-    async def _again(self, capture: str, kept: ChatRequest) -> None:
+    async def _continue_card(self, capture: str, kept: ChatRequest) -> None:
         self.bot.log("capture_card_carried_on", key=one_line(kept.key, 80))
         body: Mapping[str, Any] = json.loads(kept.body)
         target = MessageTarget(str(body["channel"]), str(body.get("thread_ts", "")))
         await self.bot.posting.poster.adopt(kept.key, target)
         self.turns.shown[capture] = target
         because = "The bot was restarted before it began. Ask again."
-        await self._show(capture, str(body.get("node", "")), because, str(body.get("by", "")))
+        await self._show_recorded(capture, str(body.get("node", "")), because, str(body.get("by", "")))
 
-    async def _show(self, capture: str, node: str, because: str, by: str) -> None:
+    async def _show_recorded(self, capture: str, node: str, because: str, by: str) -> None:
         """Show what is on record of it; where nothing is, nothing was sent to the node: say why not."""
         name, poster = card_name(capture), self.bot.posting.poster
         while True:
@@ -186,7 +186,7 @@ class CaptureCards:
                 self.bot.log("ledger_unavailable", error=one_line(str(error)), card=name)
             await asyncio.sleep(RETRIES_EVERY)
 
-    async def _draw(self, news: RollingNews, target: MessageTarget | None) -> bool:
+    async def _draw_card(self, news: RollingNews, target: MessageTarget | None) -> bool:
         """Draw its card, be it this program's (`target`) or another's; False where it has none."""
         name, poster = card_name(news.rolling.id), self.bot.posting.poster
         before, card = self._figures.get(news.rolling.id), capture_card(news)
@@ -203,7 +203,7 @@ class CaptureCards:
             poster.finished(name)
         return True
 
-    async def _tell(self, rolling: RollingCapture, caught: SymptomCaught, target: MessageTarget | None) -> None:
+    async def _post_caught(self, rolling: RollingCapture, caught: SymptomCaught, target: MessageTarget | None) -> None:
         """Say once what was caught, with its pictures: in its card's thread, or that of its incident's card."""
         stores, poster = self.bot.stores, self.bot.posting.poster
         name, part, under = card_name(rolling.id), f"caught-{caught.symptom}-{round(10 * caught.at_mono)}", CARD

@@ -70,8 +70,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         verb.add_argument("--out", type=Path, metavar="DIR", help="write perf's text around symptoms to DIR")
     start.set_defaults(does=_start)
     listing.set_defaults(does=_list)
-    show.set_defaults(does=_show)
-    stop.set_defaults(does=_show, json=False)
+    show.set_defaults(does=_print_capture)
+    stop.set_defaults(does=_print_capture, json=False)
     for verb in verbs.choices.values():
         options.add_files(verb)
         verb.set_defaults(run=run)
@@ -84,10 +84,10 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from bot.commands import record
     from bot.domain.errors import CannotRead
-    from bot.ledger import is_there
+    from bot.ledger import is_file_there
     from bot.settings import database_url
 
-    if arguments.verb == "list" and not is_there(database_url(arguments.environ)):
+    if arguments.verb == "list" and not is_file_there(database_url(arguments.environ)):
         _print_list(arguments, [])
         return 0
     try:
@@ -122,7 +122,7 @@ async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> None:
     node = options.inventory(arguments, options.settings(arguments)).find(arguments.node)
     rolling = await watch.control.ask(node, request, by, by.removeprefix("terminal:"))
     print(f"Capture {rolling.id} records on {rolling.node} until {rolling.until:%Y-%m-%d %H:%M} UTC.")
-    print(options.to_type(arguments, f"  zombie capture show {rolling.id}"))
+    print(options.as_typed_here(arguments, f"  zombie capture show {rolling.id}"))
 
 
 async def _list(arguments: argparse.Namespace, watch: RollingWatch) -> None:
@@ -138,20 +138,20 @@ def _print_list(arguments: argparse.Namespace, captures: list[RollingCapture]) -
     for rolling in captures:
         print(line(rolling))
     if not captures:
-        print(options.to_type(arguments, "Nothing was captured. To begin: zombie capture start NODE --for 12h"))
+        print(options.as_typed_here(arguments, "Nothing was captured. To begin: zombie capture start NODE --for 12h"))
 
 
-async def _show(arguments: argparse.Namespace, watch: RollingWatch) -> None:
+async def _print_capture(arguments: argparse.Namespace, watch: RollingWatch) -> None:
     from bot.extras.captures.words import document, lines
 
-    news = await _looked(arguments, watch)
+    news = await _look_or_stop(arguments, watch)
     if arguments.json:
         print(options.as_json({"schema": 1, **document(news.rolling, news)}))
     else:
         print("\n".join(lines(news)))
 
 
-async def _looked(arguments: argparse.Namespace, watch: RollingWatch) -> RollingNews:
+async def _look_or_stop(arguments: argparse.Namespace, watch: RollingWatch) -> RollingNews:
     """Look at it; where it is to be stopped, before that: the last samples are read before the ring is removed."""
     from bot.commands.login import terminal_user
     from bot.extras.captures.watch import RollingNews
@@ -176,7 +176,7 @@ async def _looked(arguments: argparse.Namespace, watch: RollingWatch) -> Rolling
         by = terminal_user(arguments.environ)
         news = await watch.stopped(known, rolling, by, by.removeprefix("terminal:"), keep)
     else:
-        news = await watch.seen(known, rolling, keep)
+        news = await watch.look_or_give_up(known, rolling, keep)
     for path in kept:
         print(f"kept: {path}", file=sys.stderr)
     return news

@@ -111,8 +111,8 @@ class RollingControl:
         rolling = record.captures[asked.capture]
         if record.pulled is not None:
             await self.over(rolling, "the brake was pulled before anything was sent to the node", "")
-            raise _braked(record.pulled)
-        return await self._started(node, whom, rolling, look)
+            raise _braked_by(record.pulled)
+        return await self._start_recorder(node, whom, rolling, look)
 
     async def stop(self, node: Node, rolling: RollingCapture, by: str, os_user: str = "") -> RollingCapture:
         """Stop the recorder. Its ring stays for the next look, which reads the last samples and removes it.
@@ -136,12 +136,12 @@ class RollingControl:
 
     async def halt(self, node: Node, whom: MachineIdentity) -> None:
         """Stop the recorder on the node. Raises: Unreachable, StateChanged, MissingRight; CannotRead if it runs on."""
-        ended = await self.access.run(node, whom, _first(stop_ways(self.access.places)))
+        ended = await self.access.run(node, whom, _as_root(stop_ways(self.access.places)))
         if ended.exit_status != 0:
             said = redacted_line(ended.stderr, 160) or f"exit status {ended.exit_status}"
             raise CannotRead(f"systemd did not stop the recorder ({said})", "It ends by itself at its time.")
 
-    async def lost(self, rolling: RollingCapture, said: str, by: str = "") -> RollingCapture:
+    async def end_lost(self, rolling: RollingCapture, said: str, by: str = "") -> RollingCapture:
         """End a capture that has ended by itself on a node that cannot be looked at; return its state.
 
         Shape: `said` is why not. A person (`by`) may end it as soon as its time is over, the bot a day after.
@@ -162,7 +162,7 @@ class RollingControl:
         """Record the end, and return the capture's new state."""
         return await self._append(CaptureEnded(rolling.id, because, left), BOT, lambda *_: True)
 
-    async def cleaned(self, node: Node, whom: MachineIdentity, look: RollingStatus) -> str:
+    async def remove_ring(self, node: Node, whom: MachineIdentity, look: RollingStatus) -> str:
         """Remove the ring of an ended recorder; return what is left, empty if nothing is.
 
         While an unknown recorder runs, the ring is its own and is left alone: the command looks for one itself.
@@ -170,7 +170,7 @@ class RollingControl:
         if look.is_active:
             return "a recorder that this record does not know"
         places = self.access.places
-        forget = _first(forget_ways(places))  # it fails where no unit had failed
+        forget = _as_root(forget_ways(places))  # it fails where no unit had failed
         line = f"{unit_is_free(places)} && {root_line(remove_argv(places), ROOT_SECONDS)} && {{ {forget}; true; }}"
         try:
             ended = await self.access.run(node, whom, line)
@@ -178,12 +178,12 @@ class RollingControl:
             return f"what is in {places.folder}, which the login may not remove"
         return "" if ended.exit_status == 0 else f"its ring ({redacted_line(ended.stderr, 160)})"
 
-    async def _started(
+    async def _start_recorder(
         self, node: Node, whom: MachineIdentity, rolling: RollingCapture, look: RollingStatus
     ) -> RollingCapture:
         """Start the recorder, and look whether it runs. Raises: as `ask`."""
         assert rolling.started is not None
-        failed, has_ended = await self._sent(node, whom, rolling, look)
+        failed, has_ended = await self._send_start(node, whom, rolling, look)
         try:
             whom, look = await self.access.look(node)
             same_machine(node, rolling, whom)
@@ -195,10 +195,10 @@ class RollingControl:
             raise _not_known(rolling, failed or CannotRead("its command did not end"))
         said = f"the recorder ended at once ({look.reason or 'no reason was given'})"
         because = said if failed is None else f"it did not start: {one_line(failed.sentence, 200)}"
-        await self.over(rolling, because, await self.cleaned(node, whom, look))
+        await self.over(rolling, because, await self.remove_ring(node, whom, look))
         raise failed or CannotRead(said, "Does perf record run there? journalctl -u zombie-capture says more.")
 
-    async def _sent(
+    async def _send_start(
         self, node: Node, whom: MachineIdentity, rolling: RollingCapture, look: RollingStatus
     ) -> tuple[ZombieError | None, bool]:
         """Send the command that starts the recorder; return what went wrong, and whether the command has ended."""
@@ -207,7 +207,7 @@ class RollingControl:
         steps = (
             unit_is_free(places),
             root_line(remove_argv(places), ROOT_SECONDS),  # what an earlier capture may have left
-            f"{{ {_first(forget_ways(places))} 2>/dev/null; true; }}",  # an older systemd starts no failed unit anew
+            f"{{ {_as_root(forget_ways(places))} 2>/dev/null; true; }}",  # an older systemd starts no failed unit anew
             shlex.join(root_argv(make_folder_argv(places), ROOT_SECONDS)),
             shlex.join(root_argv(start, ROOT_SECONDS)),
         )
@@ -226,7 +226,7 @@ class RollingControl:
     def _may_ask(self, record: CaptureRecord, asked: CaptureAsked, by: str) -> None:
         """Raises: Braked, StateChanged, NodeBusy, BudgetSpent or NotAllowedToAsk where it may not go on record now."""
         if record.pulled is not None:
-            raise _braked(record.pulled)
+            raise _braked_by(record.pulled)
         if asked.capture in record.captures:
             raise StateChanged(f"Capture {asked.capture} is on record already.")
         alive = [rolling for rolling in record.captures.values() if rolling.takes_place(record.now)]
@@ -271,7 +271,7 @@ def _ends_before(record: CaptureRecord, starting: CaptureStarting, whom: Machine
         yield CaptureEnded(other.id, f"its time was over, and capture {starting.capture} began there")
 
 
-def _braked(pulled: Entry) -> Braked:
+def _braked_by(pulled: Entry) -> Braked:
     return Braked(
         f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "An approver releases it: zombie brake off"
     )
@@ -312,7 +312,7 @@ def same_machine(node: Node, rolling: RollingCapture, whom: MachineIdentity) -> 
         raise CannotTell(f"Another machine than that of capture {rolling.id} answers as {node.name}.")
 
 
-def _first(ways: tuple[tuple[str, ...], ...]) -> str:
+def _as_root(ways: tuple[tuple[str, ...], ...]) -> str:
     folders = tuple(way[0].rpartition("/")[0] for way in ways)
     return root_line((ways[0][0].rpartition("/")[2], *ways[0][1:]), ROOT_SECONDS, folders)
 

@@ -75,7 +75,7 @@ class HeldCores:
         stretch = self._now.get(who.core)
         is_kernel = not (who.is_swapper and sample.stack.idles) and _in_kernel(sample.lines)
         if stretch is not None and at - stretch.ends > _MOST_APART:
-            self._close(who.core)
+            self._end_stretch(who.core)
             stretch = None
         if stretch is not None and is_kernel and who.pid == stretch.pid:
             stretch.ends, stretch.others = at, 0
@@ -86,7 +86,7 @@ class HeldCores:
             stretch.others += 1
             stretch.samples += 1
         else:
-            self._close(who.core)
+            self._end_stretch(who.core)
             if is_kernel and not who.is_swapper:
                 started = self._now[who.core] = _Stretch(who.pid, at, at, 1)
                 started.functions[sample.stack.leaf] += 1
@@ -95,10 +95,10 @@ class HeldCores:
     def finish(self) -> list[HeldStretch]:
         """Return what was found, the longest first."""
         for core in list(self._now):
-            self._close(core)
+            self._end_stretch(core)
         return sorted(self._found, key=lambda held: (-held.seconds, held.begins, held.core))
 
-    def _close(self, core: int) -> None:
+    def _end_stretch(self, core: int) -> None:
         stretch = self._now.pop(core, None)
         if stretch is None or stretch.ends - stretch.begins < self._least or len(self._found) >= _MOST_KEPT:
             return

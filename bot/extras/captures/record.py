@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from bot.domain.claim import CLOCK_TOLERANCE
 from bot.domain.incident import IncidentSummary
 from bot.extras.captures.events import (
     CaptureApproved,
@@ -29,7 +30,6 @@ SAME_SECONDS = 10.0  # symptoms of the same kind closer together than this are t
 ENDS_WITHIN = timedelta(minutes=5)  # after its time: `timeout` and systemd end the recorder within two minutes
 LOST_AFTER = timedelta(days=1)  # after its time, without an answer of its node
 LED_TO = timedelta(minutes=30)  # a symptom this long before an alert may be its cause
-_CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 WAITED_FOR_A_YES = "it waited for another person's yes, which captures no longer need: ask for it again"
 NEVER_BEGAN = "its program ended before it began, so nothing was started"
 
@@ -87,7 +87,7 @@ class RollingCapture:
 
     def was_asked_lately(self, now: datetime) -> bool:
         """True when it counts among those that its person asked for within a day."""
-        return now - timedelta(days=1) < self.asked_at <= now + _CLOCK_TOLERANCE
+        return now - timedelta(days=1) < self.asked_at <= now + CLOCK_TOLERANCE
 
     def is_overdue(self, now: datetime) -> bool:
         """True when its recorder has ended by itself, so that it takes no place any more.
@@ -96,7 +96,7 @@ class RollingCapture:
         there, and nothing begins beside it. `now` is the ledger's time.
         """
         since = self.started_at or self.asked_at
-        return not since - _CLOCK_TOLERANCE <= now <= since + self.request.lasts + ENDS_WITHIN
+        return not since - CLOCK_TOLERANCE <= now <= since + self.request.lasts + ENDS_WITHIN
 
     def is_lost(self, now: datetime) -> bool:
         """True when its time is over for so long that its node need not be waited for."""
@@ -136,7 +136,7 @@ def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:
     for entry in entries:
         event = capture_event(entry)
         if isinstance(event, CaptureAsked):
-            if event.capture not in found and (asked := _asked(event, entry)) is not None:
+            if event.capture not in found and (asked := _capture_asked(event, entry)) is not None:
                 found[event.capture] = asked
                 waiting |= {event.capture} if event.needs_approval else set()
             continue
@@ -144,7 +144,7 @@ def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:
             waiting.discard(event.capture)
         before = found.get(getattr(event, "capture", ""))
         if before is not None and not before.is_over:
-            found[before.id] = _after(before, event, entry)
+            found[before.id] = _capture_after(before, event, entry)
     for name, rolling in found.items():
         if rolling.started is None and rolling.ended is None:
             ended = CaptureEnded(name, WAITED_FOR_A_YES if name in waiting else NEVER_BEGAN)
@@ -152,7 +152,7 @@ def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:
     return found
 
 
-def _asked(event: CaptureAsked, entry: Entry) -> RollingCapture | None:
+def _capture_asked(event: CaptureAsked, entry: Entry) -> RollingCapture | None:
     try:
         request = RollingRequest(event.hours, event.segment_minutes, event.around)
     except ValueError:
@@ -160,7 +160,7 @@ def _asked(event: CaptureAsked, entry: Entry) -> RollingCapture | None:
     return RollingCapture(event.capture, event.node, request, entry.by, entry.at, event.os_user)
 
 
-def _after(before: RollingCapture, event: object, entry: Entry) -> RollingCapture:
+def _capture_after(before: RollingCapture, event: object, entry: Entry) -> RollingCapture:
     match event:
         case CaptureStarting():
             return replace(before, state=RollingState.STARTING, started=event, started_at=entry.at)

@@ -83,9 +83,9 @@ class RollingKeeper:
         """Look until cancelled."""
         while True:
             await asyncio.sleep(EVERY_SECONDS)
-            await self.once()
+            await self.look_at_each()
 
-    async def once(self) -> None:
+    async def look_at_each(self) -> None:
         """Look at each capture that nobody else looks at, in turn, until it was told that it is over."""
         try:
             captures = (await self.watch.control.all()).values()
@@ -94,12 +94,12 @@ class RollingKeeper:
             self.log("captures_unread", error=one_line(str(error)))
             return
         for rolling in ours:
-            await self._look(rolling)
+            await self._look_at(rolling)
 
-    async def _look(self, rolling: RollingCapture) -> None:
+    async def _look_at(self, rolling: RollingCapture) -> None:
         try:
             async with asyncio.timeout(_LOOKS_FOR):
-                news = await self.watch.seen(self.known, rolling)
+                news = await self.watch.look_or_give_up(self.known, rolling)
             if self.hears is not None:
                 await self.hears.news(news)
         except Exception as error:  # noqa: BLE001 - whatever a node answers, the others are looked at

@@ -84,11 +84,11 @@ class RollingStatus:
 def status_commands(places: Places) -> tuple[Command, ...]:
     """Return the commands; only the kernel log may need root, by a sudoers line that profiles need too."""
     return (
-        Command("unit", ("sh", "-c", _unit(places)), lane="unit", output_limit_bytes=8192),
-        Command("node", ("sh", "-c", _node(places)), lane="node", output_limit_bytes=32 * 1024),
+        Command("unit", ("sh", "-c", _unit_script(places)), lane="unit", output_limit_bytes=8192),
+        Command("node", ("sh", "-c", _node_script(places)), lane="node", output_limit_bytes=32 * 1024),
         Command(
             "log",
-            ("sh", "-c", _log()),
+            ("sh", "-c", _journal_script()),
             lane="log",
             limit=timedelta(seconds=2 * JOURNAL_SECONDS + 2),
             sudo=in_folders(READS_JOURNAL),
@@ -101,7 +101,7 @@ def parse_status(outputs: Outputs) -> RollingStatus:
 
     Raises: CannotRead where systemd did not say how the recorder is: that is never "it does not run".
     """
-    unit, node = Facts(_pairs(outputs.text("unit"))), Facts(_pairs(outputs.text("node")))
+    unit, node = Facts(_key_values(outputs.text("unit"))), Facts(_key_values(outputs.text("node")))
     if unit.text("systemctl") == "there" and not unit.text("ActiveState"):
         raise CannotRead("systemd does not say whether the recorder runs", "systemctl status zombie-capture says more.")
     systemd = re.match(r"systemd (\d{1,4})", unit.text("version"))
@@ -110,7 +110,7 @@ def parse_status(outputs: Outputs) -> RollingStatus:
     found = (_SEGMENT.match(line) for line in outputs.text("node").splitlines())
     segments = [Segment(part[1], int(part[2]), int(part[3]) if "." in part[1][5:] else None) for part in found if part]
     log, room = outputs.get("log"), node.number("room")
-    pairs, lines = _lines(log.stdout if log is not None else "")
+    pairs, lines = _journal_entries(log.stdout if log is not None else "")
     return RollingStatus(
         facts=node,
         systemd=int(systemd[1]) if systemd else 0,
@@ -128,7 +128,7 @@ def parse_status(outputs: Outputs) -> RollingStatus:
     )
 
 
-def _unit(places: Places) -> str:
+def _unit_script(places: Places) -> str:
     show = f"$p show -p ActiveState -p MainPID -p ExecMainStartTimestampMonotonic -p Result {UNIT}.service"
     # The recorder is `timeout`, and perf below it: both count.
     spent = (
@@ -143,7 +143,7 @@ def _unit(places: Places) -> str:
     )
 
 
-def _node(places: Places) -> str:
+def _node_script(places: Places) -> str:
     perf, folder = shlex.quote(places.perf), shlex.quote(places.folder)
     memory = "awk '/^(MemTotal|MemAvailable):/ { print $2 }' /proc/meminfo"
     stall = "awk -F'[= ]' '/^full/ { print $3 }' /proc/pressure/memory"
@@ -173,7 +173,7 @@ def _node(places: Places) -> str:
     )
 
 
-def _log() -> str:
+def _journal_script() -> str:
     wanted = "^(MESSAGE|__MONOTONIC_TIMESTAMP|_SOURCE_MONOTONIC_TIMESTAMP)="
     read = f"timeout -k 1 {JOURNAL_SECONDS:g} {shlex.join(READS_JOURNAL)}"
     take = f"grep -aE {shlex.quote(wanted)}"
@@ -188,7 +188,7 @@ def _why_unread(log: Completed | None) -> str:
     return log.failure or redacted_line(log.stderr, 120) or "the journal had no line of the kernel"
 
 
-def _pairs(text: str) -> dict[str, str]:
+def _key_values(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in text.splitlines():
         name, sign, value = line.partition("=")
@@ -197,7 +197,7 @@ def _pairs(text: str) -> dict[str, str]:
     return found
 
 
-def _lines(text: str) -> tuple[Sequence[tuple[float, float]], Sequence[LogLine]]:
+def _journal_entries(text: str) -> tuple[Sequence[tuple[float, float]], Sequence[LogLine]]:
     """Read journal entries: `__MONOTONIC_TIMESTAMP` begins each (journal-export format)."""
     pairs: list[tuple[float, float]] = []
     lines: list[LogLine] = []
@@ -252,7 +252,7 @@ class Symptom:
 def symptoms(look: RollingStatus, wanted: Collection[str], since_mono: float) -> list[Symptom]:
     """Return the wanted symptoms in the kernel log after `since_mono`, with the earliest line of each."""
     found: list[Symptom] = []
-    for symptom in sorted(_all(look), key=lambda symptom: symptom.at_mono):
+    for symptom in sorted(_all_symptoms(look), key=lambda symptom: symptom.at_mono):
         is_same = any(
             symptom.name == other.name and symptom.at_mono - other.at_mono < _SAME_SYMPTOM_SECONDS for other in found
         )
@@ -261,7 +261,7 @@ def symptoms(look: RollingStatus, wanted: Collection[str], since_mono: float) ->
     return found
 
 
-def _all(look: RollingStatus) -> Iterator[Symptom]:
+def _all_symptoms(look: RollingStatus) -> Iterator[Symptom]:
     offset = look.kernel_log.seconds if look.kernel_log is not None else 0.0
     for line in look.lines:
         if line.stamp is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 from bot.domain.contracts import Clock
-from bot.domain.entry import Entry, instant_text, is_who
+from bot.domain.entry import Entry, instant_text, is_author
 from bot.domain.house_events import HOUSE
 from bot.extras.captures.events import KINDS
 from bot.extras.captures.record import CaptureDecision, CaptureRecord, captures_of
@@ -40,7 +40,7 @@ class CaptureStore:
 
         Raises: whatever `decide` raises; then nothing is appended.
         """
-        if not is_who(by):
+        if not is_author(by):
             raise ValueError(f"{by!r} cannot be the author of an entry")
         with self._database.writing() as connection:
             record = self._record(connection)

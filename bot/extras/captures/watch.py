@@ -80,7 +80,9 @@ class RollingWatch:
     sketches: Sketches | None = None
     _through: dict[str, set[str]] = field(default_factory=dict)
 
-    async def seen(self, known: NodeDirectory, rolling: RollingCapture, keep: Keep = _keep_nothing) -> RollingNews:
+    async def look_or_give_up(
+        self, known: NodeDirectory, rolling: RollingCapture, keep: Keep = _keep_nothing
+    ) -> RollingNews:
         """Look once, as `look`; one whose node has not answered since its time is over.
 
         Raises: as `look`; InventoryError where the node is not in the inventory.
@@ -88,7 +90,7 @@ class RollingWatch:
         try:
             return RollingNews(rolling) if rolling.is_over else await self.look(known.find(rolling.node), rolling, keep)
         except (InventoryError, Unreachable, CannotRead, CannotTell) as no:
-            rolling = await self.control.lost(rolling, no.sentence)
+            rolling = await self.control.end_lost(rolling, no.sentence)
             if not rolling.is_over:
                 raise
             return RollingNews(rolling)
@@ -103,17 +105,18 @@ class RollingWatch:
     ) -> RollingNews:
         """Stop it, then look: the last samples are read before the ring is removed.
 
-        Raises: as `RollingControl.stop` and `seen`, unless its time is over: then its recorder has ended by itself.
+        Raises: as `RollingControl.stop` and `look_or_give_up`, unless its time is over: then its recorder has ended by
+        itself.
         """
         rolling = await self.control.find(rolling.id)
         try:
             if not rolling.is_over:
                 rolling = await self.control.stop(known.find(rolling.node), rolling, by, os_user)
         except (InventoryError, Unreachable, CannotTell) as no:
-            rolling = await self.control.lost(rolling, no.sentence, by)
+            rolling = await self.control.end_lost(rolling, no.sentence, by)
             if not rolling.is_over:
                 raise
-        return await self.seen(known, rolling, keep)
+        return await self.look_or_give_up(known, rolling, keep)
 
     async def look(self, node: Node, rolling: RollingCapture, keep: Keep = _keep_nothing) -> RollingNews:
         """Look once: record what was caught, and close a capture that has ended on the node.
@@ -126,28 +129,28 @@ class RollingWatch:
         whom, look = await self.control.access.look(node)
         same_machine(node, rolling, whom)
         if whom.boot_id != rolling.started.boot_id:
-            return await self._over(node, rolling, "the node rebooted, and what was recorded before it is lost")
+            return await self._close_ended(node, rolling, "the node rebooted, and what was recorded before it is lost")
         ours = owns(rolling, whom, look)
         if not ours and not rolling.since_usec and not has_arrived(rolling.started, whom):
             return RollingNews(rolling, waits=("whether its recorder has started: the command may still arrive",))
         if ours and not rolling.since_usec:
             rolling = await self.control.began(rolling, look.since_usec)
-        waits = await self._halted(node, whom) if ours and rolling.stopping is not None else []
-        waits += await self._catch(node, rolling, look, ours, keep)
+        waits = await self._halt_if_stopped(node, whom) if ours and rolling.stopping is not None else []
+        waits += await self._record_symptoms(node, rolling, look, ours, keep)
         if (ours or not look.is_active) and "core-held" in rolling.request.around:
-            waits += await self._held(node, rolling, look, keep)
+            waits += await self._search_held_cores(node, rolling, look, keep)
         rolling = await self.control.find(rolling.id)
         if not ours and look.is_active and not rolling.is_overdue(self.control.now()):
             # It may be ours: a node that was suspended counts its time anew. It ends by itself in the end.
             return RollingNews(rolling, waits=(*waits, "whether it is over: a recorder runs there, by another start"))
         if not ours:
-            return await self._over(node, rolling, self._why(rolling, look), waits)
+            return await self._close_ended(node, rolling, self._why_ended(rolling, look), waits)
         error = look.kernel_log.error if look.kernel_log is not None else None
         recorded = max(0.0, whom.uptime - rolling.since_usec / 1e6)
         ring = (look.ring_bytes, len(look.segments))
         return RollingNews(rolling, look.spent_seconds, recorded, *ring, error, tuple(waits))
 
-    async def _halted(self, node: Node, whom: MachineIdentity) -> list[str]:
+    async def _halt_if_stopped(self, node: Node, whom: MachineIdentity) -> list[str]:
         """Stop a recorder that somebody has stopped on record: their program may have ended before it did so."""
         try:
             await self.control.halt(node, whom)
@@ -155,7 +158,7 @@ class RollingWatch:
             return [f"its recorder was told to stop, and runs: {one_line(no.sentence, 160)}"]
         return []
 
-    def _why(self, rolling: RollingCapture, look: RollingStatus) -> str:
+    def _why_ended(self, rolling: RollingCapture, look: RollingStatus) -> str:
         if rolling.stopped_by:
             return f"{rolling.stopped_by} stopped it"
         if not rolling.since_usec and not look.segments:
@@ -168,16 +171,18 @@ class RollingWatch:
             return f"its recorder ended early: {look.room_kib / 1024:.0f} MB are free on its disk"
         return f"its recorder ended early ({look.reason or 'systemd does not say why'})"
 
-    async def _over(self, node: Node, rolling: RollingCapture, because: str, waits: Sequence[str] = ()) -> RollingNews:
+    async def _close_ended(
+        self, node: Node, rolling: RollingCapture, because: str, waits: Sequence[str] = ()
+    ) -> RollingNews:
         whom, look = await self.control.access.look(node)  # again: reading segments takes longer than a fence lasts
         same_machine(node, rolling, whom)
         if owns(rolling, whom, look):
             return RollingNews(rolling, waits=(*waits, "whether it is over: its recorder runs"))
-        left = await self.control.cleaned(node, whom, look)
+        left = await self.control.remove_ring(node, whom, look)
         rolling = await self.control.over(rolling, because, left)
         return RollingNews(rolling, waits=tuple(waits))
 
-    async def _catch(
+    async def _record_symptoms(
         self, node: Node, rolling: RollingCapture, look: RollingStatus, runs: bool, keep: Keep
     ) -> list[str]:
         """Record new symptoms of the kernel log; return those whose segments are still being written."""
@@ -192,16 +197,18 @@ class RollingWatch:
             if at is None:
                 waits.append(f"{symptom.words}: the node did not say its time of day")
                 continue
-            names, is_whole = _around(look, rolling, at.timestamp(), runs)
+            names, is_whole = _segments_around(look, rolling, at.timestamp(), runs)
             if not is_whole:
                 minutes = rolling.request.segment_minutes
-                waits.append(f"{symptom.words} at {_clock(at)}: its segment is written for up to {minutes} min more")
+                waits.append(
+                    f"{symptom.words} at {_clock_words(at)}: its segment is written for up to {minutes} min more"
+                )
                 continue
-            caught = SymptomCaught(rolling.id, symptom.name, at, symptom.at_mono, "", error=_error(look))
-            await self.control.caught(await self._before(node, rolling, symptom, caught, names, keep))
+            caught = SymptomCaught(rolling.id, symptom.name, at, symptom.at_mono, "", error=_time_error(look))
+            await self.control.caught(await self._with_cores_before(node, rolling, symptom, caught, names, keep))
         return waits
 
-    async def _before(
+    async def _with_cores_before(
         self,
         node: Node,
         rolling: RollingCapture,
@@ -211,14 +218,16 @@ class RollingWatch:
         keep: Keep,
     ) -> SymptomCaught:
         """Return a symptom with a sentence about the cores just before it, or with why that is not known."""
-        head = f"{symptom.words} at {_clock(caught.at)} UTC"
+        head = f"{symptom.words} at {_clock_words(caught.at)} UTC"
         if not names:
             return replace(
                 caught, sentence=head, unread="the ring no longer reaches back to it, or recorded nothing then"
             )
         between = (symptom.at_mono - BEFORE_SECONDS, symptom.at_mono + AFTER_SECONDS)
         try:
-            held, runs = await self._text(node, rolling, names, between, f"{symptom.name}-{caught.at:%H%M%S}", keep)
+            held, runs = await self._read_segments(
+                node, rolling, names, between, f"{symptom.name}-{caught.at:%H%M%S}", keep
+            )
         except CannotRead as no:
             return replace(caught, sentence=head, unread=one_line(no.sentence, 200))
         before = [stretch for stretch in held if stretch.begins < symptom.at_mono]
@@ -226,9 +235,11 @@ class RollingWatch:
             nobody = f"in the {BEFORE_SECONDS:.0f} s before it no process held a core in the kernel"
             return replace(caught, sentence=f"{head}; {nobody}")
         sentence = f"{head}; {_who_held(before[0], symptom.at_mono)}"
-        return replace(caught, sentence=sentence, sketch=await self._sketched(rolling, before[0], runs, sentence))
+        return replace(caught, sentence=sentence, sketch=await self._store_sketch(rolling, before[0], runs, sentence))
 
-    async def _held(self, node: Node, rolling: RollingCapture, look: RollingStatus, keep: Keep) -> list[str]:
+    async def _search_held_cores(
+        self, node: Node, rolling: RollingCapture, look: RollingStatus, keep: Keep
+    ) -> list[str]:
         """Search the newly closed segments for held cores."""
         through = self._through.setdefault(rolling.id, set())
         waits: list[str] = []
@@ -236,7 +247,7 @@ class RollingWatch:
             if segment.ended is None or segment.name in through:
                 continue
             try:
-                held, runs = await self._text(node, rolling, [segment.name], None, segment.name, keep)
+                held, runs = await self._read_segments(node, rolling, [segment.name], None, segment.name, keep)
             except CannotRead as no:
                 waits.append(f"{segment.name}: {one_line(no.sentence, 160)}")
                 continue
@@ -245,15 +256,15 @@ class RollingWatch:
                 at = look.wall(stretch.begins)
                 if at is None or (await self.control.find(rolling.id)).knows("core-held", stretch.begins):
                     continue
-                said = f"core held for {stretch.seconds:.1f} s from {_clock(at)} UTC: {stretch.says}"
-                drawn = await self._sketched(rolling, stretch, runs, said)
+                said = f"core held for {stretch.seconds:.1f} s from {_clock_words(at)} UTC: {stretch.says}"
+                drawn = await self._store_sketch(rolling, stretch, runs, said)
                 event = SymptomCaught(
                     rolling.id, "core-held", at, stretch.begins, said, error=look.clock.error, sketch=drawn
                 )
                 await self.control.caught(event)
         return waits
 
-    async def _text(
+    async def _read_segments(
         self,
         node: Node,
         rolling: RollingCapture,
@@ -285,7 +296,7 @@ class RollingWatch:
             raise CannotRead(f"there is no text from perf ({one_line(no.sentence, 120)})") from no
         return found.finish(), runs
 
-    async def _sketched(self, rolling: RollingCapture, held: HeldStretch, runs: CoreRuns, says: str) -> str:
+    async def _store_sketch(self, rolling: RollingCapture, held: HeldStretch, runs: CoreRuns, says: str) -> str:
         """Store a sketch of the held core; return its content hash, empty where none is stored."""
         if self.sketches is None or held.core not in runs.cores:
             return ""
@@ -308,7 +319,7 @@ def rolling_watch(
     return RollingWatch(control, Sketches(cases, now, program_name(), log))
 
 
-def _around(look: RollingStatus, rolling: RollingCapture, at: float, runs: bool) -> tuple[list[str], bool]:
+def _segments_around(look: RollingStatus, rolling: RollingCapture, at: float, runs: bool) -> tuple[list[str], bool]:
     """Return the closed segments around a wall-clock second, and whether all of them are closed."""
     closed: list[tuple[Segment, int]] = [(part, part.ended) for part in look.segments if part.ended is not None]
     lasts = 60 * rolling.request.segment_minutes + 2  # file times are whole seconds
@@ -329,11 +340,11 @@ def _who_held(held: HeldStretch, at_mono: float) -> str:
     return f"from {at_mono - held.begins:.1f} s to {at_mono - held.ends:.1f} s before it {held.says}"
 
 
-def _error(look: RollingStatus) -> float | None:
+def _time_error(look: RollingStatus) -> float | None:
     """Possible error of a symptom's time, in seconds: kernel log against perf's clock, and that to the bot's."""
     log = look.kernel_log.error if look.kernel_log is not None else None
     return None if log is None or look.clock.error is None else log + look.clock.error
 
 
-def _clock(at: datetime) -> str:
+def _clock_words(at: datetime) -> str:
     return f"{at.astimezone(UTC):%H:%M:%S}.{at.microsecond // 1000:03d}"

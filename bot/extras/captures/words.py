@@ -13,15 +13,13 @@ from bot.extras.captures.watch import RollingNews
 def line(rolling: RollingCapture) -> str:
     """Return a capture's state as a line."""
     caught = f", {len(rolling.caught)} caught" if rolling.caught else ""
-    return (
-        f"{rolling.id}  {one_line(rolling.node, 60)}  {_standing(rolling)}{caught}, asked by {one_line(rolling.by, 60)}"
-    )
+    return f"{rolling.id}  {one_line(rolling.node, 60)}  {_state(rolling)}{caught}, asked by {one_line(rolling.by, 60)}"
 
 
 def lines(news: RollingNews) -> list[str]:
     """Return what a look found, as lines."""
     rolling = news.rolling
-    found = [f"Capture {rolling.id} of {one_line(rolling.node, 60)}: {_standing(rolling)}."]
+    found = [f"Capture {rolling.id} of {one_line(rolling.node, 60)}: {_state(rolling)}."]
     found.append(f"Looks for {', '.join(rolling.request.around)}; asked by {one_line(rolling.by, 80)}.")
     ended, load = rolling.ended, news.load_percent
     if (cost := _cost(news)) is not None and (rolling.stopping is not None or rolling.is_over):
@@ -83,7 +81,7 @@ def document(rolling: RollingCapture, news: RollingNews | None = None) -> dict[s
     }
 
 
-def _standing(rolling: RollingCapture) -> str:
+def _state(rolling: RollingCapture) -> str:
     match rolling.state:
         case RollingState.ENDED:
             because = rolling.ended.because if rolling.ended is not None else ""

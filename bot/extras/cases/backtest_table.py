@@ -38,7 +38,7 @@ class BacktestTable:
         return any(cell.fails for cell in self.cells)
 
     @property
-    def _told_of(self) -> tuple[Cell, ...]:
+    def _cells_shown(self) -> tuple[Cell, ...]:
         return tuple(cell for cell in self.cells if cell.comparison.flips or cell.fails)
 
     @property
@@ -56,10 +56,10 @@ class BacktestTable:
     def text(self, width: int = 80) -> str:
         """Return the cases that flip as a table, and why each flips."""
         lines = [self.headline()]
-        if self._told_of:
-            lines += ["", *table_lines([("CASE", *self._playbooks), *self._rows()])]
-        for cell in self._told_of:
-            before, after, *because = self._told(cell)
+        if self._cells_shown:
+            lines += ["", *table_lines([("CASE", *self._playbooks), *self._table_rows()])]
+        for cell in self._cells_shown:
+            before, after, *because = self._difference_lines(cell)
             lines += ["", one_line(f"{cell.case}, by {cell.playbook}", 200)]
             lines += [
                 *wrapped(f"before: {before}", width, "    ", "  "),
@@ -72,13 +72,13 @@ class BacktestTable:
     def markdown(self) -> str:
         """Return the same for a pull request."""
         lines = ["### Backtest of playbooks", "", self.headline()]
-        if self._told_of:
+        if self._cells_shown:
             titles = ("case", *self._playbooks)
-            lines += ["", *(_row(row) for row in (titles, ["---"] * len(titles), *self._rows()))]
-            lines += ["", _row(("case", "playbook", "before", "after", "because")), _row(["---"] * 5)]
-        for cell in self._told_of:
-            before, after, *because = self._told(cell)
-            lines.append(_row((cell.case, cell.playbook, before, after, "; ".join(because))))
+            lines += ["", *(_markdown_row(row) for row in (titles, ["---"] * len(titles), *self._table_rows()))]
+            lines += ["", _markdown_row(("case", "playbook", "before", "after", "because")), _markdown_row(["---"] * 5)]
+        for cell in self._cells_shown:
+            before, after, *because = self._difference_lines(cell)
+            lines.append(_markdown_row((cell.case, cell.playbook, before, after, "; ".join(because))))
         return "\n".join(lines) + "\n"
 
     def junit(self) -> str:
@@ -99,7 +99,7 @@ class BacktestTable:
                     suite, "testcase", {"classname": playbook, "name": one_line(cell.case, 400)}
                 )
                 if cell.fails:
-                    before, after, *because = self._told(cell)
+                    before, after, *because = self._difference_lines(cell)
                     failure = ElementTree.SubElement(test, "failure", {"message": f"{before} → {after}"})
                     failure.text = "\n".join(because)
         ElementTree.indent(root)
@@ -111,22 +111,22 @@ class BacktestTable:
             "schema": SCHEMA_VERSION,
             "cases": len({cell.case for cell in self.cells}),
             "flips": len(self.flips),
-            "results": [self._cell(cell) for cell in self.cells],
+            "results": [self._cell_document(cell) for cell in self.cells],
         }
         return json.dumps(body, ensure_ascii=False, indent=2)
 
-    def _rows(self) -> Iterator[list[str]]:
-        said_of = {(cell.case, cell.playbook): _said_of(cell) for cell in self.cells}
-        for case in dict.fromkeys(cell.case for cell in self._told_of):
+    def _table_rows(self) -> Iterator[list[str]]:
+        said_of = {(cell.case, cell.playbook): _cell_word(cell) for cell in self.cells}
+        for case in dict.fromkeys(cell.case for cell in self._cells_shown):
             said = (said_of.get((case, playbook), NOT_JUDGED) for playbook in self._playbooks)
             yield [one_line(case, 120), *said]
 
-    def _told(self, cell: Cell) -> Iterator[str]:
+    def _difference_lines(self, cell: Cell) -> Iterator[str]:
         """Yield the verdict before, the verdict after, and what made the difference."""
         found = cell.comparison
         yield self._verdict(found.before)
         yield self._verdict(found.after) + (f" (expected: {one_line(cell.expected, 80)})" if cell.expected else "")
-        yield from (_turned(turned) for turned in found.turned)
+        yield from (_changed_words(turned) for turned in found.turned)
         yield from (_quoted(sentence) for sentence in found.otherwise)
 
     def _verdict(self, verdict: Verdict) -> str:
@@ -134,9 +134,9 @@ class BacktestTable:
         parts = (verdict.status.value, cause_words(verdict), ", then ".join(steps))
         return one_line(", ".join(part for part in parts if part), 300)
 
-    def _cell(self, cell: Cell) -> dict[str, Any]:
+    def _cell_document(self, cell: Cell) -> dict[str, Any]:
         found = cell.comparison
-        because = list(self._told(cell))[2:]
+        because = list(self._difference_lines(cell))[2:]
         return {
             "case": one_line(cell.case, 400),
             "node": one_line(cell.node, 80),
@@ -151,7 +151,7 @@ class BacktestTable:
         }
 
 
-def _said_of(cell: Cell) -> str:
+def _cell_word(cell: Cell) -> str:
     if cell.is_as_expected is not None:
         return RIGHT if cell.is_as_expected else WRONG
     return FLIPS if cell.comparison.flips else SAME
@@ -166,7 +166,7 @@ def _outcome(verdict: Verdict) -> Mapping[str, str | None]:
     }
 
 
-def _turned(turned: ChangedOutcome) -> str:
+def _changed_words(turned: ChangedOutcome) -> str:
     changed = "".join(f"; {name}: {was} → {now}" for name, (was, now) in turned.changed.items())
     return _quoted(f"{turned.name}: {_outcome_words(turned.before)} → {_outcome_words(turned.after)}{changed}")
 
@@ -183,7 +183,7 @@ def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _row(cells: Iterable[str]) -> str:
+def _markdown_row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(_markdown(cell) for cell in cells) + " |"
 
 

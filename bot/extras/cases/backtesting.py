@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bot.actions import ACTIONS
 from bot.app import packages
-from bot.app.cases import ENOUGH, as_asked, awaited, judged_with_secrets, surroundings
+from bot.app.cases import ENOUGH, judged_with_secrets, run_alone, surroundings, with_recorded_probes
 from bot.app.factories import library
 from bot.domain.batch import Sampling
 from bot.domain.builtin_playbooks import SiteRows, Taken
@@ -49,10 +49,10 @@ def backtested(change: Change, files: Sequence[Path], processes: int = 1) -> tup
     """
     backtest = Backtest(change)  # before any process starts, so that an error is reported once
     if processes < 2 or len(files) < WORTH_SHARING:
-        return awaited(backtest.cells_of(files))
+        return run_alone(backtest.cells_of(files))
     share = -(-len(files) // processes)
     shares = [files[at : at + share] for at in range(0, len(files), share)]
-    with ProcessPoolExecutor(processes, get_context("spawn"), packages.want, (packages.wanted(),)) as workers:
+    with ProcessPoolExecutor(processes, get_context("spawn"), packages.let_in, (packages.names_let_in(),)) as workers:
         return tuple(cell for cells in workers.map(backtested, [change] * len(shares), shares) for cell in cells)
 
 
@@ -133,14 +133,14 @@ async def compared(case: Case, pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
     """
     head, (node, draining) = case.head, surroundings(case.head)
     triage = Triage(ReplayTransport(case), ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH)
-    pairs = [Pair(as_asked(case, pair.before), as_asked(case, pair.after)) for pair in pairs]
+    pairs = [Pair(with_recorded_probes(case, pair.before), with_recorded_probes(case, pair.after)) for pair in pairs]
     asked: dict[int, PlaybookReadings] = {}
     for together in _asking_together(pairs):
-        read = await triage.diagnose(node, _asks(together))
+        read = await triage.diagnose(node, _asking_all_probes(together))
         if read.snapshot is None:  # the node was unreachable, for any playbook
             return tuple(Comparison(read, read) for _ in pairs)
         asked |= {id(playbook): PlaybookReadings.of(playbook, read.snapshot) for playbook in together}
-    evaluator = Evaluator(Judge(_asks(()), ACTIONS, node, draining))
+    evaluator = Evaluator(Judge(_asking_all_probes(()), ACTIONS, node, draining))
     return tuple(_without_bulk(evaluator.compared(asked[id(pair.before)], asked[id(pair.after)])) for pair in pairs)
 
 
@@ -156,7 +156,7 @@ async def _compared_apart(case: Case, pairs: Sequence[Pair], before: Taken, afte
     return tuple(found)
 
 
-def _asks(playbooks: Sequence[Playbook]) -> Playbook:
+def _asking_all_probes(playbooks: Sequence[Playbook]) -> Playbook:
     """Return a playbook with all probes of these, which judges nothing."""
     probes = {probe.name: probe for playbook in playbooks for probe in playbook.probes}
     return Playbook("asks", "", 1, tuple(probes.values()), (), ())

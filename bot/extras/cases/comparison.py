@@ -16,8 +16,9 @@ from bot.extras.cases.what_if import Judge
 
 NOT_EVALUATED = "not evaluated"
 RULED_OUT = "ruled out"
+DOES_NOT_APPLY = "does not apply"
 DOES_NOT_HOLD = "does not hold"
-_NOT_FOUND = frozenset((NOT_EVALUATED, RULED_OUT, DOES_NOT_HOLD))
+_NOT_FOUND = frozenset((NOT_EVALUATED, RULED_OUT, DOES_NOT_APPLY, DOES_NOT_HOLD))
 NO_CAUSE = "none"  # expected where the verdict should name no cause
 
 
@@ -122,7 +123,7 @@ class Evaluator:
         found = Comparison(self._verdict(was), self._verdict(now))
         if not found.flips:
             return found
-        turned = (*self._causes(was, now), *_conditions(was, now))
+        turned = (*self._changed_causes(was, now), *_changed_conditions(was, now))
         return replace(found, turned=turned, otherwise=tuple(_otherwise(was.playbook, now.playbook, found)))
 
     def _verdict(self, asked: PlaybookReadings) -> Verdict:
@@ -139,7 +140,7 @@ class Evaluator:
             self._results[key] = evaluate_cause(used, asked.snapshot)
         return self._results[key]
 
-    def _causes(self, was: PlaybookReadings, now: PlaybookReadings) -> Iterator[ChangedOutcome]:
+    def _changed_causes(self, was: PlaybookReadings, now: PlaybookReadings) -> Iterator[ChangedOutcome]:
         were, are = ({used.cause.name: used for used in asked.playbook.causes} for asked in (was, now))
         for name in dict.fromkeys((*were, *are)):
             before, after = self._item_outcome(was, were.get(name)), self._item_outcome(now, are.get(name))
@@ -154,21 +155,21 @@ class Evaluator:
             sure = f", {result.confidence}" if result.confidence is not None else ""
             return ItemOutcome(f"{result.status}{sure}", result.summary)
         if isinstance(result, RuledOut):
-            return ItemOutcome(RULED_OUT, result.because)
+            return ItemOutcome(RULED_OUT if result.applies else DOES_NOT_APPLY, result.because)
         return ItemOutcome("undecided", result.says)
 
 
-def _conditions(was: PlaybookReadings, now: PlaybookReadings) -> Iterator[ChangedOutcome]:
+def _changed_conditions(was: PlaybookReadings, now: PlaybookReadings) -> Iterator[ChangedOutcome]:
     were, are = ({each.name: each for each in asked.playbook.conditions} for asked in (was, now))
     for name in dict.fromkeys((*were, *are)):
-        before, after = _holds(was, were.get(name)), _holds(now, are.get(name))
+        before, after = _condition_outcome(was, were.get(name)), _condition_outcome(now, are.get(name))
         if _may_decide(before, after):
             whens = tuple(each.when for each in (were.get(name), are.get(name)) if each is not None)
             changed = {"when": (whens[0], whens[1])} if len(set(whens)) > 1 else {}
             yield ChangedOutcome(name, before, after, changed)
 
 
-def _holds(asked: PlaybookReadings, condition: Condition | None) -> ItemOutcome:
+def _condition_outcome(asked: PlaybookReadings, condition: Condition | None) -> ItemOutcome:
     if condition is None:
         return ItemOutcome(NOT_EVALUATED)
     holds = condition.holds(asked.snapshot)
@@ -195,14 +196,14 @@ def _thresholds(was: ConfiguredCause | None, now: ConfiguredCause | None) -> Map
 def _otherwise(before: Playbook, after: Playbook, found: Comparison) -> Iterator[str]:
     """Yield differences of the playbooks that no single result shows."""
     if Status.UNKNOWN in (found.before.status, found.after.status) and before.must_read != after.must_read:
-        yield from _listed("must_read", before.must_read, after.must_read)
+        yield from _list_change("must_read", before.must_read, after.must_read)
     for cause in dict.fromkeys(filter(None, (found.before.cause, found.after.cause))):
         remedies = [
             next((used.remedy for used in playbook.causes if used.cause.name == cause), None)
             for playbook in (before, after)
         ]
         if remedies[0] is not None and remedies[1] is not None and remedies[0] != remedies[1]:
-            yield from _listed(f"remedy of {cause}", remedies[0], remedies[1])
+            yield from _list_change(f"remedy of {cause}", remedies[0], remedies[1])
     orders = [[used.cause.name for used in playbook.causes] for playbook in (before, after)]
     both = set(orders[0]) & set(orders[1])
     orders = [[name for name in order if name in both] for order in orders]
@@ -210,5 +211,5 @@ def _otherwise(before: Playbook, after: Playbook, found: Comparison) -> Iterator
         yield "The causes are in another order."
 
 
-def _listed(what: str, before: tuple[str, ...], after: tuple[str, ...]) -> Iterator[str]:
+def _list_change(what: str, before: tuple[str, ...], after: tuple[str, ...]) -> Iterator[str]:
     yield f"{what}: {', '.join(before) or 'none'} → {', '.join(after) or 'none'}"

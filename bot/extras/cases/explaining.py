@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bot.actions import ACTIONS
-from bot.app.cases import as_asked, awaited, judged_with_secrets, replayed, surroundings
+from bot.app.cases import judged_with_secrets, replayed, run_alone, surroundings, with_recorded_probes
 from bot.app.evaluation_pool import PoolProcess
 from bot.app.factories import library
 from bot.domain.case import Case
@@ -20,7 +20,7 @@ from bot.domain.safe_text import Redactor
 from bot.domain.verdict import Verdict, outcome, without_secrets
 from bot.extras.cases.playbook_once import judging_once
 from bot.extras.cases.result_cache import as_read
-from bot.extras.cases.what_if import Judge, WhatIf, Why, alone, what_ifs
+from bot.extras.cases.what_if import Judge, WhatIf, Why, outcome_alone, what_ifs
 from bot.extras.cases.what_if_words import sentence
 from bot.view.plan_words import PlanWords
 
@@ -41,13 +41,13 @@ def why(case: Case, playbook: Playbook, replays: Playbook | None = None) -> Why:
     Raises: CaseError when the case holds settings that cannot be read.
     """
     redactor = Redactor()
-    verdict = awaited(replayed(case, replays or playbook, redactor=redactor))
+    verdict = run_alone(replayed(case, replays or playbook, redactor=redactor))
     node, draining = surroundings(case.head)
     if verdict.snapshot is None:
         return Why(case, verdict, ())
     verdict = replace(verdict, snapshot=(snapshot := as_read(verdict.snapshot)))
-    found = what_ifs(snapshot, Judge(as_asked(case, playbook), ACTIONS, node, draining))
-    clean = (replace(each, verdict=_in_short(each.verdict, redactor)) for each in found)
+    found = what_ifs(snapshot, Judge(with_recorded_probes(case, playbook), ACTIONS, node, draining))
+    clean = (replace(each, verdict=_short_verdict(each.verdict, redactor)) for each in found)
     return Why(case, verdict, tuple(clean))
 
 
@@ -58,7 +58,7 @@ def proven(explanation: Why, replays: Playbook, most: int) -> tuple[WhatIf, ...]
 
     Raises: CaseError when the case holds settings that cannot be read.
     """
-    return awaited(_proven(explanation, replays, most))
+    return run_alone(_proven(explanation, replays, most))
 
 
 async def _proven(explanation: Why, replays: Playbook, most: int) -> tuple[WhatIf, ...]:
@@ -66,15 +66,15 @@ async def _proven(explanation: Why, replays: Playbook, most: int) -> tuple[WhatI
     for each in explanation.changes:
         if len(found) == most:
             break
-        again = _in_short(await judged_with_secrets(explanation.case, replays, [each.change]), redactor)
+        again = _short_verdict(await judged_with_secrets(explanation.case, replays, [each.change]), redactor)
         if outcome(again) == outcome(each.verdict):
             found.append(each)
     return tuple(found)
 
 
-def _in_short(verdict: Verdict, redactor: Redactor) -> Verdict:
+def _short_verdict(verdict: Verdict, redactor: Redactor) -> Verdict:
     """Return status, cause, confidence and plan, without secrets: only in a plan there is anything that a node said."""
-    short = alone(verdict)
+    short = outcome_alone(verdict)
     return short if short.plan is None else without_secrets(short, redactor)
 
 
@@ -106,7 +106,7 @@ class Explainer:
         if case is None:
             return ()
         async with self._turn:
-            return await asyncio.to_thread(self._told, case, verdict)
+            return await asyncio.to_thread(self._why_sentences, case, verdict)
 
     async def told(self, case: Case) -> Why:
         """Return a case's verdict by its own playbook, and every proven change.
@@ -117,7 +117,7 @@ class Explainer:
         async with self._turn:
             return await asyncio.to_thread(explained, case, playbook)
 
-    def _told(self, case: Case, verdict: Verdict) -> Sequence[str]:
+    def _why_sentences(self, case: Case, verdict: Verdict) -> Sequence[str]:
         try:
             playbook = self.playbooks.get(case.head.playbook)
             explanation = why(case, playbook, replays := judging_once(playbook))
@@ -172,27 +172,27 @@ class ExplainerBeside:
         answer: asyncio.Future[Sequence[str]] = asyncio.get_running_loop().create_future()
         async with self._turn:
             try:
-                process = await self._asked()
-                process.ask((bare, answer))
-                if not await process.answered():
+                process = await self._running_process()
+                process.send_job((bare, answer))
+                if not await process.take_result():
                     raise OSError("it ended")
             except OSError:
-                self._ended()
+                self._end_process()
                 return ()
             except BaseException:  # cancelled: the next question would take this one's answer for its own
-                self._ended()
+                self._end_process()
                 raise
-            self._end = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._ended)
+            self._end = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._end_process)
         return answer.result()
 
-    async def _asked(self) -> PoolProcess:
+    async def _running_process(self) -> PoolProcess:
         if self._end is not None:
             self._end.cancel()
         if self._process is None:
-            self._process = await PoolProcess.begun(self.task)
+            self._process = await PoolProcess.start_process(self.task)
         return self._process
 
-    def _ended(self) -> None:
+    def _end_process(self) -> None:
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -203,7 +203,7 @@ class ExplainerBeside:
     async def stop(self) -> None:
         """End the process; what it has not said never comes."""
         process = self._process
-        self._ended()
+        self._end_process()
         if process is not None:
             await process.process.wait()
 

@@ -100,7 +100,7 @@ class Watch:
     def _entries(self, change: Change, held: tuple[Any, ...]) -> tuple[Any, ...]:
         """Watch the entries that the verdict names, and all with the same names; nothing where there is none."""
         spoken: dict[int, str] = {}
-        known = {id(entry): names_of(entry) for entry in _flat(held)}
+        known = {id(entry): names_of(entry) for entry in _flat_records(held)}
         for entry, names in known.items():
             name = self._name(names)
             if name and (name in (spoken_names := set(spoken.values())) or len(spoken_names) < MOST_ENTRIES):
@@ -109,17 +109,17 @@ class Watch:
             return ()
         self.parted.add(change.what)
         spoken_names = set(spoken.values())
-        return self._watched(
+        return self._watched_entries(
             held, change, spoken, {entry for entry, names in known.items() if spoken_names & names.keys()}
         )
 
-    def _watched(
+    def _watched_entries(
         self, held: tuple[Any, ...], change: Change, spoken: Mapping[int, str], moved: Collection[int]
     ) -> tuple[Any, ...]:
         found = []
         for entry in held:
             if isinstance(entry, tuple):
-                found.append(self._watched(entry, change, spoken, moved))
+                found.append(self._watched_entries(entry, change, spoken, moved))
             elif name := spoken.get(id(entry)):
                 whole = replace(change, entry=name)
                 self.facts[whole.what] = Fact(whole)
@@ -141,14 +141,18 @@ class Watch:
     def _record(self, record: Any, change: Change, tells: bool = True) -> Any:
         """Return the record of a type that notes which of its fields are looked at; `tells`: its numbers are facts."""
         kind: Any = type(record)
-        what = self._told(record, change) if tells else self._untold(kind, f"{change.probe}.{change.field}.")
+        what = (
+            self._note_numbers(record, change)
+            if tells
+            else self._fields_without_facts(kind, f"{change.probe}.{change.field}.")
+        )
         made: Any = object.__new__(_noting(kind, not change.field))
         object.__setattr__(made, "_noting", _Noting(self.seen, what))  # past the freezing
-        for _, held in _held(kind):
+        for _, held in _field_accessors(kind):
             held.__set__(made, held.__get__(record))
         return made
 
-    def _told(self, record: Any, change: Change) -> dict[str, tuple[str, ...]]:
+    def _note_numbers(self, record: Any, change: Change) -> dict[str, tuple[str, ...]]:
         """Keep a record's numbers as facts; return what is noted by the name of each of its fields."""
         kind: Any = type(record)
         at = f"{change.what}."
@@ -156,7 +160,7 @@ class Watch:
         noting = dict[str, tuple[str, ...]]()
         if not change.field:
             noting |= {name: (where + name,) for name in _worked_out(kind)}
-        for name, held in _held(kind):
+        for name, held in _field_accessors(kind):
             value = held.__get__(record)
             if isinstance(value, _NUMBERS) and name not in _NOT_MOVED:
                 before = self.facts.get(at + name)
@@ -169,9 +173,9 @@ class Watch:
                 noting[name] = (where + name,)
         return noting
 
-    def _untold(self, kind: Any, where: str) -> dict[str, tuple[str, ...]]:
+    def _fields_without_facts(self, kind: Any, where: str) -> dict[str, tuple[str, ...]]:
         if (kind, where) not in self._silent:
-            self._silent[kind, where] = {name: (where + name,) for name, _ in _held(kind)}
+            self._silent[kind, where] = {name: (where + name,) for name, _ in _field_accessors(kind)}
         return self._silent[kind, where]
 
 
@@ -189,13 +193,13 @@ def _noting(kind: Any, whole: bool) -> type[Any]:
 
     Shape: made once for all records of a kind, for it takes as long as to watch fifty.
     """
-    body: dict[str, Any] = {name: _Noted(name, held) for name, held in _held(kind)}
+    body: dict[str, Any] = {name: _Noted(name, held) for name, held in _field_accessors(kind)}
     body |= {name: _Noted(name, vars(kind)[name]) for name in _worked_out(kind) if whole}
     return type(kind.__name__, (kind,), {"__slots__": ("_noting",), **body})
 
 
 @functools.cache
-def _held(kind: Any) -> tuple[tuple[str, Any], ...]:
+def _field_accessors(kind: Any) -> tuple[tuple[str, Any], ...]:
     """The fields of a kind of record, each with what sets and gets it."""
     return tuple((each.name, vars(kind)[each.name]) for each in fields(kind))
 
@@ -222,10 +226,10 @@ class _Watched(Snapshot):
         return figure
 
 
-def _flat(held: tuple[Any, ...]) -> Iterator[Any]:
+def _flat_records(held: tuple[Any, ...]) -> Iterator[Any]:
     for entry in held:
         if isinstance(entry, tuple):
-            yield from _flat(entry)
+            yield from _flat_records(entry)
         elif is_dataclass(entry):
             yield entry
 

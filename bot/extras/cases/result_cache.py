@@ -30,7 +30,7 @@ def reading_once(reading: Any) -> Any:
     if isinstance(reading, Unread | CustomReading) or not is_dataclass(reading):
         return reading
     kind: Any = type(reading)
-    made = _copied(reading, _kind_once(kind))
+    made = _copy_as(reading, _kind_once(kind))
     object.__setattr__(made, _KEPT, {})
     return made
 
@@ -41,10 +41,10 @@ def as_read(snapshot: Snapshot) -> Snapshot:
 
 
 def _as_read(reading: Any) -> Any:
-    return _copied(reading, type(reading).__base__) if hasattr(reading, _KEPT) else reading
+    return _copy_as(reading, type(reading).__base__) if hasattr(reading, _KEPT) else reading
 
 
-def _copied(reading: Any, kind: Any) -> Any:
+def _copy_as(reading: Any, kind: Any) -> Any:
     made: Any = object.__new__(kind)
     for each in fields(reading):
         object.__setattr__(made, each.name, getattr(reading, each.name))

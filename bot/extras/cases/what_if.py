@@ -106,7 +106,7 @@ def in_short(verdict: Verdict) -> Verdict:
     return replace(verdict, snapshot=None, evidence=(), ruled_out=(), unread=(), undecided=(), heat=None)
 
 
-def alone(verdict: Verdict) -> Verdict:
+def outcome_alone(verdict: Verdict) -> Verdict:
     """Return what a change is told by: status, cause, confidence and plan, without any sentence."""
     return Verdict(verdict.node, verdict.status, verdict.cause, verdict.confidence, summary="", plan=verdict.plan)
 
@@ -131,10 +131,10 @@ class _Search:
         """Try leaving out each reading, and each entry that the verdict names."""
         for name, reading in self._snapshot.readings.items():
             if not isinstance(reading, Unread):
-                yield from self._proven(Change(name))
+                yield from self._what_if_of(Change(name))
         for entry in dict.fromkeys(fact.change.entry and replace(fact.change, part="") for fact in self._facts):
             if isinstance(entry, Change):
-                yield from self._proven(replace(entry, value=NONE))
+                yield from self._what_if_of(replace(entry, value=NONE))
 
     def numbers(self) -> Iterator[WhatIf]:
         """Try each number that was looked at, lower and higher, and each boolean inverted."""
@@ -142,13 +142,13 @@ class _Search:
         for fact in self._facts:  # a first look comes before its later look
             if fact.both_looks in seen:
                 continue  # moved alone, the later look would give the same again
-            for what_if in self._moved(fact):
+            for what_if in self._flips_of_fact(fact):
                 seen.add(fact.change.what)
                 yield what_if
 
-    def _moved(self, fact: Fact) -> Iterator[WhatIf]:
+    def _flips_of_fact(self, fact: Fact) -> Iterator[WhatIf]:
         if isinstance(fact.was, bool):
-            yield from self._proven(fact.at("false" if fact.was else "true"), fact.was)
+            yield from self._what_if_of(fact.at("false" if fact.was else "true"), fact.was)
         elif fact.was is not None:
             was = number(fact.was)
             most = 100.0 if "percent" in (fact.change.part or fact.change.field) else FAR + 1000 * abs(was)
@@ -163,10 +163,10 @@ class _Search:
         same, other = self._limits.get(alike, (was, end))
         if not (self._flips(fact.at(_written(other))) and (same == was or not self._flips(fact.at(_written(same))))):
             same, other = was, end
-        same, other = self._limits[alike] = self._limit(fact, same, other)
-        yield from self._proven(fact.at(_written(other)), fact.was, _written(same) if same != was else None)
+        same, other = self._limits[alike] = self._flipping_neighbours(fact, same, other)
+        yield from self._what_if_of(fact.at(_written(other)), fact.was, _written(same) if same != was else None)
 
-    def _limit(self, fact: Fact, same: Number, other: Number) -> tuple[Number, Number]:
+    def _flipping_neighbours(self, fact: Fact, same: Number, other: Number) -> tuple[Number, Number]:
         """Return two numbers next to each other, of which the first changes nothing and the other does.
 
         Shape: on the way only those are evaluated that the other end made decide differently, for the others mostly
@@ -207,34 +207,34 @@ class _Search:
         if (those := (hanging.causes, hanging.conditions)) not in self._edges:
             causes = [playbook.causes[at] for at in hanging.causes]
             conditions = [playbook.conditions[at] for at in hanging.conditions]
-            self._edges[those] = _edges(causes, conditions)
+            self._edges[those] = _numbers_compared_with(causes, conditions)
         return self._edges[those]
 
-    def _proven(
+    def _what_if_of(
         self, change: Change, was: Number | bool | timedelta | None = None, still: str | None = None
     ) -> Iterator[WhatIf]:
-        if (flip := self._tried_with(change)) is not None:
+        if (flip := self._tried_flip(change)) is not None:
             yield WhatIf(change, flip.verdict or self._judge.verdict_of(flip.snapshot, flip.found), was, still)
 
     def _flips(self, change: Change, among: Set[int] | None = None) -> bool:
         """True if the change gives another verdict; with `among`, if all results at other places stay the same."""
-        return (self._tried_with(change) if among is None else self._with(change, among)) is not None
+        return (self._tried_flip(change) if among is None else self._flip_with(change, among)) is not None
 
     def _deciding(self, change: Change) -> Set[int]:
         """Return the places of the results that decide otherwise after a change; all if something else decides."""
-        flip, decides = self._tried_with(change), self._results.decides
+        flip, decides = self._tried_flip(change), self._results.decides
         if flip is None or self._looks.plan_hangs_on(change):
             return frozenset(range(len(decides)))
         now = self._results.decided(flip.found)
         return frozenset(at for at, before in enumerate(decides) if now[at] != before)
 
-    def _tried_with(self, change: Change) -> _Flip | None:
+    def _tried_flip(self, change: Change) -> _Flip | None:
         """Return the changed snapshot and its results if they give another verdict."""
         if change not in self._tried:
-            self._tried[change] = self._with(change)
+            self._tried[change] = self._flip_with(change)
         return self._tried[change]
 
-    def _with(self, change: Change, among: Set[int] | None = None) -> _Flip | None:
+    def _flip_with(self, change: Change, among: Set[int] | None = None) -> _Flip | None:
         readings = self._snapshot.readings
         try:
             reading = change.applied(readings[change.probe], self._places)
@@ -268,7 +268,7 @@ def _no_lines(_: Snapshot) -> tuple[str, ...]:
     return ()
 
 
-def _edges(causes: Iterable[ConfiguredCause], conditions: Iterable[Condition]) -> tuple[Number, ...]:
+def _numbers_compared_with(causes: Iterable[ConfiguredCause], conditions: Iterable[Condition]) -> tuple[Number, ...]:
     said = [word for each in conditions for word in re.findall(r"(?<![\w.])\d+\.?\d*", each.when)]
     numbers = [threshold.value for used in causes for threshold in used.thresholds.values()]
     numbers += [float(word) for word in said]

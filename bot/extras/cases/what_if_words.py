@@ -19,10 +19,10 @@ def sentence(what_if: WhatIf, before: Verdict, words: PlanWords) -> str:
 
     Example: "If cgroups.dying were 999, not 1,204 (1,000 would change nothing): healthy, and no plan."
     """
-    return one_line(f"{_change(what_if)}: {_outcome(before, what_if.verdict, words)}.", 600)
+    return one_line(f"{_change_words(what_if)}: {_outcome(before, what_if.verdict, words)}.", 600)
 
 
-def _change(what_if: WhatIf) -> str:
+def _change_words(what_if: WhatIf) -> str:
     change, was = what_if.change, what_if.was
     if change.value == UNREAD and not change.field:
         return f"If {change.probe} had not been read"
@@ -52,22 +52,22 @@ def _outcome(before: Verdict, now: Verdict, words: PlanWords) -> str:
     parts = [now.status.value, cause_words(now)]
     if (before.status, before.cause, before.confidence) == (now.status, now.cause, now.confidence):
         parts = [f"still {parts[0]}", parts[1]]
-    return ", ".join(part for part in (*parts, _plan(before, now, words)) if part)
+    return ", ".join(part for part in (*parts, _plan_words(before, now, words)) if part)
 
 
-def _plan(before: Verdict, now: Verdict, words: PlanWords) -> str:
+def _plan_words(before: Verdict, now: Verdict, words: PlanWords) -> str:
     had = [words.step(step) for step in before.plan.steps] if before.plan is not None else []
     has = [words.step(step) for step in now.plan.steps] if now.plan is not None else []
     if had and not has:
         return "and no plan would be offered"
     lost, gained = [step for step in had if step not in has], [step for step in has if step not in had]
-    changes = [f"{_listed(lost)} would not be offered"] if lost else []
-    changes += [f"{_listed(gained)} would be offered"] if gained else []
+    changes = [f"{_steps_words(lost)} would not be offered"] if lost else []
+    changes += [f"{_steps_words(gained)} would be offered"] if gained else []
     if not changes and before.plan is not None and now.plan is not None and before.plan.digest != now.plan.digest:
         changes = ["the plan would have other commands"]
     return "and " + " but ".join(changes) if changes else ""
 
 
-def _listed(steps: Sequence[str]) -> str:
+def _steps_words(steps: Sequence[str]) -> str:
     *before, last = steps
     return f"{', '.join(before)} and {last}" if before else last

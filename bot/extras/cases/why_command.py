@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(
         options.as_json(_document(explanation))
         if arguments.json
-        else options.to_type(arguments, _text(arguments.case, explanation))
+        else options.as_typed_here(arguments, _text(arguments.case, explanation))
     )
     return 0
 

@@ -90,8 +90,8 @@ def report_card(ask: FleetAsk, report: FleetReport, by: str, ended: str = "", cu
         groups = list(among(report, found[0].cause))[:GROUPS]
         if groups:
             first.append(bullets([(f"by {label}", clipped(counts, SAID)) for label, counts in groups]))
-    last: list[Block] = [*_choices(ask, report, cured), *_notes(report), *_small_print(ask, by)]
-    rows = [_row(answer, report, ask) for answer in _shown(report)]
+    last: list[Block] = [*_choices(ask, report, cured), *_remark_blocks(report), *_small_print(ask, by)]
+    rows = [_row(answer, report, ask) for answer in _unhealthy_answers(report)]
     more = f"zombie fleet {one_line(ask.says, 200)}"
     middle = [Table(_heading(report, ask), rows, "Nodes, the gravest first", more, sortable=True)] if rows else []
     said += [f"{count.cause}: {count.prevalence.says}." for count in found[:CAUSES]]
@@ -130,18 +130,18 @@ def _title(ask: FleetAsk, report: FleetReport) -> str:
     return f"{having:,} of {report.answered:,} nodes {verb} {what}"
 
 
-def _shown(report: FleetReport) -> list[NodeAnswer]:
+def _unhealthy_answers(report: FleetReport) -> list[NodeAnswer]:
     """Every node that is not healthy, the gravest first; the healthy ones are counted above."""
     shown = [answer for answer in report.answers if answer.found or answer.outcome is not NodeOutcome.ANSWERED]
     return sorted(shown, key=lambda answer: (badness(Status(answer.status)), answer.node))
 
 
-def _labels(report: FleetReport) -> Sequence[str]:
+def _varying_labels(report: FleetReport) -> Sequence[str]:
     return [label for label in _COLUMNS if len(report.by.get(label, {})) > 1]
 
 
 def _heading(report: FleetReport, ask: FleetAsk) -> Sequence[str]:
-    return ("node", *(["status"] if ask.full else []), "what", *_labels(report), "kernel")
+    return ("node", *(["status"] if ask.full else []), "what", *_varying_labels(report), "kernel")
 
 
 def _row(answer: NodeAnswer, report: FleetReport, ask: FleetAsk) -> Sequence[str]:
@@ -149,19 +149,19 @@ def _row(answer: NodeAnswer, report: FleetReport, ask: FleetAsk) -> Sequence[str
     what = ", ".join(f"{found.cause} ({found.confidence})" if ask.full else found.cause for found in answer.found)
     if len(ask.causes) == 1 and answer.found:
         what = clipped(seen_words(answer.found[0]), CELL)  # a phone shows a cell in two lines, and a check tells all
-    labels = [report.labels.get(answer.node, {}).get(label, "") for label in _labels(report)]
+    labels = [report.labels.get(answer.node, {}).get(label, "") for label in _varying_labels(report)]
     kernel = answer.traits.get("kernel", "")
     status = [answer.status] if ask.full else []
-    return (answer.node, *status, what or _without(answer.node, answer.because), *labels, kernel)
+    return (answer.node, *status, what or _without_node_name(answer.node, answer.because), *labels, kernel)
 
 
-def _without(node: str, says: str) -> str:
+def _without_node_name(node: str, says: str) -> str:
     """Why nothing was found, without the node's name and address, which stand in the row."""
     return clipped(re.sub(rf"^{re.escape(node)} (?:\([^)]*\) )?", "", one_line(says, SAID)), CELL)
 
 
 def _choices(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> Iterator[Block]:
-    sick = [answer.node for answer in _shown(report) if answer.found and len(answer.node) <= OPTION]
+    sick = [answer.node for answer in _unhealthy_answers(report) if answer.found and len(answer.node) <= OPTION]
     elements: list[Button | Menu] = []
     if sick:
         elements.append(Menu(CHECK, "Check a node", _options(sick)))
@@ -169,7 +169,7 @@ def _choices(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> Iter
     compared = FleetAsk(ask.words, causes[:1], "", False, ask.namespace, "diff")
     if sick and len(sick) < report.answered and compared.text:
         elements.append(Button("Diff", DIFF, compared.text))
-    if (plan := _plan(ask, report, cured)).causes and plan.text:
+    if (plan := _wave_request(ask, report, cured)).causes and plan.text:
         elements.append(Button("Plan", PLAN, plan.text))
     if elements:
         yield Row(tuple(elements))
@@ -181,7 +181,7 @@ def _options(nodes: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple((node, node) for node, size in zip(nodes, sizes, strict=False) if size <= OPTIONS_ROOM)
 
 
-def _plan(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> FleetAsk:
+def _wave_request(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> FleetAsk:
     """Return the request for a wave over the nodes of the first cause with a remedy; no causes if there is none."""
     found = [count.cause for count in report.causes if count.nodes and count.cause in cured]
     sick = tuple(answer.node for answer in report.answers if {each.cause for each in answer.found} & set(found[:1]))
@@ -191,7 +191,7 @@ def _plan(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> FleetAs
     return FleetAsk(ask.words, tuple(found[:1]), namespace=ask.namespace, kind="wave")
 
 
-def _notes(report: FleetReport) -> Iterator[Block]:
+def _remark_blocks(report: FleetReport) -> Iterator[Block]:
     if any(count.judged.value == "signature" and count.nodes for count in report.causes):
         yield Small(("By signature, a single look: possible, not proven. A check gives the verdict.",))
     if open_ := [count for count in report.causes if count.undecided]:

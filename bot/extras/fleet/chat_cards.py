@@ -87,9 +87,9 @@ class FleetCards:
         """Return the request of `fleet`, or of `check` with a selector; None for anything else. Raises: UsageError."""
         if verb not in self.verbs and not (verb == "check" and any(map(means_several, words))):
             return None
-        return WorkRequest(partial(self._typed, FleetAsk.typed(words, verb)))
+        return WorkRequest(partial(self._start_typed, FleetAsk.typed(words, verb)))
 
-    async def _typed(self, ask: FleetAsk, request: CommandRequest) -> None:
+    async def _start_typed(self, ask: FleetAsk, request: CommandRequest) -> None:
         await self.start(ask, request.key, request.target, request.by)
 
     def is_about(self, action: str, value: str) -> bool:
@@ -105,15 +105,15 @@ class FleetCards:
 
         Raises: UsageError when a selector matches no node or a cause is unknown.
         """
-        run, wanted = await self.runner.prepared(ask), Wanted(ask, _named(spot, key), spot, by, key)
+        run, wanted = await self.runner.prepared(ask), Wanted(ask, _card_name(spot, key), spot, by, key)
         count, looks = len(run.nodes), wanted.reads_once and not run.sweep.needs_window
         if count <= (MANY_LOOKS if looks else MANY_CHECKS):
-            await self._do(wanted, run)
+            await self._begin_any(wanted, run)
             return
-        seconds = self.runner.takes(run) if wanted.reads_once else SECONDS_A_CHECK * count / 10
+        seconds = self.runner.expected_seconds(run) if wanted.reads_once else SECONDS_A_CHECK * count / 10
         await self._post(wanted, chat_card.many_card(ask, count, seconds, wanted.name, by))
 
-    async def _do(self, wanted: Wanted, run: FleetRun) -> None:
+    async def _begin_any(self, wanted: Wanted, run: FleetRun) -> None:
         """Begin it, however many nodes it is about."""
         ask, by = wanted.ask, wanted.by
         if ask.kind == "check":
@@ -123,7 +123,7 @@ class FleetCards:
             asked = CureRequest(ask.words, ask.causes, wanted.key, wanted.spot.channel, by)
             await self._cures.begin(asked, run.nodes)
         else:
-            await self._keep(wanted)
+            await self._store_request(wanted)
             self._begin(wanted, run)
 
     async def ask(self, click: Click) -> None:
@@ -148,7 +148,7 @@ class FleetCards:
             ask = FleetAsk.of(click.value)
             if not ask.causes:
                 raise UsageError("There is no cause to compare by.")
-            wanted = Wanted(ask, _named(spot, f"diff {click.key}"), spot, by)
+            wanted = Wanted(ask, _card_name(spot, f"diff {click.key}"), spot, by)
             self.background.begin(self._compare(wanted), "comparison")
         elif click.action == chat_card.PLAN:
             await self.start(FleetAsk.of(click.value), click.key, spot, by)
@@ -158,7 +158,7 @@ class FleetCards:
             if wanted.reads_once:
                 name, spot = await self._card_of(click)
                 wanted = replace(wanted, name=name, spot=spot)
-            await self._do(wanted, run)
+            await self._begin_any(wanted, run)
 
     async def _who_else(self, click: Click) -> None:
         """Ask which other nodes have an incident's cause, in the thread of its card.
@@ -184,10 +184,10 @@ class FleetCards:
         """Go on with a stored sweep; False for any other request."""
         if not kept.key.startswith(OF_FLEET):
             return False
-        self.background.begin(self._again(kept), "sweep carried on")
+        self.background.begin(self._continue_sweep(kept), "sweep carried on")
         return True
 
-    async def _again(self, kept: ChatRequest) -> None:
+    async def _continue_sweep(self, kept: ChatRequest) -> None:
         try:
             body = json.loads(kept.body)
             spot = MessageTarget(str(body["channel"]), str(body["thread_ts"]))
@@ -195,7 +195,7 @@ class FleetCards:
             run = await self.runner.prepared(wanted.ask)
         except (ValueError, KeyError, TypeError, UsageError) as no:
             self.context.log("sweep_unreadable", key=one_line(kept.key, 80), error=one_line(str(no)))
-            await self._done(kept.key)
+            await self._finish_request(kept.key)
             return
         self.context.log("sweep_carried_on", key=one_line(kept.key, 80))
         self._begin(wanted, run)
@@ -224,7 +224,7 @@ class FleetCards:
         await self.poster.enqueue(wanted.name, CARD, wanted.spot, message)
         self.poster.finished(wanted.name)
 
-    async def _keep(self, wanted: Wanted) -> None:
+    async def _store_request(self, wanted: Wanted) -> None:
         ask, spot = wanted.ask.text, wanted.spot
         body = {"ask": ask, "channel": spot.channel, "thread_ts": spot.thread_ts, "by": wanted.by}
         if ask:
@@ -233,21 +233,21 @@ class FleetCards:
 
     def _begin(self, wanted: Wanted, run: FleetRun) -> None:
         self._running[wanted.name] = asyncio.Event()
-        self.background.begin(self._sweep(wanted, run), f"sweep {wanted.name}")
+        self.background.begin(self._run_and_show(wanted, run), f"sweep {wanted.name}")
 
-    async def _sweep(self, wanted: Wanted, run: FleetRun) -> None:
+    async def _run_and_show(self, wanted: Wanted, run: FleetRun) -> None:
         """Read and show; if this is cancelled, the bot is stopping, and the next run continues it."""
         ask, name = wanted.ask, wanted.name
         try:
-            ended = await self._read(wanted, run)
+            ended = await self._run_until_stopped(wanted, run)
         finally:
             del self._running[name]
         self.context.log("swept", sweep=ask.says, kind="asked", **run.report.figures)
         cured = self.runner.cured if self.cure is not None else ()
         await self._post(wanted, chat_card.report_card(ask, run.report, wanted.by, ended, cured))
-        await self._done(name)
+        await self._finish_request(name)
 
-    async def _read(self, wanted: Wanted, run: FleetRun) -> str:
+    async def _run_until_stopped(self, wanted: Wanted, run: FleetRun) -> str:
         """Run it until it ends or somebody stops it; return why it is incomplete, or nothing."""
         name, spot = wanted.name, wanted.spot
 
@@ -282,27 +282,27 @@ class FleetCards:
         if (running := self._running.get(name)) is not None:
             running.set()
         elif name.startswith(OF_FLEET) and await self.context.chat_requests.is_open(name):
-            await self.context.chat_requests.keep(_stop_of(name))
+            await self.context.chat_requests.keep(_stop_key(name))
         else:
             raise NothingProposed("That is no longer running.")
         self.context.log("sweep_stopped", card=one_line(name, 80), by=person.by)
 
     async def _is_stopped_elsewhere(self, name: str) -> bool:
         with contextlib.suppress(LedgerError):
-            return await self.context.chat_requests.is_open(_stop_of(name))
+            return await self.context.chat_requests.is_open(_stop_key(name))
         return False
 
-    async def _done(self, name: str) -> None:
+    async def _finish_request(self, name: str) -> None:
         with contextlib.suppress(LedgerError):
             await self.context.chat_requests.done(name)
-            await self.context.chat_requests.done(_stop_of(name))
+            await self.context.chat_requests.done(_stop_key(name))
 
 
-def _stop_of(name: str) -> str:
+def _stop_key(name: str) -> str:
     """The request to stop a sweep, which the program that runs it reads."""
     return f"{chat_card.STOP} {name}"
 
 
-def _named(spot: MessageTarget, key: str) -> str:
+def _card_name(spot: MessageTarget, key: str) -> str:
     """The name of a sweep's card: the same for every delivery of a request."""
     return OF_FLEET + hashlib.sha256(request_id(spot.channel, spot.thread_ts, key).encode()).hexdigest()[:24]

@@ -167,16 +167,16 @@ class ChunkReply:
             raise SchedulerError("it reports a node twice, or a node that was not asked.")
         return replace(
             reply,
-            program=_shown(reply.program),
-            worker=_shown(reply.worker),
-            address=_shown(reply.address),
-            refused=_shown(reply.refused),
-            wrong=_shown(reply.wrong),
-            answers=tuple(_checked(answer, sweep) for answer in reply.answers),
+            program=_safe_text(reply.program),
+            worker=_safe_text(reply.worker),
+            address=_safe_text(reply.address),
+            refused=_safe_text(reply.refused),
+            wrong=_safe_text(reply.wrong),
+            answers=tuple(_checked_answer(answer, sweep) for answer in reply.answers),
         )
 
 
-def _checked(answer: NodeAnswer, sweep: Sweep) -> NodeAnswer:
+def _checked_answer(answer: NodeAnswer, sweep: Sweep) -> NodeAnswer:
     """The answer, made safe. Raises: SchedulerError when no node can have given it."""
     is_read = answer.outcome is not NodeOutcome.UNREACHABLE
     outcome = {Status.UNREACHABLE.value: NodeOutcome.UNREACHABLE, Status.UNKNOWN.value: NodeOutcome.UNKNOWN}
@@ -202,21 +202,21 @@ def _checked(answer: NodeAnswer, sweep: Sweep) -> NodeAnswer:
         node=answer.node,
         outcome=answer.outcome,
         status=answer.status,
-        cause=_shown(answer.cause),
+        cause=_safe_text(answer.cause),
         confidence=answer.confidence,
-        because=_shown(answer.because),
-        found=tuple(_found(answer.node, found, sweep) for found in answer.found),
-        undecided=_texts(answer.undecided),
-        unreachable_class=_shown(answer.unreachable_class),
-        machine_id=_shown(answer.machine_id),
-        traits=_texts(answer.traits),
-        facts=_texts(answer.facts),
-        counted=tuple(_counted(answer.node, count, sweep) for count in answer.counted),
+        because=_safe_text(answer.because),
+        found=tuple(_checked_finding(answer.node, found, sweep) for found in answer.found),
+        undecided=_safe_texts(answer.undecided),
+        unreachable_class=_safe_text(answer.unreachable_class),
+        machine_id=_safe_text(answer.machine_id),
+        traits=_safe_texts(answer.traits),
+        facts=_safe_texts(answer.facts),
+        counted=tuple(_checked_count(answer.node, count, sweep) for count in answer.counted),
         seconds=float(answer.seconds),
     )
 
 
-def _found(node: str, found: Found, sweep: Sweep) -> Found:
+def _checked_finding(node: str, found: Found, sweep: Sweep) -> Found:
     how = sweep.judged.get(found.cause)
     is_bold = found.confidence != Confidence.POSSIBLE.value or found.status == Status.CRITICAL.value
     if (
@@ -227,26 +227,26 @@ def _found(node: str, found: Found, sweep: Sweep) -> Found:
         or len(found.suspects) > MOST_SUSPECTS
     ):
         raise SchedulerError(f"what it found on {one_line(node, 80)} cannot be.")
-    return replace(found, says=_shown(found.says), suspects=tuple(map(_shown, found.suspects)))
+    return replace(found, says=_safe_text(found.says), suspects=tuple(map(_safe_text, found.suspects)))
 
 
-def _counted(node: str, count: Counted, sweep: Sweep) -> Counted:
+def _checked_count(node: str, count: Counted, sweep: Sweep) -> Counted:
     """What was counted of a cause that may grow, safe. Raises: SchedulerError when no node can have told it."""
     harm = count.harm
     figures = (count.value, *((harm.value,) if harm is not None else ()))
     if count.cause not in sweep.judged or not all(math.isfinite(figure) and figure >= 0 for figure in figures):
         raise SchedulerError(f"what it counted on {one_line(node, 80)} cannot be.")
-    shown = replace(harm, says=_shown(harm.says)) if harm is not None else None
-    return replace(count, boot=_shown(count.boot), harm=shown)
+    shown = replace(harm, says=_safe_text(harm.says)) if harm is not None else None
+    return replace(count, boot=_safe_text(count.boot), harm=shown)
 
 
 def _is_confidence(word: str) -> bool:
     return word == "" or word in {confidence.value for confidence in Confidence}
 
 
-def _texts(told: Mapping[str, str]) -> dict[str, str]:
-    return {_shown(name): _shown(said) for name, said in told.items()}
+def _safe_texts(told: Mapping[str, str]) -> dict[str, str]:
+    return {_safe_text(name): _safe_text(said) for name, said in told.items()}
 
 
-def _shown(text: str) -> str:
+def _safe_text(text: str) -> str:
     return one_line(text, LONGEST)

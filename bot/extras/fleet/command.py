@@ -77,11 +77,11 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.extras.fleet.report import fleet_body, fleet_text, rest_text
     from bot.extras.fleet.runner import exit_status
 
-    what = _what(arguments)
+    what = _fleet_run(arguments)
     interrupted, shown = False, set[str]()
     try:
         try:
-            asyncio.run(_sweep(what, options.redraws(arguments), None if arguments.json else shown))
+            asyncio.run(_ask_nodes(what, options.redraws(arguments), None if arguments.json else shown))
         except KeyboardInterrupt:
             interrupted = True
             print(f"zombie: interrupted, {len(what.answers)} of {len(what.nodes)} nodes are done", file=sys.stderr)
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 130 if interrupted else exit_status(what.report)
 
 
-def _what(arguments: argparse.Namespace) -> FleetRun:
+def _fleet_run(arguments: argparse.Namespace) -> FleetRun:
     from bot.app.factories import ssh_transport
     from bot.app.many_nodes import collect_garbage_less_often, room_for
     from bot.commands import record
@@ -109,11 +109,11 @@ def _what(arguments: argparse.Namespace) -> FleetRun:
     mutes = record.mutes(arguments.environ) if sweep.is_full else None
     collect_garbage_less_often(len(asked))
     at_once = room_for(min(arguments.parallel or MOST_AT_ONCE, len(asked)))
-    means = SweepDependencies(settings, ssh_transport(arguments.environ), mutes, at_once, options.remarked)
+    means = SweepDependencies(settings, ssh_transport(arguments.environ), mutes, at_once, options.print_remark)
     return means.sweep(asked, len(meant), sweep)
 
 
-async def _sweep(what: FleetRun, draws: bool, shown: set[str] | None) -> None:
+async def _ask_nodes(what: FleetRun, draws: bool, shown: set[str] | None) -> None:
     """Ask every node; `shown` gets the nodes of a report that is printed before all have answered, None for none."""
     from bot.extras.fleet.report import answer_line, fleet_text
 

@@ -22,7 +22,7 @@ from bot.domain.mute_record import MuteRecord
 from bot.domain.node import Node
 from bot.domain.safe_text import listed, one_line
 from bot.extras.fleet.chunks import ChunkReply, ChunkRequest, Question
-from bot.extras.fleet.dask_worker import CONNECT_SECONDS, configured, read_chunk, security
+from bot.extras.fleet.dask_worker import CONNECT_SECONDS, dask_options, read_chunk, security
 from bot.extras.fleet.run import Hears
 from bot.extras.fleet.scheduler import Roster, SchedulerAddress, resource
 from bot.extras.fleet.sweep import NodeAnswer, Sweep
@@ -67,7 +67,7 @@ class DaskReader:
         except LedgerError:  # then nothing counts as accepted
             entries = ()
         self.question = replace(self.question, mutes=tuple(entries))
-        with configured():
+        with dask_options():
             return await self._answers(nodes, heard)
 
     async def _answers(self, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:
@@ -88,16 +88,16 @@ class DaskReader:
                 "Is it running? Without --scheduler and ZOMBIE_SCHEDULER this machine reads the nodes by itself.",
             ) from no
         try:
-            answers = await self._spread(client, nodes, heard)
+            answers = await self._hand_out_chunks(client, nodes, heard)
         finally:
             await client.close(timeout=2)
         if self._lost:
             raise SchedulerError(" ".join(self._says_lost()), "The others were read, and are counted.")
         return answers
 
-    async def _spread(self, client: Client, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:
+    async def _hand_out_chunks(self, client: Client, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:
         run = _Run(client, await self._roster(client), asyncio.get_running_loop().time())
-        self._greet(run.roster, client)
+        self._remark_workers(run.roster, client)
         answers, seen = list[NodeAnswer](), set[str]()
 
         async def read(chunk: Chunk) -> None:
@@ -111,7 +111,7 @@ class DaskReader:
 
         chunks = chunks_of(nodes, self.size)
         reading = {asyncio.create_task(read(chunk)) for chunk in chunks}
-        watching = asyncio.create_task(self._watch(run))
+        watching = asyncio.create_task(self._watch_workers(run))
         try:
             waiting = set(reading)
             while waiting:
@@ -130,12 +130,12 @@ class DaskReader:
         while True:
             zone = await self._reader_zone(run, chunk.zone)
             if zone is None:
-                self._lose(chunk, self._why_nobody(run, chunk.zone))
+                self._give_up_chunk(chunk, self._why_nobody(run, chunk.zone))
                 return None
             asked_at = self.clock()
             order = ChunkRequest(self.question, chunk.nodes, len(chunk.nodes), asked_at)
             # The resource says which workers may; addresses only after refusals: they tie a chunk to present workers.
-            only = self._willing(run, zone) if self._refused else None
+            only = self._workers_of_zone(run, zone) if self._refused else None
             key = f"zombie-chunk-{id(run)}-{next(run.numbers)}"
             future = run.client.submit(
                 read_chunk,
@@ -149,26 +149,26 @@ class DaskReader:
             try:
                 text = await future
             except KilledWorker:
-                self._lose(chunk, "the workers that read them died one after another")
+                self._give_up_chunk(chunk, "the workers that read them died one after another")
                 return None
             except concurrent.futures.CancelledError as no:  # Dask's, not this task's
                 if key in run.given_up:
                     continue
-                raise self._gone() from no
+                raise self._scheduler_gone() from no
             except Exception as no:  # noqa: BLE001 - whatever a worker raises comes here, and it may be anything
-                self._lose(chunk, f"a worker failed: {one_line(f'{type(no).__name__}: {no}', 160)}")
+                self._give_up_chunk(chunk, f"a worker failed: {one_line(f'{type(no).__name__}: {no}', 160)}")
                 return None
             finally:
                 run.under_way.pop(key, None)
-            if (reply := self._checked(chunk, text, asked_at)) is not None:
+            if (reply := self._valid_reply(chunk, text, asked_at)) is not None:
                 return reply
 
-    def _checked(self, chunk: Chunk, text: object, asked_at: datetime) -> ChunkReply | None:
+    def _valid_reply(self, chunk: Chunk, text: object, asked_at: datetime) -> ChunkReply | None:
         """Return the reply if it is valid; None when another worker has to be asked."""
         try:
             reply = ChunkReply.of(text, chunk.nodes, self.sweep)
         except SchedulerError as no:
-            self._lose(chunk, f"a worker's reply is impossible: {no.sentence}")
+            self._give_up_chunk(chunk, f"a worker's reply is impossible: {no.sentence}")
             return ChunkReply("", "", "", asked_at)
         if not reply.refused and reply.program != self.question.program:
             reply = ChunkReply(reply.program, reply.worker, reply.address, reply.at, refused=f"it runs {reply.program}")
@@ -181,11 +181,13 @@ class DaskReader:
             apart = abs(reply.at - self.clock()).total_seconds()
             self._remark(f"The clocks of {reply.worker} and of this machine are {apart:.0f} s apart.")
         if reply.unknown:
-            self._lose(Chunk(chunk.zone, reply.unknown), f"the inventory of {reply.worker} does not have them")
+            self._give_up_chunk(Chunk(chunk.zone, reply.unknown), f"the inventory of {reply.worker} does not have them")
         answered = {answer.node for answer in reply.answers}
         missing = tuple(name for name in chunk.nodes if name not in answered and name not in reply.unknown)
         if missing:
-            self._lose(Chunk(chunk.zone, missing), f"{reply.worker} did not report them. {reply.wrong}".strip())
+            self._give_up_chunk(
+                Chunk(chunk.zone, missing), f"{reply.worker} did not report them. {reply.wrong}".strip()
+            )
         return reply
 
     async def _reader_zone(self, run: _Run, zone: str) -> str | None:
@@ -197,17 +199,17 @@ class DaskReader:
         until = loop.time() + self.waits
         while True:
             for theirs in (zone, ""):
-                if self._willing(run, theirs):
+                if self._workers_of_zone(run, theirs):
                     return theirs
             is_refused = bool(run.roster.readers(zone) or run.roster.readers(""))
             if is_refused or loop.time() >= until:
                 return None
             await asyncio.sleep(min(LOOKS_EVERY, self.waits / 4))
 
-    def _willing(self, run: _Run, zone: str) -> list[str]:
+    def _workers_of_zone(self, run: _Run, zone: str) -> list[str]:
         return [at for at in run.roster.readers(zone) if at not in self._refused]
 
-    async def _watch(self, run: _Run) -> None:
+    async def _watch_workers(self, run: _Run) -> None:
         """Watch the workers until cancelled; give up chunks that nobody can read, and everything when nothing comes.
 
         Raises: SchedulerError when the scheduler is gone, or no worker replies for too long.
@@ -235,13 +237,13 @@ class DaskReader:
             async with asyncio.timeout(CONNECT_SECONDS):
                 identity = await client.scheduler.identity(n_workers=-1)  # type: ignore[union-attr]
         except (OSError, TimeoutError, AttributeError) as no:
-            raise self._gone() from no
+            raise self._scheduler_gone() from no
         roster = Roster.of(identity, self.question.program)
         for name, runs in roster.others.items():
             self._remark(f"The worker {name} is not used: it is {runs}, and this is {self.question.program}.")
         return roster
 
-    def _greet(self, roster: Roster, client: Client) -> None:
+    def _remark_workers(self, roster: Roster, client: Client) -> None:
         zones = sorted(zone for zone in set(roster.zones.values()) if zone)
         where = f", in {one_line(', '.join(zones), 120)}" if zones else ""
         link = client.dashboard_link  # also where its scheduler has none, which it does not say
@@ -256,14 +258,14 @@ class DaskReader:
         there = f"no worker of {self.question.program} {f'for the zone {zone}' if zone else 'without a zone'} came"
         return f"{there} ({others})" if others else there
 
-    def _lose(self, chunk: Chunk, because: str) -> None:
+    def _give_up_chunk(self, chunk: Chunk, because: str) -> None:
         self._lost.setdefault(because, []).extend(chunk.nodes)
 
     def _says_lost(self) -> Iterator[str]:
         for because, names in self._lost.items():
             yield f"Not read: {listed(names, NAMES_TOLD)}: {because.rstrip('.')}."
 
-    def _gone(self) -> UsageError:
+    def _scheduler_gone(self) -> UsageError:
         return SchedulerError(
             f"The scheduler {self.address.url} is gone.", "The answers until then are counted; start it and ask again."
         )

@@ -61,7 +61,7 @@ async def serve(
     Raises: SchedulerError when the scheduler does not answer, or is gone.
     """
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said in sentences
-    with tempfile.TemporaryDirectory(prefix="zombie-worker-") as folder, configured():
+    with tempfile.TemporaryDirectory(prefix="zombie-worker-") as folder, dask_options():
         worker = ReadingWorker(
             address.url,
             nthreads=chunks,
@@ -119,7 +119,7 @@ def security(address: SchedulerAddress) -> Security | None:
     return Security(require_encryption=True, **files)
 
 
-def configured() -> Any:
+def dask_options() -> Any:
     """Return a context that sets Dask's options: known limits, and no preloaded code."""
     options: Mapping[str, Any] = {
         "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",

@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from bot.extras.fleet.difference import difference_body, difference_text
 
-    what, here = _what(arguments)
+    what, here = _run_and_sick_nodes(arguments)
     try:
         asyncio.run(what.run(lambda answer: None))
     except KeyboardInterrupt:
@@ -78,10 +78,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if comparison.there else 3
 
 
-def _what(arguments: argparse.Namespace) -> tuple[FleetRun, tuple[str, ...]]:
+def _run_and_sick_nodes(arguments: argparse.Namespace) -> tuple[FleetRun, tuple[str, ...]]:
     """Return the run, and the names of the sick nodes. `--sample` takes some of the peers."""
     from bot.app.factories import ssh_transport
-    from bot.app.selecting import drawn, selected
+    from bot.app.selecting import sampled, selected
     from bot.extras.fleet.run import MOST_AT_ONCE
     from bot.extras.fleet.runner import SweepDependencies
 
@@ -90,12 +90,12 @@ def _what(arguments: argparse.Namespace) -> tuple[FleetRun, tuple[str, ...]]:
     sick = selected(arguments.nodes, inventory, settings, arguments.environ, arguments.namespace)
     peers = selected(arguments.against, inventory, settings, arguments.environ, arguments.namespace)
     names = {node.name for node in sick}
-    others = drawn([node for node in peers if node.name not in names], arguments.sample)
+    others = sampled([node for node in peers if node.name not in names], arguments.sample)
     if not others:
         raise UsageError(
             "There is nothing to compare with: --against names the same nodes.", "Name more of them, such as role=gpu."
         )
     at_once = arguments.parallel or MOST_AT_ONCE
-    means = SweepDependencies(settings, ssh_transport(arguments.environ), parallel=at_once, remark=options.remarked)
+    means = SweepDependencies(settings, ssh_transport(arguments.environ), parallel=at_once, remark=options.print_remark)
     run = means.facts((*sick, *others), options.library(settings).get())
     return run, tuple(node.name for node in sick)

@@ -95,7 +95,7 @@ class Comparison:
     def shown(self) -> tuple[Difference, ...]:
         """What is worth a line: the telling; with too few to tell, all, settings and states first, numbers last."""
         if self.is_too_few:
-            return tuple(sorted(self.differences, key=_counts))
+            return tuple(sorted(self.differences, key=_is_a_count))
         return tuple(difference for difference in self.differences if difference.is_telling)
 
 
@@ -134,7 +134,7 @@ def compare(
         tuple(left_out),
         causes,
         tried,
-        tuple(_remarked(difference, spared, found) for difference in differences),
+        tuple(_with_remark(difference, spared, found) for difference in differences),
         found,
         tuple(answer.node for answer in sick if not answer.causes and not answer.undecided),
         compared,
@@ -179,24 +179,24 @@ def _differences(
     """Return how many facts were compared, how many tables were made of those that differ, and these."""
     compared, tried, found = 0, 0, list[Difference]()
     for fact in sorted({fact for answer in (*sick, *spared) for fact in answer.facts if "." in fact}):
-        here, there = _counted(fact, sick), _counted(fact, spared)
-        if not here or not there or _is_own(there):
+        here, there = _value_counts(fact, sick), _value_counts(fact, spared)
+        if not here or not there or _differs_on_every_peer(there):
             continue
         if fact.partition(".")[0] in symptoms and all(map(is_band, (*here, *there))):
             continue
         compared += 1
         if set(here) == set(there) and len(here) == 1:
             continue
-        tables = [_table(value, here, there) for value in {**here, **there}]
+        tables = [_fisher_and_log_odds(value, here, there) for value in {**here, **there}]
         tried += len(tables) if len(tables) > 2 else 1  # two values make a single table, seen from either side
         p, log_odds = min(tables, key=lambda table: (table[0], -table[1]))
         found.append(Difference(fact, here, there, p, 1.0, log_odds))
     found = [replace(difference, corrected=min(1.0, difference.p * tried)) for difference in found]
-    found.sort(key=lambda told: (told.p, -told.log_odds, _counts(told), -_agreed(told.there), told.fact))
+    found.sort(key=lambda told: (told.p, -told.log_odds, _is_a_count(told), -_commonest_share(told.there), told.fact))
     return compared, tried, [told for told in found if told.p < SURE or not set(told.here) & set(told.there)]
 
 
-def _counted(fact: str, answers: Sequence[NodeAnswer]) -> Counter[str]:
+def _value_counts(fact: str, answers: Sequence[NodeAnswer]) -> Counter[str]:
     """The values of a fact among the nodes that have it: an unread probe gives no value."""
     values = Counter[str]()
     probe, entry = fact.partition(".")[0], fact.rpartition("]")[0] + "]" if "]." in fact else ""
@@ -208,13 +208,13 @@ def _counted(fact: str, answers: Sequence[NodeAnswer]) -> Counter[str]:
     return Counter(dict(values.most_common()))
 
 
-def _is_own(there: Mapping[str, int]) -> bool:
+def _differs_on_every_peer(there: Mapping[str, int]) -> bool:
     """True for a fact that is different on nearly every peer."""
     count = sum(there.values())
     return count >= FEW_PEERS and len(there) > OWN_SHARE * count
 
 
-def _table(value: str, here: Mapping[str, int], there: Mapping[str, int]) -> tuple[float, float]:
+def _fisher_and_log_odds(value: str, here: Mapping[str, int], there: Mapping[str, int]) -> tuple[float, float]:
     """Fisher's p of having this value, and how far the log-odds are from even."""
     a, c = here.get(value, 0), there.get(value, 0)
     b, d = sum(here.values()) - a, sum(there.values()) - c
@@ -222,16 +222,16 @@ def _table(value: str, here: Mapping[str, int], there: Mapping[str, int]) -> tup
     return fisher(a, b, c, d), abs(odds)
 
 
-def _counts(told: Difference) -> bool:
+def _is_a_count(told: Difference) -> bool:
     """True for a count: among equal surprise settings come first, because they may cause the counts."""
     return all(map(is_band, (*told.here, *told.there)))
 
 
-def _agreed(values: Mapping[str, int]) -> float:
+def _commonest_share(values: Mapping[str, int]) -> float:
     return max(values.values()) / sum(values.values())
 
 
-def _remarked(difference: Difference, peers: Sequence[NodeAnswer], found: Sequence[Accident]) -> Difference:
+def _with_remark(difference: Difference, peers: Sequence[NodeAnswer], found: Sequence[Accident]) -> Difference:
     """Add the reason to a difference that is no evidence of health."""
     usual = next(iter(difference.there))
     having = {peer.node for peer in peers if peer.facts.get(difference.fact, ABSENT) == usual}
@@ -279,7 +279,7 @@ class Accident:
 def accidents(sick: Sequence[NodeAnswer], spared: Sequence[NodeAnswer]) -> tuple[Accident, ...]:
     """Return units that are suspected or loop on sick nodes, and are enabled but down on their peers."""
     found = []
-    for unit in sorted(_suspected(sick)):
+    for unit in sorted(_suspected_units(sick)):
         down = [peer for peer in spared if _is_down(peer.facts, unit)]
         if down:
             results = {peer.facts.get(f"units.services[{unit}].result", "") for peer in down}
@@ -287,7 +287,7 @@ def accidents(sick: Sequence[NodeAnswer], spared: Sequence[NodeAnswer]) -> tuple
     return tuple(found)
 
 
-def _suspected(sick: Sequence[NodeAnswer]) -> set[str]:
+def _suspected_units(sick: Sequence[NodeAnswer]) -> set[str]:
     """The units that causes suspect on sick nodes, unused agents, and units that start over and over."""
     units = {suspect for answer in sick for found in answer.found for suspect in found.suspects}
     for answer in sick:
@@ -391,10 +391,10 @@ def says(difference: Difference, comparison: Comparison) -> str:
 
 def difference_text(comparison: Comparison, width: int = 80, *, full: bool = False) -> str:
     """Return the comparison as text; `full`: with what may be chance, too."""
-    return "\n".join(_lines(comparison, max(40, width), full)) + "\n"
+    return "\n".join(_comparison_lines(comparison, max(40, width), full)) + "\n"
 
 
-def _lines(comparison: Comparison, width: int, full: bool) -> Iterator[str]:
+def _comparison_lines(comparison: Comparison, width: int, full: bool) -> Iterator[str]:
     yield from wrapped(f"{listed(comparison.here, NODES_NAMED)} beside {peers(comparison)}", width, "  ", first="")
     if said := without_cause(comparison):
         yield from wrapped(said, width, "    ", first="  ! ")
@@ -422,17 +422,17 @@ def peers(comparison: Comparison) -> str:
     count, causes = len(comparison.there), comparison.causes
     by = "its signature" if len(causes) == 1 else "their signatures"
     without = f" without {listed(causes, CAUSES_NAMED, ' or ')} by {by}" if causes else ""
-    return f"{_peers(count)}{without}"
+    return f"{_peer_count(count)}{without}"
 
 
-def _peers(count: int) -> str:
+def _peer_count(count: int) -> str:
     return f"{count:,} {'peer' if count == 1 else 'peers'}"
 
 
 def summary(comparison: Comparison) -> str:
     """Return what the comparison can tell, in a sentence: whatever follows it is to be read so."""
     told = len(comparison.shown)
-    among = f"among {comparison.compared:,} facts compared with {_peers(len(comparison.there))}"
+    among = f"among {comparison.compared:,} facts compared with {_peer_count(len(comparison.there))}"
     if not comparison.there:
         return "There is nothing to compare with: every peer is left out."
     if not comparison.tried:

@@ -84,7 +84,7 @@ def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
     Shape: numbers become bands (`10 to 99`), so that healthy nodes have equal facts.
     """
     figures = figures_of(snapshot)
-    return {where: fact if isinstance(fact, str) else band(fact) for where, fact in figures.items()}
+    return {where: fact if isinstance(fact, str) else power_of_ten(fact) for where, fact in figures.items()}
 
 
 def figures_of(snapshot: Snapshot) -> Mapping[str, Fact]:
@@ -94,7 +94,7 @@ def figures_of(snapshot: Snapshot) -> Mapping[str, Fact]:
         if isinstance(reading, Unread):
             continue
         facts[probe] = READ
-        for where, value in _of_fields(probe, reading):
+        for where, value in _facts_of_fields(probe, reading):
             if len(facts) >= MOST_FACTS:
                 break
             facts.setdefault(where, value)  # of several containers of an image, the newest
@@ -112,7 +112,7 @@ def fact_value(text: str) -> str:
     return f"“{said}”" if said in (PRESENT, ABSENT) else said
 
 
-def band(number: float) -> str:
+def power_of_ten(number: float) -> str:
     """Return the power of ten within which a number lies.
 
     Example:
@@ -128,7 +128,7 @@ def band(number: float) -> str:
 
 
 def is_band(value: str) -> bool:
-    """True for a result of `band`, and for an absent count.
+    """True for a result of `power_of_ten`, and for an absent count.
 
     Example:
     >>> is_band(band(12)), is_band("enabled"), is_band(ABSENT)
@@ -137,10 +137,10 @@ def is_band(value: str) -> bool:
     return _BAND.fullmatch(value) is not None
 
 
-def _of_fields(where: str, record: Any) -> Iterator[tuple[str, Fact]]:
+def _facts_of_fields(where: str, record: Any) -> Iterator[tuple[str, Fact]]:
     if isinstance(record, CustomReading):
         for name, value in record.fields.items():
-            yield from _of_value(f"{where}.{name}", value)
+            yield from _facts_of_value(f"{where}.{name}", value)
         return
     if not is_dataclass(record):
         return
@@ -148,10 +148,10 @@ def _of_fields(where: str, record: Any) -> Iterator[tuple[str, Fact]]:
         if field.name in _OWN | _PROSE or field.name.startswith("source") or field.name.endswith(_ENDS):
             continue
         if field.name != "name" or not where.endswith("]"):  # an entry's name is in its path, or a container's own
-            yield from _of_value(f"{where}.{field.name}", getattr(record, field.name))
+            yield from _facts_of_value(f"{where}.{field.name}", getattr(record, field.name))
 
 
-def _of_value(where: str, value: Any) -> Iterator[tuple[str, Fact]]:
+def _facts_of_value(where: str, value: Any) -> Iterator[tuple[str, Fact]]:
     match value:
         case bool():
             yield where, "yes" if value else "no"
@@ -162,20 +162,20 @@ def _of_value(where: str, value: Any) -> Iterator[tuple[str, Fact]]:
                 yield where, fact_value(value)
         case Mapping():
             for key, held in value.items():
-                if inner := _entry(where, key):
-                    yield from _of_value(inner, held)
+                if inner := _entry_path(where, key):
+                    yield from _facts_of_value(inner, held)
         case tuple() | frozenset():
             for held in value:
-                if inner := _entry(where, held if isinstance(held, str) else _name_of(held)):
+                if inner := _entry_path(where, held if isinstance(held, str) else _name_of(held)):
                     yield inner, PRESENT
-                    yield from _of_fields(inner, held)
+                    yield from _facts_of_fields(inner, held)
         case datetime() | None:
             return
         case _:
-            yield from _of_fields(where, value)
+            yield from _facts_of_fields(where, value)
 
 
-def _entry(where: str, name: object) -> str:
+def _entry_path(where: str, name: object) -> str:
     """The path of an entry of this name; empty for none that nodes could share."""
     if not isinstance(name, str) or not name or len(name) > LONGEST or re.search(r"[\n\[\]]", name):
         return ""

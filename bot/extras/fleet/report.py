@@ -139,14 +139,14 @@ def report(
         len(nodes),
         tuple(answers),
         tuple(causes),
-        _by(nodes, answers),
+        _counts_by_label(nodes, answers),
         seconds,
         len(answers) == len(nodes),
         {node.name: node.labels for node in nodes},
     )
 
 
-def _by(nodes: Sequence[Node], answers: Sequence[NodeAnswer]) -> Mapping[str, Mapping[str, GroupCount]]:
+def _counts_by_label(nodes: Sequence[Node], answers: Sequence[NodeAnswer]) -> Mapping[str, Mapping[str, GroupCount]]:
     """Count by each label that groups nodes, and by the nodes' own traits."""
     answered = {answer.node: answer for answer in answers}
     groups: dict[str, dict[str, list[str]]] = {}
@@ -158,13 +158,13 @@ def _by(nodes: Sequence[Node], answers: Sequence[NodeAnswer]) -> Mapping[str, Ma
         }.items():
             groups.setdefault(label, {}).setdefault(value, []).append(node.name)
     return {
-        label: {value: _group(names, answered) for value, names in sorted(values.items())}
+        label: {value: _group_count(names, answered) for value, names in sorted(values.items())}
         for label, values in groups.items()
         if not (len(values) > MANY_VALUES and len(values) * 2 > len(nodes))
     }
 
 
-def _group(names: Sequence[str], answered: Mapping[str, NodeAnswer]) -> GroupCount:
+def _group_count(names: Sequence[str], answered: Mapping[str, NodeAnswer]) -> GroupCount:
     answers = [answered[name] for name in names if name in answered]
     counts: dict[str, int] = {}
     for answer in answers:
@@ -199,7 +199,7 @@ def fleet_body(report: FleetReport, *, verdicts: bool = False) -> dict[str, Any]
         ],
         "unknown": [answer.node for answer in report.unknown],
         "unread": list(report.unread),
-        "causes": [_cause(count, bool(report.answered)) for count in report.causes],
+        "causes": [_cause_document(count, bool(report.answered)) for count in report.causes],
         "by": {
             label: {
                 value: {"asked": group.asked, "answered": group.answered, "causes": dict(group.causes)}
@@ -213,12 +213,12 @@ def fleet_body(report: FleetReport, *, verdicts: bool = False) -> dict[str, Any]
     if report.same_machines:
         body["remarks"] = list(remarks(report))
     if verdicts:
-        body["nodes"] = [_node(answer) for answer in report.answers]
+        body["nodes"] = [_node_document(answer) for answer in report.answers]
     cleaned: dict[str, Any] = safe_value(body)
     return cleaned
 
 
-def _cause(count: CauseCount, is_known: bool) -> dict[str, Any]:
+def _cause_document(count: CauseCount, is_known: bool) -> dict[str, Any]:
     return {
         "cause": count.cause,
         "judged": count.judged.value,
@@ -231,7 +231,7 @@ def _cause(count: CauseCount, is_known: bool) -> dict[str, Any]:
     }
 
 
-def _node(answer: NodeAnswer) -> dict[str, Any]:
+def _node_document(answer: NodeAnswer) -> dict[str, Any]:
     return {
         "node": answer.node,
         "status": answer.status,
@@ -277,7 +277,7 @@ def seen_words(found: Found) -> str:
 
 def fleet_text(report: FleetReport, width: int = 80, *, goes_on: bool = False) -> str:
     """Return the whole report; `goes_on`: it is of those that have answered so far."""
-    return "\n".join(_lines(report, max(40, width), goes_on)) + "\n"
+    return "\n".join(_report_lines(report, max(40, width), goes_on)) + "\n"
 
 
 def rest_text(report: FleetReport, shown: Collection[str], width: int = 80) -> str:
@@ -288,7 +288,7 @@ def rest_text(report: FleetReport, shown: Collection[str], width: int = 80) -> s
     return "\n" + "".join(f"{line}\n" for line in wrapped(headline(report), width, ""))
 
 
-def _lines(report: FleetReport, width: int, goes_on: bool) -> Iterator[str]:
+def _report_lines(report: FleetReport, width: int, goes_on: bool) -> Iterator[str]:
     yield from wrapped(headline(report, goes_on), width, "")
     found = [count for count in report.causes if count.nodes]
     for count in found:
@@ -297,7 +297,7 @@ def _lines(report: FleetReport, width: int, goes_on: bool) -> Iterator[str]:
         yield f"  {count.cause}{how}"
         yield from wrapped(f"{count.prevalence.says}", width, "    ")
         if count.judged is JudgedBy.SIGNATURE:
-            yield from _seen(report, count, width)
+            yield from _seen_lines(report, count, width)
         else:
             yield from wrapped(listed(count.nodes, NODES_NAMED), width, "      ", first="    on ")
         if count.muted:
@@ -331,7 +331,7 @@ def _lines(report: FleetReport, width: int, goes_on: bool) -> Iterator[str]:
         yield from wrapped("For verdicts: zombie check NODE, or this again with --full.", width, "  ", first="  ")
 
 
-def _seen(report: FleetReport, count: CauseCount, width: int) -> Iterator[str]:
+def _seen_lines(report: FleetReport, count: CauseCount, width: int) -> Iterator[str]:
     """What was seen on each of the first nodes that have a cause."""
     found = {answer.node: each for answer in report.answers for each in answer.found if each.cause == count.cause}
     named = count.nodes[:NODES_NAMED]

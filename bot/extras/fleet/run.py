@@ -132,12 +132,12 @@ class ChunkReader:
                 node.name,
                 NodeOutcome.UNREACHABLE,
                 Status.UNREACHABLE.value,
-                because=_shown(no.sentence),
+                because=_redacted_line(no.sentence),
                 unreachable_class=no.kind,
                 seconds=loop.time() - began,
             )
         verdict = await self._verdict(node, snapshot)
-        return self._told(verdict, snapshot, loop.time() - began)
+        return self._node_answer(verdict, snapshot, loop.time() - began)
 
     async def _verdict(self, node: Node, snapshot: Snapshot) -> Verdict:
         if self.sweep.is_full:
@@ -147,7 +147,7 @@ class ChunkReader:
             await asyncio.sleep(0)  # other work on this event loop gets a turn
             return verdict
 
-    def _told(self, verdict: Verdict, snapshot: Snapshot, seconds: float) -> NodeAnswer:
+    def _node_answer(self, verdict: Verdict, snapshot: Snapshot, seconds: float) -> NodeAnswer:
         results, muted = self.sweep.cause_results(snapshot), {mute.cause for mute in verdict.muted}
         host = snapshot.get(HostReading)
         return NodeAnswer(
@@ -156,24 +156,26 @@ class ChunkReader:
             status=verdict.status.value,
             cause=verdict.cause or "",
             confidence=verdict.confidence.value if verdict.confidence is not None else "",
-            because=_shown(verdict.summary),
+            because=_redacted_line(verdict.summary),
             found=tuple(
                 Found(
                     result.cause or "",
                     result.status.value,
                     result.confidence.value if result.confidence is not None else "",
-                    _shown(result.summary),
-                    tuple(map(_shown, result.suspects)),
+                    _redacted_line(result.summary),
+                    tuple(map(_redacted_line, result.suspects)),
                     result.cause in muted,
                 )
                 for result in results
                 if isinstance(result, Finding)
             ),
-            undecided={result.cause: _shown(result.because) for result in results if isinstance(result, Undecided)},
+            undecided={
+                result.cause: _redacted_line(result.because) for result in results if isinstance(result, Undecided)
+            },
             machine_id=host.machine_id.lower() if isinstance(host, HostReading) else "",
             traits=_traits(snapshot, host if isinstance(host, HostReading) else None),
             facts=facts_of(snapshot) if self.sweep.wants_facts else {},
-            counted=tuple(_counted(self.sweep, snapshot, host.boot_id if isinstance(host, HostReading) else "")),
+            counted=tuple(_growing_counts(self.sweep, snapshot, host.boot_id if isinstance(host, HostReading) else "")),
             seconds=seconds,
         )
 
@@ -204,7 +206,7 @@ async def answers_of(nodes: Sequence[Node], parallel: int, answer: Answers, hear
     return answers
 
 
-def _counted(sweep: Sweep, snapshot: Snapshot, boot: str) -> Iterator[Counted]:
+def _growing_counts(sweep: Sweep, snapshot: Snapshot, boot: str) -> Iterator[Counted]:
     for used in sweep.playbook.causes:
         grows = used.cause.grows
         if grows is not None and used.cause.name in sweep.judged and (value := grows.read(snapshot)) is not None:
@@ -213,9 +215,9 @@ def _counted(sweep: Sweep, snapshot: Snapshot, boot: str) -> Iterator[Counted]:
 
 def _traits(snapshot: Snapshot, host: HostReading | None) -> Mapping[str, str]:
     """What fleets are compared by, beside labels: kernel, image and the like; nothing that differs for each node."""
-    shown = {name: _shown(said) for name, said in snapshot.traits.items() if name not in ("up", "kernel")}
-    return ({"kernel": _shown(host.kernel)} if host is not None else {}) | shown
+    shown = {name: _redacted_line(said) for name, said in snapshot.traits.items() if name not in ("up", "kernel")}
+    return ({"kernel": _redacted_line(host.kernel)} if host is not None else {}) | shown
 
 
-def _shown(text: str) -> str:
+def _redacted_line(text: str) -> str:
     return redacted_line(text, LONGEST)

@@ -14,7 +14,7 @@ from bot.app.evaluation_worker import EvaluationJob, EvaluationTask, EvaluationW
 from bot.app.factories import library, now, randomness
 from bot.app.kubernetes import draining
 from bot.app.many_nodes import cores, how_many
-from bot.app.selecting import meant
+from bot.app.selecting import find_selected
 from bot.app.version import program_name
 from bot.domain.batch import Sampling
 from bot.domain.contracts import Transport
@@ -64,16 +64,16 @@ class SweepDependencies:
         """Return the run of a sweep. Raises: SchedulerError when its scheduler may not be used."""
         mutes = self.mutes if sweep.is_full else None
         triage = self._triage(sweep, draining(self.settings), mutes)
-        elsewhere = self._elsewhere(sweep, triage) or self._beside(nodes, sweep, triage)
+        elsewhere = self._scheduler_reader(sweep, triage) or self._pooled_reader(nodes, sweep, triage)
         return FleetRun(tuple(nodes), selected, sweep, triage, self.parallel, elsewhere)
 
     def facts(self, nodes: Sequence[Node], playbook: Playbook) -> FleetRun:
         """Return the run that reads facts for comparing nodes. Raises: SchedulerError, as `sweep`."""
         sweep = Sweep.of_facts(playbook)
         triage = self._triage(sweep)
-        return FleetRun(tuple(nodes), len(nodes), sweep, triage, self.parallel, self._elsewhere(sweep, triage))
+        return FleetRun(tuple(nodes), len(nodes), sweep, triage, self.parallel, self._scheduler_reader(sweep, triage))
 
-    def _elsewhere(self, sweep: Sweep, triage: Triage) -> Reads | None:
+    def _scheduler_reader(self, sweep: Sweep, triage: Triage) -> Reads | None:
         """Return the reader that uses a scheduler's workers; None without a scheduler: then nodes are read here.
 
         Raises: SchedulerError when its address may not be used, or the package distributed is not installed.
@@ -98,7 +98,7 @@ class SweepDependencies:
         draining = drains or DrainSettings()
         return Triage(self.transport, ACTIONS, now, self.sampling, deadline, draining=draining, mutes=mutes)
 
-    def _beside(self, nodes: Sequence[Node], sweep: Sweep, triage: Triage) -> PooledReader | None:
+    def _pooled_reader(self, nodes: Sequence[Node], sweep: Sweep, triage: Triage) -> PooledReader | None:
         """Return the reader with processes beside; None where these would not pay.
 
         A single look says so little that handing it over costs as much as judging it.
@@ -134,7 +134,7 @@ class SweepTask(EvaluationTask):
         """Return what thinks about the jobs in this process. Raises: UsageError, as a check's."""
         assert self.question is not None
         sweep = self.question.sweep(library(self.folders).get(self.playbook))
-        self.same(sweep.playbook)
+        self.own_playbook(sweep.playbook)
         return SweepWorker(self, sweep)
 
 
@@ -190,7 +190,7 @@ class FleetRunner:
 
     async def select(self, ask: FleetAsk) -> tuple[Node, ...]:
         """Return the nodes that are asked for. Raises: UsageError when a selector matches no node."""
-        return await meant(ask.words, self.known, self.means.settings, self.environment, ask.namespace)
+        return await find_selected(ask.words, self.known, self.means.settings, self.environment, ask.namespace)
 
     @property
     def cured(self) -> frozenset[str]:
@@ -239,7 +239,7 @@ class FleetRunner:
         except UsageError:  # a cloud tag may be any text, or several roles together
             return FleetAsk((EVERYBODY,), (cause,))
 
-    def takes(self, run: FleetRun) -> float:
+    def expected_seconds(self, run: FleetRun) -> float:
         """About how many seconds it takes."""
         each = SECONDS_A_LOOK + (self.means.sampling.window.total_seconds() if run.sweep.needs_window else 0.0)
         return each * -(-len(run.nodes) // MOST_AT_ONCE)

@@ -22,18 +22,18 @@ class SweepStore:
 
     async def told(self, name: str) -> str:
         """Return the last posted text; empty if there is none."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._told, name)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read_posted, name)
 
     async def tell(self, name: str, told: str) -> None:
         """Store the posted text."""
-        await asyncio.get_running_loop().run_in_executor(self._threads, self._tell, name, told)
+        await asyncio.get_running_loop().run_in_executor(self._threads, self._write_posted, name, told)
 
-    def _told(self, name: str) -> str:
+    def _read_posted(self, name: str) -> str:
         with self._database.reading() as connection:
             told = connection.execute(select(SWEEPS.c.told).where(_OF), {"of_name": name}).scalar_one_or_none()
         return str(told or "")
 
-    def _tell(self, name: str, told: str) -> None:
+    def _write_posted(self, name: str, told: str) -> None:
         with self._database.writing() as connection:
             if not connection.execute(update(SWEEPS).where(_OF).values(told=told), {"of_name": name}).rowcount:
                 connection.execute(insert(SWEEPS).values(name=name, told=told))

@@ -85,7 +85,7 @@ class Sweep:
     @classmethod
     def of_facts(cls, playbook: Playbook) -> Sweep:
         """Return the sweep that reads everything a single look shows, and what starts at boot, to compare nodes."""
-        instant = [probe for probe in playbook.probes if not _lasts(probe)]
+        instant = [probe for probe in playbook.probes if not _lasts_a_window(probe)]
         known = {probe.name for probe in instant}
         probes = [*instant, *([boot_units.PROBE] if boot_units.PROBE.name not in known else [])]
         signed = tuple(
@@ -99,7 +99,7 @@ class Sweep:
         counted = [used for used in self.playbook.causes if used.cause.name in self.judged]
         found = [(self.judged[used.cause.name], used.cause.evaluate(snapshot, used.tuning)) for used in counted]
         return tuple(
-            _capped(result) if how is JudgedBy.SIGNATURE and isinstance(result, Finding) else result
+            _as_signature(result) if how is JudgedBy.SIGNATURE and isinstance(result, Finding) else result
             for how, result in found
         )
 
@@ -108,10 +108,10 @@ class Sweep:
         verdict = evaluate_playbook(snapshot, self.playbook)
         if verdict.cause is None or self.judged.get(verdict.cause) is not JudgedBy.SIGNATURE:
             return verdict
-        return _capped(verdict)
+        return _as_signature(verdict)
 
 
-def _capped(found: _Found) -> _Found:
+def _as_signature(found: _Found) -> _Found:
     status = Status.DEGRADED if found.status is Status.CRITICAL else found.status
     return replace(found, status=status, confidence=Confidence.POSSIBLE, remedy=(), lasting_fix="")
 
@@ -125,7 +125,7 @@ def _probes(playbook: Playbook, counted: Sequence[ConfiguredCause]) -> tuple[Pro
     )
 
 
-def _lasts(probe: Probe) -> bool:
+def _lasts_a_window(probe: Probe) -> bool:
     return any(command.looks is SampleTimes.THROUGHOUT for command in probe.commands)
 
 

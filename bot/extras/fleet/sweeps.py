@@ -190,12 +190,12 @@ class Sweeps:
             key = f"sweep-{sweep.name}-{sweep.slot(self.now())}"
             try:
                 if await self.chat_requests.keep(key):
-                    await self._swept(sweep, key)
+                    await self._run_sweep(sweep, key)
                     await self.chat_requests.done(key)
             except LedgerError as no:
                 self.log("ledger_unavailable", error=str(no))
 
-    async def _swept(self, sweep: ScheduledSweep, key: str) -> None:
+    async def _run_sweep(self, sweep: ScheduledSweep, key: str) -> None:
         try:
             run = await self.runner.prepared(sweep.ask)
         except UsageError as no:
@@ -207,7 +207,7 @@ class Sweeps:
             self.log("sweep_failed", sweep=sweep.ask.says, error=str(no))
             if not run.answers:
                 return
-        found = digest(_of(await self.store.told(sweep.name)), run.report, await self._growths(run.answers))
+        found = digest(_posted_sweep(await self.store.told(sweep.name)), run.report, await self._growths(run.answers))
         is_told = found.is_news and (found.is_urgent or not sweep.is_quiet(self.now()))
         self.log(
             "swept",
@@ -238,7 +238,7 @@ class Sweeps:
         return found
 
 
-def _of(text: str) -> PostedSweep:
+def _posted_sweep(text: str) -> PostedSweep:
     try:
         return read(PostedSweep, json.loads(text)) if text else PostedSweep()
     except (ValueError, NotOfForm, RecursionError):
@@ -262,8 +262,8 @@ def digest_card(sweep: ScheduledSweep, digest: Digest) -> Document:
     if digest.nearer:
         near = [(node, f"{sparkline(growth, 16)} {harm_words(growth)}") for node, growth in digest.nearer[:MOST]]
         blocks.append(bullets([(one_line(node, 60), clipped(words, SAID)) for node, words in near]))
-    rows = [(f"new: {cause}", _named(nodes)) for cause, nodes in digest.new.items()]
-    rows += [(f"gone: {cause}", _named(nodes)) for cause, nodes in digest.gone.items()]
+    rows = [(f"new: {cause}", _named_nodes(nodes)) for cause, nodes in digest.new.items()]
+    rows += [(f"gone: {cause}", _named_nodes(nodes)) for cause, nodes in digest.gone.items()]
     if rows:
         blocks.append(bullets([(about, clipped(words, SAID)) for about, words in rows[:MOST]]))
     again = f"Every {span(sweep.every)}: zombie fleet {one_line(sweep.ask.says, 200)}."
@@ -272,5 +272,5 @@ def digest_card(sweep: ScheduledSweep, digest: Digest) -> Document:
     return Document(" ".join([f"{title}.", *says]), tuple(blocks))
 
 
-def _named(nodes: tuple[str, ...]) -> str:
+def _named_nodes(nodes: tuple[str, ...]) -> str:
     return listed([one_line(node, 60) for node in nodes], NAMED)

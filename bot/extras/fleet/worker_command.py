@@ -59,5 +59,5 @@ def run(arguments: argparse.Namespace) -> int:
     known = options.inventory(arguments, settings)
     at_once = room_for(arguments.parallel or AT_ONCE)
     collect_garbage_less_often(at_once)
-    asyncio.run(work(settings, known, arguments.environ, arguments.zone, at_once, options.remarked))
+    asyncio.run(work(settings, known, arguments.environ, arguments.zone, at_once, options.print_remark))
     return 0

@@ -125,17 +125,17 @@ def looks(settings: Settings, nodes: Sequence[Node], clock: Clock) -> DoctorChec
         if store is None:
             return (DoctorFinding("Prometheus", Mark.NOT_SET, "no PROMETHEUS_URL: verdicts come without the past"),)
         hint = "Is it reachable, and does its label instance hold the inventory's names, addresses or labels?"
-        return (await _of_a_node(store, nodes, clock, hint),)
+        return (await _node_finding(store, nodes, clock, hint),)
 
     async def pyroscope() -> Sequence[DoctorFinding]:
         hint = "Is it reachable, and which label names nodes there? [pyroscope] label in zombie.toml"
         store = pyroscope_of(settings, nodes)
-        return () if store is None else (await _of_a_node(store, nodes, clock, hint),)
+        return () if store is None else (await _node_finding(store, nodes, clock, hint),)
 
     return (("Prometheus", prometheus), ("Pyroscope", pyroscope))
 
 
-async def _of_a_node(
+async def _node_finding(
     store: PrometheusHistory | PyroscopeHistory, nodes: Sequence[Node], clock: Clock, hint: str
 ) -> DoctorFinding:
     if not nodes:

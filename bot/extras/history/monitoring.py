@@ -103,11 +103,11 @@ class MonitoringStore:
             raise _NotNow(f"{self.called} cannot be reached: {why}") from error
         if response.status_code == 200:
             return body
-        says = f"{self.called} answers {response.status_code}: {_error(body)}".rstrip(": ")
+        says = f"{self.called} answers {response.status_code}: {_error_words(body)}".rstrip(": ")
         raise _NotNow(says) if response.status_code == 429 or response.status_code >= 500 else CannotRead(says)
 
 
-def _error(body: bytes) -> str:
+def _error_words(body: bytes) -> str:
     try:
         said = json.loads(body)
         return one_line(str(said.get("error") or said["message"]), 120)

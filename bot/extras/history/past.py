@@ -38,7 +38,7 @@ def with_past(diagnose: Diagnose, past: MetricHistory, clock: Clock, name: str =
     """
 
     async def both(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
-        asking = asyncio.create_task(_before(past, node, clock, name), name=f"{name} of {node.name}")
+        asking = asyncio.create_task(_evidence_before(past, node, clock, name), name=f"{name} of {node.name}")
         try:
             verdict = await diagnose(node, playbook, heard)
             answer = await asking
@@ -52,7 +52,7 @@ def with_past(diagnose: Diagnose, past: MetricHistory, clock: Clock, name: str =
     return both
 
 
-async def _before(past: MetricHistory, node: Node, clock: Clock, name: str) -> tuple[Evidence, ...] | Unread:
+async def _evidence_before(past: MetricHistory, node: Node, clock: Clock, name: str) -> tuple[Evidence, ...] | Unread:
     try:
         return await past.before(node, clock())
     except CannotRead as no:

@@ -59,7 +59,12 @@ def answer_lines(answers: Mapping[Question, Sequence[Series]], until: datetime, 
     """Return a line for each notable answer; if there are none, a line that says so."""
     loud: list[Evidence] = []
     quiet: list[str] = []
-    for question, says in ((CORE, _core), (DROPS, _drops), (CGROUPS, _cgroups), (QUOTA, _quota)):
+    for question, says in (
+        (CORE, _core_answer),
+        (DROPS, _drops_answer),
+        (CGROUPS, _cgroups_answer),
+        (QUOTA, _quota_answer),
+    ):
         if series := answers.get(question, ()):
             sentence, is_loud = says(series)
             if is_loud:
@@ -72,24 +77,24 @@ def answer_lines(answers: Mapping[Question, Sequence[Series]], until: datetime, 
     return (Evidence("before-quiet", probe, f"before the alert: {span}, {', '.join(quiet)}"),)
 
 
-def _core(series: Sequence[Series]) -> tuple[str, bool]:
+def _core_answer(series: Sequence[Series]) -> tuple[str, bool]:
     highest, at, share = _highest(series)
     held = sum(value >= HELD for each in series for _, value in each.points)
     if share < HELD:
         return f"no core above {share:.0%} in the kernel", False
     core = highest.labels.get("cpu", "?")
-    often = f"; a core above {HELD:.0%} in {held} of {_looks(series)} looks"
-    return f"core {core} was in the kernel for {min(share, 1.0):.0%} of two minutes at {_clock(at)}{often}", True
+    often = f"; a core above {HELD:.0%} in {held} of {_sample_count(series)} looks"
+    return f"core {core} was in the kernel for {min(share, 1.0):.0%} of two minutes at {_clock_words(at)}{often}", True
 
 
-def _drops(series: Sequence[Series]) -> tuple[str, bool]:
+def _drops_answer(series: Sequence[Series]) -> tuple[str, bool]:
     _, at, most = _highest(series)
     if most < DROPPED:
         return "no packets dropped for lack of a core's time", False
-    return f"cores dropped {most:,.0f} packets within two minutes for lack of time, at {_clock(at)}", True
+    return f"cores dropped {most:,.0f} packets within two minutes for lack of time, at {_clock_words(at)}", True
 
 
-def _cgroups(series: Sequence[Series]) -> tuple[str, bool]:
+def _cgroups_answer(series: Sequence[Series]) -> tuple[str, bool]:
     points = sorted(max(series, key=lambda line: len(line.points)).points)
     (began, first), (ended, last) = points[0], points[-1]
     if max(first, last) < GAP:
@@ -98,22 +103,22 @@ def _cgroups(series: Sequence[Series]) -> tuple[str, bool]:
     return f"memory cgroups beyond the living went from {first:,.0f} to {last:,.0f} in {minutes} min", True
 
 
-def _quota(series: Sequence[Series]) -> tuple[str, bool]:
+def _quota_answer(series: Sequence[Series]) -> tuple[str, bool]:
     highest, at, share = _highest(series)
     if share < THROTTLED:
         return "no container throttled much", False
     names = (highest.labels.get(label, "") for label in ("namespace", "pod", "container"))
     who = "/".join(name for name in names if name) or "a container"
-    return f"{who} was throttled in {min(share, 1.0):.0%} of its periods at {_clock(at)}", True
+    return f"{who} was throttled in {min(share, 1.0):.0%} of its periods at {_clock_words(at)}", True
 
 
 def _highest(series: Sequence[Series]) -> tuple[Series, float, float]:
     return max(((sery, at, value) for sery in series for at, value in sery.points), key=lambda found: found[2])
 
 
-def _looks(series: Sequence[Series]) -> int:
+def _sample_count(series: Sequence[Series]) -> int:
     return len({at for sery in series for at, _ in sery.points})
 
 
-def _clock(seconds: float) -> str:
+def _clock_words(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%H:%M} UTC"

@@ -86,8 +86,8 @@ def read_spent(body: bytes) -> Spent:
             raise CannotRead("Pyroscope's answer is another form of flame graph")
         own: Counter[str] = Counter()
         for level in graph["levels"]:
-            _add(own, level, names)
-        whole, seconds = _count(ticks), _count(ticks) / max(1, _count(rate))
+            _add_level(own, level, names)
+        whole, seconds = _checked_count(ticks), _checked_count(ticks) / max(1, _checked_count(rate))
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, OverflowError) as error:
         raise CannotRead("Pyroscope's answer is not a flame graph") from error
     if sum(own.values()) > whole:
@@ -96,14 +96,14 @@ def read_spent(body: bytes) -> Spent:
     return Spent(seconds, tuple((one_line(name, 120), share) for name, share in ranked[:_MOST_SHOWN]))
 
 
-def _add(own: Counter[str], level: list[Any], names: list[str]) -> None:
+def _add_level(own: Counter[str], level: list[Any], names: list[str]) -> None:
     if len(level) % 4:
         raise ValueError(level)
     for at in range(0, len(level), 4):
-        own[names[_count(level[at + 3])]] += _count(level[at + 2])
+        own[names[_checked_count(level[at + 3])]] += _checked_count(level[at + 2])
 
 
-def _count(value: Any) -> int:
+def _checked_count(value: Any) -> int:
     """Return a JSON number that is a count. Raises: TypeError when it is not."""
     if type(value) is not int or value < 0:
         raise TypeError(value)

@@ -22,7 +22,7 @@ class PrometheusSettings:
     )
 
 
-def _like(pattern: str, says: str) -> Reader[str]:
+def _text_like(pattern: str, says: str) -> Reader[str]:
     """A text of that form: it stands in a query."""
 
     def read(table: TomlTable, name: str) -> str | None:
@@ -43,12 +43,12 @@ class PyroscopeSettings:
         "PYROSCOPE_URL",
     )
     label: str = option(
-        _like(r"[A-Za-z_][A-Za-z0-9_.]{0,99}", 'a label is a word like "node"'),
+        _text_like(r"[A-Za-z_][A-Za-z0-9_.]{0,99}", 'a label is a word like "node"'),
         "node",
         "Which label of a profile names the node.",
     )
     profile: str = option(
-        _like(r"[A-Za-z0-9_]+(?::[A-Za-z0-9_]+){4}", f'a type of profile is like "{CPU_PROFILE}"'),
+        _text_like(r"[A-Za-z0-9_]+(?::[A-Za-z0-9_]+){4}", f'a type of profile is like "{CPU_PROFILE}"'),
         CPU_PROFILE,
         "Which type of profile is asked for.",
     )

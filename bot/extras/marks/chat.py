@@ -73,14 +73,14 @@ class MarkClicks:
             dialog = Dialog("Verdict wrong", "Say so", (shown,), _HINT, focus=True, label=_ASKS)
             await self._context.open(click, intent, dialog)
         else:
-            await self._mark(intent, click.person, click.key)
+            await self._record_mark(intent, click.person, click.key)
 
     async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> str:
         """Record that a verdict was wrong, and what it was; the same again adds nothing."""
-        await self._mark(intent, person, was=reason)
+        await self._record_mark(intent, person, was=reason)
         return ""
 
-    async def _mark(self, intent: Intent, person: Person, request: str = "", was: str = "") -> None:
+    async def _record_mark(self, intent: Intent, person: Person, request: str = "", was: str = "") -> None:
         incident = await self._context.find(next(iter(intent.plans)))
         groups = (await self._context.people.membership(person.user)).groups
         word = intent.action.rpartition("-")[2]

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     by = terminal_user(arguments.environ)
     policy = rules_of_acting(options.settings(arguments))
-    incident_id = record.whole_id(arguments.environ, arguments.id)
+    incident_id = record.complete_id(arguments.environ, arguments.id)
     with record.stores(arguments.environ) as stores:
         incident = asyncio.run(IncidentRecord(stores.ledger).find(incident_id))
         marker = VerdictMarker(policy, on_threads(MarkStore(stores.database), stores.threads), now)

@@ -83,7 +83,7 @@ class VerdictMarker:
         repeated mark add nothing. `groups` are those that the person is in now.
         Raises: NothingToMark while it is not closed, or has no verdict; TooManyRequests; LedgerError.
         """
-        event = self._event(incident, right, request, os_user)
+        event = self._mark_event(incident, right, request, os_user)
         event = replace(event, groups=tuple(sorted(self.policy.approver_groups.intersection(groups))))
         event = replace(event, was=one_line(was.strip(), WAS), taken_back=taken_back)
         before = await self.marks.read()
@@ -109,7 +109,7 @@ class VerdictMarker:
         await self.marks.append(CauseLookedAt(cause, one_line(reason.strip(), 500), os_user), by)
         return score
 
-    def _event(self, incident: Incident, right: bool, request: str, os_user: str) -> VerdictMarked:
+    def _mark_event(self, incident: Incident, right: bool, request: str, os_user: str) -> VerdictMarked:
         verdict = marked(incident)
         kept = incident.triage.case if incident.triage is not None else ""
         return VerdictMarked(incident.id, named(verdict), right, incident.node, kept, request[:200], os_user)

@@ -166,7 +166,7 @@ def scores(entries: Sequence[Entry], policy: Policy = _NOBODY) -> tuple[Score, .
     found: dict[str, list[Mark]] = {cause: [] for cause in looked}
     for mark in marks_of(entries, policy):
         found.setdefault(mark.cause, []).append(mark)
-    return tuple(_score(cause, marks, looked.get(cause), policy) for cause, marks in sorted(found.items()))
+    return tuple(_cause_score(cause, marks, looked.get(cause), policy) for cause, marks in sorted(found.items()))
 
 
 def score_of(entries: Sequence[Entry], cause: str, policy: Policy = _NOBODY) -> Score:
@@ -187,15 +187,15 @@ def redundant_with(entries: Sequence[Entry], event: VerdictMarked, by: str) -> E
         if event.request and earlier.request == event.request:
             return entry
         if earlier.incident == event.incident:
-            last = entry if _says(earlier) == _says(event) else None
+            last = entry if _content(earlier) == _content(event) else None
     return last
 
 
-def _says(mark: VerdictMarked) -> tuple[object, ...]:
+def _content(mark: VerdictMarked) -> tuple[object, ...]:
     return mark.right, mark.cause, mark.groups, mark.was, mark.taken_back
 
 
-def _score(cause: str, marks: Sequence[Mark], looked: Entry | None, policy: Policy) -> Score:
+def _cause_score(cause: str, marks: Sequence[Mark], looked: Entry | None, policy: Policy) -> Score:
     late = [mark for mark in marks if looked is None or mark.seq > looked.seq]
     right, ever = sum(mark.right for mark in late), sum(mark.right for mark in marks)
     latest = {mark.person: mark for mark in late}

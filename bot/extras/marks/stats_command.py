@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.extras.marks.store import MarkStore
 
     policy = rules_of_acting(options.settings(arguments))
-    with record.if_there(arguments.environ) as database:
+    with record.open_if_there(arguments.environ) as database:
         entries = MarkStore(database).read() if database is not None else ()
     found, others = scores(entries, policy), uncounted(entries, policy)
     print(

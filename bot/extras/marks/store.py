@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from bot.app.policy_settings import rules_of_acting
 from bot.domain.claim import Doubts
 from bot.domain.contracts import Clock
-from bot.domain.entry import Entry, instant_text, is_who
+from bot.domain.entry import Entry, instant_text, is_author
 from bot.domain.house_events import HOUSE
 from bot.domain.policy import Policy
 from bot.extras.marks.marks import KINDS, CauseLookedAt, VerdictMarked, redundant_with, score_of, scores
@@ -39,7 +39,7 @@ class MarkStore:
 
     def append(self, event: VerdictMarked | CauseLookedAt, by: str) -> Entry:
         """Append it and return its entry; for a mark that says nothing new, return the entry that said so before."""
-        if not is_who(by):
+        if not is_author(by):
             raise ValueError(f"{by!r} cannot be the author of an entry")
         with self._database.writing() as connection:
             if isinstance(event, VerdictMarked) and (said := redundant_with(self._marks.read(connection), event, by)):

@@ -76,18 +76,20 @@ class RecordedAnswers:
         """
         known = [self.nodes.find(name) for name in nodes]
         playbook = self.playbooks.get("")
-        answers = await asyncio.gather(*(self.reads.ask(self.asker.by, node, playbook, _unheard) for node in known))
+        answers = await asyncio.gather(
+            *(self.reads.ask(self.asker.by, node, playbook, _ignore_progress) for node in known)
+        )
         verdicts = [verdict for verdict in answers if verdict is not None]
         if len(verdicts) < len(known):
             raise UsageError("The bot is stopping.", "Ask again in a moment.")
-        ids, trouble = await self._recorded(verdicts, playbook)
+        ids, trouble = await self._open_incidents(verdicts, playbook)
         text = "\n".join(verdict_text(verdict, words=self.words) for verdict in verdicts)
         if len(verdicts) > 1:
             text += f"\n{summary(verdicts, len(verdicts))}\n"
         text += "".join(f"Incident {incident} of {node}.\n" for node, incident in ids.items())
         return Answer(documents(verdicts, ids), text + trouble)
 
-    async def _recorded(self, verdicts: Sequence[Verdict], playbook: Playbook) -> tuple[dict[str, str], str]:
+    async def _open_incidents(self, verdicts: Sequence[Verdict], playbook: Playbook) -> tuple[dict[str, str], str]:
         """Open an incident for each verdict; the verdicts are returned even when the ledger fails."""
         if self.ledger is None:
             return {}, ""
@@ -115,7 +117,7 @@ class RecordedAnswers:
 
     async def incident(self, incident_id: str) -> Answer:
         """Return an incident. Raises: UnknownIncident."""
-        entries = await IncidentRecord(self._there(incident_id)).story(incident_id)
+        entries = await IncidentRecord(self._ledger_or_refuse(incident_id)).story(incident_id)
         incident = fold(entries)
         text = incident_text(incident, entries, context=ViewContext(words=self.words))
         return Answer(incident_body(incident, entries), text)
@@ -125,7 +127,7 @@ class RecordedAnswers:
 
         Raises: UnknownIncident; UsageError when what it said is not kept; CaseError when it is damaged; PlaybookError.
         """
-        entries = await IncidentRecord(self._there(incident_id)).story(incident_id)
+        entries = await IncidentRecord(self._ledger_or_refuse(incident_id)).story(incident_id)
         triaged = triaged_in(entries)
         if triaged is None or triaged.verdict.status is Status.UNREACHABLE:
             nobody = "Nobody could talk to its node" if triaged is not None else "There is no verdict yet"
@@ -149,11 +151,11 @@ class RecordedAnswers:
             with contextlib.suppress(LedgerError):
                 await self.ledger.refused(WishRefused(no.name, no.sentence, action), self.asker.by)
 
-    def _there(self, incident_id: str) -> ActingLedger:
+    def _ledger_or_refuse(self, incident_id: str) -> ActingLedger:
         if self.ledger is None:
             raise UnknownIncident(f"There is no incident {one_line(incident_id, 64)}.", "There is no record here.")
         return self.ledger
 
 
-def _unheard(event: Progress) -> None:
+def _ignore_progress(event: Progress) -> None:
     """Drop progress: no client is told."""

@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     login = terminal_user(arguments.environ)
     asker = asker_of(settings) if by_http else Asker(login, login.removeprefix("terminal:"))
     json_log = JsonLog(secrets=settings.secrets)
-    with json_log.everything(), _record(arguments) as (ledger, cases):
+    with json_log.library_logs(), _open_record(arguments) as (ledger, cases):
         toolbox = lone_toolbox(settings, known, asker, ledger, cases, arguments.environ, json_log.log)
         if by_http:
             asyncio.run(serve_alone(settings, toolbox, json_log, arguments.http or settings.listen))
@@ -86,11 +86,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _record(arguments: argparse.Namespace) -> Iterator[tuple[ActingLedger | None, CaseStore | None]]:
+def _open_record(arguments: argparse.Namespace) -> Iterator[tuple[ActingLedger | None, CaseStore | None]]:
     """The record, where it exists; as in a terminal, a check does not create it."""
     from bot.commands import record
 
-    with record.if_there(arguments.environ) as database:
+    with record.open_if_there(arguments.environ) as database:
         if database is None:
             yield None, None
             return

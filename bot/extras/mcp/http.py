@@ -46,7 +46,7 @@ class McpEndpoint:
 
     async def start(self) -> None:
         """Be ready for requests."""
-        self._running = asyncio.create_task(self._run(), name="mcp")
+        self._running = asyncio.create_task(self._hold_task_group(), name="mcp")
         await self._started.wait()
 
     async def stop(self) -> None:
@@ -66,17 +66,17 @@ class McpEndpoint:
             return web.Response(status=503, text="busy", headers={"Retry-After": AGAIN_SECONDS})
         self._inside += 1
         try:
-            return await self._handed_on(request, body)
+            return await self._pass_to_server(request, body)
         finally:
             self._inside -= 1
 
-    async def _run(self) -> None:
+    async def _hold_task_group(self) -> None:
         """Hold the package's task group open: it has to be closed by the task that opened it."""
         async with self._manager.run():
             self._started.set()
             await self._stop.wait()
 
-    async def _handed_on(self, request: web.Request, body: bytes) -> web.StreamResponse:
+    async def _pass_to_server(self, request: web.Request, body: bytes) -> web.StreamResponse:
         messages = [{"type": "http.request", "body": body, "more_body": False}]
         status, headers, parts = 500, list[tuple[str, str]](), list[bytes]()
 
@@ -94,12 +94,12 @@ class McpEndpoint:
             else:
                 parts.append(message.get("body", b""))
 
-        await self._manager.handle_request(_scope(request), receive, send)
+        await self._manager.handle_request(_asgi_scope(request), receive, send)
         kept = [(name, value) for name, value in headers if name.lower() != "content-length"]
         return web.Response(status=status, headers=kept, body=b"".join(parts))
 
 
-def _scope(request: web.Request) -> MutableMapping[str, Any]:
+def _asgi_scope(request: web.Request) -> MutableMapping[str, Any]:
     return {
         "type": "http",
         "asgi": {"version": "3.0"},

@@ -29,7 +29,7 @@ def mcp_server(toolbox: Toolbox) -> Server[Any]:
     """Return a server that offers the toolbox."""
 
     async def listed(_: Any, __: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_listed(tool) for tool in toolbox.tools])
+        return types.ListToolsResult(tools=[_tool_type(tool) for tool in toolbox.tools])
 
     async def called(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
@@ -37,12 +37,12 @@ def mcp_server(toolbox: Toolbox) -> Server[Any]:
         except UnknownTool as no:
             raise MCPError(types.INVALID_PARAMS, str(no)) from no
         except ZombieError as no:
-            return _refused(no)
+            return _refusal_result(no)
         except Exception as error:  # noqa: BLE001 - the package would send its text, whatever of a node that quotes
             toolbox.log("mcp_failed", tool=params.name, error=repr(error))
             said = f"It failed ({type(error).__name__}); the bot's log says why."
             raise MCPError(types.INTERNAL_ERROR, said) from None
-        return _answered(answer)
+        return _tool_result(answer)
 
     return Server(
         "zombie",
@@ -61,7 +61,7 @@ async def serve_stdio(toolbox: Toolbox) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-def _listed(tool: Tool) -> types.Tool:
+def _tool_type(tool: Tool) -> types.Tool:
     hints = types.ToolAnnotations(
         title=tool.title, read_only_hint=True, destructive_hint=False, open_world_hint=tool.name == "check"
     )
@@ -74,12 +74,12 @@ def _listed(tool: Tool) -> types.Tool:
     )
 
 
-def _answered(answer: Answer) -> types.CallToolResult:
+def _tool_result(answer: Answer) -> types.CallToolResult:
     text = types.TextContent(type="text", text=redacted_text(safe(answer.text)))
     return types.CallToolResult(content=[text], structured_content=dict(answer.document))
 
 
-def _refused(no: ZombieError) -> types.CallToolResult:
+def _refusal_result(no: ZombieError) -> types.CallToolResult:
     """Put the refusal into the result, where the model that asked can read it."""
     name = f"{no.name}: " if isinstance(no, Refused) else ""
     said = redacted_text(safe(f"{name}{no}"))

@@ -172,7 +172,7 @@ def serving_alone(
     if not settings.of(McpSettings).token:
         return None
     json_log = JsonLog(secrets=settings.secrets)
-    with json_log.everything(), open_stores(database_url, settings.retention.deliveries) as kept:
+    with json_log.library_logs(), open_stores(database_url, settings.retention.deliveries) as kept:
         json_log.log("slack_off", because="no Slack token is set: only /mcp is served, and no alerts are accepted")
         toolbox = lone_toolbox(
             settings, known, asker_of(settings), kept.ledger, kept.case_store, environment, json_log.log
@@ -188,7 +188,7 @@ async def serve_alone(settings: Settings, toolbox: Toolbox, json_log: JsonLog, l
     """
     endpoint, stopping = endpoint_of(toolbox, settings.of(McpSettings).token), asyncio.Event()
     loop = asyncio.get_running_loop()
-    json_log.hear(loop)
+    json_log.log_task_failures(loop)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
 

@@ -138,8 +138,8 @@ class Toolbox:
         if name not in {tool.name for tool in self.tools}:
             raise UnknownTool(f"There is no tool {one_line(name, 64)!r}.")
         try:
-            self._count()
-            answer = await self._answered(name, arguments)
+            self._count_call()
+            answer = await self._answer_call(name, arguments)
         except Refused as no:
             self.log("mcp_call", tool=name, outcome=no.name)
             await self.answers.refused(no, f"mcp {name}")
@@ -150,15 +150,15 @@ class Toolbox:
         self.log("mcp_call", tool=name, outcome="answered")
         return answer
 
-    async def _answered(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+    async def _answer_call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         if name == "check":
-            return await self.answers.check(self._nodes(_only(arguments, "nodes")))
+            return await self.answers.check(self._nodes(_single_argument(arguments, "nodes")))
         if name == "incidents":
-            return await self.answers.incidents(_state(_only(arguments, "state")))
-        incident_id = _id(_only(arguments, "id"))
+            return await self.answers.incidents(_state_of(_single_argument(arguments, "state")))
+        incident_id = _incident_id_of(_single_argument(arguments, "id"))
         return await (self.answers.incident if name == "incident" else self.answers.explain)(incident_id)
 
-    def _count(self) -> None:
+    def _count_call(self) -> None:
         """Count a call. Raises: TooManyRequests when it exceeds the limit."""
         now, within = self.clock(), self.calls.within.total_seconds()
         while self._called and now - self._called[0] >= within:
@@ -182,14 +182,14 @@ class Toolbox:
         return list(dict.fromkeys(valid_name(name) for name in value))
 
 
-def _only(arguments: Mapping[str, Any], name: str) -> Any:
+def _single_argument(arguments: Mapping[str, Any], name: str) -> Any:
     """The only argument that a tool takes. Raises: UsageError when there are others."""
     if others := [one_line(str(other), 40) for other in arguments if other != name]:
         raise UsageError(f"There is no argument {', '.join(others[:3])}.", f"This tool takes {name} alone.")
     return arguments.get(name)
 
 
-def _state(value: Any) -> State | None:
+def _state_of(value: Any) -> State | None:
     if value is None:
         return None
     if not isinstance(value, str) or value not in {state.value for state in State}:
@@ -200,7 +200,7 @@ def _state(value: Any) -> State | None:
     return State(value)
 
 
-def _id(value: Any) -> str:
+def _incident_id_of(value: Any) -> str:
     if not isinstance(value, str) or not is_stream(value):
         raise UsageError(f"{one_line(str(value), 40)!r} is not an incident's id.", "The tool incidents lists them.")
     return value

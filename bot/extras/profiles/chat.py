@@ -103,14 +103,14 @@ class ProfileChat:
         body = {"channel": target.channel, "thread_ts": target.thread_ts, "node": node.name, "incident": incident}
         if not await self.context.chat_requests.keep(name, json.dumps(body)):
             return  # another delivery of the same request
-        await self.poster.enqueue(name, CARD, target, _begun(node, request))
+        await self.poster.enqueue(name, CARD, target, _profiling_message(node, request))
         drawn = None
         try:
             answer = await self.runner.profile(node, request, incident, by)
             message, drawn = _message(node, answer), answer.sketch
         except ZombieError as no:
             message = _document(why_not(node.name, no))
-        await self._end(name, target, message)
+        await self._finish_message(name, target, message)
         with contextlib.suppress(LedgerError):  # the words are there already, so nothing is lost without pictures
             await attach_pictures(self.poster, name, target, drawn)
 
@@ -126,12 +126,14 @@ class ProfileChat:
         body = json.loads(kept.body)
         target, node = MessageTarget(str(body["channel"]), str(body["thread_ts"])), one_line(str(body["node"]), 80)
         await self.poster.adopt(kept.key, target)
-        await self._end(kept.key, target, _document(f"The bot was restarted while {node} was profiled. Ask again."))
+        await self._finish_message(
+            kept.key, target, _document(f"The bot was restarted while {node} was profiled. Ask again.")
+        )
         if name := str(body.get("incident", "")):  # its card says that it is profiled
             with contextlib.suppress(UnknownIncident, LedgerError):
                 await self.context.surface.show_again(await self.context.find(name))
 
-    async def _end(self, name: str, target: MessageTarget, message: Document) -> None:
+    async def _finish_message(self, name: str, target: MessageTarget, message: Document) -> None:
         await self.poster.enqueue(name, CARD, target, message)
         self.poster.finished(name)
         with contextlib.suppress(LedgerError):
@@ -142,7 +144,7 @@ def _document(words: str) -> Document:
     return plain_document(clipped(words, TEXT))
 
 
-def _begun(node: Node, request: CaptureRequest) -> Document:
+def _profiling_message(node: Node, request: CaptureRequest) -> Document:
     words = f"Profiling {node.name}: every core is sampled for {request.seconds} s."
     return plain_document(words, Small(("The answer replaces this message.",)))
 

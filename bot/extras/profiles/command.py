@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("Only the flame graph shows a difference.", "Say --format html --out flame.html")
     if arguments.format == "png" and arguments.out is None and sys.stdout.isatty():
         raise UsageError("A picture cannot be printed on a terminal.", "Name a file: --out profile.png")
-    _write(_pieces(arguments), arguments.out)
+    _write(_output_pieces(arguments), arguments.out)
     return 0
 
 
@@ -131,7 +131,7 @@ def _selection(arguments: argparse.Namespace, between: list[float] | None) -> Se
     return Selection(arguments.core, arguments.process, (between[0], between[1]) if between else None)
 
 
-def _pieces(arguments: argparse.Namespace) -> Iterator[bytes]:
+def _output_pieces(arguments: argparse.Namespace) -> Iterator[bytes]:
     """Read the whole profile, then yield the output: a refused profile leaves no partial file."""
     from bot.extras.profiles import files
 
@@ -145,14 +145,14 @@ def _pieces(arguments: argparse.Namespace) -> Iterator[bytes]:
     found = files.read(arguments.source, selection)
     if arguments.format == "html":
         return iter([_page(arguments, found, name).encode()])
-    return iter([_drawn(found, arguments.format, name)]) if arguments.format != "folded" else _folded(found)
+    return iter([_in_form(found, arguments.format, name)]) if arguments.format != "folded" else _folded(found)
 
 
 def _folded(found: Profile) -> Iterator[bytes]:
     return (f"{line}\n".encode() for line in found.folded())
 
 
-def _drawn(found: Profile, form: str, name: str) -> bytes:
+def _in_form(found: Profile, form: str, name: str) -> bytes:
     from bot.extras.profiles import words
     from bot.extras.profiles.seconds_map import SecondsMap, svg
 
@@ -239,12 +239,12 @@ def _run_nodes(arguments: argparse.Namespace, selection: Selection) -> int:
     inventory = options.inventory(arguments, settings)
     nodes = options.selection(arguments, inventory, settings)[1]
     if arguments.out is not None:
-        _made(arguments.out)
+        _make_folder(arguments.out)
     what = Profiling(request, selection, arguments.anyway, kept_in=arguments.out)
 
     def heard(found: NodeProfile) -> None:
         if not arguments.json:
-            print(_text(found), end="", flush=True)
+            print(_node_text(found), end="", flush=True)
 
     if sys.stderr.isatty():
         print(f"zombie: recording for {request.seconds} s", file=sys.stderr)
@@ -255,7 +255,7 @@ def _run_nodes(arguments: argparse.Namespace, selection: Selection) -> int:
     return max((node.exit_status for node in found), default=0)
 
 
-def _text(found: NodeProfile) -> str:
+def _node_text(found: NodeProfile) -> str:
     from bot.extras.profiles import words
 
     if isinstance(found.found, ZombieError):
@@ -265,7 +265,7 @@ def _text(found: NodeProfile) -> str:
     return words.text(found.found[1], found.node) + "\n" + "".join(f"{line}\n" for line in more) + "\n"
 
 
-def _made(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as no:

@@ -40,7 +40,7 @@ class Counts:
             self._database.executemany("INSERT INTO counts VALUES (?, ?)", counted)
             self._database.execute("COMMIT")
         except (sqlite3.Error, OverflowError) as error:
-            raise _unfit(error) from error
+            raise _out_of_room(error) from error
 
     def items(self) -> Iterator[tuple[bytes, int]]:
         """Yield each key once with its count, in the order of the keys' bytes. Raises: as `add`."""
@@ -55,10 +55,10 @@ class Counts:
         try:
             yield from self._database.execute(query, values)
         except sqlite3.Error as error:
-            raise _unfit(error) from error
+            raise _out_of_room(error) from error
 
 
-def _unfit(error: Exception) -> ProfileError:
+def _out_of_room(error: Exception) -> ProfileError:
     return ProfileError(
         f"The stacks are more than fit in memory, and the temporary file cannot hold them: {error}.",
         "Set TMPDIR to a folder with room, or read a part: --core N, --process COMM or --between A B.",

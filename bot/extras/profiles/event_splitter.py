@@ -56,7 +56,7 @@ class Who:
 What: TypeAlias = tuple[bytes, int, bytes]
 
 
-def who(prefix: bytes) -> Who | None:
+def parse_process(prefix: bytes) -> Who | None:
     """Parse the text before the time; None if it names no process.
 
     Example:
@@ -84,7 +84,7 @@ def who(prefix: bytes) -> Who | None:
     )
 
 
-def what(suffix: bytes) -> What | None:
+def parse_event_name(suffix: bytes) -> What | None:
     """Parse the text after the time's colon; None for other lines, such as lost events.
 
     Example:
@@ -232,7 +232,7 @@ class EventSplitter:
         *lines, rest = self._rest.split(b"\n")
         yield from self._each_line(lines)
         if self._is_padded and self._open:
-            yield from self._end()
+            yield from self._end_open_event()
         self.is_cut = self._open is not None or bool(rest)
         self.skipped_lines += len(self._lines) + (self._open is not None) + bool(rest)
 
@@ -271,7 +271,7 @@ class EventSplitter:
             yield thread, int(period) or 1 if period else 1, at, stack, usual, lines
 
     def _thread(self, prefix: bytes) -> Thread | None:
-        if prefix[:1] in (b" ", b"\t", b"#", b"") or (found := who(prefix)) is None:
+        if prefix[:1] in (b" ", b"\t", b"#", b"") or (found := parse_process(prefix)) is None:
             return None
         wanted = self._selection
         if wanted.core is not None and found.core is None:
@@ -293,7 +293,7 @@ class EventSplitter:
 
     def _block(self, block: bytes) -> Iterator[Event]:
         yield from self._each_line(block.split(b"\n"))
-        yield from self._end()
+        yield from self._end_open_event()
 
     def _each_line(self, lines: list[bytes]) -> Iterator[Event]:
         for line in lines:
@@ -301,15 +301,15 @@ class EventSplitter:
                 self._overlong = False
                 self.skipped_lines += 1
             elif not line:
-                yield from self._end()
+                yield from self._end_open_event()
             elif not line.startswith(b"#"):
                 yield from self._line(line)
 
     def _line(self, line: bytes) -> Iterator[Event]:
         is_indented = line[:1] in (b" ", b"\t")
         is_frame = is_indented and not self._is_padded and (self._open is not None or self._is_passing)
-        if not is_frame and (begun := self._begun(line)) is not None:
-            yield from self._end()
+        if not is_frame and (begun := self._event_head(line)) is not None:
+            yield from self._end_open_event()
             event, _, frame = begun.what
             if self._is_other(event):
                 self.skipped_events += 1
@@ -319,13 +319,13 @@ class EventSplitter:
             self._is_padded = is_indented
             if frame:
                 self._lines = [frame]
-                yield from self._end()
+                yield from self._end_open_event()
         elif self._open is not None and len(self._lines) < _MOST_FRAMES:
             self._lines.append(line)
         elif not self._is_passing:
             self.skipped_lines += 1
 
-    def _begun(self, line: bytes) -> _Begun | None:
+    def _event_head(self, line: bytes) -> _Begun | None:
         at = None
         if stamp := STAMP.search(line):
             prefix, suffix = line[: stamp.start()].lstrip(), line[stamp.end() :]
@@ -335,10 +335,10 @@ class EventSplitter:
         else:
             return None
         thread = self.threads.get(prefix) or self._thread(prefix)
-        found = what(suffix) if thread is not None else None
+        found = parse_event_name(suffix) if thread is not None else None
         return None if thread is None or found is None else _Begun(thread, found, at, stamp)
 
-    def _end(self) -> Iterator[Event]:
+    def _end_open_event(self) -> Iterator[Event]:
         """End the event that was read line by line."""
         begun, self._open = self._open, None
         lines, self._lines = self._lines, []

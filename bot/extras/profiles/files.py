@@ -28,12 +28,12 @@ def read(path: Path, selection: Selection, exporting: Callable[[], Callable[[Sam
     """
     try:
         try:
-            return _once(path, Reader(selection=selection, each=exporting() if exporting else None))
+            return _read_once(path, Reader(selection=selection, each=exporting() if exporting else None))
         except TimesFallBack as back:
             if not path.is_file():
                 raise
             each = exporting() if exporting else None
-            return _once(path, Reader(selection=selection, each=each, origin_ns=back.first_ns))
+            return _read_once(path, Reader(selection=selection, each=each, origin_ns=back.first_ns))
     except OSError as no:
         raise ProfileError(f"{path} cannot be read: {no.strerror}.", "Name a file of perf script's text, or -") from no
 
@@ -71,7 +71,7 @@ def speedscope(path: Path, selection: Selection, name: str) -> Iterator[bytes]:
     return (piece.encode() for piece in made[-1].pieces(one_line(name)))
 
 
-def _once(path: Path, reader: Reader) -> Profile:
+def _read_once(path: Path, reader: Reader) -> Profile:
     if str(path) == "-":
         _feed(reader, sys.stdin.buffer)
     else:

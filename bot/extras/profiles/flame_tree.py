@@ -59,13 +59,13 @@ def flame_tree(now: Stacks, before: Stacks | None = None) -> FlameTree:
         while depth < len(names) and depth + 1 < len(open_nodes) and open_nodes[depth + 1].name == names[depth]:
             depth += 1
         while len(open_nodes) > depth + 1:
-            _close(open_nodes, total)
+            _close_node(open_nodes, total)
         open_nodes.extend(Node(name) for name in names[depth:])
         for node in open_nodes:
             node.now += weight
             node.before += weight_before * stretch
     while len(open_nodes) > 1:
-        _close(open_nodes, total)
+        _close_node(open_nodes, total)
     return FlameTree(root, before is not None)
 
 
@@ -75,7 +75,7 @@ def _side_by_side(now: Stacks, before: Stacks | None) -> Iterator[tuple[bytes, i
     return iter(heapq.merge(here, there, key=lambda entry: entry[0]) if before else here)
 
 
-def _close(open_nodes: list[Node], total: int) -> None:
+def _close_node(open_nodes: list[Node], total: int) -> None:
     """Add the innermost open node to its caller, unless it is too narrow to be seen."""
     node = open_nodes.pop()
     caller = open_nodes[-1]
@@ -83,16 +83,16 @@ def _close(open_nodes: list[Node], total: int) -> None:
         return
     known = caller.called.setdefault(node.name, node)
     if known is not node:
-        _join(known, node)
+        _merge_nodes(known, node)
 
 
-def _join(known: Node, other: Node) -> None:
+def _merge_nodes(known: Node, other: Node) -> None:
     """Merge a node into another of the same name: other names may sort between a stack and its deeper stacks."""
     known.now += other.now
     known.before += other.before
     for name, called in other.called.items():
         if name in known.called:
-            _join(known.called[name], called)
+            _merge_nodes(known.called[name], called)
         else:
             known.called[name] = called
 

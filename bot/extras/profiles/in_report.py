@@ -36,7 +36,7 @@ def sketch_pictures(kept: CaseStore, wanted: Iterable[tuple[str, str]]) -> Itera
     """Yield the pictures of sketches, each given with what it is stored under; those that are gone are left out."""
     found = (_sketch(kept, under, digest) for under, digest in dict.fromkeys(wanted))
     for drawn in islice(filter(None, found), MOST_SKETCHES):
-        yield from _drawn(drawn)
+        yield from _both_pictures(drawn)
 
 
 def _sketch(kept: CaseStore, under: str, digest: str) -> Sketch | None:
@@ -46,7 +46,7 @@ def _sketch(kept: CaseStore, under: str, digest: str) -> Sketch | None:
         return None
 
 
-def _drawn(drawn: Sketch) -> Iterator[Picture]:
+def _both_pictures(drawn: Sketch) -> Iterator[Picture]:
     from bot.extras.profiles.flame_picture import (  # Pillow is loaded where a picture is drawn
         flame_picture,
         seconds_picture,

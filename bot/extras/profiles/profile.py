@@ -156,7 +156,7 @@ class Profile:
         """What the hottest core's function means; None if everything is idle."""
         if (hot := self.hot) is None:
             return None
-        under = self._under(hot)
+        under = self._heaviest_callers(hot)
         first, above = signature_of([hot.function, *under])
         share = hot.share if self.hottest is None else hot.samples / self.hottest.samples
         return ProfileMeaning(share, under, first, above)
@@ -206,7 +206,7 @@ class Profile:
             share=times / self.busy_samples,
         )
 
-    def _under(self, hot: HotFunction) -> tuple[str, ...]:
+    def _heaviest_callers(self, hot: HotFunction) -> tuple[str, ...]:
         """The callers in the heaviest stack of this process that ends in this function, innermost first."""
         start, end = hot.process.replace(" ", "_").encode(), f";{hot.function}".encode()
         heaviest, most = b"", 0

@@ -42,16 +42,16 @@ class Reevaluator:
         Shape: an incident that a person has decided, or that its source ended, is left as it is.
         """
         try:
-            return await self._considered(incident, taken)
+            return await self._reevaluate(incident, taken)
         except (LedgerError, CaseError, PlaybookError, UsageError) as no:
             self.log("profile_not_weighed", incident=incident.id, error=one_line(str(no)))
             return ""
 
-    async def _considered(self, incident: Incident, taken: ProfileTaken) -> str:
+    async def _reevaluate(self, incident: Incident, taken: ProfileTaken) -> str:
         incident = await self._newest(incident)
         if not taken.reading or not _is_undecided(incident):
             return ""
-        changed = await self._changed(incident, taken.reading)
+        changed = await self._verdict_change(incident, taken.reading)
         if not changed:
             return ""
         name = short_id("profiled", incident.id)
@@ -59,7 +59,7 @@ class Reevaluator:
             try:
                 # Together: a crash in between would leave a card without an offer and without a reading.
                 await self.ledger.append_together(
-                    (*_withdrawn(incident, changed, name), _opened(incident, taken, name))
+                    (*_withdrawal(incident, changed, name), _new_incident(incident, taken, name))
                 )
             except (Conflict, ImpossibleEvent):  # it changed meanwhile, or another profile was first
                 now = await self._newest(incident)
@@ -79,7 +79,7 @@ class Reevaluator:
         group = newest(await self.record.together(incident.card))
         return next((member for member in group if member.node == incident.node), incident)
 
-    async def _changed(self, incident: Incident, reading: str) -> str:
+    async def _verdict_change(self, incident: Incident, reading: str) -> str:
         """Return how the profile changes the verdict on the kept case; empty where it does not."""
         triage = incident.triage
         text = await self.cases.text(incident.id, triage.case) if triage is not None and triage.case else None
@@ -95,7 +95,7 @@ class Reevaluator:
         return f"{_decisive_words(before)} → {_decisive_words(now)}"
 
 
-def _withdrawn(incident: Incident, changed: str, name: str) -> tuple[Append, ...]:
+def _withdrawal(incident: Incident, changed: str, name: str) -> tuple[Append, ...]:
     """The end of the offer; nothing where there is none."""
     if incident.state is not State.PROPOSED:
         return ()
@@ -103,7 +103,7 @@ def _withdrawn(incident: Incident, changed: str, name: str) -> tuple[Append, ...
     return (Append(incident.id, incident.seq, (Cancelled(because),), BOT),)
 
 
-def _opened(incident: Incident, taken: ProfileTaken, name: str) -> Append:
+def _new_incident(incident: Incident, taken: ProfileTaken, name: str) -> Append:
     received = AlertReceived(
         incident.alert,
         incident.node,

@@ -69,23 +69,23 @@ class ProfileRunner:
         self._busy.add(node.name)
         try:
             async with self._gate:
-                answer = await self._taken(node, request)
+                answer = await self._profile_node(node, request)
         finally:
             self._busy.discard(node.name)
         if not incident:
             return answer
         drawn = await self.sketches.keep(incident, answer.sketch)
         answer = replace(answer, taken=replace(answer.taken, sketch=drawn))
-        kept = await self._keep(incident, answer.taken, by)
+        kept = await self._record_profile(incident, answer.taken, by)
         follows = await self.reevaluation.consider(kept, answer.taken) if kept else ""
         return replace(answer, follows=follows)
 
-    async def _taken(self, node: Node, request: CaptureRequest) -> ProfileAnswer:
+    async def _profile_node(self, node: Node, request: CaptureRequest) -> ProfileAnswer:
         runs = CoreRuns()
         captured, profile = await profiled(self.profiler, node, request, Reader(selection=of_the_node(), each=runs))
-        return await asyncio.to_thread(_answer, captured, profile, runs)
+        return await asyncio.to_thread(_answer_from, captured, profile, runs)
 
-    async def _keep(self, incident_id: str, taken: ProfileTaken, by: str) -> Incident | None:
+    async def _record_profile(self, incident_id: str, taken: ProfileTaken, by: str) -> Incident | None:
         """Append it after the newest entry; a profile that cannot be stored is shown all the same."""
         for _ in range(TRIES):
             try:
@@ -99,7 +99,7 @@ class ProfileRunner:
         return None
 
 
-def _answer(captured: Captured, profile: Profile, runs: CoreRuns) -> ProfileAnswer:
+def _answer_from(captured: Captured, profile: Profile, runs: CoreRuns) -> ProfileAnswer:
     said, reading = says(captured, profile), profile_reading(profile)
     taken = ProfileTaken(
         said.headline, said.sampled, said.unread, "" if isinstance(reading, Unread) else as_text(reading)

@@ -61,13 +61,13 @@ class Sketch:
         ended = sum(bar.wide for bar in self.bars if bar.name == self.hot)
         share = min(100, round(100 * ended / max(1, self.samples)))
         flame = f"Flame graph of core {self.core} of {self.node}: {share} % of {self.samples:,} samples in {self.hot}."
-        busiest = [number for number, rows in enumerate(self.seconds) if sum(rows) >= 0.9 * self._most]
+        busiest = [number for number, rows in enumerate(self.seconds) if sum(rows) >= 0.9 * self._most_samples]
         busy = f"; busiest in {len(busiest)} of them" if busiest else ""
         seconds = f"Heat map of {len(self.seconds)} seconds of core {self.core} of {self.node}{busy}."
         return f"{flame} {self.says}", f"{seconds} {self.says}"
 
     @property
-    def _most(self) -> int:
+    def _most_samples(self) -> int:
         return max((sum(rows) for rows in self.seconds), default=0)
 
     def text(self) -> str:

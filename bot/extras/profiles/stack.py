@@ -72,12 +72,12 @@ def names(line: bytes, *, is_java: bool) -> tuple[bytes, ...] | None:
         parts.pop()
     found: list[bytes] = []
     for part in parts:
-        name = _tidy(part, module, is_java=is_java)
+        name = _tidy_name(part, module, is_java=is_java)
         found.append(name + b"_[i]" if found and b"_[i]" not in name else name)
     return tuple(found)
 
 
-def _tidy(name: bytes, module: bytes, *, is_java: bool) -> bytes:
+def _tidy_name(name: bytes, module: bytes, *, is_java: bool) -> bytes:
     if name == UNKNOWN:
         name = b"[" + (module.rpartition(b"/")[2] if module != UNKNOWN else b"unknown") + b"]"
     name = name.replace(b";", b":")
@@ -112,7 +112,7 @@ class Frames:
         """Return the stack of an innermost frame's line and the unparsed lines of its callers."""
         callers = self.callers.get(outer)
         if callers is None:
-            callers = self.callers[outer] = self._read(outer)
+            callers = self.callers[outer] = self._parsed_callers(outer)
             self.held_bytes += 2 * len(outer) + 500
         line = self._line(innermost)
         found = callers.under.get(line)
@@ -125,7 +125,7 @@ class Frames:
             self.held_bytes += len(tail) + 300
         return found
 
-    def _read(self, outer: bytes) -> Callers:
+    def _parsed_callers(self, outer: bytes) -> Callers:
         lines = [self._line(line) for line in outer.split(b"\n")] if outer else []
         odd = sum(line.names is None for line in lines)
         found = [name for line in reversed(lines) for name in line.names or ()]

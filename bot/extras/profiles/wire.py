@@ -126,7 +126,7 @@ class CaptureWire:
             sum(self._spent.get("record", [])[-1:]),
             sum(self._spent.get("text", [])[-1:]),
             clock,
-            clock_offset(_pairs(told.get("pairs", "")), clock.mono),
+            clock_offset(_clock_pairs(told.get("pairs", "")), clock.mono),
         )
 
     async def take(self, session: ScriptSession, hand_on: TakesBytes) -> None:
@@ -164,10 +164,10 @@ class CaptureWire:
             return b""
         self._rest = b""
         if line.startswith(self._mark):
-            self._word(decode(line.removeprefix(self._mark)).strip())
+            self._take_word(decode(line.removeprefix(self._mark)).strip())
         return rest
 
-    def _word(self, said: str) -> None:
+    def _take_word(self, said: str) -> None:
         word, _, rest = said.partition(" ")
         if word == "data" and self._gzip is None:
             self._gzip = zlib.decompressobj(_GZIP)
@@ -196,6 +196,6 @@ def _status(text: str | None) -> int | None:
     return int(first) if first.isdecimal() and len(first) < 4 else None
 
 
-def _pairs(text: str) -> list[tuple[float, float]]:
+def _clock_pairs(text: str) -> list[tuple[float, float]]:
     found = (_PAIR.match(word) for word in text.split()[:2000])
     return [(int(pair[1]) / 1e6, int(pair[2]) / 1e6) for pair in found if pair]

@@ -29,10 +29,10 @@ def headline(profile: Profile) -> str:
 
 def text(profile: Profile, name: str) -> str:
     """Return the whole profile as text for a terminal."""
-    return "\n".join([*_lines(profile, name), ""])
+    return "\n".join([*_profile_lines(profile, name), ""])
 
 
-def meant(profile: Profile) -> str:
+def known_function_words(profile: Profile) -> str:
     """Return what the hottest core's function is known to do, in a sentence; empty where no signature knows it."""
     known = profile.meaning
     return f"That {one_line(known.says, 160)}." if known is not None and known.says else ""
@@ -58,16 +58,16 @@ def rows(profile: Profile) -> Iterator[tuple[str, ...]]:
         yield _percent(hot.share), hot.function, f"{one_line(hot.process, 24)} ({hot.pid}){core}"
 
 
-def _lines(profile: Profile, name: str) -> Iterator[str]:
+def _profile_lines(profile: Profile, name: str) -> Iterator[str]:
     yield headline(profile)
-    if says := meant(profile):
+    if says := known_function_words(profile):
         yield says
     yield ""
     yield from counted(profile, name)
     if profile.top:
         yield ""
         yield "  share  samples  core  process (pid)             function"
-        yield from (_row(hot) for hot in profile.top[:MOST_LINES])
+        yield from (_hot_function_line(hot) for hot in profile.top[:MOST_LINES])
 
 
 def _missing(profile: Profile) -> Iterator[str]:
@@ -79,7 +79,7 @@ def _missing(profile: Profile) -> Iterator[str]:
         yield f"Skipped, because they are neither an event nor a frame: {_counted(profile.skipped_lines, 'line')}."
 
 
-def _row(hot: HotFunction) -> str:
+def _hot_function_line(hot: HotFunction) -> str:
     core = "?" if hot.core is None else str(hot.core)
     who = f"{one_line(hot.process, 24)} ({hot.pid})"
     return f"  {_percent(hot.share):>5}  {hot.samples:>7,}  {core:>4}  {who:<25} {one_line(hot.function, 100)}"
@@ -123,7 +123,11 @@ def says(captured: Captured, profile: Profile) -> ProfileWords:
     sampled = safe(_sampled(captured))
     lines = tuple(filter(None, (sampled, hidden, *captured.remarks, captured.incomplete)))
     return ProfileWords(
-        headline(profile), "" if hidden else meant(profile), sampled, hidden or captured.incomplete, lines
+        headline(profile),
+        "" if hidden else known_function_words(profile),
+        sampled,
+        hidden or captured.incomplete,
+        lines,
     )
 
 

@@ -79,7 +79,7 @@ def _report_data(arguments: argparse.Namespace) -> ReportData:
     from bot.extras.reports.report_maker import report_data
 
     settings = options.settings(arguments)
-    incident = record.whole_id(arguments.environ, arguments.id)
+    incident = record.complete_id(arguments.environ, arguments.id)
     playbooks = options.library(settings)
 
     def labels(node: str) -> Mapping[str, str]:
@@ -91,5 +91,5 @@ def _report_data(arguments: argparse.Namespace) -> ReportData:
         except InventoryError:
             return {}
 
-    with record.existing(arguments.environ) as database:
+    with record.open_existing(arguments.environ) as database:
         return report_data(database, incident, playbooks, now(), labels, arguments.extras.on)

@@ -44,17 +44,21 @@ def inert(text: str) -> str:
 def _section(section: Section) -> Iterator[str]:
     yield f"## {inert(section.title)}"
     for part in section.parts:
-        yield from _part(part)
+        yield from _part_text(part)
 
 
-def _part(part: ReportPart) -> Iterator[str]:
+def _part_text(part: ReportPart) -> Iterator[str]:
     match part:
         case Line(pieces=words):
-            yield _drawn(words)
+            yield _sentence_text(words)
         case Points(points=points, to_do=to_do):
             yield "\n".join(_point(point, "- [ ] " if to_do else "- ") for point in points)
         case Grid(heads=heads, rows=rows):
-            table = [tuple(map(inert, heads)), tuple("---" for _ in heads), *(tuple(map(_drawn, row)) for row in rows)]
+            table = [
+                tuple(map(inert, heads)),
+                tuple("---" for _ in heads),
+                *(tuple(map(_sentence_text, row)) for row in rows),
+            ]
             yield "\n".join(f"| {' | '.join(cells)} |" for cells in table)
         case Lines(lines=lines):
             yield _fenced(lines, "")
@@ -64,7 +68,7 @@ def _part(part: ReportPart) -> Iterator[str]:
 
 def _point(point: Point, mark: str) -> str:
     about = f"**{inert(point.about)}**" if point.about.strip() else ""
-    said = ": ".join(filter(None, (about, _drawn(point.words))))
+    said = ": ".join(filter(None, (about, _sentence_text(point.words))))
     lines = "\n\n" + _fenced(point.lines, "  ") + "\n" if point.lines else ""
     return f"{mark}{said}{lines}"
 
@@ -77,11 +81,11 @@ def _fenced(lines: tuple[str, ...], indent: str) -> str:
     return "\n".join(f"{indent}{line}" for line in (f"{fence}text", *text, fence))
 
 
-def _drawn(sentence: Sequence[Styled]) -> str:
-    return " ".join("".join(map(_piece, sentence)).split(" "))
+def _sentence_text(sentence: Sequence[Styled]) -> str:
+    return " ".join("".join(map(_piece_text, sentence)).split(" "))
 
 
-def _piece(piece: Styled) -> str:
+def _piece_text(piece: Styled) -> str:
     if isinstance(piece, Instant):
         return f"{piece.at:%Y-%m-%d %H:%M:%S} UTC"
     words = plain((piece,))

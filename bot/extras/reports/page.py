@@ -36,7 +36,7 @@ def page(report: Report) -> str:
         element("style", Html(style)),
     )
     contents = element(
-        "nav", *(together(element("a", each.title, href=f"#{_name(each)}"), " ") for each in report.sections)
+        "nav", *(together(element("a", each.title, href=f"#{_anchor_name(each)}"), " ") for each in report.sections)
     )
     body = element(
         "body",
@@ -53,24 +53,24 @@ def page(report: Report) -> str:
     return "<!doctype html>\n" + element("html", head, body, lang="en").markup + "\n"
 
 
-def _name(section: Section) -> str:
+def _anchor_name(section: Section) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in section.title.lower())
 
 
 def _section(section: Section) -> Html:
-    heading, parts = element("h2", section.title), map(_part, section.parts)
+    heading, parts = element("h2", section.title), map(_part_html, section.parts)
     inside = [element("details", element("summary", heading), *parts)] if section.folded else [heading, *parts]
-    return element("section", *inside, id=_name(section))
+    return element("section", *inside, id=_anchor_name(section))
 
 
-def _part(part: ReportPart) -> Html:
+def _part_html(part: ReportPart) -> Html:
     match part:
         case Line(pieces=words):
-            return element("p", *_drawn(words))
+            return element("p", *_sentence_html(words))
         case Points(points=points, to_do=to_do):
             return element("ul", *map(_point, points), **({"class_": "to-do"} if to_do else {}))
         case Grid(heads=heads, rows=rows):
-            return _grid(heads, rows)
+            return _grid_html(heads, rows)
         case Lines(lines=lines):
             return element("pre", "\n".join(lines))
         case Picture(png=png, alt=alt):
@@ -82,27 +82,27 @@ def _point(point: Point) -> Html:
     about = [element("strong", point.about)] if point.about else []
     between = [_LATER] if point.about and point.words else []
     lines = [element("pre", "\n".join(point.lines))] if point.lines else []
-    return element("li", *about, *between, *_drawn(point.words), *lines)
+    return element("li", *about, *between, *_sentence_html(point.words), *lines)
 
 
-def _grid(heads: tuple[str, ...], rows: tuple[tuple[Sentence, ...], ...]) -> Html:
+def _grid_html(heads: tuple[str, ...], rows: tuple[tuple[Sentence, ...], ...]) -> Html:
     titled = (
         [element("thead", element("tr", *(element("th", head, scope="col") for head in heads)))] if any(heads) else []
     )
-    body = (element("tr", *map(_cell, heads, row)) for row in rows)
+    body = (element("tr", *map(_cell_html, heads, row)) for row in rows)
     return element("div", element("table", *titled, element("tbody", *body)), class_="wide")
 
 
-def _cell(head: str, words: Sentence) -> Html:
+def _cell_html(head: str, words: Sentence) -> Html:
     """A cell that names its column: a phone shows each row as lines."""
-    return element("td", *_drawn(words), **({"data_head": head} if head else {}))
+    return element("td", *_sentence_html(words), **({"data_head": head} if head else {}))
 
 
-def _drawn(sentence: Sequence[Styled]) -> Iterator[Html | str]:
-    return map(_piece, sentence)
+def _sentence_html(sentence: Sequence[Styled]) -> Iterator[Html | str]:
+    return map(_piece_html, sentence)
 
 
-def _piece(piece: Styled) -> Html | str:
+def _piece_html(piece: Styled) -> Html | str:
     match piece:
         case Person(by=by):
             return element("b", by)

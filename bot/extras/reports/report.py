@@ -38,6 +38,7 @@ def whole_report(data: ReportData) -> Report:
         sections.unread(view),
         sections.why(data),
         sections.ruled_out(view),
+        sections.ruled_out(view, applies=False),
         sections.node_lines(view),
         sections.before_reboot(data),
         sections.provenance(data),
@@ -51,7 +52,7 @@ def _with_names(part: Any, names: Mapping[str, str]) -> Any:
     """Return a part of a report with people's names in place of their ids."""
     match part:
         case str():
-            return re.sub("|".join(map(_whole, names)), lambda found: names[found[0]], part) if names else part
+            return re.sub("|".join(map(_person_pattern, names)), lambda found: names[found[0]], part) if names else part
         case tuple():
             return tuple(_with_names(each, names) for each in part)
         case bytes() | bool() | Instant() | Group() | None:
@@ -59,7 +60,7 @@ def _with_names(part: Any, names: Mapping[str, str]) -> Any:
     return replace(part, **{each.name: _with_names(getattr(part, each.name), names) for each in fields(part)})
 
 
-def _whole(by: str) -> str:
+def _person_pattern(by: str) -> str:
     """A pattern for a person as the record names them, and for nobody whose id only begins alike."""
     return rf"(?<![\w/:-]){re.escape(by)}(?![\w-])"
 
@@ -100,14 +101,14 @@ class _Row:
 def timeline(data: ReportData) -> Section:
     """Everything that happened, in the order of time."""
     begun = data.incident.opened_at
-    rows = sorted(_rows(data), key=lambda row: row.at)  # entries of the same instant keep their order
+    rows = sorted(_timeline_rows(data), key=lambda row: row.at)  # entries of the same instant keep their order
     grid = Grid(
         _HEADS,
         tuple(
             (
                 (Instant(row.at, exact=True),),
                 (row.within,),
-                (_after(begun, row.at),),
+                (_time_after(begun, row.at),),
                 row.source,
                 (row.what,),
                 (one_line(row.words, SAID),),
@@ -118,16 +119,16 @@ def timeline(data: ReportData) -> Section:
     return Section("Timeline", (paragraph(_CLOCK), grid))
 
 
-def _rows(data: ReportData) -> Iterator[_Row]:
+def _timeline_rows(data: ReportData) -> Iterator[_Row]:
     plan = plan_of(data.incident)
     for entry in data.entries:
-        yield from _fired(entry)
+        yield from _fired_row(entry)
         yield _Row(entry.at, "", (Person(entry.by),), entry.kind, entry_words(entry, data.words, plan))
     for moment in data.moments:
         yield _Row(moment.at, _within(moment), (moment.source,), moment.what, moment.words)
 
 
-def _fired(entry: Entry) -> Iterator[_Row]:
+def _fired_row(entry: Entry) -> Iterator[_Row]:
     """When the alert fired according to its source, which is before it was recorded."""
     try:
         event = entry.event
@@ -146,13 +147,13 @@ def _within(moment: Moment) -> str:
     if not seconds:
         return ""
     said = f"{seconds:.3f} s" if seconds < 1 else f"{seconds:.1f} s" if seconds < 100 else span(moment.error)
-    return _together(f"± {said}")
+    return _unbroken(f"± {said}")
 
 
-def _after(begun: datetime, at: datetime) -> str:
-    return _together(f"+{span(at - begun)}" if at >= begun else f"-{span(begun - at)}")
+def _time_after(begun: datetime, at: datetime) -> str:
+    return _unbroken(f"+{span(at - begun)}" if at >= begun else f"-{span(begun - at)}")
 
 
-def _together(figure: str) -> str:
+def _unbroken(figure: str) -> str:
     """Return a figure that is never separated from its unit by a line break."""
     return figure.replace(" ", "\u00a0")

@@ -71,10 +71,12 @@ def report_data(
     if not entries:
         raise UnknownIncident(f"There is no incident {one_line(incident_id, 40)!r}.")
     incident = fold(entries)
-    head, broken = _head(database, incident_id)
-    case, no_case = _case(database, incident_id, entries)
+    head, broken = _house_head(database, incident_id)
+    case, no_case = _stored_case(database, incident_id, entries)
     changes, no_why, again = (
-        ((), no_case, None) if case is None or incident.verdict is None else _why(case, playbooks, incident.verdict)
+        ((), no_case, None)
+        if case is None or incident.verdict is None
+        else _why_lines(case, playbooks, incident.verdict)
     )
     together = ledger.together(incident.card)
     ended = incident.updated_at if incident.ended else None
@@ -133,7 +135,7 @@ class ReportMaker:
         return found.labels if found is not None else {}
 
 
-def _head(database: Database, incident_id: str) -> tuple[str, str]:
+def _house_head(database: Database, incident_id: str) -> tuple[str, str]:
     """The last note about the incident in `house`, and what is broken in the record up to there."""
     try:
         with excerpt(database, incident_id) as found:
@@ -142,7 +144,7 @@ def _head(database: Database, incident_id: str) -> tuple[str, str]:
         return "", no.sentence
 
 
-def _case(database: Database, incident_id: str, entries: tuple[Entry, ...]) -> tuple[Case | None, str]:
+def _stored_case(database: Database, incident_id: str, entries: tuple[Entry, ...]) -> tuple[Case | None, str]:
     triaged = triaged_in(entries)
     if triaged is None:
         return None, "There is no verdict yet."
@@ -179,7 +181,7 @@ def _pictures(incident: Incident, heat: CoreHeat | None) -> Iterator[Picture]:
         yield Picture(core_picture(heat, incident.node), heat.alt_text)
 
 
-def _why(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, ...], str, Verdict | None]:
+def _why_lines(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, ...], str, Verdict | None]:
     """What `zombie why` says about it, if the playbook that judged it is available; and the verdict evaluated again.
 
     A replay has confirmed each change.

@@ -23,11 +23,11 @@ _GRAVE = ("nic-reset", "nic-reset-failed", "soft-lockup", "hard-lockup", "rcu-st
 def kernel_moments(incident: Incident, case: Case | None) -> Iterator[Moment]:
     """Yield kernel lines of the day before the reading: evidence, and every reset, lockup and kill."""
     reading = kernel_log.PROBE.read(Outputs(*(run for run in case.runs if run.probe == "kernel_log"))) if case else None
-    booted = _booted(case) if case is not None else None
+    booted = _boot_time(case) if case is not None else None
     if case is None or booted is None or not isinstance(reading, KernelLogReading):
         return
     evidence = {line for item in (incident.verdict.evidence if incident.verdict else ()) for line in item.source}
-    error = _error(case, incident)
+    error = _time_error(case, incident)
     shown = [event for event in reading.events if event.kind in _GRAVE or event.text in evidence]
     newest = [(booted + event.since_boot, event) for event in shown if event.since_boot is not None][-MOST_LINES:]
     for at, event in newest:
@@ -35,13 +35,13 @@ def kernel_moments(incident: Incident, case: Case | None) -> Iterator[Moment]:
             yield Moment(at, f"kernel log of {incident.node}", event.kind, event.text[:_LINE], error)
 
 
-def _booted(case: Case) -> datetime | None:
+def _boot_time(case: Case) -> datetime | None:
     """When the node booted, on this machine's clock, from the uptime at the start of the reading."""
     uptimes = [run.started_at_uptime for run in case.runs if run.started_at_uptime is not None]
     return case.head.taken_at - timedelta(seconds=min(uptimes)) if uptimes else None
 
 
-def _error(case: Case, incident: Incident) -> timedelta:
+def _time_error(case: Case, incident: Incident) -> timedelta:
     """The possible error of a kernel line's time: the reading's duration beyond its window, and the drift since boot.
 
     printk stamps the CPU's own clock, which is never slewed. Unlike in captures its distance is not measured here, so

@@ -122,10 +122,11 @@ def open_causes(view: IncidentView) -> Section:
     return Section("Undecided", (Points(_points_of(found)),))
 
 
-def ruled_out(view: IncidentView) -> Section:
-    """Causes that the readings speak against."""
-    found = view.verdict.ruled_out if view.verdict is not None else ()
-    return Section("Ruled out", (Points(_points_of((each.cause, each.because) for each in found)),), folded=True)
+def ruled_out(view: IncidentView, *, applies: bool = True) -> Section:
+    """Causes that the readings speak against, or those that do not apply to this node."""
+    found = () if view.verdict is None else (each for each in view.verdict.ruled_out if each.applies is applies)
+    title = "Ruled out" if applies else "Does not apply here"
+    return Section(title, (Points(_points_of((each.cause, each.because) for each in found)),), folded=True)
 
 
 def unread(view: IncidentView) -> Section:
@@ -140,7 +141,7 @@ def approvals(data: ReportData) -> Section:
     """Who decided what and why, and exactly what they approved."""
     incident = data.incident
     said_by = [each for each in (*incident.endorsements, incident.decision) if each is not None]
-    rows = tuple(_voice(each) for each in said_by)
+    rows = tuple(_decision_cells(each) for each in said_by)
     parts: list[ReportPart] = [Grid(("who", "when", "what", "because", "login"), rows)] if rows else []
     if incident.proposal is not None:
         parts.append(paragraph(f"The plan's digest is {incident.proposal.digest}. It was bound to:"))
@@ -152,12 +153,16 @@ def approvals(data: ReportData) -> Section:
 
 def actions(data: ReportData, view: IncidentView) -> Section:
     """What was done, and what of it worked; else what would help. Each step with its exact commands and its outcome."""
-    parts = list(_worked(data, view))
+    parts = list(_what_worked(data, view))
     if (plan := view.plan) is not None:
         parts += [] if view.has_acted else [paragraph("What would help:")]
         parts += [paragraph(words)] if (words := plan.ends_words()) else []
         parts.append(
-            Points(tuple(Point(f"Step {step.number}, {step.words}", (_step(step),), step.lines) for step in plan.steps))
+            Points(
+                tuple(
+                    Point(f"Step {step.number}, {step.words}", (_step_words(step),), step.lines) for step in plan.steps
+                )
+            )
         )
         parts += map(paragraph, plan.notes)
     return Section("What was done", tuple(parts))
@@ -190,7 +195,7 @@ def to_do(view: IncidentView) -> Section:
     """What is left for people: the lasting fix, what to try, and what could not be read."""
     points: list[Point] = []
     fix = view.plan.lasting_fix if view.plan is not None else ""
-    if fix := fix or _fix(view.verdict):
+    if fix := fix or _lasting_fix(view.verdict):
         points.append(Point("Lasting fix", (fix,)))
     if view.escalated is not None and view.escalated.try_next.strip():
         points.append(Point("To try", (view.escalated.try_next,)))
@@ -225,7 +230,7 @@ def _points_of(rows: Iterable[tuple[str, str]]) -> tuple[Point, ...]:
     return tuple(Point(about, (words,)) for about, words in rows)
 
 
-def _worked(data: ReportData, view: IncidentView) -> Iterator[ReportPart]:
+def _what_worked(data: ReportData, view: IncidentView) -> Iterator[ReportPart]:
     """What worked and what did not, as far as the record proves it."""
     points: list[Point] = []
     steps = zip(data.incident.steps, view.plan.steps, strict=False) if view.plan is not None else ()
@@ -241,13 +246,13 @@ def _worked(data: ReportData, view: IncidentView) -> Iterator[ReportPart]:
     yield Points(tuple(points)) if points else paragraph(nothing_done(data.incident))
 
 
-def _voice(decision: Decision) -> tuple[Sentence, ...]:
+def _decision_cells(decision: Decision) -> tuple[Sentence, ...]:
     event = decision.event
     word = "approved" if isinstance(event, Approved) else "said yes" if isinstance(event, Endorsed) else "declined"
     return (Person(decision.by),), (Instant(decision.at, exact=True),), (word,), (event.reason,), (event.os_user,)
 
 
-def _step(step: StepView) -> str:
+def _step_words(step: StepView) -> str:
     seen = (f"Seen: {'; '.join(step.seen)}.",) if step.seen else ()
     also = (f"It also does: {with_full_stop(step.also)}",) if step.also else ()
     outcome = with_full_stop(step.outcome.capitalize())
@@ -265,5 +270,5 @@ def _measurements(data: ReportData) -> Iterator[tuple[datetime, str, dict[str, s
             yield entry.at, "holds" if event.holds else "does not hold", dict(line.split("=", 1) for line in lines)
 
 
-def _fix(verdict: Verdict | None) -> str:
+def _lasting_fix(verdict: Verdict | None) -> str:
     return verdict.lasting_fix if verdict is not None and verdict.cause is not None else ""

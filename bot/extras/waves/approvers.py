@@ -22,7 +22,7 @@ class WaveApprovers:
         mine = self.policy.people_of(approval.by, approval.os_user)
         return bool(mine & self.policy.people_of(wave.asked_by, wave.proposal.os_user))
 
-    def is_not_the_asker(self, wave: Wave, approval: Approval) -> None:
+    def check_not_the_asker(self, wave: Wave, approval: Approval) -> None:
         """Raises: SelfApproval."""
         if not self.policy.self_approval and self.has_asked(wave, approval):
             raise SelfApproval(
@@ -43,7 +43,7 @@ class WaveApprovers:
             digest=digest,
             os_user=earlier.event.os_user,
         )
-        self.is_not_the_asker(wave, said)
+        self.check_not_the_asker(wave, said)
         try:
             guards.is_approver(self.policy, said)
         except NotAnApprover as no:

@@ -67,7 +67,7 @@ def wave_card(wave: Wave, plans: WavePlans | None, fits: Fits) -> Document:
     proposed = wave.state is WaveState.PROPOSED
     _, *lines = (proposal_lines if proposed else wave_lines)(wave)  # the title says the first line
     if plans is not None:
-        lines[:0] = [_does(plans), *_ends(plans, FEW_ENDS)]
+        lines[:0] = [_effect_words(plans), *_ended_rows(plans, FEW_ENDS)]
     closing = lines.pop() if wave.ending is not None else ""
     shown = [said.strip() for said in lines[:MOST_LINES]]
     if len(lines) > MOST_LINES:
@@ -85,7 +85,7 @@ def wave_card(wave: Wave, plans: WavePlans | None, fits: Fits) -> Document:
 def plans_on_card(plans: WavePlans, fits: Fits) -> list[Block]:
     """Return every plan and the table of nodes; where they are, if the card has no room for all of it."""
     rows = list(plans.rows())
-    blocks = [block for plan in plans.shared for block in _plan(plans, plan)]
+    blocks = [block for plan in plans.shared for block in _plan_blocks(plans, plan)]
     blocks.append(Table(ROW, rows, "Each node"))
     if any(len(cell) > CELL for row in rows for cell in row):
         blocks.append(IN_FILE)
@@ -99,14 +99,14 @@ def plans_in_dialog(plans: WavePlans, command: str, fits: Fits) -> list[Block]:
     """
     if plans.missing:
         raise CannotTell(NOT_SHOWN.format(node=one_line(", ".join(plans.missing), 200)), command)
-    blocks = [*(block for plan in plans.shared for block in _plan(plans, plan)), READ_AGAIN]
+    blocks = [*(block for plan in plans.shared for block in _plan_blocks(plans, plan)), READ_AGAIN]
     if not fits([*blocks, IN_FILE]):
         raise CannotTell("The plans are too long for a dialog to show them whole.", command)
     rows = Lines(tuple("  ".join(cell for cell in row if cell) for row in (ROW, *plans.rows())))
     return [*blocks, rows if fits([*blocks, rows]) else IN_FILE]
 
 
-def _plan(plans: WavePlans, plan: SharedPlan) -> Iterator[Block]:
+def _plan_blocks(plans: WavePlans, plan: SharedPlan) -> Iterator[Block]:
     count, number = len(plan.nodes), plans.shared.index(plan) + 1
     nodes = f"{count:,} {'node' if count == 1 else 'nodes'}"
     yield line(Bold(f"Plan {number} of {len(plans.shared)}, {nodes}: "), clipped(plan.words, 500))
@@ -130,26 +130,26 @@ def dialog_words(wave: Wave, action: str, plans: WavePlans | None, against: str 
         if against not in ("", wave.stop.because):
             yield f"It would stop now: {one_line(against, SAID)}"
         if wave.unfixed:
-            yield from _listed("Acted on and not fixed: ", [turn.member.node for turn in wave.unfixed])
+            yield from _name_pieces("Acted on and not fixed: ", [turn.member.node for turn in wave.unfixed])
     members, proposal = wave.proposal.members, wave.proposal
     yield f"{wave.id}: {', '.join(proposal.causes)}. Stages: {' → '.join(map(str, proposal.stages))} cured."
     if plans is not None:
-        yield from _listed("", _ends(plans, MOST_ENDS))
-    yield from _listed(f"{len(members):,} nodes, in this order: ", [member.node for member in members])
+        yield from _name_pieces("", _ended_rows(plans, MOST_ENDS))
+    yield from _name_pieces(f"{len(members):,} nodes, in this order: ", [member.node for member in members])
     if plans is not None:
-        yield _does(plans)
+        yield _effect_words(plans)
     yield f"A yes lasts {span(proposal.expires)}. Digest of the whole: {proposal.digest[:DIGEST]}"
 
 
-def _does(plans: WavePlans) -> str:
+def _effect_words(plans: WavePlans) -> str:
     return f"What a yes does on each node, in its turn: {plans.does}"
 
 
-def _ends(plans: WavePlans, most: int) -> Iterator[str]:
+def _ended_rows(plans: WavePlans, most: int) -> Iterator[str]:
     yield from (f"Ends: {row}." for row in plans.ends(most))
 
 
-def _listed(before: str, names: Iterable[str]) -> Iterator[str]:
+def _name_pieces(before: str, names: Iterable[str]) -> Iterator[str]:
     said = before
     for name in names:
         if len(said) + len(name) > NAMES:

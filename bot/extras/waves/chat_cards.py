@@ -82,7 +82,7 @@ class WaveCards:
         """Go on with the card of a wave; False for any other request."""
         if not kept.key.startswith(PREFIX):
             return False
-        self.watching.begin(self._again(kept), f"{kept.key} carried on")
+        self.watching.begin(self._continue_card(kept), f"{kept.key} carried on")
         return True
 
     async def is_its_card(self, wave: str, channel: str, ts: str) -> bool:
@@ -99,11 +99,11 @@ class WaveCards:
         try:
             await self.start(name, request, nodes)
         except (UsageError, LedgerError) as no:
-            await self._end(name, spot, str(no), request.by)
+            await self._show_no_wave(name, spot, str(no), request.by)
             return
-        self.watching.begin(self._show(name, spot), name)
+        self.watching.begin(self._show_until_end(name, spot), name)
 
-    async def _again(self, kept: ChatRequest) -> None:
+    async def _continue_card(self, kept: ChatRequest) -> None:
         self.log("wave_card_carried_on", key=one_line(kept.key, 80))
         body = json.loads(kept.body)
         spot = MessageTarget(str(body["channel"]))
@@ -114,13 +114,13 @@ class WaveCards:
                 break
             except UnknownIncident:
                 because = "The bot was restarted before the wave was proposed. Press Plan again."
-                await self._end(kept.key, spot, because, str(body.get("by", "")))
+                await self._show_no_wave(kept.key, spot, because, str(body.get("by", "")))
                 return
             except LedgerError:
                 await asyncio.sleep(self.looks_every)
-        await self._show(kept.key, spot)
+        await self._show_until_end(kept.key, spot)
 
-    async def _show(self, name: str, spot: MessageTarget) -> None:
+    async def _show_until_end(self, name: str, spot: MessageTarget) -> None:
         """Show the wave's recorded state until it has ended."""
         shown, state, plans = 0, None, None
         while True:
@@ -140,16 +140,16 @@ class WaveCards:
                     self.poster.show(name, spot, lambda card=card: card)  # type: ignore[misc]
                 shown, state = wave.seq, wave.state
                 if wave.ended:
-                    await self._done(name)
+                    await self._finish_card(name)
                     return
             except LedgerError as error:
                 self.log("ledger_unavailable", error=one_line(str(error)), card=name)
             await asyncio.sleep(self.looks_every)
 
-    async def _end(self, name: str, spot: MessageTarget, because: str, by: str) -> None:
+    async def _show_no_wave(self, name: str, spot: MessageTarget, because: str, by: str) -> None:
         await self.poster.enqueue(name, CARD, spot, no_wave_card(because, by))
-        await self._done(name)
+        await self._finish_card(name)
 
-    async def _done(self, name: str) -> None:
+    async def _finish_card(self, name: str) -> None:
         self.poster.finished(name)
         await self.chat_requests.done(name)

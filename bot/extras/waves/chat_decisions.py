@@ -62,14 +62,14 @@ class WaveDecisions:
         wave = await self._service.find(click.value)
         if not await self._cards.is_its_card(wave.id, click.channel, click.ts):
             raise NothingProposed("This is not the card of that wave; use the buttons on the card itself.")
-        _is_in_time(click.action, wave)
+        _check_in_time(click.action, wave)
         plans = await self._cards.plans(wave) if click.action != STOP else None
         objection = ""
         if click.action in (APPROVE, RESUME):
             objection = await self._objection(click.action, wave, click.person)
         digest = wave.proposal.digest[:DIGEST]
         since, against = "", ""
-        if click.action == RESUME and (news_at := await self._service.news(wave)) is not None:
+        if click.action == RESUME and (news_at := await self._service.last_news_at(wave)) is not None:
             since, against = instant_text(news_at), await self._service.why_stop(wave)
         intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
         words = tuple(dialog_words(wave, click.action, plans, against))
@@ -97,12 +97,12 @@ class WaveDecisions:
             # The dialog carries the first digits of its wave's digest; a different wave is refused.
             whole = wave.proposal.digest
             approval = replace(approval, digest=whole if seen and whole.startswith(seen) else seen or "none")
-            await self._said(intent, wave, approval)
+            await self._carry_out(intent, wave, approval)
         except (Refused, UnknownIncident) as no:  # that is on record already
             return refusal_words(no)
         return ""
 
-    async def _said(self, intent: Intent, wave: Wave, approval: Approval) -> None:
+    async def _carry_out(self, intent: Intent, wave: Wave, approval: Approval) -> None:
         if intent.action == APPROVE:
             await self._service.decide(wave.id, approval)
         elif intent.action == RESUME:
@@ -111,7 +111,7 @@ class WaveDecisions:
             await self._service.resume(wave.id, approval, instant_of(intent.since))
         else:
             if intent.action == DECLINE:  # a no after the yes is no request to stop a running wave
-                _is_in_time(intent.action, wave)
+                _check_in_time(intent.action, wave)
             await self._service.stop(wave.id, approval)
 
     async def _objection(self, action: str, wave: Wave, person: Person) -> str:
@@ -124,7 +124,7 @@ class WaveDecisions:
         return ""
 
 
-def _is_in_time(action: str, wave: Wave) -> None:
+def _check_in_time(action: str, wave: Wave) -> None:
     if wave.state is not _IN[action]:
         raise AlreadyDecided(f"The wave is {wave.state}.", "Look at its card.")
 

@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not words or (verb != "start" and len(words) > 1):
         raise UsageError("Which nodes?" if verb == "start" else "Which wave?", f"zombie wave {verb} …; see --help")
     try:
-        return {"start": _start, "approve": _approve, "run": _run, "stop": _stop, "resume": _resume}[verb](
+        return {"start": _start_wave, "approve": _approve, "run": _run_wave, "stop": _stop, "resume": _resume}[verb](
             words, arguments
         )
     except Refused as no:
@@ -101,10 +101,10 @@ def _show(words: list[str], arguments: argparse.Namespace) -> int:
 
     if len(words) > 1:
         raise UsageError(f"Name a single wave, or a verb: {', '.join(_VERBS)}.", "zombie wave --help")
-    with record.existing(arguments.environ) as database:
+    with record.open_existing(arguments.environ) as database:
         waves = WaveStore(database)
         if words:
-            wave = waves.find(_whole(waves.ids(), words[0]))
+            wave = waves.find(_complete_wave_id(waves.ids(), words[0]))
             assert wave is not None
             ledger = Ledger(database)
             found = {each.incident: ledger.incident(each.incident) for each in wave.proposal.members}
@@ -121,7 +121,7 @@ def _show(words: list[str], arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _start(words: list[str], arguments: argparse.Namespace) -> int:
+def _start_wave(words: list[str], arguments: argparse.Namespace) -> int:
     from bot.app.selecting import selected
     from bot.commands.login import terminal_user
     from bot.extras.waves.waves import WaveRequest
@@ -140,13 +140,13 @@ def _start(words: list[str], arguments: argparse.Namespace) -> int:
             wave, plans = asyncio.run(_proposed(parts, start_wave(parts, request, nodes, playbook, _verdict_of)))
         except KeyboardInterrupt:
             print("zombie: interrupted; nothing was done on any node, and no wave proposed that", file=sys.stderr)
-            print(options.to_type(arguments, "        `zombie wave` does not list."), file=sys.stderr)
+            print(options.as_typed_here(arguments, "        `zombie wave` does not list."), file=sys.stderr)
             raise
     if arguments.json:
         print(options.as_json(wave_body(wave, plans)))
         return 0
     print(_text(wave, plans))
-    print(options.to_type(arguments, f"To approve it: {_yes_to(wave)}"))
+    print(options.as_typed_here(arguments, f"To approve it: {_yes_to(wave)}"))
     return 0
 
 
@@ -176,28 +176,29 @@ def _verdict_of(verdict: Verdict) -> None:
 
 def _approve(words: list[str], arguments: argparse.Namespace) -> int:
     if not arguments.digest:
-        return _unseen(words[0], arguments)
+        return _refuse_unseen_approval(words[0], arguments)
     if not re.fullmatch(r"[0-9a-f]{32,64}", arguments.digest):
         raise UsageError("The digest of a wave has 32 digits or more.", f"zombie wave {words[0]} prints it.")
     wave = _wave_named(words[0], arguments, "approve")
     if wave.approval is not None:
         here = f"A running `zombie serve` goes on with it; here: zombie wave run {wave.id}"
-        print(options.to_type(arguments, here))
+        print(options.as_typed_here(arguments, here))
     return 0
 
 
-def _unseen(beginning: str, arguments: argparse.Namespace) -> int:
+def _refuse_unseen_approval(beginning: str, arguments: argparse.Namespace) -> int:
     """Print the plans and their digest, and refuse: a yes says what it has seen."""
 
     async def seen(parts: WaveParts) -> tuple[Wave, WavePlans]:
-        wave = await parts.service.find(_whole(await parts.service.waves.ids(), beginning))
+        wave = await parts.service.find(_complete_wave_id(await parts.service.waves.ids(), beginning))
         return wave, await _plans(parts, wave)
 
     with _parts(arguments) as parts:
         wave, plans = asyncio.run(seen(parts))
     print(_text(wave, plans))
     raise UsageError(
-        "Nothing was approved: a yes names the digest of the plans above.", options.to_type(arguments, _yes_to(wave))
+        "Nothing was approved: a yes names the digest of the plans above.",
+        options.as_typed_here(arguments, _yes_to(wave)),
     )
 
 
@@ -208,7 +209,7 @@ def _stop(words: list[str], arguments: argparse.Namespace) -> int:
 
 def _resume(words: list[str], arguments: argparse.Namespace) -> int:
     if not arguments.seen:
-        return _unread(words[0], arguments)
+        return _refuse_unread_resume(words[0], arguments)
     try:
         instant_of(arguments.seen)
     except ValueError:
@@ -217,14 +218,14 @@ def _resume(words: list[str], arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _unread(beginning: str, arguments: argparse.Namespace) -> int:
+def _refuse_unread_resume(beginning: str, arguments: argparse.Namespace) -> int:
     """Print why it was stopped and would stop now, and refuse: who resumes it forgives that, and what is not fixed."""
     from bot.domain.safe_text import one_line
 
     async def found(parts: WaveParts) -> tuple[Wave, datetime | None, str]:
         service = parts.service
-        wave = await service.find(_whole(await service.waves.ids(), beginning))
-        if (news_at := await service.news(wave)) is None:
+        wave = await service.find(_complete_wave_id(await service.waves.ids(), beginning))
+        if (news_at := await service.last_news_at(wave)) is None:
             return wave, None, ""
         return wave, news_at, await service.why_stop(wave)
 
@@ -237,7 +238,8 @@ def _unread(beginning: str, arguments: argparse.Namespace) -> int:
         raise UsageError(f"Wave {wave.id} is {wave.state.value}: only one that was stopped is resumed.")
     resume = f"zombie wave resume {wave.id} --seen {instant_text(news_at)} --approve-as NAME --reason TEXT"
     raise UsageError(
-        "Nothing was resumed: who resumes a wave says what they have seen of it.", options.to_type(arguments, resume)
+        "Nothing was resumed: who resumes a wave says what they have seen of it.",
+        options.as_typed_here(arguments, resume),
     )
 
 
@@ -248,15 +250,15 @@ def _wave_named(beginning: str, arguments: argparse.Namespace, verb: str) -> Wav
         raise UsageError(f"A decision needs {' and '.join(lacks)}.", "zombie wave --help")
     approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
     with _parts(arguments) as parts:
-        wave = asyncio.run(_result_text(parts, beginning, approval, verb, arguments))
+        wave = asyncio.run(_decide(parts, beginning, approval, verb, arguments))
     print(_text(wave))
     return wave
 
 
-async def _result_text(
+async def _decide(
     parts: WaveParts, beginning: str, approval: Approval, verb: str, arguments: argparse.Namespace
 ) -> Wave:
-    name = _whole(await parts.service.waves.ids(), beginning)
+    name = _complete_wave_id(await parts.service.waves.ids(), beginning)
     if verb == "stop":
         return await parts.service.stop(name, approval, anybody=arguments.approve_as is None)
     if verb == "resume":
@@ -266,7 +268,7 @@ async def _result_text(
     return await parts.service.decide(name, replace(approval, digest=seen))
 
 
-def _run(words: list[str], arguments: argparse.Namespace) -> int:
+def _run_wave(words: list[str], arguments: argparse.Namespace) -> int:
     from bot.extras.waves.events import TurnOutcome
     from bot.extras.waves.wave import WaveState
     from bot.extras.waves.wiring import run_here
@@ -282,19 +284,19 @@ def _run(words: list[str], arguments: argparse.Namespace) -> int:
 
     async def through(parts: WaveParts) -> Wave:
         try:
-            return await run_here(parts, _whole(await parts.service.waves.ids(), words[0]), says)
+            return await run_here(parts, _complete_wave_id(await parts.service.waves.ids(), words[0]), says)
         finally:
             await parts.acting.cluster.close()
 
     async def stands(parts: WaveParts) -> Wave:
-        return await parts.service.find(_whole(await parts.service.waves.ids(), words[0]))
+        return await parts.service.find(_complete_wave_id(await parts.service.waves.ids(), words[0]))
 
     with _parts(arguments) as parts:
         try:
             wave = asyncio.run(through(parts))
         except KeyboardInterrupt:
             told = "\n".join(interrupted_lines(asyncio.run(stands(parts))))
-            print(options.to_type(arguments, told), file=sys.stderr)
+            print(options.as_typed_here(arguments, told), file=sys.stderr)
             raise
     print(_text(wave))
     return 0 if wave.state is WaveState.COMPLETED and not wave.having(TurnOutcome.FAILED) else 1
@@ -316,7 +318,7 @@ def _parts(arguments: argparse.Namespace, create: bool = False) -> Iterator[Wave
         yield wave_parts(parts, known, stores.ledger, waves, cases=stores.cases)
 
 
-def _whole(ids: tuple[str, ...], beginning: str) -> str:
+def _complete_wave_id(ids: tuple[str, ...], beginning: str) -> str:
     """Return the id of the wave with this beginning, with or without `wave-`.
 
     Raises: UnknownIncident when there is none; UsageError when several ids begin like this.

@@ -114,7 +114,7 @@ class WaveKeeper:
 
     async def start(self) -> None:
         """Begin to look for waves."""
-        self._task = asyncio.create_task(self._look(), name="waves")
+        self._task = asyncio.create_task(self._watch_waves(), name="waves")
 
     async def stop(self) -> None:
         """Nothing is left to stop once it is drained."""
@@ -126,7 +126,7 @@ class WaveKeeper:
             await asyncio.gather(self._task, return_exceptions=True)
         await self._work.finish(seconds)
 
-    async def _look(self) -> None:
+    async def _watch_waves(self) -> None:
         unavailable, looked = "", -ORPHANS_EVERY
         while True:
             try:
@@ -134,8 +134,8 @@ class WaveKeeper:
                     await self._run.service.end_orphans()
                     looked = self._clock()
                 for wave in await self._waves.ids(only_open=True):
-                    if not self._work.is_owed(wave):
-                        self._work.want(wave)
+                    if not self._work.is_scheduled(wave):
+                        self._work.schedule(wave)
                 unavailable = ""
             except LedgerError as error:
                 if unavailable != error.sentence:

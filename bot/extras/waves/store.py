@@ -15,13 +15,13 @@ from sqlalchemy import Connection, bindparam, func, insert, select, union_all, u
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
 from bot.domain.contracts import Clock
-from bot.domain.entry import Entry, instant_of, instant_text, is_wave, is_who, kind_of
+from bot.domain.entry import Entry, instant_of, instant_text, is_author, is_wave, kind_of
 from bot.domain.errors import Braked, ImpossibleEvent, UnreadableEntry, WaveHeld
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, EntryAnchored
 from bot.domain.incident import Incident
 from bot.extras.waves.events import WAVE_EVENTS, WaveEvent
-from bot.extras.waves.wave import NodeAlarm, Wave, WaveState, after_wave, fold_wave
+from bot.extras.waves.wave import NodeAlarm, Wave, WaveState, fold_wave, fold_wave_entry
 from bot.ledger import holds
 from bot.ledger.database import Database
 from bot.ledger.entries import append_entry, head_of, read_stream
@@ -47,7 +47,7 @@ class WaveStore:
 
         Raises: Conflict when the stream has another length; ImpossibleEvent when the event cannot come next.
         """
-        if not is_wave(wave) or not is_who(by) or not isinstance(event, WAVE_EVENTS):
+        if not is_wave(wave) or not is_author(by) or not isinstance(event, WAVE_EVENTS):
             raise ImpossibleEvent(f"{kind_of(event)} does not belong into the stream {wave} so.")
         with self._database.writing() as connection:
             now, (_, last_at) = self._now(connection), head_of(connection, wave)
@@ -183,7 +183,7 @@ class WaveFollower:
 
     def after(self, before: Wave | None, entry: Entry, /) -> Wave:
         """Return the wave with the entry. Raises: ImpossibleEvent, UnreadableEntry."""
-        return fold_wave((entry,)) if before is None else after_wave(before, entry)
+        return fold_wave((entry,)) if before is None else fold_wave_entry(before, entry)
 
     def row(self, found: Wave, /) -> Mapping[str, Any]:
         """Return the wave's row."""

@@ -16,7 +16,7 @@ from typing import Any
 from bot.domain.alert import BOT
 from bot.domain.entry import Entry, Event, is_wave
 from bot.domain.errors import ImpossibleEvent
-from bot.domain.fold import about_yes
+from bot.domain.fold import objection_to_yes
 from bot.extras.waves.events import (
     TurnEnded,
     TurnGiven,
@@ -188,26 +188,26 @@ def fold_wave(entries: Sequence[Entry]) -> Wave:
     event = wave_event(first.kind, first.body)
     if not isinstance(event, WaveProposed) or first.seq != 1 or not is_wave(first.stream):
         raise ImpossibleEvent(f"Wave {first.stream} cannot begin with {first.kind} as entry {first.seq}.")
-    if why := _about_proposal(event, first.by):
+    if why := _objection_to_proposal(event, first.by):
         raise ImpossibleEvent(f"Wave {first.stream} cannot be proposed so: {why}.")
     wave = Wave(first.stream, event, first.by, WaveState.PROPOSED, first.at, first.at, 1, first.hash)
     for entry in entries[1:]:
-        wave = after_wave(wave, entry)
+        wave = fold_wave_entry(wave, entry)
     return wave
 
 
-def after_wave(wave: Wave, entry: Entry) -> Wave:
+def fold_wave_entry(wave: Wave, entry: Entry) -> Wave:
     """Return the wave with another entry.
 
     Raises: ImpossibleEvent, with the reason, when the entry cannot come next.
     """
     try:
-        return _after(wave, entry)
+        return _fold_entry(wave, entry)
     except (ValueError, ArithmeticError) as no:  # such as a time that no calendar has
         raise ImpossibleEvent(f"{entry.kind} cannot follow in wave {wave.id}: {no}.") from no
 
 
-def _after(wave: Wave, entry: Entry) -> Wave:
+def _fold_entry(wave: Wave, entry: Entry) -> Wave:
     if (entry.stream, entry.seq) != (wave.id, wave.seq + 1):
         raise ImpossibleEvent(f"{entry.stream}/{entry.seq} is not what follows {wave.id}/{wave.seq}.")
     event = wave_event(entry.kind, entry.body)
@@ -223,11 +223,11 @@ def objection(wave: Wave, event: Event, by: str, at: datetime) -> str:
     state, proposed = wave.state, wave.state is WaveState.PROPOSED
     match event:
         case WaveEndorsed() | WaveApproved():
-            return _about_yes(wave, event, by) if proposed else "it was decided before"
+            return _objection_to_yes(wave, event, by) if proposed else "it was decided before"
         case WaveDeclined():
             return "" if proposed else "it was approved: stop it instead"
         case TurnGiven():
-            return _about_turn(wave, event, at) if state is WaveState.RUNNING else "it is not running"
+            return _objection_to_turn(wave, event, at) if state is WaveState.RUNNING else "it is not running"
         case TurnEnded():
             is_open = (event.incident, event.node) in {
                 (turn.member.incident, turn.member.node) for turn in wave.under_way
@@ -248,7 +248,7 @@ def objection(wave: Wave, event: Event, by: str, at: datetime) -> str:
     return "that is not an event of a wave"
 
 
-def _about_proposal(event: WaveProposed, by: str) -> str:
+def _objection_to_proposal(event: WaveProposed, by: str) -> str:
     everybody = (*event.members, *event.controls)
     if by == BOT:
         return "only a person can ask for it"
@@ -264,12 +264,12 @@ def _about_proposal(event: WaveProposed, by: str) -> str:
     return "" if event.is_whole else "its digest does not match its recorded content"
 
 
-def _about_yes(wave: Wave, event: WaveEndorsed | WaveApproved, by: str) -> str:
+def _objection_to_yes(wave: Wave, event: WaveEndorsed | WaveApproved, by: str) -> str:
     approvers = [endorsement.by for endorsement in wave.endorsements]
-    return about_yes(event, by, wave.proposal, approvers, begins=isinstance(event, WaveApproved))
+    return objection_to_yes(event, by, wave.proposal, approvers, begins=isinstance(event, WaveApproved))
 
 
-def _about_turn(wave: Wave, event: TurnGiven, at: datetime) -> str:
+def _objection_to_turn(wave: Wave, event: TurnGiven, at: datetime) -> str:
     member = next((member for member in wave.waiting if member.incident == event.incident), None)
     if member is None or member.node != event.node:
         return "that node is not waiting for its turn"
@@ -327,14 +327,14 @@ class NodeAlarm:
 
 def why_stop(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> str:
     """Return why a running wave must stop; empty if it may go on. `alarms` start `USUAL` before the wave."""
-    return _failed(wave) or _dropped(wave) or risen(wave, alarms, now)[0]
+    return _failed_words(wave) or _too_many_dropped(wave) or alerts_against(wave, alarms, now)[0]
 
 
-def _failed(wave: Wave) -> str:
+def _failed_words(wave: Wave) -> str:
     return next((f"{turn.member.node} was acted on and is not fixed: {turn.because}" for turn in wave.unfixed), "")
 
 
-def _dropped(wave: Wave) -> str:
+def _too_many_dropped(wave: Wave) -> str:
     since = wave.looked_since
     ended = [turn for turn in wave.turns if turn.ended_at is not None and since is not None and turn.ended_at >= since]
     last = sorted(ended, key=lambda turn: turn.ended_at or turn.given_at)[-IN_A_ROW:]
@@ -343,7 +343,7 @@ def _dropped(wave: Wave) -> str:
     return f"{IN_A_ROW} nodes in a row were not as approved, last {last[-1].member.node}: {last[-1].because}"
 
 
-def risen(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> tuple[str, Sequence[NodeAlarm]]:
+def alerts_against(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> tuple[str, Sequence[NodeAlarm]]:
     """Return why a wave must stop for alerts, and for which; both empty if it may go on."""
     began = wave.approval.at if wave.approval is not None else now
     since = wave.looked_since or now

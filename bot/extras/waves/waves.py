@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.domain.alert import BOT, TERMINAL
+from bot.domain.claim import CLOCK_TOLERANCE
 from bot.domain.contracts import ActingLedger, Clock, Log
 from bot.domain.entry import Entry
 from bot.domain.errors import (
@@ -48,13 +49,22 @@ from bot.extras.waves.events import (
     WaveResumed,
     WaveStopped,
 )
-from bot.extras.waves.wave import USUAL, NodeAlarm, Wave, WaveState, after_wave, fold_wave, risen, stages_of, why_stop
+from bot.extras.waves.wave import (
+    USUAL,
+    NodeAlarm,
+    Wave,
+    WaveState,
+    alerts_against,
+    fold_wave,
+    fold_wave_entry,
+    stages_of,
+    why_stop,
+)
 from bot.response.decision import guards
 from bot.response.record import IncidentRecord, null_log
 
 _TRIES = 5  # on Conflict: read again, decide again
 MOST_MEMBERS = 2_000
-CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 PUT_TOGETHER = timedelta(minutes=30)  # from the first incident of a wave to its proposal
 NEVER_PROPOSED = "Its wave was never proposed."
 CONTROLS_GONE = "It was to leave nodes alone, to compare with; control groups of waves are gone."
@@ -108,7 +118,7 @@ class Waves:
         """
         fit, machines = [], dict[tuple[str, str], str]()
         for incident in found:
-            if not _fits(incident, wave_id, request.causes):
+            if not _may_join(incident, wave_id, request.causes):
                 continue
             machine = _machine(incident)
             if machine is None or (known := machines.setdefault(machine, incident.node)) == incident.node:
@@ -178,39 +188,39 @@ class Waves:
         async def approved(wave: Wave) -> WaveEvent:
             guards.reason_given(approval)
             await self.may_approve(wave, approval)
-            return await self._counted(wave, approval, people)
+            return await self._yes_event(wave, approval, people)
 
         return await self._append_decision("approve", wave_id, approval, approved)
 
     async def may_approve(self, wave: Wave, approval: Approval) -> None:
         """The guards of a yes; a dialog asks them too, and nothing is recorded. Raises: Refused; LedgerError."""
         guards.is_approver(self.policy, approval)
-        WaveApprovers(self.policy, self.lookup).is_not_the_asker(wave, approval)
+        WaveApprovers(self.policy, self.lookup).check_not_the_asker(wave, approval)
         if wave.state is not WaveState.PROPOSED:
             raise AlreadyDecided(f"The wave is {wave.state}.")
-        self._is_first_yes(wave, approval)
+        self._check_first_yes(wave, approval)
         now = max(self.clock(), await self.waves.now())
         if now >= wave.opened_at + self.policy.approval_expires:
             minutes = self.policy.approval_expires.total_seconds() / 60
             raise ApprovalExpired(f"It was proposed more than {minutes:g} minutes ago.", "Start another wave.")
-        is_of_what_was_seen(wave, approval)
-        await self._may_run(wave)
+        check_seen_digest(wave, approval)
+        await self._check_may_run(wave)
         guards.is_not_quiet(self.policy, now)
 
     async def may_resume(self, wave: Wave, approval: Approval) -> None:
         """The guards of a resumption, as `may_approve`. Raises: Refused; LedgerError."""
         guards.is_approver(self.policy, approval)
-        WaveApprovers(self.policy).is_not_the_asker(wave, approval)
+        WaveApprovers(self.policy).check_not_the_asker(wave, approval)
         if wave.state is not WaveState.STOPPED:
             raise StateChanged(f"The wave is {wave.state}, not stopped.")
         if wave.until is None or await self.waves.now() >= wave.until:
             raise ApprovalExpired("The time of the wave's approval is over.", "Start another wave.")
         if approval.digest:
-            is_of_what_was_seen(wave, approval)
-        await self._may_run(wave)
+            check_seen_digest(wave, approval)
+        await self._check_may_run(wave)
 
-    async def _may_run(self, wave: Wave) -> None:
-        self._is_as_proposed(wave)
+    async def _check_may_run(self, wave: Wave) -> None:
+        self._check_as_proposed(wave)
         guards.is_released(await self.ledger.braked())
         guards.are_trusted(self.policy, wave.proposal.causes, await self.ledger.doubts())
 
@@ -247,14 +257,14 @@ class Waves:
             return "The policy has changed since it was approved."
         return why_stop(wave, await self._alarms(wave), now)
 
-    async def news(self, wave: Wave) -> datetime | None:
+    async def last_news_at(self, wave: Wave) -> datetime | None:
         """Return when the last came that whoever resumes a stopped wave forgives; None while it runs.
 
         Shape: that is its stop, a node that is not fixed, or an alert for which it would stop now. Raises: LedgerError.
         """
         if wave.news_at is None:
             return None
-        _, alarms = risen(wave, await self._alarms(wave), await self.waves.now())
+        _, alarms = alerts_against(wave, await self._alarms(wave), await self.waves.now())
         return max([wave.news_at, *(alarm.at for alarm in alarms)])
 
     async def _alarms(self, wave: Wave) -> Sequence[NodeAlarm]:
@@ -273,7 +283,7 @@ class Waves:
         async def resumed(wave: Wave) -> WaveEvent:
             guards.reason_given(approval)
             known_until = await self.waves.now()  # what comes from now on was not looked at
-            if wave.stop is not None and news_at != await self.news(wave):
+            if wave.stop is not None and news_at != await self.last_news_at(wave):
                 news = f"It was stopped again since: {wave.stop.because}"
                 if wave.news_at is not None and wave.news_at <= news_at:
                     news = f"It would stop now: {await self.why_stop(wave)}"
@@ -307,18 +317,18 @@ class Waves:
         with contextlib.suppress(Conflict, ImpossibleEvent):
             await self.record.tell(incident, Cancelled(because), BOT)
 
-    def _is_as_proposed(self, wave: Wave) -> None:
+    def _check_as_proposed(self, wave: Wave) -> None:
         if wave.proposal.controls:
             raise PlanChanged(CONTROLS_GONE, "Start another wave.")
         if wave.proposal.policy != self.policy.digest:
             raise PlanChanged("The policy has changed since the wave was proposed.", "Start another wave.")
 
-    def _is_first_yes(self, wave: Wave, approval: Approval) -> None:
+    def _check_first_yes(self, wave: Wave, approval: Approval) -> None:
         mine = self.policy.people_of(approval.by, approval.os_user)
         if any(mine & self.policy.people_of(earlier.by, earlier.event.os_user) for earlier in wave.endorsements):
             raise NotEnoughApprovers("You have said yes already.", "Ask another approver.")
 
-    async def _counted(self, wave: Wave, approval: Approval, people: WaveApprovers) -> WaveEvent:
+    async def _yes_event(self, wave: Wave, approval: Approval, people: WaveApprovers) -> WaveEvent:
         """The event of a yes: at the last yes, the earlier ones are checked again."""
         digest, needed, lapsed = wave.proposal.digest, wave.proposal.approvals_needed, list[str]()
         if len(wave.endorsements) + 1 >= needed:
@@ -334,16 +344,16 @@ class Waves:
     async def _append_decision(
         self, action: str, wave_id: str, approval: Approval, event_of: Callable[[Wave], Awaitable[WaveEvent]]
     ) -> Wave:
-        async with self._on_record(action, wave_id, approval):
+        async with self._record_refusals(action, wave_id, approval):
             for _ in range(_TRIES):
                 wave = await self.find(wave_id)
                 event = await event_of(wave)
                 with contextlib.suppress(Conflict):
-                    return after_wave(wave, await self.append(wave.id, wave.seq, event, approval.by))
+                    return fold_wave_entry(wave, await self.append(wave.id, wave.seq, event, approval.by))
             raise CannotTell("The wave changes faster than it can be decided.", "Try again.")
 
     @contextlib.asynccontextmanager
-    async def _on_record(self, action: str, wave_id: str, approval: Approval) -> AsyncIterator[None]:
+    async def _record_refusals(self, action: str, wave_id: str, approval: Approval) -> AsyncIterator[None]:
         try:
             yield
         except (Refused, UnknownIncident) as no:
@@ -353,7 +363,7 @@ class Waves:
             raise
 
 
-def is_of_what_was_seen(wave: Wave, approval: Approval) -> None:
+def check_seen_digest(wave: Wave, approval: Approval) -> None:
     """Raises: PlanChanged for a yes that names no digest of the wave's plans, or another."""
     if not approval.digest:
         raise PlanChanged("A yes to a wave names the digest of the plans that were seen.", f"zombie wave {wave.id}")
@@ -375,7 +385,7 @@ def why_no_member(found: Sequence[Incident]) -> str:
     return f"Of {len(found)} {'node' if len(found) == 1 else 'nodes'} none has an offered plan: {because}"
 
 
-def _fits(incident: Incident, wave_id: str, causes: tuple[str, ...]) -> bool:
+def _may_join(incident: Incident, wave_id: str, causes: tuple[str, ...]) -> bool:
     cause = incident.verdict.cause if incident.verdict is not None else None
     return incident.wave == wave_id and incident.state is State.PROPOSED and not incident.ended and cause in causes
 

@@ -24,6 +24,8 @@ from bot.domain.errors import (
     ApprovalExpired,
     Braked,
     BudgetSpent,
+    CannotTell,
+    CauseInDoubt,
     Conflict,
     ImpossibleEvent,
     InventoryError,
@@ -33,6 +35,7 @@ from bot.domain.errors import (
     NotEnoughApprovers,
     NothingProposed,
     PlanChanged,
+    QuietHours,
     Refused,
     SelfApproval,
     StateChanged,
@@ -56,6 +59,7 @@ from bot.extras.waves.events import (
 )
 from bot.extras.waves.wave import Turn, Wave, WaveState
 from bot.extras.waves.waves import CONTROLS_GONE, Waves
+from bot.response.decision import guards
 from bot.response.decision.responder import Responder
 
 POLL, RETRY = timedelta(seconds=2), timedelta(seconds=10)
@@ -63,7 +67,7 @@ MOST_TRIED = 20  # members tried in search of a node with room: the first, and a
 # Refusals of an ended or decided incident: its outcome is read from its record.
 _SETTLES = (StateChanged, AlreadyCured, WouldStopProtected, AlreadyTried, ApprovalExpired, AlreadyDecided)
 # Refusals that make the whole approval void.
-_STOPS = (NotAnApprover, SelfApproval, NotEnoughApprovers, PlanChanged)
+_STOPS = (NotAnApprover, SelfApproval, NotEnoughApprovers, PlanChanged, CauseInDoubt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +94,17 @@ class WaveRun:
             await self.service.close(wave)
             return None
         try:
-            return await self._next(wave, max(wave.updated_at, await self.service.waves.now()))
+            return await self._advance_state(wave, max(wave.updated_at, await self.service.waves.now()))
         except (Conflict, ImpossibleEvent):
             return AdvanceLater(timedelta(seconds=0.2), "another program went on with it")
 
-    async def _next(self, wave: Wave, now: datetime) -> AdvanceLater | None:
+    async def _advance_state(self, wave: Wave, now: datetime) -> AdvanceLater | None:
         if wave.state is WaveState.PROPOSED:
             left = wave.opened_at + self.policy.approval_expires - now
             if left > timedelta(0) and not wave.proposal.controls:
                 return AdvanceLater(min(left, POLL), "it waits for approval")
             await self.service.close(wave)
-            return await self._tell(wave, WaveDeclined(_why_over(wave, now) or "Nobody decided in time."))
+            return await self._append_event(wave, WaveDeclined(_why_over(wave, now) or "Nobody decided in time."))
         for turn in wave.under_way:
             incident = await self.service.record.find(turn.member.incident)
             if (over := _outcome(incident)) is not None:
@@ -108,10 +112,10 @@ class WaveRun:
                 # Alerts that came while nobody looked at the wave count from the cure, not from this entry.
                 cured_at = incident.sampled_at if outcome is TurnOutcome.CURED else None
                 ended = TurnEnded(incident.id, turn.member.node, outcome, one_line(because, 500), cured_at)
-                return await self._tell(wave, ended)
+                return await self._append_event(wave, ended)
         why_over = _why_over(wave, now)
         if wave.state is WaveState.RUNNING and not why_over and (because := await self.service.why_stop(wave)):
-            return await self._tell(wave, WaveStopped(because))
+            return await self._append_event(wave, WaveStopped(because))
         for turn in wave.under_way:
             if (again := await self._hand_over(wave, turn, now, why_over)) is not None:
                 return again
@@ -119,17 +123,21 @@ class WaveRun:
             await self.service.close(wave)  # before the end is recorded: after a crash here it is done again
             is_left = bool(wave.waiting)
             how = WaveEnding.EXPIRED if is_left else WaveEnding.COMPLETED
-            return await self._tell(wave, WaveEnded(how, why_over if is_left else ""))
+            return await self._append_event(wave, WaveEnded(how, why_over if is_left else ""))
         if wave.state is WaveState.RUNNING and not why_over:
-            return await self._next_turn(wave)
+            return await self._next_turn(wave, now)
         return AdvanceLater(POLL, f"it is {wave.state}")
 
     # --- a turn
 
-    async def _next_turn(self, wave: Wave) -> AdvanceLater | None:
+    async def _next_turn(self, wave: Wave, now: datetime) -> AdvanceLater | None:
         """Give the turn to the next member that fits the stage and every budget."""
         if not wave.room:
             return AdvanceLater(POLL, f"the stage of {wave.stage} is under way")
+        try:  # it would hold up any node, and a turn lasts no longer for it
+            guards.is_not_quiet(self.policy, now)
+        except QuietHours as no:
+            return AdvanceLater(RETRY, f"{no.name}: {no.sentence}")
         if wave.under_way and len(wave.under_way) >= self.policy.limits.most_at_once:
             return AdvanceLater(POLL, "the limit of nodes with a turn at once is reached")
         because = "no node has room within its budget"
@@ -137,16 +145,16 @@ class WaveRun:
         drawn = self.service.chance.sample(range(len(behind)), min(MOST_TRIED, len(behind)))
         for member in (*first, *(behind[at] for at in sorted(drawn))):  # the first of them may never have room
             try:
-                await self._has_room(wave, member)
+                await self._check_room(wave, member)
             except Braked as no:
                 return AdvanceLater(POLL, f"{no.name}: {no.sentence}")
             except (BudgetSpent, NodeBusy) as no:
                 because = f"{no.name}: {no.sentence}"
                 continue
-            return await self._tell(wave, TurnGiven(member.incident, member.node))
+            return await self._append_event(wave, TurnGiven(member.incident, member.node))
         return AdvanceLater(POLL, because)
 
-    async def _has_room(self, wave: Wave, member: WaveMember) -> None:
+    async def _check_room(self, wave: Wave, member: WaveMember) -> None:
         incident = await self.service.record.find(member.incident)
         if incident.ended or incident.proposal is None:
             return  # its turn ends at once
@@ -177,21 +185,28 @@ class WaveRun:
         incident = await self.service.record.find(turn.member.incident)
         if incident.state is not State.PROPOSED:
             return None  # the engine goes on with it
-        if over or now >= turn.given_at + self.policy.approval_expires:
-            return await self._called_off(incident, over or "It could not begin in its turn.")
+        is_late, late = now >= turn.given_at + self.policy.approval_expires, "It could not begin in its turn."
+        if over or (is_late and wave.state is not WaveState.RUNNING):
+            return await self._called_off(incident, over or late)
         if wave.state is not WaveState.RUNNING:
             return None
         people = WaveApprovers(self.policy, self.service.lookup)
         try:
-            approvals = [await people.as_now(earlier, turn.member.digest, wave) for earlier in wave.approvals]
+            try:  # what holds up any node alike is no reason to leave out this one
+                guards.is_not_quiet(self.policy, now)
+                approvals = [await people.as_now(earlier, turn.member.digest, wave) for earlier in wave.approvals]
+            except (QuietHours, CannotTell) as no:
+                return AdvanceLater(RETRY, f"{no.name}: {no.sentence}")
             await self.responder.decide_in_wave(incident, approvals)
         except _STOPS as no:
-            return await self._tell(wave, WaveStopped(f"{no.name}: {no.sentence}"))
+            return await self._append_event(wave, WaveStopped(f"{no.name}: {no.sentence}"))
         except MissingRight as no:
             return await self._called_off(incident, f"{no.name}: {no.sentence}")
         except (*_SETTLES, NothingProposed):
             return AdvanceLater()
         except Refused as no:
+            if is_late:
+                return await self._called_off(incident, f"{late} {no.name}: {no.sentence}")
             return AdvanceLater(RETRY, f"{turn.member.node}: {no.name}: {no.sentence}")
         return AdvanceLater()
 
@@ -199,7 +214,7 @@ class WaveRun:
         await self.service.call_off(incident, because)
         return AdvanceLater()
 
-    async def _tell(self, wave: Wave, event: WaveEvent) -> AdvanceLater | None:
+    async def _append_event(self, wave: Wave, event: WaveEvent) -> AdvanceLater | None:
         await self.service.append(wave.id, wave.seq, event, BOT)
         return AdvanceLater()
 

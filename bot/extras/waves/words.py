@@ -95,10 +95,10 @@ class WavePlans:
             for end in node.ends.rows if node.ends is not None else ():
                 what = IN_TABLE if end.kind == "containers" else end.what
                 found.setdefault((end.kind, what), []).append((node.node, end))
-        rows = [(_summed(what, kind, where), where) for (kind, what), where in found.items()]
+        rows = [(_summed_end(what, kind, where), where) for (kind, what), where in found.items()]
         rows.sort(key=lambda row: (_GRAVEST.index(row[0].kind) if row[0].kind in _GRAVEST else 9, -row[0].count))
         kept = sum(end.kind == KEEPS for end, _ in rows)
-        said = [f"{end_words(end)}, on {_places(end, where)}" for end, where in rows[: kept + most]]
+        said = [f"{end_words(end)}, on {_where_words(end, where)}" for end, where in rows[: kept + most]]
         more = len(rows) - len(said) + sum(node.ends.more for node in nodes if node.ends is not None)
         if more > 0:
             said.append(f"{more:,} more, named with each node")
@@ -205,13 +205,13 @@ def _without_own(text: str, member: WaveMember, binds: Mapping[str, str]) -> str
     return re.sub(rf"(?<![\w.-])(?:{longest})(?![\w.-])", lambda found: own[found[0]], text)
 
 
-def _summed(what: str, kind: str, where: Sequence[tuple[str, End]]) -> End:
+def _summed_end(what: str, kind: str, where: Sequence[tuple[str, End]]) -> End:
     ends = [end for _, end in where]
     oldest = max((end.age for end in ends if end.age is not None), default=None)
     return End(what, kind, sum(end.count for end in ends), sum(end.gpus for end in ends), oldest)
 
 
-def _places(end: End, where: Sequence[tuple[str, End]]) -> str:
+def _where_words(end: End, where: Sequence[tuple[str, End]]) -> str:
     names = [name for name, _ in where]
     return _names(names) if end.kind == KEEPS or len(names) == 1 else _nodes(len(names))
 

@@ -67,19 +67,21 @@ async def _release(ledger: ActingLedger, approval: Approval, pull: int, asked_at
     if present is None:
         return
     if pull not in (0, present.seq):
-        raise stale(present, f"That was about pull #{pull}.")
+        raise stale_release(present, f"That was about pull #{pull}.")
     if not pull and asked_at is not None and asked_at < present.at + _CLOCKS_APART:
         before = asked_at < present.at
-        raise stale(present, "You asked before it was pulled." if before else "You asked right after it was pulled.")
+        raise stale_release(
+            present, "You asked before it was pulled." if before else "You asked right after it was pulled."
+        )
     try:
         await ledger.append(HOUSE, None, BrakeReleased(_reason(approval), present.seq), approval.by)
     except StaleRequest as no:
         if (other := await ledger.braked()) is None:
             return  # another person has just released it
-        raise stale(other, f"That was about pull #{present.seq}.") from no
+        raise stale_release(other, f"That was about pull #{present.seq}.") from no
 
 
-def stale(present: Entry, why: str) -> Refused:
+def stale_release(present: Entry, why: str) -> Refused:
     """Return the refusal of a release that does not name the present pull."""
     return StaleRequest(
         f"{why} Pull #{present.seq} is on, and nothing was released: {pull_words(present)}",

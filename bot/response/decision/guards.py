@@ -68,7 +68,7 @@ def is_named(policy: Policy, approval: Approval) -> None:
         raise NotAnApprover(f"{who} is not an approver.", "Ask an approver: [policy] in zombie.toml.")
 
 
-def is_not_the_asker(policy: Policy, incident: Incident, approval: Approval) -> None:
+def check_not_the_asker(policy: Policy, incident: Incident, approval: Approval) -> None:
     """Raises: SelfApproval. An alert that no person raised has no asker."""
     if policy.self_approval:
         return

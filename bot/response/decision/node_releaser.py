@@ -29,7 +29,7 @@ from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
-from bot.response.record import handed_over, rest_of
+from bot.response.record import steps_not_done_words, with_left_behind
 
 SILENT = timedelta(minutes=1)  # a runner with a newer sign of life may be working on the node
 
@@ -53,18 +53,18 @@ class NodeReleaser:
         try:
             guards.reason_given(approval)
             guards.is_named(self.policy, approval)
-            return await self._released(node, approval)
+            return await self._release(node, approval)
         except Refused as no:
             with contextlib.suppress(LedgerError):
                 refused = WishRefused(no.name, no.sentence, "release", one_line(node, 64))
                 await self.ledger.refused(refused, approval.by)
             raise
 
-    async def _released(self, node: str, approval: Approval) -> NodeReleased:
+    async def _release(self, node: str, approval: Approval) -> NodeReleased:
         held = await self.ledger.hold(node)
         if held is None:
             raise NothingToRelease(f"No incident holds {one_line(node, 100)}.", "zombie incidents lists what is open.")
-        incident = await self._found(held)
+        incident = await self._holding_incident(held)
         because = self._why_stuck(held, incident)
         reason = one_line(approval.reason.strip(), 500)
         event = NodeReleased(held.node, held.incident, because, reason, approval.os_user)
@@ -73,13 +73,13 @@ class NodeReleaser:
                 await self.ledger.free(held, event, approval.by)
                 return event
             said = f"{approval.by} released {held.node}, for {because}: {reason}"
-            end = handed_over(Escalated(said, rest_of(incident)), incident, self.actions)
+            end = with_left_behind(Escalated(said, steps_not_done_words(incident)), incident, self.actions)
             await self.ledger.free(held, event, approval.by, Append(incident.id, incident.seq, (end,), approval.by))
         except Conflict as no:
             raise CannotTell("It has changed meanwhile.", "Look at it again: zombie incidents") from no
         return event
 
-    async def _found(self, held: Hold) -> Incident | None:
+    async def _holding_incident(self, held: Hold) -> Incident | None:
         """Return the incident that holds the node; None where this program cannot read it."""
         with contextlib.suppress(ImpossibleEvent, UnreadableEntry):
             return fold(await self.ledger.read(held.incident))

@@ -67,7 +67,7 @@ class Preflight:
     nodes: NodeDirectory
     recheck: StateReader
 
-    async def at(self, incident: Incident) -> NodeStatus:
+    async def check_unchanged(self, incident: Incident) -> NodeStatus:
         """Look, and return what was seen if nothing has changed.
 
         Shape: `facts` are those of the first step, where the look asked for them. What a short look does not show is
@@ -75,7 +75,7 @@ class Preflight:
         Raises: DriftDetected if something has; MissingRight, CannotDrain, UnknownCluster or CannotTell.
         """
         try:
-            return await self._satisfied(incident)
+            return await self._look_until_clear(incident)
         except WouldStopProtected as no:
             raise DriftDetected((no.sentence,), WouldStopProtected) from no
         except HostKeyRejected as no:
@@ -83,30 +83,30 @@ class Preflight:
         except (Unreachable, CannotRead, InventoryError) as no:
             raise CannotTell(f"The node cannot be read again: {no.sentence}", _AGAIN) from no
 
-    async def _satisfied(self, incident: Incident) -> NodeStatus:
+    async def _look_until_clear(self, incident: Incident) -> NodeStatus:
         assert incident.proposal is not None
         node, plan = self.nodes.find(incident.node), incident.proposal.plan
         if incident.undoes:
             lacking = await self.reach.lacking(node, plan.steps)
             seen = await self.reach.look(node, plan.steps, plan.steps)
-            other = (*_others(incident, node, seen), *undo_drift(incident, seen.facts))
-            return _judged(node, replace(seen, facts=()), other, lacking, StateChanged)
+            other = (*_other_differences(incident, node, seen), *undo_drift(incident, seen.facts))
+            return _unchanged_or_refused(node, replace(seen, facts=()), other, lacking, StateChanged)
         look: RecheckResult | None = None
         others: tuple[str, ...] = ()
         differences: tuple[str, ...] = ()
         async with aclosing(self.recheck.looks(incident, node)) as looks:
             async for look in looks:
-                others, differences = _others(incident, node, look.seen), _drift(incident, look)
+                others, differences = _other_differences(incident, node, look.seen), _drift_of_look(incident, look)
                 if others or not differences:
                     break
         assert look is not None
         kind = AlreadyCured if _is_cured(look.verdict) and not others else StateChanged
-        seen = _judged(node, look.seen, (*others, *differences), look.lacking, kind)
-        await self.reach.affected(plan.steps, seen)
+        seen = _unchanged_or_refused(node, look.seen, (*others, *differences), look.lacking, kind)
+        await self.reach.touched_lines(plan.steps, seen)
         return seen
 
 
-def _drift(incident: Incident, look: RecheckResult) -> tuple[str, ...]:
+def _drift_of_look(incident: Incident, look: RecheckResult) -> tuple[str, ...]:
     """Return how the node differs from the proposal.
 
     Raises: CannotTell when nobody could talk to it.
@@ -115,20 +115,20 @@ def _drift(incident: Incident, look: RecheckResult) -> tuple[str, ...]:
     assert incident.verdict is not None
     if look.verdict.status is Status.UNREACHABLE:
         raise CannotTell(f"The node cannot be read again: {look.verdict.summary}", _AGAIN)
-    return drift(incident.verdict, incident.proposal.plan, look.verdict)
+    return verdict_drift(incident.verdict, incident.proposal.plan, look.verdict)
 
 
 def _is_cured(now: Verdict) -> bool:
     return now.status is Status.HEALTHY or (now.status is not Status.UNKNOWN and now.cause is None)
 
 
-def _others(incident: Incident, node: Node, seen: NodeStatus) -> tuple[str, ...]:
+def _other_differences(incident: Incident, node: Node, seen: NodeStatus) -> tuple[str, ...]:
     assert incident.proposal is not None
     bound = incident.proposal.binds
     return (*another_machine(bound, node, seen), *another_boot(bound, seen), *changed_side_effects(bound, seen))
 
 
-def _judged(
+def _unchanged_or_refused(
     node: Node,
     seen: NodeStatus,
     differences: tuple[str, ...],
@@ -197,14 +197,16 @@ def added_side_effects(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str,
     earlier step may have stopped or started them.
     """
     effects = ((name, bound.get(name, ""), words) for name, words in sorted((seen.also or {}).items()))
-    return tuple(f"{name}: {was or 'nothing'} → {now}" for name, was, now in effects if not _units(now) <= _units(was))
+    return tuple(
+        f"{name}: {was or 'nothing'} → {now}" for name, was, now in effects if not _unit_names(now) <= _unit_names(was)
+    )
 
 
-def _units(words: str) -> frozenset[str]:
+def _unit_names(words: str) -> frozenset[str]:
     return frozenset(_UNIT.findall(words))
 
 
-def drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:
+def verdict_drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:
     """Return how a verdict differs from the approved verdict; figures may move."""
     found = []
     if now.status is not before.status:
@@ -222,11 +224,11 @@ def drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:
         found.append(f"plan: {_plan_words(plan)} → {_plan_words(now.plan)}")
     found += [f"{reading.probe}: {reading.reason}" for reading in _newly_unread(before, now)]
     if plan.ends is not None and now.plan is not None and now.plan.ends is not None:
-        found += [*came(plan.ends, now.plan.ends), *no_longer_read(plan.ends, now.plan.ends)]
+        found += [*newly_ended(plan.ends, now.plan.ends), *no_longer_read(plan.ends, now.plan.ends)]
     return tuple(found)
 
 
-def came(before: Ends, now: Ends) -> Iterator[str]:
+def newly_ended(before: Ends, now: Ends) -> Iterator[str]:
     """Yield each database and member that would end now and was not shown."""
     shown = {end.what: end.count for end in before.rows if end.kind == KEEPS}
     for end in now.rows:
@@ -262,7 +264,7 @@ def undo_drift(incident: Incident, facts: Sequence[Facts]) -> tuple[str, ...]:
     """Return how the node's state differs from what it was when the undo was proposed."""
     assert incident.proposal is not None
     assert incident.verdict is not None
-    now = [left_so(step, facts) for step, facts in zip(incident.proposal.plan.steps, facts, strict=True)]
+    now = [unit_state_evidence(step, facts) for step, facts in zip(incident.proposal.plan.steps, facts, strict=True)]
     return tuple(
         f"{was.says} → {seen.says}"
         for was, seen in zip(incident.verdict.evidence, now, strict=True)
@@ -270,7 +272,7 @@ def undo_drift(incident: Incident, facts: Sequence[Facts]) -> tuple[str, ...]:
     )
 
 
-def left_so(step: Step, facts: Facts) -> Evidence:
+def unit_state_evidence(step: Step, facts: Facts) -> Evidence:
     """Return a unit's state as an undo records it."""
     lines = tuple(f"{name}={value}" for name, value in facts.items())
     return Evidence(step.action, "look", f"{step.args.get('unit', step.action)}: {unit_state_words(facts)}", lines)

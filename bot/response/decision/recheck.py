@@ -22,7 +22,15 @@ from bot.domain.verdict import Status, Verdict
 from bot.probes.profile import as_run, profiled
 from bot.response.diagnosis import plan_impact
 from bot.response.diagnosis.triage import Triage
-from bot.response.execution.node_access import IDENTITY, NodeAccess, NodeStatus, asking, identity, lacking_of, uptime
+from bot.response.execution.node_access import (
+    IDENTITY,
+    NodeAccess,
+    NodeStatus,
+    identity,
+    lacking_of,
+    right_questions,
+    uptime,
+)
 
 _IDENTITY, _FIRST, _RIGHT = "identity", "first step", "right"  # beside the probes' names
 
@@ -64,8 +72,8 @@ class Recheck:
             playbook = profiled(playbook, as_run(incident.profile))
         steps = incident.proposal.plan.steps
         for triage in self.triages[:-1]:
-            yield await self._look(triage, node, deciding(playbook, incident.verdict), steps)
-        yield await self._look(self.triages[-1], node, playbook, steps)
+            yield await self._look_once(triage, node, with_deciding_probes(playbook, incident.verdict), steps)
+        yield await self._look_once(self.triages[-1], node, playbook, steps)
 
     async def ends(self, incident: Incident, node: Node) -> Ends:
         """Return what a reboot would end now, as far as it tells of databases and members, and what is not seen of what
@@ -78,17 +86,17 @@ class Recheck:
         except UnknownPlaybook as no:
             raise CannotRead(f"The playbook is gone: {no.sentence}") from no
         asked = tuple(probe for probe in playbook.probes if probe.name in plan_impact.READ_AGAIN)
-        return plan_impact.of_a_reboot(await self.triages[0].snapshot(node, replace(playbook, probes=asked)))
+        return plan_impact.ended_by_reboot(await self.triages[0].snapshot(node, replace(playbook, probes=asked)))
 
-    async def _look(self, triage: Triage, node: Node, playbook: Playbook, steps: Sequence[Step]) -> RecheckResult:
+    async def _look_once(self, triage: Triage, node: Node, playbook: Playbook, steps: Sequence[Step]) -> RecheckResult:
         together = self.reach.acts_as_it_looks(node) and not any(self.reach.by_calls(step) for step in steps)
         rights = self.reach.rights(steps) if together else ()
         first = None if self.reach.by_calls(steps[0]) else steps[0]
-        asked = [Probe(_IDENTITY, "", (IDENTITY,), _as_told)]
+        asked = [Probe(_IDENTITY, "", (IDENTITY,), _unparsed)]
         if first is not None:
-            asked.append(Probe(_FIRST, "", self.reach.actions[first.action].looks(first.args), _as_told))
-        asked += [Probe(name, "", commands, _as_told) for name, commands in self.reach.asking_around(steps)]
-        asked += [Probe(f"{_RIGHT} {n}", "", (may,), _as_told) for n, may in enumerate(asking(rights))]
+            asked.append(Probe(_FIRST, "", self.reach.actions[first.action].looks(first.args), _unparsed))
+        asked += [Probe(name, "", commands, _unparsed) for name, commands in self.reach.side_effect_questions(steps)]
+        asked += [Probe(f"{_RIGHT} {n}", "", (may,), _unparsed) for n, may in enumerate(right_questions(rights))]
         reading = triage.diagnose(node, replace(playbook, probes=(*playbook.probes, *asked)))
         verdict, lacking = await asyncio.gather(reading, self.reach.lacking(node, () if together else steps))
         if verdict.status is Status.UNREACHABLE or verdict.snapshot is None:
@@ -96,19 +104,21 @@ class Recheck:
             return RecheckResult(verdict, seen, ())
         earlier = verdict.snapshot.readings
         if together:
-            lacking = lacking_of(node, rights, [_told(earlier, f"{_RIGHT} {n}") for n in range(len(rights))])
-        boot_id, machine_id = identity(node, _told(earlier, _IDENTITY))
+            lacking = lacking_of(node, rights, [_outputs_of(earlier, f"{_RIGHT} {n}") for n in range(len(rights))])
+        boot_id, machine_id = identity(node, _outputs_of(earlier, _IDENTITY))
         facts: tuple[Facts, ...] = ()
         if first is not None:
-            facts = (self.reach.actions[first.action].facts(first.args, _told(earlier, _FIRST)),)
-        also = self.reach.also(steps, {name: _told(earlier, name) for name, _ in self.reach.asking_around(steps)})
-        began = uptime(_told(earlier, _IDENTITY))
+            facts = (self.reach.actions[first.action].facts(first.args, _outputs_of(earlier, _FIRST)),)
+        also = self.reach.side_effects(
+            steps, {name: _outputs_of(earlier, name) for name, _ in self.reach.side_effect_questions(steps)}
+        )
+        began = uptime(_outputs_of(earlier, _IDENTITY))
         until = None if began is None else began + verdict.snapshot.window.total_seconds()
         seen = NodeStatus(boot_id, machine_id, self.reach.host_key(node), facts, also, until)
         return RecheckResult(verdict, seen, lacking)
 
 
-def deciding(playbook: Playbook, verdict: Verdict) -> Playbook:
+def with_deciding_probes(playbook: Playbook, verdict: Verdict) -> Playbook:
     """Return the playbook with only the probes that the verdict depends on.
 
     Shape: the probes of its evidence, of its cause and what that evaluates beside them (what speaks against a reboot),
@@ -125,11 +135,11 @@ def deciding(playbook: Playbook, verdict: Verdict) -> Playbook:
     return replace(playbook, probes=tuple(probe for probe in playbook.probes if probe.name in needed))
 
 
-def _as_told(outputs: Outputs) -> Outputs:
+def _unparsed(outputs: Outputs) -> Outputs:
     return outputs
 
 
-def _told(readings: Mapping[str, Any], name: str) -> Outputs:
+def _outputs_of(readings: Mapping[str, Any], name: str) -> Outputs:
     reading = readings.get(name)
     if not isinstance(reading, Outputs):
         raise CannotRead(f"The question “{name}” was not answered.")

@@ -47,7 +47,7 @@ from bot.response.decision.braking import set_brake
 from bot.response.decision.preflight import DriftDetected, Preflight
 from bot.response.decision.undo_proposer import UndoProposer
 from bot.response.execution.node_access import NodeAccess
-from bot.response.record import IncidentRecord, cured_since, handed_over, may_name, unknown
+from bot.response.record import IncidentRecord, cured_since, may_name, unknown, with_left_behind
 
 _TRIES = 3  # on Conflict: read again, fold, decide again
 _TOO_FAST = "The incident changes faster than it can be decided."
@@ -74,12 +74,12 @@ class Responder:
         Raises: Refused, by its name and with a sentence, when the plan may not run; the refusal is recorded too.
         UnknownIncident for an unknown id.
         """
-        async with self._on_record("approve", incident_id, approval):
+        async with self._record_refusals("approve", incident_id, approval):
             turn = self._turns.setdefault(incident_id, asyncio.Lock())
             if turn.locked():  # a person who may not decide is told at once, without waiting for the node to be read
-                await self._guarded(await self._read(incident_id), approval)
+                await self._check_guards(await self._read(incident_id), approval)
             async with turn:
-                return await self._decided(incident_id, approval)
+                return await self._decide_in_turn(incident_id, approval)
 
     async def decide_in_wave(self, incident: Incident, approvals: Sequence[Approval]) -> Incident:
         """Approve an incident of a wave with all yeses of the wave, the last yes last.
@@ -89,11 +89,11 @@ class Responder:
         """
         proposal, record = None, replace(await self._read(incident.id), incident=incident)
         for approval in approvals:
-            proposal = await self._guarded(record, approval, in_wave=True)
+            proposal = await self._check_guards(record, approval, in_wave=True)
         if proposal is None:
             raise NotEnoughApprovers("Nobody has said yes to the wave.")
         await self._recheck_drift(incident)
-        await self._is_in_time(incident)
+        await self._check_in_time(incident)
         needed = max(proposal.approvals_needed, len(approvals))
         if len(approvals) < needed:
             raise NotEnoughApprovers(f"{needed} have to say yes, and {len(approvals)} have.")
@@ -150,7 +150,7 @@ class Responder:
             if answer == GIVE_UP:
                 because = f"{approval.by} gave it up: {one_line(reason, 500)}"
                 end = Escalated(because, f"The question was: {question.question}")
-                return handed_over(end, incident, self.reach.actions)
+                return with_left_behind(end, incident, self.reach.actions)
             return QuestionAnswered(GO_ON, reason)
 
         return await self._append_decision("answer", incident_id, approval, answered)
@@ -161,7 +161,7 @@ class Responder:
         Shape: the person who requests it is its asker. Its alert's id is `undo ID NUMBER`; `undoes` names the incident.
         Raises: as `decide`; NothingToUndo, and StateChanged when the node is not as the incident left it.
         """
-        async with self._on_record("undo", incident_id, approval):
+        async with self._record_refusals("undo", incident_id, approval):
             incident = await self.record.find(incident_id)
             guards.may_call_off(self.policy, incident, approval)
             guards.acts(self.policy)
@@ -192,17 +192,17 @@ class Responder:
             request=request,
         )
 
-    async def _decided(self, incident_id: str, approval: Approval) -> Incident:
+    async def _decide_in_turn(self, incident_id: str, approval: Approval) -> Incident:
         """Decide in turn: of many at the same time the first has the node read, and the others are told."""
         looked = False
         counter = guards.ApprovalCounter(self.policy, self.ledger, self.lookup)
         for _ in range(_TRIES):
             record = await self._read(incident_id)
-            incident, proposal = record.incident, await self._guarded(record, approval)
+            incident, proposal = record.incident, await self._check_guards(record, approval)
             if not looked:
                 await self._recheck_drift(incident)
                 looked = True
-                await self._is_in_time(incident)  # again, because reading the node may have taken long
+                await self._check_in_time(incident)  # again, because reading the node may have taken long
             needed, lapsed = await counter.needed(incident, proposal)
             said = Approved if len(incident.endorsements) + 1 >= needed else Endorsed
             more = needed if needed > proposal.approvals_needed else 0
@@ -215,7 +215,7 @@ class Responder:
         self, action: str, incident_id: str, approval: Approval, event_of: Callable[[Incident], IncidentEvent]
     ) -> Incident:
         """Append the event that follows from the incident; worked out again where another entry was first."""
-        async with self._on_record(action, incident_id, approval):
+        async with self._record_refusals(action, incident_id, approval):
             for _ in range(_TRIES):
                 incident = await self.record.find(incident_id)
                 with contextlib.suppress(Conflict):
@@ -244,7 +244,7 @@ class Responder:
         Raises: Refused.
         """
         guards.is_approver(self.policy, approval)
-        guards.is_not_the_asker(self.policy, incident, approval)
+        guards.check_not_the_asker(self.policy, incident, approval)
         proposal = guards.is_undecided(incident)
         if not in_wave:
             guards.is_its_own(incident)
@@ -258,38 +258,40 @@ class Responder:
         guards.is_not_quiet(self.policy, self._now(incident))
         return proposal
 
-    async def _guarded(self, record: DecisionRecord, approval: Approval, *, in_wave: bool = False) -> PlanProposed:
+    async def _check_guards(self, record: DecisionRecord, approval: Approval, *, in_wave: bool = False) -> PlanProposed:
         incident = record.incident
         guards.reason_given(approval)
         try:
             proposal = self.may_approve(incident, approval, record.pulled, record.doubts, in_wave=in_wave)
         except ApprovalExpired as no:
             if not incident.ended:
-                await self._end(incident, Expired(no.sentence))
+                await self._append_end(incident, Expired(no.sentence))
             raise
         if record.hold is not None and record.hold.incident != incident.id:
             raise NodeBusy(busy_with(record.hold, incident.node), "Wait until it has ended.")
         again = record.tried
         if again is not None and again != incident.id:
-            await self._is_not_cured(incident, again)
+            await self._check_not_cured(incident, again)
             tried = AlreadyTried(f"Incident {again} carried out the same plan on {incident.node} less than a day ago.")
-            await self._end(incident, Escalated(tried.sentence, "It did not last: replace the node, or look by hand."))
+            await self._append_end(
+                incident, Escalated(tried.sentence, "It did not last: replace the node, or look by hand.")
+            )
             raise tried
         return proposal
 
-    async def _is_not_cured(self, incident: Incident, again: str) -> None:
+    async def _check_not_cured(self, incident: Incident, again: str) -> None:
         """Raises: AlreadyCured, which ends the incident, if another incident cured the node since it was read."""
         with contextlib.suppress(UnknownIncident):
             if because := cured_since(incident, await self.record.find(again)):
-                await self._end(incident, Cancelled(because))
+                await self._append_end(incident, Cancelled(because))
                 raise AlreadyCured(because, "Check the node again to see how it is now.")
 
-    async def _is_in_time(self, incident: Incident) -> None:
+    async def _check_in_time(self, incident: Incident) -> None:
         """Raises: ApprovalExpired, which ends the incident."""
         try:
             guards.is_in_time(self.policy, incident, self._now(incident))
         except ApprovalExpired as no:
-            await self._end(incident, Expired(no.sentence))
+            await self._append_end(incident, Expired(no.sentence))
             raise
 
     async def _recheck_drift(self, incident: Incident) -> None:
@@ -298,23 +300,23 @@ class Responder:
         Raises: StateChanged, AlreadyCured, WouldStopProtected, MissingRight or CannotTell.
         """
         try:
-            seen = await self.preflight.at(incident)
+            seen = await self.preflight.check_unchanged(incident)
         except DriftDetected as found:
             cured = found.kind is AlreadyCured
             what = "there is nothing left to cure" if cured else "the node is not as it was"
-            await self._end(incident, Cancelled(f"Read again before acting: {what}.", found.differences))
+            await self._append_end(incident, Cancelled(f"Read again before acting: {what}.", found.differences))
             raise found.kind(
                 f"Read again: {what}: {'; '.join(found.differences)}", "Check the node again for a new plan."
             ) from None
         if seen.facts:
             self.reach.remember(incident.id, seen)
 
-    async def _end(self, incident: Incident, event: IncidentEvent) -> None:
+    async def _append_end(self, incident: Incident, event: IncidentEvent) -> None:
         with contextlib.suppress(Conflict):  # the entry that was first says how it goes on
             await self.record.tell(incident, event, BOT)
 
     @contextlib.asynccontextmanager
-    async def _on_record(self, action: str, incident: str, approval: Approval) -> AsyncIterator[None]:
+    async def _record_refusals(self, action: str, incident: str, approval: Approval) -> AsyncIterator[None]:
         """Record a refusal; the asker is told even when the ledger cannot be written."""
         try:
             yield

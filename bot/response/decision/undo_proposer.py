@@ -30,7 +30,7 @@ from bot.domain.policy import SAME_AGAIN, Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status, Verdict
 from bot.response.decision import guards
-from bot.response.decision.preflight import another_machine, bindings, left_so, unit_state_words
+from bot.response.decision.preflight import another_machine, bindings, unit_state_evidence, unit_state_words
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import acting_lines
 from bot.response.record import Done, short_id, undoable
@@ -52,7 +52,7 @@ class UndoProposer:
 
         Raises: Refused, by its name, when there is nothing to undo, or the node is not as it was left.
         """
-        done = self._done(incident)
+        done = self._steps_to_undo(incident)
         steps = tuple(step for act in reversed(done) for step in act.inverse)
         plan = Plan(incident.node, steps)
         guards.units_are_named(self.policy, plan, self.reach.actions)
@@ -82,7 +82,9 @@ class UndoProposer:
         undone = [act.step for act in done]
         begun = zip(incident.steps, incident.proposal.plan.steps, strict=False)
         kept = [step.action for record, step in begun if record.started is not None and step not in undone]
-        evidence = tuple(left_so(step, facts) for step, facts in zip(steps, seen.facts[len(done) :], strict=True))
+        evidence = tuple(
+            unit_state_evidence(step, facts) for step, facts in zip(steps, seen.facts[len(done) :], strict=True)
+        )
         words = steps_in_words(self.reach.actions, steps)
         summary = f"Undo of incident {incident.id}: {words}. The node was not judged again."
         if kept:
@@ -93,9 +95,9 @@ class UndoProposer:
         needed = self.policy.approvals_needed(1, strange=False)
         as_left = {"as left": "; ".join(seen.says for seen in evidence)}
         proposal = PlanProposed.of(plan, binds, needed, as_left)
-        return await self._opened(incident, approval, Triaged(verdict, incident.playbook, version), proposal)
+        return await self._open_incident(incident, approval, Triaged(verdict, incident.playbook, version), proposal)
 
-    def _done(self, incident: Incident) -> tuple[Done, ...]:
+    def _steps_to_undo(self, incident: Incident) -> tuple[Done, ...]:
         """The steps that were begun and have a lasting effect."""
         if not incident.steps or incident.proposal is None:
             raise NothingToUndo(f"Incident {incident.id} changed nothing.")
@@ -107,7 +109,7 @@ class UndoProposer:
             raise NothingToUndo(f"Incident {incident.id} did nothing that can be undone.")
         return done
 
-    async def _opened(
+    async def _open_incident(
         self, incident: Incident, approval: Approval, triaged: Triaged, proposal: PlanProposed
     ) -> Incident:
         for number in range(1, _TIMES + 1):

@@ -26,11 +26,11 @@ def core_heat(snapshot: Snapshot) -> CoreHeat | None:
         return None
     window = snapshot.window.total_seconds()
     full = [field for field in KINDS if round(cpu.most(field)) >= HOT_PERCENT]  # most nodes have none, and end here
-    found = [heat for field in full if (heat := _of_kind(cpu, field, KINDS[field], window)) is not None]
+    found = [heat for field in full if (heat := _heat_of_kind(cpu, field, KINDS[field], window)) is not None]
     return max(found, key=lambda heat: (_hot_seconds(heat, heat.hot_row), heat.mean(heat.hot_row)), default=None)
 
 
-def _of_kind(cpu: CpuReading, field: str, what: str, window: float) -> CoreHeat | None:
+def _heat_of_kind(cpu: CpuReading, field: str, what: str, window: float) -> CoreHeat | None:
     seconds = [{core.core: core for core in second} for second in cpu.seconds]
     numbers = sorted({number for second in seconds for number in second})
     spans = [max((core.span_seconds for core in second.values()), default=1.0) for second in seconds]
@@ -42,10 +42,10 @@ def _of_kind(cpu: CpuReading, field: str, what: str, window: float) -> CoreHeat 
         for number in numbers
     )
     heat = CoreHeat(what, numbers[0] if numbers else 0, tuple(numbers), (*spans, *[1.0] * missing), rows)
-    return _with_hot(heat) if numbers else None
+    return _with_hot_core(heat) if numbers else None
 
 
-def _with_hot(heat: CoreHeat) -> CoreHeat | None:
+def _with_hot_core(heat: CoreHeat) -> CoreHeat | None:
     """The heat with its hot core; None where no core stands out."""
     held = {core: _hot_seconds(heat, row) for core, row in zip(heat.cores, heat.percents, strict=True)}
     means = {core: heat.mean(row) or 0.0 for core, row in zip(heat.cores, heat.percents, strict=True)}

@@ -127,9 +127,9 @@ class Diagnosis:
             raise
         for incident_id, job in jobs.items():
             job.task = asyncio.create_task(self._see_through(job), name=f"diagnosis {incident_id}")
-            job.task.add_done_callback(self._ended)
+            job.task.add_done_callback(self._log_failure)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _log_failure(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self.log("diagnosis_broke_off", task=task.get_name(), error=repr(error))
 

@@ -16,7 +16,7 @@ from bot.probes.host import HostReading
 SOON = timedelta(days=14)  # on a healthy node, harm that is farther away is not reported
 
 
-async def grown(
+async def store_count_and_growth(
     readings: Readings,
     node: str,
     snapshot: Snapshot,
@@ -34,13 +34,13 @@ async def grown(
     for used in playbook.causes:
         if (trend := await _samples_with(readings, node, snapshot, used, before)) is not None:
             found[used.cause.name] = trend
-    return _telling(found, cause)
+    return _growth_to_show(found, cause)
 
 
-def grown_since(
+def growth_without_storing(
     looks: Mapping[str, Sequence[CountSample]], snapshot: Snapshot, playbook: Playbook, cause: str | None
 ) -> Growth | None:
-    """Return what `grown` returns, without storing anything; `looks` are the node's earlier counts, by cause."""
+    """Return the same without storing anything; `looks` are the node's earlier counts, by cause."""
     found: dict[str, Growth] = {}
     for used in playbook.causes:
         grows, look, name = used.cause.grows, _sample(snapshot, used), used.cause.name
@@ -49,10 +49,10 @@ def grown_since(
         trend = growth(name, grows, (*looks[name], look), grows.harm(snapshot, used.tuning))
         if trend is not None:
             found[name] = trend
-    return _telling(found, cause)
+    return _growth_to_show(found, cause)
 
 
-def _telling(found: Mapping[str, Growth], cause: str | None) -> Growth | None:
+def _growth_to_show(found: Mapping[str, Growth], cause: str | None) -> Growth | None:
     if cause is not None and cause in found:
         return found[cause]
     near = [(times[1], trend) for trend in found.values() if (times := trend.harm_in) is not None and times[1] < SOON]
@@ -69,7 +69,7 @@ async def _samples_with(
     await readings.keep(node, cause, look)
     looks = await readings.looks(node, cause)
     if before and isinstance(host, HostReading):
-        trend = await _counted(before, node, cause, snapshot.taken_at)
+        trend = await _earlier_counts(before, node, cause, snapshot.taken_at)
         boot_at = snapshot.taken_at - host.uptime
         ours = min((look.at for look in looks if look.boot == boot), default=snapshot.taken_at)
         earlier = (replace(look, boot=boot) for look in trend if boot_at < look.at < ours)
@@ -77,7 +77,9 @@ async def _samples_with(
     return growth(cause, grows, looks, grows.harm(snapshot, used.tuning))
 
 
-async def _counted(before: Sequence[CountedBefore], node: str, cause: str, until: datetime) -> tuple[CountSample, ...]:
+async def _earlier_counts(
+    before: Sequence[CountedBefore], node: str, cause: str, until: datetime
+) -> tuple[CountSample, ...]:
     """The counts of the first that has any."""
     for each in before:
         with contextlib.suppress(CannotRead):  # the verdict says already that the past was not read

@@ -40,22 +40,22 @@ _IDLE_WORKER = "ray::IDLE"
 _SYSTEM = ("containerd-shim", "conmon", "runc", "(sd-pam)", "agetty", "sftp-server", "amazon-ssm-agen", "dbus-", "kube")
 
 
-def of_a_reboot(snapshot: Snapshot) -> Ends:
+def ended_by_reboot(snapshot: Snapshot) -> Ends:
     """Return what runs on the node and ends with its boot, the gravest first."""
     units, containers = snapshot.get(UnitsReading), snapshot.get(ContainersReading)
     processes, gpu = snapshot.get(ProcessesReading), snapshot.get(GpuReading)
-    kept = [*_units(snapshot, units), *_stores(containers)]
-    users = _users(gpu)
+    kept = [*_data_units(snapshot, units), *_data_containers(containers)]
+    users = _gpu_users(gpu)
     kinds = () if isinstance(processes, Unread) else processes.kinds or ()
     busy = 0.0 if isinstance(processes, Unread) else _BUSY_PERCENT / 100 * processes.seconds
     named = Counter(user.name for user in users)
     kept += _databases(kinds, kept)
     rows = [
-        *_guests(kinds),
-        *_on_gpus(users),
-        *_runners(snapshot, units),
-        *_busy(kinds, named, busy),
-        *_others(containers),
+        *_virtual_machines(kinds),
+        *_gpu_processes(users),
+        *_job_runners(snapshot, units),
+        *_busy_programs(kinds, named, busy),
+        *_other_containers(containers),
     ]
     room = max(0, _MOST - len(kept))  # what keeps data or votes is never left out: one that came since has to be seen
     unread = tuple(_unread(units, containers, processes, gpu))
@@ -88,12 +88,12 @@ def _unseen(snapshot: Snapshot) -> Iterator[Unread]:
         yield from (Unread(f"{UnfinishedReading.probe}{PART}{words}", "") for words in unfinished.not_read)
 
 
-def of_a_stop(snapshot: Snapshot, unit: str) -> Ends:
+def ended_by_stop(snapshot: Snapshot, unit: str) -> Ends:
     """Return what ends with a unit that is stopped; what stops with it is read with the plan, and part of it."""
     units = snapshot.get(UnitsReading)
     found = None if isinstance(units, Unread) else units.get(unit)
     runs = found is not None and found.active == "active"
-    age = _age(snapshot, found.started_usec) if found is not None and runs else None
+    age = _unit_age(snapshot, found.started_usec) if found is not None and runs else None
     return Ends((End(one_line(unit, 80), "unit", age=age),), 0, (units,) if isinstance(units, Unread) else ())
 
 
@@ -122,28 +122,28 @@ def _unread(
         yield Unread("gpu", "which processes use the GPUs is not known")
 
 
-def _age(snapshot: Snapshot, started_usec: int | None) -> int | None:
+def _unit_age(snapshot: Snapshot, started_usec: int | None) -> int | None:
     host = snapshot.get(HostReading)
     if isinstance(host, Unread) or not started_usec:
         return None
-    return _whole(host.uptime.total_seconds() - started_usec / 1e6)
+    return _whole_seconds(host.uptime.total_seconds() - started_usec / 1e6)
 
 
-def _whole(seconds: float | None) -> int | None:
+def _whole_seconds(seconds: float | None) -> int | None:
     return None if seconds is None else max(0, int(seconds))
 
 
-def _units(snapshot: Snapshot, units: UnitsReading | Unread) -> Iterator[End]:
+def _data_units(snapshot: Snapshot, units: UnitsReading | Unread) -> Iterator[End]:
     for unit in () if isinstance(units, Unread) else units.services:
         if unit.active == "active" and keeps_as((unit.name, *unit.aliases)):
-            yield End(one_line(unit.name, 80), "keeps", age=_age(snapshot, unit.started_usec))
+            yield End(one_line(unit.name, 80), "keeps", age=_unit_age(snapshot, unit.started_usec))
 
 
-def _runners(snapshot: Snapshot, units: UnitsReading | Unread) -> Iterator[End]:
+def _job_runners(snapshot: Snapshot, units: UnitsReading | Unread) -> Iterator[End]:
     for unit in () if isinstance(units, Unread) else units.services:
         names = (unit.name, *unit.aliases)
         if unit.active == "active" and makes_cgroups(names) and not keeps_as(names):
-            yield End(one_line(unit.name, 80), "jobs", age=_age(snapshot, unit.started_usec))
+            yield End(one_line(unit.name, 80), "jobs", age=_unit_age(snapshot, unit.started_usec))
 
 
 def _running(containers: ContainersReading | Unread) -> Iterator[tuple[str, str, Container]]:
@@ -160,7 +160,7 @@ def _running(containers: ContainersReading | Unread) -> Iterator[tuple[str, str,
             yield image, name, container
 
 
-def _stores(containers: ContainersReading | Unread) -> Iterator[End]:
+def _data_containers(containers: ContainersReading | Unread) -> Iterator[End]:
     """The containers whose image or name says so: a pod of the control plane, or a store of data."""
     found: dict[str, list[Container]] = {}
     for image, name, container in _running(containers):
@@ -170,7 +170,7 @@ def _stores(containers: ContainersReading | Unread) -> Iterator[End]:
         yield End(keeper, "keeps", len(mine), age=_oldest(mine))
 
 
-def _others(containers: ContainersReading | Unread) -> Iterator[End]:
+def _other_containers(containers: ContainersReading | Unread) -> Iterator[End]:
     rest = [
         (image if image and "sha256" not in container.image else name, container)
         for image, name, container in _running(containers)
@@ -183,7 +183,7 @@ def _others(containers: ContainersReading | Unread) -> Iterator[End]:
 
 
 def _oldest(containers: Sequence[Container]) -> int | None:
-    return _whole(max((each.age.total_seconds() for each in containers if each.age is not None), default=None))
+    return _whole_seconds(max((each.age.total_seconds() for each in containers if each.age is not None), default=None))
 
 
 def _databases(kinds: Sequence[ProcessKind], kept: Sequence[End]) -> Iterator[End]:
@@ -192,33 +192,35 @@ def _databases(kinds: Sequence[ProcessKind], kept: Sequence[End]) -> Iterator[En
     for kind in kinds:
         keeper = keeps_as((kind.name,))
         if keeper and keeper not in known and not _CLIENTS.search(kind.name):
-            yield replace(_end(kind), kind="keeps", count=1)  # a server's processes come and go with its clients
+            yield replace(
+                _ended_process(kind), kind="keeps", count=1
+            )  # a server's processes come and go with its clients
 
 
-def _guests(kinds: Sequence[ProcessKind]) -> Iterator[End]:
+def _virtual_machines(kinds: Sequence[ProcessKind]) -> Iterator[End]:
     """The virtual machines, by the program that runs each: they go down with their host."""
-    yield from (replace(_end(kind), kind="guest") for kind in kinds if kind.name.startswith(_GUESTS))
+    yield from (replace(_ended_process(kind), kind="guest") for kind in kinds if kind.name.startswith(_GUESTS))
 
 
-def _users(gpu: GpuReading | Unread) -> Sequence[GpuUser]:
+def _gpu_users(gpu: GpuReading | Unread) -> Sequence[GpuUser]:
     return () if isinstance(gpu, Unread) else gpu.users or ()
 
 
-def _on_gpus(users: Sequence[GpuUser]) -> Iterator[End]:
+def _gpu_processes(users: Sequence[GpuUser]) -> Iterator[End]:
     """The processes on GPUs by name, most GPUs first."""
     found: dict[str, list[GpuUser]] = {}
     for user in users:
         found.setdefault(user.name, []).append(user)
-    for name, mine in sorted(found.items(), key=lambda named: (-_gpus(named[1]), named[0])):
+    for name, mine in sorted(found.items(), key=lambda named: (-_gpu_count(named[1]), named[0])):
         oldest = max((user.age for user in mine if user.age is not None), default=None)
-        yield End(one_line(name, 64) or "process", "gpu", len(mine), _gpus(mine), _whole(oldest))
+        yield End(one_line(name, 64) or "process", "gpu", len(mine), _gpu_count(mine), _whole_seconds(oldest))
 
 
-def _gpus(users: Sequence[GpuUser]) -> int:
+def _gpu_count(users: Sequence[GpuUser]) -> int:
     return len({bus for user in users for bus in user.buses})
 
 
-def _busy(kinds: Sequence[ProcessKind], named: Mapping[str, int], seconds: float) -> Iterator[End]:
+def _busy_programs(kinds: Sequence[ProcessKind], named: Mapping[str, int], seconds: float) -> Iterator[End]:
     """What works now and is no part of the system, busiest first; workers of Ray also while they wait."""
     for kind in kinds:
         rest = kind.count - named.get(kind.name, 0)
@@ -227,8 +229,8 @@ def _busy(kinds: Sequence[ProcessKind], named: Mapping[str, int], seconds: float
         if is_protected((f"{kind.name}.service",)):
             continue
         if kind.cpu_seconds >= seconds or kind.name.startswith("ray::"):
-            yield replace(_end(kind), count=rest)
+            yield replace(_ended_process(kind), count=rest)
 
 
-def _end(kind: ProcessKind) -> End:
-    return End(one_line(kind.name, 64), "process", kind.count, age=_whole(kind.age))
+def _ended_process(kind: ProcessKind) -> End:
+    return End(one_line(kind.name, 64), "process", kind.count, age=_whole_seconds(kind.age))

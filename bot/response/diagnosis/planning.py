@@ -41,7 +41,7 @@ class DrainSettings:
     within: timedelta = DRAIN_DEADLINE
     bare_pods: bool = False
 
-    def around(self, node: Node, steps: Sequence[Step], reboot_at: int) -> tuple[tuple[Step, ...], str]:
+    def with_drain(self, node: Node, steps: Sequence[Step], reboot_at: int) -> tuple[tuple[Step, ...], str]:
         """Return the steps with a drain before and an uncordon after the reboot, or why they are missing.
 
         Example:
@@ -54,7 +54,7 @@ class DrainSettings:
         name = node.labels.get(NODE_LABEL, "")
         if not name or any(step.action == "drain" for step in steps):
             return tuple(steps), ""
-        where = self.where(node)
+        where = self.cluster_arguments(node)
         if not where:
             none = "" if is_name(name) else "that cannot be a node's name in Kubernetes"
             why = self.missing or none or f"no label {CONTEXT_LABEL} names its cluster"
@@ -63,7 +63,7 @@ class DrainSettings:
         before, after = steps[:reboot_at], steps[reboot_at:]
         return (*before, Step("drain", where | how), *after, Step("uncordon", where)), ""
 
-    def where(self, node: Node) -> dict[str, str]:
+    def cluster_arguments(self, node: Node) -> dict[str, str]:
         """Return the arguments that name the cluster's node for an action; empty where it cannot be reached.
 
         Example:
@@ -99,7 +99,7 @@ def with_plan(
         if action is None or step.action not in allowed or _stops_protected(step, action):
             break
         if _NODE in action.targets and _NODE not in step.args:
-            where = draining.where(node) if node is not None else {}
+            where = draining.cluster_arguments(node) if node is not None else {}
             if not where:
                 break
             step = replace(step, args={**step.args, **where})
@@ -112,21 +112,21 @@ def with_plan(
     whole, note, unseen, loss, ends = tuple(steps), "", "", "", None
     reboot_at = next((at for at, step in enumerate(steps) if actions[step.action].reboots), None)
     if node is not None and reboot_at is not None:
-        whole, note = draining.around(node, whole, reboot_at)
+        whole, note = draining.with_drain(node, whole, reboot_at)
     stops = next((step for step in steps if actions[step.action].stops_a_unit), None)
     if stops is not None:
-        loss = _loss(verdict.snapshot, stops.args["unit"])
+        loss = _need_words(verdict.snapshot, stops.args["unit"])
     if reboot_at is not None:
-        ends = plan_impact.of_a_reboot(verdict.snapshot)
+        ends = plan_impact.ended_by_reboot(verdict.snapshot)
         unseen = plan_impact.not_read(ends)
     elif stops is not None:
-        ends = plan_impact.of_a_stop(verdict.snapshot, stops.args["unit"])
+        ends = plan_impact.ended_by_stop(verdict.snapshot, stops.args["unit"])
     planned = tuple(_with_commands(step, actions, verdict.snapshot) for step in whole)
     notes = tuple(dict.fromkeys(filter(None, (note, unseen, *(actions[step.action].note for step in planned), loss))))
     return replace(verdict, plan=Plan(verdict.node, planned, verdict.lasting_fix, notes, ends))
 
 
-def _loss(snapshot: Snapshot, unit: str) -> str:
+def _need_words(snapshot: Snapshot, unit: str) -> str:
     """Say whether a unit that would be stopped is needed on its node, as far as that was read."""
     agents = snapshot.get(AgentsReading)
     known = () if isinstance(agents, Unread) else agents.agents

@@ -62,7 +62,7 @@ class Proposer:
             return None
         if not self.policy.acting:
             return PlanWithheld(ACTING_IS_OFF)
-        node = self._found(verdict.node)
+        node = self._node_or_none(verdict.node)
         if why := self._why_not(verdict, plan, node):
             return PlanWithheld(why)
         try:
@@ -83,14 +83,14 @@ class Proposer:
         if (approvals := self.policy.most_approvers) is not None and approvals < needed:
             return PlanWithheld(f"{needed} people have to approve this, and [policy] names {approvals}.")
         assert node is not None
-        found = await self._seen(verdict, plan, node, playbook)
+        found = await self._propose_after_look(verdict, plan, node, playbook)
         if not isinstance(found, PlanProposed):
             return found
         return replace(
             found, approvals_needed=needed, affects=(*_other_names(verdict.node, record.names), *found.affects)
         )
 
-    def _found(self, name: str) -> Node | None:
+    def _node_or_none(self, name: str) -> Node | None:
         try:
             return self.nodes.find(name)
         except InventoryError:
@@ -113,11 +113,13 @@ class Proposer:
             return str(no)
         return ""
 
-    async def _seen(self, verdict: Verdict, plan: Plan, node: Node, playbook: Playbook) -> PlanProposed | PlanWithheld:
+    async def _propose_after_look(
+        self, verdict: Verdict, plan: Plan, node: Node, playbook: Playbook
+    ) -> PlanProposed | PlanWithheld:
         try:
             lacking = await self.reach.lacking(node, plan.steps)
             seen = await self.reach.look(node, around=plan.steps)
-            affected = await self.reach.affected(plan.steps, seen) if not lacking else ()
+            affected = await self.reach.touched_lines(plan.steps, seen) if not lacking else ()
         except (UnknownCluster, CannotDrain, WouldCutOff, WouldStopProtected) as no:
             return PlanWithheld(f"{no.name}: {no}")
         except (Unreachable, CannotRead) as no:

@@ -15,14 +15,14 @@ from bot.domain.case import CaseKeeper
 from bot.domain.contracts import ActingLedger, Log
 from bot.domain.errors import Conflict, ImpossibleEvent
 from bot.domain.events import Cancelled, IncidentEvent, PlanProposed, PlanWithheld, Triaged
-from bot.domain.fold import after
+from bot.domain.fold import fold_entry
 from bot.domain.growth import CountedBefore, Readings
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict, recorded
 from bot.probes.host import machine_id_of
-from bot.response.diagnosis.growing import grown
+from bot.response.diagnosis.growing import store_count_and_growth
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
 from bot.response.diagnosis.relapses import WITHIN, again_withheld, reboot_lasts, relapse_of
 from bot.response.record import OVER_BY_NOW, readable, received
@@ -68,15 +68,15 @@ class VerdictRecorder:
         if not incident.seq:
             await self.opened(incident)
         past = await self._earlier(incident, verdict)
-        again = await self._again(incident, verdict, playbook)
+        again = await self._withheld_again(incident, verdict, playbook)
         triaged: Triaged | None = None
         offer: IncidentEvent | None = None
         for _ in range(_TRIES):
             incident = await self.ledger.incident(incident.id) or incident
             if incident.state is not State.OPENED:
                 return incident
-            triaged = triaged or await self._triaged(incident, verdict, playbook, past)
-            offer = offer or _unless_again(await self._offered(incident, verdict, playbook), again)
+            triaged = triaged or await self._triaged_event(incident, verdict, playbook, past)
+            offer = offer or _unless_again(await self._plan_event(incident, verdict, playbook), again)
             try:
                 entries = await self.ledger.append_all(
                     incident.id, incident.seq, _events(incident, triaged, offer), BOT
@@ -85,7 +85,7 @@ class VerdictRecorder:
                 self.log("verdict_written_again", incident=incident.id, because=no.sentence)
                 continue
             for entry in entries:
-                incident = after(incident, entry)
+                incident = fold_entry(incident, entry)
             return incident
         return incident
 
@@ -99,7 +99,7 @@ class VerdictRecorder:
         found = await self.ledger.earlier(incident, verdict.cause, machine_id_of(verdict), WITHIN, _MOST_FOLDED)
         return readable(*found, self.log)
 
-    async def _again(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> PlanWithheld | None:
+    async def _withheld_again(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> PlanWithheld | None:
         """Return why the verdict's plan is not offered again so soon; None where it is."""
         if verdict.cause is None or (lasts := reboot_lasts(verdict, playbook)) is None:
             return None
@@ -107,7 +107,7 @@ class VerdictRecorder:
         begun, unreadable = await self.ledger.begun_for(incident, verdict.cause, machine_id, within)
         return again_withheld(incident, verdict, playbook, begun, unreadable)
 
-    async def _triaged(
+    async def _triaged_event(
         self, incident: Incident, verdict: Verdict, playbook: Playbook, past: Sequence[Incident]
     ) -> Triaged:
         """The verdict's event; what the node said is stored first, so that the event can name it."""
@@ -117,7 +117,9 @@ class VerdictRecorder:
             kept = await self.cases.keep(incident.id, replace(snapshot.case, judged=recorded(verdict)))
         growth = None
         if self.readings is not None and snapshot is not None:
-            growth = await grown(self.readings, verdict.node, snapshot, playbook, verdict.cause, self.before)
+            growth = await store_count_and_growth(
+                self.readings, verdict.node, snapshot, playbook, verdict.cause, self.before
+            )
         taken_at = snapshot.taken_at if snapshot is not None else None
         whole = replace(verdict, snapshot=None)
         machine_id = machine_id_of(verdict)
@@ -132,7 +134,7 @@ class VerdictRecorder:
             growth=growth,
         )
 
-    async def _offered(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> IncidentEvent | None:
+    async def _plan_event(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> IncidentEvent | None:
         """The event about the verdict's plan; None without a plan."""
         if verdict.plan is None:
             return None

@@ -28,7 +28,7 @@ class _Times:
     is_sick: bool = False
     cured_at: datetime | None = None
 
-    def sick(self, at: datetime) -> None:
+    def note_sick(self, at: datetime) -> None:
         """Count a time, unless the cause was there all along: two alerts of the same case count once."""
         if not self.is_sick:
             self.began.append(at)
@@ -36,12 +36,12 @@ class _Times:
                 self.returned_after.append(at - self.cured_at)
         self.is_sick, self.cured_at = True, None
 
-    def away(self, cured_at: datetime | None = None) -> None:
+    def note_cured(self, cured_at: datetime | None = None) -> None:
         """Note that the cause was seen to be gone."""
         self.is_sick, self.cured_at = False, cured_at
 
     @property
-    def apart(self) -> timedelta:
+    def mean_gap(self) -> timedelta:
         """The mean time from a remedy to the return, or between two starts where there was no remedy."""
         if self.returned_after:
             return sum(self.returned_after, timedelta(0)) / len(self.returned_after)
@@ -62,17 +62,17 @@ def relapse_of(incident: Incident, verdict: Verdict, past: Iterable[Incident], m
         if earlier.verdict is None:
             continue
         if earlier.verdict.status is Status.HEALTHY:
-            times.away(times.cured_at)
+            times.note_cured(times.cured_at)
         if earlier.verdict.cause != verdict.cause:
             continue
-        times.sick(earlier.opened_at)
+        times.note_sick(earlier.opened_at)
         if any(record.started is not None for record in earlier.steps):
             cures.append(earlier)
         if earlier.state is State.RESOLVED and earlier.steps:
-            times.away(earlier.steps[-1].ended_at)
+            times.note_cured(earlier.steps[-1].ended_at)
         elif earlier.is_over:
-            times.away()
-    times.sick(incident.opened_at)
+            times.note_cured()
+    times.note_sick(incident.opened_at)
     if len(times.began) < 2:
         return None
     cure = verdict.plan.cure if verdict.plan is not None else ""
@@ -80,10 +80,10 @@ def relapse_of(incident: Incident, verdict: Verdict, past: Iterable[Incident], m
     return Relapse(
         times=len(times.began),
         within=WITHIN,
-        apart=times.apart,
+        apart=times.mean_gap,
         cured=bool(times.returned_after),
         rebooted=bool(times.returned_after) and all(_rebooted_at(earlier) is not None for earlier in proved),
-        tried=tuple(earlier.id for earlier in cures if _cure(earlier) == cure),
+        tried=tuple(earlier.id for earlier in cures if _cure_digest(earlier) == cure),
     )
 
 
@@ -129,7 +129,7 @@ def _may_be(earlier: Incident, machine_id: str) -> bool:
     return not (seen and machine_id) or seen.lower() == machine_id
 
 
-def _cure(earlier: Incident) -> str | None:
+def _cure_digest(earlier: Incident) -> str | None:
     return earlier.proposal.plan.cure if earlier.proposal is not None else None
 
 

@@ -21,7 +21,7 @@ from bot.domain.errors import LedgerError, StoodStill, Unreachable
 from bot.domain.evaluation import evaluate_playbook
 from bot.domain.json_form import plain
 from bot.domain.mute import Mute
-from bot.domain.mute_record import MuteRecord, in_force
+from bot.domain.mute_record import MuteRecord, mutes_in_force
 from bot.domain.node import GPUS_LABEL, Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
@@ -170,13 +170,15 @@ class Triage:
         try:
             async with aclosing(stream) as arriving:
                 async for answer in arriving:
-                    run = await self._kept(answer) if self.program else answer
+                    run = await self._without_secrets(answer) if self.program else answer
                     runs[run.probe].append(run)
                     waiting[run.probe] -= 1
                     if not waiting[run.probe]:
                         slow = slowness(chain.from_iterable(runs.values())) if heard is not _nobody else None
                         async with self.cpu_lock:
-                            answered[run.probe] = self._answer(node, probes[run.probe], runs[run.probe], heard, slow)
+                            answered[run.probe] = self._parse_probe(
+                                node, probes[run.probe], runs[run.probe], heard, slow
+                            )
         except StoodStill:
             missing = NOT_LISTENED
         except Unreachable:
@@ -184,19 +186,20 @@ class Triage:
                 raise
             # It answered before the connection broke: what came is read, the rest is unread.
         readings = {
-            probe.name: answered.get(probe.name) or self._answer(node, probe, runs[probe.name], heard, None, missing)
+            probe.name: answered.get(probe.name)
+            or self._parse_probe(node, probe, runs[probe.name], heard, None, missing)
             for probe in playbook.probes
         }
         return readings, tuple(run for of_probe in runs.values() for run in of_probe)
 
-    async def _kept(self, answer: Completed) -> Completed:
+    async def _without_secrets(self, answer: Completed) -> Completed:
         """An answer as its case keeps it. To search a long one takes this event loop's time, unless a thread does."""
         if len(answer.stdout) < SHORT:
             return kept_of(answer)
         async with self.cpu_lock:
             return await asyncio.to_thread(kept_of, answer)
 
-    def _answer(
+    def _parse_probe(
         self, node: Node, probe: Probe, runs: list[Completed], heard: Listener, slow: float | None, missing: str = ""
     ) -> Any:
         reading = probe.read(Outputs(*runs))
@@ -210,7 +213,7 @@ class Triage:
             entries = await self.mutes.mutes() if self.mutes is not None else ()
         except LedgerError:
             return ()
-        return tuple(mute for mute in in_force(entries, self.clock()) if mute.covers(node))
+        return tuple(mute for mute in mutes_in_force(entries, self.clock()) if mute.covers(node))
 
     def _unreachable(self, node: Node, no: Unreachable) -> Verdict:
         return Verdict(

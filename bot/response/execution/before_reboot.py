@@ -62,7 +62,7 @@ class PreRebootReader:
     limit: timedelta = LIMIT
     _lately: dict[tuple[str, int], tuple[float, StoredReadings]] = field(default_factory=dict)
 
-    async def of(self, incident: Incident, node: Node, left: timedelta) -> StoredReadings:
+    async def read_and_store(self, incident: Incident, node: Node, left: timedelta) -> StoredReadings:
         """Read and store, within the limit; `left` is how long the step may still begin. It never raises."""
         if left < self.limit + SPARE:
             return StoredReadings(says="nothing was read: the approval's time is nearly over")
@@ -98,10 +98,10 @@ class PreRebootReader:
         except TimeoutError:
             return StoredReadings(says="nothing was kept: the database took too long")
         took = asyncio.get_running_loop().time() - began
-        return StoredReadings(case, _words(said, took, why) if case else "nothing was kept: it is too large")
+        return StoredReadings(case, _stored_words(said, took, why) if case else "nothing was kept: it is too large")
 
 
-def _words(said: Sequence[Completed], took: float, why: str) -> str:
+def _stored_words(said: Sequence[Completed], took: float, why: str) -> str:
     """What was stored, and what was not.
 
     Example: "kernel log, processes and memory, 18 kB in 1.3 s; not: memory cgroups".

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from bot.actions.cluster_node import CLUSTER
 from bot.domain.action import Action, Args, Facts, Step
-from bot.domain.call import Answered, Call, fits
+from bot.domain.call import Answered, Call, is_as_approved
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ClusterApi
 from bot.domain.errors import Braked, CannotRead, ConnectionLost, UnknownCluster
@@ -25,7 +25,7 @@ _GONE, _CONFLICT, _NOT_NOW = 404, 409, 429
 _WORDS = 3  # refused calls that are quoted in full
 
 
-async def unbraked() -> None:
+async def never_braked() -> None:
     """Allow every call."""
 
 
@@ -45,18 +45,18 @@ class ClusterAccess:
         Raises: ConnectionLost; CannotRead when the cluster is unknown, refuses the look, or has no such node.
         """
         try:
-            seen = await asyncio.gather(*(self._read(args, command) for command in action.looks(args)))
+            seen = await asyncio.gather(*(self._send_read(args, command) for command in action.looks(args)))
         except UnknownCluster as no:
             raise CannotRead(no.sentence, no.try_next) from no
         return {**action.facts(args, Outputs(*seen)), "boot_id": boot_id}
 
-    async def round(
+    async def send_due_calls(
         self,
         action: Action,
         step: Step,
         before: Facts,
         in_time: Callable[[], bool] = lambda: True,
-        released: Callable[[], Awaitable[None]] = unbraked,
+        released: Callable[[], Awaitable[None]] = never_braked,
     ) -> Completed:
         """Look, and send the calls that are due now; a pod that may not be evicted yet is no failure.
 
@@ -70,7 +70,7 @@ class ClusterAccess:
             raise ConnectionLost(no.sentence) from no
         assert action.by_calls is not None
         lines = action.by_calls.calls(step.args, before, now)
-        if strange := [line for line in lines if not any(fits(line, command) for command in step.commands)]:
+        if strange := [line for line in lines if not any(is_as_approved(line, command) for command in step.commands)]:
             return Completed("step", "run", 0, "", f"not what was approved: {one_line(strange[0], 120)}", 1)
         gate, said, failed = asyncio.Semaphore(_AT_ONCE), list[str](), list[str]()
         lost: list[ConnectionLost] = []
@@ -124,7 +124,7 @@ class ClusterAccess:
         Raises: UnknownCluster, ConnectionLost; CannotRead when the cluster does not say.
         """
         rights = action.rights_of(args)
-        answers = await asyncio.gather(*(self._may(args, verb, resource) for verb, resource in rights))
+        answers = await asyncio.gather(*(self._has_right(args, verb, resource) for verb, resource in rights))
         return tuple((KUBERNETES, *right) for right, allowed in zip(rights, answers, strict=True) if not allowed)
 
     async def close(self) -> None:
@@ -132,7 +132,7 @@ class ClusterAccess:
         if self.api is not None:
             await self.api.close()
 
-    async def _may(self, args: Args, verb: str, resource: str) -> bool:
+    async def _has_right(self, args: Args, verb: str, resource: str) -> bool:
         name, _, sub = resource.partition("/")
         asked = {"verb": verb, "resource": name, "group": "", "version": "v1"} | ({"subresource": sub} if sub else {})
         body = {
@@ -149,7 +149,7 @@ class ClusterAccess:
             raise CannotRead(f"Cluster {args[CLUSTER]} does not say what the bot may do there: {_message(answer)}")
         return allowed
 
-    async def _read(self, args: Args, command: Command) -> Completed:
+    async def _send_read(self, args: Args, command: Command) -> Completed:
         verb, path = command.argv
         answer = await self._api.call(args[CLUSTER], Call(verb, path), _LOOK_LIMIT)
         if answer.status >= 500 or answer.status == _NOT_NOW:

@@ -19,7 +19,7 @@ from bot.domain.errors import CannotDrain, CannotRead
 from bot.domain.fence import BOOT_ID, JOURNAL_WITHIN, MACHINE_ID, Fence, FenceRefusal, journal_line, refusal_of
 from bot.domain.node import Node
 from bot.response.diagnosis.planning import DrainSettings
-from bot.response.execution.cluster import ClusterAccess, TooLate, unbraked
+from bot.response.execution.cluster import ClusterAccess, TooLate, never_braked
 
 IDENTITY = Command("identity", ("tail", "-v", "-n", "+1", BOOT_ID, MACHINE_ID), output_limit_bytes=4096)
 _LOOK_LIMIT = timedelta(seconds=15)
@@ -27,7 +27,17 @@ _NOWHERE = DrainSettings()
 _A_MOMENT = timedelta(seconds=3)
 _BEYOND_LIMIT = timedelta(seconds=10)  # connecting and logging in, before a command's own limit begins
 
-__all__ = ["IDENTITY", "NodeAccess", "NodeStatus", "NotRun", "TooLate", "asking", "identity", "lacking_of", "uptime"]
+__all__ = [
+    "IDENTITY",
+    "NodeAccess",
+    "NodeStatus",
+    "NotRun",
+    "TooLate",
+    "identity",
+    "lacking_of",
+    "right_questions",
+    "uptime",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +91,7 @@ class NodeAccess:
         Shape: `first` is the number that the first step of `around` has in its plan.
         Raises: Unreachable; CannotRead when the node does not answer a question; WouldStopProtected.
         """
-        asked, asking = [("identity", IDENTITY)], self.asking_around(around or (), first)
+        asked, asking = [("identity", IDENTITY)], self.side_effect_questions(around or (), first)
         for number, step in enumerate(steps):
             action = self.actions[step.action]
             asked += [(f"step {number}", command) for command in action.looks(step.args) if action.by_calls is None]
@@ -97,16 +107,16 @@ class NodeAccess:
             else:
                 facts.append(action.facts(step.args, Outputs(*runs.get(f"step {number}", ()))))
         around_told = {name: Outputs(*runs.get(name, ())) for name, _ in asking}
-        also = self.also(around, around_told, first) if around is not None else None
+        also = self.side_effects(around, around_told, first) if around is not None else None
         return NodeStatus(boot_id, machine_id, self.host_key(node), tuple(facts), also, uptime(outputs))
 
-    def asking_around(self, steps: Sequence[Step], first: int = 1) -> list[tuple[str, tuple[Command, ...]]]:
+    def side_effect_questions(self, steps: Sequence[Step], first: int = 1) -> list[tuple[str, tuple[Command, ...]]]:
         """Return the questions about what else a plan's steps do, by their names in the bindings."""
         numbered = enumerate(steps, first)
         found = ((f"{ALSO}{number}", self.actions[step.action].around, step) for number, step in numbered)
         return [(name, around.looks(step.args)) for name, around, step in found if around is not None]
 
-    def also(self, steps: Sequence[Step], outputs: Mapping[str, Outputs], first: int = 1) -> Mapping[str, str]:
+    def side_effects(self, steps: Sequence[Step], outputs: Mapping[str, Outputs], first: int = 1) -> Mapping[str, str]:
         """Return what else a plan's steps do, by that name; steps without side effects are left out.
 
         Raises: WouldStopProtected; CannotRead when the node does not say.
@@ -143,7 +153,7 @@ class NodeAccess:
         """True if a step is done by API calls, not on the node."""
         return self.actions[step.action].by_calls is not None
 
-    async def affected(self, steps: Sequence[Step], seen: NodeStatus) -> tuple[str, ...]:
+    async def touched_lines(self, steps: Sequence[Step], seen: NodeStatus) -> tuple[str, ...]:
         """Return what else steps would touch, a line each, on a node that was seen in that boot.
 
         Raises: CannotDrain if an eviction would be refused; Unreachable or CannotRead when that is not known.
@@ -158,20 +168,22 @@ class NodeAccess:
                 effects += action.by_calls.affects(step.args, now)
         return tuple(effects)
 
-    async def unready(self, node: Node, done: Sequence[Step], seen: NodeStatus, waiting: Sequence[Step] = ()) -> str:
+    async def cluster_trouble(
+        self, node: Node, done: Sequence[Step], seen: NodeStatus, waiting: Sequence[Step] = ()
+    ) -> str:
         """Say what is wrong with a node in its cluster; empty where it is in none, or a step done there explains it.
 
         Shape: `waiting` are steps that are still to come, such as that which ends a drain.
         Raises: Unreachable or CannotRead when the cluster does not say.
         """
-        closing = (*self._draining.around(node, (Step("reboot"),), 0)[0], *waiting)[-1]
+        closing = (*self._draining.with_drain(node, (Step("reboot"),), 0)[0], *waiting)[-1]
         action = self.actions[closing.action]
-        if action.by_calls is None or any(self.by_calls(step) and not self._is_ended(step) for step in done):
+        if action.by_calls is None or any(self.by_calls(step) and not self._is_taken_back(step) for step in done):
             return ""
         now = await self._cluster.facts(action, closing.args, seen.boot_id)
         return action.by_calls.lasts(closing.args, {LEFT_SO: "true"}, now)  # who cordoned it is not asked here
 
-    def _is_ended(self, step: Step) -> bool:
+    def _is_taken_back(self, step: Step) -> bool:
         return bool(self.actions[step.action].ended_by)
 
     async def run(
@@ -181,7 +193,7 @@ class NodeAccess:
         fence: Fence,
         before: Facts = MappingProxyType({}),
         in_time: Callable[[], bool] = lambda: True,
-        released: Callable[[], Awaitable[None]] = unbraked,
+        released: Callable[[], Awaitable[None]] = never_braked,
         why: str = "",
     ) -> Completed | None:
         """Run a step's commands, each as approved; return the last command's end, None if it was never heard.
@@ -199,14 +211,14 @@ class NodeAccess:
         """
         action = self.actions[step.action]
         if action.by_calls is not None:
-            return await self._cluster.round(action, step, before, in_time, released)
+            return await self._cluster.send_due_calls(action, step, before, in_time, released)
         limit = action.limit
         ended = None
         for number, line in enumerate(step.commands):
             if not in_time():
                 raise TooLate
-            own = replace(fence, until=fence.until - self.spread(step, number + 1))
-            argv = ("sh", "-c", own.around(line))
+            own = replace(fence, until=fence.until - self.seconds_after_fence(step, number + 1))
+            argv = ("sh", "-c", own.fenced_line(line))
             command = Command("run", argv, limit=limit, output_limit_bytes=16 * 1024, stdin=why and journal_line(why))
             runs = await self._runs(self._acting(node), [("step", command)], limit + _BEYOND_LIMIT, fence.host_key)
             ended = next(iter(runs.get("step", ())), None)
@@ -216,7 +228,7 @@ class NodeAccess:
                 break
         return ended
 
-    def spread(self, step: Step, number: int = 1) -> int:
+    def seconds_after_fence(self, step: Step, number: int = 1) -> int:
         """Return how many seconds after this command's fence the last command of a step may begin."""
         later = max(0, len(step.commands) - number) * math.ceil(self.actions[step.action].limit.total_seconds())
         return later + math.ceil(JOURNAL_WITHIN.total_seconds())
@@ -228,7 +240,7 @@ class NodeAccess:
         Raises: Unreachable; CannotRead when the node does not answer the question; UnknownCluster.
         """
         rights = self.rights(steps)
-        asked = [(f"right {number}", command) for number, command in enumerate(asking(rights))]
+        asked = [(f"right {number}", command) for number, command in enumerate(right_questions(rights))]
         runs = await self._runs(self._acting(node), asked, _LOOK_LIMIT) if asked else {}
         answers = [Outputs(*runs.get(f"right {number}", ())) for number in range(len(rights))]
         missing = list(lacking_of(node, rights, answers))
@@ -270,7 +282,7 @@ def uptime(outputs: Outputs) -> float | None:
     return run.started_at_uptime if run is not None else None
 
 
-def asking(rights: Sequence[tuple[str, ...]]) -> tuple[Command, ...]:
+def right_questions(rights: Sequence[tuple[str, ...]]) -> tuple[Command, ...]:
     """Return the questions whether these argument lists may be run as root; none of them is run."""
     return tuple(Command("may", ("sudo", "-n", "-l", *argv), output_limit_bytes=4096) for argv in rights)
 

@@ -32,7 +32,7 @@ from bot.domain.transitions import State
 from bot.response.execution.step_executor import Outcome, StepExecutor, pause_of
 from bot.response.execution.step_proof import StepProof
 from bot.response.execution.validation import MOST_BETWEEN, Diagnose, next_sample, not_yet, resolved
-from bot.response.record import IncidentRecord, cured_since, handed_over, plan_of, rest_of, stopped
+from bot.response.record import IncidentRecord, cured_since, plan_of, steps_not_done_words, stopped, with_left_behind
 
 _OUT_OF_BAND = "Use another way in: the console, or the cloud provider's reboot."
 
@@ -63,9 +63,11 @@ class Remediation:
             return None
         try:
             now = incident.clamped(self.stepping.clock())
-            outcome = await (self._foreign(incident, now) if self._is_foreign(incident) else self._next(incident, now))
+            outcome = await (
+                self._foreign(incident, now) if self._is_foreign(incident) else self._advance_state(incident, now)
+            )
             if isinstance(outcome, Escalated):
-                outcome = handed_over(outcome, incident, self.stepping.reach.actions)
+                outcome = with_left_behind(outcome, incident, self.stepping.reach.actions)
             if isinstance(outcome, AdvanceLater):  # shown without being recorded, so it was not redacted yet
                 return replace(outcome, because=redacted_text(outcome.because))
             after = await self.record.tell(incident, outcome, BOT)
@@ -89,31 +91,31 @@ class Remediation:
                     if beside.state is State.PROPOSED and (because := cured_since(beside, cured)):
                         await self.record.tell(beside, Cancelled(because), BOT)
 
-    async def _next(self, incident: Incident, now: datetime) -> Outcome:
+    async def _advance_state(self, incident: Incident, now: datetime) -> Outcome:
         match incident.state:
             case State.APPROVED | State.ACTING:
-                return await self._act(incident, now)
+                return await self._do_next_step(incident, now)
             case State.VERIFYING:
                 await self.stepping.ledger.beat(incident.id, self.stepping.runner)
-                return await self._watch(incident, now)
+                return await self._validate(incident, now)
             case State.OPENED if incident.undoes:  # the program that proposed it died on the way
                 never_said = Cancelled("The undo was never proposed.")
-                return self._unless_late(incident.updated_at, now, never_said)
+                return self._wait_or_expire(incident.updated_at, now, never_said)
             case State.OPENED if incident.alert.kind == TERMINAL:  # a terminal opens it with its verdict
                 never_judged = Cancelled("The check in the terminal ended before its verdict was on record.")
-                return self._unless_late(incident.updated_at, now, never_judged)
+                return self._wait_or_expire(incident.updated_at, now, never_judged)
             case State.TRIAGED:
                 never = Expired("Its plan was never shown to approvers.")
-                return self._unless_late(incident.updated_at, now, never)
+                return self._wait_or_expire(incident.updated_at, now, never)
             case State.PROPOSED:
                 since = incident.proposed_at or incident.updated_at
                 policy = self.stepping.policy
                 late = since + policy.decided_within(incident) - policy.approval_expires
-                return self._unless_late(late, now, Expired("Nobody decided in time."))
+                return self._wait_or_expire(late, now, Expired("Nobody decided in time."))
             case State.UNKNOWN:
                 since = incident.asked_at or incident.updated_at
                 asked = incident.question.question if incident.question is not None else ""
-                return self._unless_late(since, now, Escalated(f"Nobody answered: {asked}", _OUT_OF_BAND))
+                return self._wait_or_expire(since, now, Escalated(f"Nobody answered: {asked}", _OUT_OF_BAND))
         return AdvanceLater(self.stepping.policy.approval_expires, "it has no verdict yet")
 
     def _is_foreign(self, incident: Incident) -> bool:
@@ -126,14 +128,14 @@ class Remediation:
         """Leave it to a newer program for a time: its node must not be held for ever."""
         at_work = await self.stepping.at_work(incident)
         because = "Its plan is not known to this program: a newer program proposed it."
-        return at_work or self._unless_late(incident.updated_at, now, stopped(incident, because))
+        return at_work or self._wait_or_expire(incident.updated_at, now, stopped(incident, because))
 
-    def _unless_late(self, since: datetime, now: datetime, event: IncidentEvent) -> Outcome:
+    def _wait_or_expire(self, since: datetime, now: datetime, event: IncidentEvent) -> Outcome:
         left = since + self.stepping.policy.approval_expires - now
         # Without a reason, which would stay on the card after the decision, as what the approved plan waits for.
         return AdvanceLater(left) if left > timedelta(0) else event
 
-    async def _act(self, incident: Incident, now: datetime) -> Outcome:
+    async def _do_next_step(self, incident: Incident, now: datetime) -> Outcome:
         try:
             node = self.nodes.find(incident.node)
         except InventoryError as no:
@@ -143,19 +145,19 @@ class Remediation:
             return await StepProof(self.stepping).finish(incident, node, under_way, now)
         last = incident.steps[-1].outcome if incident.steps else None
         if isinstance(last, StepFailed):
-            try_next = f"{_OUT_OF_BAND} {rest_of(incident)}".rstrip()
+            try_next = f"{_OUT_OF_BAND} {steps_not_done_words(incident)}".rstrip()
             return Escalated(f"Step {last.number} failed: {last.because.rstrip('.')}.", try_next)
-        if incident.validation is None and incident.steps_left <= self._once_cured(incident):
-            return await self._begin_to_watch(incident, node, now)
+        if incident.validation is None and incident.steps_left <= self._steps_after_cure(incident):
+            return await self._begin_validation(incident, node, now)
         return await self.stepping.begin(incident, node, now) if incident.steps_left else resolved(incident)
 
-    def _once_cured(self, incident: Incident) -> int:
+    def _steps_after_cure(self, incident: Incident) -> int:
         """How many of the plan's last steps wait for the cure to hold: none where nothing comes before them."""
         steps, actions = plan_of(incident)[0].steps, self.stepping.reach.actions
         last = list(takewhile(lambda step: actions[step.action].once_cured, reversed(steps)))
         return len(last) if len(last) < len(steps) else 0
 
-    async def _begin_to_watch(self, incident: Incident, node: Node, now: datetime) -> Outcome:
+    async def _begin_validation(self, incident: Incident, node: Node, now: datetime) -> Outcome:
         """Begin to watch the node; where it belongs to a cluster, once its cluster finds it Ready in its new boot."""
         if incident.steps_left:
             await self.stepping.ledger.beat(incident.id, self.stepping.runner)
@@ -171,10 +173,10 @@ class Remediation:
         window = self.validation or self.stepping.policy.validation
         return ValidationStarted(window, "; ".join(skipped), incident.steps_left)
 
-    async def _watch(self, incident: Incident, now: datetime) -> Outcome:
+    async def _validate(self, incident: Incident, now: datetime) -> Outcome:
         """Look whether the cure holds; where it has, begin what waited for it. While that may not begin, look on."""
         if incident.has_held and incident.steps_left:
-            outcome = await self._act(incident, now)
+            outcome = await self._do_next_step(incident, now)
             if not isinstance(outcome, AdvanceLater) or now < (incident.sampled_at or now) + MOST_BETWEEN:
                 return outcome
         wait, event = await next_sample(incident, now, self.nodes, self.stepping.reach, self.diagnose)

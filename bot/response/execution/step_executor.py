@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from bot.domain.action import Ends, Proof, Step
 from bot.domain.alert import BOT
-from bot.domain.claim import Claim
+from bot.domain.claim import CLOCK_TOLERANCE, Claim
 from bot.domain.command import Completed
 from bot.domain.contracts import ActingLedger, AdvanceLater, Clock, NodeDirectory, Sleep
 from bot.domain.errors import (
@@ -44,7 +44,7 @@ from bot.domain.events import (
 )
 from bot.domain.fence import SENT_WITHIN, Fence, FenceRefusal
 from bot.domain.incident import Decision, Incident
-from bot.domain.mute_record import in_force
+from bot.domain.mute_record import mutes_in_force
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line, redacted_line
@@ -53,8 +53,8 @@ from bot.response.decision.preflight import (
     added_side_effects,
     another_boot,
     another_machine,
-    came,
     changed_side_effects,
+    newly_ended,
     no_longer_read,
 )
 from bot.response.execution.before_reboot import NOTHING, PreRebootReader, StoredReadings
@@ -62,15 +62,15 @@ from bot.response.execution.node_access import NodeAccess, NodeStatus, NotRun, T
 from bot.response.record import (
     OVER_BY_NOW,
     as_evidence,
-    asked,
     cured_since,
-    earlier,
     expired,
+    facts_before,
+    facts_before_steps,
     facts_of,
     plan_of,
-    recorded,
-    rest_of,
+    steps_not_done_words,
     stopped,
+    untrusted_node_question,
 )
 
 SILENT = timedelta(seconds=10)  # a runner without a sign of life for this long counts as dead
@@ -103,7 +103,7 @@ class Attempts:
     strange: dict[Attempt, str] = field(default_factory=dict)
     said: dict[Attempt, str] = field(default_factory=dict)
 
-    def heard(self, key: Attempt, ended: Completed | None) -> None:
+    def note_end(self, key: Attempt, ended: Completed | None) -> None:
         """Note how the command of an attempt ended; None where that was not heard."""
         self.ran[key] = _failure(ended)
         if ended is not None and ended.exit_status is not None:
@@ -130,7 +130,7 @@ class Attempts:
             return self.not_there(key, f"Another machine answers as {node.name}: nothing was run there.")
         return self.not_sent(key, "its command came too late, and was not run")
 
-    def braked(self, key: Attempt, pause: timedelta, no: Braked) -> AdvanceLater:
+    def note_brake(self, key: Attempt, pause: timedelta, no: Braked) -> AdvanceLater:
         """Note that the brake stops the rest of a step: that is reported too if its deadline passes meanwhile."""
         self.said[key] = f"{no.name}: {no.sentence}"
         return AdvanceLater(pause, self.said[key])
@@ -168,11 +168,12 @@ class StepExecutor:
             return stopped(incident, "The policy or the plan on record has changed since the approval.")
         steps = plan.steps[: incident.next_step]
         try:
+            await self.is_of_known_age(incident, node)
             guards.units_are_named(self.policy, plan, self.reach.actions)
             guards.is_not_quiet(self.policy, now)
             # Both first: the look has to be fresh. A decision of this moment has looked for databases, too; how old
             # another is, told by the ledger's clock, nobody knows by this one.
-            if not incident.has_begun and (because := await self._outlived(incident, node, now)):
+            if not incident.has_begun and (because := await self._why_outlived(incident, node, now)):
                 return stopped(incident, because)
             lately = None if incident.steps else self.reach.recall(incident.id)
             if lately is None and (others := await self.came_since(incident, node, steps[-1])):
@@ -181,16 +182,18 @@ class StepExecutor:
             lately, in_time = lately if kept is NOTHING else None, self.in_time()
             around = steps[-1:] if incident.steps else plan.steps
             seen = lately or await self.reach.look(node, steps, around, incident.next_step if incident.steps else 1)
+        except ApprovalExpired as no:
+            return expired(incident, no.sentence)
         except WouldStopProtected as no:
             return stopped(incident, f"{no.name}: {no.sentence}")
         except Refused as no:
             return AdvanceLater(pause_of(incident.updated_at, now), f"{no.name}: {no.sentence}")
         except HostKeyRejected as no:
-            return asked(no.sentence)
+            return untrusted_node_question(no.sentence)
         except (Unreachable, CannotRead) as no:
             return AdvanceLater(pause_of(incident.updated_at, now), no.sentence)
         if others := another_machine(bound, node, seen):
-            return asked(f"Another machine answers: {'; '.join(others)}.")
+            return untrusted_node_question(f"Another machine answers: {'; '.join(others)}.")
         booted = another_boot(bound, seen)
         if booted and not incident.steps:
             return Cancelled("The node was rebooted before anything was done.", booted)
@@ -201,13 +204,13 @@ class StepExecutor:
             action = self.reach.actions[step.action]
             if action.ended_by == steps[-1].action:
                 continue
-            if action.judge(step.args, recorded(record, facts), facts) is not Proof.PROVEN:
-                return Escalated(f"{action.title_of(step.args)}: that is undone again.", rest_of(incident))
+            if action.judge(step.args, facts_before(record, facts), facts) is not Proof.PROVEN:
+                return Escalated(f"{action.title_of(step.args)}: that is undone again.", steps_not_done_words(incident))
         if not in_time():
             return AdvanceLater(POLL, HELD_UP)
         return await self._start(incident, node, steps[-1], seen, bool(booted), kept)
 
-    async def _outlived(self, incident: Incident, node: Node, now: datetime) -> str:
+    async def _why_outlived(self, incident: Incident, node: Node, now: datetime) -> str:
         """Say what came on record since the yes with which nobody would be asked for one; empty if nothing did.
 
         A plan may wait long for its turn after the yes, and for the yes the node was read after the record.
@@ -219,7 +222,7 @@ class StepExecutor:
         cause = incident.verdict.cause if incident.verdict is not None else None
         if cause is None:  # an undo restores the earlier state, sick or well
             return ""
-        for mute in in_force(await self.ledger.mutes(), now):
+        for mute in mutes_in_force(await self.ledger.mutes(), now):
             if mute.cause == cause and mute.covers(node):
                 return f"{cause} is muted on {one_line(mute.selector, 60)} since then: {one_line(mute.reason, 200)}"
         machine_id = plan_of(incident)[1].get("machine_id", "")
@@ -239,7 +242,7 @@ class StepExecutor:
         if looked_at is not None and timedelta(0) <= now - looked_at < IN_TIME:
             return ()
         ends = await self.ends_now(incident, node)
-        if others := tuple(came(plan.ends, ends)):
+        if others := tuple(newly_ended(plan.ends, ends)):
             return others
         if unread := tuple(no_longer_read(plan.ends, ends)):
             raise CannotRead("; ".join(unread))
@@ -251,7 +254,7 @@ class StepExecutor:
         """Store what the step destroys, if it reboots the node; takes seconds at most, and never stops the step."""
         if self.before_reboot is None or not self.reach.actions[step.action].reboots:
             return NOTHING
-        return await self.before_reboot.of(incident, node, left)
+        return await self.before_reboot.read_and_store(incident, node, left)
 
     async def _start(
         self, incident: Incident, node: Node, step: Step, seen: NodeStatus, booted: bool, kept: StoredReadings
@@ -269,7 +272,7 @@ class StepExecutor:
         if action.by_calls is not None:
             if why := action.by_calls.refuses(step.args, facts):
                 return AdvanceLater(pause_of(incident.updated_at, self.clock()), f"{CannotDrain.__name__}: {why}")
-            facts = action.by_calls.given(facts, earlier(incident))
+            facts = action.by_calls.given(facts, facts_before_steps(incident))
         before = (as_evidence(action, step, facts),)
         started = StepStarted(number, 1, seen.boot_id, before, self.runner, kept=kept.case, kept_says=kept.says)
         return await self.run(incident, node, step, seen, started)
@@ -282,27 +285,16 @@ class StepExecutor:
 
     async def run(self, incident: Incident, node: Node, step: Step, seen: NodeStatus, started: StepStarted) -> Outcome:
         """Record the start of a step together with its hold and its fence, and only then send it."""
-        plan, bound = plan_of(incident)
+        _, bound = plan_of(incident)
         if not self.reach.by_calls(step):
             if seen.uptime is None:
                 because = f"{node.name} does not say its uptime, and nothing is sent to it without a fence."
                 return AdvanceLater(pause_of(incident.updated_at, self.clock()), because)
-            until = math.ceil(seen.uptime + SENT_WITHIN.total_seconds()) + self.reach.spread(step)
+            until = math.ceil(seen.uptime + SENT_WITHIN.total_seconds()) + self.reach.seconds_after_fence(step)
             started = replace(started, until_uptime=until)
-        claim = Claim(
-            node.name,
-            plan.remedy,
-            self.runner,
-            self.policy.limits,
-            node.labels,
-            since=incident.may_begin_since,
-            until=self.policy.may_begin_until(incident),
-            machine_id=bound.get("machine_id", ""),
-            cure=plan.cure,
-        )
         in_time = self.in_time()
         try:
-            await self.ledger.begin(incident.id, incident.seq, started, BOT, claim)
+            await self.ledger.begin(incident.id, incident.seq, started, BOT, self._claim(incident, node))
         except AlreadyTried as no:
             return Escalated(no.sentence, NOT_LASTING)
         except ApprovalExpired as no:
@@ -314,11 +306,11 @@ class StepExecutor:
         try:
             fence, before = fence_of(incident.id, bound, started), facts_of(started.before)
             why = why_of(incident, started.number, self.reach.actions[step.action].words(step.args))
-            self.attempts.heard(key, await self.reach.run(node, step, fence, before, in_time, self.released, why))
+            self.attempts.note_end(key, await self.reach.run(node, step, fence, before, in_time, self.check_brake, why))
         except TooLate:
             return self.attempts.not_sent(key, HELD_UP)
         except Braked as no:
-            return self.attempts.braked(key, POLL, no)
+            return self.attempts.note_brake(key, POLL, no)
         except HostKeyRejected as no:
             return self.attempts.not_there(key, no.sentence)
         except _NEVER_SENT as no:
@@ -329,6 +321,28 @@ class StepExecutor:
             return AdvanceLater(POLL, no.sentence)
         return AdvanceLater(because="its proof is looked for")
 
+    def _claim(self, incident: Incident, node: Node) -> Claim:
+        plan, bound = plan_of(incident)
+        return Claim(
+            node.name,
+            plan.remedy,
+            self.runner,
+            self.policy.limits,
+            node.labels,
+            since=incident.may_begin_since,
+            until=self.policy.may_begin_until(incident),
+            machine_id=bound.get("machine_id", ""),
+            cure=plan.cure,
+        )
+
+    async def is_of_known_age(self, incident: Incident, node: Node) -> None:
+        """Raises: ApprovalExpired where what allows the step is from a time that comes yet, by the ledger's clock too.
+
+        Asked first: whatever else the step waits for, that time may have come by then.
+        """
+        if (since := incident.may_begin_since) is not None and self.clock() < since - CLOCK_TOLERANCE:
+            await self.ledger.is_in_time(self._claim(incident, node))
+
     async def at_work(self, incident: Incident) -> AdvanceLater | None:
         """Return how long to leave it to another runner that works on it; None where there is none."""
         held = await self.ledger.hold(incident.node)
@@ -336,7 +350,7 @@ class StepExecutor:
             return None
         return AdvanceLater(SILENT - held.silent_for, f"{held.runner} is working on it")
 
-    async def released(self) -> None:
+    async def check_brake(self) -> None:
         """Raises: Braked."""
         guards.is_released(await self.ledger.braked())
 

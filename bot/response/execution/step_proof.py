@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from bot.domain.action import Action, Facts, Proof, Step
 from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import (
+    ApprovalExpired,
     Braked,
     CannotRead,
     HostKeyRejected,
@@ -37,7 +38,7 @@ from bot.response.execution.step_executor import (
     fence_of,
     pause_of,
 )
-from bot.response.record import as_evidence, asked, plan_of, recorded
+from bot.response.record import as_evidence, expired, facts_before, plan_of, untrusted_node_question
 
 MOST_ATTEMPTS = 3
 
@@ -52,24 +53,24 @@ class StepProof:
         """Look for the proof of a step that has begun, also if another program began it."""
         key = (incident.id, record.number, record.attempt)
         if strange := self.steps.attempts.strange.pop(key, ""):
-            return asked(strange)
+            return untrusted_node_question(strange)
         ours = key in self.steps.attempts.ran
         if not ours and (at_work := await self.steps.at_work(incident)) is not None:
             return at_work
         await self.steps.ledger.beat(incident.id, self.steps.runner)
         plan, bound = plan_of(incident)
         step = plan.steps[record.number - 1]
-        action, before = self.steps.reach.actions[step.action], recorded(record, {})
+        action, before = self.steps.reach.actions[step.action], facts_before(record, {})
         patience = action.patience(before) or self.steps.policy.reboot_deadline
         try:
             seen = await self.steps.reach.look(node, (step,))
             if others := another_machine(bound, node, seen):
-                return asked(f"Another machine answers: {'; '.join(others)}.")
+                return untrusted_node_question(f"Another machine answers: {'; '.join(others)}.")
             proven = action.judge(step.args, before, seen.facts[0]) is Proof.PROVEN
             if proven and action.settles:
-                seen, proven = await self._settled(incident, node, step, before, seen, patience)
+                seen, proven = await self._look_after_settling(incident, node, step, before, seen, patience)
         except HostKeyRejected as no:
-            return asked(no.sentence)
+            return untrusted_node_question(no.sentence)
         except (Unreachable, CannotRead) as no:
             return self._unread(record, step, patience, no.sentence, now)
         if proven:
@@ -77,7 +78,7 @@ class StepProof:
             return StepVerified(record.number, (as_evidence(action, step, seen.facts[0]),), took)
         return await self._unproven(incident, node, record, seen, patience)
 
-    async def _settled(
+    async def _look_after_settling(
         self, incident: Incident, node: Node, step: Step, before: Facts, first: NodeStatus, gap: timedelta
     ) -> tuple[NodeStatus, bool]:
         """Look again after the time in which systemd would have started the unit again."""
@@ -97,7 +98,7 @@ class StepProof:
         if now < record.started_at + patience + (action.limit if action.settles else timedelta(0)):
             return AdvanceLater(pause_of(record.started_at, now), why)
         if not action.reboots:
-            return asked(f"It is not known whether “{action.title_of(step.args)}” took effect: {why}")
+            return untrusted_node_question(f"It is not known whether “{action.title_of(step.args)}” took effect: {why}")
         return StepFailed(record.number, f"the node did not come back: {why}")
 
     async def _unproven(
@@ -116,10 +117,10 @@ class StepProof:
         if late and (action.by_calls is not None or failure == ""):
             return StepFailed(record.number, self._too_late(key, action, step, record, seen), seen_now)
         if in_rounds:
-            return await self._once_more(incident, node, step, record, now)
+            return await self._send_next_round(incident, node, step, record, now)
         # Also when it is late: what stopped its next attempt, such as the brake, may be over only now.
         if key not in self.steps.attempts.ended and self._may_run_again(incident, record, seen, now):
-            return await self._again(incident, node, step, record, seen, now)
+            return await self._send_again(incident, node, step, record, seen, now)
         if late:
             return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
         return AdvanceLater(pause_of(record.started_at, now), "no sign of its effect yet")
@@ -130,7 +131,7 @@ class StepProof:
         in_time = record.attempt < MOST_ATTEMPTS and until is not None and now < until
         return in_time and self._is_as_approved(incident, record, seen)
 
-    async def _again(
+    async def _send_again(
         self, incident: Incident, node: Node, step: Step, record: StepRecord, seen: NodeStatus, now: datetime
     ) -> Outcome:
         """Send a step without effect again, once its earlier command can no longer begin.
@@ -146,6 +147,7 @@ class StepProof:
             )
         action, bound = self.steps.reach.actions[step.action], plan_of(incident)[1]
         try:
+            await self.steps.is_of_known_age(incident, node)
             guards.has_no_protected_alias(action, seen.facts[0])
             guards.is_not_quiet(self.steps.policy, now)
             if others := await self.steps.came_since(incident, node, step):
@@ -153,22 +155,24 @@ class StepProof:
             around = seen
             if action.around is not None:
                 around = await self.steps.reach.look(node, (), (step,), record.number)
+        except ApprovalExpired as no:
+            return expired(incident, no.sentence)
         except (ProtectedUnit, WouldStopProtected) as no:
             return StepFailed(record.number, no.sentence, (as_evidence(action, step, seen.facts[0]),))
         except (QuietHours, WouldCutOff) as no:
             return AdvanceLater(pause_of(record.started_at, now), f"{no.name}: {no.sentence}")
         except HostKeyRejected as no:
-            return asked(no.sentence)
+            return untrusted_node_question(no.sentence)
         except (Unreachable, CannotRead) as no:
             return AdvanceLater(pause_of(record.started_at, now), no.sentence)
         if others := another_machine(bound, node, around):
-            return asked(f"Another machine answers: {'; '.join(others)}.")
+            return untrusted_node_question(f"Another machine answers: {'; '.join(others)}.")
         if others := added_side_effects(bound, around):
             return StepFailed(record.number, f"it would now stop something else: {'; '.join(others)}")
         started = replace(record.started, attempt=record.attempt + 1, runner=self.steps.runner)
         return await self.steps.run(incident, node, step, seen, started)
 
-    async def _once_more(
+    async def _send_next_round(
         self, incident: Incident, node: Node, step: Step, record: StepRecord, now: datetime
     ) -> Outcome:
         """Send the next round of a step in rounds, while it holds the node.
@@ -183,14 +187,14 @@ class StepProof:
             return AdvanceLater(pause, "another program went on with it")
         try:
             assert record.started is not None
-            fence, before = fence_of(incident.id, plan_of(incident)[1], record.started), recorded(record, {})
-            await self.steps.released()
-            ended = await self.steps.reach.run(node, step, fence, before, in_time, self.steps.released)
-            self.steps.attempts.heard(key, ended)
+            fence, before = fence_of(incident.id, plan_of(incident)[1], record.started), facts_before(record, {})
+            await self.steps.check_brake()
+            ended = await self.steps.reach.run(node, step, fence, before, in_time, self.steps.check_brake)
+            self.steps.attempts.note_end(key, ended)
         except TooLate:
             return AdvanceLater(pause, HELD_UP)
         except Braked as no:
-            return self.steps.attempts.braked(key, pause, no)
+            return self.steps.attempts.note_brake(key, pause, no)
         except Unreachable as no:
             return AdvanceLater(pause, no.sentence)
         return AdvanceLater(pause, self.steps.attempts.said[key] or "no sign of its effect yet")
@@ -208,6 +212,6 @@ class StepProof:
         words = (
             "no sign of its effect by its deadline",
             self.steps.attempts.said.get(key, "") if action.by_calls else "",
-            leaves(step.args, recorded(record, {}), seen.facts[0]),
+            leaves(step.args, facts_before(record, {}), seen.facts[0]),
         )
         return "; ".join(filter(None, words))

@@ -66,7 +66,7 @@ class UsualTimes:
         Shape: only steps with a proof count; None where fewer than `FEWEST` are on record.
         Raises: LedgerError when the ledger cannot be asked.
         """
-        kind = self._kind(incident.node)
+        kind = self._node_kind(incident.node)
         ended = [
             summary
             for summary in await self.ledger.incidents()
@@ -74,19 +74,21 @@ class UsualTimes:
         ]
         ended.sort(key=lambda summary: (summary.updated_at, summary.id), reverse=True)
         if kind:
-            alike = await self._times((summary for summary in ended if self._kind(summary.node) == kind), action)
+            alike = await self._earlier_durations(
+                (summary for summary in ended if self._node_kind(summary.node) == kind), action
+            )
             if len(alike) >= FEWEST:
-                return _usual(alike, kind)
-        anywhere = await self._times(ended, action)
-        return _usual(anywhere, "") if len(anywhere) >= FEWEST else None
+                return _usual_time(alike, kind)
+        anywhere = await self._earlier_durations(ended, action)
+        return _usual_time(anywhere, "") if len(anywhere) >= FEWEST else None
 
-    def _kind(self, node: str) -> str:
+    def _node_kind(self, node: str) -> str:
         try:
             return one_line(self.nodes.find(node).labels.get(KIND, ""), 60)
         except InventoryError:  # it may be gone
             return ""
 
-    async def _times(self, summaries: Iterable[IncidentSummary], action: str) -> list[timedelta]:
+    async def _earlier_durations(self, summaries: Iterable[IncidentSummary], action: str) -> list[timedelta]:
         found: list[timedelta] = []
         for number, summary in enumerate(summaries):
             if number >= _MOST:
@@ -103,7 +105,7 @@ class UsualTimes:
         return found
 
 
-def _usual(times: Sequence[timedelta], kind: str) -> UsualTime:
+def _usual_time(times: Sequence[timedelta], kind: str) -> UsualTime:
     ordered = sorted(times)
     aside = len(ordered) // 10 if len(ordered) >= _FEW else 0
     return UsualTime(ordered[aside], ordered[-1 - aside], len(ordered), kind)

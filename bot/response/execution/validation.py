@@ -20,7 +20,7 @@ from bot.response.decision.guards import units_of
 from bot.response.decision.preflight import another_machine
 from bot.response.diagnosis.figures import compared, figures
 from bot.response.execution.node_access import NodeAccess, NodeStatus
-from bot.response.record import asked, plan_of, proved, recorded
+from bot.response.record import facts_before, facts_proving, plan_of, untrusted_node_question
 
 Diagnose: TypeAlias = Callable[[Node, str], Awaitable[Verdict]]  # a node by a playbook's name
 
@@ -65,10 +65,10 @@ async def not_yet(incident: Incident, node: Node, reach: NodeAccess) -> str | Qu
     try:
         seen = await reach.look(node)
         if others := another_machine(bound, node, seen):
-            return asked(f"Another machine answers: {'; '.join(others)}.")
-        return await reach.unready(node, done, seen, waiting)
+            return untrusted_node_question(f"Another machine answers: {'; '.join(others)}.")
+        return await reach.cluster_trouble(node, done, seen, waiting)
     except HostKeyRejected as no:
-        return asked(no.sentence)
+        return untrusted_node_question(no.sentence)
     except (Unreachable, CannotRead) as no:
         return no.sentence
 
@@ -84,15 +84,15 @@ async def _sample(
         seen = await reach.look(node, done)
         others = another_machine(incident.proposal.binds, node, seen)
         if others:
-            return asked(f"Another machine answers: {'; '.join(others)}.")
+            return untrusted_node_question(f"Another machine answers: {'; '.join(others)}.")
         if incident.undoes:  # an undo restores the earlier state, sick or well
             return _sampled(_undone(incident, reach, seen), f"{incident.node} is as it was before")
         if _contains(incident, reach.actions):  # it may still be sick: a person has to end that
             return _sampled(_undone(incident, reach, seen), f"{incident.node} is kept from new work")
-        unready = await reach.unready(node, done, seen, waiting)
+        unready = await reach.cluster_trouble(node, done, seen, waiting)
         verdict = await diagnose(node, incident.playbook)
     except HostKeyRejected as no:
-        return asked(no.sentence)
+        return untrusted_node_question(no.sentence)
     except (Unreachable, CannotRead, InventoryError) as no:
         return SampleTaken(False, (Evidence(UNREADABLE, "look", no.sentence),))
     if verdict.status in (Status.UNREACHABLE, Status.UNKNOWN):
@@ -120,15 +120,15 @@ def _undone(incident: Incident, reach: NodeAccess, seen: NodeStatus) -> list[str
     for record, step, facts in zip(incident.steps, done, seen.facts, strict=True):
         action = reach.actions[step.action]
         if action.reboots:
-            settled = proved(record)
+            settled = facts_proving(record)
             if settled and settled != facts:
                 against.append("the node was booted again")
             continue
         if action.by_calls is not None:
-            against += filter(None, (action.by_calls.lasts(step.args, recorded(record, facts), facts),))
+            against += filter(None, (action.by_calls.lasts(step.args, facts_before(record, facts), facts),))
             continue
         skipped = isinstance(record.outcome, StepSkipped)
-        if action.judge(step.args, recorded(record, facts), facts) is not Proof.PROVEN:
+        if action.judge(step.args, facts_before(record, facts), facts) is not Proof.PROVEN:
             states = ", ".join(f"{name}={value}" for name, value in facts.items() if name.endswith("State"))
             against.append(f"{action.title_of(step.args)} {'is not so' if skipped else 'does not hold'}: {states}")
     return against
@@ -160,6 +160,9 @@ def _why_unknown(incident: Incident, verdict: Verdict) -> str:
     undecided = next((each for each in verdict.undecided if each.cause == cause), None)
     if undecided is not None:
         return f"{cause} cannot be judged: {undecided.says}"
+    gone = next((each for each in verdict.ruled_out if each.cause == cause and not each.applies), None)
+    if gone is not None:
+        return f"{cause} cannot be judged any more: {gone.because}"
     if verdict.cause is not None and all(each.cause != cause for each in verdict.ruled_out):
         return f"{cause} is not ruled out: {verdict.summary}"
     return ""

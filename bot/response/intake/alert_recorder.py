@@ -18,7 +18,7 @@ from bot.domain.events import (
     NodePicked,
     QuestionAsked,
 )
-from bot.domain.fold import after
+from bot.domain.fold import fold_entry
 from bot.domain.incident import Incident, newest
 from bot.domain.transitions import State
 from bot.response.record import short_id
@@ -73,7 +73,7 @@ class AlertRecorder:
             raise UnreadableEntry(error)
         return newest(found)
 
-    async def fires(self, heading: IncidentSeed, nodes: Sequence[str]) -> frozenset[str]:
+    async def record_firing(self, heading: IncidentSeed, nodes: Sequence[str]) -> frozenset[str]:
         """Give each node an incident of the alert: new, joined while open, or reopened; return those with a new one."""
         opened = set[str]()
         group = await self.group(heading.group)
@@ -93,12 +93,14 @@ class AlertRecorder:
                 there = await self._open(again, replace(received, reopens=incident.id))
             if there is None:
                 opened.add(node)
-        for asking in (incident for incident in known.values() if not incident.node and _has(incident, heading.alert)):
+        for asking in (
+            incident for incident in known.values() if not incident.node and _has_alert(incident, heading.alert)
+        ):
             if nodes and asking.state is State.UNKNOWN:
-                await self._tell(asking, Cancelled("The alert names its node now."), BOT)
+                await self._append_event(asking, Cancelled("The alert names its node now."), BOT)
         return frozenset(opened)
 
-    async def asks(self, heading: IncidentSeed, question: str, options: Iterable[str]) -> None:
+    async def record_question(self, heading: IncidentSeed, question: str, options: Iterable[str]) -> None:
         """Ask a person which node is meant."""
         name = incident_id(heading.group, "?")
         received = heading.received("")
@@ -108,9 +110,9 @@ class AlertRecorder:
         asked = QuestionAsked(question, tuple(dict.fromkeys(options))[:MOST_OPTIONS])
         incident = await self._open(name, received, asked)
         if incident is not None and incident.state is State.OPENED and not incident.node:
-            await self._tell(incident, asked, BOT)
+            await self._append_event(incident, asked, BOT)
 
-    async def clears(self, group: str, source: SourceKind, case: str, nodes: Iterable[str] | None = None) -> None:
+    async def record_clear(self, group: str, source: SourceKind, case: str, nodes: Iterable[str] | None = None) -> None:
         """Note that a case is over, for its whole group or for these nodes, and end what nobody has decided."""
         chosen = None if nodes is None else frozenset(nodes)
         for incident in await self.group(group):
@@ -118,11 +120,11 @@ class AlertRecorder:
             if not theirs or (chosen is not None and incident.node not in chosen):
                 continue
             if f"{source}:{case}" not in incident.cleared:
-                incident = await self._tell(incident, AlertCleared(source, case), BOT)
+                incident = await self._append_event(incident, AlertCleared(source, case), BOT)
             if incident.is_over and not incident.ended and incident.state in _UNDECIDED and not incident.steps:
-                await self._tell(incident, Cancelled(f"Resolved upstream: {source} says that it is over."), BOT)
+                await self._append_event(incident, Cancelled(f"Resolved upstream: {source} says that it is over."), BOT)
 
-    async def picked(self, name: str, node: str, by: str) -> Incident:
+    async def record_pick(self, name: str, node: str, by: str) -> Incident:
         """Record which node a person says is meant, and return the updated incident.
 
         Raises: UnknownIncident for an unknown id; ImpossibleEvent when it has its node.
@@ -130,13 +132,13 @@ class AlertRecorder:
         incident = await self._ledger.incident(name)
         if incident is None:
             raise UnknownIncident(f"There is no incident {name!r}.")
-        return await self._tell(incident, NodePicked(node), by)
+        return await self._append_event(incident, NodePicked(node), by)
 
     async def _open(self, name: str, received: AlertReceived, *asked: QuestionAsked) -> Incident | None:
         """Open an incident, with what is asked in the same transaction; return it if it was on record already."""
         question = (Append(name, 1, asked, BOT),) if asked else ()
         try:
-            await self._ledger.append_together((Append(name, 0, (received,), _who(received.alert)), *question))
+            await self._ledger.append_together((Append(name, 0, (received,), _alert_author(received.alert)), *question))
         except Conflict:  # perhaps by another delivery
             incident = await self._ledger.incident(name)
             if incident is None:
@@ -145,13 +147,17 @@ class AlertRecorder:
         return None
 
     async def _join(self, incident: Incident, alert: Alert) -> Incident:
-        return incident if _covers(incident, alert) else await self._tell(incident, AlertJoined(alert), _who(alert))
+        return (
+            incident
+            if _covers(incident, alert)
+            else await self._append_event(incident, AlertJoined(alert), _alert_author(alert))
+        )
 
-    async def _tell(self, incident: Incident, event: IncidentEvent, by: str) -> Incident:
+    async def _append_event(self, incident: Incident, event: IncidentEvent, by: str) -> Incident:
         """Append an event; where another writer was first, check again whether it is still needed."""
         for _ in range(_TRIES):
             try:
-                return after(incident, await self._ledger.append(incident.id, incident.seq, event, by))
+                return fold_entry(incident, await self._ledger.append(incident.id, incident.seq, event, by))
             except Conflict:
                 incident = await self._ledger.incident(incident.id) or incident
                 if _is_recorded(incident, event):
@@ -173,13 +179,13 @@ def group_name(source: SourceKind, case: str, delivery: str) -> str:
     return short_id("group", source, case, delivery)
 
 
-def _has(incident: Incident, alert: Alert) -> bool:
+def _has_alert(incident: Incident, alert: Alert) -> bool:
     return any((earlier.kind, earlier.id) == (alert.kind, alert.id) for earlier in incident.alerts)
 
 
 def _covers(incident: Incident, alert: Alert) -> bool:
     """True if the incident has the alert, and the person who raised it is among its askers."""
-    return _has(incident, alert) and (not alert.asked_by or alert.asked_by in incident.askers)
+    return _has_alert(incident, alert) and (not alert.asked_by or alert.asked_by in incident.askers)
 
 
 def _is_recorded(incident: Incident, event: IncidentEvent) -> bool:
@@ -193,5 +199,5 @@ def _is_recorded(incident: Incident, event: IncidentEvent) -> bool:
     return False
 
 
-def _who(alert: Alert) -> str:
+def _alert_author(alert: Alert) -> str:
     return alert.asked_by or BOT

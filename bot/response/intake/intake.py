@@ -19,7 +19,7 @@ from bot.domain.alert import Alert, AlertGroup, AlertStatus, Delivery, Reporter,
 from bot.domain.contracts import Clock, Log
 from bot.domain.duration import written
 from bot.domain.engine_contracts import Notices
-from bot.domain.entry import is_who
+from bot.domain.entry import is_author
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyUnavailable
 from bot.domain.intake_contracts import (
     Correlation,
@@ -103,7 +103,7 @@ class Intake:
             return 0
         for waiting in kept:
             name = waiting.delivery.key
-            task = asyncio.create_task(self._guarded(waiting), name=f"delivery {name}")
+            task = asyncio.create_task(self._handle_or_retry(waiting), name=f"delivery {name}")
             self._underway[name] = task
             task.add_done_callback(lambda _, name=name: self._ended(name))  # type: ignore[misc]
         return len(kept)
@@ -126,24 +126,24 @@ class Intake:
         self._underway.pop(name, None)
         self.arrivals.set()
 
-    async def _guarded(self, kept: StoredDelivery) -> None:
+    async def _handle_or_retry(self, kept: StoredDelivery) -> None:
         delivery = kept.delivery
         try:
             try:
-                await self.take(kept)
+                await self.handle_delivery(kept)
             except PagerDutyUnavailable as error:
-                await self._again(kept, error, timedelta(seconds=error.retry_after_seconds))
+                await self._retry_or_give_up(kept, error, timedelta(seconds=error.retry_after_seconds))
             except LedgerError as error:
-                await self._again(kept, error)
+                await self._retry_or_give_up(kept, error)
             # The serving loop: a bug at a delivery must not stop the others.
             except Exception as bug:  # noqa: BLE001
-                await self._again(kept, bug)
+                await self._retry_or_give_up(kept, bug)
             else:
                 await self.inbox.done(delivery)
         except LedgerError as error:  # the claim stays, and is taken again
             self.log("delivery_failed", source=delivery.source, id=delivery.id, error=one_line(str(error)))
 
-    async def _again(self, kept: StoredDelivery, error: Exception, asked: timedelta = timedelta(0)) -> None:
+    async def _retry_or_give_up(self, kept: StoredDelivery, error: Exception, asked: timedelta = timedelta(0)) -> None:
         pause = max(asked, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(kept.attempts, 10)))
         source, name, sentence = kept.delivery.source, kept.delivery.id, one_line(str(error) or repr(error), 300)
         if kept.attempts + 1 >= GIVEN_UP_AFTER:
@@ -156,7 +156,7 @@ class Intake:
 
     # --- a delivery
 
-    async def take(self, kept: StoredDelivery) -> None:
+    async def handle_delivery(self, kept: StoredDelivery) -> None:
         """Handle a delivery: when this returns, all its entries are on record.
 
         Raises: LedgerUnavailable; PagerDutyUnavailable while it is worth asking again.
@@ -167,14 +167,14 @@ class Intake:
         if alarm.happening is AlertStatus.RESOLVED:
             group = await self.cases.over(kept.delivery)
             if group:
-                await self.recorder.clears(group, alarm.source, alarm.case)
+                await self.recorder.record_clear(group, alarm.source, alarm.case)
                 self.notices.changed(group)
             return
         signals = await self._signals(kept, alarm)
         if signals is None:
             self.log("alarm_is_ours", source=alarm.source, id=alarm.case)
             return
-        await self._fires(kept.delivery, alarm, signals)
+        await self._handle_firing(kept.delivery, alarm, signals)
 
     async def _signals(self, kept: StoredDelivery, alarm: AlertGroup) -> tuple[SourceAlert, ...] | None:
         if alarm.whole or self.signals_of is None:
@@ -182,14 +182,14 @@ class Intake:
         try:
             return await self.signals_of(alarm.case)
         except PagerDutyUnavailable:
-            if self.now() - kept.kept_at < ASKED_FOR and not self._found(alarm, ()).nodes:
+            if self.now() - kept.kept_at < ASKED_FOR and not self._named_nodes(alarm, ()).nodes:
                 raise
         except PagerDutyFailed as error:
             self.log("signals_unread", source=alarm.source, id=alarm.case, error=one_line(str(error)))
         return ()
 
-    async def _fires(self, delivery: Delivery, alarm: AlertGroup, signals: tuple[SourceAlert, ...]) -> None:
-        named = self._found(alarm, tuple(signal for signal in signals if signal.firing) or signals)
+    async def _handle_firing(self, delivery: Delivery, alarm: AlertGroup, signals: tuple[SourceAlert, ...]) -> None:
+        named = self._named_nodes(alarm, tuple(signal for signal in signals if signal.firing) or signals)
         route = self.rules.routes.of_alarm(replace(alarm, signals=signals))
         key = signature(alarm, route, named)
         group = group_name(alarm.source, alarm.case, delivery.id)
@@ -197,14 +197,14 @@ class Intake:
         if course.turn is Recurrence.OVER:
             self.log("alarm_was_over", source=alarm.source, id=alarm.case)
             return
-        heading = await self._heading(delivery, alarm, route, course)
-        opened = await self.recorder.fires(heading, named.nodes)
-        await self.cases.signals(alarm, self._by_node(alarm, signals, named), opened)
+        heading = await self._incident_seed(delivery, alarm, route, course)
+        opened = await self.recorder.record_firing(heading, named.nodes)
+        await self.cases.signals(alarm, self._alerts_by_node(alarm, signals, named), opened)
         if named.ambiguous or not named.nodes:
-            await self.recorder.asks(heading, *self._question(named))
+            await self.recorder.record_question(heading, *self._question(named))
         if over := [signal for signal in signals if not signal.firing]:
-            gone = set(self._found(replace(alarm, title="", body={}, labels={}), over).nodes) - set(named.nodes)
-            await self.recorder.clears(course.group, alarm.source, alarm.case, gone)
+            gone = set(self._named_nodes(replace(alarm, title="", body={}, labels={}), over).nodes) - set(named.nodes)
+            await self.recorder.record_clear(course.group, alarm.source, alarm.case, gone)
         self.log(
             "alarm",
             source=alarm.source,
@@ -217,7 +217,9 @@ class Intake:
         )
         self.notices.changed(course.group)
 
-    def _by_node(self, alarm: AlertGroup, signals: tuple[SourceAlert, ...], named: Named) -> tuple[NodeSignal, ...]:
+    def _alerts_by_node(
+        self, alarm: AlertGroup, signals: tuple[SourceAlert, ...], named: Named
+    ) -> tuple[NodeSignal, ...]:
         """Return each alert with its node; one that names none is about every node of its case.
 
         A case whose alerts are not known is one alert itself, by what happened to it and when.
@@ -227,16 +229,22 @@ class Intake:
         return tuple(
             NodeSignal(signal.key, node, signal.firing, signal.since)
             for signal in signals
-            for node in self._found(alone, (signal,)).nodes or named.nodes
+            for node in self._named_nodes(alone, (signal,)).nodes or named.nodes
         )
 
-    async def _heading(self, delivery: Delivery, alarm: AlertGroup, route: Route, course: Correlation) -> IncidentSeed:
-        asked_by = await self._asker(alarm.source, alarm.raised_by) if alarm.raised_by is not None else ""
+    async def _incident_seed(
+        self, delivery: Delivery, alarm: AlertGroup, route: Route, course: Correlation
+    ) -> IncidentSeed:
+        asked_by = await self._raised_by(alarm.source, alarm.raised_by) if alarm.raised_by is not None else ""
         alert = Alert(alarm.source, alarm.case, asked_by, alert_words(alarm), fired_at=alarm.occurred_at, url=alarm.url)
-        why = route.withheld or self._stale(alarm) or (why_nothing_in_storm(self.rules.brakes) if course.storm else "")
+        why = (
+            route.withheld
+            or self._why_stale(alarm)
+            or (why_nothing_in_storm(self.rules.brakes) if course.storm else "")
+        )
         return IncidentSeed(alert, course.group, route.playbook, route.channel, delivery.id, why, course.storm)
 
-    async def _asker(self, source: str, raiser: Reporter) -> str:
+    async def _raised_by(self, source: str, raiser: Reporter) -> str:
         """Who raised it by hand, as the record writes people; a person without any details is a stranger too."""
         if self.person_of is not None and raiser.id:
             try:
@@ -245,9 +253,9 @@ class Intake:
             except PagerDutyFailed as error:
                 self.log("person_unknown", id=raiser.id, error=one_line(str(error)))
         who = f"{source}:{raiser.id}"
-        return who if is_who(who) else f"{source}:somebody"
+        return who if is_author(who) else f"{source}:somebody"
 
-    def _stale(self, alarm: AlertGroup) -> str:
+    def _why_stale(self, alarm: AlertGroup) -> str:
         late = self.now() - alarm.occurred_at if alarm.occurred_at is not None else timedelta(0)
         if late <= self.rules.stale_after:
             return ""
@@ -261,7 +269,7 @@ class Intake:
         """Search for the names of these nodes from now on."""
         self.nodes, self._names = nodes, None
 
-    def _found(self, alarm: AlertGroup, signals: Sequence[SourceAlert]) -> Named:
+    def _named_nodes(self, alarm: AlertGroup, signals: Sequence[SourceAlert]) -> Named:
         if self._names is None:
             self._names = Names(self.nodes)
         return self._names.found(alarm, signals, self.rules.places.get(alarm.source, Places()))

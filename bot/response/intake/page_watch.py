@@ -46,13 +46,13 @@ class PageWatch:
     _asked: dict[str, int] = field(default_factory=dict, init=False)  # the look in which a page was last read by itself
     _looks: int = field(default=0, init=False)
 
-    async def saw(self, page_id: str, alerts: Sequence[Mapping[str, Any]]) -> None:
+    async def note_alerts(self, page_id: str, alerts: Sequence[Mapping[str, Any]]) -> None:
         """Note a page's alerts as just read, so that they are not taken in again.
 
         Raises: LedgerError when it cannot be noted.
         """
-        self._seen[page_id] = what = _counted(alerts)
-        read = Delivery(PAGERDUTY, _name("alerts", page_id, what), None, "read")
+        self._seen[page_id] = what = _alert_counts(alerts)
+        read = Delivery(PAGERDUTY, _delivery_name("alerts", page_id, what), None, "read")
         if await self.inbox.keep(read):
             await self.inbox.done(read)
 
@@ -73,16 +73,16 @@ class PageWatch:
             return 0
         pages = await self.pages.pages_since(max(since - MARGIN, now - LONGEST), only_open=False)
         listed = {page.id: page for page in pages}
-        alone = self._alone([case for case in open_cases if case not in listed or not _counts(listed[case])])
+        alone = self._pages_to_read([case for case in open_cases if case not in listed or not _counts(listed[case])])
         missing = [case for case in alone if case not in listed]
         kept = 0
         for page in (*pages, *[page for case in missing if (page := await self._single(case)) is not None]):
             if page.id in open_cases:
                 if page.is_open and not _counts(page) and page.id not in alone:
                     continue
-                kept += await self._known(page, now)
+                kept += await self._catch_up_known(page, now)
             elif unheard_since is not None and page.is_open:
-                kept += await self._unknown(page, now)
+                kept += await self._catch_up_unknown(page, now)
         self._seen = {case: what for case, what in self._seen.items() if case in open_cases or case in listed}
         self._asked = {case: look for case, look in self._asked.items() if case in open_cases}
         self._over = {page.id for page in pages if not page.is_open}
@@ -90,36 +90,39 @@ class PageWatch:
             self.arrivals.set()
         return kept
 
-    def _alone(self, cases: Sequence[str]) -> frozenset[str]:
+    def _pages_to_read(self, cases: Sequence[str]) -> frozenset[str]:
         """Choose the pages that this look reads one by one, so that many pages do not use up PagerDuty's rate limit."""
         self._looks += 1
         chosen = sorted(cases, key=lambda case: self._asked.get(case, 0))[:SINGLE]
         self._asked |= dict.fromkeys(chosen, self._looks)
         return frozenset(chosen)
 
-    async def _unknown(self, page: Page, now: datetime) -> int:
+    async def _catch_up_unknown(self, page: Page, now: datetime) -> int:
         """Take in an open page without an open case."""
-        name = _name("page", page.id, _since(page))
+        name = _delivery_name("page", page.id, _in_state_since(page))
         if page.id in self._over:
-            return await self._keep(page, AlertStatus.REOPENED, name, _changed_at(page) or now)
-        return await self._keep(page, AlertStatus.FIRED, name, page.created_at)
+            return await self._store_delivery(page, AlertStatus.REOPENED, name, _changed_at(page) or now)
+        return await self._store_delivery(page, AlertStatus.FIRED, name, page.created_at)
 
-    async def _known(self, page: Page, now: datetime) -> int:
+    async def _catch_up_known(self, page: Page, now: datetime) -> int:
         """Take in what is new on a page with a case."""
         if not page.is_open:
-            return await self._keep(
-                page, AlertStatus.RESOLVED, _name("over", page.id, _since(page)), _changed_at(page) or now
+            return await self._store_delivery(
+                page,
+                AlertStatus.RESOLVED,
+                _delivery_name("over", page.id, _in_state_since(page)),
+                _changed_at(page) or now,
             )
         what = await self._contents(page)
         before, self._seen[page.id] = self._seen.get(page.id), what
         if before == what:
             return 0
         occurred_at = page.created_at if before is None else now  # added since the last look
-        return await self._keep(page, AlertStatus.FIRED, _name("alerts", page.id, what), occurred_at)
+        return await self._store_delivery(page, AlertStatus.FIRED, _delivery_name("alerts", page.id, what), occurred_at)
 
     async def _contents(self, page: Page) -> str:
         """A key for a page's set of alerts: their counts, as PagerDuty counts them."""
-        return _counts(page) or _counted(await self.pages.alerts_of(page.id))
+        return _counts(page) or _alert_counts(await self.pages.alerts_of(page.id))
 
     async def _single(self, case: str) -> Page | None:
         try:
@@ -129,7 +132,7 @@ class PageWatch:
                 return None
             raise
 
-    async def _keep(self, page: Page, happening: AlertStatus, name: str, occurred_at: datetime | None) -> int:
+    async def _store_delivery(self, page: Page, happening: AlertStatus, name: str, occurred_at: datetime | None) -> int:
         try:
             alarm = self.alarm_of(page.body, happening, occurred_at)
         except MalformedDelivery as no:
@@ -143,7 +146,7 @@ class PageWatch:
         return int(is_new)
 
 
-def _name(*words: str) -> str:
+def _delivery_name(*words: str) -> str:
     return "-".join(words)[:200]
 
 
@@ -155,12 +158,12 @@ def _counts(page: Page) -> str:
     return "-".join(str(counts.get(name, 0)) for name in ("all", "triggered", "resolved"))
 
 
-def _counted(alerts: Sequence[Mapping[str, Any]]) -> str:
+def _alert_counts(alerts: Sequence[Mapping[str, Any]]) -> str:
     over = sum(1 for alert in alerts if alert.get("status") == "resolved")
     return f"{len(alerts)}-{len(alerts) - over}-{over}"
 
 
-def _since(page: Page) -> str:
+def _in_state_since(page: Page) -> str:
     """Since when a page has its state: the same for every program."""
     changed_at = _changed_at(page) or page.created_at
     return f"{changed_at.timestamp():.0f}" if changed_at is not None else ""

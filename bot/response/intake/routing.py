@@ -68,7 +68,7 @@ class Names:
                 self._folded.setdefault(value.casefold(), set()).add(node.name)
             self._at.setdefault(node.address.casefold(), set()).add(node.name)
 
-    def meant(self, word: str) -> frozenset[str]:
+    def nodes_of_word(self, word: str) -> frozenset[str]:
         """Return the nodes that a word may mean, ignoring case; an exact match wins over names that differ in case."""
         alike = self._folded.get(word.casefold(), set())
         if word in self._names and all(name.casefold() == word.casefold() for name in alike):
@@ -81,8 +81,8 @@ class Names:
         """Return the nodes that an alert group and these alerts of it name."""
         nodes: dict[str, None] = {}
         shared: dict[str, frozenset[str]] = {}
-        for word in dict.fromkeys(_words(alarm, signals, places)):
-            meant = self.meant(word)
+        for word in dict.fromkeys(_possible_names(alarm, signals, places)):
+            meant = self.nodes_of_word(word)
             if len(meant) == 1:
                 nodes[next(iter(meant))] = None
             elif meant:
@@ -91,8 +91,8 @@ class Names:
         return Named(tuple(nodes), open_ones)
 
 
-def _words(alarm: AlertGroup, signals: Sequence[SourceAlert], places: Places) -> Iterator[str]:
-    for text in _texts(alarm, signals, places.paths):
+def _possible_names(alarm: AlertGroup, signals: Sequence[SourceAlert], places: Places) -> Iterator[str]:
+    for text in _texts_to_search(alarm, signals, places.paths):
         if not places.patterns:
             yield from (found.group() for found in _WORD.finditer(text))
         for pattern in places.patterns:
@@ -102,52 +102,54 @@ def _words(alarm: AlertGroup, signals: Sequence[SourceAlert], places: Places) ->
                     yield name
 
 
-def _texts(alarm: AlertGroup, signals: Sequence[SourceAlert], paths: Sequence[Sequence[str]]) -> Iterator[str]:
+def _texts_to_search(
+    alarm: AlertGroup, signals: Sequence[SourceAlert], paths: Sequence[Sequence[str]]
+) -> Iterator[str]:
     """Every text to search, the case's own first, within the limit."""
     bodies: list[Mapping[str, Any]] = [{"title": alarm.title, "labels": alarm.labels, **alarm.body}]
     bodies += [{"title": signal.title, "labels": signal.labels, **signal.body} for signal in signals]
     room = MOST_TEXT
     for body in bodies:
-        chosen = [value for path in paths for value in _at(body, path)] if paths else [body]
+        chosen = [value for path in paths for value in _values_at(body, path)] if paths else [body]
         for value in chosen:
-            for text in _inside(value, 0):
+            for text in _texts_within(value, 0):
                 yield text[:room]
                 room -= len(text)
                 if room <= 0:
                     return
 
 
-def _at(value: Any, path: Sequence[str]) -> Iterator[Any]:
+def _values_at(value: Any, path: Sequence[str]) -> Iterator[Any]:
     """The values at a path; list items are visited, and JSON within a text is parsed on the way."""
     if isinstance(value, str) and path:
-        value = _opened(value)
+        value = _parsed_json(value)
     if isinstance(value, list):
         for item in value:
-            yield from _at(item, path)
+            yield from _values_at(item, path)
     elif not path:
         yield value
     elif isinstance(value, Mapping):
         for item in value.values() if path[0] == "*" else [value[path[0]]] if path[0] in value else []:
-            yield from _at(item, path[1:])
+            yield from _values_at(item, path[1:])
 
 
-def _inside(value: Any, depth: int) -> Iterator[str]:
+def _texts_within(value: Any, depth: int) -> Iterator[str]:
     if depth > _DEEPEST:
         return
     if isinstance(value, str):
         yield value
-        if value.lstrip()[:1] in _JSON_BEGINS and (inner := _opened(value)) is not None and inner != value:
-            yield from _inside(inner, depth + 1)  # its escapes may be in the middle of a name
+        if value.lstrip()[:1] in _JSON_BEGINS and (inner := _parsed_json(value)) is not None and inner != value:
+            yield from _texts_within(inner, depth + 1)  # its escapes may be in the middle of a name
     elif isinstance(value, Mapping):
         for key, item in value.items():
             yield str(key)
-            yield from _inside(item, depth + 1)
+            yield from _texts_within(item, depth + 1)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _inside(item, depth + 1)
+            yield from _texts_within(item, depth + 1)
 
 
-def _opened(text: str) -> Any:
+def _parsed_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

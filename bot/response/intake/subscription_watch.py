@@ -48,7 +48,7 @@ class SubscriptionWatch:
         found, trouble = self._chosen(await self.subscriptions.subscriptions())
         self.subscription = found
         if found is not None and not found.is_disabled:
-            await self._is_on(found, now)
+            await self._note_as_on(found, now)
             return
         self._missed_since = self._missed_since or self._heard_at or now - UNKNOWN
         if trouble != self.trouble:
@@ -95,19 +95,20 @@ class SubscriptionWatch:
             )
         return found, ""
 
-    async def _is_on(self, found: Subscription, now: datetime) -> None:
+    async def _note_as_on(self, found: Subscription, now: datetime) -> None:
         missed_since = self._missed_since
         if missed_since is not None:
             caught_up = await self.catch_up(missed_since)
             self.log("subscription_on", subscription=found.id, caught_up=caught_up)
             if self._told_as:
                 await self.tell(
-                    self._told_as, f"PagerDuty's webhook subscription {found.id} is on again; {_missed(caught_up)}."
+                    self._told_as,
+                    f"PagerDuty's webhook subscription {found.id} is on again; {_missed_words(caught_up)}.",
                 )
         self._missed_since, self._heard_at, self.trouble, self._told_as = None, now, "", ""
 
 
-def _missed(pages: int) -> str:
+def _missed_words(pages: int) -> str:
     """How many pages came while it was off.
 
     Example:

@@ -97,7 +97,7 @@ class Calls(drawing.SlackDrawing, ChatService):
         """Post a new message in a channel, or in a thread there."""
         more: dict[str, Any] = {"thread_ts": thread} if thread else {}
         more |= {"reply_broadcast": True} if thread and message.broadcast else {}
-        return await self._shown(
+        return await self._send_in_some_form(
             message,
             lambda body: self._client.chat_postMessage(
                 channel=channel, mrkdwn=False, unfurl_links=False, unfurl_media=False, **body, **more
@@ -106,7 +106,7 @@ class Calls(drawing.SlackDrawing, ChatService):
 
     async def edit(self, place: MessageRef, message: Message) -> Outcome:
         """Replace the text and the blocks of a posted message."""
-        return await self._shown(
+        return await self._send_in_some_form(
             message,  # an empty list removes the old blocks
             lambda body: self._client.chat_update(channel=place.channel, ts=place.ts, **{"blocks": [], **body}),
         )
@@ -116,7 +116,7 @@ class Calls(drawing.SlackDrawing, ChatService):
         if not channel:
             return await self.post(user, "", message)
         more: dict[str, Any] = {"thread_ts": thread} if thread else {}
-        return await self._shown(
+        return await self._send_in_some_form(
             message, lambda body: self._client.chat_postEphemeral(channel=channel, user=user, **body, **more)
         )
 
@@ -133,7 +133,7 @@ class Calls(drawing.SlackDrawing, ChatService):
                 return RetryLater(f"http_{status}", _retry_after(headers))
             return Rejected(f"http_{status}") if status == 400 else MessageGone(f"http_{status}")
 
-        return await self._shown(message, answered)
+        return await self._send_in_some_form(message, answered)
 
     async def open_dialog(self, trigger: str, dialog: Dialog, sealed: str) -> None:
         """Open a dialog for the person who clicked. Raises: CannotTell where Slack does not open it.
@@ -141,14 +141,14 @@ class Calls(drawing.SlackDrawing, ChatService):
         A trigger lives three seconds and works once, so there is no second try.
         """
         view = drawing.dialog_view(dialog, sealed)
-        outcome = await self._made(self._client.views_open(trigger_id=trigger, view=view))
-        if error := self._noted("dialog", outcome):
+        outcome = await self._call_outcome(self._client.views_open(trigger_id=trigger, view=view))
+        if error := self._log_refused_view("dialog", outcome):
             raise CannotTell(f"Slack did not open the dialog ({error}).", "Click again.")
 
     async def publish_home(self, user: str, blocks: Sequence[Block], sealed: str) -> None:
         """Show a person the App Home; a failure is only logged, because they can open it again."""
         view = drawing.home_view(blocks, sealed)
-        self._noted("home", await self._made(self._client.views_publish(user_id=user, view=view)))
+        self._log_refused_view("home", await self._call_outcome(self._client.views_publish(user_id=user, view=view)))
 
     async def upload(
         self, name: str, content: bytes, alt_text: str, *, channel: str = "", thread: str = ""
@@ -184,30 +184,32 @@ class Calls(drawing.SlackDrawing, ChatService):
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError) as error:
             return RetryLater(one_line(repr(error), 200))
 
-    async def _shown(self, message: Message, call: Callable[[Mapping[str, Any]], Awaitable[Any]]) -> Outcome:
+    async def _send_in_some_form(
+        self, message: Message, call: Callable[[Mapping[str, Any]], Awaitable[Any]]
+    ) -> Outcome:
         """Show a message as well as Slack takes it: as it is, in older blocks, then as text alone."""
         message = message if self._takes_newer_blocks else drawing.in_older_blocks(message)
-        outcome = await self._made(call(_body(message)))
+        outcome = await self._call_outcome(call(_body(message)))
         if isinstance(outcome, Rejected | RetryLater) and drawing.has_pictures(message):
             return PicturesRefused(outcome.error) if is_about_content(outcome.error) else outcome
         if isinstance(outcome, Rejected) and drawing.has_newer_blocks(message):
             self._log("slack_refused", part="newer blocks", error=outcome.error)
             self._takes_newer_blocks = False
             message = drawing.in_older_blocks(message)
-            outcome = await self._made(call(_body(message)))
+            outcome = await self._call_outcome(call(_body(message)))
         if isinstance(outcome, Rejected) and message.blocks:
             self._log("slack_refused", part="blocks", error=outcome.error)
-            outcome = await self._made(call(_body(drawing.without_blocks(message))))
+            outcome = await self._call_outcome(call(_body(drawing.without_blocks(message))))
         return outcome
 
-    def _noted(self, view: str, outcome: Outcome) -> str:
+    def _log_refused_view(self, view: str, outcome: Outcome) -> str:
         """Log why a view is not shown, and return it in short; empty where it is shown."""
         if isinstance(outcome, Delivered):
             return ""
         self._log("slack_failed", view=view, error=outcome.error)
         return outcome.error if outcome.error.isidentifier() else "no answer"
 
-    async def _made(self, call: Awaitable[Any]) -> Outcome:
+    async def _call_outcome(self, call: Awaitable[Any]) -> Outcome:
         try:
             async with asyncio.timeout(self._limit):
                 answer = await call

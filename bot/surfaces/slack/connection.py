@@ -104,10 +104,10 @@ class SlackConnection(ChatConnection):
             self._client.session = self._opener.session = self._session
         try:
             async with asyncio.timeout(self._timing.call_limit):
-                who = await _accepted("SLACK_BOT_TOKEN", self._client.auth_test())
+                who = await _call_or_explain("SLACK_BOT_TOKEN", self._client.auth_test())
                 if self.by_socket:
                     # Asked at the start, because a wrong token can be reported only to the person who starts the bot.
-                    self._first_address = await _accepted("SLACK_APP_TOKEN", self._new_address())
+                    self._first_address = await _call_or_explain("SLACK_APP_TOKEN", self._new_address())
         except SlackApiError as error:
             return error_name(error)
         except FAILURES as error:
@@ -193,7 +193,7 @@ class SlackConnection(ChatConnection):
             return answered.status, answered.headers
 
 
-async def _accepted(name: str, call: Awaitable[T]) -> T:
+async def _call_or_explain(name: str, call: Awaitable[T]) -> T:
     try:
         return await call
     except SlackApiError as error:

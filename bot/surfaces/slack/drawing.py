@@ -126,10 +126,10 @@ def _text_of(document: Document) -> str:
 
 def marked_up(sentence: Pieces) -> str:
     """Return a sentence as a message's text; its only markup is people's names, and channels'."""
-    return "".join(map(_marked, sentence))
+    return "".join(map(_piece_markup, sentence))
 
 
-def _marked(piece: Styled) -> str:
+def _piece_markup(piece: Styled) -> str:
     match piece:
         case Person(by=by):  # Slack's clients and screen readers turn the id into a name
             return f"<@{user}>" if (user := slack_user(by)) else escaped(one_line(by, 140))
@@ -143,7 +143,7 @@ def plain_text(words: str) -> Block:
     return {"type": "plain_text", "text": words, "emoji": False}
 
 
-def _piece(piece: Styled) -> Block:
+def _piece_element(piece: Styled) -> Block:
     match piece:
         case Person(by=by):
             user = slack_user(by)
@@ -191,7 +191,7 @@ def _blocks(shown: Shown) -> Iterator[Block]:
                 pieces = [plain_text(clipped(safe(text), 2000)) for text in texts[at : at + PIECES]]
                 yield {"type": "context", "elements": pieces}
         case Lines(lines=lines):
-            yield from map(_preformatted, _parted(lines))
+            yield from map(_preformatted, _pieces_for_blocks(lines))
         case Fold(title=title, words=words):
             # A fold holds plain text: rich text is promised there, but some Slack clients refuse it.
             sections = [_section(words[at : at + RICH]) for at in range(0, len(words), RICH)]
@@ -201,7 +201,7 @@ def _blocks(shown: Shown) -> Iterator[Block]:
             strip = _preformatted("\n".join([*(safe(str(row)) for row in heat_strip(heat, COLUMNS)), safe(heat.words)]))
             yield {**strip, "block_id": f"{HEAT}{shown.name}"} if incident else strip
         case Row(items=items, name=name):
-            row = {"type": "actions", "elements": [_item(item) for item in items]}
+            row = {"type": "actions", "elements": [_item_element(item) for item in items]}
             yield {**row, "block_id": name} if name else row
         case Question(action=action, yes=yes, no=no):
             buttons = {"positive_button": _option(*yes), "negative_button": _option(*no)}
@@ -228,7 +228,7 @@ def _preformatted(text: str) -> Block:
 
 
 def _sentence(sentence: Pieces) -> Block:
-    return {"type": "rich_text_section", "elements": [_piece(piece) for piece in sentence]}
+    return {"type": "rich_text_section", "elements": [_piece_element(piece) for piece in sentence]}
 
 
 def _elements(part: Line | Listing) -> Iterator[Block]:
@@ -241,7 +241,7 @@ def _elements(part: Line | Listing) -> Iterator[Block]:
     yield {"type": "rich_text_list", "style": style, "elements": [_sentence(item) for item in part.items]}
 
 
-def _parted(lines: Iterable[str]) -> Iterator[str]:
+def _pieces_for_blocks(lines: Iterable[str]) -> Iterator[str]:
     """Yield lines in pieces that each fit a block; a line is only parted where it is longer than a block."""
     held = list[str]()
     for each in lines:
@@ -256,7 +256,7 @@ def _parted(lines: Iterable[str]) -> Iterator[str]:
         yield "\n".join(held)
 
 
-def _item(item: Button | Menu | NodeMenu) -> Block:
+def _item_element(item: Button | Menu | NodeMenu) -> Block:
     match item:
         case Button(words=words, action=action, value=value, style=style, name=name):
             button = {"type": "button", "text": plain_text(clipped(safe(words), BUTTON)), "action_id": name or action}
@@ -281,7 +281,7 @@ def _table(table: Table, rows: Sequence[Sequence[str]]) -> Block:
     cells = [[_cell(word) for word in row] for row in rows]
     block: Block = {"type": _TABLE, "caption": one_line(table.caption, 200), "page_size": PAGE, "rows": cells}
     sortable = len(table.rows) > FEW if table.sortable is None else table.sortable
-    return block if sortable else _older(block)
+    return block if sortable else _older_block(block)
 
 
 def _cell(word: str) -> Mapping[str, str]:
@@ -341,11 +341,11 @@ def in_older_blocks(message: Message) -> Message:
         if block["type"] == CONTAINER:
             blocks += [_rich(_sentence((Bold(block["title"]["text"]),))), *block["child_blocks"]]
         else:
-            blocks.append(_older(block))
+            blocks.append(_older_block(block))
     return replace(message, blocks=tuple(blocks[:BLOCKS]))
 
 
-def _older(block: Block) -> Block:
+def _older_block(block: Block) -> Block:
     """Return a table whose cells are wrapped, a question as two buttons; the name of each ends with its answer."""
     if block.get("type") == _TABLE:
         rows = block["rows"][:ROWS]
@@ -353,7 +353,7 @@ def _older(block: Block) -> Block:
     if block.get("type") != _ANSWERS:
         return block
     buttons = [
-        _item(Button(side["text"]["text"], action, value, name=f"{action}-{value.partition('-')[0]}"))
+        _item_element(Button(side["text"]["text"], action, value, name=f"{action}-{value.partition('-')[0]}"))
         for element in block["elements"]
         for side in (element["positive_button"], element["negative_button"])
         for action, value in ((element["action_id"], side["value"]),)

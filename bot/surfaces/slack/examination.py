@@ -49,8 +49,12 @@ class SlackExamination:
             try:
                 answer = await _in_time(client.auth_test())
             except FAILURES as error:
-                says = f"Slack rejects it: {why(error)}" if _is_no(error) else f"Slack cannot be reached: {why(error)}"
-                hint = "Copy the xoxb-… token from “OAuth & Permissions” of the app." if _is_no(error) else _REACH
+                says = (
+                    f"Slack rejects it: {why(error)}"
+                    if _is_refusal(error)
+                    else f"Slack cannot be reached: {why(error)}"
+                )
+                hint = "Copy the xoxb-… token from “OAuth & Permissions” of the app." if _is_refusal(error) else _REACH
                 return (DoctorFinding("Slack bot token", Mark.WRONG, says, hint),)
         who = f"{answer.get('user')} in {answer.get('team')} ({answer.get('team_id')})"
         return (DoctorFinding("Slack bot token", Mark.OK, who), self._scopes(answer), self._clock(answer))
@@ -68,7 +72,7 @@ class SlackExamination:
                 assert session is not None
                 seconds = await _in_time(self._hello(session, str(answer["url"]), client.proxy))
         except FAILURES as error:
-            if _is_no(error):
+            if _is_refusal(error):
                 hint = "Make an app-level token with connections:write under “Basic Information”."
                 return (DoctorFinding(name, Mark.WRONG, f"Slack rejects SLACK_APP_TOKEN: {why(error)}", hint),)
             return (DoctorFinding(name, Mark.WRONG, f"no hello came: {why(error)}", _REACH),)
@@ -128,7 +132,7 @@ class SlackExamination:
         try:
             members = (await _in_time(client.usergroups_users_list(usergroup=group))).get("users") or ()
         except FAILURES as error:
-            hint = "Is it the group's id (S…), and does the app have usergroups:read?" if _is_no(error) else _REACH
+            hint = "Is it the group's id (S…), and does the app have usergroups:read?" if _is_refusal(error) else _REACH
             return DoctorFinding(name, Mark.WRONG, f"its members cannot be read: {why(error)}", hint)
         if not members:
             return DoctorFinding(name, Mark.WRONG, "nobody is in it", "Add the people who may approve to the group.")
@@ -163,7 +167,7 @@ async def _in_time(call: Awaitable[T]) -> T:
         return await call
 
 
-def _is_no(error: BaseException) -> bool:
+def _is_refusal(error: BaseException) -> bool:
     """True when Slack was reached and refused."""
     return isinstance(error, SlackApiError) and getattr(error.response, "status_code", 0) == 200
 

@@ -27,24 +27,24 @@ def ids_of(names: frozenset[str]) -> frozenset[str]:
     return frozenset(name.removeprefix(_PEOPLE) for name in names if name.startswith(_PEOPLE))
 
 
-def _told(examined: DoctorFinding) -> DoctorChecks:
+def _single_check(examined: DoctorFinding) -> DoctorChecks:
     async def told() -> tuple[DoctorFinding, ...]:
         return (examined,)
 
     return ((examined.name, told),)
 
 
-def _looks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
+def _slack_checks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     from bot.surfaces.slack.examination import SlackExamination
 
     bot, app, signing, _ = settings.slack.access
     if not (bot or app or signing):
         seen = "no token is set: zombie serve takes alerts without, and terminal commands need none"
-        return _told(DoctorFinding("Slack", Mark.NOT_SET, seen))
+        return _single_check(DoctorFinding("Slack", Mark.NOT_SET, seen))
     try:
         tokens = SlackTokens.of(*settings.slack.access)
     except SettingsError as no:
-        return _told(DoctorFinding("Slack", Mark.WRONG, no.sentence, no.try_next))
+        return _single_check(DoctorFinding("Slack", Mark.WRONG, no.sentence, no.try_next))
     slack = SlackExamination(tokens, now)
     return (
         ("Slack bot token", slack.bot_token),
@@ -53,4 +53,4 @@ def _looks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     )
 
 
-SURFACE = SurfaceDescriptor(SLACK, "in Slack", looks=_looks)
+SURFACE = SurfaceDescriptor(SLACK, "in Slack", looks=_slack_checks)

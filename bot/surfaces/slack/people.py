@@ -99,14 +99,16 @@ class SlackPeople(People):
 
         Raises: NotAnApprover for everybody else; CannotTell when Slack does not answer.
         """
-        profile = await self._info(user)
+        profile = await self._user_info(user)
         kind = next((words for flag, words in _NO_MEMBERS if profile.get(flag)), "")
         if kind:
-            raise NotAnApprover(f"{_name(profile)} is {kind}: only full members of this workspace {do}.")
+            raise NotAnApprover(f"{_display_name(profile)} is {kind}: only full members of this workspace {do}.")
         grid = profile.get("enterprise_user")
         enterprise = str(grid.get("enterprise_id", "")) if isinstance(grid, dict) else ""
         if not self._installed.workspace.is_ours(str(profile.get("team_id", "")), enterprise):
-            raise NotAnApprover(f"{_name(profile)} is from another workspace: only members of this workspace {do}.")
+            raise NotAnApprover(
+                f"{_display_name(profile)} is from another workspace: only members of this workspace {do}."
+            )
 
     async def membership(self, user: str) -> Membership:
         """Return the approver groups that a person is in now."""
@@ -140,7 +142,7 @@ class SlackPeople(People):
         """Return a person's display name; their id where Slack does not answer."""
         if user not in self._names:
             try:
-                await self._info(user)
+                await self._user_info(user)
             except CannotTell:
                 return user
         return self._names.get(user, user)
@@ -162,7 +164,7 @@ class SlackPeople(People):
         user = str(info.get("id", ""))
         return self.of(user).by if user and self.is_known else ""
 
-    async def _info(self, user: str) -> Mapping[str, Any]:
+    async def _user_info(self, user: str) -> Mapping[str, Any]:
         try:
             async with asyncio.timeout(self._limit):
                 answer = await self._client.users_info(user=user)
@@ -171,7 +173,7 @@ class SlackPeople(People):
         info: Mapping[str, Any] = answer.get("user") or {}
         if len(self._names) >= NAMES_REMEMBERED:
             self._names.clear()
-        self._names[user] = _name(info) or user
+        self._names[user] = _display_name(info) or user
         return info
 
     async def _in_group(self, group: str, user: str) -> tuple[bool, str]:
@@ -184,10 +186,10 @@ class SlackPeople(People):
         """Ask for a group's members; simultaneous calls share an answer, later calls ask again."""
         asking = self._asking.get(group)
         if asking is None or asking.done():
-            asking = self._asking[group] = asyncio.create_task(self._ask(group), name=f"members of {group}")
+            asking = self._asking[group] = asyncio.create_task(self._group_members(group), name=f"members of {group}")
         return await asyncio.shield(asking)
 
-    async def _ask(self, group: str) -> frozenset[str]:
+    async def _group_members(self, group: str) -> frozenset[str]:
         ours = self._installed.workspace
         try:
             async with asyncio.timeout(self._limit):
@@ -219,6 +221,6 @@ def mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _name(info: Mapping[str, Any]) -> str:
+def _display_name(info: Mapping[str, Any]) -> str:
     profile = info.get("profile") or {}
     return one_line(str(profile.get("display_name") or info.get("real_name") or info.get("name") or ""), 80)

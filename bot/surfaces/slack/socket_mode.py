@@ -76,7 +76,7 @@ class SocketMode:
             await asyncio.wait(set(self._lines), timeout=seconds / 2)
 
     def _begin_line(self) -> None:
-        line = asyncio.create_task(self._hold(), name="slack line")
+        line = asyncio.create_task(self._keep_line_open(), name="slack line")
         self._lines.add(line)
         line.add_done_callback(self._line_ended)
 
@@ -86,7 +86,7 @@ class SocketMode:
             self.log("slack_line_failed", error=repr(error))
             asyncio.get_running_loop().call_later(self.timing.first_pause, self._begin_line)
 
-    async def _hold(self) -> None:
+    async def _keep_line_open(self) -> None:
         """Open connection after connection; ends when another line has replaced this line."""
         failures = 0
         while True:
@@ -125,7 +125,7 @@ class SocketMode:
                     kind = envelope.get("type")
                     if kind == "hello" and not is_live:
                         is_live = True
-                        await self._count(+1)
+                        await self._count_live(+1)
                     elif kind == "disconnect" and not replaced:
                         reason = one_line(str(envelope.get("reason")))
                         self.log("slack_line_refreshed", because=reason)
@@ -140,10 +140,10 @@ class SocketMode:
             pass  # the old connection was kept for long enough
         finally:
             if is_live:
-                await self._count(-1)
+                await self._count_live(-1)
         return replaced
 
-    async def _count(self, more: int) -> None:
+    async def _count_live(self, more: int) -> None:
         self._live += more
         async with self._changed:
             self._changed.notify_all()
@@ -152,16 +152,16 @@ class SocketMode:
         if len(self._acknowledging) >= MOST_UNDERWAY:
             self.log("slack_envelope_dropped")  # Slack delivers it again later
             return
-        task = asyncio.create_task(self._take(socket, envelope), name="slack envelope")
+        task = asyncio.create_task(self._answer_envelope(socket, envelope), name="slack envelope")
         self._acknowledging.add(task)
-        task.add_done_callback(self._acknowledged)
+        task.add_done_callback(self._log_failed_acknowledgement)
 
-    def _acknowledged(self, task: asyncio.Task[None]) -> None:
+    def _log_failed_acknowledgement(self, task: asyncio.Task[None]) -> None:
         self._acknowledging.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self.log("slack_envelope_failed", error=one_line(repr(error), 500))
 
-    async def _take(self, socket: aiohttp.ClientWebSocketResponse, envelope: Mapping[str, Any]) -> None:
+    async def _answer_envelope(self, socket: aiohttp.ClientWebSocketResponse, envelope: Mapping[str, Any]) -> None:
         payload = await self.bring(envelope)
         if payload is not None:
             body: dict[str, Any] = {"envelope_id": envelope["envelope_id"]}

@@ -66,7 +66,7 @@ class Waiting:
         """True while this person waits for an answer there."""
         return (self.user, self.channel) == (user, channel) and not self.answer.done()
 
-    def told(self, answer: Mapping[str, Any]) -> bool:
+    def give_answer(self, answer: Mapping[str, Any]) -> bool:
         """Answer it; False where it was answered."""
         if self.answer.done():
             return False
@@ -101,11 +101,11 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
     async def post(self, channel: str, thread: str, message: Message) -> Outcome:
         """Post a new message in a channel, or in a thread there."""
         conversation = f"{channel};messageid={thread}" if thread and channel.endswith(_THREADED) else channel
-        return await self._shown("POST", conversation, "/activities", message)
+        return await self._send_in_some_form("POST", conversation, "/activities", message)
 
     async def edit(self, place: MessageRef, message: Message) -> Outcome:
         """Replace a posted message."""
-        return await self._shown("PUT", place.channel, f"/activities/{quote(place.ts, safe='')}", message)
+        return await self._send_in_some_form("PUT", place.channel, f"/activities/{quote(place.ts, safe='')}", message)
 
     async def whisper(self, channel: str, user: str, thread: str, message: Message) -> Outcome:
         """Answer the click that waits for it; else, and what has buttons, tell them in their chat with the bot."""
@@ -114,7 +114,7 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
         if waiting is None or drawing.has_buttons(message):
             outcome = await self._directly(user, message)
         if isinstance(outcome, NoAccess | Rejected):  # they have not added the bot
-            if waiting is not None and waiting.told({"words": drawing.words_of(message)}):
+            if waiting is not None and waiting.give_answer({"words": drawing.words_of(message)}):
                 return Delivered()
             if channel:
                 words = "I have an answer for one of you, but no chat with them: add me to your apps and ask again."
@@ -135,7 +135,7 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
         """Open the dialog in answer to the click. Raises: CannotTell where that was answered already."""
         task = drawing.dialog_task(dialog, sealed, trigger)
         waiting = self.waiting.get(trigger)
-        if waiting is None or not waiting.told({"task": task}):
+        if waiting is None or not waiting.give_answer({"task": task}):
             raise CannotTell("The dialog came too late for Teams.", "Click again.")
         self.dialogs[trigger] = dialog
 
@@ -160,19 +160,19 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
             tenant = self.settings.tenant
             body = {"bot": {"id": f"28:{self.settings.app_id}"}, "members": [{"id": user}], "isGroup": False}
             body |= {"tenantId": tenant, "channelData": {"tenant": {"id": tenant}}}
-            opened = await self._made("POST", "", "", body)
+            opened = await self._call_outcome("POST", "", "", body)
             if not isinstance(opened, Delivered) or opened.place is None:
                 return NoAccess("no chat") if isinstance(opened, Delivered) else opened
             self._direct[user] = opened.place.ts
         return await self.post(self._direct[user], "", message)
 
-    async def _shown(self, method: str, conversation: str, path: str, message: Message) -> Outcome:
+    async def _send_in_some_form(self, method: str, conversation: str, path: str, message: Message) -> Outcome:
         """Show a message as a card; where Teams refuses that, as text."""
-        outcome = await self._made(method, conversation, path, await self._activity(conversation, message))
+        outcome = await self._call_outcome(method, conversation, path, await self._activity(conversation, message))
         if isinstance(outcome, Rejected) and message.blocks:
             self._log("teams_refused", part="card", error=outcome.error)
             plain = Message(drawing.words_of(message))
-            outcome = await self._made(method, conversation, path, await self._activity(conversation, plain))
+            outcome = await self._call_outcome(method, conversation, path, await self._activity(conversation, plain))
         return outcome
 
     async def _activity(self, conversation: str, message: Message) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
         shown = drawing.card(drawing.named(message.blocks, self.names))
         return {**body, "summary": clipped(text, 500), "attachments": [shown]}
 
-    async def _made(self, method: str, conversation: str, path: str, body: Mapping[str, Any]) -> Outcome:
+    async def _call_outcome(self, method: str, conversation: str, path: str, body: Mapping[str, Any]) -> Outcome:
         try:
             answer = await self.call(method, conversation, path, body)
             name = mapping(answer.json()).get("id") if method == "POST" and answer.is_success else None

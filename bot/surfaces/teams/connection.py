@@ -112,7 +112,7 @@ class TeamsConnection(ChatConnection):
             return web.Response(status=503, text="not ready")
         began, outcome = self._timing.clock(), "failed"
         try:
-            outcome, answer = await self._taken(request)
+            outcome, answer = await self._answer_activity(request)
             return answer
         except web.HTTPException as no:
             outcome = UNREAD.get(no.status_code, outcome)
@@ -121,7 +121,7 @@ class TeamsConnection(ChatConnection):
             if self._counted is not None:
                 self._counted("teams", outcome, self._timing.clock() - began)
 
-    async def _taken(self, request: web.Request) -> tuple[str, web.Response]:
+    async def _answer_activity(self, request: web.Request) -> tuple[str, web.Response]:
         body = await body_of(request)
         try:
             activity = await self._keys.activity(request.headers.get("Authorization", ""), body)
@@ -137,7 +137,7 @@ class TeamsConnection(ChatConnection):
         met = (spoken.person.user, spoken.name, spoken.conversation, spoken.name_here, str(activity["serviceUrl"]))
         self.calls.met(*met, is_direct=spoken.is_direct)
         if activity.get("type") == "invoke":
-            answer = await self._invoked(spoken)
+            answer = await self._answer_invoke(spoken)
             if answer is None:  # an empty answer would make Teams repeat it
                 return "ignored", web.json_response({}, status=501)
             return "accepted", web.json_response(answer)
@@ -151,20 +151,20 @@ class TeamsConnection(ChatConnection):
             self._commands.take(asked)
         return "accepted", web.Response(status=200)
 
-    async def _invoked(self, spoken: Spoken) -> Answer | None:
+    async def _answer_invoke(self, spoken: Spoken) -> Answer | None:
         kind = spoken.activity.get("name")
         if kind == SUBMIT:
-            return await self._submitted(spoken)
+            return await self._answer_submission(spoken)
         # A client that asks by itself to have a card renewed clicks nothing.
         if kind not in (FETCH, EXECUTE) or mapping(spoken.activity.get("value")).get("trigger") == "automatic":
             return None
-        told = await self._clicked(spoken)
+        told = await self._answer_click(spoken)
         words = str(told.get("words", ""))
         if kind == FETCH:
             return {"task": told.get("task") or {"type": "message", "value": words}}
         return {"statusCode": 200, "type": "application/vnd.microsoft.activity.message", "value": words}
 
-    async def _clicked(self, spoken: Spoken) -> Answer:
+    async def _answer_click(self, spoken: Spoken) -> Answer:
         """Return what a click leads to: a dialog, words for its person alone, or that it is done."""
         home = str(spoken.data.get(HOME_SEALED) or "")
         proved = self.signer.verify(home) if home else None
@@ -174,24 +174,24 @@ class TeamsConnection(ChatConnection):
         if (waiting := self._clicks.get(same)) is None:
             waiting = self._clicks[same] = self.calls.waiting[click.trigger] = Waiting(click.person.user, click.channel)
             if (handling := self._decisions.clicked(click)) is not None:
-                handling.add_done_callback(lambda done: self._ended(done, waiting, same, click.trigger))
+                handling.add_done_callback(lambda done: self._close_click(done, waiting, same, click.trigger))
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await asyncio.shield(waiting.answer)
         except TimeoutError:
             late = {"words": "The bot is at it. What comes of it is on the card, or in your chat with the bot."}
-            waiting.told(late)
+            waiting.give_answer(late)
             return late
 
-    def _ended(self, handling: asyncio.Task[None], waiting: Waiting, same: tuple[str, ...], trigger: str) -> None:
+    def _close_click(self, handling: asyncio.Task[None], waiting: Waiting, same: tuple[str, ...], trigger: str) -> None:
         """Answer a click that needs no other answer. Words are given again for a moment; a dialog opens anew."""
         is_done = not handling.cancelled() and handling.exception() is None
-        waiting.told(DONE if is_done else BROKEN_OFF)
+        waiting.give_answer(DONE if is_done else BROKEN_OFF)
         self.calls.waiting.pop(trigger, None)
         again = AGAIN_SECONDS if "words" in waiting.answer.result() else 0.0
         asyncio.get_running_loop().call_later(again, self._clicks.pop, same, None)
 
-    async def _submitted(self, spoken: Spoken) -> Answer:
+    async def _answer_submission(self, spoken: Spoken) -> Answer:
         sent = spoken.submission()
         why_not = await self._decisions.submitted(sent)  # on disk before it is answered
         if not why_not:

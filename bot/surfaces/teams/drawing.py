@@ -145,7 +145,7 @@ def defused(text: str) -> str:
     return _BREAKS.sub(_BREAK, safe(text))
 
 
-def _run(words: str, **style: Any) -> dict[str, Any]:
+def _text_run(words: str, **style: Any) -> dict[str, Any]:
     text = _LONG.sub(rf"\1{_BREAK}", defused(words)) if "isSubtle" in style else defused(words)
     return {"type": "TextRun", "text": text or " ", **style}
 
@@ -157,13 +157,14 @@ def _rich(runs: Sequence[Element], **more: Any) -> Element:
 def _lines(words: str, **style: Any) -> list[Element]:
     """Words in an element for each line: a run of text shows no line break."""
     return [
-        _rich([_run(each, **style)], **({"spacing": "none"} if at else {})) for at, each in enumerate(words.split("\n"))
+        _rich([_text_run(each, **style)], **({"spacing": "none"} if at else {}))
+        for at, each in enumerate(words.split("\n"))
     ]
 
 
-def _fixed(lines: Iterable[str], name: str = "") -> Element:
+def _monospace(lines: Iterable[str], name: str = "") -> Element:
     """A node's lines, or commands, in letters of one width; blanks that stand together would be one."""
-    runs = [_run(safe(each).replace("  ", "\u00a0\u00a0"), fontType="monospace", size="small") for each in lines]
+    runs = [_text_run(safe(each).replace("  ", "\u00a0\u00a0"), fontType="monospace", size="small") for each in lines]
     items = [_rich([run], spacing="none") for run in runs]
     return {"type": "Container", "style": "emphasis", "items": items} | ({"id": name} if name else {})
 
@@ -172,43 +173,44 @@ def _piece(piece: Styled) -> Element:
     match piece:
         case Person(by=by):
             user = teams_user(by)
-            return _run(one_line(by, 140), **({PERSON: user, "weight": "bolder"} if user else {}))
+            return _text_run(one_line(by, 140), **({PERSON: user, "weight": "bolder"} if user else {}))
         case Bold(words=words):
-            return _run(_typed(words), weight="bolder")
+            return _text_run(_as_typed_in_teams(words), weight="bolder")
         case Code(words=words) | Channel(id=words):
-            return _run(words, fontType="monospace")
+            return _text_run(words, fontType="monospace")
         case Group():  # a channel's id tells a person nothing
-            return _run("everybody in the approvers' team that the bot's policy names")
+            return _text_run("everybody in the approvers' team that the bot's policy names")
         case Link(words=words, address=address):
             opens = {"type": "Action.OpenUrl", "url": address}
-            return _run(clipped(one_line(words, 75), 75), selectAction=opens, color="accent")
-    return _run(plain((piece,)))
+            return _text_run(clipped(one_line(words, 75), 75), selectAction=opens, color="accent")
+    return _text_run(plain((piece,)))
 
 
-def _typed(words: str) -> str:
+def _as_typed_in_teams(words: str) -> str:
     """Return what people type: the bot's own words say it as in a chat with slash commands."""
     return f"@{words[1:]}" if words.startswith("/zombie") else words
 
 
-def _listed(part: Line | Listing) -> Iterator[Element]:
+def _list_elements(part: Line | Listing) -> Iterator[Element]:
     if isinstance(part, Line):
         yield _rich([_piece(piece) for piece in part.pieces])
         return
     if part.title:
-        yield _rich([_run(part.title, weight="bolder")])
+        yield _rich([_text_run(part.title, weight="bolder")])
     for number, item in enumerate(part.items, 1):
         sign = f"{number}. " if part.ordered else "• "
-        yield _rich([_run(sign), *map(_piece, item)], spacing="small")
+        yield _rich([_text_run(sign), *map(_piece, item)], spacing="small")
 
 
-def _marked(words: str) -> Iterator[Element]:
+def _marked_elements(words: str) -> Iterator[Element]:
     styles: dict[str, dict[str, Any]] = {"`": {"fontType": "monospace"}, "*": {"weight": "bolder"}}
     for said in words.split("\n"):
         parts = [part for part in _MARKED.split(said) if part]
         runs = [
-            _run(_typed(part[1:-1]), **styles[part[0]]) if _MARKED.fullmatch(part) else _run(part) for part in parts
+            _text_run(_as_typed_in_teams(part[1:-1]), **styles[part[0]]) if _MARKED.fullmatch(part) else _text_run(part)
+            for part in parts
         ]
-        yield _rich(runs or [_run(" ")], spacing="small")
+        yield _rich(runs or [_text_run(" ")], spacing="small")
 
 
 # --- elements
@@ -217,34 +219,34 @@ def _marked(words: str) -> Iterator[Element]:
 def _elements(shown: Block) -> Iterator[Element]:
     match shown:
         case Title(words=words):
-            yield _rich([_run(clipped(words, 150), size="large", weight="bolder")])
+            yield _rich([_text_run(clipped(words, 150), size="large", weight="bolder")])
         case Paragraph(words=words, whole=whole):
             yield from _lines(words if whole else clipped(words, TEXT))
         case Line() | Listing():
-            yield from _listed(shown)
+            yield from _list_elements(shown)
         case Together(parts=parts):
-            yield {"type": "Container", "items": [each for part in parts for each in _listed(part)]}
+            yield {"type": "Container", "items": [each for part in parts for each in _list_elements(part)]}
         case Small(texts=texts):
             yield from (each for text in texts for each in _lines(clipped(text, 2000), isSubtle=True, size="small"))
         case Lines(lines=lines):
-            yield _fixed(lines)
+            yield _monospace(lines)
         case Fold(title=title, words=words):
             name = f"fold-{sha256(repr((title, words)).encode()).hexdigest()[:12]}"
             toggle = {"type": "Action.ToggleVisibility", "title": f"▸ {safe(title)}", "targetElements": [name]}
             yield {"type": "ActionSet", "actions": [toggle]}
-            yield {**_fixed(words.split("\n"), name), "isVisible": False}
+            yield {**_monospace(words.split("\n"), name), "isVisible": False}
         case Strip(heat=heat):
-            yield _fixed([*(str(row).replace(" ", "\u00a0") for row in heat_strip(heat, COLUMNS)), heat.words])
+            yield _monospace([*(str(row).replace(" ", "\u00a0") for row in heat_strip(heat, COLUMNS)), heat.words])
         case Row(items=items, name=name):
             yield from _row(items, name)
         case Question(action=action, yes=yes, no=no):
-            yield from _sets(_action(label, action, {VALUE: value}) for label, value in (yes, no))
+            yield from _action_sets(_action(label, action, {VALUE: value}) for label, value in (yes, no))
         case Record(head=head):
-            yield _rich([_run(f"record {head}", isSubtle=True, size="small")])
+            yield _rich([_text_run(f"record {head}", isSubtle=True, size="small")])
         case Rule():
-            yield {"type": "Container", "separator": True, "items": [_rich([_run(" ", size="small")])]}
+            yield {"type": "Container", "separator": True, "items": [_rich([_text_run(" ", size="small")])]}
         case Marked(words=words):
-            yield from _marked(words)
+            yield from _marked_elements(words)
 
 
 def _row(items: Sequence[Button | Menu | NodeMenu], name: str) -> Iterator[Element]:
@@ -263,10 +265,10 @@ def _row(items: Sequence[Button | Menu | NodeMenu], name: str) -> Iterator[Eleme
             more = {"type": "Input.Text", "maxLength": 200}
         yield {**more, "id": chosen, "placeholder": safe(words)}
         actions.append(_action(clipped(safe(words), BUTTON), action, {ROW: name, CHOSEN: chosen}))
-    yield from _sets(actions)
+    yield from _action_sets(actions)
 
 
-def _sets(actions: Iterable[Element]) -> Iterator[Element]:
+def _action_sets(actions: Iterable[Element]) -> Iterator[Element]:
     """Buttons side by side, as many as a phone shows whole."""
     row = list[Element]()
     for action in actions:
@@ -297,7 +299,7 @@ def _table(table: Table, rows: Sequence[Sequence[str]]) -> Element:
 
 
 def _cell(word: str, *, bold: bool) -> Element:
-    run = _run(one_line(word, CELL), size="small", **({"weight": "bolder"} if bold else {}))
+    run = _text_run(one_line(word, CELL), size="small", **({"weight": "bolder"} if bold else {}))
     return {"type": "TableCell", "items": [_rich([run])]}
 
 

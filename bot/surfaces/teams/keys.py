@@ -50,7 +50,7 @@ class SigningKeys:
         scheme, _, token = header.partition(" ")
         try:
             name = str(jwt.get_unverified_header(token).get("kid", "")) if scheme.lower() == "bearer" else ""
-            await self._renew(name)
+            await self._fetch_if_stale(name)
             key, endorsed = self._keys[name]
             claims = jwt.decode(
                 token,
@@ -99,7 +99,7 @@ class SigningKeys:
         self._keys, self._fetched_at = keys, self._clock()
         return ""
 
-    async def _renew(self, name: str) -> None:
+    async def _fetch_if_stale(self, name: str) -> None:
         """Fetch the keys again where they are old, or do not have this one."""
         now = self._clock()
         if (name in self._keys and now - self._fetched_at < FRESH) or now - self._tried_at < COOL_DOWN:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bot.domain.policy import Policy
 
 
-def _looks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
+def _teams_checks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     ours: TeamsSettings = settings.of(TeamsSettings)
     if not ours.is_set:
         return ()
@@ -22,4 +22,4 @@ def _looks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     return ((APP, lambda: examined(ours, policy)),)
 
 
-SURFACE = SurfaceDescriptor(TEAMS, "in Teams", settings=TeamsSettings, looks=_looks)
+SURFACE = SurfaceDescriptor(TEAMS, "in Teams", settings=TeamsSettings, looks=_teams_checks)

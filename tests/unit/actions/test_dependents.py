@@ -13,7 +13,7 @@ import pytest
 from bot.actions import ACTIONS
 from bot.actions.dependents import MOST, STOPS, Dependents
 from bot.demo.fleet_leaks import AUTO_RESTART
-from bot.demo.machine.changes import changed
+from bot.demo.machine.changes import after_systemctl
 from bot.demo.machine.machine import Machine
 from bot.demo.machine.state import Unit
 from bot.domain.command import Completed, Outputs
@@ -231,7 +231,7 @@ async def test_simulated_node_disables_what_it_says() -> None:
     assert affects(told) == "with ecs.service are disabled b.timer, ecs.socket"
     after = {
         unit.name: (unit.enabled, unit.active)
-        for unit in changed(state, state, "disable", "ecs.service", machine.now()).units
+        for unit in after_systemctl(state, state, "disable", "ecs.service", machine.now()).units
     }
     assert (after["b.timer"], after["ecs.socket"]) == (("disabled", "active"),) * 2
     assert after["c.timer"] == ("enabled", "active")
@@ -251,6 +251,6 @@ async def test_simulated_node_says_and_does_the_same() -> None:
         (command,) = Dependents().looks(ECS)
         answer = await machine.run(command.argv)
         assert affects(Completed("", "dependents", 0, answer.stdout.decode())) == f"with ecs.service stop {stops}"
-        after = changed(state, state, "disable", "ecs.service", machine.now())
+        after = after_systemctl(state, state, "disable", "ecs.service", machine.now())
         assert {unit.active for unit in after.units if unit.name in f"ecs.service, {stops}".split(", ")} == {"inactive"}
         assert sum(unit.active == "inactive" for unit in after.units) == 1 + len(stops.split(", "))

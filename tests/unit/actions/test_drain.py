@@ -158,7 +158,7 @@ def test_whatever_the_cluster_says_is_read_or_is_not_known(node: Any, pod: Any) 
 def test_pod_is_read_as_it_was_written(name: str, state: str) -> None:
     for about in ("", "Job a; loses emptyDir b"):
         pod = Pod("ns", name, "u-1", state, about)
-        assert Pod.read(pod.full_name, pod.said) == pod
+        assert Pod.from_fact(pod.full_name, pod.to_fact) == pod
 
 
 def test_role_that_is_handed_out_gives_what_the_actions_need_and_no_more() -> None:

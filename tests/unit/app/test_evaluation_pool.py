@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bot.app.check import Check, brief, check
+from bot.app.check import Check, check, without_details
 from bot.app.evaluation_pool import EvaluationPool, check_in_pool, open_pool
 from bot.app.evaluation_worker import EvaluatedNode, EvaluationTask, EvaluationWorker
 from bot.app.factories import library
@@ -106,7 +106,7 @@ async def test_documents_made_beside_are_those_that_are_made_here() -> None:
 
 async def test_verdicts_for_people_are_those_that_are_made_here() -> None:
     def shown(verdict: Verdict) -> dict[str, Any]:
-        return {**body(brief(verdict, again=verdict.status.value != "healthy")), "readings": 0}
+        return {**body(without_details(verdict, again=verdict.status.value != "healthy")), "readings": 0}
 
     here = await judged_here()
     there, _ = await thought_beside(tells_json=False)

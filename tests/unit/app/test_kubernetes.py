@@ -34,7 +34,7 @@ def test_nothing_is_configured_by_default(tmp_path: Path) -> None:
 def test_context_pod_or_kubeconfig_makes_nodes_drainable(tmp_path: Path) -> None:
     told = draining(settings(tmp_path, '[kubernetes]\ncontext = "prod"\ndrain_deadline = "20m"\nbare_pods = true\n'))
     assert (told.missing, told.cluster, told.within, told.bare_pods) == ("", "prod", timedelta(minutes=20), True)
-    steps, note = told.around(NODE, [Step("reboot")], 0)
+    steps, note = told.with_drain(NODE, [Step("reboot")], 0)
     assert note == ""
     assert dict(steps[0].args) == {
         "node": "ip-7",
@@ -51,7 +51,7 @@ def test_context_pod_or_kubeconfig_makes_nodes_drainable(tmp_path: Path) -> None
 def test_without_the_extra_no_node_is_drained_and_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lightkube", None)  # as where it is not installed
     told = settings(tmp_path, '[kubernetes]\ncontext = "prod"\n')
-    steps, note = draining(told).around(NODE, [Step("reboot")], 0)
+    steps, note = draining(told).with_drain(NODE, [Step("reboot")], 0)
     assert [step.action for step in steps] == ["reboot"]
     assert note == "ip-7 is not drained: the extra k8s is not installed. Its pods are cut off by the reboot."
     assert cluster_access(told, {}).api is None

@@ -14,7 +14,7 @@ import pytest
 
 from bot.app.pagerduty import PagerDutyParts, pagerduty_parts
 from bot.domain.errors import SettingsError
-from bot.ledger import Database, Ledger, on_threads
+from bot.ledger import Ledger, on_threads
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
 from bot.response.record import null_log
@@ -24,6 +24,7 @@ from bot.sources.pagerduty_http import Access
 from bot.sources.pagerduty_settings import PagerDutySettings
 from tests.alerts.pagerduty import QUICK, PagerDuty, account
 from tests.alerts.pages import of_page
+from tests.record.ledgers import ledger_in
 
 
 def settings(folder: Path, toml: str = "", **environment: str) -> Settings:
@@ -47,7 +48,7 @@ async def tell(name: str, says: str) -> None:
 
 @asynccontextmanager
 async def parts(pagerduty: PagerDuty, folder: Path, toml: str = "") -> AsyncIterator[tuple[PagerDutyParts, Inbox]]:
-    with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
+    with ledger_in(folder) as database, ThreadPoolExecutor(2) as threads:
         inbox = Inbox(database, "one")
         stores: Any = SimpleNamespace(
             database=database,

@@ -15,16 +15,17 @@ from bot.domain.contracts import ActingLedger
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE, BrakePulled, PolicyChanged
 from bot.domain.policy import Policy
-from bot.ledger import Database, Ledger, on_threads
+from bot.ledger import Ledger, on_threads
 from bot.settings import Settings
 from bot.sources import settings_of
+from tests.record.ledgers import ledger_in
 
 UNITS = frozenset({"ecs.service"})
 
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[ActingLedger]:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(1) as threads:
+    with ledger_in(tmp_path) as database, ThreadPoolExecutor(1) as threads:
         yield on_threads(Ledger(database), threads)
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.app.selecting import run_on
+from bot.app.selecting import nodes_that_run
 from bot.domain.call import Answered, Call
 from bot.domain.errors import UsageError
 from bot.domain.listing import CannotList, Place
@@ -33,7 +33,7 @@ POD = '{"spec":{"nodeName":"n1"}}'
 
 async def test_workload_runs_where_the_whole_list_says() -> None:
     api = Answering(f'{{"kind":"PodList","metadata":{{}},"items":[{POD},{POD}]}}')
-    assert await run_on(api, "prod", [Selector.of("job/train")]) == {"job/train": ("n1",)}
+    assert await nodes_that_run(api, "prod", [Selector.of("job/train")]) == {"job/train": ("n1",)}
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ async def test_workload_runs_where_the_whole_list_says() -> None:
 )
 async def test_list_that_is_not_whole_selects_no_node(body: str) -> None:
     with pytest.raises(UsageError, match="does not say where job/train runs"):
-        await run_on(Answering(body), "prod", [Selector.of("job/train")])
+        await nodes_that_run(Answering(body), "prod", [Selector.of("job/train")])
 
 
 async def test_what_a_proxy_shows_of_a_request_is_in_no_sentence() -> None:
     api = Answering("<pre>GET /api/v1/pods\nAuthorization: Bearer eyJhbGciOi.s3cr3t.QZ91xYw7Lm</pre>", 502)
     with pytest.raises(UsageError) as caught:
-        await run_on(api, "prod", [Selector.of("job/train")])
+        await nodes_that_run(api, "prod", [Selector.of("job/train")])
     place = Place("kubernetes", "prod", {})
     with pytest.raises(CannotList) as listed:
         await asyncio.to_thread(lister(lambda _: api), place)

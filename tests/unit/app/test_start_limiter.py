@@ -17,7 +17,7 @@ async def begun(limiter: StartLimiter, names: list[str], within: float) -> int:
     try:
         async with asyncio.timeout(within):
             for name in names:
-                await limiter.begin(name)
+                await limiter.wait_to_start(name)
                 count += 1
     except TimeoutError:
         pass
@@ -28,7 +28,7 @@ async def test_so_many_are_silent_at_once_and_each_answer_makes_room() -> None:
     limiter = StartLimiter(CpuLock())
     assert await begun(limiter, [f"n{number}" for number in range(MOST_SILENT + 50)], 2) == MOST_SILENT
     for number in range(10):
-        limiter.heard(ProbeAnswered(f"n{number}", "cpu", None))
+        limiter.note_progress(ProbeAnswered(f"n{number}", "cpu", None))
     assert await begun(limiter, [f"m{number}" for number in range(50)], 2) == 10
 
 
@@ -36,7 +36,7 @@ async def test_nodes_that_end_without_a_verdict_hold_nobody_up() -> None:
     limiter = StartLimiter(CpuLock())
     for number in range(2 * MOST_SILENT):
         assert await begun(limiter, [f"n{number}"], SILENT_SECONDS / 2) == 1
-        limiter.ended(f"n{number}")
+        limiter.note_end(f"n{number}")
 
 
 async def test_black_holes_soon_stop_counting() -> None:

@@ -207,7 +207,10 @@ def test_slip_is_told_with_its_line(tmp_path: Path, text: str, fault: str) -> No
 
 @pytest.mark.parametrize(
     ("entry", "fault"),
-    [("{when: conntrack.loaded}", "write either ruled_out or undecided"), ("{undecided: so, unread: moon}", "moon")],
+    [
+        ("{when: conntrack.loaded}", "write one of ruled_out, does_not_apply, undecided"),
+        ("{undecided: so, unread: moon}", "moon"),
+    ],
 )
 def test_otherwise_says_one_thing(tmp_path: Path, entry: str, fault: str) -> None:
     with pytest.raises(PlaybookError, match=f"worn.yaml:8: .*{fault}"):

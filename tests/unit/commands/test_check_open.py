@@ -12,7 +12,8 @@ import pytest
 from bot.__main__ import main
 from bot.domain.fold import fold
 from bot.domain.verdict import Status
-from bot.ledger import Database, Ledger, audit
+from bot.ledger import Ledger, audit
+from tests.record.ledgers import ledger_in
 
 ROOT = Path(__file__).parents[3]
 
@@ -39,7 +40,7 @@ def test_each_node_gets_an_incident_of_one_group(
 ) -> None:
     assert check(inventory, "node-2", "node-1", "--open", "--json") == 4
     nodes = {one["node"]: one for one in json.loads(capsys.readouterr().out)["nodes"]}
-    with Database.open(f"sqlite:///{tmp_path / 'state' / 'zombie.db'}") as database:
+    with ledger_in(tmp_path / "state") as database:
         ledger = Ledger(database)
         found = {node: fold(ledger.read(one["incident"])) for node, one in nodes.items()}
         assert audit(database).broken == ()

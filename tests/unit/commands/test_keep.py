@@ -17,13 +17,14 @@ from bot.transport.case_file import load
 from tests.contract.test_backtest import planted
 from tests.contract.test_why import FOUNDING
 from tests.record.incidents import OPENING, PROPOSED, TRIAGED
+from tests.record.ledgers import ledger_url
 
 ENDED, OPEN = "7k3m9x2qpv", "8k3m9x2qpv"
 
 
 def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A record with a closed incident, which keeps its case, and with one that is open."""
-    url = f"sqlite:///{folder / 'zombie.db'}"
+    url = ledger_url(folder / "zombie.db")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("ZOMBIE_DATABASE_URL", url)
     with Database.open(url) as database:

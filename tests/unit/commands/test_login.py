@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.commands.login import complete, os_login, terminal_user
-from bot.domain.entry import is_who
+from bot.domain.entry import is_author
 
 UNSET = str(2**32 - 1)
 NOBODY = pwd.getpwnam("nobody").pw_uid
@@ -42,7 +42,7 @@ def test_login_is_told_by_sudo_the_session_or_the_user(
 
 def test_person_at_the_terminal_has_a_name_for_the_record() -> None:
     who = terminal_user(os.environ)
-    assert is_who(who)
+    assert is_author(who)
     assert who.startswith("terminal:")
 
 

@@ -20,6 +20,7 @@ from bot.domain.listen_address import host_and_port
 from bot.domain.transitions import State
 from bot.ledger import Database, Leases, Ledger
 from tests.record.incidents import WAYS, by_whom
+from tests.record.ledgers import ledger_in
 
 ROOT = Path(__file__).parents[3]
 Run = Callable[..., tuple[int, str]]
@@ -218,7 +219,7 @@ def test_deadline_within_the_window_is_refused(run: Run) -> None:
 
 
 def test_incident_is_found_by_the_beginning_of_its_id(run: Run, tmp_path: Path) -> None:
-    with Database.open(f"sqlite:///{tmp_path / 'state' / 'zombie.db'}") as database:
+    with ledger_in(tmp_path / "state") as database:
         for stream in ("7k3m9x2qpv", "7k4aaaaaaa"):
             for seq, event in enumerate(WAYS[State.PROPOSED]):
                 Ledger(database).append(stream, seq, event, by_whom(event))
@@ -243,7 +244,7 @@ def test_ledger_that_cannot_be_opened_says_what_to_try(run: Run, tmp_path: Path)
 
 
 def a_ledger(folder: Path) -> Database:
-    return Database.open(f"sqlite:///{folder / 'state' / 'zombie.db'}")
+    return ledger_in(folder / "state")
 
 
 def test_brake_that_nobody_may_release_says_so_when_it_is_pulled(run: Run, tmp_path: Path) -> None:

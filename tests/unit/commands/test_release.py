@@ -14,6 +14,7 @@ from bot.domain.house_events import HOUSE
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger
 from tests.record.incidents import APPROVED, APPROVER, ASKER, NODE, OPENING, PROPOSED, TRIAGED
+from tests.record.ledgers import ledger_url
 
 ID = "7k3m9x2qpv"
 
@@ -21,7 +22,7 @@ ID = "7k3m9x2qpv"
 @pytest.fixture
 def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A ledger whose incident has begun its first step."""
-    url = f"sqlite:///{tmp_path / 'zombie.db'}"
+    url = ledger_url(tmp_path / "zombie.db")
     monkeypatch.setenv("ZOMBIE_DATABASE_URL", url)
     monkeypatch.delenv("ZOMBIE_CONFIG", raising=False)
     monkeypatch.chdir(tmp_path)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.demo.faults import Fault
-from bot.demo.fleet import FLEET, alike, running
+from bot.demo.fleet import FLEET, healthy_nodes, running
 from bot.demo.ssh_server import USER
 from bot.inventory import Inventory
 
@@ -39,6 +39,6 @@ def test_fleet_has_the_founding_case_in_three_faces_and_a_node_that_never_answer
 
 
 def test_many_alike_have_names_of_their_own() -> None:
-    members = alike(200)
+    members = healthy_nodes(200)
     assert len({member.name for member in members}) == 200
     assert (members[0].name, members[-1].name) == ("node-001", "node-200")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.fleet import Fleet, alike
+from bot.demo.fleet import Fleet, healthy_nodes
 from bot.demo.session import DemoTools, run_demo
 from bot.domain.verdict import Status, Verdict
 
-MEMBERS = alike(3)
+MEMBERS = healthy_nodes(3)
 NAMES = [member.name for member in MEMBERS]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.entry import EVENTS, Event, body_of, event_of, kind_of, written
+from bot.domain.entry import EVENTS, Event, body_of, canonical_body, event_of, kind_of
 from bot.domain.errors import UnreadableEntry
 from bot.domain.events import AlertReceived, Triaged
 from bot.domain.json_form import MOST_LINES, MOST_TEXT
@@ -38,7 +38,7 @@ ALL_KINDS = {**KINDS, **CAPTURE_KINDS, **MARK_KINDS}
 
 def kept(event: Event) -> Event:
     """The event as it comes back from the text that is kept."""
-    return event_of(kind_of(event), json.loads(written(body_of(event))), events=ALL_KINDS)
+    return event_of(kind_of(event), json.loads(canonical_body(body_of(event))), events=ALL_KINDS)
 
 
 OF_OTHERS = (*WAVE_EVENTS, *CAPTURE_EVENTS, *MARK_EVENTS)
@@ -147,7 +147,7 @@ _json = st.recursive(
 @settings(max_examples=up_to(300), deadline=None)
 @given(st.sampled_from((*INCIDENT_EVENTS, *HOUSE_EVENTS, *MARK_EVENTS)), st.data())
 def test_damaged_body_is_read_or_said_to_be_unreadable(event: Event, data: st.DataObject) -> None:
-    body = json.loads(written(body_of(event)))
+    body = json.loads(canonical_body(body_of(event)))
     place: Any = body
     while True:  # somewhere in the body, at any depth, a value is another
         key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))

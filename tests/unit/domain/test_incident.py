@@ -28,7 +28,7 @@ from bot.domain.events import (
     Triaged,
     ValidationStarted,
 )
-from bot.domain.fold import after, fold
+from bot.domain.fold import fold, fold_entry
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence
@@ -138,7 +138,7 @@ AFTER_THE_END = ("AlertJoined", "AlertCleared", "ProfileTaken")  # these change 
 def outcome(events: tuple[IncidentEvent, ...], event: Event) -> str:
     incident = fold(entries(events))
     try:
-        return after(incident, entry(event, incident.seq + 1)).state.value
+        return fold_entry(incident, entry(event, incident.seq + 1)).state.value
     except ImpossibleEvent:
         return "."
 
@@ -163,7 +163,7 @@ def test_answer_leads_back_to_where_the_incident_was_parked() -> None:
     for state in (State.APPROVED, State.ACTING, State.VERIFYING):
         parked = fold(entries((*WAYS[state], QUESTION)))
         assert (parked.state, parked.parked_from, parked.question) == (State.UNKNOWN, state, QUESTION)
-        resumed = after(parked, entry(QuestionAnswered("yes"), parked.seq + 1))
+        resumed = fold_entry(parked, entry(QuestionAnswered("yes"), parked.seq + 1))
         assert (resumed.state, resumed.parked_from, resumed.question) == (state, None, None)
 
 
@@ -183,11 +183,11 @@ def test_nothing_follows_a_plan_that_is_withheld() -> None:
 def test_what_a_source_tells_after_the_end_changes_nothing_of_it(state: State) -> None:
     ended = fold(entries(WAYS[state]))
     joined = Alert("pagerduty", "Q2")
-    told = after(ended, entry(AlertJoined(joined), ended.seq + 1))
+    told = fold_entry(ended, entry(AlertJoined(joined), ended.seq + 1))
     assert (told.state, told.ending, told.ended, told.joined) == (state, ended.ending, True, (joined,))
-    cleared = after(told, entry(AlertCleared(ALERT.kind, ALERT.id), told.seq + 1))
+    cleared = fold_entry(told, entry(AlertCleared(ALERT.kind, ALERT.id), told.seq + 1))
     assert not cleared.is_over, "the one that joined is not over"
-    cleared = after(cleared, entry(AlertCleared(joined.kind, joined.id), cleared.seq + 1))
+    cleared = fold_entry(cleared, entry(AlertCleared(joined.kind, joined.id), cleared.seq + 1))
     assert (cleared.is_over, cleared.state, cleared.ending) == (True, state, ended.ending)
 
 
@@ -235,26 +235,26 @@ UNSURE = replace(TRIAGED, verdict=replace(VERDICT, confidence=Confidence.POSSIBL
 def test_refused_event_is_told_why(way: tuple[IncidentEvent, ...], event: Event, because: str) -> None:
     incident = fold(entries(way))
     with pytest.raises(ImpossibleEvent) as refused:
-        after(incident, entry(event, incident.seq + 1))
+        fold_entry(incident, entry(event, incident.seq + 1))
     assert refused.value.sentence.endswith(f"which is {incident.state}: {because}.")
 
 
 def test_only_a_person_says_yes() -> None:
     incident = fold(entries(WAYS[State.PROPOSED]))
     with pytest.raises(ImpossibleEvent, match="only a person can approve"):
-        after(incident, entry(APPROVED, incident.seq + 1, by="bot"))
+        fold_entry(incident, entry(APPROVED, incident.seq + 1, by="bot"))
 
 
 def test_second_yes_of_two_approves() -> None:
     waiting = fold(entries((*TWO_NEEDED, YES)))
     assert [one.by for one in waiting.endorsements] == [APPROVER]
-    approved = after(waiting, entry(APPROVED, waiting.seq + 1, by=ASKER))
+    approved = fold_entry(waiting, entry(APPROVED, waiting.seq + 1, by=ASKER))
     assert (approved.state, approved.approval and approved.approval.by) == (State.APPROVED, ASKER)
 
 
 def test_step_without_an_end_on_record_may_be_tried_again() -> None:
     acting = fold(entries(WAYS[State.ACTING]))
-    again = after(acting, entry(StepStarted(1, 2, STARTED.boot_id), acting.seq + 1))
+    again = fold_entry(acting, entry(StepStarted(1, 2, STARTED.boot_id), acting.seq + 1))
     assert [(step.number, step.attempt, step.outcome) for step in again.steps] == [(1, 2, None)]
     assert again.step_under_way == again.steps[0]
 
@@ -286,7 +286,7 @@ def test_entry_of_another_stream_or_place_is_refused() -> None:
     incident = folded(OPENING)
     for wrong in (entry(TRIAGED, 2, "another000"), entry(TRIAGED, 3), entry(TRIAGED, 1)):
         with pytest.raises(ImpossibleEvent, match="is not what follows"):
-            after(incident, wrong)
+            fold_entry(incident, wrong)
 
 
 def test_time_that_no_calendar_has_cannot_follow() -> None:
@@ -295,13 +295,13 @@ def test_time_that_no_calendar_has_cannot_follow() -> None:
     with pytest.raises(
         ImpossibleEvent, match=r"ValidationStarted cannot follow in incident .*: date value out of range"
     ):
-        after(incident, replace(last, at=datetime(9999, 1, 1, tzinfo=UTC)))
+        fold_entry(incident, replace(last, at=datetime(9999, 1, 1, tzinfo=UTC)))
 
 
 def test_entry_of_a_newer_program_stops_the_fold() -> None:
     newer = replace(entry(TRIAGED, 2), kind="Teleported")
     with pytest.raises(UnreadableEntry, match="Teleported"):
-        after(folded(OPENING), newer)
+        fold_entry(folded(OPENING), newer)
 
 
 def test_states_that_nothing_leaves_are_the_ends() -> None:

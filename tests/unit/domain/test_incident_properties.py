@@ -25,7 +25,7 @@ from bot.domain.events import (
     Triaged,
     ValidationStarted,
 )
-from bot.domain.fold import after, fold
+from bot.domain.fold import fold, fold_entry
 from bot.domain.incident import Incident
 from bot.domain.transitions import TRANSITIONS, State
 from bot.domain.verdict import Confidence
@@ -93,7 +93,7 @@ def tell(story: list[tuple[bool, int, str]], first: AlertReceived) -> tuple[Inci
             continue
         event = choice[number % len(choice)]
         try:
-            incident = after(incident, entry(event, incident.seq + 1, by=by))
+            incident = fold_entry(incident, entry(event, incident.seq + 1, by=by))
         except ImpossibleEvent:
             continue
         history.append((event, by))
@@ -106,7 +106,7 @@ def goes_on(incident: Incident, event: Event, by: str) -> bool:
     if type(event) not in TRANSITIONS.get(incident.state, {}) or event in (POSSIBLE, *TOLD_BY_A_SOURCE):
         return False  # this only chooses where stories go; what is possible is judged by `check`
     try:
-        return type(event) is Resolved or not after(incident, entry(event, incident.seq + 1, by=by)).ended
+        return type(event) is Resolved or not fold_entry(incident, entry(event, incident.seq + 1, by=by)).ended
     except ImpossibleEvent:
         return False
 

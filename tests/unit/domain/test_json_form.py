@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from bot.domain.json_form import LAST_YEAR, LONGEST, MOST_LEVELS, MOST_ROOM, NotOfForm, decoded, read, room
+from bot.domain.json_form import LAST_YEAR, LONGEST, MOST_LEVELS, MOST_ROOM, NotOfForm, decoded, memory_bytes, read
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_what_ours_holds_is_read() -> None:
     ]
     deep = "[" * MOST_LEVELS + "]" * MOST_LEVELS
     assert str(decoded(deep, 100)) == deep
-    assert room("é" * 10) == 10
+    assert memory_bytes("é" * 10) == 10
 
 
 @pytest.mark.parametrize("value", [1e300, 10**13, -(10**13), float("inf"), float("nan")])

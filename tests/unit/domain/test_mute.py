@@ -11,7 +11,7 @@ from bot.domain.entry import Entry, body_of, kind_of
 from bot.domain.errors import UsageError
 from bot.domain.house_events import HOUSE, CauseMuted, CauseUnmuted
 from bot.domain.mute import Mute, valid_selector
-from bot.domain.mute_record import in_force
+from bot.domain.mute_record import mutes_in_force
 from bot.domain.node import Node
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -57,14 +57,16 @@ def test_what_says_no_nodes_is_refused_in_a_sentence(selector: str) -> None:
 
 def test_mute_holds_until_its_time_and_no_longer() -> None:
     muted = entries(CauseMuted("io-stall", "n-*", WEEK, "known"))
-    assert in_force(muted, WEEK - timedelta(seconds=1)) == (Mute("io-stall", "n-*", WEEK, "known", "terminal:ann"),)
-    assert in_force(muted, WEEK) == ()
+    assert mutes_in_force(muted, WEEK - timedelta(seconds=1)) == (
+        Mute("io-stall", "n-*", WEEK, "known", "terminal:ann"),
+    )
+    assert mutes_in_force(muted, WEEK) == ()
 
 
 def test_later_mute_of_the_same_takes_the_place_of_the_first_also_where_it_is_shorter() -> None:
     sooner = NOW + timedelta(hours=1)
     told = entries(CauseMuted("io-stall", "n-*", WEEK, "known"), CauseMuted("io-stall", "n-*", sooner, "still"))
-    assert [(mute.until, mute.reason) for mute in in_force(told, NOW)] == [(sooner, "still")]
+    assert [(mute.until, mute.reason) for mute in mutes_in_force(told, NOW)] == [(sooner, "still")]
 
 
 def test_unmuted_is_only_what_was_named_in_the_same_words() -> None:
@@ -74,9 +76,12 @@ def test_unmuted_is_only_what_was_named_in_the_same_words() -> None:
         CauseMuted("disk-full", "n-*", WEEK, ""),
         CauseUnmuted("io-stall", "n-*"),
     )
-    assert [(mute.cause, mute.selector) for mute in in_force(told, NOW)] == [("io-stall", "n-1"), ("disk-full", "n-*")]
+    assert [(mute.cause, mute.selector) for mute in mutes_in_force(told, NOW)] == [
+        ("io-stall", "n-1"),
+        ("disk-full", "n-*"),
+    ]
 
 
 def test_what_a_newer_program_wrote_mutes_nothing() -> None:
     newer = Entry(HOUSE, 1, NOW, "bot", "CauseMuted", {"form": 99}, "")
-    assert in_force([newer], NOW) == ()
+    assert mutes_in_force([newer], NOW) == ()

@@ -268,13 +268,13 @@ def test_redactor_remembers_no_secret_and_only_so_much() -> None:
     secrets = seeded(11)
     redactor.value([secret.text for secret in secrets])
     redactor.value({secret.text: secret.text for secret in secrets})
-    remembered = " ".join([*redactor.remembered()])
+    remembered = " ".join([*redactor.searched_texts()])
     assert [secret.kind for secret in secrets if any(word in remembered for word in secret.hidden)] == []
     redactor.value([f"line {number}" for number in range(40_000)])
     redactor.value({f"name {number}": "x" for number in range(40_000)})
-    assert 0 < len([*redactor.remembered()]) <= 40_000
+    assert 0 < len([*redactor.searched_texts()]) <= 40_000
     redactor.value(["x" * 10_000])
-    assert max(map(len, redactor.remembered())) < 1000
+    assert max(map(len, redactor.searched_texts())) < 1000
 
 
 UUID = "01234567-89ab-cdef-0123-456789abcdef"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bot.domain.safe_text import decode, redacted, redacted_text, safe
-from bot.domain.secret_forms import searched, table
+from bot.domain.secret_forms import searchable, table
 
 ROWS: dict[str, dict[str, Any]] = tomllib.loads(
     (Path(__file__).parents[3] / "playbooks/tables/secrets.toml").read_text("utf-8")
@@ -36,7 +36,7 @@ def test_all_of_a_secret_goes_and_nothing_else(name: str, seen: str) -> None:
     cut = redacted_text(text)
     assert re.fullmatch(r"(?:\\{0,3}\")?\[redacted[^\]]*\](?:\\{0,3}\")?".join(stays), cut, re.DOTALL), cut
     assert redacted_text(cut) == cut, "once is enough"
-    view = searched(text)
+    view = searchable(text)
     assert FORMS[name].cut(view) != view, "the row itself finds it"
 
 

@@ -18,7 +18,7 @@ from bot.domain.events import (
     StepVerified,
     ValidationStarted,
 )
-from bot.domain.fold import after, fold
+from bot.domain.fold import fold, fold_entry
 from bot.domain.transitions import State
 from tests.record.incidents import HOLDS, SECOND, STARTED, VERIFIED, WAYS, entries, entry
 
@@ -63,5 +63,5 @@ def test_step_that_waited_is_done_after_the_cure_has_held_and_ends_the_incident(
 def test_refused_event_is_told_why(way: tuple[IncidentEvent, ...], event: Event, because: str) -> None:
     incident = fold(entries(way))
     with pytest.raises(ImpossibleEvent) as refused:
-        after(incident, entry(event, incident.seq + 1))
+        fold_entry(incident, entry(event, incident.seq + 1))
     assert refused.value.sentence.endswith(f": {because}.")

@@ -48,7 +48,7 @@ async def test_group_that_has_ended_is_shown_again_and_let_go(world: World, runn
     world.put("one", "g1", ended=True)  # its source told something of it
     await a.tick(after=TICK)
     assert len(a.shown) == shown, "nobody sees to it any more"
-    await a.engine.see("g1")
+    await a.engine.show_changed("g1")
     await a.tick()
     assert len(a.shown) == shown + 1
     await a.tick(after=BEAT_EVERY)
@@ -60,7 +60,7 @@ async def test_group_of_another_live_runner_is_shown_by_that_one(world: World, r
     world.leases["g1"] = "b"
     a = runner()
     await a.tick()
-    await a.engine.see("g1")
+    await a.engine.show_changed("g1")
     await a.tick(after=TICK)
     assert (a.shown, world.leases) == ([], {"g1": "b"})
 
@@ -69,11 +69,11 @@ async def test_group_that_was_opened_here_is_seen_to_at_once(world: World, runne
     a = runner()
     await a.tick()
     world.put("one", "g1")
-    await a.engine.see("g1")
+    await a.engine.show_changed("g1")
     await a.tick()
     assert (a.shown, a.advanced, world.leases) == (["g1"], ["one"], {"g1": "a"})
     world.is_broken = True
-    await a.engine.see("g1")
+    await a.engine.show_changed("g1")
     assert a.engine.mine == {"g1"}, "a ledger that cannot be asked ends nothing"
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from bot.domain.listing import Listing, Machine, Place
 from bot.domain.node import Node
 from bot.inventory.kind import TableNodes
-from bot.inventory.machine_nodes import known_of
+from bot.inventory.machine_nodes import nodes_of_listings
 
 PLACE = Place("cloud", "here", {})
 NOW = datetime(2026, 11, 22, 3, tzinfo=UTC)
@@ -22,7 +22,7 @@ def known(*machines: Machine, gone: tuple[Machine, ...] = ()) -> TableNodes:
         return found.tags["Name"]
 
     listing = Listing(PLACE, machines, NOW, gone)
-    return known_of([listing], "Cloud", name_of, lambda found, _: Node("", found.facts["private_ip"]))
+    return nodes_of_listings([listing], "Cloud", name_of, lambda found, _: Node("", found.facts["private_ip"]))
 
 
 def test_machine_that_stands_on_two_pages_is_one_machine_and_keeps_its_name() -> None:

@@ -22,7 +22,7 @@ from bot.library import Library
 from bot.probes.conntrack import ConntrackReading
 from bot.probes.formats.kernel_table import table
 from bot.response.decision.preflight import no_longer_read
-from bot.response.diagnosis.plan_impact import of_a_reboot
+from bot.response.diagnosis.plan_impact import ended_by_reboot
 from tests.unit.causes import builders as b
 
 CAUSE = """cause: worn
@@ -206,11 +206,11 @@ def test_while_units_have_a_mistake_what_a_reboot_ends_is_not_known_and_an_older
     store = '[acme]\nis = ["keeps-for-others"]\nnames = ["acme-store"]\n'
     node = b.node(b.units(b.unit("acme-store.service")))
     books(written(site, units=store))
-    before = of_a_reboot(node)
+    before = ended_by_reboot(node)
     assert [end.what for end in before.rows if end.kind == KEEPS] == ["acme-store.service"]
     assert not [each for each in before.unread if each.probe.startswith("units")]
     books(written(site, units=store.replace("keeps-for", "keep-for")))
-    now = of_a_reboot(node)
+    now = ended_by_reboot(node)
     (unread,) = (each for each in now.unread if each.probe.startswith("units"))
     assert unread.reason == "a row of its units.toml is left out"
     assert [words for words in no_longer_read(before, now) if words.startswith("what ends: units")]

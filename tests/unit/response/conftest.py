@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from bot.domain.errors import Refused
-from bot.ledger import Database, Ledger
+from bot.ledger import Ledger
 from tests.alerts.intake import Stage as IntakeStage
+from tests.record.ledgers import ledger_in
 from tests.schedules.stage import POLICY, Stage
 from tests.schedules.world import World
 
@@ -40,7 +41,7 @@ class Quiet(World):
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
     """One node that can be cured, and its incident `one`, proposed."""
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+    with ledger_in(tmp_path) as database:
         world = Quiet()
         stage = Stage.set(world, Ledger(database, lambda: world.now), {"n1": "cured"}, POLICY, breaks=0)
         stage.propose("one", "n1")
@@ -50,5 +51,5 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 @pytest.fixture
 def intake(tmp_path: Path) -> Iterator[IntakeStage]:
     """An intake over a database of its own."""
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
+    with ledger_in(tmp_path) as database, ThreadPoolExecutor(2) as threads:
         yield IntakeStage(database, threads)

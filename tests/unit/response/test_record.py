@@ -19,9 +19,10 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
-from bot.ledger import Database, Ledger, on_threads
+from bot.ledger import Ledger, on_threads
 from bot.response.record import IncidentRecord, IncidentRequest, cured_since
 from tests.record.incidents import ASKER, NODE, OPENING, PROPOSED, TRIAGED, VERDICT, WAYS, entries
+from tests.record.ledgers import ledger_in
 
 PLAYBOOK = Playbook("node-health", "Health", 3, (), (), ())
 WISH = IncidentRequest("terminal", "7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
@@ -29,7 +30,7 @@ WISH = IncidentRequest("terminal", "7k3m9x2qpv", ASKER, f"check {NODE}", "node-h
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[ActingLedger]:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(1) as threads:
+    with ledger_in(tmp_path) as database, ThreadPoolExecutor(1) as threads:
         yield on_threads(Ledger(database), threads)
 
 

@@ -14,7 +14,7 @@ from bot.chat.parts import card_target
 from bot.chat.service import Message
 from bot.domain.alert import Alert
 from bot.domain.events import AlertCleared, AlertReceived, IncidentEvent, Triaged
-from bot.domain.fold import after, fold
+from bot.domain.fold import fold, fold_entry
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.intake_contracts import Storm
 from bot.domain.policy import Policy
@@ -53,7 +53,7 @@ def test_card_tells_progress_and_then_the_verdict() -> None:
 
 def test_card_begins_resolved_once_every_alert_is_over_and_reopened_once_one_is_back() -> None:
     triaged = incident(Triaged(HEALTHY))
-    over = after(triaged, entry(AlertCleared("pagerduty", "Q1"), triaged.seq + 1))
+    over = fold_entry(triaged, entry(AlertCleared("pagerduty", "Q1"), triaged.seq + 1))
     assert alarm_card([over]).text.startswith(f"Resolved: {NODE}: HEALTHY")
     assert not alarm_card([over, incident(received=replace(RECEIVED, node="node-2"))]).text.startswith("Resolved")
     again = incident(Triaged(HEALTHY), received=replace(RECEIVED, reopens="old0000000"))
@@ -64,7 +64,7 @@ def test_card_begins_resolved_once_every_alert_is_over_and_reopened_once_one_is_
 @pytest.mark.parametrize("state", [State.CANCELLED, State.EXPIRED, State.DECLINED])
 def test_card_of_a_decided_plan_begins_resolved_too_once_its_alert_is_over(state: State) -> None:
     ended = of_page("Q1", state)
-    over = after(ended, entry(AlertCleared("pagerduty", "Q1"), ended.seq + 1))
+    over = fold_entry(ended, entry(AlertCleared("pagerduty", "Q1"), ended.seq + 1))
     card = acting_card([over], ViewContext(Policy()))
     assert card is None or card.text.startswith("Resolved: ")
     assert state is State.CANCELLED or card is not None

@@ -14,9 +14,10 @@ from bot.chat.parts import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.service import Delivered, Message, RetryLater
 from bot.domain.post import MessageRef, Post, StoredPost
-from bot.ledger import Database, Leases, Outbox, on_threads
+from bot.ledger import Leases, Outbox, on_threads
 from bot.surfaces.slack.calls import Calls
 from bot.surfaces.slack.drawing import draw
+from tests.record.ledgers import ledger_in
 from tests.slack.replicas import until
 from tests.slack.service import QUICK
 
@@ -67,7 +68,7 @@ class SlowOutbox:
 @asynccontextmanager
 async def poster_at(folder: Path) -> AsyncIterator[tuple[Poster, Channel, SlowOutbox]]:
     channel = Channel()
-    with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
+    with ledger_in(folder) as database, ThreadPoolExecutor(2) as threads:
         outbox = SlowOutbox(on_threads(Outbox(database), threads))
         timing, log = QUICK, lambda *_, **__: None
         poster = Poster(cast(Calls, channel), cast(Any, outbox), timing, lambda: datetime.now(UTC), log)
@@ -151,7 +152,7 @@ class BusyChannel(Channel):
 
 async def test_what_a_program_is_sending_is_left_to_it_by_all_others(tmp_path: Path) -> None:
     channel = BusyChannel()
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
+    with ledger_in(tmp_path) as database, ThreadPoolExecutor(2) as threads:
 
         def program(name: str) -> Poster:
             outbox: Any = on_threads(Outbox(database, leases=Leases(database, name)), threads)
@@ -188,7 +189,7 @@ class DownOnce(Channel):
 
 async def test_wording_that_another_program_has_replaced_meanwhile_is_not_sent_again(tmp_path: Path) -> None:
     channel = DownOnce()
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
+    with ledger_in(tmp_path) as database, ThreadPoolExecutor(2) as threads:
         outbox: Any = on_threads(Outbox(database), threads)
         ours, theirs = (
             Poster(cast(Calls, channel), outbox, QUICK, lambda: datetime.now(UTC), lambda *_, **__: None)

@@ -17,9 +17,10 @@ from bot.chat.poster import Poster
 from bot.chat.service import Delivered, Message, Timing
 from bot.chat.turns import SUMMARY
 from bot.domain.post import MessageRef
-from bot.ledger import Database, Outbox, on_threads
+from bot.ledger import Outbox, on_threads
 from bot.surfaces.slack.calls import Calls
 from bot.surfaces.slack.drawing import draw
+from tests.record.ledgers import ledger_in
 from tests.slack.replicas import until
 from tests.slack.service import QUICK
 
@@ -46,7 +47,7 @@ class Posted:
 @contextmanager
 def two_programs(folder: Path, slack: Posted, timing: Timing) -> Iterator[list[Poster]]:
     """Two posters at one record."""
-    with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
+    with ledger_in(folder) as database, ThreadPoolExecutor(2) as threads:
         yield [
             Poster(
                 cast(Calls, slack),

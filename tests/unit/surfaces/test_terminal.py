@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 
 from bot.actions import ACTIONS
 from bot.chat.card import incident_card
 from bot.domain.action import End, Ends
 from bot.domain.probe import Unread
-from bot.domain.verdict import Confidence, Evidence, Status, Verdict
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
 from bot.surfaces.terminal import FEW, MORE, MOST, PROPOSES, verdict_brief, verdicts_table
 from bot.surfaces.text import headline, verdict_text
 from bot.view.plan_words import PlanWords
 from bot.view.view import verdicts_view
-from bot.view.words import plain
+from bot.view.words import plain, remainder_words
 from tests.examples import up_to
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED, arbitrary
 
@@ -175,3 +176,16 @@ def test_node_s_line_is_cut_where_its_proof_is_not() -> None:
     assert cut[1].startswith('      | {"cpu": "39"')
     assert cut[2].endswith("ends with its verdict")
     assert max(map(len, cut)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("applies", "says"),
+    [
+        ([True, True, True], "3 other causes ruled out."),
+        ([True, False], "1 other cause ruled out, 1 does not apply here."),
+        ([False, False, True, True], "2 other causes ruled out, 2 do not apply here."),
+    ],
+)
+def test_what_does_not_apply_is_not_counted_as_ruled_out(applies: list[bool], says: str) -> None:
+    out = tuple(RuledOut(f"cause-{at}", "why", here) for at, here in enumerate(applies))
+    assert list(remainder_words(replace(FOUNDING, ruled_out=out, undecided=(), unread=()))) == [says]

@@ -62,7 +62,7 @@ arbitrary = st.builds(
     confidence=st.one_of(st.none(), st.sampled_from(Confidence)),
     summary=_text,
     evidence=st.lists(_evidence, max_size=12).map(tuple),
-    ruled_out=st.lists(st.builds(RuledOut, _text, _text), max_size=20).map(tuple),
+    ruled_out=st.lists(st.builds(RuledOut, _text, _text, st.booleans()), max_size=20).map(tuple),
     unread=st.lists(st.builds(Unread, _text, _text), max_size=14).map(tuple),
     muted=st.lists(
         st.builds(Mute, _text, _text, _instants, _text, _text),

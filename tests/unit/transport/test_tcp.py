@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.transport.tcp import connected, resolved
+from bot.transport.tcp import connect, resolved
 from tests.e2e import faulty_servers
 
 
@@ -19,7 +19,7 @@ def address(host: str, port: int) -> Any:
 async def test_slow_address_does_not_hold_up_the_next() -> None:
     with faulty_servers.full() as slow, faulty_servers.listening() as door:
         port = door.getsockname()[1]
-        connection = await connected("x", 0, lambda *_, **__: [address("127.0.0.1", slow), address("127.0.0.1", port)])
+        connection = await connect("x", 0, lambda *_, **__: [address("127.0.0.1", slow), address("127.0.0.1", port)])
         with connection:
             assert connection.getpeername() == ("127.0.0.1", port)
 
@@ -28,7 +28,7 @@ async def test_dead_address_gives_way_to_the_next_at_once() -> None:
     with faulty_servers.refusing() as dead, faulty_servers.listening() as door:
         port = door.getsockname()[1]
         started = time.monotonic()
-        connection = await connected("x", 0, lambda *_, **__: [address("127.0.0.1", dead), address("127.0.0.1", port)])
+        connection = await connect("x", 0, lambda *_, **__: [address("127.0.0.1", dead), address("127.0.0.1", port)])
         connection.close()
         assert time.monotonic() - started < 10
 
@@ -39,13 +39,13 @@ async def test_when_none_answers_it_is_the_first_that_is_told() -> None:
         faulty_servers.refusing() as two,
         pytest.raises(ConnectionRefusedError, match=str(one)),
     ):
-        await connected("x", 0, lambda *_, **__: [address("127.0.0.1", one), address("127.0.0.1", two)])
+        await connect("x", 0, lambda *_, **__: [address("127.0.0.1", one), address("127.0.0.1", two)])
 
 
 async def test_giving_up_leaves_nothing_open() -> None:
     with faulty_servers.full() as slow, pytest.raises(TimeoutError):
         async with asyncio.timeout(0.3):
-            await connected("x", 0, lambda *_, **__: [address("127.0.0.1", slow)] * 3)
+            await connect("x", 0, lambda *_, **__: [address("127.0.0.1", slow)] * 3)
     # a socket left open would be a ResourceWarning, and warnings are errors here
 
 

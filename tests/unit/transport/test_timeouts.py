@@ -134,7 +134,7 @@ async def test_limit_takes_in_what_happened_while_nobody_asked_it() -> None:
         for _ in range(4):  # more than are kept: what is forgotten was taken in
             stand_still(0.2)
             heartbeat.look()
-        assert heartbeat.told >= 4
+        assert heartbeat.standstill_count >= 4
         assert len(heartbeat.standstills(0)) <= 2
         with heartbeat.limit(10) as later:
             assert later.seconds_left > 9.5, "what is behind it is not its own"

@@ -39,7 +39,7 @@ async def unit(of: Machine) -> list[str]:
 @pytest.mark.parametrize("state", [AUTO_RESTART, HIDDEN], ids=["auto-restart", "hidden"])
 def test_disabled_unit_is_off_and_leaks_no_further(state: State) -> None:
     now = moment(state)
-    off = changes.changed(state, state, "disable", "ecs.service", now)
+    off = changes.after_systemctl(state, state, "disable", "ecs.service", now)
     agent = next(one for one in off.units if one.name == "ecs.service")
     assert systemd.now_of(agent, moment(off, 60))[:2] == ("inactive", "dead")
     assert agent.enabled == "disabled"
@@ -48,20 +48,20 @@ def test_disabled_unit_is_off_and_leaks_no_further(state: State) -> None:
 
 @pytest.mark.parametrize("state", [AUTO_RESTART, HIDDEN], ids=["auto-restart", "hidden"])
 def test_next_boot_is_fresh_and_starts_only_what_is_enabled(state: State) -> None:
-    cured = changes.rebooted(changes.changed(state, state, "disable", "ecs.service", moment(state)), state)
+    cured = changes.after_reboot(changes.after_systemctl(state, state, "disable", "ecs.service", moment(state)), state)
     assert (cured.generation, cured.uptime) == (1, changes.BOOT_TAKES)
     assert cured.cgroups.dying_at(3600) < 20
-    again = changes.rebooted(state, state)
+    again = changes.after_reboot(state, state)
     assert again.cgroups.dying_at(3600) > 100
-    enabled = changes.rebooted(
-        changes.changed(state, state, "disable", "ecs.service", moment(state)), state, enables="ecs.service"
+    enabled = changes.after_reboot(
+        changes.after_systemctl(state, state, "disable", "ecs.service", moment(state)), state, enables="ecs.service"
     )
     assert enabled.cgroups.dying_at(3600) > 100
 
 
 def test_lost_gpu_is_back_in_the_next_boot_and_its_log_is_new() -> None:
     assert not all(gpu.there for gpu in GPU_LOST.gpus)
-    fresh = changes.rebooted(GPU_LOST, GPU_LOST)
+    fresh = changes.after_reboot(GPU_LOST, GPU_LOST)
     assert all(gpu.there for gpu in fresh.gpus)
     assert not any("Xid" in line.text for line in fresh.log)
 
@@ -112,5 +112,5 @@ async def test_fence_is_kept_as_a_real_node_keeps_it(other: str, status: int) ->
         "until": replace(fits, until=int(node.uptime())),
     }
     fence = others.get(other, fits)
-    done = await node.run(["sh", "-c", fence.around(DISABLE)])
+    done = await node.run(["sh", "-c", fence.fenced_line(DISABLE)])
     assert (done.status, node.done) == (status, [] if other else ["disable ecs.service"])

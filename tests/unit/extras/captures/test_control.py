@@ -37,6 +37,7 @@ from bot.extras.captures.status import parse_status
 from bot.extras.captures.store import CaptureStore
 from bot.extras.captures.watch import RollingWatch
 from bot.ledger import Database, Ledger
+from tests.record.ledgers import ledger_in
 from tests.schedules.captures import Access, CaptureRecorder, Known, RecordingNode, printed
 from tests.schedules.recorder import Recorder
 from tests.schedules.world import World
@@ -80,7 +81,7 @@ class Stage:
         return through(self.watch().control.find(capture))
 
     def seen(self, capture: str = "capture000") -> Any:
-        return through(self.watch().seen(self.known, self.find(capture))).rolling
+        return through(self.watch().look_or_give_up(self.known, self.find(capture))).rolling
 
     def stopped(self, capture: str = "capture000") -> Any:
         return through(self.watch().stopped(self.known, self.find(capture), "terminal:bob")).rolling
@@ -96,7 +97,7 @@ class Stage:
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    with Database.open(f"sqlite:///{tmp_path}/zombie.db") as database:
+    with ledger_in(tmp_path) as database:
         yield Stage(database)
 
 
@@ -343,7 +344,7 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
         async def all(self) -> dict[str, Any]:
             return {name: SimpleNamespace(id=name, node=name, is_over=False, caught=()) for name in ("a", "b")}
 
-        async def seen(self, _: Any, rolling: Any) -> Any:
+        async def look_or_give_up(self, _: Any, rolling: Any) -> Any:
             if rolling.id == "a":
                 raise ArithmeticError("no such number")
             return SimpleNamespace(rolling=SimpleNamespace(caught=(), ended=None))
@@ -363,7 +364,7 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
     known: Any = None
     turns: Any = Turns()
     keeper = RollingKeeper(watch, known, turns, lambda event, **fields: logged.append((event, fields)), Hears())
-    asyncio.run(keeper.once())
+    asyncio.run(keeper.look_at_each())
     assert logged == [("capture_unread", {"capture": "a", "node": "a", "error": "no such number"})]
     assert len(heard) == 1
 

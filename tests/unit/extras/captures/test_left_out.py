@@ -16,11 +16,11 @@ from bot.extras.captures.chat import CaptureChat
 from bot.extras.captures.events import CaptureAsked, CaptureEnded
 from bot.extras.captures.store import CaptureStore
 from bot.inventory import Inventory
-from bot.ledger import Database
 from bot.ledger.entries import append_entry
 from tests.program import zombie_in as zombie
 from tests.record.audits import audit
 from tests.record.incidents import ASKER
+from tests.record.ledgers import ledger_in
 
 ROOT = Path(__file__).parents[4]
 CAPTURE = "c4p7t0re00"
@@ -30,7 +30,7 @@ CAPTURE = "c4p7t0re00"
 def older(tmp_path: Path) -> Path:
     """A folder whose record has a capture, and whose settings leave captures out."""
     (tmp_path / "state").mkdir()
-    with Database.open(f"sqlite:///{tmp_path / 'state' / 'zombie.db'}") as database:
+    with ledger_in(tmp_path / "state") as database:
         store = CaptureStore(database)
         store.append(lambda _: (CaptureAsked(CAPTURE, "n1", 1, 2, ("lockup",)),), ASKER)
         store.append(lambda _: (CaptureEnded(CAPTURE, "it was not started"),), "bot")
@@ -51,7 +51,7 @@ def test_record_with_a_capture_is_whole_and_shown_as_what_it_is(older: Path) -> 
 
 @pytest.mark.parametrize(("stream", "says"), [(HOUSE, ""), ("7k3m9x2qpv", "is not a valid incident")])
 def test_entry_of_a_capture_belongs_into_house_alone(tmp_path: Path, stream: str, says: str) -> None:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+    with ledger_in(tmp_path) as database:
         with database.writing() as connection:
             now = database.now(connection)
             append_entry(connection, stream, None, CaptureAsked(CAPTURE, "n1", 1, 2), ASKER, now)

@@ -18,7 +18,6 @@ from bot.domain.errors import ConnectionRefused, MissingFile, SchedulerError, Un
 from bot.domain.growth import HarmAt
 from bot.domain.node import Node
 from bot.extras.fleet.chunks import ChunkReply, ChunkRequest, Question
-from bot.extras.fleet.dask_reader import chunks_of
 from bot.extras.fleet.scheduler import Roster, declared, is_zone, resource
 from bot.extras.fleet.sweep import Counted, Found, NodeAnswer, NodeOutcome, Sweep
 from bot.extras.fleet.worker import ChunkWorker, ReadingOnly
@@ -214,6 +213,8 @@ def test_texts_of_a_worker_are_made_safe_and_cut() -> None:
 
 
 def test_chunks_stay_within_a_zone() -> None:
+    from bot.extras.fleet.dask_reader import chunks_of  # loads Dask, which takes long
+
     nodes = [Node(f"n{at}", "a", labels={"az": "ab"[at % 2], **({"zone": "z"} if at == 4 else {})}) for at in range(7)]
     told = [(chunk.zone, chunk.nodes) for chunk in chunks_of([*nodes, Node("other", "a")], 2)]
     assert told == [

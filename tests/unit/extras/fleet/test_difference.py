@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.extras.fleet.difference import compare, fisher
-from bot.extras.fleet.facts import band, facts_of, is_band
+from bot.extras.fleet.facts import facts_of, is_band, power_of_ten
 from bot.extras.fleet.sweep import Found, NodeAnswer, NodeOutcome
 from tests.unit.causes import builders as b
 
@@ -122,7 +122,7 @@ def test_true_peers_are_compared_without_those_that_are_healthy_by_accident() ->
 
 
 def test_counts_of_the_causes_own_signature_are_the_cause_and_no_difference() -> None:
-    many, few = ({"cgroups": "read", "cgroups.dying": band(count)} for count in (70_000, 20))
+    many, few = ({"cgroups": "read", "cgroups.dying": power_of_ten(count)} for count in (70_000, 20))
     here = [answer(f"s{at}", many | {"cgroups.mode": "v1"}, LEAK) for at in range(4)]
     there = [answer(f"h{at}", few | {"cgroups.mode": "v2"}) for at in range(9)]
     told = compare(here, there, {LEAK: ("cgroups", "host")})
@@ -158,4 +158,4 @@ def test_what_was_not_read_has_no_facts() -> None:
 
 @given(st.integers(-5, 10**9))
 def test_every_number_is_a_band(number: int) -> None:
-    assert is_band(band(number))
+    assert is_band(power_of_ten(number))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.extras.fleet.facts import _of_value, fact_value, facts_of, is_own_name
+from bot.extras.fleet.facts import _facts_of_value, fact_value, facts_of, is_own_name
 from bot.probes.agents import Agent
 from bot.probes.containers import ContainersReading
 from bot.probes.formats.container_lists import Container
@@ -147,9 +147,9 @@ def test_any_name_is_judged(name: str) -> None:
 
 def test_an_own_name_is_a_fact_neither_as_an_entry_nor_as_a_key_nor_as_a_value() -> None:
     own = f"kubepods-pod{UID}.slice"
-    assert dict(_of_value("x", (own, "shared"))) == {"x[shared]": "there"}
-    assert dict(_of_value("x", {own: 1, "shared": 1})) == {"x[shared]": 1.0}
-    assert dict(_of_value("x", own)) == {}
+    assert dict(_facts_of_value("x", (own, "shared"))) == {"x[shared]": "there"}
+    assert dict(_facts_of_value("x", {own: 1, "shared": 1})) == {"x[shared]": 1.0}
+    assert dict(_facts_of_value("x", own)) == {}
 
 
 def test_containers_are_told_by_their_images() -> None:
@@ -164,7 +164,7 @@ def test_containers_are_told_by_their_images() -> None:
 
 
 def test_agents_are_told_by_their_names_so_that_their_images_can_be_compared() -> None:
-    facts = dict(_of_value("agents.agents", (Agent("ecs", "ecs.service", image="amazon/agent:1.2"),)))
+    facts = dict(_facts_of_value("agents.agents", (Agent("ecs", "ecs.service", image="amazon/agent:1.2"),)))
     assert facts["agents.agents[ecs].image"] == "amazon/agent:1.2"
 
 

@@ -11,15 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from mcp import Client
-from mcp.shared.exceptions import MCPError
 
 from bot.domain.allowance import Allowance
 from bot.domain.errors import Refused, TooManyRequests, ZombieError
 from bot.domain.node import is_name
 from bot.domain.safe_text import safe
 from bot.domain.transitions import State
-from bot.extras.mcp.server import mcp_server
 from bot.extras.mcp.tools import Answer, Toolbox
 from tests.examples import up_to
 from tests.unit.surfaces.verdicts import HOSTILE
@@ -130,6 +127,10 @@ def test_names_are_short_and_every_schema_takes_nothing_else() -> None:
 
 @pytest.mark.parametrize("error", [ValueError("password=hunter2 \x1b[31m"), KeyError("password=hunter2")])
 async def test_what_fails_within_is_sent_to_no_client(error: Exception) -> None:
+    from mcp import Client, MCPError  # seconds, which only who needs it should spend
+
+    from bot.extras.mcp.server import mcp_server
+
     class Broken(Desk):
         def _heard(self, tool: str, what: Any) -> Answer:
             raise error

@@ -36,6 +36,7 @@ from bot.ledger import Database, Leases, Outbox, on_threads
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.surfaces.slack.calls import Calls
 from tests.record.incidents import WAYS, entries
+from tests.record.ledgers import ledger_in
 from tests.slack.replicas import until
 from tests.slack.service import QUICK
 from tests.unit.surfaces.test_slack_poster import Channel
@@ -117,7 +118,7 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
+    with ledger_in(tmp_path) as database, ThreadPoolExecutor(2) as threads:
         yield Bench(database, threads)
 
 

@@ -25,6 +25,7 @@ from bot.ledger import CaseStore, Database, Ledger
 from bot.response.execution.privilege import capture_text
 from bot.seats import Extra
 from tests.record.incidents import APPROVER, ASKER, BEGAN_AT, NODE, OPENING, TRIAGED
+from tests.record.ledgers import ledger_in
 
 ID, CAPTURE = "7k3m9x2qpv", "c4p7t0re00"
 READING = '{"core": 39}'
@@ -37,7 +38,7 @@ def sketch_of(core: int) -> Sketch:
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     """A record with an incident, a profile from its card, and what a capture of its node caught."""
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as opened:
+    with ledger_in(tmp_path) as opened:
         ledger, store = Ledger(opened), CaptureStore(opened)
         ledger.append(ID, 0, OPENING, ASKER)
         ledger.append(ID, 1, TRIAGED, "bot")

@@ -19,10 +19,11 @@ from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Verdict
 from bot.extras.profiles.reevaluator import Reevaluator
-from bot.ledger import CaseStore, Database, Ledger, on_threads
+from bot.ledger import CaseStore, Ledger, on_threads
 from bot.probes.profile import PROFILE, ProfileReading, as_text
 from bot.response.record import IncidentRecord
 from tests.record.incidents import APPROVER, BEGAN_AT, NODE, OPENING, PROPOSED, TRIAGED, VERDICT, by_whom
+from tests.record.ledgers import ledger_in
 
 ID = "7k3m9x2qpv"
 WALK = ProfileReading(39, "kubelet", 2114, "mem_cgroup_nr_lru_pages", 0.97, 490, 10.0, "memcg-walk")
@@ -122,7 +123,7 @@ class Deadly:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(1) as threads:
+    with ledger_in(tmp_path) as database, ThreadPoolExecutor(1) as threads:
         yield Bench(Ledger(database), threads, CaseStore(database))
 
 

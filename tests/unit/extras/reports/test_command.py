@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, text
 
 from bot.__main__ import main
-from bot.domain.entry import is_who
+from bot.domain.entry import is_author
 from bot.ledger import Ledger
 from bot.ledger.tables import KEPT_CASES
 from tests.record.exporting import NODE, SECRET, ended, judged, record_of
@@ -143,6 +143,6 @@ def test_hostile_words_stay_words_from_the_record_to_the_file(run: Run, tmp_path
 
     fresh = f"h{uuid.uuid4().hex[:10]}"
     said = f"a{words}z"
-    persons = {is_who(said), is_who(said.partition(" ")[0])}  # a sentence may begin with somebody
+    persons = {is_author(said), is_author(said.partition(" ")[0])}  # a sentence may begin with somebody
     assume(len(persons) == 1)
     assert skeleton(fresh, said) == skeleton(f"p{fresh}", "a:z" if persons == {True} else "az")

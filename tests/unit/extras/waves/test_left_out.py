@@ -57,10 +57,11 @@ from bot.extras.waves.settings import WaveSettings
 from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import stages_of
 from bot.ledger import Database, Ledger, audit
-from bot.ledger.entries import insert_entry, sealed
+from bot.ledger.entries import chained_entry, insert_entry
 from bot.seats import Extra, Rules
 from tests.program import zombie_in as zombie
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
+from tests.record.ledgers import ledger_in
 
 ROOT = Path(__file__).parents[4]
 WAVE = "wave-7k3m9x2qpv"
@@ -69,7 +70,7 @@ OLDER = ROOT / "tests" / "contract" / "ledger-v14.sql"
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as opened:
+    with ledger_in(tmp_path) as opened:
         yield opened
 
 
@@ -194,7 +195,7 @@ def test_nothing_of_a_wave_begins_once_one_of_its_nodes_is_not_fixed_whoever_not
 
 def test_plan_whose_first_step_was_needless_begins_no_later_than_its_waves_time(tmp_path: Path) -> None:
     at = datetime(2027, 1, 1, 9, 0, tzinfo=UTC)
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+    with ledger_in(tmp_path) as database:
         ledger = Ledger(database, lambda: at, holders=holders_of(shipped().on))
         plan = Plan("node-one", (Step("disable_unit", {"unit": "ecs.service"}, ("a",)), Step("reboot", {}, ("b",))))
         proposal = PlanProposed.of(plan, {})
@@ -252,7 +253,7 @@ def test_wave_in_a_terminal_begins_nothing_while_a_wanted_extra_cannot_be_loaded
     arguments = parser("zombie", extras).parse_args(["wave", "run", WAVE, *files])
     arguments.extras = extras
     arguments.environ = {"ZOMBIE_STATE_DIR": str(tmp_path), "HOME": str(tmp_path)}
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+    with ledger_in(tmp_path) as database:
         proposal = approved(Ledger(database), "one", WAVE)
         running(database, "one", proposal)
     claim = Claim("node-one", proposal.plan.remedy, "r1", Limits(at_once=9), {})
@@ -298,7 +299,7 @@ def test_only_known_kinds_are_stepped_over(database: Database, without: tuple[Ex
     found = audit(database, (), named_by(without, "follows"))
     assert (found.broken, found.unread, found.stepped_over) == ((), (), 1)
     with database.writing() as connection:
-        forged = sealed("wave-0000000000", Head(), "2027-01-01T00:00:00.000Z", BrandNew(), "bot")
+        forged = chained_entry("wave-0000000000", Head(), "2027-01-01T00:00:00.000Z", BrandNew(), "bot")
         insert_entry(connection, forged)
     unread = audit(database, (), named_by(without, "follows")).unread
     assert [(each.stream, "kind 'BrandNew'" in each.says) for each in unread] == [("wave-0000000000", True)]

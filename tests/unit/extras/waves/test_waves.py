@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from datetime import timedelta
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 import pytest
 
 from bot.domain.alert import Alert
-from bot.domain.errors import StaleRequest
+from bot.domain.entry import WAVES
+from bot.domain.errors import CannotTell, CauseInDoubt, StaleRequest
 from bot.domain.events import AlertReceived
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval
 from bot.domain.transitions import State
 from bot.extras.waves.events import TurnEnded, TurnGiven, TurnOutcome
-from bot.extras.waves.store import WaveStore
+from bot.extras.waves.store import WaveStore, may_begin
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.waves import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, Waves, why_no_member
 from bot.extras.waves.waves_run import WaveRun
@@ -24,7 +25,7 @@ from tests.alerts.pages import judged, of_page
 from tests.schedules.drawn import database_in_memory
 from tests.schedules.stage import PLAYBOOK, POLICY, Stage
 from tests.schedules.waves import WaveRecorder
-from tests.schedules.world import World
+from tests.schedules.world import BEGAN_AT, World
 from tests.unit.surfaces.verdicts import MUTED
 
 
@@ -44,7 +45,8 @@ def test_without_a_reason_on_record_the_state_is_told() -> None:
 
 def desk_of(database: Any, names: tuple[str, ...]) -> tuple[World, Stage, Waves]:
     world = World(1, deadly=0)
-    stage = Stage.set(world, Ledger(database, lambda: world.now), dict.fromkeys(names, "cured"), POLICY, 0.0, 0.0)
+    ledger = Ledger(database, lambda: world.now, holders={WAVES: may_begin})
+    stage = Stage.set(world, ledger, dict.fromkeys(names, "cured"), POLICY, 0.0, 0.0)
     waves: Any = WaveRecorder(world, WaveStore(database, lambda: world.now), 0.0)
     return world, stage, Waves(POLICY, stage.record, stage.recorder, waves, world.clock, world.random)
 
@@ -146,16 +148,16 @@ def test_who_resumes_a_wave_forgives_no_alert_that_they_have_not_been_shown() ->
     with database_in_memory() as database:
         world, stage, desk = desk_of(database, ("a", "b", "c"))
         wave = stopped_wave(world, stage, desk)
-        shown = drive(world, desk.news(wave))
+        shown = drive(world, desk.last_news_at(wave))
         world.now += timedelta(minutes=1)
         alarmed(stage, "x", "1")  # one alert elsewhere is none that stops a wave
-        assert drive(world, desk.news(wave)) == shown
+        assert drive(world, desk.last_news_at(wave)) == shown
         cured = wave.turns[0].member.node
         alarmed(stage, cured, "2")
         yes = Approval("terminal:bob", "the graph was wrong")
         with pytest.raises(StaleRequest, match=f"It would stop now: {cured} has a new alert since it was cured"):
             drive(world, desk.resume(wave.id, yes, shown))
-        later = drive(world, desk.news(wave))
+        later = drive(world, desk.last_news_at(wave))
         assert later > shown
         alarmed(stage, "y", "3")
         alarmed(stage, "z", "4")
@@ -169,7 +171,7 @@ def test_alert_that_comes_while_a_program_stands_still_in_a_resumption_stops_the
     with database_in_memory() as database:
         world, stage, desk = desk_of(database, ("a", "b", "c"))
         wave = stopped_wave(world, stage, desk)
-        shown, append = drive(world, desk.news(wave)), desk.append
+        shown, append = drive(world, desk.last_news_at(wave)), desk.append
 
         async def late(*what: Any) -> Any:
             world.now += timedelta(minutes=1)
@@ -186,7 +188,7 @@ def test_alert_that_comes_while_a_program_stands_still_in_a_resumption_stops_the
 def running_wave(world: World, stage: Stage, desk: Waves) -> Wave:
     """A wave that runs, whose first node is cured."""
     wave = stopped_wave(world, stage, desk)
-    shown = drive(world, desk.news(wave))
+    shown = drive(world, desk.last_news_at(wave))
     return drive(world, desk.resume(wave.id, Approval("terminal:bob", "it was nothing"), shown))  # type: ignore[no-any-return]
 
 
@@ -215,11 +217,80 @@ def test_node_that_fails_in_the_very_moment_of_a_stop_is_not_forgiven_by_who_saw
         drive(world, desk.append(wave.id, wave.seq, TurnGiven(second.incident, second.node), "bot"))
         world.now -= timedelta(seconds=30)
         stopped = drive(world, desk.stop(wave.id, Approval("terminal:bob", "wait")))
-        shown = drive(world, desk.news(stopped))
+        shown = drive(world, desk.last_news_at(stopped))
         failed = TurnEnded(second.incident, second.node, TurnOutcome.FAILED, "it did not come back")
         drive(world, desk.append(wave.id, stopped.seq, failed, "bot"))
         with pytest.raises(StaleRequest, match=f"Acted on since and not fixed: {second.node}"):
             drive(world, desk.resume(wave.id, Approval("terminal:bob", "go on"), shown))
+
+
+def run_until(world: World, stage: Stage, desk: Waves, end: datetime) -> Wave:
+    """Let a program carry the wave and its incidents until then, or until it stops; return its state."""
+    program, remediation = WaveRun(desk, stage.responder(), stage, "p"), stage.remediation()
+    while True:
+        again = drive(world, program.advance("wave-abcd"))
+        wave: Wave = drive(world, desk.find("wave-abcd"))
+        for turn in wave.under_way:
+            incident = stage.ledger.incident(turn.member.incident)
+            if incident is not None and incident.state is not State.PROPOSED:
+                drive(world, remediation.advance(incident.id))
+        if wave.state is not WaveState.RUNNING or world.now >= end or again is None:
+            return wave
+        world.now += max(timedelta(seconds=1), again.after)
+
+
+@dataclass
+class Away:
+    """A chat that says of nobody whether they may approve, until then."""
+
+    world: World
+    until: datetime
+
+    async def again(self, by: str, /) -> Approval:
+        if self.world.now < self.until:
+            raise CannotTell(f"{by} has said yes, and Slack does not say whether they still may.")
+        return Approval(by, "")
+
+
+def approved_wave(world: World, stage: Stage, desk: Waves) -> None:
+    found = [proposed(stage, name, "wave-abcd") for name in stage.nodes]
+    wave = drive(world, desk.propose("wave-abcd", REQUEST, found, PLAYBOOK.name))
+    drive(world, desk.decide(wave.id, Approval("terminal:bob", "go", wave.proposal.digest)))
+
+
+@pytest.mark.parametrize("it_is", ["quiet", "not known who may approve"])
+def test_wave_that_is_held_up_as_a_whole_waits_and_loses_no_node(it_is: str) -> None:
+    policy = replace(POLICY, quiet=((9 * 60 + 10, 9 * 60 + 20),)) if it_is == "quiet" else POLICY
+    with database_in_memory() as database:
+        world, stage, desk = desk_of(database, ("a", "b", "c", "d", "e"))
+        away = Away(world, BEGAN_AT + timedelta(minutes=20)) if it_is != "quiet" else None
+        stage.policy, desk = policy, replace(desk, policy=policy, lookup=away)
+        approved_wave(world, stage, desk)
+        first = drive(world, desk.find("wave-abcd")).waiting[0]
+        drive(world, desk.append("wave-abcd", 2, TurnGiven(first.incident, first.node), "bot"))
+        world.now += timedelta(minutes=10)  # before its node could be read again
+        waits = run_until(world, stage, desk, BEGAN_AT + timedelta(minutes=19))
+        assert (waits.state, [turn.outcome for turn in waits.turns]) == (WaveState.RUNNING, [None])
+        over = run_until(world, stage, desk, BEGAN_AT + timedelta(hours=1))
+        assert over.state is WaveState.COMPLETED, (over.stop, over.turns)
+        assert len(over.having(TurnOutcome.CURED)) == 5
+
+
+def test_wave_whose_cause_comes_into_doubt_stops_for_that_and_loses_no_node() -> None:
+    doubted = "leaked-memory-cgroups was wrong by the latest word of three."
+    with database_in_memory() as database:
+        world, stage, desk = desk_of(database, ("a", "b", "c", "d"))
+        approved_wave(world, stage, desk)
+        stage.ledger._doubters = (lambda _: lambda policy, cause: doubted,)
+        stopped = run_until(world, stage, desk, BEGAN_AT + timedelta(minutes=20))
+        assert stopped.stop is not None, stopped.state
+        assert stopped.stop.because == f"CauseInDoubt: {doubted}"
+        assert [turn.outcome for turn in stopped.turns] == [None]
+        with pytest.raises(CauseInDoubt):
+            drive(
+                world,
+                desk.resume("wave-abcd", Approval("terminal:bob", "go on"), drive(world, desk.last_news_at(stopped))),
+            )
 
 
 class Frozen(Waves):

@@ -82,24 +82,24 @@ NO: dict[str, tuple[str, Callable[[], object]]] = {
     "an alarm's own service": ("NotAnApprover", lambda: guards.is_approver(POLICY, yes("pagerduty:U1"))),
     "an empty policy": ("NotAnApprover", lambda: guards.is_approver(Policy(acting=True), yes("terminal:ann"))),
     "acting is off": ("NotAnApprover", lambda: guards.is_approver(replace(POLICY, acting=False), yes("terminal:ann"))),
-    "whoever asked": ("SelfApproval", lambda: guards.is_not_the_asker(POLICY, incident(PROPOSED), yes(ASKER))),
+    "whoever asked": ("SelfApproval", lambda: guards.check_not_the_asker(POLICY, incident(PROPOSED), yes(ASKER))),
     "whoever asked, elsewhere": (
         "SelfApproval",
-        lambda: guards.is_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:bob")),
+        lambda: guards.check_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:bob")),
     ),
     "whoever asked, by another claimed name": (
         "SelfApproval",
-        lambda: guards.is_not_the_asker(
+        lambda: guards.check_not_the_asker(
             POLICY, by_login("terminal:ann", "carol"), yes("terminal:bob", os_user="carol")
         ),
     ),
     "the login that asked": (
         "SelfApproval",
-        lambda: guards.is_not_the_asker(POLICY, by_login("terminal:carol"), yes("terminal:ann", os_user="carol")),
+        lambda: guards.check_not_the_asker(POLICY, by_login("terminal:carol"), yes("terminal:ann", os_user="carol")),
     ),
     "whoever asked in Slack, by their login": (
         "SelfApproval",
-        lambda: guards.is_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:ann", os_user="bob")),
+        lambda: guards.check_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:ann", os_user="bob")),
     ),
     "one login that says yes twice": (
         "NotEnoughApprovers",
@@ -172,14 +172,14 @@ YES: dict[str, Callable[[], object]] = {
     "an approver": lambda: guards.is_approver(POLICY, yes("slack:T1/U1")),
     "one of a group": lambda: guards.is_approver(POLICY, yes("slack:T1/U9", groups=frozenset(("slack:S1",)))),
     "a terminal": lambda: guards.is_approver(POLICY, yes("terminal:ann")),
-    "another login": lambda: guards.is_not_the_asker(
+    "another login": lambda: guards.check_not_the_asker(
         POLICY, by_login("terminal:root", "root"), yes("terminal:ann", os_user="ann")
     ),
     "another login's voice": lambda: guards.is_first_yes(
         POLICY, endorsed_by_login("carol"), yes("terminal:ann", os_user="dan")
     ),
-    "somebody else": lambda: guards.is_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:ann")),
-    "the asker, where that is allowed": lambda: guards.is_not_the_asker(
+    "somebody else": lambda: guards.check_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:ann")),
+    "the asker, where that is allowed": lambda: guards.check_not_the_asker(
         replace(POLICY, self_approval=True), incident(PROPOSED), yes(ASKER)
     ),
     "in time": lambda: guards.is_in_time(POLICY, incident(PROPOSED), BEGAN_AT + timedelta(minutes=10)),

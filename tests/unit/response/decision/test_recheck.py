@@ -33,7 +33,7 @@ from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.probes import unfinished
 from bot.response.decision.preflight import DriftDetected, Preflight
-from bot.response.decision.recheck import Recheck, deciding
+from bot.response.decision.recheck import Recheck, with_deciding_probes
 from bot.response.diagnosis.plan_impact import READ_AGAIN, READ_FROM
 from bot.response.diagnosis.triage import Triage
 from bot.response.execution.node_access import NodeAccess, NodeStatus
@@ -108,7 +108,7 @@ def looking(*triages: Asked, playbook: Playbook | None = None) -> Preflight:
 
 async def test_second_that_shows_the_same_is_enough() -> None:
     short, whole = Asked(VERDICT), Asked(HEALTHY)
-    seen = await looking(short, whole).at(INCIDENT)
+    seen = await looking(short, whole).check_unchanged(INCIDENT)
     assert (short.times, whole.times) == (1, 0)
     assert short.probes == ["identity", "first step", "also, step 1", "also, step 2", "right 0", "right 1"], (
         "all in one batch"
@@ -120,21 +120,21 @@ async def test_second_that_shows_the_same_is_enough() -> None:
 @pytest.mark.parametrize("short", [HEALTHY, UNSURE, replace(VERDICT, suspects=()), replace(VERDICT, plan=None)])
 async def test_what_a_second_does_not_show_is_looked_for_over_the_whole_window(short: Verdict) -> None:
     whole = Asked(VERDICT)
-    await looking(Asked(short), whole).at(INCIDENT)
+    await looking(Asked(short), whole).check_unchanged(INCIDENT)
     assert whole.times == 1
 
 
 @pytest.mark.parametrize(("whole", "kind"), [(HEALTHY, AlreadyCured), (UNSURE, StateChanged)])
 async def test_only_the_whole_window_says_that_it_is_another(whole: Verdict, kind: type[Refused]) -> None:
     with pytest.raises(DriftDetected) as found:
-        await looking(Asked(HEALTHY), Asked(whole)).at(INCIDENT)
+        await looking(Asked(HEALTHY), Asked(whole)).check_unchanged(INCIDENT)
     assert found.value.kind is kind
 
 
 async def test_another_boot_needs_no_second_opinion() -> None:
     whole = Asked(VERDICT)
     with pytest.raises(DriftDetected, match="boot_id: ") as found:
-        await looking(Asked(HEALTHY, boot="0" * 8 + BOOT[8:]), whole).at(INCIDENT)
+        await looking(Asked(HEALTHY, boot="0" * 8 + BOOT[8:]), whole).check_unchanged(INCIDENT)
     assert (found.value.kind, whole.times) == (StateChanged, 0)
 
 
@@ -156,50 +156,50 @@ async def test_database_that_came_since_the_card_is_a_difference_and_jobs_that_c
     shown, now = proposed(ending(ETCD, TRAINS)), ending(ETCD, POSTGRES, TRAINS)
     whole = Asked(now)
     with pytest.raises(DriftDetected, match="postgres runs here now") as found:
-        await looking(Asked(now), whole).at(shown)
+        await looking(Asked(now), whole).check_unchanged(shown)
     assert (found.value.kind, whole.times) == (StateChanged, 1), "only the whole window refuses"
     more = ending(ETCD, End("postgres", "process", 9), replace(TRAINS, count=16))
-    await looking(Asked(more), Asked(HEALTHY)).at(shown)
-    await looking(Asked(ending(TRAINS)), Asked(HEALTHY)).at(shown)  # one that has left is none
+    await looking(Asked(more), Asked(HEALTHY)).check_unchanged(shown)
+    await looking(Asked(ending(TRAINS)), Asked(HEALTHY)).check_unchanged(shown)  # one that has left is none
 
 
 @pytest.mark.parametrize(("now", "says"), [(2, "one more postgres runs here now"), (4, "3 more postgres run here now")])
 async def test_another_database_of_the_same_image_is_a_difference(now: int, says: str) -> None:
     seen = ending(End("postgres", KEEPS, now), TRAINS)
     with pytest.raises(DriftDetected, match=says):
-        await looking(Asked(seen), Asked(seen)).at(proposed(ending(End("postgres", KEEPS), TRAINS)))
-    await looking(Asked(ending(End("postgres", KEEPS), TRAINS)), Asked(HEALTHY)).at(proposed(seen))
+        await looking(Asked(seen), Asked(seen)).check_unchanged(proposed(ending(End("postgres", KEEPS), TRAINS)))
+    await looking(Asked(ending(End("postgres", KEEPS), TRAINS)), Asked(HEALTHY)).check_unchanged(proposed(seen))
 
 
 async def test_databases_that_can_no_longer_be_read_are_a_difference_unless_the_card_said_so() -> None:
     lost = (Unread("units", "sudo refused"),)
     now = ending(ETCD, unread=lost)
     with pytest.raises(DriftDetected, match="units could not be read: sudo refused"):
-        await looking(Asked(now), Asked(now)).at(proposed(ending(ETCD)))
-    await looking(Asked(now), Asked(HEALTHY)).at(proposed(ending(ETCD, unread=lost)))
+        await looking(Asked(now), Asked(now)).check_unchanged(proposed(ending(ETCD)))
+    await looking(Asked(now), Asked(HEALTHY)).check_unchanged(proposed(ending(ETCD, unread=lost)))
     gpu = ending(ETCD, unread=(Unread("gpu", "not asked"),))
-    await looking(Asked(gpu), Asked(HEALTHY)).at(proposed(ending(ETCD)))  # it tells of no database
+    await looking(Asked(gpu), Asked(HEALTHY)).check_unchanged(proposed(ending(ETCD)))  # it tells of no database
 
 
 async def test_what_is_no_longer_seen_before_a_reboot_is_a_difference_unless_the_card_said_so() -> None:
     zfs, dpkg = (Unread(f"unfinished: {what}", "") for what in ("what ZFS is rebuilding", "the state of packages"))
     now = ending(ETCD, unseen=(dpkg, zfs))
     with pytest.raises(DriftDetected, match="not read before the reboot: what ZFS is rebuilding"):
-        await looking(Asked(now), Asked(now)).at(proposed(ending(ETCD, unseen=(dpkg,))))
-    await looking(Asked(now), Asked(HEALTHY)).at(proposed(now))
-    await looking(Asked(ending(ETCD)), Asked(HEALTHY)).at(proposed(now))  # what is seen by now is none
+        await looking(Asked(now), Asked(now)).check_unchanged(proposed(ending(ETCD, unseen=(dpkg,))))
+    await looking(Asked(now), Asked(HEALTHY)).check_unchanged(proposed(now))
+    await looking(Asked(ending(ETCD)), Asked(HEALTHY)).check_unchanged(proposed(now))  # what is seen by now is none
     nothing = ending(ETCD, unseen=(Unread("unfinished", "the answer never came"),))
-    await looking(Asked(now), Asked(HEALTHY)).at(proposed(nothing))
+    await looking(Asked(now), Asked(HEALTHY)).check_unchanged(proposed(nothing))
     with pytest.raises(DriftDetected, match="not read before the reboot: rebuilds, firmware, packages"):
-        await looking(Asked(nothing), Asked(nothing)).at(proposed(now))
+        await looking(Asked(nothing), Asked(nothing)).check_unchanged(proposed(now))
 
 
 def test_short_look_reads_what_tells_of_databases_and_of_what_a_reboot_would_cut_off() -> None:
     probes = tuple(Probe(name, "", (), lambda outputs: outputs) for name in (*READ_AGAIN, "gpu", "dns"))
     playbook = Playbook("p", "", 3, probes, (), ())
     verdict = replace(ending(ETCD), evidence=())
-    assert {probe.name for probe in deciding(playbook, verdict).probes} == {*READ_FROM, "unfinished"}
-    assert deciding(playbook, replace(verdict, plan=PLAN)).probes == ()
+    assert {probe.name for probe in with_deciding_probes(playbook, verdict).probes} == {*READ_FROM, "unfinished"}
+    assert with_deciding_probes(playbook, replace(verdict, plan=PLAN)).probes == ()
 
 
 async def test_look_before_a_reboot_that_waited_reads_only_what_tells_of_databases() -> None:
@@ -221,39 +221,39 @@ async def test_what_stops_with_the_unit_by_now_and_was_not_shown_is_not_approved
     name: str, kind: type[Refused]
 ) -> None:
     with pytest.raises(DriftDetected, match=name) as found:
-        await looking(Asked(VERDICT, around=STANDS_ON_IT.format(name)), Asked(VERDICT)).at(INCIDENT)
+        await looking(Asked(VERDICT, around=STANDS_ON_IT.format(name)), Asked(VERDICT)).check_unchanged(INCIDENT)
     assert found.value.kind is kind
 
 
 async def test_what_was_shown_to_stop_with_the_unit_is_approved_with_it() -> None:
     bound = BOUND | {"also, step 1": "with ecs.service stops b.service"}
     incident = fold(entries((OPENING, TRIAGED, PlanProposed.of(PLAN, bound))))
-    seen = await looking(Asked(VERDICT, around=STANDS_ON_IT.format("b.service"))).at(incident)
+    seen = await looking(Asked(VERDICT, around=STANDS_ON_IT.format("b.service"))).check_unchanged(incident)
     assert seen.also == {"also, step 1": "with ecs.service stops b.service"}
     with pytest.raises(DriftDetected, match=r"also, step 1: with ecs\.service stops b.service → nothing"):
-        await looking(Asked(VERDICT)).at(incident)
+        await looking(Asked(VERDICT)).check_unchanged(incident)
 
 
 @pytest.mark.parametrize("said", ["", "Id=ecs.service\n", "Failed to connect to bus\n-- all told --\n"])
 async def test_where_what_stops_with_the_unit_is_not_told_nothing_is_approved(said: str) -> None:
     with pytest.raises(CannotTell, match=r"ecs\.service|dependents: "):
-        await looking(Asked(VERDICT, around=said)).at(INCIDENT)
+        await looking(Asked(VERDICT, around=said)).check_unchanged(INCIDENT)
 
 
 async def test_right_that_was_taken_away_is_named() -> None:
     with pytest.raises(MissingRight, match="may not run") as refused:
-        await looking(Asked(VERDICT, may=1)).at(INCIDENT)
+        await looking(Asked(VERDICT, may=1)).check_unchanged(INCIDENT)
     assert "systemctl disable --now -- ecs.service" in refused.value.try_next
 
 
 async def test_node_that_is_not_reached_is_not_another() -> None:
     with pytest.raises(CannotTell, match="cannot be read again"):
-        await looking(Asked(replace(HEALTHY, status=Status.UNREACHABLE))).at(INCIDENT)
+        await looking(Asked(replace(HEALTHY, status=Status.UNREACHABLE))).check_unchanged(INCIDENT)
 
 
 async def test_other_playbook_than_was_proposed_is_refused() -> None:
     with pytest.raises(PlanChanged, match="p 3 → p 4"):
-        await looking(Asked(VERDICT), playbook=Playbook("p", "", 4, (), (), ())).at(INCIDENT)
+        await looking(Asked(VERDICT), playbook=Playbook("p", "", 4, (), (), ())).check_unchanged(INCIDENT)
 
 
 def test_deciding_probes_are_those_of_the_evidence_the_cause_and_the_playbook() -> None:
@@ -262,7 +262,7 @@ def test_deciding_probes_are_those_of_the_evidence_the_cause_and_the_playbook() 
     cause = ConfiguredCause(replace(_cause(), probes=("units",), beside=("storage", "profile")), {})
     playbook = Playbook("p", "", 3, probes, ("cgroups",), (cause,))
     told = replace(VERDICT, evidence=(Evidence("harm", "cpu, nic", "held"),))
-    asked = [probe.name for probe in deciding(playbook, told).probes]
+    asked = [probe.name for probe in with_deciding_probes(playbook, told).probes]
     assert asked == ["host", "cpu", "cgroups", "units", "nic", "storage"]
 
 
@@ -271,7 +271,8 @@ async def test_whole_window_asks_everything_the_short_look_what_decides() -> Non
     short, whole = Asked(HEALTHY), Asked(VERDICT)
     told = replace(VERDICT, evidence=(Evidence("harm", "cpu", "held"),))
     playbook = Playbook("p", "", 3, probes, (), ())
-    await looking(short, whole, playbook=playbook).at(replace(INCIDENT, triage=replace(TRIAGED, verdict=told)))
+    incident = replace(INCIDENT, triage=replace(TRIAGED, verdict=told))
+    await looking(short, whole, playbook=playbook).check_unchanged(incident)
     assert [name for name in short.probes if name in ("host", "cpu", "conntrack")] == ["host", "cpu"]
     assert "conntrack" in whole.probes
 

@@ -12,7 +12,7 @@ from bot.domain.growth import CountSample, Grows, HarmAt
 from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
-from bot.response.diagnosis.growing import grown, grown_since
+from bot.response.diagnosis.growing import growth_without_storing, store_count_and_growth
 
 AT = datetime(2026, 11, 22, 3, tzinfo=UTC)
 LEAK = "leaked-memory-cgroups"
@@ -55,49 +55,51 @@ class Before:
 
 async def test_a_count_is_kept_with_its_boot_and_one_alone_says_nothing() -> None:
     kept = Kept()
-    assert await grown(kept, "gpu-1", SNAPSHOT, playbook(), LEAK) is None
+    assert await store_count_and_growth(kept, "gpu-1", SNAPSHOT, playbook(), LEAK) is None
     assert kept.all == [CountSample(AT, 1_000.0, "boot")]
 
 
 async def test_what_was_not_read_is_not_kept() -> None:
     kept = Kept()
-    assert await grown(kept, "gpu-1", SNAPSHOT, playbook(None), LEAK) is None
+    assert await store_count_and_growth(kept, "gpu-1", SNAPSHOT, playbook(None), LEAK) is None
     assert kept.all == []
 
 
 async def test_what_was_counted_before_joins_in_as_far_as_this_boot_goes_back() -> None:
     history = Before(tuple(CountSample(AT - at * HOUR, 1_000.0 - 10 * at) for at in range(40, 0, -1)))
-    told = await grown(Kept(), "gpu-1", SNAPSHOT, playbook(), LEAK, [history])
+    told = await store_count_and_growth(Kept(), "gpu-1", SNAPSHOT, playbook(), LEAK, [history])
     assert told is not None
     assert (told.counted, told.per_hour, told.grows) == (20, 10, True)
 
 
 async def test_our_own_looks_count_before_what_others_counted_meanwhile() -> None:
     ours = [CountSample(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
-    told = await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK, [Before((CountSample(AT - 2.5 * HOUR, 9e9),))])
+    told = await store_count_and_growth(
+        Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK, [Before((CountSample(AT - 2.5 * HOUR, 9e9),))]
+    )
     assert told is not None
     assert (told.counted, told.per_hour) == (6, 10)
 
 
 async def test_a_past_that_cannot_be_told_changes_nothing() -> None:
     ours = [CountSample(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
-    without = await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK)
-    assert await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK, [Before(None)]) == without
+    without = await store_count_and_growth(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK)
+    assert await store_count_and_growth(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK, [Before(None)]) == without
 
 
 async def test_without_keeping_anything_the_same_is_told() -> None:
     ours = [CountSample(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
-    told = grown_since({LEAK: ours}, SNAPSHOT, playbook(), LEAK)
+    told = growth_without_storing({LEAK: ours}, SNAPSHOT, playbook(), LEAK)
     assert told is not None
-    assert told == await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK)
+    assert told == await store_count_and_growth(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK)
     assert told.counted == len(ours) + 1
-    assert grown_since({}, SNAPSHOT, playbook(), LEAK) is None
-    assert grown_since({LEAK: ours}, SNAPSHOT, playbook(None), LEAK) is None
+    assert growth_without_storing({}, SNAPSHOT, playbook(), LEAK) is None
+    assert growth_without_storing({LEAK: ours}, SNAPSHOT, playbook(None), LEAK) is None
 
 
 async def test_of_a_node_that_is_well_only_harm_that_is_near_is_told() -> None:
     ours = [CountSample(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
-    assert await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(harm=50_000), None) is None
-    near = await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(harm=1_500), None)
+    assert await store_count_and_growth(Kept(*ours), "gpu-1", SNAPSHOT, playbook(harm=50_000), None) is None
+    near = await store_count_and_growth(Kept(*ours), "gpu-1", SNAPSHOT, playbook(harm=1_500), None)
     assert near is not None
     assert near.harm_in is not None

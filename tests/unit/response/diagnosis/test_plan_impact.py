@@ -16,7 +16,7 @@ from bot.probes.formats.container_lists import Container
 from bot.probes.gpu import Gpu, GpuReading, GpuUser
 from bot.probes.processes import ProcessesReading, ProcessKind
 from bot.probes.units import Unit, UnitsReading
-from bot.response.diagnosis.plan_impact import of_a_reboot, of_a_stop
+from bot.response.diagnosis.plan_impact import ended_by_reboot, ended_by_stop
 from bot.surfaces.document import node_document
 from bot.view.plan_words import PlanWords
 from tests.unit.causes.builders import node
@@ -69,7 +69,9 @@ def test_databases_and_members_come_first_then_guests_work_on_gpus_and_the_rest(
         container("bitnami/redis:7", running=False),
     )
     seen = looked(processes(*KINDS), gpus(), units("postgresql@14-main.service", "slurmd.service", "cron.service"))
-    ends = of_a_reboot(replace(seen, readings={**seen.readings, "containers": ContainersReading(("docker",), pods)}))
+    ends = ended_by_reboot(
+        replace(seen, readings={**seen.readings, "containers": ContainersReading(("docker",), pods)})
+    )
     assert [(end.what, end.kind, end.count) for end in ends.rows] == [
         ("postgresql@14-main.service", "keeps", 1),
         ("etcd", "keeps", 1),
@@ -88,16 +90,16 @@ def test_databases_and_members_come_first_then_guests_work_on_gpus_and_the_rest(
 
 def test_a_database_that_no_unit_and_no_container_names_is_known_by_its_processes() -> None:
     lone = looked(processes(ProcessKind("mongod", 1, 100.0, 0.0), ProcessKind("postgres", 12, 100.0, 0.0)))
-    assert [(end.what, end.kind, end.count) for end in of_a_reboot(lone).rows] == [
+    assert [(end.what, end.kind, end.count) for end in ended_by_reboot(lone).rows] == [
         ("mongod", "keeps", 1),
         ("postgres", "keeps", 1),  # its processes come and go with its clients
     ]
     clients = ("redis-cli", "mysqldump", "postgres_export", "mysql", "mongorestore")
-    assert of_a_reboot(looked(processes(*(ProcessKind(name, 1, 1.0, 0.0) for name in clients)))).rows == ()
+    assert ended_by_reboot(looked(processes(*(ProcessKind(name, 1, 1.0, 0.0) for name in clients)))).rows == ()
     both = looked(processes(ProcessKind("postgres", 12, 100.0, 0.0)), units("postgresql.service"))
-    assert [end.what for end in of_a_reboot(both).rows] == ["postgresql.service"], "its unit names it"
+    assert [end.what for end in ended_by_reboot(both).rows] == ["postgresql.service"], "its unit names it"
     stopped = looked(units("postgresql.service", active="inactive"))
-    assert of_a_reboot(stopped).rows == ()
+    assert ended_by_reboot(stopped).rows == ()
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_a_database_that_no_unit_and_no_container_names_is_known_by_its_processe
 def test_what_was_not_read_is_said_and_never_none(reading: Any, probe: str) -> None:
     seen = looked()
     seen = replace(seen, readings={**seen.readings, probe.partition(":")[0]: reading})
-    ends = of_a_reboot(seen)
+    ends = ended_by_reboot(seen)
     assert [unread.probe for unread in ends.unread] == [probe]
     view = WORDS.view(Plan("n1", (Step("reboot"),), ends=ends))
     assert view.ends == (), "nothing says that nothing ends"
@@ -125,7 +127,7 @@ def test_what_was_not_read_is_said_and_never_none(reading: Any, probe: str) -> N
 
 
 def test_nothing_seen_is_said_only_where_everything_was_read() -> None:
-    assert said(of_a_reboot(looked())) == (
+    assert said(ended_by_reboot(looked())) == (
         "no database, job, container or busy process that was seen; only the system's own",
     )
 
@@ -136,7 +138,7 @@ def test_a_reboot_of_which_nothing_is_on_record_says_that_it_was_not_read() -> N
 
 
 def test_with_a_unit_alone_ends_the_unit() -> None:
-    (row,) = of_a_stop(looked(units("ecs.service")), "ecs.service").rows
+    (row,) = ended_by_stop(looked(units("ecs.service")), "ecs.service").rows
     assert (row.what, row.kind) == ("ecs.service", "unit")
     assert row.age is not None
 
@@ -144,13 +146,13 @@ def test_with_a_unit_alone_ends_the_unit() -> None:
 def test_workers_that_were_counted_on_gpus_are_not_counted_again() -> None:
     kinds = (ProcessKind("python3", 20, 50.0, 9.0),)
     users = tuple(GpuUser(at, "python3", 50.0, (BUSES[at],)) for at in range(8))
-    rows = [(end.kind, end.count) for end in of_a_reboot(looked(processes(*kinds), gpus(users))).rows]
+    rows = [(end.kind, end.count) for end in ended_by_reboot(looked(processes(*kinds), gpus(users))).rows]
     assert rows == [("gpu", 8), ("process", 12)]
 
 
 def test_names_of_nodes_are_made_safe_and_rows_are_bounded() -> None:
     kinds = tuple(ProcessKind(f"{at}{HOSTILE}\n", 1, 1.0, 9.0) for at in range(500))
-    ends = of_a_reboot(looked(processes(*kinds)))
+    ends = ended_by_reboot(looked(processes(*kinds)))
     assert (len(ends.rows), ends.more) == (40, 460)
     assert all(end.what.isprintable() for end in ends.rows)
     assert said(ends)[-1] == "460 more"

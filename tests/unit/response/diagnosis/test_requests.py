@@ -13,11 +13,12 @@ import pytest
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
-from bot.ledger import Database, Leases, Ledger, on_threads
+from bot.ledger import Leases, Ledger, on_threads
 from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.requests import CheckRequests
 from bot.response.record import IncidentRecord, IncidentRequest
 from tests.record.incidents import ASKER, BEGAN_AT, NODE
+from tests.record.ledgers import ledger_in
 
 WISH = IncidentRequest("slack", "C1/-/7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
 
@@ -41,7 +42,7 @@ class Begun:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Iterator[tuple[Any, Any, Any]]:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(1) as threads:
+    with ledger_in(tmp_path) as database, ThreadPoolExecutor(1) as threads:
         yield (
             on_threads(Ledger(database), threads),
             on_threads(Leases(database, "a"), threads),

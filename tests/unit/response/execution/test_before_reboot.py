@@ -17,9 +17,10 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.transitions import State
-from bot.ledger import CaseStore, Database
+from bot.ledger import CaseStore
 from bot.response.execution.before_reboot import LIMIT, MOST_BYTES, QUESTIONS, SPARE, PreRebootReader
 from tests.record.incidents import BEGAN_AT, WAYS, entries
+from tests.record.ledgers import ledger_in
 
 NODE = Node("node-gpu-01", "10.0.0.7")
 LEFT = timedelta(minutes=5)
@@ -76,10 +77,10 @@ def everything(probe: str) -> str:
 
 async def test_all_of_it_is_kept_by_its_hash_with_words_that_say_what_and_how_much(tmp_path: Path) -> None:
     cases = Cases()
-    kept = await words(Answering(everything), cases).of(approved(), NODE, LEFT)
+    kept = await words(Answering(everything), cases).read_and_store(approved(), NODE, LEFT)
     assert kept.case == cases.kept[0].digest
     assert kept.says.startswith("kernel log, memory cgroups, processes and memory, 0 kB in ")
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+    with ledger_in(tmp_path) as database:
         digest = CaseStore(database).keep("i1", cases.kept[0])
         text = CaseStore(database).text("i1", digest)
     assert digest == kept.case
@@ -92,7 +93,7 @@ async def test_node_that_stalls_costs_the_limit_and_what_came_is_kept() -> None:
     cases = Cases()
     way = Answering(lambda probe: "[1.0] one\n" if probe == "kernel log" else "", hangs=True)
     began = asyncio.get_running_loop().time()
-    kept = await words(way, cases, timedelta(seconds=0.2)).of(approved(), NODE, LEFT)
+    kept = await words(way, cases, timedelta(seconds=0.2)).read_and_store(approved(), NODE, LEFT)
     assert asyncio.get_running_loop().time() - began < 2
     assert kept.case == cases.kept[0].digest
     assert "not: memory cgroups, processes, memory" in kept.says
@@ -108,7 +109,7 @@ async def test_node_that_stalls_costs_the_limit_and_what_came_is_kept() -> None:
     ],
 )
 async def test_whatever_fails_is_said_and_raises_nothing(way: Answering, cases: Cases, says: str) -> None:
-    kept = await words(way, cases).of(approved(), NODE, LEFT)
+    kept = await words(way, cases).read_and_store(approved(), NODE, LEFT)
     assert kept.case == ""
     assert kept.says.startswith("nothing was kept: ")
     assert says in kept.says
@@ -116,7 +117,7 @@ async def test_whatever_fails_is_said_and_raises_nothing(way: Answering, cases: 
 
 async def test_nothing_is_read_where_the_approval_would_not_outlive_it() -> None:
     way = Answering(everything)
-    kept = await words(way, Cases()).of(approved(), NODE, LIMIT + SPARE - timedelta(seconds=1))
+    kept = await words(way, Cases()).read_and_store(approved(), NODE, LIMIT + SPARE - timedelta(seconds=1))
     assert (way.asked, kept.case) == (0, "")
     assert "nearly over" in kept.says
 
@@ -124,7 +125,7 @@ async def test_nothing_is_read_where_the_approval_would_not_outlive_it() -> None
 async def test_step_that_is_held_up_does_not_read_again_at_each_look() -> None:
     way = Answering(everything)
     last = words(way, Cases())
-    assert await last.of(approved(), NODE, LEFT) == await last.of(approved(), NODE, LEFT)
+    assert await last.read_and_store(approved(), NODE, LEFT) == await last.read_and_store(approved(), NODE, LEFT)
     assert way.asked == 1
 
 

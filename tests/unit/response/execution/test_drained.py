@@ -12,7 +12,7 @@ import pytest
 
 from bot.demo.cluster.pod import Budget, DemoPod
 from bot.domain.action import Step
-from bot.domain.call import fits
+from bot.domain.call import is_as_approved
 from bot.domain.events import Escalated, PlanProposed, Resolved, StepFailed, StepSkipped, StepVerified
 from bot.response.execution.step_executor import SILENT
 from tests.nodes.draining import NAME, STEPS, daemon, drain_stage, mirror, worker
@@ -44,7 +44,7 @@ async def test_node_is_drained_rebooted_and_uncordoned_with_nothing_but_what_was
         commands = [command for step in proposal.plan.steps for command in step.commands]
         changes = here.calls("PATCH") + here.calls("POST")
         assert (changes[0], changes[1]) == (CORDON, UNCORDON)
-        assert all(any(fits(call, command) for command in commands) for call in changes)
+        assert all(any(is_as_approved(call, command) for command in commands) for call in changes)
         assert done.validation_ends_at is not None
         assert (done.validation_ends_at - done.steps[1].started_at).total_seconds() >= 45 + 120, "Ready, then watched"
         assert done.steps[2].started_at >= done.validation_ends_at, "nobody works there before the cure has held"

@@ -136,7 +136,7 @@ def test_no_action_reaches_its_node_without_a_fence(stage: Stage, name: str) -> 
     wire = lines(stage)
     step, reach = Step(name, {"unit": "ecs.service"}, ("sudo -n first", "sudo -n second")), NodeAccess(wire, ACTIONS)
     fence = Fence(
-        stage.nodes["n1"].boot_id, stage.nodes["n1"].machine_id, KEY, 1 + reach.spread(step)
+        stage.nodes["n1"].boot_id, stage.nodes["n1"].machine_id, KEY, 1 + reach.seconds_after_fence(step)
     )  # over, so that nothing is run
 
     async def sent() -> None:
@@ -154,7 +154,7 @@ def test_later_command_of_a_step_has_as_much_longer_as_the_one_before_may_take(s
         "sudo -n systemctl enable -- ecs.service", "sudo -n systemctl start -- ecs.service",
     ))  # fmt: skip
     reach = NodeAccess(wire, ACTIONS)
-    until = int(node.uptime) + 15 + reach.spread(step)
+    until = int(node.uptime) + 15 + reach.seconds_after_fence(step)
 
     async def sent() -> None:
         await reach.run(stage.find("n1"), step, Fence(node.boot_id, node.machine_id, KEY, until))

@@ -107,6 +107,18 @@ def test_yes_from_a_clock_that_was_hours_ahead_does_not_wait_behind_the_brake_un
     assert stage.nodes["n1"].enabled
 
 
+def test_yes_from_a_clock_that_was_hours_ahead_does_not_wait_for_its_node_until_that_time(stage: Stage) -> None:
+    stage.world.now += timedelta(hours=9)
+    stage.propose("two", "n1")
+    approve(stage, "two")
+    stage.world.now -= timedelta(hours=9)
+    stage.nodes["n1"].down_until = stage.world.now + timedelta(hours=8)
+    do(stage, stage.remediation().advance("two"))
+    stage.world.now += timedelta(hours=9)
+    assert isinstance(run(stage, "two").ending, Expired)
+    assert stage.nodes["n1"].enabled
+
+
 # --- what comes on record between the yes and the first step
 
 

@@ -15,8 +15,9 @@ from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
 from bot.domain.verdict import Confidence, RuledOut, Status, Undecided, Verdict
-from bot.ledger import Database, Ledger, audit
-from bot.response.record import recorded
+from bot.ledger import Ledger, audit
+from bot.response.record import facts_before
+from tests.record.ledgers import ledger_in
 from tests.schedules.parts import CountingNode
 from tests.schedules.stage import POLICY, Stage
 from tests.schedules.world import World
@@ -24,7 +25,7 @@ from tests.schedules.world import World
 
 @pytest.fixture
 def ledger_and_world(tmp_path: Path) -> Iterator[tuple[Ledger, World]]:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+    with ledger_in(tmp_path) as database:
         world = World(7, deadly=0)
         yield Ledger(database, lambda: world.now), world
         assert audit(database).broken == ()
@@ -110,8 +111,13 @@ OPEN = Undecided("leaked-memory-cgroups", "cgroups was not read (sudo refused)")
         (replace(ELSE, undecided=(OPEN,)), "leaked-memory-cgroups cannot be judged"),
         (Verdict("n1", Status.HEALTHY, None, None, "Healthy", undecided=(OPEN,)), "leaked-memory-cgroups cannot be"),
         (replace(ELSE, ruled_out=(RuledOut("leaked-memory-cgroups", "12 dying cgroups"),)), ""),
+        # a GPU that is gone from the bus after the reboot is not mended
+        (
+            Verdict("n1", Status.HEALTHY, None, None, "Healthy", ruled_out=(RuledOut(OPEN.cause, "none here", False),)),
+            "leaked-memory-cgroups cannot be judged any more: none here",
+        ),
     ],
-    ids=["another names the verdict", "open behind another", "open", "ruled out"],
+    ids=["another names the verdict", "open behind another", "open", "ruled out", "nothing is there any more"],
 )
 def test_cause_that_is_not_ruled_out_is_not_cured(
     ledger_and_world: tuple[Ledger, World], monkeypatch: pytest.MonkeyPatch, verdict: Verdict, says: str
@@ -194,7 +200,7 @@ def test_what_was_before_stands_on_record_for_undoing_it(ledger_and_world: tuple
     assert done.proposal is not None
     step = done.proposal.plan.steps[0]
     action = stage.remediation().stepping.reach.actions[step.action]
-    (back,) = action.inverse(step.args, recorded(done.steps[0], {}))
+    (back,) = action.inverse(step.args, facts_before(done.steps[0], {}))
     assert back.commands == (
         "sudo -n systemctl enable -- ecs.service",
         "sudo -n systemctl start -- ecs.service",

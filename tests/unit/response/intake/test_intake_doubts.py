@@ -29,13 +29,13 @@ def test_doubt_about_the_node_is_a_question_and_never_a_guess(intake: Stage, det
         assert one.question is not None
         assert (one.node, one.state, len(one.question.options)) == ("", State.UNKNOWN, options)
         await intake.page("E1b")  # told of again: asked once
-        picked = await intake.recorder.picked(one.id, "node-2", "slack:T1/U1")
+        picked = await intake.recorder.record_pick(one.id, "node-2", "slack:T1/U1")
         assert (picked.node, picked.state) == ("node-2", State.OPENED)
         assert nodes(await intake.incidents()) == ["node-2"]
         with pytest.raises(ImpossibleEvent):
-            await intake.recorder.picked(one.id, "node-3", "slack:T1/U2")
+            await intake.recorder.record_pick(one.id, "node-3", "slack:T1/U2")
         with pytest.raises(UnknownIncident):
-            await intake.recorder.picked("nothing", "node-3", "slack:T1/U2")
+            await intake.recorder.record_pick("nothing", "node-3", "slack:T1/U2")
 
     do(story())
 
@@ -46,7 +46,7 @@ def test_what_an_older_program_opened_without_its_question_is_asked_about_once(i
     async def story() -> None:
         await intake.ledger.append(name, 0, seed.received(""), "bot")
         for _ in range(2):
-            await intake.recorder.asks(seed, "Which is meant?", ["node-1", "node-2"])
+            await intake.recorder.record_question(seed, "Which is meant?", ["node-1", "node-2"])
         kinds = [entry.kind for entry in await intake.ledger.read(name)]
         assert kinds == ["AlertReceived", "QuestionAsked"]
 

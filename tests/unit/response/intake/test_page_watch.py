@@ -15,12 +15,13 @@ from bot.demo.pagerduty.account import Incident
 from bot.domain.alert import AlertStatus, Delivery, Reporter
 from bot.domain.errors import PagerDutyUnavailable
 from bot.domain.intake_contracts import StormLimits
-from bot.ledger import Database, on_threads
+from bot.ledger import on_threads
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
 from bot.response.intake.page_watch import PageWatch
 from bot.sources.pagerduty import PagerDutyWebhook, alarm_of_page
 from tests.alerts.pagerduty import PagerDuty, account, client
+from tests.record.ledgers import ledger_in
 from tests.slack.workspace import SteppedClock
 
 HOUR = timedelta(hours=1)
@@ -65,7 +66,7 @@ class Bench:
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     clock = SteppedClock()
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(1) as threads:
+    with ledger_in(tmp_path) as database, ThreadPoolExecutor(1) as threads:
         async with AsyncExitStack() as stack:
             pagerduty = await stack.enter_async_context(account(clock=clock))
             asking = await stack.enter_async_context(client(pagerduty))
@@ -119,7 +120,7 @@ async def test_alert_that_is_added_later_is_told_as_new(bench: Bench) -> None:
 async def test_alerts_that_were_read_are_not_taken_in_again(bench: Bench) -> None:
     page = bench.pagerduty.account.trigger("node is slow", alerts=3)
     bench.webhook(page)
-    await bench.watch.saw(page.id, [{"status": "triggered"}] * 3)
+    await bench.watch.note_alerts(page.id, [{"status": "triggered"}] * 3)
     assert await bench.watch.look() == 0
     bench.watch._seen.clear()  # as another runner has it, which did not read them
     assert await bench.watch.look() == 0
