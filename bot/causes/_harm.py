@@ -42,12 +42,17 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """A harm that the cgroups cause, and how surely; `of_now` False: its time is not known."""
+    """A harm that the cgroups cause, and how surely.
+
+    Shape: `of_now` False: its time is not known. `behind` tells it as the way in which other harm comes about; it is
+    empty for what work on the node feels by itself.
+    """
 
     short: str  # without a tense: it is told of a sick node, and after the cure
     confidence: Confidence
     evidence: Evidence
     of_now: bool = True
+    behind: str = ""  # said after how many they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,22 @@ class Harms:
     def confidence(self) -> Confidence:
         """The highest confidence among them; possible if there is none."""
         return max((harm.confidence for harm in self.seen), key=lambda c: c.rank, default=Confidence.POSSIBLE)
+
+    @property
+    def short(self) -> str:
+        """All of it in a few words; what work on the node feels comes first."""
+        return "; ".join(harm.short for harm in sorted(self.seen, key=lambda harm: bool(harm.behind)))
+
+    @property
+    def felt(self) -> str:
+        """What work on the node feels, in a few words; all of it, where none of it is felt."""
+        return "; ".join(harm.short for harm in self.seen if not harm.behind) or self.short
+
+    @property
+    def behind(self) -> str:
+        """How that comes about, beginning with a semicolon; empty where `felt` says it already."""
+        behind = [harm.behind for harm in self.seen if harm.behind]
+        return "; ".join(["", *behind]) if len(behind) < len(self.seen) else ""
 
     @property
     def of_now(self) -> bool:
@@ -150,6 +171,7 @@ def _by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...], tuning: Tunin
         Confidence.CONFIRMED,
         Evidence("memcg-walk-stack", "kernel_log", says, _recent.lines(stacks)),
         _is_of_now(snapshot, stacks, tuning),
+        behind="the kernel was caught walking them",
     )
 
 
@@ -157,11 +179,12 @@ def _by_profile(seen: ProfileReading, walk: Walk) -> Harm | Evidence:
     if walk.dear is False:
         says = f"{seen.says}; not attributed to the dying cgroups: {walk.says}"
         return Evidence("memcg-walk-profile-cheap", "profile", says, seen.source)
-    on = "a core" if seen.core is None else f"core {seen.core}"
+    caught, on = f"perf caught {seen.process} walking", "a core" if seen.core is None else f"core {seen.core}"
     return Harm(
-        f"perf caught {seen.process} walking memory cgroups on {on}",
+        f"{caught} memory cgroups on {on}",
         Confidence.CONFIRMED,
         Evidence("memcg-walk-profile", "profile", seen.says, seen.source),
+        behind=f"{caught} them on {on}",
     )
 
 
@@ -204,6 +227,7 @@ def _core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Unproven | Evidenc
         f"core {held.core.core} held in the kernel by {held.walker.name}, walking dying cgroups",
         Confidence.CONFIRMED if stack else Confidence.LIKELY,
         Evidence("core-held-by-walker", "cpu", held.says, held.source),
+        behind=f"{held.walker.name} walks them and holds core {held.core.core}",
     )
 
 
@@ -232,21 +256,27 @@ def _resets(
         last = f"the last was {_recent.ago(snapshot, starved.events[-1])}, " if starved.events else ""
         says += f"; {last}too long ago, or at an unknown time, to be present harm"
         return Evidence("nic-starved-earlier", probe, says, source)
-    lacks = "of CPU"
+    lacks = "starved of CPU"
     for core in (held.core,) if held.core else held.cores:
         line = starved.place(snapshot, core.core)
         if line is not None:
             says += f"; core {core.core}, held in the kernel, serves this queue ({line.name})"
             source = (*source, line.raw) if line.raw else source
-            lacks = f"on core {core.core}"  # the others may be idle
+            lacks = f"starved of CPU on core {core.core}"  # the others may be idle
             break
     sure = stack or (proven and starved.timed and not _others_lockup(snapshot, tuning))
+    cut = _cut(len(starved.resets), f" in {tuning['recent_hours']:g} h")
     return Harm(
-        f"network card {_times(starved, tuning)}, starved {lacks}",
+        f"{cut if starved.resets else 'network card waiting'}, {lacks}",
         Confidence.CONFIRMED if sure else Confidence.LIKELY,
         Evidence("nic-starved", probe, says, source),
         is_now and (is_clear or stack),
     )
+
+
+def _cut(resets: int, within: str = "") -> str:
+    """Say what resets of the network card do to whoever uses it."""
+    return f"traffic cut {count(resets, 'time')}{within} by resets of the network card"
 
 
 def _times(starved: Starvation, tuning: Tuning) -> str:
@@ -262,14 +292,14 @@ def _paced(snapshot: Snapshot, walk: Walk, tuning: Tuning) -> Harm | Unproven | 
         short = f"the network card was reset {count(len(resets), 'time')} in {tuning['recent_hours']:g} h"
         says = f"{short}; its driver does not say that it was for lack of CPU"
         return Unproven(short, Evidence("nic-resets", "kernel_log", says, _recent.lines(resets, 3))) if resets else None
-    lines, short = _recent.lines(paced.events, 3), f"the network card was reset {count(paced.count, 'time')}"
+    lines = _recent.lines(paced.events, 3)
     if not walk.dear:
         says = f"{paced.says}; not attributed to the dying cgroups: {walk.says}"
         return Unproven(paced.says, Evidence("nic-resets-paced", "kernel_log", says, lines), True)
     says = f"{paced.says}; the dying cgroups were many before the first"
     evidence = Evidence("nic-resets-paced", "kernel_log", says, lines)
     # A pace names them, and earns no reboot: nobody saw them hold a core, nor the driver say that it had none.
-    return Harm(f"{short} at an even pace", Confidence.LIKELY, evidence, of_now=False)
+    return Harm(f"{_cut(paced.count)}, at an even pace", Confidence.LIKELY, evidence, of_now=False)
 
 
 def _may_hold_now(held: HeldCores) -> bool:
@@ -302,7 +332,7 @@ def _memory_gone(snapshot: Snapshot, dying: int, proven: bool, tuning: Tuning) -
     rows = ("MemTotal", "MemAvailable", "Percpu", "SUnreclaim")
     source = tuple(reclaim.lines[row] for row in rows if row in reclaim.lines)
     return Harm(
-        f"they hold {memory(held)} of {memory(total)}",
+        f"dying cgroups hold {memory(held)} of {memory(total)}",
         Confidence.CONFIRMED if proven else Confidence.LIKELY,
         Evidence("memory-gone", "reclaim", says, source),
     )

@@ -132,15 +132,10 @@ CAUSE = Cause(
     thresholds={
         "flaps_few": Threshold(
             3,
-            (
-                "Ours. A switch that is restarted takes a link down once, or twice while it starts; a third time "
-                "within the hour is a bad cable or transceiver."
-            ),
+            "Ours. A switch that is restarted takes a link down once, or twice while it starts; a third time within "
+            "the hour is a bad cable or transceiver.",
         ),
-        "flaps_minutes": Threshold(
-            60,
-            "Ours. A link that was last lost longer ago is there again, and stays.",
-        ),
+        "flaps_minutes": Threshold(60, "Ours. A link that was last lost longer ago is there again, and stays."),
     },
     evaluate=evaluate,
     lasting_fix=(

@@ -197,53 +197,33 @@ CAUSE = Cause(
     probes=("units", "containers", "agents", "host"),
     settled_by="how its next run ends (`journalctl -u UNIT`), and whether its restarts go on",
     thresholds={
-        "loop_many": Threshold(
-            20,
-            "As in leaked-memory-cgroups.",
-        ),
-        "tries_few": Threshold(
-            3,
-            "Ours. A service may fail once or twice while its dependencies start.",
-        ),
+        "loop_many": Threshold(20, "As in leaked-memory-cgroups."),
+        "tries_few": Threshold(3, "Ours. A service may fail once or twice while its dependencies start."),
         "scheduled_minutes": Threshold(
-            60,
-            "Ours. A unit that runs for an hour and is restarted is a schedule; a harmful loop has runs of minutes.",
+            60, "Ours. A unit that runs for an hour and is restarted is a schedule; a harmful loop has runs of minutes."
         ),
         "proven_few": Threshold(
             10,
-            (
-                "Restarts that are counted before anybody disables a unit (ours). Its own dependencies may be away "
-                "for a few."
-            ),
+            "Restarts that are counted before anybody disables a unit (ours). Its own dependencies may be away for a "
+            "few.",
         ),
         "proven_minutes": Threshold(
             10,
-            (
-                "A service that waits for another, at a boot or while a database fails over, loops for minutes and "
-                "recovers by itself (ours). A counter tells of a longer loop only if its restarts came this often."
-            ),
+            "A service that waits for another, at a boot or while a database fails over, loops for minutes and "
+            "recovers by itself (ours). A counter tells of a longer loop only if its restarts came this often.",
         ),
         "young_seconds": Threshold(
             60,
-            (
-                "A restarting agent's container is never older than its run, and failing runs are short. A minute "
-                "is ours."
-            ),
+            "A restarting agent's container is never older than its run, and failing runs are short. A minute is ours.",
         ),
         "exits_per_minute": Threshold(
-            2,
-            ("Ours. Jobs come and go; an image that ends every half minute, and is replaced while we look, is a loop."),
+            2, "Ours. Jobs come and go; an image that ends every half minute, and is replaced while we look, is a loop."
         ),
-        "agent_log_exits": Threshold(
-            10,
-            "As in leaked-memory-cgroups.",
-        ),
+        "agent_log_exits": Threshold(10, "As in leaked-memory-cgroups."),
         "pod_backoff_minutes": Threshold(
             10,
-            (
-                "The kubelet waits up to 5 minutes before it starts a failed container again (MaxContainerBackOff);"
-                " an attempt that is older did not end as the ones before it. Twice that is ours."
-            ),
+            "The kubelet waits up to 5 minutes before it starts a failed container again (MaxContainerBackOff); an "
+            "attempt that is older did not end as the ones before it. Twice that is ours.",
         ),
     },
     evaluate=evaluate,

@@ -205,25 +205,18 @@ CAUSE = Cause(
     thresholds={
         "boot_minutes": Threshold(
             5,
-            (
-                "Units that wait for the network or for cloud-init come up within minutes of a boot; systemd's own "
-                "limit for a start is 90 s (DefaultTimeoutStartSec). Five minutes are ours."
-            ),
+            "Units that wait for the network or for cloud-init come up within minutes of a boot; systemd's own limit "
+            "for a start is 90 s (DefaultTimeoutStartSec). Five minutes are ours.",
         ),
         "complaint_minutes": Threshold(
             1,
-            (
-                "While its runtime does not answer, the kubelet says so again after 5 s at most (syncLoop in "
-                "pkg/kubelet/kubelet.go); a minute of silence means that it is over (ours)."
-            ),
+            "While its runtime does not answer, the kubelet says so again after 5 s at most (syncLoop in "
+            "pkg/kubelet/kubelet.go); a minute of silence means that it is over (ours).",
         ),
         "sync_minutes": Threshold(
             6,
-            (
-                "Without its runtime the kubelet's sync loop stands, and its own check fails after five minutes of "
-                "that (syncLoopHealthCheck in pkg/kubelet/kubelet.go): a kubelet that is well after six has another"
-                " runtime."
-            ),
+            "Without its runtime the kubelet's sync loop stands, and its own check fails after five minutes of that "
+            "(syncLoopHealthCheck in pkg/kubelet/kubelet.go): a kubelet that is well after six has another runtime.",
         ),
     },
     signature=("essential_units", "host"),

@@ -82,10 +82,7 @@ CAUSE = Cause(
     title="Failed units",
     probes=("units",),
     thresholds={
-        "sync_minutes": Threshold(
-            6,
-            "As in essential-unit-stopped.",
-        ),
+        "sync_minutes": Threshold(6, "As in essential-unit-stopped."),
     },
     evaluate=evaluate,
     signature=("units",),

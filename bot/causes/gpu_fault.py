@@ -281,21 +281,16 @@ CAUSE = Cause(
     thresholds={
         "recent_hours": Threshold(
             24,
-            (
-                "After a reset or reboot the Xid's line stays in the log of its boot; a day-old line without a "
-                "trace on the GPU is over (ours)."
-            ),
+            "After a reset or reboot the Xid's line stays in the log of its boot; a day-old line without a trace on "
+            "the GPU is over (ours).",
         ),
         "now_minutes": Threshold(
-            60,
-            "Ours. A job that ran into the fault is restarted within the hour, and runs into it again.",
+            60, "Ours. A job that ran into the fault is restarted within the hour, and runs into it again."
         ),
         "repeats_few": Threshold(
             2,
-            (
-                "NVIDIA asks for no action at the first Xid 63, 92 or 94; the same code again on the same GPU "
-                "within a day means a failing card (ours)."
-            ),
+            "NVIDIA asks for no action at the first Xid 63, 92 or 94; the same code again on the same GPU within a day "
+            "means a failing card (ours).",
         ),
     },
     signature=("gpu", "kernel_log", "host"),

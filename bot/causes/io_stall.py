@@ -308,66 +308,49 @@ CAUSE = Cause(
     thresholds={
         "recent_hours": Threshold(
             24,
-            (
-                "A disk that had an error hours ago may have the next at any time (ours). A hung task counts that "
-                "long only while something waits."
-            ),
+            "A disk that had an error hours ago may have the next at any time (ours). A hung task counts that long "
+            "only while something waits.",
         ),
         "now_minutes": Threshold(
             10,
-            (
-                "A task that still hangs is logged every two minutes, up to ten times (kernel/hung_task.c). Ten "
-                "minutes are ours."
-            ),
+            "A task that still hangs is logged every two minutes, up to ten times (kernel/hung_task.c). Ten minutes "
+            "are ours.",
         ),
         "waiting_few": Threshold(
-            5,
-            "One or two tasks in state D at both looks mean a busy disk; many mean a stuck disk (ours).",
+            5, "One or two tasks in state D at both looks mean a busy disk; many mean a stuck disk (ours)."
         ),
         "hidden_many": Threshold(
             10,
-            (
-                "Tasks in state D of which it is not seen, or not known here, what they wait for (ours). A few are "
-                "drivers' own threads; so many that wait while no disk works may wait for a file server, which PSI "
-                "does not show."
-            ),
+            "Tasks in state D of which it is not seen, or not known here, what they wait for (ours). A few are "
+            "drivers' own threads; so many that wait while no disk works may wait for a file server, which PSI does "
+            "not show.",
         ),
         "io_full_avg10": Threshold(
             20,
-            (
-                "Percent of the last 10 s in which nothing could run for lack of I/O (ours). A single writer on an "
-                "idle node exceeds it too, so it counts only together with many waiting tasks, and if the disks are"
-                " not seen to make progress."
-            ),
+            "Percent of the last 10 s in which nothing could run for lack of I/O (ours). A single writer on an idle "
+            "node exceeds it too, so it counts only together with many waiting tasks, and if the disks are not seen to "
+            "make progress.",
         ),
         "io_some_avg10": Threshold(
             20,
-            (
-                "Percent of the last 10 s in which something waited for I/O (ours). On busy cores it stays at the "
-                'number of waiters over the cores, and "full" near zero; it counts only together with a disk that '
-                "completes no request."
-            ),
+            "Percent of the last 10 s in which something waited for I/O (ours). On busy cores it stays at the number "
+            'of waiters over the cores, and "full" near zero; it counts only together with a disk that completes no '
+            "request.",
         ),
         "slow_read_ms": Threshold(
             1000,
-            (
-                "Ours. A read takes under a millisecond on NVMe, and a few on EBS; behind a limit or on a dying "
-                "disk it takes a second. Writers that fill a queue do not count."
-            ),
+            "Ours. A read takes under a millisecond on NVMe, and a few on EBS; behind a limit or on a dying disk it "
+            "takes a second. Writers that fill a queue do not count.",
         ),
         "tried_again_minutes": Threshold(
             60,
-            (
-                "A path, a target or a command that failed and was tried again harmed nobody for long; an hour "
-                "without another is ours. A request that failed for good counts for a day."
-            ),
+            "A path, a target or a command that failed and was tried again harmed nobody for long; an hour without "
+            "another is ours. A request that failed for good counts for a day.",
         ),
         "iowait_percent": Threshold(
             50,
-            (
-                "Ours. Used if the kernel has no pressure figures; half of all cores' time waiting is more than a "
-                "busy disk."
-            ),
+            "Ours. Used if the kernel has no pressure figures; half of all cores' time waiting is more than a busy "
+            "disk.",
         ),
     },
     evaluate=evaluate,

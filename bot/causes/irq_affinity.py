@@ -115,29 +115,19 @@ CAUSE = Cause(
     probes=("interrupts", "cpu", "softirq", "kernel_log", "nic", "host"),
     thresholds={
         "one_core_share_percent": Threshold(
-            80,
-            "Ours. If they are spread over only two cores, neither takes four fifths.",
+            80, "Ours. If they are spread over only two cores, neither takes four fifths."
         ),
         "interrupts_per_second": Threshold(
             500,
-            (
-                "Ours. Fewer interrupts fill no core; where they land does not matter then. If every queue is bound"
-                " to one core, this is not used: full of packet work, the core polls with interrupts off, and there"
-                " were 23 a second (own recording)."
-            ),
+            "Ours. Fewer interrupts fill no core; where they land does not matter then. If every queue is bound to one "
+            "core, this is not used: full of packet work, the core polls with interrupts off, and there were 23 a "
+            "second (own recording).",
         ),
         "core_full_percent": Threshold(
-            80,
-            "Ours. A core that spends four fifths in interrupts, hard and soft, falls behind at the next burst.",
+            80, "Ours. A core that spends four fifths in interrupts, hard and soft, falls behind at the next burst."
         ),
-        "held_seconds": Threshold(
-            2,
-            "Ours. A burst of one second is absorbed by the rings.",
-        ),
-        "recent_hours": Threshold(
-            24,
-            "Resets of days ago are not a present symptom. A day is ours.",
-        ),
+        "held_seconds": Threshold(2, "Ours. A burst of one second is absorbed by the rings."),
+        "recent_hours": Threshold(24, "Resets of days ago are not a present symptom. A day is ours."),
     },
     evaluate=evaluate,
     lasting_fix=(

@@ -10,6 +10,9 @@ Supports: the held core serves the starved queue; the walker's threads ran on it
 Refutes: few dying cgroups; a count that falls so fast that few will soon be left; the held core runs something else.
 Remedy: disable the leaker; with harm, then reboot (nothing else frees dying cgroups), unless their count is falling
 fast or the time of the harm is not known; never a reboot alone, and none against _reboot_risks.
+Kernels: before 5.3 slab keeps dying cgroups without a leak; before 5.8 walks over them are slow. Linux 7.2 hands the
+pages of a removed cgroup to its parent (lru_reparent_memcg in its headers): there the same agent removed 8,000 with
+a page each, and none was left (`zombie lab prove`, 7.2.12). What keeps a thousand there is something else than pages.
 """
 
 from __future__ import annotations
@@ -153,7 +156,6 @@ def _named(
         verb = "leaked memory cgroups and runs steadily now"
     summary = f"{leaker.name} {verb}: {said}"
     if harms.seen:
-        done = "; ".join(harm.short for harm in harms.seen)
         against, is_sure = undoing_a_stop(snapshot), harms.confidence is Confidence.CONFIRMED
         why_none = _why_no_reboot(harms, freed, against)
         if not steps:
@@ -166,9 +168,10 @@ def _named(
             cause=NAME,
             status=Status.CRITICAL,
             confidence=harms.confidence,
-            summary=f"{summary}. {'Harm' if is_sure else 'Likely harm'}: {done}. {advice}",
+            summary=f"{summary}. {'Harm' if is_sure else 'Likely harm'}: {harms.short}. {advice}",
             settled_by="" if is_sure else f"a profile of the cores, or a count after {leaker.name} is stopped,",
-            harm=done,
+            harm=harms.felt,
+            found=f"{summary}{harms.behind}. {advice}",
             evidence=(*evidence, *against),
             suspects=(leaker.name,),
             remedy=(*steps, Step("reboot")) if steps and not why_none else steps,
@@ -203,14 +206,14 @@ def _why_no_reboot(harms: Harms, freed: bool, against: tuple[Evidence, ...]) -> 
 
 def _unnamed(said: str, growth: int | None, blame: Blame, harms: Harms, evidence: tuple[Evidence, ...]) -> Finding:
     if harms.seen:
-        done = "; ".join(harm.short for harm in harms.seen)
         no_plan = "No reboot is offered: while the leaker is not found, the next boot would leak again."
         return Finding(
             cause=NAME,
             status=Status.CRITICAL,
             confidence=Confidence.CONFIRMED if harms.by_stack else Confidence.LIKELY,
-            summary=f"{said}, and harm: {done}; but {blame.says}. {no_plan}",
-            harm=done,
+            summary=f"{said}, and harm: {harms.short}; but {blame.says}. {no_plan}",
+            harm=harms.felt,
+            found=f"{said}{harms.behind}; but {blame.says}. {no_plan}",
             evidence=evidence,
             suspects=blame.looping,
         )
@@ -283,88 +286,63 @@ CAUSE = Cause(
         "reclaim",
     ),
     settled_by="a profile of the cores, or a count after the suspect is stopped,",
+    profile_settles=True,
     thresholds={
         "dying_many": Threshold(
             1000,
-            (
-                "A fresh boot has about 17 dying memory cgroups (own recording, Debian 12). From 5.3 on Facebook's "
-                "web hosts kept 23 to 69 (fb2f2b0adb98). A thousand is our choice, far above both. Before 5.3 see "
-                "grown_a_day."
-            ),
+            "A fresh boot has about 17 dying memory cgroups (own recording, Debian 12). From 5.3 on Facebook's web "
+            "hosts kept 23 to 69 (fb2f2b0adb98). A thousand is our choice, far above both. Before 5.3 see grown_a_day.",
         ),
         "grown_a_day": Threshold(
             650,
-            (
-                "Before Linux 5.3 slab caches keep them: Facebook's web hosts went from 56 to 1,560 in seven days, "
-                "215 a day, without an end (fb2f2b0adb98). Three times that mean is ours: a leak leaves thousands a"
-                " day."
-            ),
+            "Before Linux 5.3 slab caches keep them: Facebook's web hosts went from 56 to 1,560 in seven days, 215 a "
+            "day, without an end (fb2f2b0adb98). Three times that mean is ours: a leak leaves thousands a day.",
         ),
         "leak_growth": Threshold(
             5,
-            (
-                "Ours. Sessions, timers' jobs and pods that end change a healthy node's count too. If many are "
-                "dying, a rise of five in 5 s shows that the leak goes on; it blames nobody."
-            ),
+            "Ours. Sessions, timers' jobs and pods that end change a healthy node's count too. If many are dying, a "
+            "rise of five in 5 s shows that the leak goes on; it blames nobody.",
         ),
         "growth_told_apart": Threshold(
             50,
-            (
-                "If a service was restarted between the looks, a rise by tens shows how many cgroups a start leaves"
-                " (ours): 200 in the recorded leak. Pods and sessions change the count by fewer in 5 s."
-            ),
+            "If a service was restarted between the looks, a rise by tens shows how many cgroups a start leaves "
+            "(ours): 200 in the recorded leak. Pods and sessions change the count by fewer in 5 s.",
         ),
         "freed_seconds": Threshold(
             60,
-            (
-                "If a count falls so fast that a minute later no more than usual would be left, they are being "
-                "freed, for example because caches were dropped; leaked cgroups stay (ours). Not used if a unit "
-                "loops or harm is seen."
-            ),
+            "If a count falls so fast that a minute later no more than usual would be left, they are being freed, for "
+            "example because caches were dropped; leaked cgroups stay (ours). Not used if a unit loops or harm is "
+            "seen.",
         ),
         "ratio_high": Threshold(
             3,
-            (
-                "A start leaves the unit's own cgroup, and at most a container's and its shim's besides (own "
-                "recordings)."
-            ),
+            "A start leaves the unit's own cgroup, and at most a container's and its shim's besides (own recordings).",
         ),
         "unit_share": Threshold(
             0.5,
-            (
-                "Of all dying cgroups, below one unit by the kernel's own count (cgroup-v2.rst, "
-                "nr_dying_descendants): with half of them there, no other unit has left more. A unit that systemd "
-                "restarts leaves them directly under a slice, below no unit."
-            ),
+            "Of all dying cgroups, below one unit by the kernel's own count (cgroup-v2.rst, nr_dying_descendants): "
+            "with half of them there, no other unit has left more. A unit that systemd restarts leaves them directly "
+            "under a slice, below no unit.",
         ),
         "turn_seconds_low": Threshold(
             5,
-            (
-                "Seconds from restart to restart of an agent's loop. In the first known case 11 to 16 s (a run, "
-                "then a back-off of up to 15 s); an agent that pulls nothing and fails at once could take only 5 s "
-                "(ours)."
-            ),
+            "Seconds from restart to restart of an agent's loop. In the first known case 11 to 16 s (a run, then a "
+            "back-off of up to 15 s); an agent that pulls nothing and fails at once could take only 5 s (ours).",
         ),
         "turn_seconds_high": Threshold(
             60,
-            (
-                "A run that ends by its own time-out takes up to a minute (ours); a slower loop does not show in a "
-                "container's age."
-            ),
+            "A run that ends by its own time-out takes up to a minute (ours); a slower loop does not show in a "
+            "container's age.",
         ),
         "loop_many": Threshold(
             20,
-            (
-                "Ours. A service that crashed now and then over months has a few restarts behind it; a loop has "
-                "them in minutes."
-            ),
+            "Ours. A service that crashed now and then over months has a few restarts behind it; a loop has them in "
+            "minutes.",
         ),
         "agent_log_exits": Threshold(
             10,
-            (
-                "Ours. An agent fails a few times while network and credentials come up at boot; ten failed runs "
-                "are a loop."
-            ),
+            "Ours. An agent fails a few times while network and credentials come up at boot; ten failed runs are a "
+            "loop.",
         ),
         "suspect_turns": Threshold(
             1000,
@@ -372,83 +350,60 @@ CAUSE = Cause(
         ),
         "core_held_percent": Threshold(
             90,
-            (
-                "A core that also does other work spends less in the kernel; the core of the first known case spent"
-                " all its time there. Nine tenths are ours."
-            ),
+            "A core that also does other work spends less in the kernel; the core of the first known case spent all "
+            "its time there. Nine tenths are ours.",
         ),
         "core_held_seconds": Threshold(
             2,
-            (
-                "Ours. Healthy work fills a core with kernel time for one second; the card resets after five "
-                "without its poll (ENA's TX_TIMEOUT, ena_netdev.c)."
-            ),
+            "Ours. Healthy work fills a core with kernel time for one second; the card resets after five without its "
+            "poll (ENA's TX_TIMEOUT, ena_netdev.c).",
         ),
         "walker_share": Threshold(
             0.5,
-            (
-                "Of the held core's kernel time. A walk moves between cores, so a single process need not have all "
-                "of it; but on a healthy node kubelet and the others use a few hundredths of a core in the kernel. "
-                "Half is ours."
-            ),
+            "Of the held core's kernel time. A walk moves between cores, so a single process need not have all of it; "
+            "but on a healthy node kubelet and the others use a few hundredths of a core in the kernel. Half is ours.",
         ),
         "memory_gone_percent": Threshold(
             10,
-            (
-                "Ours. Cost is not harm: memory is gone when they hold more than a tenth of it, or less than a "
-                "tenth is available and they hold more than that."
-            ),
+            "Ours. Cost is not harm: memory is gone when they hold more than a tenth of it, or less than a tenth is "
+            "available and they hold more than that.",
         ),
         "kib_per_cgroup_2_cpus": Threshold(
-            25,
-            "Measured on 2 CPUs (own recording, Linux 6.1); each further CPU has its own counters in every cgroup.",
+            25, "Measured on 2 CPUs (own recording, Linux 6.1); each further CPU has its own counters in every cgroup."
         ),
         "kib_per_cgroup_96_cpus": Threshold(
             200,
-            (
-                "Extrapolated from the 2 CPUs of our recording: 1.95 KiB more for each further CPU. Memory that the"
-                " kernel holds beyond that is not due to them."
-            ),
+            "Extrapolated from the 2 CPUs of our recording: 1.95 KiB more for each further CPU. Memory that the kernel "
+            "holds beyond that is not due to them.",
         ),
         "walk_seconds_per_10000": Threshold(
             0.7,
-            (
-                "One read of the root's memory.numa_stat with 10,000 cgroups before Linux 5.8, as measured for "
-                "dd8657b6c1cb, which made it 0.001 s."
-            ),
+            "One read of the root's memory.numa_stat with 10,000 cgroups before Linux 5.8, as measured for "
+            "dd8657b6c1cb, which made it 0.001 s.",
         ),
         "walk_seconds_few": Threshold(
-            1,
-            "A read that takes less does not hold a core for seconds (ours); with 1,100 dying it takes 0.08 s.",
+            1, "A read that takes less does not hold a core for seconds (ours); with 1,100 dying it takes 0.08 s."
         ),
         "harm_minutes": Threshold(
             60,
-            (
-                "A reset of the card counts as present harm up to this age (ours). Older resets are mentioned, but "
-                "justify no reboot unless they recur."
-            ),
+            "A reset of the card counts as present harm up to this age (ours). Older resets are mentioned, but justify "
+            "no reboot unless they recur.",
         ),
         "recurs_few": Threshold(
             3,
-            (
-                "Three resets show a regular interval; until the next is overdue by more than one interval, they "
-                "count as going on (ours). In the first known case a card was reset every few hours, and each time "
-                "jobs of 8 to 12 hours died."
-            ),
+            "Three resets show a regular interval; until the next is overdue by more than one interval, they count as "
+            "going on (ours). In the first known case a card was reset every few hours, and each time jobs of 8 to 12 "
+            "hours died.",
         ),
         "ids_live_many": Threshold(
             60000,
-            (
-                "65,535 memory cgroups can have an id; before 4.8 dying ones keep theirs (73f576c04b94). A tenth "
-                "below it is ours, and counts only if the kernel refused to make another."
-            ),
+            "65,535 memory cgroups can have an id; before 4.8 dying ones keep theirs (73f576c04b94). A tenth below it "
+            "is ours, and counts only if the kernel refused to make another.",
         ),
         "recent_hours": Threshold(
             24,
-            (
-                "A reset or a trace of days ago on a node that is still up is not a present symptom; jobs run up to"
-                " 12 hours (in the first known case). Twice that is ours."
-            ),
+            "A reset or a trace of days ago on a node that is still up is not a present symptom; jobs run up to 12 "
+            "hours (in the first known case). Twice that is ours.",
         ),
     },
     signature=("cgroups", "host"),

@@ -198,53 +198,31 @@ CAUSE = Cause(
     thresholds={
         "recent_hours": Threshold(
             24,
-            (
-                "A lockup of days ago on a node that is still up is not a present symptom; jobs run up to 12 hours."
-                " A day is ours."
-            ),
+            "A lockup of days ago on a node that is still up is not a present symptom; jobs run up to 12 hours. A day "
+            "is ours.",
         ),
-        "now_minutes": Threshold(
-            10,
-            "The kernel reports stuck work again well within ten minutes (ours).",
-        ),
+        "now_minutes": Threshold(10, "The kernel reports stuck work again well within ten minutes (ours)."),
         "repeats_few": Threshold(
             2,
-            (
-                "Episodes. A single stall is over by the time it is logged; only stalls that came back within the "
-                "minutes above go on (ours), and only until the next is overdue by more than one interval."
-            ),
+            "Episodes. A single stall is over by the time it is logged; only stalls that came back within the minutes "
+            "above go on (ours), and only until the next is overdue by more than one interval.",
         ),
         "episode_gap_seconds": Threshold(
             180,
-            (
-                "A soft lockup is logged again about every 22 s while it lasts (kernel/watchdog.c: twice "
-                "watchdog_thresh and a bit), an RCU stall after 21 s and then every 63 s or more; a longer silence "
-                "ends the stall."
-            ),
+            "A soft lockup is logged again about every 22 s while it lasts (kernel/watchdog.c: twice watchdog_thresh "
+            "and a bit), an RCU stall after 21 s and then every 63 s or more; a longer silence ends the stall.",
         ),
         "paused_cores": Threshold(
             4,
-            (
-                "If this many cores (or all, if there are fewer) report within two seconds, they were not stuck "
-                "separately: the hypervisor paused the machine, and the watchdogs fire when it resumes (ours)."
-            ),
+            "If this many cores (or all, if there are fewer) report within two seconds, they were not stuck "
+            "separately: the hypervisor paused the machine, and the watchdogs fire when it resumes (ours).",
         ),
-        "core_held_percent": Threshold(
-            90,
-            "As in leaked-memory-cgroups.",
-        ),
-        "core_held_seconds": Threshold(
-            2,
-            "As in leaked-memory-cgroups.",
-        ),
+        "core_held_percent": Threshold(90, "As in leaked-memory-cgroups."),
+        "core_held_seconds": Threshold(2, "As in leaked-memory-cgroups."),
         "stolen_percent": Threshold(
-            5,
-            "As in cpu-steal. A CPU that the hypervisor took away is stuck too, by this kernel's watchdog.",
+            5, "As in cpu-steal. A CPU that the hypervisor took away is stuck too, by this kernel's watchdog."
         ),
-        "core_stolen_percent": Threshold(
-            20,
-            "As in cpu-steal.",
-        ),
+        "core_stolen_percent": Threshold(20, "As in cpu-steal."),
     },
     signature=("kernel_log", "host"),
     evaluate=evaluate,

@@ -122,11 +122,8 @@ CAUSE = Cause(
     thresholds={
         "corrected_per_hour": Threshold(
             100,
-            (
-                "Ours. Large studies see most modules without a single corrected error in a year (Schroeder, "
-                "Pinheiro and Weber, 2009), so a hundred an hour mean a failing module; a burst is not scaled up to"
-                " an hour."
-            ),
+            "Ours. Large studies see most modules without a single corrected error in a year (Schroeder, Pinheiro and "
+            "Weber, 2009), so a hundred an hour mean a failing module; a burst is not scaled up to an hour.",
         ),
     },
     signature=("memory_errors", "kernel_log", "host"),

@@ -167,10 +167,8 @@ CAUSE = Cause(
     thresholds={
         "stalls_many": Threshold(
             20,
-            (
-                "Allocations that had to reclaim memory themselves within the window. A node that streams files "
-                "through its page cache has a few now and then; a few per second are felt (ours)."
-            ),
+            "Allocations that had to reclaim memory themselves within the window. A node that streams files through "
+            "its page cache has a few now and then; a few per second are felt (ours).",
         ),
         "scanned_pages_many": Threshold(
             5000,
@@ -178,43 +176,30 @@ CAUSE = Cause(
         ),
         "swapped_pages_many": Threshold(
             5000,
-            (
-                "20 MB each way within the window (ours). What comes back was put out moments before; a node that "
-                "swaps only cold pages out reads hardly any back."
-            ),
+            "20 MB each way within the window (ours). What comes back was put out moments before; a node that swaps "
+            "only cold pages out reads hardly any back.",
         ),
         "kswapd_share": Threshold(
             0.5,
-            (
-                "Of the window, in the kernel (ours). On a healthy node kswapd sleeps as soon as there is a little "
-                "free memory again; it runs on while it finds none."
-            ),
+            "Of the window, in the kernel (ours). On a healthy node kswapd sleeps as soon as there is a little free "
+            "memory again; it runs on while it finds none.",
         ),
         "available_percent": Threshold(
             5,
-            (
-                "A training job may use 92 % of the memory legitimately; with less than 5 % left the next burst "
-                "does not fit (ours)."
-            ),
+            "A training job may use 92 % of the memory legitimately; with less than 5 % left the next burst does not "
+            "fit (ours).",
         ),
         "memory_full_avg10": Threshold(
             10,
-            (
-                "Percent of the last 10 s in which nothing could run for lack of memory; a healthy node is at 0. A "
-                "tenth is ours."
-            ),
+            "Percent of the last 10 s in which nothing could run for lack of memory; a healthy node is at 0. A tenth "
+            "is ours.",
         ),
         "memory_full_critical": Threshold(
-            40,
-            "Ours. With nearly half of all time lost, health checks and heartbeats miss their deadlines.",
+            40, "Ours. With nearly half of all time lost, health checks and heartbeats miss their deadlines."
         ),
-        "oom_recent_hours": Threshold(
-            1,
-            "Ours. The kill freed the memory; what it broke is known within the hour.",
-        ),
+        "oom_recent_hours": Threshold(1, "Ours. The kill freed the memory; what it broke is known within the hour."),
         "recent_hours": Threshold(
-            1,
-            "The driver tries again by itself; a ring that could not be refilled longer ago is full again (ours).",
+            1, "The driver tries again by itself; a ring that could not be refilled longer ago is full again (ours)."
         ),
     },
     evaluate=evaluate,

@@ -196,52 +196,37 @@ CAUSE = Cause(
     thresholds={
         "recent_hours": Threshold(
             24,
-            (
-                "A time-out of days ago on a node that is still up is not a present symptom; jobs run up to 12 "
-                "hours. A day is ours."
-            ),
+            "A time-out of days ago on a node that is still up is not a present symptom; jobs run up to 12 hours. A "
+            "day is ours.",
         ),
         "now_minutes": Threshold(
-            10,
-            "Ours. The present load of the cores explains a time-out only if it is this recent.",
+            10, "Ours. The present load of the cores explains a time-out only if it is this recent."
         ),
         "idle_percent": Threshold(
-            20,
-            "Ours. With a fifth of all time idle, a lack of CPU does not explain a card that does not answer.",
+            20, "Ours. With a fifth of all time idle, a lack of CPU does not explain a card that does not answer."
         ),
         "resets_many": Threshold(
             3,
-            (
-                "A reset takes under a millisecond and does little harm; three within minutes mean that resetting "
-                "does not help (ours)."
-            ),
+            "A reset takes under a millisecond and does little harm; three within minutes mean that resetting does not "
+            "help (ours).",
         ),
         "dying_many": Threshold(1000, "As in leaked-memory-cgroups."),
         "link_downs_few": Threshold(
             3,
-            (
-                "Within an hour (ours). A link goes down once when a driver is loaded, a setting is changed or a "
-                "switch restarts, and twice if that is undone."
-            ),
+            "Within an hour (ours). A link goes down once when a driver is loaded, a setting is changed or a switch "
+            "restarts, and twice if that is undone.",
         ),
         "damaged_frames_few": Threshold(
             20,
-            (
-                "Within the window (ours). 10GBASE-R may lose one bit in 10^12, a frame in minutes at full rate; "
-                "four a second are a cable, a module or a port."
-            ),
+            "Within the window (ours). 10GBASE-R may lose one bit in 10^12, a frame in minutes at full rate; four a "
+            "second are a cable, a module or a port.",
         ),
         "core_held_percent": Threshold(
             80,
-            (
-                "Ours. A core that spends this much in the kernel or in soft interrupts may have kept the driver "
-                "from its work."
-            ),
+            "Ours. A core that spends this much in the kernel or in soft interrupts may have kept the driver from its "
+            "work.",
         ),
-        "core_held_seconds": Threshold(
-            2,
-            "Ours. Healthy work fills a core for one second.",
-        ),
+        "core_held_seconds": Threshold(2, "Ours. Healthy work fills a core for one second."),
     },
     evaluate=evaluate,
     lasting_fix=("Stop and start the instance to move it to another host, update the driver, or open a case with AWS."),

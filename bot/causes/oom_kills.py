@@ -119,22 +119,17 @@ CAUSE = Cause(
     probes=("kernel_log", "host"),
     thresholds={
         "machine_hours": Threshold(
-            1,
-            "A kill for the whole machine frees the memory; within the hour its work is still down (ours).",
+            1, "A kill for the whole machine frees the memory; within the hour its work is still down (ours)."
         ),
         "cgroup_few": Threshold(
             3,
-            (
-                "A batch job that is sized to its limit is killed once, and restarted; three times in the span is a"
-                " loop (ours)."
-            ),
+            "A batch job that is sized to its limit is killed once, and restarted; three times in the span is a loop "
+            "(ours).",
         ),
         "cgroup_minutes": Threshold(
             10,
-            (
-                "A kubelet that restarts a killed container waits up to 5 minutes between tries (its "
-                "MaxContainerBackOff), so three kills within ten minutes are the first tries of a loop."
-            ),
+            "A kubelet that restarts a killed container waits up to 5 minutes between tries (its MaxContainerBackOff), "
+            "so three kills within ten minutes are the first tries of a loop.",
         ),
     },
     signature=("kernel_log", "host"),

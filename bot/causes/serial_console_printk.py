@@ -112,39 +112,28 @@ CAUSE = Cause(
     thresholds={
         "recent_hours": Threshold(
             24,
-            (
-                "A reset of days ago on a node that is still up is not a present symptom; jobs run up to 12 hours. "
-                "A day is ours."
-            ),
+            "A reset of days ago on a node that is still up is not a present symptom; jobs run up to 12 hours. A day "
+            "is ours.",
         ),
         "apart_minutes": Threshold(
             2,
-            (
-                "A dump of a thousand tasks is some 100 kB, and a console at 115,200 baud prints 11 kB a second; "
-                "the card's watchdogs wait for five seconds more, and the rest is ours."
-            ),
+            "A dump of a thousand tasks is some 100 kB, and a console at 115,200 baud prints 11 kB a second; the "
+            "card's watchdogs wait for five seconds more, and the rest is ours.",
         ),
         "burst_lines": Threshold(
             40,
-            (
-                "Ours. Lines that we know, each of which begins a trace of some thirty more: a thousand lines take "
-                "the console 15 s."
-            ),
+            "Ours. Lines that we know, each of which begins a trace of some thirty more: a thousand lines take the "
+            "console 15 s.",
         ),
         "console_bytes_a_second": Threshold(
             11520,
-            (
-                "115,200 baud at ten bits a byte (Documentation/admin-guide/serial-console.rst). If ten seconds "
-                "brought more bytes than that, of any lines, the console was behind, and so was the core that "
-                "prints."
-            ),
+            "115,200 baud at ten bits a byte (Documentation/admin-guide/serial-console.rst). If ten seconds brought "
+            "more bytes than that, of any lines, the console was behind, and so was the core that prints.",
         ),
         "console_level": Threshold(
             5,
-            (
-                "The kernel prints messages graver than this level, and an out-of-memory dump begins as a warning, "
-                "which is level 4 (mm/oom_kill.c)."
-            ),
+            "The kernel prints messages graver than this level, and an out-of-memory dump begins as a warning, which "
+            "is level 4 (mm/oom_kill.c).",
         ),
     },
     signature=("kernel_log", "host"),

@@ -81,30 +81,16 @@ CAUSE = Cause(
     probes=("cpu", "softirq", "interrupts"),
     settled_by="packets dropped or put off in a second check (/proc/net/softnet_stat), and the counts of interrupts",
     thresholds={
-        "core_full_percent": Threshold(
-            80,
-            "As in irq-affinity.",
-        ),
-        "held_seconds": Threshold(
-            2,
-            "As in irq-affinity.",
-        ),
+        "core_full_percent": Threshold(80, "As in irq-affinity."),
+        "held_seconds": Threshold(2, "As in irq-affinity."),
         "dropped_many": Threshold(
-            100,
-            "Packets dropped within the window (ours); a handful is retransmitted unnoticed.",
+            100, "Packets dropped within the window (ours); a handful is retransmitted unnoticed."
         ),
         "time_squeeze_many": Threshold(
-            50,
-            "Ten times a second packet work ran out of its budget (ours); a healthy node does so now and then.",
+            50, "Ten times a second packet work ran out of its budget (ours); a healthy node does so now and then."
         ),
-        "one_core_share_percent": Threshold(
-            80,
-            "As in irq-affinity.",
-        ),
-        "interrupts_per_second": Threshold(
-            500,
-            "As in irq-affinity.",
-        ),
+        "one_core_share_percent": Threshold(80, "As in irq-affinity."),
+        "interrupts_per_second": Threshold(500, "As in irq-affinity."),
     },
     evaluate=evaluate,
     beside=("softirq_waits",),

@@ -139,55 +139,36 @@ CAUSE = Cause(
     title="Too many live cgroups",
     probes=("cgroups", "containers", "cpu", "processes", "kernel_log", "host"),
     settled_by="a profile of the busy core, or a line of the kernel, that shows the walk over cgroups",
+    profile_settles=True,
     thresholds={
         "live_many": Threshold(
             4000,
-            (
-                "Twice the cgroups of 250 pods, a usual node's limit, at eight each (ours); fewer do not hold a "
-                "core for seconds (0.7 s for 10,000 before Linux 5.8, dd8657b6c1cb)."
-            ),
+            "Twice the cgroups of 250 pods, a usual node's limit, at eight each (ours); fewer do not hold a core for "
+            "seconds (0.7 s for 10,000 before Linux 5.8, dd8657b6c1cb).",
         ),
         "live_per_container": Threshold(
             8,
-            (
-                "A pod has its own cgroup, its sandbox's, each container's and what runs within (systemd in a "
-                "container makes more); eight for each running container is ours. Live cgroups of running "
-                "containers are not a leak."
-            ),
+            "A pod has its own cgroup, its sandbox's, each container's and what runs within (systemd in a container "
+            "makes more); eight for each running container is ours. Live cgroups of running containers are not a leak.",
         ),
-        "core_held_percent": Threshold(
-            90,
-            "As in leaked-memory-cgroups.",
-        ),
-        "core_held_seconds": Threshold(
-            2,
-            "As in leaked-memory-cgroups.",
-        ),
-        "walker_share": Threshold(
-            0.5,
-            "As in leaked-memory-cgroups.",
-        ),
+        "core_held_percent": Threshold(90, "As in leaked-memory-cgroups."),
+        "core_held_seconds": Threshold(2, "As in leaked-memory-cgroups."),
+        "walker_share": Threshold(0.5, "As in leaked-memory-cgroups."),
         "walk_seconds_per_10000": Threshold(
             0.7,
-            (
-                "One read of the root's memory.numa_stat with 10,000 cgroups before Linux 5.8, as measured for "
-                "dd8657b6c1cb, which made it 0.001 s."
-            ),
+            "One read of the root's memory.numa_stat with 10,000 cgroups before Linux 5.8, as measured for "
+            "dd8657b6c1cb, which made it 0.001 s.",
         ),
         "walk_seconds_few": Threshold(
-            1,
-            "A read that takes less does not hold a core for seconds (ours); with 12,000 alive it takes 0.8 s.",
+            1, "A read that takes less does not hold a core for seconds (ours); with 12,000 alive it takes 0.8 s."
         ),
         "ids_live_many": Threshold(
             60000,
-            (
-                "65,535 memory cgroups can have an id; if the kernel refuses with fewer alive, ids are not the "
-                "problem (ours)."
-            ),
+            "65,535 memory cgroups can have an id; if the kernel refuses with fewer alive, ids are not the problem "
+            "(ours).",
         ),
         "harm_minutes": Threshold(
-            60,
-            "A trace or a refusal counts as present harm up to this age (ours); an older event justifies no reboot.",
+            60, "A trace or a refusal counts as present harm up to this age (ours); an older event justifies no reboot."
         ),
     },
     evaluate=evaluate,

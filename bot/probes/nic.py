@@ -46,6 +46,7 @@ class Nic:
     counters_later: Mapping[str, int] = field(default_factory=dict)
     lines: Mapping[str, str] = field(default_factory=dict)  # counter -> its line, from the second look if there is one
     origin: str = "ethtool -S"  # or "/sys/class/net", which every driver has, without resets
+    firmware: str = ""
 
     @property
     def is_ena(self) -> bool:
@@ -173,7 +174,7 @@ _TROUBLE = (
 # Of `ethtool -i`, then `ethtool -S`; it ends with 1 where there are no counters.
 COUNTERS = fragment(f"""
     function tell(line) {{ if (!told++) print "-- ethtool -S --"; print line }}
-    /^(driver|version|bus-info):/ {{ print; next }}
+    /^(driver|version|firmware-version|bus-info):/ {{ print; next }}
     /^(NIC statistics|[a-z-]*-version|supports-[a-z-]*):/ || !/: *[0-9]+ *$/ {{ next }}
     /^ *queue_[0-9]+_(xdp_)?[rt]x_/ {{
         n = $1; sub(/^queue_[0-9]+_(xdp_)?[rt]x_/, "", n); sub(/:$/, "", n);
@@ -200,7 +201,7 @@ _FRAGMENT = fragment(f"""
 _HEADING = re.compile(r"==> (\S{1,64}) <==")
 _ORIGIN = re.compile(r"-- (ethtool -S|/sys/class/net) --")
 _COUNTER = re.compile(r"\s*(?P<name>\S.{0,120}?): *(?P<value>[0-9]{1,20})\s*")
-_FACT = re.compile(r"(driver|version|bus-info): ?(.*)")
+_FACT = re.compile(r"(driver|version|firmware-version|bus-info): ?(.*)")
 
 
 @dataclass(slots=True)
@@ -242,6 +243,7 @@ def _nic(name: str, seen: _Seen, later: _Seen | None) -> Nic:
         driver=seen.facts.get("driver", ""),
         version=seen.facts.get("version", ""),
         bus=seen.facts.get("bus-info", ""),
+        firmware=one_line(seen.facts.get("firmware-version", ""), 60),
         counters=seen.counters,
         counters_later=later.counters if later else {},
         lines={**seen.lines, **(later.lines if later else {})},

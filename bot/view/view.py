@@ -16,6 +16,7 @@ from bot.domain.pagerduty import address_of, page_of
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
+from bot.response.diagnosis.figures import compared, read_then
 from bot.response.diagnosis.progress import ReadingProgress
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.view.before_after import Row, before_and_after
@@ -238,9 +239,15 @@ def verdicts_view(verdicts: Sequence[Verdict], words: PlanWords) -> GroupView:
 
 
 def compared_of(incident: Incident) -> tuple[Row, ...]:
-    """Return the figures of a cure, each with its value before and after; none where it is not cured."""
+    """Return the figures of a cure, each with its value before and after, also while it is watched; else none."""
     watched = incident.validation.window if incident.validation is not None else timedelta(0)
-    return before_and_after(incident.ending, watched) if isinstance(incident.ending, Resolved) else ()
+    if isinstance(incident.ending, Resolved):
+        return before_and_after(incident.ending.compared, watched)
+    if incident.state is not State.VERIFYING or incident.proposal is None or not incident.samples:
+        return ()
+    if incident.sampled_at is not None and incident.validation_ends_at is not None:
+        watched -= incident.validation_ends_at - incident.sampled_at
+    return before_and_after(compared(incident.proposal.figures, read_then(incident.samples[-1])), watched)
 
 
 def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:

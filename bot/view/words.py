@@ -48,7 +48,9 @@ def cause_words(verdict: Verdict) -> str:
     Example: "leaked-memory-cgroups (confirmed, muted)", "likely leaked-memory-cgroups".
     """
     if verdict.cause is None:
-        return f"unusual: {one_line(verdict.unusual[0].fact, 80)}" if verdict.unusual else ""
+        return (
+            f"unusual: {one_line(verdict.unusual[0].title or verdict.unusual[0].fact, 80)}" if verdict.unusual else ""
+        )
     confidence, is_sure = verdict.confidence, verdict.confidence is Confidence.CONFIRMED
     first = f"{confidence} " if confidence is not None and not is_sure else ""
     said = ["confirmed"] * is_sure + ["muted"] * verdict.is_muted
@@ -63,10 +65,14 @@ def trait_words(snapshot: Snapshot | None) -> str:
 
 
 def verdict_words(verdict: Verdict) -> tuple[Sentence, ...]:
-    """Return what a verdict says in sentences: what would settle it, what was found, what to try, what is muted."""
-    said = (settled_words(verdict), verdict.summary, verdict.try_next)
+    """Return what a verdict says in sentences: what would settle it, harm and cause, what to try, what is muted."""
+    found: tuple[Sentence, ...] = ((verdict.summary,),)
+    if verdict.found:
+        harm = "Harm: " if verdict.confidence is Confidence.CONFIRMED else "Likely harm: "
+        found = (Bold(harm), with_full_stop(verdict.harm)), (Bold("Cause: "), verdict.found)
     unusual = () if verdict.cause is not None else unusual_words(verdict)
-    return (*((words,) for words in said if words.strip()), *unusual, *mute_words(verdict))
+    said: tuple[Sentence, ...] = ((settled_words(verdict),), *found, (verdict.try_next,), *unusual)
+    return (*(each for each in said if plain(each).strip()), *mute_words(verdict))
 
 
 def unusual_words(verdict: Verdict) -> tuple[Sentence, ...]:
@@ -109,7 +115,7 @@ def open_points(verdict: Verdict) -> Iterator[tuple[str, Sequence[tuple[str, str
         ("Not read", [(each.probe, each.reason) for each in verdict.unread]),
         ("Ruled out", [(each.cause, each.because) for each in verdict.ruled_out if each.applies]),
         ("Does not apply here", [(each.cause, each.because) for each in verdict.ruled_out if not each.applies]),
-        ("Unusual", [(each.fact, each.beside) for each in verdict.unusual if verdict.cause is not None]),
+        ("Unusual", [(each.title or each.fact, each.beside) for each in verdict.unusual if verdict.cause is not None]),
     ):
         if rows:
             yield title, rows
@@ -229,8 +235,8 @@ class Channel:
     id: str
 
 
-Piece: TypeAlias = str | Person | Group | Instant
-Styled: TypeAlias = Piece | Bold | Code | Link | Channel
+Piece: TypeAlias = str | Person | Group | Instant | Bold
+Styled: TypeAlias = Piece | Code | Link | Channel
 Sentence: TypeAlias = tuple[Piece, ...]
 
 
