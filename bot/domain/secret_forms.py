@@ -580,7 +580,7 @@ def opens(text: str) -> bool:
 _SIGNS_OF_END = " \t\r\"'\\])}>=:,"
 
 
-def own_secret_names() -> frozenset[str]:
+def own_names() -> frozenset[str]:
     """Return the names of our rows."""
     return frozenset(form.name for form in _builtin_forms()[0])
 
