@@ -12,7 +12,7 @@ from bot.domain.events import Escalated, PlanWithheld, Resolved
 from bot.domain.growth import Growth
 from bot.domain.incident import Incident
 from bot.domain.link import blanks_of
-from bot.domain.pagerduty import address_of, page_of
+from bot.domain.pagerduty import address_of, page_id_of
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
@@ -323,7 +323,7 @@ def links_of(incident: Incident, templates: Mapping[str, str]) -> tuple[tuple[st
         "incident": incident.id,
         "from": f"{(incident.opened_at - AROUND).timestamp() * 1000:.0f}",
         "until": f"{(incident.opened_at + AROUND).timestamp() * 1000:.0f}",
-        "page": next((page for alert in incident.alerts if (page := page_of(alert))), ""),
+        "page": next((page for alert in incident.alerts if (page := page_id_of(alert))), ""),
     }
     found = []
     for name, template in templates.items():
