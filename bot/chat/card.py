@@ -51,7 +51,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
 from bot.view.before_after import MOST_CHANGES, change_words, changes
-from bot.view.standing import APPROVE, UNDO
+from bot.view.standing import APPROVE
 from bot.view.view import GroupView, IncidentView
 from bot.view.words import (
     Bold,
@@ -111,9 +111,8 @@ def _single(group: GroupView, view: IncidentView) -> Document:
         said = verdict_words(view.verdict) if is_evaluated else ((view.verdict.summary,),)
         rows = [_short(sentence) for sentence in (*said, (view.recurs,), (view.grows,)) if any(sentence)]
         first += [Together(tuple(map(Line, rows)))] if rows else []  # one block: the buttons come soon after it
-    heat: list[Strip] = []
-    if view.verdict is not None and view.state in _SHOWS_HEAT:  # a picture replaces each strip once it is there
-        heat = [Strip(view.verdict.heat, view.id)] if view.verdict.heat is not None else []
+    seen = view.verdict.heat if view.verdict is not None and view.state in _SHOWS_HEAT else None
+    heat = [Strip(seen, view.id)] if seen is not None else []  # a picture replaces each strip once it is there
     if view.verdict is not None and view.state in _SHOWS_EVIDENCE:
         # Only the sentences: the node's own lines are in the thread, where nobody has to scroll past them.
         middle, heat = [*_evidence(view.verdict.evidence), *heat], []
@@ -141,8 +140,7 @@ def _verdict_blocks(view: IncidentView) -> Iterator[Block]:
         yield line(Bold("What would help: "), f"{view.plan.words}. Nothing is done.")
         if ends := tuple(ends_blocks(replace(view.plan, ends=view.plan.ends_briefly), FEW_ENDS)):
             yield Together(ends)
-        for note in view.plan.notes:
-            yield Paragraph(clipped(note, SAID))
+        yield from (Paragraph(clipped(note, SAID)) for note in view.plan.notes)
     verdict = view.verdict
     if verdict is not None and verdict.lasting_fix and verdict.cause is not None:
         yield Small((clipped(f"Lasting fix: {verdict.lasting_fix}", SAID),))
@@ -165,7 +163,7 @@ def _state_blocks(view: IncidentView) -> Iterator[Block]:
         yield line(*view.decided)
     if view.compared:
         yield bullets(changes(view.compared)[:MOST_CHANGES])
-    elif view.plan is not None and view.decided:
+    if view.plan is not None and view.decided and not (view.compared and view.ended):
         yield from step_blocks(view.plan)
     yield from _evidence(view.seen)
 
@@ -181,8 +179,7 @@ def _profile_button(group: GroupView, view: IncidentView) -> tuple[list[Button],
     found = verdict.evidence if verdict is not None and PROFILE not in group.absent else ()
     if not any(seen.probe in _CORE_PROBES or seen.finding in _CORE_FINDINGS for seen in found):
         return [], []
-    offers = any(choice.kind == APPROVE for choice in group.choices)
-    if verdict is not None and "a profile" in verdict.settled_by and offers:
+    if verdict is not None and verdict.profile_settles and any(each.kind == APPROVE for each in group.choices):
         return [Button("Profile first", PROFILE, view.id, "primary")], []
     return [], [Button("Profile", PROFILE, view.id)]
 
@@ -191,14 +188,12 @@ def _further(group: GroupView, view: IncidentView, looks: Sequence[Button]) -> I
     """The other buttons of a node, in a row; none of them acts."""
     if not view.id:
         return
-    offered = _is_offered(group, view)
     reports = view.ended and view.state is not State.TRIAGED and REPORT not in group.absent
-    row = [Button("Report", REPORT, view.id)] if reports else []
-    row += [*_who_else(group), *looks]
-    if view.node and (offered or view.ended):
+    row = [*[Button("Report", REPORT, view.id)] * reports, *_who_else(group), *looks]
+    if view.node and (_is_offered(group, view) or view.ended):
         row.append(again_button(view.id))
     row += undo_buttons(group.choices)  # last: it is weighed once what came of it has been seen
-    yield from small(*(choice.options[1] for choice in group.choices if choice.kind == UNDO))
+    yield from small(*(choice.warning for choice in group.choices))
     if row:
         yield Row(tuple(row))
 
@@ -263,9 +258,7 @@ def _foremost(group: GroupView) -> Iterator[Sentence]:
         worst = [view for view in group.incidents[:3] if view.severity not in (None, Status.HEALTHY)]
         yield ("; ".join(view.headline for view in worst),)
         return
-    for view in group.incidents[:3]:
-        yield (f"{view.headline}.",)
-        yield view.story
+    yield from (said for view in group.incidents[:3] for said in ((f"{view.headline}.",), view.story))
 
 
 # --- on both kinds of card
@@ -332,7 +325,7 @@ def _closing(group: GroupView) -> Iterator[Block]:
     if group.head:
         yield Record(group.head)
     if group.about:
-        about = clipped(group.about, ABOUT) if len(group.incidents) == 1 else group.about
+        about = clipped(group.about, ABOUT if len(group.incidents) == 1 else len(group.about))
         timed = clocked((about,), group.incidents[0].as_of)  # small print cannot show a reader's clock
         yield Small((about,)) if len(timed) == 1 else line(*timed)
     name += [Link(*each) for each in group.incidents[0].links] if len(group.incidents) == 1 else []
@@ -349,9 +342,8 @@ def _links_of_many(group: GroupView) -> Iterator[Block]:
     shared = [each for each in linked[0].links if all(each in view.links for view in group.incidents)] if linked else []
     rows: list[tuple[str, list[tuple[str, str]]]] = [("All", shared)]
     rows += [(view.node, [each for each in view.links if each not in shared]) for view in linked[:MOST_LINKED]]
-    for word, links in rows:
-        if links:
-            yield line(Bold(f"{one_line(word, 60)}:"), " ", *list(_linked(links))[1:])
+    named = ((Bold(f"{one_line(word, 60)}:"), " ", *list(_linked(links))[1:]) for word, links in rows if links)
+    yield from map(Line, named)
 
 
 def _linked(links: Iterable[tuple[str, str]]) -> Iterator[Styled]:

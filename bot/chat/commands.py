@@ -36,7 +36,7 @@ from bot.domain.incident import IncidentSummary
 from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line, redacted_text
 from bot.response.decision.braking import pull_words
-from bot.response.decision.guards import is_named
+from bot.response.decision.guards import check_named
 from bot.view.words import node_words, urgency, utc
 
 REQUESTS_REMEMBERED = 1000
@@ -169,7 +169,7 @@ class Commands:
             return await self.context.pull(person, asked.reason, request.key)
         pull, asked_at = asked.pull, request.asked_at
         if asked.verb == "brake" and not pull and asked_at is None:  # what comes while the chat is asked is not meant
-            present = await self.context.ledger.braked()
+            present = await self.context.ledger.brake_pull()
             pull, asked_at = (0, responder.clock()) if present is None else (present.seq, None)
         approval = await self.context.people.approval(
             person, self.context.policy, asked.reason, by_group=asked.verb in ("brake", "pagerduty")
@@ -190,7 +190,7 @@ class Commands:
         return f"Proposed as incident {opened.id}; another person has to approve it."
 
     async def _pagerduty(self, approval: Approval) -> str:
-        is_named(self.context.policy, approval)
+        check_named(self.context.policy, approval)
         if self.pagerduty is None:
             return "The bot does not talk to PagerDuty: PAGERDUTY_API_TOKEN is not set."
         self.context.log("subscription_wanted", by=approval.by)
@@ -198,7 +198,7 @@ class Commands:
 
     async def _status(self) -> str:
         summaries = await self.context.ledger.incidents(only_open=True)
-        braked = await self.context.ledger.braked()
+        braked = await self.context.ledger.brake_pull()
         words = [f"{len(summaries)} open incidents." if summaries else "Nothing is open."]
         ordered = sorted(summaries, key=lambda summary: (urgency(summary.state), summary.node))
         words += [status_line(summary) for summary in ordered[:MOST_LISTED]]

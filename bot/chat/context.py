@@ -36,7 +36,7 @@ from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy, person_of
 from bot.domain.safe_text import one_line
-from bot.response.decision.guards import is_named
+from bot.response.decision.guards import check_named
 from bot.response.decision.responder import Responder
 
 TOLD = (Refused, UsageError, LedgerError)  # why something is not done, as people are told
@@ -172,7 +172,7 @@ class ChatContext:
             await self.askers.admit(person)
         except (NotAllowedToAsk, CannotTell) as no:  # who decides has to see it also while a group cannot be read
             try:
-                is_named(self.policy, await self.people.approval(person, self.policy, "to look"))
+                check_named(self.policy, await self.people.approval(person, self.policy, "to look"))
             except Refused:
                 raise no from None
 
@@ -180,7 +180,7 @@ class ChatContext:
         """Record a refusal; the person is told even when the ledger cannot be written."""
         with contextlib.suppress(LedgerError):
             refused = WishRefused(type(no).__name__, no.sentence, action, one_line(about, 64))
-            await self.ledger.refused(refused, by if is_author(by) else BOT)
+            await self.ledger.record_refusal(refused, by if is_author(by) else BOT)
 
 
 def brake_words(pulled: Entry | None) -> str:

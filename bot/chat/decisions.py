@@ -208,7 +208,7 @@ class Decisions:
         if not plans:
             await self._context.surface.draw_again(card)  # it may stand as it was before the bot left the channel
             for incident in group:
-                guards.is_undecided(incident)  # raises: who was first, or why there is nothing to decide
+                guards.open_proposal(incident)  # raises: who was first, or why there is nothing to decide
             raise AlreadyDecided("Nothing on this card still waits for a decision.")
         views = [(each, view) for each in plans if (view := self._context.surface.words.of_incident(each)) is not None]
         refused = await self._objections(click.person, plans, card) if click.action == APPROVE else {}
@@ -268,7 +268,7 @@ class Decisions:
 
     async def _release(self, click: Click, number: int) -> None:
         """Open the dialog about the present pull; a button drawn for an earlier pull does nothing."""
-        present = await self._context.ledger.braked()
+        present = await self._context.ledger.brake_pull()
         if present is None:
             raise AlreadyDecided("The brake is off already.")
         if number not in (0, present.seq):

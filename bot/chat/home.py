@@ -131,14 +131,14 @@ class HomePublisher:
         Raises: LedgerError when the record cannot be read.
         """
         context, viewer, approval, may_not = self.context, self.context.people.of(user), None, ""
-        braked = await context.ledger.braked()
+        braked = await context.ledger.brake_pull()
         try:
             await context.check_reader(viewer)
         except Refused as no:
             return HomeState(sick=None, braked=braked, may_not=refusal_words(no))
         try:
             approval = await context.people.approval(viewer, context.policy, "to look")
-            guards.is_approver(context.policy, approval)
+            guards.check_approver(context.policy, approval)
         except Refused as no:
             approval, may_not = None, f"You cannot decide anything here. {refusal_words(no)}"
         found = await context.ledger.incidents(since=context.responder.clock() - LATELY)
@@ -177,7 +177,7 @@ class HomePublisher:
     def _is_decidable(self, incident: Incident, approval: Approval) -> bool:
         """True if the incident still waits, and this person may decide it."""
         try:
-            guards.is_its_own(incident)
+            guards.check_not_in_wave(incident)
             guards.check_not_the_asker(self.context.policy, incident, approval)
         except Refused:
             return False

@@ -32,7 +32,7 @@ def parse_duration(written: object, longest: timedelta = YEAR) -> timedelta:
     return timedelta(seconds=seconds)
 
 
-def written(duration: timedelta) -> str:
+def duration_text(duration: timedelta) -> str:
     """Return a duration as `parse_duration` reads it, in the largest unit that keeps it whole.
 
     Example:

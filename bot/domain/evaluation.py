@@ -49,7 +49,12 @@ def evaluate_cause(used: ConfiguredCause, snapshot: Snapshot) -> CauseResult:
     if not isinstance(result, Finding):
         return result
     settled_by = (result.settled_by or used.cause.settled_by) if result.confidence is not Confidence.CONFIRMED else ""
-    return replace(result, lasting_fix=result.lasting_fix or used.lasting_fix, settled_by=settled_by)
+    return replace(
+        result,
+        lasting_fix=result.lasting_fix or used.lasting_fix,
+        settled_by=settled_by,
+        profile_settles=bool(settled_by) and used.cause.profile_settles,
+    )
 
 
 def evaluate_condition(condition: Condition, snapshot: Snapshot) -> CauseResult | None:
@@ -161,7 +166,9 @@ def _add_up(
         remedy=first.remedy if proven else (),
         lasting_fix=first.lasting_fix if _is_sure(first) else "",
         settled_by=first.settled_by,
+        profile_settles=first.profile_settles,
         harm=first.harm,
+        found=first.found,
         try_next=_first_decide(open_before) or _first_unmute(accepted),
     )
 

@@ -68,7 +68,9 @@ class Finding:
     remedy: tuple[Step, ...] = ()  # the steps that the evidence justifies; their commands come later
     lasting_fix: str = ""
     settled_by: str = ""  # completes “… would settle it”; empty where it is confirmed
-    harm: str = ""  # what it does to the node beside being there, in a few words; the summary says it too
+    profile_settles: bool = False  # what would settle it begins with a profile of the cores
+    harm: str = ""  # what it does to those who use the node, in a few words; the summary says it too
+    found: str = ""  # the summary without that harm; empty where it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,9 @@ class Verdict:
     heat: CoreHeat | None = None  # of its cores, if a core stands out: for people to see, not used for judging
     slowness: float | None = None  # how many times as long as usual its answers took
     settled_by: str = ""  # completes “… would settle it”; empty where it is confirmed
+    profile_settles: bool = False  # what would settle it begins with a profile of the cores
     harm: str = ""  # of the cause, in a few words; the summary says it too
+    found: str = ""  # the summary without that harm; empty where it has none
     unusual: tuple[Unusual, ...] = ()  # what its peers do not share, the most unusual first; for people to see
 
     @property

@@ -110,7 +110,9 @@ def entry_line(entry: Entry, words: PlanWords = BY_NAME, plan: Plan | None = Non
     head = f"{entry.at:%H:%M:%S}  {safe(entry.by):<14}  {safe(entry.kind):<18}  "
     line = (head + one_line(entry_words(entry, words, plan), 400)).rstrip()
     event = _event(entry)
-    return "\n".join((line, *_before_and_after(before_and_after(event) if isinstance(event, Resolved) else ())))
+    return "\n".join(
+        (line, *_before_and_after(before_and_after(event.compared) if isinstance(event, Resolved) else ()))
+    )
 
 
 def _event(entry: Entry) -> Event | None:

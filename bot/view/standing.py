@@ -273,7 +273,7 @@ class Choice:
 
     Shape: `about` is a group's name for approve and decline, an incident's id for the others; `nodes` are those
     concerned, `incidents` theirs in the same order, where each can be chosen by itself. `options` are the answers of
-    `answer`, the nodes of `pick_node`; of `undo` what it brings back, and what may come back with that.
+    `answer`, the nodes of `pick_node`; of `undo` what it brings back. `warning` is what may come back with that.
     """
 
     kind: str
@@ -281,6 +281,7 @@ class Choice:
     nodes: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     incidents: tuple[str, ...] = ()
+    warning: str = ""
 
     @property
     def words(self) -> str:
@@ -315,7 +316,8 @@ def choices_of(
             yield Choice(ANSWER if incident.node else PICK, incident.id, (incident.node,), options)
     ended = [incident for incident in group if incident.id in undoes]
     yield from (
-        Choice(UNDO, each.id, (each.node,), (undoes[each.id], undo_warning(each))) for each in ended[:MOST_UNDO]
+        Choice(UNDO, each.id, (each.node,), (undoes[each.id],), warning=undo_warning(each))
+        for each in ended[:MOST_UNDO]
     )
 
 

@@ -12,10 +12,11 @@ from bot.domain.events import Escalated, PlanWithheld, Resolved
 from bot.domain.growth import Growth
 from bot.domain.incident import Incident
 from bot.domain.link import blanks_of
-from bot.domain.pagerduty import address_of, page_of
+from bot.domain.pagerduty import address_of, page_id_of
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
+from bot.response.diagnosis.figures import compared, read_then
 from bot.response.diagnosis.progress import ReadingProgress
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.view.before_after import Row, before_and_after
@@ -238,9 +239,15 @@ def verdicts_view(verdicts: Sequence[Verdict], words: PlanWords) -> GroupView:
 
 
 def compared_of(incident: Incident) -> tuple[Row, ...]:
-    """Return the figures of a cure, each with its value before and after; none where it is not cured."""
+    """Return the figures of a cure, each with its value before and after, also while it is watched; else none."""
     watched = incident.validation.window if incident.validation is not None else timedelta(0)
-    return before_and_after(incident.ending, watched) if isinstance(incident.ending, Resolved) else ()
+    if isinstance(incident.ending, Resolved):
+        return before_and_after(incident.ending.compared, watched)
+    if incident.state is not State.VERIFYING or incident.proposal is None or not incident.samples:
+        return ()
+    if incident.sampled_at is not None and incident.validation_ends_at is not None:
+        watched -= incident.validation_ends_at - incident.sampled_at
+    return before_and_after(compared(incident.proposal.figures, read_then(incident.samples[-1])), watched)
 
 
 def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
@@ -316,7 +323,7 @@ def links_of(incident: Incident, templates: Mapping[str, str]) -> tuple[tuple[st
         "incident": incident.id,
         "from": f"{(incident.opened_at - AROUND).timestamp() * 1000:.0f}",
         "until": f"{(incident.opened_at + AROUND).timestamp() * 1000:.0f}",
-        "page": next((page for alert in incident.alerts if (page := page_of(alert))), ""),
+        "page": next((page for alert in incident.alerts if (page := page_id_of(alert))), ""),
     }
     found = []
     for name, template in templates.items():

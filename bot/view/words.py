@@ -65,10 +65,14 @@ def trait_words(snapshot: Snapshot | None) -> str:
 
 
 def verdict_words(verdict: Verdict) -> tuple[Sentence, ...]:
-    """Return what a verdict says in sentences: what would settle it, what was found, what to try, what is muted."""
-    said = (settled_words(verdict), verdict.summary, verdict.try_next)
+    """Return what a verdict says in sentences: what would settle it, harm and cause, what to try, what is muted."""
+    found: tuple[Sentence, ...] = ((verdict.summary,),)
+    if verdict.found:
+        harm = "Harm: " if verdict.confidence is Confidence.CONFIRMED else "Likely harm: "
+        found = (Bold(harm), with_full_stop(verdict.harm)), (Bold("Cause: "), verdict.found)
     unusual = () if verdict.cause is not None else unusual_words(verdict)
-    return (*((words,) for words in said if words.strip()), *unusual, *mute_words(verdict))
+    said: tuple[Sentence, ...] = ((settled_words(verdict),), *found, (verdict.try_next,), *unusual)
+    return (*(each for each in said if plain(each).strip()), *mute_words(verdict))
 
 
 def unusual_words(verdict: Verdict) -> tuple[Sentence, ...]:
@@ -231,8 +235,8 @@ class Channel:
     id: str
 
 
-Piece: TypeAlias = str | Person | Group | Instant
-Styled: TypeAlias = Piece | Bold | Code | Link | Channel
+Piece: TypeAlias = str | Person | Group | Instant | Bold
+Styled: TypeAlias = Piece | Code | Link | Channel
 Sentence: TypeAlias = tuple[Piece, ...]
 
 

@@ -70,7 +70,7 @@ class Remediation:
                 outcome = with_left_behind(outcome, incident, self.stepping.reach.actions)
             if isinstance(outcome, AdvanceLater):  # shown without being recorded, so it was not redacted yet
                 return replace(outcome, because=redacted_text(outcome.because))
-            after = await self.record.tell(incident, outcome, BOT)
+            after = await self.record.append(incident, outcome, BOT)
         except (Conflict, ImpossibleEvent):
             return AdvanceLater(because="another program went on with it")
         if after.state is State.RESOLVED:
@@ -89,7 +89,7 @@ class Remediation:
                 with contextlib.suppress(LedgerError, UnknownIncident):
                     beside = await self.record.find(summary.id)
                     if beside.state is State.PROPOSED and (because := cured_since(beside, cured)):
-                        await self.record.tell(beside, Cancelled(because), BOT)
+                        await self.record.append(beside, Cancelled(because), BOT)
 
     async def _advance_state(self, incident: Incident, now: datetime) -> Outcome:
         match incident.state:

@@ -18,7 +18,7 @@ from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.probes.cgroups import CgroupsReading
 from bot.response.decision.guards import units_of
 from bot.response.decision.preflight import another_machine
-from bot.response.diagnosis.figures import compared, figures
+from bot.response.diagnosis.figures import compared, figures, read_then
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.record import facts_before, facts_proving, plan_of, untrusted_node_question
 
@@ -101,7 +101,8 @@ async def _sample(
         return SampleTaken(False, (Evidence(UNREADABLE, "look", f"{unready}; a unit was started there just now"),))
     if not_told := _why_unknown(incident, verdict):
         return SampleTaken(False, (Evidence(UNREADABLE, "verdict", not_told),))
-    measured = figures(verdict, units_of(plan))
+    shown = {step.args.get("unit", ""): facts for step, facts in zip(done, seen.facts, strict=True)}
+    measured = figures(verdict, units_of(plan), shown)
     lines = tuple(f"{name}={value}" for name, value in measured.items())
     against = [*_undone(incident, reach, seen), *filter(None, (unready,)), *_back(incident, verdict, reach.actions)]
     return _sampled(against, verdict.summary, lines)
@@ -194,11 +195,9 @@ def resolved(incident: Incident) -> Resolved:
     """Return the end of an incident whose cure has held."""
     assert incident.proposal is not None
     assert incident.validation is not None
-    lines = [line for seen in incident.samples[-1].seen for line in seen.source if "=" in line]
-    after = dict(line.split("=", 1) for line in lines)
     held = sum(sample.holds for sample in incident.samples)
     is_so = "as it was before" if incident.undoes else "cured"
     readings = f"{held} of {len(incident.samples)} readings within {span(incident.validation.window)}"
     summary = f"{incident.node} is {is_so}: read again after the last step, {readings} confirm it"
     note = f" ({incident.validation.note.rstrip('.')})" if incident.validation.note else ""
-    return Resolved(f"{summary}{note}.", compared(incident.proposal.figures, after))
+    return Resolved(f"{summary}{note}.", compared(incident.proposal.figures, read_then(incident.samples[-1])))
