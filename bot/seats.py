@@ -193,7 +193,8 @@ class Extra:
     that returns its work, or None where it is not set up. `serves_alone` names a function that serves it where no
     chat is set up: of settings, inventory, the record's address and the environment; it returns the exit status, or
     None. `reads_more` names a function of the running bot that returns what reads more of a node (`ReadsMore`), or
-    None where it is not set up. `looks` names a function of settings, some nodes and the clock that returns what
+    None where it is not set up. `reads_more_alone` names one of the record's database, settings and the log that
+    returns it for `check --open`. `looks` names a function of settings, some nodes and the clock that returns what
     `doctor` checks (`DoctorChecks` of `bot/surfaces/member.py`).
 
     `holds` names what may hold a step, asked in the transaction that begins it: a function of the connection, the
@@ -223,6 +224,7 @@ class Extra:
     serves: Named = ""
     serves_alone: Named = ""
     reads_more: Named = ""
+    reads_more_alone: Named = ""
     looks: Named = ""
     holds: Named = ""
     doubts: Named = ""

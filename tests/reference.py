@@ -1,4 +1,4 @@
-"""Writes what follows from the code: tables of docs/reference.md and docs/readings.md, and deploy/zombie.toml.
+"""Writes what follows from the code: tables of docs/reference.md and docs/readings.md, docs/proven.md, and the sample.
 
 Run it by `python -m tests.reference`.
 
@@ -26,6 +26,7 @@ from bot.domain.probe import Probe
 from bot.domain.setting import Setting
 from bot.library.kinds import Kind, fields_of
 from bot.probes import PROBES
+from bot.response.proven import GONE, ProvenRow, proven_file, read_table
 from bot.settings import all_keys, all_rows
 from tests.sample import sample
 
@@ -38,6 +39,22 @@ KINDS = {
     Kind.TEXTS: "texts",
     Kind.NUMBERS: "numbers",
 }
+_PROVEN = """\
+# What was proven on real kernels
+
+Each row is a fault that was really made, on a virtual machine with Debian's own kernel: see
+[the lab](lab.md#what-is-proven). Without it the node was found well. With it the verdict was the right one, with the
+plan of this row and no other. A person's yes had the bot carry the plan out; where no plan is offered, the fault was
+undone. Then the readings said that the node was well again or, where the kernel's log still reports the fault, that it
+is over. *Undone*: the bot also took its own actions back, after one more yes.
+
+A row holds for the cause and the actions as they were. Where they have changed since, the bot says so beside a plan
+("an earlier version of it was proven"). A machine here is small and emulated: what a row says of memory, time and
+packets is that machine's. This page is made from `playbooks/tables/proven.toml` by `python -m tests.reference`.
+
+| cause | fault | what the verdict said of it | cured by | machine | healed | last run |
+|---|---|---|---|---|---|---|
+"""
 _ROW = re.compile(r"^\| `([\w.-]+)` \| (.*) \|$", re.MULTILINE)
 
 
@@ -116,6 +133,38 @@ def _with_rows(page: str, heading: str, members: Mapping[str, str]) -> str:
     return start + "\n".join([first, rule, *kept.values(), *new.values()]) + "\n" + rest
 
 
+def proven(_: str) -> str:
+    """Return docs/proven.md: every row of the table, and the causes that have none."""
+    table = read_table(proven_file())
+    rows = "".join(map(_proven_row, table.rows))
+    not_here = dict(table.not_here)
+    untried = [f"`{name}`" for name in CAUSES if name not in {row.cause for row in table.rows} | not_here.keys()]
+    return (
+        _PROVEN
+        + rows
+        + "\n## Not proven here\n\nThese cannot be made in a virtual machine.\n\n"
+        + "".join(f"- `{name}`: {why}.\n" for name, why in not_here.items())
+        + f"\n## Not tried yet\n\nNo row covers {', '.join(untried)}.\n"
+    )
+
+
+def _proven_row(row: ProvenRow) -> str:
+    cure = " → ".join(f"`{action}`" for action in row.cure) or ("nothing" if row.status == GONE else "its own undo")
+    undone = ", undone" if row.undone else ""
+    machine = f"{row.kernel}, systemd {row.systemd}, cgroup {row.cgroups}"
+    run = "it does not arise" if row.status == GONE else f"{row.healed} of {row.runs}{undone}"
+    cells = (
+        f"`{row.cause}`",
+        f"`{row.fault}`",
+        row.harm.replace("|", "\\|"),
+        cure,
+        machine,
+        run,
+        f"{row.on}, {row.version}",
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
 def _part(probe: Probe, old: str | None, words: Mapping[str, str]) -> str:
     fields = fields_of(probe.reading)  # type: ignore[arg-type]  # a class is hashable
     if not fields:
@@ -157,6 +206,7 @@ def _plain(text: str) -> str:
 PAGES: Mapping[str, Callable[[str], str]] = {
     "docs/reference.md": reference,
     "docs/readings.md": readings,
+    "docs/proven.md": proven,
     "deploy/zombie.toml": sample,
 }
 

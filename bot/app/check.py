@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from bot.actions import ACTIONS
 from bot.app.factories import now
@@ -24,7 +24,11 @@ from bot.domain.verdict import Status, Verdict, without_secrets
 from bot.probes.host import HostReading
 from bot.response.diagnosis.growing import growth_without_storing
 from bot.response.diagnosis.planning import DrainSettings
+from bot.response.diagnosis.scheduler import Diagnose
 from bot.response.diagnosis.triage import CpuLock, Triage
+
+if TYPE_CHECKING:
+    from bot.seats import ReadsMore
 
 # A slow node is read for so long while it answers; one that is silent is given up sooner (`Batch.silence`).
 DEADLINE_BEYOND_WINDOW = timedelta(seconds=55)
@@ -66,17 +70,22 @@ class Check:
         )
 
 
-async def check(what: Check, heard: Listener, concluded: HearsVerdict) -> None:
-    """Diagnose every node, `parallel` at a time, and pass on each verdict as it comes.
+async def check(what: Check, heard: Listener, concluded: HearsVerdict, beside: Sequence[ReadsMore] = ()) -> None:
+    """Diagnose every node, `parallel` at a time, and pass on each verdict as it comes, with what others have beside it.
 
     Raises: UsageError (a missing key or known_hosts file) of any node, once all others are done.
     """
     triage, redactor = what.triage(), Redactor()
+    diagnose: Diagnose = triage.diagnose
+    for each in beside:
+        diagnose = each.beside(diagnose)
 
     async def judge(node: Node, progress: Listener) -> None:
-        concluded(without_secrets(await triage.diagnose(node, what.playbook, progress), redactor))
+        concluded(without_secrets(await diagnose(node, what.playbook, progress), redactor))
 
     await check_in_process(what, heard, triage.cpu_lock, judge)
+    for each in beside:
+        await each.close()
 
 
 async def check_in_process(what: Check, heard: Listener, cpu_lock: CpuLock, judge: Judges) -> None:

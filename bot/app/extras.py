@@ -48,7 +48,13 @@ class ExtrasInForce:
     def serving(self) -> tuple[Extra, ...]:
         """Those that are on, and one that holds every step for each that was wanted and could not be loaded."""
         lost = self.left_out.keys() & self.wanted - self.chosen
-        return (*self.on, *(Extra(name, "what is not known", holds=f"{__name__}:hold_all") for name in sorted(lost)))
+        return (
+            *self.on,
+            *(
+                Extra(name, "what is not known", holds=f"{__name__}:{hold_every_step.__name__}")
+                for name in sorted(lost)
+            ),
+        )
 
     @property
     def settings(self) -> Mapping[str, type[Any]]:

@@ -19,7 +19,7 @@ OWN = "in-cluster"
 
 
 def draining(settings: Settings) -> DrainSettings:
-    """Return the settings for draining; loads nothing.
+    """Return the settings for draining, and which cures may be offered; loads nothing.
 
     Raises: SettingsError when two clusters are named.
     """
@@ -31,7 +31,8 @@ def draining(settings: Settings) -> DrainSettings:
         missing = "no Kubernetes cluster is configured"
     elif importlib.util.find_spec("lightkube") is None:
         missing = "the extra k8s is not installed"
-    return DrainSettings(missing, OWN if said.in_cluster else said.context, said.drain_deadline, said.bare_pods)
+    cluster = OWN if said.in_cluster else said.context
+    return DrainSettings(missing, cluster, said.drain_deadline, said.bare_pods, settings.act.proven_only)
 
 
 def cluster_access(settings: Settings, environment: Mapping[str, str]) -> ClusterAccess:

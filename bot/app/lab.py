@@ -32,8 +32,9 @@ def lab(environment: Mapping[str, str]) -> Lab:
 
 def recipe(suite: str) -> Recipe:
     """Return the recipe of the nodes' image, with the lines for playbooks, for profiles and for the lab's acting."""
-    units = frozenset(tomllib.loads(SETTINGS)["act"]["units"])
-    allowed = acting_rights(Settings(act=ActSettings(units=units)))
+    act = tomllib.loads(SETTINGS)["act"]
+    rules = ActSettings(units=frozenset(act["units"]), start_units=frozenset(act["start_units"]))
+    allowed = acting_rights(Settings(act=rules))
     return Recipe.of(sudoers(LOGIN) + capture_text(LOGIN, rights_of(shipped().on)) + acting_text(LOGIN, allowed), suite)
 
 

@@ -42,12 +42,17 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """A harm that the cgroups cause, and how surely; `of_now` False: its time is not known."""
+    """A harm that the cgroups cause, and how surely.
+
+    Shape: `of_now` False: its time is not known. `behind` tells it as the way in which other harm comes about; it is
+    empty for what work on the node feels by itself.
+    """
 
     short: str  # without a tense: it is told of a sick node, and after the cure
     confidence: Confidence
     evidence: Evidence
     of_now: bool = True
+    behind: str = ""  # said after how many they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,22 @@ class Harms:
         return max((harm.confidence for harm in self.seen), key=lambda c: c.rank, default=Confidence.POSSIBLE)
 
     @property
+    def short(self) -> str:
+        """All of it in a few words; what work on the node feels comes first."""
+        return "; ".join(harm.short for harm in sorted(self.seen, key=lambda harm: bool(harm.behind)))
+
+    @property
+    def felt(self) -> str:
+        """What work on the node feels, in a few words; all of it, where none of it is felt."""
+        return "; ".join(harm.short for harm in self.seen if not harm.behind) or self.short
+
+    @property
+    def behind(self) -> str:
+        """How that comes about, beginning with a semicolon; empty where `felt` says it already."""
+        behind = [harm.behind for harm in self.seen if harm.behind]
+        return "; ".join(["", *behind]) if len(behind) < len(self.seen) else ""
+
+    @property
     def of_now(self) -> bool:
         """True when one of them is known to be recent."""
         return any(harm.of_now for harm in self.seen)
@@ -103,7 +124,7 @@ def walk_of(snapshot: Snapshot, mode: str) -> Walk:
     return Walk(True, says, (host.kernel,))
 
 
-def find(snapshot: Snapshot, mode: str, dying: int, proven: bool, tuning: Tuning) -> Harms:
+def harms_of_leak(snapshot: Snapshot, mode: str, dying: int, proven: bool, tuning: Tuning) -> Harms:
     """Return the harm done by dying cgroups in that mode; `proven`: the leak is proven and its leaker named."""
     walk = walk_of(snapshot, mode)
     held = snapshot.once(held_cores, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
@@ -113,14 +134,14 @@ def find(snapshot: Snapshot, mode: str, dying: int, proven: bool, tuning: Tuning
     caught = _is_of_now(snapshot, stacks, tuning)
     cost = Walk(False, f"{walk.says}, but {short}") if walk.dear and short else walk
     profiled = walk_seen(snapshot)
-    other = something_else(snapshot, held)
+    other = profile_of_other_function(snapshot, held)
     if other is not None:
         cost = Walk(False, other.says, other.source)
     judged = (
-        _by_profile(profiled, walk) if profiled is not None else None,
-        _by_stack(snapshot, stacks, tuning) if stacks else _not_of_them(snapshot, walks, short),
-        _core(held, cost, caught),
-        _resets(snapshot, held, cost, caught, proven, tuning) or _paced(snapshot, cost, tuning),
+        _harm_by_profile(profiled, walk) if profiled is not None else None,
+        _harm_by_stack(snapshot, stacks, tuning) if stacks else _not_of_them(snapshot, walks, short),
+        _harm_of_held_core(held, cost, caught),
+        _harm_of_resets(snapshot, held, cost, caught, proven, tuning) or _harm_of_paced_resets(snapshot, cost, tuning),
         _memory_gone(snapshot, dying, proven, tuning),
         _ids_spent(snapshot, dying, tuning),
     )
@@ -143,25 +164,27 @@ def _events(snapshot: Snapshot, tuning: Tuning, *kinds: str) -> tuple[KernelEven
     return _recent.recent(snapshot, _recent.recent_events(snapshot, *kinds), tuning["recent_hours"])
 
 
-def _by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...], tuning: Tuning) -> Harm:
+def _harm_by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...], tuning: Tuning) -> Harm:
     says = f"a call trace in the kernel log, {_recent.ago(snapshot, stacks[-1])}, is in the walk over memory cgroups"
     return Harm(
         "the kernel was caught walking memory cgroups",
         Confidence.CONFIRMED,
         Evidence("memcg-walk-stack", "kernel_log", says, _recent.lines(stacks)),
         _is_of_now(snapshot, stacks, tuning),
+        behind="the kernel was caught walking them",
     )
 
 
-def _by_profile(seen: ProfileReading, walk: Walk) -> Harm | Evidence:
+def _harm_by_profile(seen: ProfileReading, walk: Walk) -> Harm | Evidence:
     if walk.dear is False:
         says = f"{seen.says}; not attributed to the dying cgroups: {walk.says}"
         return Evidence("memcg-walk-profile-cheap", "profile", says, seen.source)
-    on = "a core" if seen.core is None else f"core {seen.core}"
+    caught, on = f"perf caught {seen.process} walking", "a core" if seen.core is None else f"core {seen.core}"
     return Harm(
-        f"perf caught {seen.process} walking memory cgroups on {on}",
+        f"{caught} memory cgroups on {on}",
         Confidence.CONFIRMED,
         Evidence("memcg-walk-profile", "profile", seen.says, seen.source),
+        behind=f"{caught} them on {on}",
     )
 
 
@@ -193,7 +216,7 @@ def _not_of_them(snapshot: Snapshot, walks: tuple[KernelEvent, ...], short: str)
     return Evidence("memcg-walk-earlier", "kernel_log", says, _recent.lines(walks))
 
 
-def _core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Unproven | Evidence | None:
+def _harm_of_held_core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Unproven | Evidence | None:
     if held.core is None or held.walker is None:
         return Evidence("core-held", "cpu", held.says, held.source) if held.cores else None
     if not (walk.dear or stack):
@@ -204,10 +227,11 @@ def _core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Unproven | Evidenc
         f"core {held.core.core} held in the kernel by {held.walker.name}, walking dying cgroups",
         Confidence.CONFIRMED if stack else Confidence.LIKELY,
         Evidence("core-held-by-walker", "cpu", held.says, held.source),
+        behind=f"{held.walker.name} walks them and holds core {held.core.core}",
     )
 
 
-def _resets(
+def _harm_of_resets(
     snapshot: Snapshot, held: HeldCores, walk: Walk, stack: bool, proven: bool, tuning: Tuning
 ) -> Harm | Unproven | Evidence | None:
     starved = snapshot.once(starvation, tuning["recent_hours"])
@@ -219,7 +243,9 @@ def _resets(
         why = other or f"{walk.says}, and no call trace names the walk"
         evidence = Evidence("nic-starved", probe, f"{says}; not attributed to the dying cgroups: {why}", source)
         comes_back = recurs(snapshot, starved.events, tuning["recurs_few"])
-        short = f"the network card was {_times(starved, tuning)} for lack of CPU" + (f", and {other}" if other else "")
+        short = f"the network card was {_resets_words(starved, tuning)} for lack of CPU" + (
+            f", and {other}" if other else ""
+        )
         is_now = comes_back or starved.rose or bool(_may_be_of_now(snapshot, starved.events, tuning))
         return Unproven(short, evidence, comes_back) if is_now else evidence
     is_now = (
@@ -232,29 +258,35 @@ def _resets(
         last = f"the last was {_recent.ago(snapshot, starved.events[-1])}, " if starved.events else ""
         says += f"; {last}too long ago, or at an unknown time, to be present harm"
         return Evidence("nic-starved-earlier", probe, says, source)
-    lacks = "of CPU"
+    lacks = "starved of CPU"
     for core in (held.core,) if held.core else held.cores:
         line = starved.place(snapshot, core.core)
         if line is not None:
             says += f"; core {core.core}, held in the kernel, serves this queue ({line.name})"
             source = (*source, line.raw) if line.raw else source
-            lacks = f"on core {core.core}"  # the others may be idle
+            lacks = f"starved of CPU on core {core.core}"  # the others may be idle
             break
     sure = stack or (proven and starved.timed and not _others_lockup(snapshot, tuning))
+    cut = _cut(len(starved.resets), f" in {tuning['recent_hours']:g} h")
     return Harm(
-        f"network card {_times(starved, tuning)}, starved {lacks}",
+        f"{cut if starved.resets else 'network card waiting'}, {lacks}",
         Confidence.CONFIRMED if sure else Confidence.LIKELY,
         Evidence("nic-starved", probe, says, source),
         is_now and (is_clear or stack),
     )
 
 
-def _times(starved: Starvation, tuning: Tuning) -> str:
+def _cut(resets: int, within: str = "") -> str:
+    """Say what resets of the network card do to whoever uses it."""
+    return f"traffic cut {count(resets, 'time')}{within} by resets of the network card"
+
+
+def _resets_words(starved: Starvation, tuning: Tuning) -> str:
     resets = len(starved.resets)
     return f"reset {count(resets, 'time')} in {tuning['recent_hours']:g} h" if resets else "waiting"
 
 
-def _paced(snapshot: Snapshot, walk: Walk, tuning: Tuning) -> Harm | Unproven | None:
+def _harm_of_paced_resets(snapshot: Snapshot, walk: Walk, tuning: Tuning) -> Harm | Unproven | None:
     """Judge resets that recur evenly, by a driver that does not say why, beside a leak that was before them."""
     paced = paced_resets(snapshot, tuning["recent_hours"], tuning["recurs_few"])
     if paced is None or not were_before(snapshot, paced, tuning["dying_many"]):
@@ -262,14 +294,14 @@ def _paced(snapshot: Snapshot, walk: Walk, tuning: Tuning) -> Harm | Unproven | 
         short = f"the network card was reset {count(len(resets), 'time')} in {tuning['recent_hours']:g} h"
         says = f"{short}; its driver does not say that it was for lack of CPU"
         return Unproven(short, Evidence("nic-resets", "kernel_log", says, _recent.lines(resets, 3))) if resets else None
-    lines, short = _recent.lines(paced.events, 3), f"the network card was reset {count(paced.count, 'time')}"
+    lines = _recent.lines(paced.events, 3)
     if not walk.dear:
         says = f"{paced.says}; not attributed to the dying cgroups: {walk.says}"
         return Unproven(paced.says, Evidence("nic-resets-paced", "kernel_log", says, lines), True)
     says = f"{paced.says}; the dying cgroups were many before the first"
     evidence = Evidence("nic-resets-paced", "kernel_log", says, lines)
     # A pace names them, and earns no reboot: nobody saw them hold a core, nor the driver say that it had none.
-    return Harm(f"{short} at an even pace", Confidence.LIKELY, evidence, of_now=False)
+    return Harm(f"{_cut(paced.count)}, at an even pace", Confidence.LIKELY, evidence, of_now=False)
 
 
 def _may_hold_now(held: HeldCores) -> bool:
@@ -302,7 +334,7 @@ def _memory_gone(snapshot: Snapshot, dying: int, proven: bool, tuning: Tuning) -
     rows = ("MemTotal", "MemAvailable", "Percpu", "SUnreclaim")
     source = tuple(reclaim.lines[row] for row in rows if row in reclaim.lines)
     return Harm(
-        f"they hold {memory(held)} of {memory(total)}",
+        f"dying cgroups hold {memory(held)} of {memory(total)}",
         Confidence.CONFIRMED if proven else Confidence.LIKELY,
         Evidence("memory-gone", "reclaim", says, source),
     )
@@ -342,7 +374,7 @@ def _ids_spent(snapshot: Snapshot, dying: int, tuning: Tuning) -> Harm | Evidenc
     return Evidence("cgroup-refused", "kernel_log", says, _recent.lines(refused))
 
 
-def ahead(snapshot: Snapshot, tuning: Mapping[str, float]) -> HarmAt | None:
+def harm_to_come(snapshot: Snapshot, tuning: Mapping[str, float]) -> HarmAt | None:
     """Return the lowest number of dying cgroups that would do harm here, and the harm; None if not known."""
     cgroups, reclaim = snapshot.get(CgroupsReading), snapshot.get(ReclaimReading)
     found: list[HarmAt] = []
@@ -373,7 +405,7 @@ def walk_seen(snapshot: Snapshot) -> ProfileReading | None:
     return seen
 
 
-def something_else(snapshot: Snapshot, held: HeldCores) -> ProfileReading | None:
+def profile_of_other_function(snapshot: Snapshot, held: HeldCores) -> ProfileReading | None:
     """Return the profile if a held core spent most of its time in a named function other than the walk."""
     seen = snapshot.get(ProfileReading)
     if isinstance(seen, Unread) or not seen.has_names or seen.signature == MEMCG_WALK:

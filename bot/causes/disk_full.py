@@ -85,33 +85,21 @@ CAUSE = Cause(
     thresholds={
         "free_percent": Threshold(
             5,
-            (
-                "Used if no kubelet runs. ext4 reserves 5 % for root, which counts as used here; a twentieth "
-                "besides that is ours."
-            ),
+            "Used if no kubelet runs. ext4 reserves 5 % for root, which counts as used here; a twentieth besides that "
+            "is ours.",
         ),
-        "nodefs_percent": Threshold(
-            10,
-            "The kubelet's default for nodefs.available; below it pods are evicted.",
-        ),
-        "imagefs_percent": Threshold(
-            15,
-            "The kubelet's default for imagefs.available.",
-        ),
+        "nodefs_percent": Threshold(10, "The kubelet's default for nodefs.available; below it pods are evicted."),
+        "imagefs_percent": Threshold(15, "The kubelet's default for imagefs.available."),
         "k3s_percent": Threshold(
-            5,
-            "What K3s and RKE2 tell their kubelet for nodefs.available and imagefs.available (pkg/daemons/agent).",
+            5, "What K3s and RKE2 tell their kubelet for nodefs.available and imagefs.available (pkg/daemons/agent)."
         ),
         "inodes_percent": Threshold(
-            5,
-            "The kubelet's default for nodefs.inodesFree, and since 1.30 for imagefs.inodesFree.",
+            5, "The kubelet's default for nodefs.inodesFree, and since 1.30 for imagefs.inodesFree."
         ),
         "gone_percent": Threshold(
             1,
-            (
-                "Ours. Logs and databases stop before the last block is taken. On a disk that the node itself does "
-                "not need this is the only limit: data stores are filled to a few percent on purpose."
-            ),
+            "Ours. Logs and databases stop before the last block is taken. On a disk that the node itself does not "
+            "need this is the only limit: data stores are filled to a few percent on purpose.",
         ),
     },
     signature=("filesystems", "essential_units"),

@@ -48,26 +48,26 @@ _SUSPENDED = "has been suspended"  # a pool of ZFS, until a person clears it: wh
 def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether tasks hang on a disk or a file server."""
     processes, storage = snapshot.get(ProcessesReading), snapshot.get(StorageReading)
-    waiting = () if isinstance(processes, Unread) else _waiters.stuck(processes, tuning["waiting_few"])
+    waiting = () if isinstance(processes, Unread) else _waiters.perhaps_stuck(processes, tuning["waiting_few"])
     told, now = _log_evidence(snapshot, waiting, tuning)
     pressed = _pressure(snapshot, tuning)
     silent = _silent_server(snapshot, waiting, tuning)
-    io_is_pressed = pressed is not None or _some(snapshot) >= tuning["io_some_avg10"]
-    stuck = _stuck(storage, waiting, io_is_pressed, _nothing_waits(snapshot))
-    still, slow = _still(storage, waiting, tuning)
-    crowd = _crowd(storage, waiting, pressed, tuning)
+    io_is_pressed = pressed is not None or _io_some_percent(snapshot) >= tuning["io_some_avg10"]
+    stuck = _stuck_disks(storage, waiting, io_is_pressed, _nothing_waits(snapshot))
+    still, slow = _still_stalled(storage, waiting, tuning)
+    crowd = _many_wait_under_pressure(storage, waiting, pressed, tuning)
     hung = not isinstance(storage, Unread) and bool(storage.hung_tasks_rise)
-    evidence = [*told, *silent, *stuck, *(_crawls(storage) if crowd else ())]
+    evidence = [*told, *silent, *stuck, *(_crawling_disks(storage) if crowd else ())]
     if hung and not isinstance(storage, Unread):
         says = f"the kernel found {count(storage.hung_tasks_rise or 0, 'hung task')} within the window"
         row = f"hung_task_detect_count +{storage.hung_tasks_rise}"
         evidence.append(Evidence("hung-tasks-counted", "storage", says, (row,)))
     stalled = bool(still or crowd or stuck or hung)
     if waiting and (stalled or slow or evidence):
-        says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks: {_names(waiting)}"
+        says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks: {_waiting_names(waiting)}"
         if slow:
             says += f"; {len(_waiters.for_file_server(waiting))} of them for a file server"
-        evidence.append(Evidence("tasks-waiting", "processes", says, tuple(map(_waiters.line, waiting[:8]))))
+        evidence.append(Evidence("tasks-waiting", "processes", says, tuple(map(_waiters.ps_line, waiting[:8]))))
     if pressed is not None and (stalled or evidence):
         evidence.append(pressed)
     if not evidence:
@@ -175,7 +175,9 @@ def _silent_server(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tun
     ]
 
 
-def _stuck(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], pressed: bool, idle: bool) -> list[Evidence]:
+def _stuck_disks(
+    storage: StorageReading | Unread, waiting: tuple[Waiting, ...], pressed: bool, idle: bool
+) -> list[Evidence]:
     """Disks that hold requests and complete none, if something waits: some kernels' request counts drift.
 
     Shape: `idle`: by PSI nothing waits for I/O.
@@ -195,7 +197,7 @@ def _stuck(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], press
     ]
 
 
-def _crawls(storage: StorageReading | Unread) -> list[Evidence]:
+def _crawling_disks(storage: StorageReading | Unread) -> list[Evidence]:
     """Disks that hold more than they complete: each request takes longer than the window."""
     return [
         Evidence(
@@ -208,7 +210,7 @@ def _crawls(storage: StorageReading | Unread) -> list[Evidence]:
     ]
 
 
-def _still(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], tuning: Tuning) -> tuple[bool, bool]:
+def _still_stalled(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], tuning: Tuning) -> tuple[bool, bool]:
     """Whether many tasks are known to wait for disks that complete no request, and whether many wait for a file server.
 
     Idle disks prove nothing of a file server, and it tells when it does not answer: until then it may only be slow.
@@ -221,7 +223,7 @@ def _still(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], tunin
     return still, len(server) >= tuning["waiting_few"]
 
 
-def _crowd(
+def _many_wait_under_pressure(
     storage: StorageReading | Unread, waiting: tuple[Waiting, ...], pressed: Evidence | None, tuning: Tuning
 ) -> bool:
     """True if many tasks wait under pressure, unless the disks complete requests: then they are only busy."""
@@ -231,7 +233,7 @@ def _crowd(
     return not moving or (not isinstance(storage, Unread) and storage.slowest_read_ms >= tuning["slow_read_ms"])
 
 
-def _some(snapshot: Snapshot) -> float:
+def _io_some_percent(snapshot: Snapshot) -> float:
     reclaim = snapshot.get(ReclaimReading)
     line = None if isinstance(reclaim, Unread) else reclaim.pressure.get("io some")
     return 0.0 if line is None else line.avg10
@@ -253,7 +255,7 @@ def _pressure(snapshot: Snapshot, tuning: Tuning) -> Evidence | None:
     return None
 
 
-def _names(waiting: tuple[Waiting, ...]) -> str:
+def _waiting_names(waiting: tuple[Waiting, ...]) -> str:
     many = Counter(each.name for each in waiting)
     return ", ".join(f"{name} ({times})" if times > 1 else name for name, times in list(many.items())[:5])
 
@@ -308,66 +310,49 @@ CAUSE = Cause(
     thresholds={
         "recent_hours": Threshold(
             24,
-            (
-                "A disk that had an error hours ago may have the next at any time (ours). A hung task counts that "
-                "long only while something waits."
-            ),
+            "A disk that had an error hours ago may have the next at any time (ours). A hung task counts that long "
+            "only while something waits.",
         ),
         "now_minutes": Threshold(
             10,
-            (
-                "A task that still hangs is logged every two minutes, up to ten times (kernel/hung_task.c). Ten "
-                "minutes are ours."
-            ),
+            "A task that still hangs is logged every two minutes, up to ten times (kernel/hung_task.c). Ten minutes "
+            "are ours.",
         ),
         "waiting_few": Threshold(
-            5,
-            "One or two tasks in state D at both looks mean a busy disk; many mean a stuck disk (ours).",
+            5, "One or two tasks in state D at both looks mean a busy disk; many mean a stuck disk (ours)."
         ),
         "hidden_many": Threshold(
             10,
-            (
-                "Tasks in state D of which it is not seen, or not known here, what they wait for (ours). A few are "
-                "drivers' own threads; so many that wait while no disk works may wait for a file server, which PSI "
-                "does not show."
-            ),
+            "Tasks in state D of which it is not seen, or not known here, what they wait for (ours). A few are "
+            "drivers' own threads; so many that wait while no disk works may wait for a file server, which PSI does "
+            "not show.",
         ),
         "io_full_avg10": Threshold(
             20,
-            (
-                "Percent of the last 10 s in which nothing could run for lack of I/O (ours). A single writer on an "
-                "idle node exceeds it too, so it counts only together with many waiting tasks, and if the disks are"
-                " not seen to make progress."
-            ),
+            "Percent of the last 10 s in which nothing could run for lack of I/O (ours). A single writer on an idle "
+            "node exceeds it too, so it counts only together with many waiting tasks, and if the disks are not seen to "
+            "make progress.",
         ),
         "io_some_avg10": Threshold(
             20,
-            (
-                "Percent of the last 10 s in which something waited for I/O (ours). On busy cores it stays at the "
-                'number of waiters over the cores, and "full" near zero; it counts only together with a disk that '
-                "completes no request."
-            ),
+            "Percent of the last 10 s in which something waited for I/O (ours). On busy cores it stays at the number "
+            'of waiters over the cores, and "full" near zero; it counts only together with a disk that completes no '
+            "request.",
         ),
         "slow_read_ms": Threshold(
             1000,
-            (
-                "Ours. A read takes under a millisecond on NVMe, and a few on EBS; behind a limit or on a dying "
-                "disk it takes a second. Writers that fill a queue do not count."
-            ),
+            "Ours. A read takes under a millisecond on NVMe, and a few on EBS; behind a limit or on a dying disk it "
+            "takes a second. Writers that fill a queue do not count.",
         ),
         "tried_again_minutes": Threshold(
             60,
-            (
-                "A path, a target or a command that failed and was tried again harmed nobody for long; an hour "
-                "without another is ours. A request that failed for good counts for a day."
-            ),
+            "A path, a target or a command that failed and was tried again harmed nobody for long; an hour without "
+            "another is ours. A request that failed for good counts for a day.",
         ),
         "iowait_percent": Threshold(
             50,
-            (
-                "Ours. Used if the kernel has no pressure figures; half of all cores' time waiting is more than a "
-                "busy disk."
-            ),
+            "Ours. Used if the kernel has no pressure figures; half of all cores' time waiting is more than a busy "
+            "disk.",
         ),
     },
     evaluate=evaluate,

@@ -10,6 +10,9 @@ Supports: the held core serves the starved queue; the walker's threads ran on it
 Refutes: few dying cgroups; a count that falls so fast that few will soon be left; the held core runs something else.
 Remedy: disable the leaker; with harm, then reboot (nothing else frees dying cgroups), unless their count is falling
 fast or the time of the harm is not known; never a reboot alone, and none against _reboot_risks.
+Kernels: before 5.3 slab keeps dying cgroups without a leak; before 5.8 walks over them are slow. Linux 7.2 hands the
+pages of a removed cgroup to its parent (lru_reparent_memcg in its headers): there the same agent removed 8,000 with
+a page each, and none was left (`zombie lab prove`, 7.2.12). What keeps a thousand there is something else than pages.
 """
 
 from __future__ import annotations
@@ -52,7 +55,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         return replace(_unread(snapshot, why, tuning), suspected=True)
     dying = cgroups.dying if cgroups.dying_later is None else cgroups.dying_later
     alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
-    many, why = _many(snapshot, tuning)
+    many, why = _many_and_why(snapshot, tuning)
     if dying < many:
         few = f"{count(dying, 'dying memory cgroup')} beside {alive:,} alive; {many:,.0f} would be many{why}"
         if dying >= tuning["dying_many"] and isinstance(snapshot.get(HostReading), Unread):
@@ -63,17 +66,17 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         because = f"at least {alive:,} memory cgroups are alive; how many are dying is not known"
         return Undecided(NAME, because, suspected=True)
     largest_share = _leaker.largest_share(cgroups, dying, tuning["unit_share"])
-    suspects = snapshot.once(_leaker.find, dying, tuning, largest_share, cgroups.growth)
+    suspects = snapshot.once(_leaker.suspects, dying, tuning, largest_share, cgroups.growth)
     blame = _leaker.blame(suspects, cgroups.growth, tuning)
-    harms = snapshot.once(_harm.find, cgroups.mode, dying, blame.leaker is not None, tuning)
+    harms = snapshot.once(_harm.harms_of_leak, cgroups.mode, dying, blame.leaker is not None, tuning)
     somebody = blame.leaker is not None or suspects.all or suspects.unread
-    freed = _freed(cgroups, dying - many, tuning["freed_seconds"])
+    freed = _will_be_freed_soon(cgroups, dying - many, tuning["freed_seconds"])
     if freed and not (somebody or harms.seen or harms.unread):
         fewer = f"{-(cgroups.growth or 0):,} fewer {span(timedelta(seconds=cgroups.seconds_between or 0))} later"
         return RuledOut(NAME, f"{count(dying, 'dying memory cgroup')}, {fewer}: they are being freed")
     evidence = (
-        _count(cgroups, dying, alive),
-        _who(blame, suspects),
+        _count_evidence(cgroups, dying, alive),
+        _leaker_evidence(blame, suspects),
         Evidence("kernel", "host", harms.walk.says, harms.walk.source),
         *(harm.evidence for harm in harms.seen),
         *harms.not_theirs,
@@ -81,24 +84,26 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     )
     said = f"{dying:,} dying memory cgroups beside {alive:,} alive"
     if blame.leaker is None:
-        return _unnamed(said, cgroups.growth, blame, harms, evidence)
-    return _named(snapshot, blame.leaker, blame.doubt, f"{dying:,} dying, {alive:,} alive", harms, evidence, freed)
+        return _finding_without_leaker(said, cgroups.growth, blame, harms, evidence)
+    return _finding_with_leaker(
+        snapshot, blame.leaker, blame.doubt, f"{dying:,} dying, {alive:,} alive", harms, evidence, freed
+    )
 
 
-def _freed(cgroups: CgroupsReading, too_many: float, within_seconds: float) -> bool:
+def _will_be_freed_soon(cgroups: CgroupsReading, too_many: float, within_seconds: float) -> bool:
     """True if, at the window's rate, few are left within these seconds: leaked cgroups are never freed."""
     growth, between = cgroups.growth, cgroups.seconds_between
     return growth is not None and growth < 0 and bool(between) and -growth * within_seconds >= too_many * (between or 0)
 
 
-def _dying(snapshot: Snapshot) -> float | None:
+def _dying_count(snapshot: Snapshot) -> float | None:
     cgroups = snapshot.get(CgroupsReading)
     if isinstance(cgroups, Unread) or not cgroups.dying_is_known:
         return None
     return cgroups.dying if cgroups.dying_later is None else cgroups.dying_later
 
 
-def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
+def _many_and_why(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
     """Return how many dying cgroups are many here, and why it is more than usual: old kernels accumulate them."""
     host = snapshot.get(HostReading)
     if isinstance(host, Unread):
@@ -112,7 +117,7 @@ def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
     return grown, f" on kernel {host.kernel} after {span(host.uptime)}: before 5.3 they accumulate without a leak"
 
 
-def _count(cgroups: CgroupsReading, dying: int, alive: int) -> Evidence:
+def _count_evidence(cgroups: CgroupsReading, dying: int, alive: int) -> Evidence:
     says = f"{dying:,} memory cgroups are removed and not freed, {alive:,} are alive ({cgroups.counter})"
     if cgroups.growth is not None:
         within = f" {span(timedelta(seconds=cgroups.seconds_between))}" if cgroups.seconds_between else ""
@@ -123,7 +128,7 @@ def _count(cgroups: CgroupsReading, dying: int, alive: int) -> Evidence:
     return Evidence("dying-cgroups", "cgroups", says, source[:6])
 
 
-def _who(blame: Blame, suspects: Suspects) -> Evidence:
+def _leaker_evidence(blame: Blame, suspects: Suspects) -> Evidence:
     if blame.leaker is not None:
         return Evidence("leaker", blame.leaker.probe, blame.says, blame.leaker.source[:8])
     source = tuple(line for suspect in suspects.all[:2] for line in suspect.source[:4])
@@ -132,7 +137,7 @@ def _who(blame: Blame, suspects: Suspects) -> Evidence:
     return Evidence("leaker-not-found", "units", blame.says, source)
 
 
-def _named(
+def _finding_with_leaker(
     snapshot: Snapshot,
     leaker: Suspect,
     doubt: str,
@@ -153,7 +158,6 @@ def _named(
         verb = "leaked memory cgroups and runs steadily now"
     summary = f"{leaker.name} {verb}: {said}"
     if harms.seen:
-        done = "; ".join(harm.short for harm in harms.seen)
         against, is_sure = undoing_a_stop(snapshot), harms.confidence is Confidence.CONFIRMED
         why_none = _why_no_reboot(harms, freed, against)
         if not steps:
@@ -166,9 +170,10 @@ def _named(
             cause=NAME,
             status=Status.CRITICAL,
             confidence=harms.confidence,
-            summary=f"{summary}. {'Harm' if is_sure else 'Likely harm'}: {done}. {advice}",
+            summary=f"{summary}. {'Harm' if is_sure else 'Likely harm'}: {harms.short}. {advice}",
             settled_by="" if is_sure else f"a profile of the cores, or a count after {leaker.name} is stopped,",
-            harm=done,
+            harm=harms.felt,
+            found=f"{summary}{harms.behind}. {advice}",
             evidence=(*evidence, *against),
             suspects=(leaker.name,),
             remedy=(*steps, Step("reboot")) if steps and not why_none else steps,
@@ -178,7 +183,7 @@ def _named(
     ends = "it cannot begin again" if leaker.stopped else "the leak ends"
     ends = f"If {leaker.name} is disabled, {ends}."
     advice = ends if steps else why_not
-    left = f"A reboot would clear what is left{_held(snapshot)}; {_no_harm(harms)}."
+    left = f"A reboot would clear what is left{_held_memory_words(snapshot)}; {_no_harm(harms)}."
     if recurs := _recurs(harms):
         left = "No reboot is offered for it."
         summary = f"{recurs}; it is not proven that the leak does it. {summary}"
@@ -201,16 +206,18 @@ def _why_no_reboot(harms: Harms, freed: bool, against: tuple[Evidence, ...]) -> 
     return offered_no_reboot(against) if against else ""
 
 
-def _unnamed(said: str, growth: int | None, blame: Blame, harms: Harms, evidence: tuple[Evidence, ...]) -> Finding:
+def _finding_without_leaker(
+    said: str, growth: int | None, blame: Blame, harms: Harms, evidence: tuple[Evidence, ...]
+) -> Finding:
     if harms.seen:
-        done = "; ".join(harm.short for harm in harms.seen)
         no_plan = "No reboot is offered: while the leaker is not found, the next boot would leak again."
         return Finding(
             cause=NAME,
             status=Status.CRITICAL,
             confidence=Confidence.CONFIRMED if harms.by_stack else Confidence.LIKELY,
-            summary=f"{said}, and harm: {done}; but {blame.says}. {no_plan}",
-            harm=done,
+            summary=f"{said}, and harm: {harms.short}; but {blame.says}. {no_plan}",
+            harm=harms.felt,
+            found=f"{said}{harms.behind}; but {blame.says}. {no_plan}",
             evidence=evidence,
             suspects=blame.looping,
         )
@@ -226,7 +233,7 @@ def _unnamed(said: str, growth: int | None, blame: Blame, harms: Harms, evidence
     )
 
 
-def _held(snapshot: Snapshot) -> str:
+def _held_memory_words(snapshot: Snapshot) -> str:
     reclaim = snapshot.get(ReclaimReading)
     held = None if isinstance(reclaim, Unread) else reclaim.kernel_held_kib
     return "" if held is None else f" (the kernel holds {memory(held)} now)"
@@ -259,7 +266,7 @@ def _unread(snapshot: Snapshot, reason: str, tuning: Tuning) -> Undecided:
     for churn in snapshot.once(_churn.churns, tuning["turn_seconds_high"]):
         hides = churn.agent is not None and churn.goes_on
         if hides or churn.turns_scaled >= thousands:
-            points.append(_churn.says(churn))
+            points.append(_churn.churn_words(churn))
     because = f"the dying cgroups were not counted ({reason})"
     if points:
         because += ", and this points at them: " + "; ".join(points[:3])
@@ -283,88 +290,63 @@ CAUSE = Cause(
         "reclaim",
     ),
     settled_by="a profile of the cores, or a count after the suspect is stopped,",
+    profile_settles=True,
     thresholds={
         "dying_many": Threshold(
             1000,
-            (
-                "A fresh boot has about 17 dying memory cgroups (own recording, Debian 12). From 5.3 on Facebook's "
-                "web hosts kept 23 to 69 (fb2f2b0adb98). A thousand is our choice, far above both. Before 5.3 see "
-                "grown_a_day."
-            ),
+            "A fresh boot has about 17 dying memory cgroups (own recording, Debian 12). From 5.3 on Facebook's web "
+            "hosts kept 23 to 69 (fb2f2b0adb98). A thousand is our choice, far above both. Before 5.3 see grown_a_day.",
         ),
         "grown_a_day": Threshold(
             650,
-            (
-                "Before Linux 5.3 slab caches keep them: Facebook's web hosts went from 56 to 1,560 in seven days, "
-                "215 a day, without an end (fb2f2b0adb98). Three times that mean is ours: a leak leaves thousands a"
-                " day."
-            ),
+            "Before Linux 5.3 slab caches keep them: Facebook's web hosts went from 56 to 1,560 in seven days, 215 a "
+            "day, without an end (fb2f2b0adb98). Three times that mean is ours: a leak leaves thousands a day.",
         ),
         "leak_growth": Threshold(
             5,
-            (
-                "Ours. Sessions, timers' jobs and pods that end change a healthy node's count too. If many are "
-                "dying, a rise of five in 5 s shows that the leak goes on; it blames nobody."
-            ),
+            "Ours. Sessions, timers' jobs and pods that end change a healthy node's count too. If many are dying, a "
+            "rise of five in 5 s shows that the leak goes on; it blames nobody.",
         ),
         "growth_told_apart": Threshold(
             50,
-            (
-                "If a service was restarted between the looks, a rise by tens shows how many cgroups a start leaves"
-                " (ours): 200 in the recorded leak. Pods and sessions change the count by fewer in 5 s."
-            ),
+            "If a service was restarted between the looks, a rise by tens shows how many cgroups a start leaves "
+            "(ours): 200 in the recorded leak. Pods and sessions change the count by fewer in 5 s.",
         ),
         "freed_seconds": Threshold(
             60,
-            (
-                "If a count falls so fast that a minute later no more than usual would be left, they are being "
-                "freed, for example because caches were dropped; leaked cgroups stay (ours). Not used if a unit "
-                "loops or harm is seen."
-            ),
+            "If a count falls so fast that a minute later no more than usual would be left, they are being freed, for "
+            "example because caches were dropped; leaked cgroups stay (ours). Not used if a unit loops or harm is "
+            "seen.",
         ),
         "ratio_high": Threshold(
             3,
-            (
-                "A start leaves the unit's own cgroup, and at most a container's and its shim's besides (own "
-                "recordings)."
-            ),
+            "A start leaves the unit's own cgroup, and at most a container's and its shim's besides (own recordings).",
         ),
         "unit_share": Threshold(
             0.5,
-            (
-                "Of all dying cgroups, below one unit by the kernel's own count (cgroup-v2.rst, "
-                "nr_dying_descendants): with half of them there, no other unit has left more. A unit that systemd "
-                "restarts leaves them directly under a slice, below no unit."
-            ),
+            "Of all dying cgroups, below one unit by the kernel's own count (cgroup-v2.rst, nr_dying_descendants): "
+            "with half of them there, no other unit has left more. A unit that systemd restarts leaves them directly "
+            "under a slice, below no unit.",
         ),
         "turn_seconds_low": Threshold(
             5,
-            (
-                "Seconds from restart to restart of an agent's loop. In the first known case 11 to 16 s (a run, "
-                "then a back-off of up to 15 s); an agent that pulls nothing and fails at once could take only 5 s "
-                "(ours)."
-            ),
+            "Seconds from restart to restart of an agent's loop. In the first known case 11 to 16 s (a run, then a "
+            "back-off of up to 15 s); an agent that pulls nothing and fails at once could take only 5 s (ours).",
         ),
         "turn_seconds_high": Threshold(
             60,
-            (
-                "A run that ends by its own time-out takes up to a minute (ours); a slower loop does not show in a "
-                "container's age."
-            ),
+            "A run that ends by its own time-out takes up to a minute (ours); a slower loop does not show in a "
+            "container's age.",
         ),
         "loop_many": Threshold(
             20,
-            (
-                "Ours. A service that crashed now and then over months has a few restarts behind it; a loop has "
-                "them in minutes."
-            ),
+            "Ours. A service that crashed now and then over months has a few restarts behind it; a loop has them in "
+            "minutes.",
         ),
         "agent_log_exits": Threshold(
             10,
-            (
-                "Ours. An agent fails a few times while network and credentials come up at boot; ten failed runs "
-                "are a loop."
-            ),
+            "Ours. An agent fails a few times while network and credentials come up at boot; ten failed runs are a "
+            "loop.",
         ),
         "suspect_turns": Threshold(
             1000,
@@ -372,88 +354,65 @@ CAUSE = Cause(
         ),
         "core_held_percent": Threshold(
             90,
-            (
-                "A core that also does other work spends less in the kernel; the core of the first known case spent"
-                " all its time there. Nine tenths are ours."
-            ),
+            "A core that also does other work spends less in the kernel; the core of the first known case spent all "
+            "its time there. Nine tenths are ours.",
         ),
         "core_held_seconds": Threshold(
             2,
-            (
-                "Ours. Healthy work fills a core with kernel time for one second; the card resets after five "
-                "without its poll (ENA's TX_TIMEOUT, ena_netdev.c)."
-            ),
+            "Ours. Healthy work fills a core with kernel time for one second; the card resets after five without its "
+            "poll (ENA's TX_TIMEOUT, ena_netdev.c).",
         ),
         "walker_share": Threshold(
             0.5,
-            (
-                "Of the held core's kernel time. A walk moves between cores, so a single process need not have all "
-                "of it; but on a healthy node kubelet and the others use a few hundredths of a core in the kernel. "
-                "Half is ours."
-            ),
+            "Of the held core's kernel time. A walk moves between cores, so a single process need not have all of it; "
+            "but on a healthy node kubelet and the others use a few hundredths of a core in the kernel. Half is ours.",
         ),
         "memory_gone_percent": Threshold(
             10,
-            (
-                "Ours. Cost is not harm: memory is gone when they hold more than a tenth of it, or less than a "
-                "tenth is available and they hold more than that."
-            ),
+            "Ours. Cost is not harm: memory is gone when they hold more than a tenth of it, or less than a tenth is "
+            "available and they hold more than that.",
         ),
         "kib_per_cgroup_2_cpus": Threshold(
-            25,
-            "Measured on 2 CPUs (own recording, Linux 6.1); each further CPU has its own counters in every cgroup.",
+            25, "Measured on 2 CPUs (own recording, Linux 6.1); each further CPU has its own counters in every cgroup."
         ),
         "kib_per_cgroup_96_cpus": Threshold(
             200,
-            (
-                "Extrapolated from the 2 CPUs of our recording: 1.95 KiB more for each further CPU. Memory that the"
-                " kernel holds beyond that is not due to them."
-            ),
+            "Extrapolated from the 2 CPUs of our recording: 1.95 KiB more for each further CPU. Memory that the kernel "
+            "holds beyond that is not due to them.",
         ),
         "walk_seconds_per_10000": Threshold(
             0.7,
-            (
-                "One read of the root's memory.numa_stat with 10,000 cgroups before Linux 5.8, as measured for "
-                "dd8657b6c1cb, which made it 0.001 s."
-            ),
+            "One read of the root's memory.numa_stat with 10,000 cgroups before Linux 5.8, as measured for "
+            "dd8657b6c1cb, which made it 0.001 s.",
         ),
         "walk_seconds_few": Threshold(
-            1,
-            "A read that takes less does not hold a core for seconds (ours); with 1,100 dying it takes 0.08 s.",
+            1, "A read that takes less does not hold a core for seconds (ours); with 1,100 dying it takes 0.08 s."
         ),
         "harm_minutes": Threshold(
             60,
-            (
-                "A reset of the card counts as present harm up to this age (ours). Older resets are mentioned, but "
-                "justify no reboot unless they recur."
-            ),
+            "A reset of the card counts as present harm up to this age (ours). Older resets are mentioned, but justify "
+            "no reboot unless they recur.",
         ),
         "recurs_few": Threshold(
             3,
-            (
-                "Three resets show a regular interval; until the next is overdue by more than one interval, they "
-                "count as going on (ours). In the first known case a card was reset every few hours, and each time "
-                "jobs of 8 to 12 hours died."
-            ),
+            "Three resets show a regular interval; until the next is overdue by more than one interval, they count as "
+            "going on (ours). In the first known case a card was reset every few hours, and each time jobs of 8 to 12 "
+            "hours died.",
         ),
         "ids_live_many": Threshold(
             60000,
-            (
-                "65,535 memory cgroups can have an id; before 4.8 dying ones keep theirs (73f576c04b94). A tenth "
-                "below it is ours, and counts only if the kernel refused to make another."
-            ),
+            "65,535 memory cgroups can have an id; before 4.8 dying ones keep theirs (73f576c04b94). A tenth below it "
+            "is ours, and counts only if the kernel refused to make another.",
         ),
         "recent_hours": Threshold(
             24,
-            (
-                "A reset or a trace of days ago on a node that is still up is not a present symptom; jobs run up to"
-                " 12 hours (in the first known case). Twice that is ours."
-            ),
+            "A reset or a trace of days ago on a node that is still up is not a present symptom; jobs run up to 12 "
+            "hours (in the first known case). Twice that is ours.",
         ),
     },
     signature=("cgroups", "host"),
     beside=("profile", "softirq_waits", *dict.fromkeys((*BESIDE, *WHY_ENDS))),
-    grows=Grows("dying memory cgroups", _dying, _harm.ahead),
+    grows=Grows("dying memory cgroups", _dying_count, _harm.harm_to_come),
     evaluate=evaluate,
     eased_by=("drop_caches",),
     remedy=("disable_unit", "mask_unit", "reboot"),

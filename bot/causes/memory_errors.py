@@ -87,10 +87,10 @@ def _uncorrected_lines(log: KernelLogReading) -> list[KernelEvent]:
     lines = log.of("hardware-error", "hardware-grave")
     of_memory = {line.device for line in lines if "section_type: memory error" in line.text}
     grave = [line for line in lines if line.kind == "hardware-grave" and line.device in of_memory]
-    return sorted([*log.of("memory-error"), *grave], key=_at)
+    return sorted([*log.of("memory-error"), *grave], key=_time_of)
 
 
-def _at(event: KernelEvent) -> timedelta:
+def _time_of(event: KernelEvent) -> timedelta:
     return event.since_boot or timedelta(0)
 
 
@@ -122,11 +122,8 @@ CAUSE = Cause(
     thresholds={
         "corrected_per_hour": Threshold(
             100,
-            (
-                "Ours. Large studies see most modules without a single corrected error in a year (Schroeder, "
-                "Pinheiro and Weber, 2009), so a hundred an hour mean a failing module; a burst is not scaled up to"
-                " an hour."
-            ),
+            "Ours. Large studies see most modules without a single corrected error in a year (Schroeder, Pinheiro and "
+            "Weber, 2009), so a hundred an hour mean a failing module; a burst is not scaled up to an hour.",
         ),
     },
     signature=("memory_errors", "kernel_log", "host"),

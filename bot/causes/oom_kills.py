@@ -42,7 +42,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         snapshot, [kill for kill in kills if not _OF_A_CGROUP.search(kill.text)], tuning["machine_hours"]
     )
     limited = [kill for kill in kills if _OF_A_CGROUP.search(kill.text)]
-    again = _again(_recent.surely_within(snapshot, limited, tuning["cgroup_minutes"]), tuning["cgroup_few"])
+    again = _killed_often(_recent.surely_within(snapshot, limited, tuning["cgroup_minutes"]), tuning["cgroup_few"])
     begun = _recent.recent(snapshot, log.of("oom-begun"), tuning["machine_hours"])
     evidence = []
     if begun:
@@ -88,7 +88,7 @@ def _kills(log: KernelLogReading) -> tuple[KernelEvent, ...]:
     return tuple(kills)
 
 
-def _again(kills: tuple[KernelEvent, ...], few: float) -> list[tuple[list[str], int, list[KernelEvent]]]:
+def _killed_often(kills: tuple[KernelEvent, ...], few: float) -> list[tuple[list[str], int, list[KernelEvent]]]:
     """The processes of a cgroup killed that often, how often, and their lines.
 
     Kills at the same moment count once: with memory.oom.group (systemd's OOMPolicy=kill, Kubernetes from 1.28 on) all
@@ -119,22 +119,17 @@ CAUSE = Cause(
     probes=("kernel_log", "host"),
     thresholds={
         "machine_hours": Threshold(
-            1,
-            "A kill for the whole machine frees the memory; within the hour its work is still down (ours).",
+            1, "A kill for the whole machine frees the memory; within the hour its work is still down (ours)."
         ),
         "cgroup_few": Threshold(
             3,
-            (
-                "A batch job that is sized to its limit is killed once, and restarted; three times in the span is a"
-                " loop (ours)."
-            ),
+            "A batch job that is sized to its limit is killed once, and restarted; three times in the span is a loop "
+            "(ours).",
         ),
         "cgroup_minutes": Threshold(
             10,
-            (
-                "A kubelet that restarts a killed container waits up to 5 minutes between tries (its "
-                "MaxContainerBackOff), so three kills within ten minutes are the first tries of a loop."
-            ),
+            "A kubelet that restarts a killed container waits up to 5 minutes between tries (its MaxContainerBackOff), "
+            "so three kills within ten minutes are the first tries of a loop.",
         ),
     },
     signature=("kernel_log", "host"),

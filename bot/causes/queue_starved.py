@@ -37,7 +37,10 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         return RuledOut(NAME, "no driver tells that its poll did not run")
     comes_back = recurs(snapshot, starved.events, tuning["recurs_few"])
     if not (comes_back or starved.rose or _recent.surely_within(snapshot, starved.events, tuning["harm_minutes"])):
-        return RuledOut(NAME, f"{starved.says}: too long ago, or at an unknown time")
+        if any(_recent.age(snapshot, event) is None for event in starved.events):
+            because = f"{starved.says}; whether that was lately is not known"
+            return Undecided(NAME, because, suspected=True, would_decide="the node's uptime", worst=Status.DEGRADED)
+        return RuledOut(NAME, f"{starved.says}: too long ago")
     worst = Status.CRITICAL if comes_back else Status.DEGRADED
     cpu, interrupts = snapshot.get(CpuReading), snapshot.get(InterruptsReading)
     if isinstance(cpu, Unread):
@@ -107,8 +110,7 @@ CAUSE = Cause(
         "core_held_percent": Threshold(90, "As in leaked-memory-cgroups."),
         "core_held_seconds": Threshold(2, "As in leaked-memory-cgroups."),
         "holder_share": Threshold(
-            0.5,
-            "As walker_share in leaked-memory-cgroups (ours); two that had half of its time each are both named.",
+            0.5, "As walker_share in leaked-memory-cgroups (ours); two that had half of its time each are both named."
         ),
     },
     evaluate=evaluate,

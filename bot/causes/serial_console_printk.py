@@ -35,8 +35,10 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     resets = _recent.recent(snapshot, log.of(*RESETS), tuning["recent_hours"])
     if not resets:
         return RuledOut(NAME, "the network card was not reset within the last day")
-    timed = _timed(log)
-    printed = [(reset, near) for reset in resets if (near := _near(reset, timed, log, tuning)) is not None]
+    timed = _timed_messages(log)
+    printed = [
+        (reset, near) for reset in resets if (near := _printed_near_reset(reset, timed, log, tuning)) is not None
+    ]
     if not printed:
         return RuledOut(NAME, "no reset lies near an out-of-memory dump or a burst of other messages")
     if isinstance(host, Unread):
@@ -73,13 +75,13 @@ class _Printed:
     lines: tuple[str, ...]
 
 
-def _timed(log: KernelLogReading) -> list[tuple[timedelta, KernelEvent]]:
+def _timed_messages(log: KernelLogReading) -> list[tuple[timedelta, KernelEvent]]:
     """The messages that are not about the network card, with their times. Lines without a time do not count."""
     events = (event for event in log.events if not event.kind.startswith(_OF_THE_CARD))
     return [(event.since_boot, event) for event in events if event.since_boot is not None]
 
 
-def _near(
+def _printed_near_reset(
     reset: KernelEvent, timed: Sequence[tuple[timedelta, KernelEvent]], log: KernelLogReading, tuning: Tuning
 ) -> _Printed | None:
     """Messages near a reset: out-of-memory kills, or a burst of others."""
@@ -112,39 +114,28 @@ CAUSE = Cause(
     thresholds={
         "recent_hours": Threshold(
             24,
-            (
-                "A reset of days ago on a node that is still up is not a present symptom; jobs run up to 12 hours. "
-                "A day is ours."
-            ),
+            "A reset of days ago on a node that is still up is not a present symptom; jobs run up to 12 hours. A day "
+            "is ours.",
         ),
         "apart_minutes": Threshold(
             2,
-            (
-                "A dump of a thousand tasks is some 100 kB, and a console at 115,200 baud prints 11 kB a second; "
-                "the card's watchdogs wait for five seconds more, and the rest is ours."
-            ),
+            "A dump of a thousand tasks is some 100 kB, and a console at 115,200 baud prints 11 kB a second; the "
+            "card's watchdogs wait for five seconds more, and the rest is ours.",
         ),
         "burst_lines": Threshold(
             40,
-            (
-                "Ours. Lines that we know, each of which begins a trace of some thirty more: a thousand lines take "
-                "the console 15 s."
-            ),
+            "Ours. Lines that we know, each of which begins a trace of some thirty more: a thousand lines take the "
+            "console 15 s.",
         ),
         "console_bytes_a_second": Threshold(
             11520,
-            (
-                "115,200 baud at ten bits a byte (Documentation/admin-guide/serial-console.rst). If ten seconds "
-                "brought more bytes than that, of any lines, the console was behind, and so was the core that "
-                "prints."
-            ),
+            "115,200 baud at ten bits a byte (Documentation/admin-guide/serial-console.rst). If ten seconds brought "
+            "more bytes than that, of any lines, the console was behind, and so was the core that prints.",
         ),
         "console_level": Threshold(
             5,
-            (
-                "The kernel prints messages graver than this level, and an out-of-memory dump begins as a warning, "
-                "which is level 4 (mm/oom_kill.c)."
-            ),
+            "The kernel prints messages graver than this level, and an out-of-memory dump begins as a warning, which "
+            "is level 4 (mm/oom_kill.c).",
         ),
     },
     signature=("kernel_log", "host"),

@@ -35,7 +35,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         return Undecided(NAME, f"the cgroups were not read ({cgroups.reason})")
     alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
     at_least = "at least " if cgroups.alive_is_at_least else ""
-    many, beside = _many(snapshot, tuning)
+    many, beside = _many_and_why(snapshot, tuning)
     if alive < many:
         # If the walk was stopped, another controller's count is used; without that the number is not known.
         if cgroups.alive_is_at_least and max(cgroups.siblings.values(), default=0) < cgroups.alive:
@@ -44,7 +44,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         return RuledOut(NAME, f"{about}{count(alive, 'live memory cgroup')}{beside}; {many:,.0f} would be many")
     containers = snapshot.get(ContainersReading)
     whose_is_known = not isinstance(containers, Unread) and not containers.count_is_at_least
-    others = _others(snapshot)
+    others = _other_owners(snapshot)
     if isinstance(containers, Unread) or containers.count_is_at_least:
         because = containers.reason if isinstance(containers, Unread) else "there are more than were listed"
         if not (_walks_of_now(snapshot, alive, tuning) or _refused_now(snapshot, alive, tuning)):
@@ -93,7 +93,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     )
 
 
-def _others(snapshot: Snapshot) -> str:
+def _other_owners(snapshot: Snapshot) -> str:
     """Who else has live cgroups of its own here, as the units tell; empty if nobody has."""
     units = snapshot.get(UnitsReading)
     if isinstance(units, Unread):
@@ -102,7 +102,7 @@ def _others(snapshot: Snapshot) -> str:
     return listed([unit.name for unit in running if makes_cgroups((unit.name, *unit.aliases))], 3)
 
 
-def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
+def _many_and_why(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
     """Return how many live cgroups are many for the containers that run here."""
     containers = snapshot.get(ContainersReading)
     if isinstance(containers, Unread):
@@ -115,7 +115,7 @@ def _walks_of_now(snapshot: Snapshot, alive: int, tuning: Tuning) -> tuple[Kerne
     """Return the last hour's traces in the walk, if a walk over that many takes long enough to be the reason."""
     if not _takes_seconds(alive, tuning):
         return ()
-    return _of_now(snapshot, "stack-memcg-walk", tuning)
+    return _recent_events_of(snapshot, "stack-memcg-walk", tuning)
 
 
 def _takes_seconds(alive: int, tuning: Tuning) -> bool:
@@ -126,11 +126,11 @@ def _refused_now(snapshot: Snapshot, alive: int, tuning: Tuning) -> tuple[Kernel
     """Return the kernel's refusals of the last hour, if so many are alive that it ran out of ids."""
     if alive < tuning["ids_live_many"]:
         return ()
-    refused = _of_now(snapshot, "cgroup-exhausted", tuning)
+    refused = _recent_events_of(snapshot, "cgroup-exhausted", tuning)
     return tuple(event for event in refused if "fork rejected" not in event.text)
 
 
-def _of_now(snapshot: Snapshot, kind: str, tuning: Tuning) -> tuple[KernelEvent, ...]:
+def _recent_events_of(snapshot: Snapshot, kind: str, tuning: Tuning) -> tuple[KernelEvent, ...]:
     return _recent.surely_within(snapshot, _recent.recent_events(snapshot, kind), tuning["harm_minutes"])
 
 
@@ -139,55 +139,36 @@ CAUSE = Cause(
     title="Too many live cgroups",
     probes=("cgroups", "containers", "cpu", "processes", "kernel_log", "host"),
     settled_by="a profile of the busy core, or a line of the kernel, that shows the walk over cgroups",
+    profile_settles=True,
     thresholds={
         "live_many": Threshold(
             4000,
-            (
-                "Twice the cgroups of 250 pods, a usual node's limit, at eight each (ours); fewer do not hold a "
-                "core for seconds (0.7 s for 10,000 before Linux 5.8, dd8657b6c1cb)."
-            ),
+            "Twice the cgroups of 250 pods, a usual node's limit, at eight each (ours); fewer do not hold a core for "
+            "seconds (0.7 s for 10,000 before Linux 5.8, dd8657b6c1cb).",
         ),
         "live_per_container": Threshold(
             8,
-            (
-                "A pod has its own cgroup, its sandbox's, each container's and what runs within (systemd in a "
-                "container makes more); eight for each running container is ours. Live cgroups of running "
-                "containers are not a leak."
-            ),
+            "A pod has its own cgroup, its sandbox's, each container's and what runs within (systemd in a container "
+            "makes more); eight for each running container is ours. Live cgroups of running containers are not a leak.",
         ),
-        "core_held_percent": Threshold(
-            90,
-            "As in leaked-memory-cgroups.",
-        ),
-        "core_held_seconds": Threshold(
-            2,
-            "As in leaked-memory-cgroups.",
-        ),
-        "walker_share": Threshold(
-            0.5,
-            "As in leaked-memory-cgroups.",
-        ),
+        "core_held_percent": Threshold(90, "As in leaked-memory-cgroups."),
+        "core_held_seconds": Threshold(2, "As in leaked-memory-cgroups."),
+        "walker_share": Threshold(0.5, "As in leaked-memory-cgroups."),
         "walk_seconds_per_10000": Threshold(
             0.7,
-            (
-                "One read of the root's memory.numa_stat with 10,000 cgroups before Linux 5.8, as measured for "
-                "dd8657b6c1cb, which made it 0.001 s."
-            ),
+            "One read of the root's memory.numa_stat with 10,000 cgroups before Linux 5.8, as measured for "
+            "dd8657b6c1cb, which made it 0.001 s.",
         ),
         "walk_seconds_few": Threshold(
-            1,
-            "A read that takes less does not hold a core for seconds (ours); with 12,000 alive it takes 0.8 s.",
+            1, "A read that takes less does not hold a core for seconds (ours); with 12,000 alive it takes 0.8 s."
         ),
         "ids_live_many": Threshold(
             60000,
-            (
-                "65,535 memory cgroups can have an id; if the kernel refuses with fewer alive, ids are not the "
-                "problem (ours)."
-            ),
+            "65,535 memory cgroups can have an id; if the kernel refuses with fewer alive, ids are not the problem "
+            "(ours).",
         ),
         "harm_minutes": Threshold(
-            60,
-            "A trace or a refusal counts as present harm up to this age (ours); an older event justifies no reboot.",
+            60, "A trace or a refusal counts as present harm up to this age (ours); an older event justifies no reboot."
         ),
     },
     evaluate=evaluate,

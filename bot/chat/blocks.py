@@ -32,10 +32,10 @@ from bot.view.view import GroupView
 from bot.view.words import Bold, Code, Instant
 
 SUMMARY = 300  # characters of a verdict's summary on a card; the thread has longer summaries whole
-MOST_NOTES = 3  # on the card; the dialog shows all
+MOST_NOTES = 4  # on the card; the dialog shows all
 NOTE = 160
-ASKS = "Approve shows all commands to confirm."
-RESUMES = "What ends may not come back."
+ASKS = "Approve shows commands; nothing runs yet."
+ENDS = "Cost: what ends (the bot restarts none of it):"
 MOST_MOVED = 12  # pods in the dialog; the record has all
 MOST_NAMED = 3  # pods on the card
 FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card; in the dialog, beside databases
@@ -43,7 +43,7 @@ FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card; in the dialog, be
 
 def offer_blocks(plan: PlanView) -> Iterator[Block]:
     """Yield the offer and what a yes would do to the node and its workload, without commands."""
-    parts: list[Line | Listing] = [line(Bold(f"Offered: {plan.words}. "), plan.effect)]
+    parts: list[Line | Listing] = [line(Bold(f"Offer: {plan.words}. "), plan.effect)]
     parts += ends_blocks(replace(plan, ends=plan.ends_briefly), FEW_ENDS)  # the dialog names the containers
     if plan.moves:
         named = "; ".join(one_line(row, 80) for row in plan.moves[:MOST_NAMED])
@@ -51,7 +51,7 @@ def offer_blocks(plan: PlanView) -> Iterator[Block]:
         parts.append(line(Bold(f"Work it moves ({len(plan.moves)}): "), f"{named}{more}."))
     yield Together(tuple(parts))
     yield from (Paragraph(sentence, whole=True) for sentence in plan.also)  # a yes covers it too
-    yield from small(" ".join(clipped(note, NOTE) for note in (*plan.notes[:MOST_NOTES], *[RESUMES] * bool(plan.ends))))
+    yield from small(" ".join(clipped(note, NOTE) for note in plan.notes[:MOST_NOTES]))
 
 
 def ends_blocks(plan: PlanView, most: int) -> Iterator[Line | Listing]:
@@ -59,7 +59,7 @@ def ends_blocks(plan: PlanView, most: int) -> Iterator[Line | Listing]:
     if plan.ends:
         more = len(plan.ends) - most
         rows = [*plan.ends[:most], *([f"and {more} more"] if more > 0 else [])]
-        yield Listing(tuple((clipped(row, SAID),) for row in rows), "What ends:")
+        yield Listing(tuple((clipped(row, SAID),) for row in rows), ENDS)
     if plan.ends_unread:
         yield line(clipped(plan.ends_unread, SAID * 2))
 
@@ -75,10 +75,10 @@ def moved_blocks(plan: PlanView) -> Iterator[Block]:
 def step_blocks(plan: PlanView) -> Iterator[Block]:
     """Yield the steps of an approved plan with their outcomes."""
     if plan.steps:
-        yield Listing(tuple(_step(step) for step in plan.steps), ordered=True)
+        yield Listing(tuple(_step_line(step) for step in plan.steps), ordered=True)
 
 
-def _step(step: StepView) -> Pieces:
+def _step_line(step: StepView) -> Pieces:
     pieces = (Bold(clipped(step.words, 200)), clipped(f" — {step.outcome_so_far}", SAID * 2))
     if step.since is not None:
         usually = (f"; {step.usually}",) if step.usually else ()
@@ -106,8 +106,11 @@ def choice_blocks(choices: Sequence[Choice], first: Sequence[Button] = ()) -> It
     Shape: `first` are buttons that had better be pressed before that.
     """
     if decisions := [choice for choice in choices if choice.kind in (APPROVE, DECLINE)]:
-        styles = {APPROVE: "" if first else "primary", DECLINE: ""}
-        buttons = (Button(made.words.capitalize(), made.kind, made.about, styles[made.kind]) for made in decisions)
+        best = "" if first else APPROVE
+        buttons = (
+            Button(made.button_words.capitalize(), made.kind, made.about, "primary" if made.kind == best else "")
+            for made in decisions
+        )
         yield Row((*first, *buttons))
     for choice in choices:
         if choice.kind == PICK:
@@ -131,12 +134,12 @@ def undo_buttons(choices: Sequence[Choice]) -> list[Button]:
     ]
 
 
-def again_button(incident: str, nodes: int = 1) -> Button:
+def check_again_button(incident: str, nodes: int = 1) -> Button:
     """Return the button that checks every node of an incident's card again."""
     return Button("Check again" if nodes == 1 else f"Check {nodes} again", CHECK_AGAIN, incident)
 
 
-def meant_blocks(near: Sequence[str]) -> Iterator[Row]:
+def near_name_buttons(near: Sequence[str]) -> Iterator[Row]:
     """Yield a button for each node that the person may have meant."""
     if near:
         numbered = enumerate(near[:MOST_ANSWERS])
@@ -156,17 +159,17 @@ def single_choice_blocks(choices: Sequence[Choice]) -> Iterator[Row]:
         return
     for at, node in enumerate(nodes):
         words = {APPROVE: f"Approve {one_line(node, 60)}", DECLINE: "Decline"}
-        buttons = tuple(Button(words[choice.kind], choice.kind, single(choice, at)) for choice in decisions)
+        buttons = tuple(Button(words[choice.kind], choice.kind, single_value(choice, at)) for choice in decisions)
         yield Row(buttons, f"{DECIDE}{decisions[0].incidents[at]}")
 
 
-def single(choice: Choice, at: int) -> str:
+def single_value(choice: Choice, at: int) -> str:
     """Return the button value for a node among several: the card's name and the node's incident."""
     return f"{choice.about}{AMONG}{choice.incidents[at]}"
 
 
 def _nodes_menu(choice: Choice) -> Menu:
-    options = ((node, single(choice, at)) for at, node in enumerate(choice.nodes[:MOST_SINGLE]))
+    options = ((node, single_value(choice, at)) for at, node in enumerate(choice.nodes[:MOST_SINGLE]))
     return Menu(choice.kind, f"{choice.kind.capitalize()} a node …", tuple(options))
 
 

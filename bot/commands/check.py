@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
     from bot.ledger import Database
+    from bot.seats import ReadsMore
     from bot.settings import Settings
     from bot.surfaces.document_stream import DocumentStream
 
@@ -158,7 +159,7 @@ def _judge_nodes(arguments: argparse.Namespace, what: Check, database: Database 
 
     try:
         with record.counts(arguments.environ) if stream is not None else contextlib.nullcontext() as counts:
-            asyncio.run(_check_nodes(arguments, what, stream, verdicts, counts, opens=database is not None))
+            asyncio.run(_check_nodes(arguments, what, stream, verdicts, counts, database))
     except KeyboardInterrupt:
         _finish(arguments, what, verdicts, database, stream)
         print(f"zombie: interrupted, {len(verdicts)} of {len(what.nodes)} nodes were judged", file=sys.stderr)
@@ -238,11 +239,12 @@ async def _check_nodes(
     stream: DocumentStream | None,
     verdicts: list[Verdict],
     counts: StoredCounts | None,
-    opens: bool,
+    database: Database | None,
 ) -> None:
     from bot.app.check import check, growth_of, without_details
     from bot.app.watching import shown_progress
 
+    opens = database is not None
     tell = None if stream is not None else _verdict_printer(arguments, len(what.nodes) > 1)
     async with shown_progress(len(what.nodes)) as (heard, clear), _writing(stream, opens):
 
@@ -258,7 +260,7 @@ async def _check_nodes(
         from bot.app.many_nodes import cores, how_many
 
         if opens or not (several := how_many(len(what.nodes), cores())):
-            await check(what, heard, concluded)
+            await check(what, heard, concluded, _beside(arguments, database))
             return
 
         def evaluated(judged: EvaluatedNode) -> None:
@@ -280,6 +282,19 @@ async def _check_nodes(
             readings=not arguments.no_readings,
             looks_of=lambda node: _earlier_counts(counts, node),
         )
+
+
+def _beside(arguments: argparse.Namespace, database: Database | None) -> list[ReadsMore]:
+    """What extras have beside a verdict that goes on record."""
+    if database is None:
+        return []
+    from bot.seats import loaded
+
+    def log(event: str, **fields: object) -> None:
+        print(f"zombie: {event.replace('_', ' ')}: {fields.get('error', '')}", file=sys.stderr)
+
+    settings, names = options.settings(arguments), [extra.reads_more_alone for extra in arguments.extras.serving]
+    return [loaded(name)(database, settings, log) for name in names if name]
 
 
 def _verdict_printer(arguments: argparse.Namespace, several: bool) -> HearsVerdict:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from pathlib import Path
 
 from bot.commands import options
 from bot.commands.parser import program_as_called
@@ -14,6 +15,7 @@ EXAMPLES = """examples:
   zombie lab up --cgroups v1                         a node; the image is built once (about a minute)
   zombie check lab-1 --inventory $(zombie lab inventory)
   zombie lab fault lab-1 leaked-memory-cgroups       a real leak; --undo stops it
+  zombie lab prove --kernel 6.1                      proves causes and cures; goes on where it was interrupted
   zombie lab down                                    removes everything but the cached image
 """
 
@@ -49,6 +51,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     fault.add_argument("name", metavar="NAME", nargs="?", help="the fault; without a name all are listed")
     fault.add_argument("--undo", action="store_true", help="remove the fault")
     fault.set_defaults(run=run_fault)
+    prove = verbs.add_parser("prove", help="prove causes and cures on real kernels, and write the table of proofs")
+    prove.add_argument("--kernel", action="append", default=[], metavar="N", help="only this kernel, such as 6.1")
+    prove.add_argument("--cause", action="append", default=[], metavar="NAME", help="only this cause, or this fault")
+    prove.add_argument("--cgroups", choices=("v1", "v2"), help="only this cgroup hierarchy")
+    prove.add_argument("--again", action="store_true", help="also what a row that stands has proven")
+    prove.add_argument("--list", action="store_true", help="only say what would be proven, and which rows stand")
+    prove.add_argument("--table", type=Path, metavar="FILE", help="the table (default: the one of the playbooks)")
+    prove.set_defaults(run=run_prove)
     down = verbs.add_parser("down", help="stop every node and delete what the lab wrote")
     down.add_argument("--images", action="store_true", help="delete the cached images too")
     down.set_defaults(run=run_down)
@@ -97,6 +107,30 @@ def run_fault(arguments: argparse.Namespace) -> int:
     outcome = fault.undo(node) if arguments.undo else fault.make(node)
     print(outcome.says, file=sys.stdout if outcome.proven else sys.stderr)
     return 0 if outcome.proven else 1
+
+
+def run_prove(arguments: argparse.Namespace) -> int:
+    """Prove what no row proves yet; return 1 if anything was not proven. An interrupt cleans up; rows stay."""
+    from bot.app.prove import prove
+    from bot.lab.prove import to_prove
+    from bot.response.proven import proven_file, read_table
+
+    table = arguments.table or proven_file()
+    whole = tuple(to_prove(arguments.kernel, arguments.cause, arguments.cgroups))
+    if arguments.list:
+        rows = read_table(table) if table.exists() else None
+        for what in whole:
+            row = what.row_in(rows) if rows is not None else None
+            state = "not proven" if row is None else "stands" if row.stands else "of an earlier version"
+            print(f"{what.says}: {state}")
+        return 0
+    for number in (signal.SIGTERM, signal.SIGHUP):  # the same as Ctrl-C
+        signal.signal(number, signal.default_int_handler)
+    try:
+        return 1 if prove(whole, table, arguments.again, arguments.environ) else 0
+    except KeyboardInterrupt:
+        print("zombie: interrupted; what is proven stands, and the same command goes on.", file=sys.stderr)
+        raise
 
 
 def run_down(arguments: argparse.Namespace) -> int:

@@ -71,7 +71,7 @@ class Cause:
     where they were read; a playbook need not ask for them. `reboot_lasts`: within that time after a reboot for this
     cause no second reboot is offered, because the first did not help. `grows` is the count that increases on the
     node while the fault lasts, if there is one. `of_one`: it concerns a unit or workload, not the node. `settled_by`
-    completes “… would settle it” where it is found and not confirmed.
+    completes “… would settle it” where it is found and not confirmed; `profile_settles`: a profile of the cores would.
     """
 
     name: str
@@ -91,6 +91,7 @@ class Cause:
     remedy: tuple[str, ...] = ()
     lasting_fix: str = ""
     settled_by: str = ""
+    profile_settles: bool = False
     about: str = ""  # what it is, where that is not the docstring of a module
     definition: str = ""  # of a site's own: all in its file that decides; ours are part of the program
     left_out: str = ""  # of a site's own that cannot be used: what is wrong, with file and line

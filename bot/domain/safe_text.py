@@ -21,6 +21,7 @@ from bot.domain.secret_forms import (
     ShortTexts,
     context,
     may_speak_of_secret,
+    opens,
     speaks_of_secret,
     table,
 )
@@ -183,6 +184,8 @@ class Redactor:
         return clean
 
     def _redacted_list(self, values: Sequence[Any]) -> list[Any]:
+        if len(values) > 1 and _are_words(values):
+            values = table().cut_words(values)
         if all(self.is_harmless(value) for value in values if isinstance(value, str)):
             return self._redacted_rows(
                 values, [value if type(value) in _PLAIN else self.value(value) for value in values]
@@ -230,7 +233,7 @@ class Redactor:
         """True if a text holds no secret, and does not make the next text of a list a secret."""
         if text in self._harmless:
             return True
-        if redacted_text(text) != text or any(_precedes_secret(text)) or context().opens.search(text):
+        if redacted_text(text) != text or any(_precedes_secret(text)) or opens(text):
             return False
         self._harmless.remember(text, None)
         return True
@@ -244,6 +247,14 @@ class Redactor:
         return known
 
 
+def _are_words(values: Sequence[Any]) -> bool:
+    """True for the words of a command line, options among them."""
+    if not all(isinstance(value, str) and value and not _BLANK.search(value) for value in values):
+        return False
+    return any(value.startswith("-") for value in values)
+
+
+_BLANK = re.compile(r"\s")
 _PLAIN_NAME = re.compile(r"[\w.:/ -]{1,200}")
 _PARTS_OF_KEY = ("d", "p", "q", "dp", "dq", "qi", "k")  # as JSON has a private key
 _NO_TEXT = frozenset({int, float, bool, type(None)})
@@ -293,7 +304,7 @@ def _match_names_secret(found: re.Match[str] | None) -> bool:
 
 
 def _may_open_secret(text: str) -> bool:
-    return context().opens.search(text) is not None or KEY_EDGES.search(text) is not None
+    return opens(text) or KEY_EDGES.search(text) is not None
 
 
 def without_key(text: str, inside: bool, above: list[Any]) -> tuple[str, bool]:

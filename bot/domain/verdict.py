@@ -5,13 +5,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from bot.domain.action import Plan, Step
 from bot.domain.case import RecordedVerdict
 from bot.domain.command import slow_words
 from bot.domain.core_heat import CoreHeat
-from bot.domain.json_form import plain, read
+from bot.domain.json_form import read, to_json_types
 from bot.domain.mute import Mute
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import Redactor
@@ -68,7 +68,9 @@ class Finding:
     remedy: tuple[Step, ...] = ()  # the steps that the evidence justifies; their commands come later
     lasting_fix: str = ""
     settled_by: str = ""  # completes “… would settle it”; empty where it is confirmed
-    harm: str = ""  # what it does to the node beside being there, in a few words; the summary says it too
+    profile_settles: bool = False  # what would settle it begins with a profile of the cores
+    harm: str = ""  # what it does to those who use the node, in a few words; the summary says it too
+    found: str = ""  # the summary without that harm; empty where it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,24 +123,34 @@ class Unusual:
     """A fact about the node that its peers do not share; it explains, and never judges.
 
     Shape: `here` and `peers` are values in words; `since` is the first check that showed it, ISO 8601, "now" where that
-    is this one, and empty where none is known that did not.
+    is this one, and empty where none is known that did not. `boot` is the node's boot, ISO 8601, where that came after
+    the last check that did not show it, and before the first that did. `title` is the fact in words, where they are
+    known; `lines` are the node's own.
     """
 
     fact: str
     here: str
     peers: str
     since: str = ""
+    title: str = ""
+    boot: str = ""
+    lines: tuple[str, ...] = ()
 
     @property
     def beside(self) -> str:
-        """What it is here and on the peers, such as `8 here, 16 on its 211 peers, new with this check`."""
-        since = {"": "", "now": ", new with this check"}.get(self.since, f", since {self.since}")
+        """What it is here and on the peers, such as `x8 here, x16 on its 211 peers, since Tuesday's boot`."""
+        if self.boot:
+            since = f", since {datetime.fromisoformat(self.boot):%A's boot (%d %b)}"
+        elif self.since in ("", "now"):
+            since = ", new with this check" if self.since else ""
+        else:
+            since = f", first seen on {datetime.fromisoformat(self.since):%a %d %b at %H:%M UTC}"
         return f"{self.here} here, {self.peers}{since}"
 
     @property
     def says(self) -> str:
         """What is unusual, in words."""
-        return f"{self.fact}: {self.beside}"
+        return f"{self.title or self.fact}: {self.beside}"
 
 
 class LeftOut(Undecided):
@@ -171,7 +183,9 @@ class Verdict:
     heat: CoreHeat | None = None  # of its cores, if a core stands out: for people to see, not used for judging
     slowness: float | None = None  # how many times as long as usual its answers took
     settled_by: str = ""  # completes “… would settle it”; empty where it is confirmed
+    profile_settles: bool = False  # what would settle it begins with a profile of the cores
     harm: str = ""  # of the cause, in a few words; the summary says it too
+    found: str = ""  # the summary without that harm; empty where it has none
     unusual: tuple[Unusual, ...] = ()  # what its peers do not share, the most unusual first; for people to see
 
     @property
@@ -192,11 +206,11 @@ def without_secrets(verdict: Verdict, redactor: Redactor | None = None) -> Verdi
     For many verdicts, hand in a shared redactor.
     """
     redactor = Redactor() if redactor is None else redactor
-    shown: Verdict = read(Verdict, redactor.value(plain(verdict)))
+    shown: Verdict = read(Verdict, redactor.value(to_json_types(verdict)))
     return replace(shown, node=verdict.node, snapshot=verdict.snapshot)  # the name is the inventory's, not the node's
 
 
-def recorded(verdict: Verdict) -> RecordedVerdict:
+def recorded_verdict(verdict: Verdict) -> RecordedVerdict:
     """Return the part of a verdict that a case keeps."""
     return RecordedVerdict(
         verdict.status.value,
@@ -208,6 +222,6 @@ def recorded(verdict: Verdict) -> RecordedVerdict:
     )
 
 
-def outcome(verdict: Verdict) -> tuple[str, str | None, str | None, str | None]:
+def outcome_parts(verdict: Verdict) -> tuple[str, str | None, str | None, str | None]:
     """Return what is compared of a verdict: status, cause, confidence and the plan's digest."""
     return verdict.status, verdict.cause, verdict.confidence, verdict.plan.digest if verdict.plan is not None else None

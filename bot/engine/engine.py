@@ -14,13 +14,14 @@ from functools import partial
 from typing import Any
 
 from bot.domain.contracts import Leases, Ledger, Log, Seconds, Sleep
-from bot.domain.engine_contracts import Advance, Groups, Surface
+from bot.domain.engine_contracts import Advance, CardIncidents, Surface
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.engine.job_queue import Changed, Decided, JobQueue, NoticeBoard
 
 TICK, CLAIM_EVERY, BEAT_EVERY = 0.5, 1.0, 2.0  # seconds
+UNHEARD = 10.0  # seconds without a heartbeat on record: others take over what this runner has, so it lets go of it
 OVER_FOR = 2.0  # a lease taken for an incident that is about to be opened is kept this long
 ADVANCED_AT_ONCE, SHOWN_AT_ONCE = 20, 10
 
@@ -35,7 +36,7 @@ class Engine:
     advance: Advance
     ledger: Ledger
     leases: Leases
-    groups: Groups
+    groups: CardIncidents
     surfaces: InitVar[Sequence[Surface]]
     log: Log
     clock: Seconds
@@ -136,6 +137,8 @@ class Engine:
 
     async def _do_turn(self) -> None:
         now = self.clock()
+        if now - self._beat_at > UNHEARD:  # what is still its own it hears with the next heartbeat
+            self._mine.clear()
         # A change may have been decided elsewhere, with an owner there by now: then it is not begun here as well.
         concerns_us = await self._read_changes()
         if now - self._beat_at >= BEAT_EVERY:

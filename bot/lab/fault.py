@@ -38,6 +38,10 @@ class Fault:
         """Make the fault and wait until the measurement shows it."""
         return self._outcome(node, "make", "look")
 
+    def begin(self, node: LabNode) -> Outcome:
+        """Do what makes the fault, and do not wait for it."""
+        return _outcome_of(node.run(self._script("make; echo begun"), within_seconds=4 * self.within_seconds))
+
     def undo(self, node: LabNode) -> Outcome:
         """Undo the fault and wait until the measurement shows it. The kernel may take a while to free what leaked."""
         return self._outcome(node, "undo", "! look")
@@ -79,6 +83,13 @@ FAULTS: dict[str, Fault] = {
             ("ecs-agent.pl", "leaked-memory-cgroups.sh"),
             180,
         ),
+        Fault(
+            "leak-without-harm",
+            "the same leak on a node with memory enough for it",
+            ("ecs-agent.pl", "leaked-memory-cgroups.sh"),
+            180,
+        ),
+        Fault("crash-looping-unit", "a service fails whenever it starts, and is started again"),
         Fault("held-core", "a stand-in named kubelet keeps a core in the kernel", ("kernel-time.pl",)),
         Fault(
             "compaction", "a stand-in named kubelet has the kernel compact memory, on a core", ("compact-memory.pl",)
@@ -101,6 +112,8 @@ FAULTS: dict[str, Fault] = {
         Fault("essential-unit-stopped", "the container runtime, a stand-in, starts at boot and is stopped"),
         Fault("clock-unsynced", "the clock was set wrong, and chrony says so", ("time-server.pl",)),
         Fault("neighbour-overflow", "the table of neighbours has no room", ("many-neighbours.pl",)),
+        Fault("bond-degraded", "one of the two ports of a bond has lost its link"),
+        Fault("tcp-memory-exhausted", "a service reads nothing of what it is sent", ("unread-connections.pl",)),
         Fault("certificate-expiry", "the certificate that the kubelet's port serves has ended"),
         Fault("dns-failing", "the only name server answers nothing", ("silent-resolver.pl",)),
         Fault("softirq-storm", "a core does nothing but soft interrupts", ("one-core.sh", "echo-flood.pl")),

@@ -138,6 +138,7 @@ class ImageStore:
                 "--format=directory",
                 f"--include={','.join(recipe.packages)}",
                 '--aptopt=Acquire::Languages "none"',
+                '--aptopt=Acquire::Check-Valid-Until "false"',  # a mirror may stand still; what it signed holds
                 '--aptopt=APT::Install-Recommends "false"',
                 *(f"--dpkgopt={option}" for option in recipe.dpkg_options),
                 *hooks,

@@ -24,7 +24,8 @@ deadline = "90s" # an emulated node that is busy answers slowly
 terminal_approvers = ["alice", "bob"]
 self_approval = true # in the lab the same person asks and approves, with a single login
 [act]
-units = ["ecs.service"]
+units = ["ecs.service", "log-shipper.service"]
+start_units = ["containerd.service"]
 validation = "1m"
 reboot_deadline = "10m"
 """

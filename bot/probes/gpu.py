@@ -9,8 +9,8 @@ sysfs shows a GPU.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import ClassVar
 
@@ -39,6 +39,7 @@ class Gpu:
     remap_pending: bool | None = None
     remap_failed: bool | None = None
     recovery: str = ""
+    settings: Mapping[str, str | float] = field(default_factory=dict)  # its clocks, what slows it down, its firmware
     replace: bool = False  # SRAM Threshold Exceeded: NVIDIA's criterion for a replacement
     lines: tuple[str, ...] = ()
 
@@ -95,6 +96,11 @@ _BUS = fragment(f"""
         case $c in 0x0300*|0x0302*) l=$(readlink $d/driver); echo "${{d##*/}} $c ${{l##*/}}";; esac; done;
     echo '{_END}'
 """)
+# Since driver 535 throttle reasons are called event reasons, and the limit of power the current one.
+_SETTINGS = (
+    "^ +((HW|SW) .*(Slowdown|Power Cap)|Product Name|VBIOS Version|Persistence Mode|(Current )?Power Limit|SM) +:|"
+    "^ +(Max )?Clocks$"
+)
 _SMI = fragment(f"""
     {_NVIDIA}
     [ -n "$n" ] || {{ echo '{_NONE}'; exit; }};
@@ -106,7 +112,7 @@ _SMI = fragment(f"""
     nvidia-smi --query-remapped-rows=gpu_bus_id,remapped_rows.pending,remapped_rows.failure --format=csv,noheader 2>&1;
     echo '==> /actions <==';
     q=$(nvidia-smi -q 2>&1 |
-        grep -aE '^GPU [0-9A-Fa-f]+:|GPU Recovery Action|SRAM Threshold Exceeded|^ +Process(es| ID) +:');
+        grep -aE '^GPU [0-9A-Fa-f]+:|GPU Recovery Action|SRAM Threshold Exceeded|^ +Process(es| ID) +:|{_SETTINGS}');
     printf '%s\\n' "$q" '==> /processes <==';
     read -r up idle < /proc/uptime; echo "up $up"; set -f; a=; b=;
     for w in $q; do
@@ -125,6 +131,7 @@ _STAT = re.compile(r"([0-9]{1,9}) \((.*)\) [A-Za-z] ([-0-9 ]+)", re.ASCII)
 _BORN = 18  # the field of the time of its start, counted from that after the state
 _HZ = 100  # USER_HZ of every architecture that has such GPUs
 _SAID = re.compile(r"\s+(GPU Recovery Action|SRAM Threshold Exceeded)\s*:\s*(\S.{0,60})")
+_SETTING = re.compile(r"\s+((?:HW|SW) .{1,30}(?:Slowdown|Cap)|[A-Z][A-Za-z ]{1,30}?)\s+:\s+(\S.{0,60})", re.ASCII)
 _NEEDS_RESET, _IS_LOST, _UNKNOWN_ERROR = "requires reset", "[GPU is lost]", "[Unknown Error]"
 _NO_DEVICES = "No devices were found"
 
@@ -177,8 +184,9 @@ class _GpuAnswers:
         self._whole = "status 0" in listed or any(_NO_DEVICES in line for line in listed)
         self._said: dict[str, dict[str, tuple[str, str]]] = {}
         self._users: dict[str, list[int] | None] = {}  # by GPU; None: it did not tell
+        self._settings: dict[str, dict[str, str | float]] = {}
         self._ran = files.get("/processes", ())
-        bus = ""
+        bus = clocks = ""
         for line in files.get("/actions", ()):
             if head := _HEAD.match(line):
                 bus = bus_id(head.group(1))
@@ -186,6 +194,15 @@ class _GpuAnswers:
                 self._use(bus, *used.groups())
             elif bus and (found := _SAID.fullmatch(line.rstrip())):
                 self._said.setdefault(bus, {})[found.group(1)] = (found.group(2).strip(), one_line(line))
+            elif line.strip() in ("Clocks", "Max Clocks"):
+                clocks = line.strip().removesuffix("s")
+            elif bus and (found := _SETTING.fullmatch(line.rstrip())):
+                name, value = found.groups()
+                known = self._settings.setdefault(bus, {})
+                if name != "SM":
+                    known[name.removeprefix("Current ")] = one_line(value, 60)
+                elif clocks and (figure := re.fullmatch(r"([0-9]{1,6}) MHz", value)):
+                    known[f"{clocks} (MHz)"] = float(figure.group(1))
 
     def _use(self, bus: str, what: str, who: str) -> None:
         users = self._users.setdefault(bus, [])
@@ -244,6 +261,7 @@ class _GpuAnswers:
             remap_pending=_flag(remap, 0),
             remap_failed=_flag(remap, 1),
             recovery="Reset" if needs_reset else "" if action in ("", "None", "N/A") else one_line(action, 60),
+            settings=self._settings.get(bus, {}),
             replace=threshold == "Yes",
             lines=tuple(filter(None, (line, self._lost.get(bus, ""), row, remap_row, action_row, threshold_row))),
         )

@@ -16,7 +16,7 @@ from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
-from bot.probes.formats.bonds import BONDS, HEADING, Bond, bonds
+from bot.probes.formats.bonds import BONDS, HEADING, Bond, parse_bonds
 from bot.probes.formats.fragment import fragment
 
 ALLOWANCE_COUNTERS = {
@@ -46,6 +46,7 @@ class Nic:
     counters_later: Mapping[str, int] = field(default_factory=dict)
     lines: Mapping[str, str] = field(default_factory=dict)  # counter -> its line, from the second look if there is one
     origin: str = "ethtool -S"  # or "/sys/class/net", which every driver has, without resets
+    firmware: str = ""
 
     @property
     def is_ena(self) -> bool:
@@ -173,7 +174,7 @@ _TROUBLE = (
 # Of `ethtool -i`, then `ethtool -S`; it ends with 1 where there are no counters.
 COUNTERS = fragment(f"""
     function tell(line) {{ if (!told++) print "-- ethtool -S --"; print line }}
-    /^(driver|version|bus-info):/ {{ print; next }}
+    /^(driver|version|firmware-version|bus-info):/ {{ print; next }}
     /^(NIC statistics|[a-z-]*-version|supports-[a-z-]*):/ || !/: *[0-9]+ *$/ {{ next }}
     /^ *queue_[0-9]+_(xdp_)?[rt]x_/ {{
         n = $1; sub(/^queue_[0-9]+_(xdp_)?[rt]x_/, "", n); sub(/:$/, "", n);
@@ -200,7 +201,7 @@ _FRAGMENT = fragment(f"""
 _HEADING = re.compile(r"==> (\S{1,64}) <==")
 _ORIGIN = re.compile(r"-- (ethtool -S|/sys/class/net) --")
 _COUNTER = re.compile(r"\s*(?P<name>\S.{0,120}?): *(?P<value>[0-9]{1,20})\s*")
-_FACT = re.compile(r"(driver|version|bus-info): ?(.*)")
+_FACT = re.compile(r"(driver|version|firmware-version|bus-info): ?(.*)")
 
 
 @dataclass(slots=True)
@@ -216,25 +217,25 @@ def parse(outputs: Outputs) -> NicReading:
 
     Unread when: the first look is cut short or a counter is malformed. Without a second look there are no rises.
     """
-    first, ports = _apart(outputs.text("look", 0))
+    first, ports = _interfaces_and_bonds(outputs.text("look", 0))
     later: Mapping[str, _Seen] = {}
     with contextlib.suppress(CannotRead):
-        later, ports = _apart(outputs.text("look", 1))
+        later, ports = _interfaces_and_bonds(outputs.text("look", 1))
     return NicReading(
-        nics=tuple(_nic(name, seen, later.get(name)) for name, seen in first.items()),
+        nics=tuple(_nic_of_looks(name, seen, later.get(name)) for name, seen in first.items()),
         seconds_between=outputs.seconds_between("look") if later else None,
         bonds=ports,
     )
 
 
-def _apart(text: str) -> tuple[dict[str, _Seen], tuple[Bond, ...]]:
+def _interfaces_and_bonds(text: str) -> tuple[dict[str, _Seen], tuple[Bond, ...]]:
     """Read a look: the interfaces, then what is said of bonds and teams."""
     lines = text.rstrip("\n").split("\n")
     at = next((at for at, line in enumerate(lines) if HEADING.fullmatch(line)), len(lines) - 1)
-    return parse_sample("\n".join([*lines[:at], lines[-1]])), bonds(lines[at:-1])
+    return parse_sample("\n".join([*lines[:at], lines[-1]])), parse_bonds(lines[at:-1])
 
 
-def _nic(name: str, seen: _Seen, later: _Seen | None) -> Nic:
+def _nic_of_looks(name: str, seen: _Seen, later: _Seen | None) -> Nic:
     if later is not None and (later.origin != seen.origin or later.facts.get("driver") != seen.facts.get("driver")):
         later = None  # counters of another origin cannot be compared
     return Nic(
@@ -242,6 +243,7 @@ def _nic(name: str, seen: _Seen, later: _Seen | None) -> Nic:
         driver=seen.facts.get("driver", ""),
         version=seen.facts.get("version", ""),
         bus=seen.facts.get("bus-info", ""),
+        firmware=one_line(seen.facts.get("firmware-version", ""), 60),
         counters=seen.counters,
         counters_later=later.counters if later else {},
         lines={**seen.lines, **(later.lines if later else {})},

@@ -6,7 +6,7 @@ Defined in: Linux, proc_pid_stat(5) and include/linux/sched.h (flags).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from bot.domain.command import Command, Outputs, SampleTimes
@@ -72,6 +72,7 @@ class ProcessKind:
     count: int
     age: float
     cpu_seconds: float  # of all of them, inside the window
+    threads: int = 0  # of all of them, where they are hundreds
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,7 @@ _PROCESS = re.compile(r"p ([0-9]{1,9}) ([0-9]{1,9}) (([0-9]{1,9}) \((.*)\) ([A-Z
 _WAITING = re.compile(r"d ([0-9]{1,9}) \((.*)\) D [-0-9 ]+", re.ASCII)
 _WCHAN = re.compile(r"w ([0-9]{1,9}) ([A-Za-z_][A-Za-z0-9_.]{0,79})", re.ASCII)
 _KIND = re.compile(r"n ([0-9]{1,7}) ([0-9]{1,15}) ([0-9]{1,15}) \((.*)\)", re.ASCII)
+_MANY = re.compile(r"m ([0-9]{1,9}) \((.*)\)", re.ASCII)
 _KINDS = re.compile(r"names ([0-9]{1,7})", re.ASCII)
 _THREAD = re.compile(r"t ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,5}) ([0-9]{1,9}) ([0-9]{1,9})", re.ASCII)
 
@@ -187,13 +189,14 @@ def parse(outputs: Outputs) -> ProcessesReading:
     waiting: list[tuple[int, str]] = []
     wchans: dict[int, str] = {}
     kinds: list[ProcessKind] = []
+    threads_of: dict[str, int] = {}
     names = next((int(found.group(1)) for line in lines if (found := _KINDS.fullmatch(line))), None)
     for line in lines:
         if row := _PROCESS.fullmatch(line):
             rows.append(row)
         elif thread := _THREAD.fullmatch(line):
             pid, tid, core, usr, system = map(int, thread.groups())
-            threads.setdefault(pid, []).append(ThreadUse(tid, _core(core), usr / hz, system / hz))
+            threads.setdefault(pid, []).append(ThreadUse(tid, _checked_core(core), usr / hz, system / hz))
         elif line.startswith("d "):
             found = _WAITING.fullmatch(line)
             pid, name = (int(found.group(1)), found.group(2)) if found else (0, line[2:])
@@ -204,8 +207,11 @@ def parse(outputs: Outputs) -> ProcessesReading:
             count, born, spent = map(int, kind.groups()[:3])
             age = max(0.0, float(looks.group(2)) - born / hz)
             kinds.append(ProcessKind(one_line(kind.group(4), 64), count, age, spent / hz))
-        elif line[:2] in ("p ", "t ", "w ", "n "):
+        elif many := _MANY.fullmatch(line):
+            threads_of[one_line(many.group(2), 64)] = int(many.group(1))
+        elif line[:2] in ("p ", "t ", "w ", "n ", "m "):
             raise CannotRead(f"processes: a line is malformed ({one_line(line, 60)})")
+    kinds = [replace(kind, threads=threads_of.get(kind.name, 0)) for kind in kinds]
     busiest = [_process(row, hz, tuple(threads.get(int(row.group(4)), ()))) for row in rows]
     busiest.sort(key=lambda process: (-process.sys_seconds, -process.usr_seconds, process.pid))
     waits = tuple(Waiting(pid, name, wchans.get(pid, "")) for pid, name in waiting)
@@ -233,7 +239,7 @@ def _process(row: re.Match[str], hz: int, threads: tuple[ThreadUse, ...]) -> Pro
         usr_seconds=int(usr) / hz,
         sys_seconds=int(system) / hz,
         state=state,
-        core=_core(int(fields[_CORE])) if alone or threads else None,
+        core=_checked_core(int(fields[_CORE])) if alone or threads else None,
         realtime=fields[_POLICY] in _REALTIME,
         kernel_thread=bool(int(fields[_FLAGS]) & _KERNEL_THREAD),
         threads=tuple(sorted(threads, key=lambda thread: (-thread.sys_seconds, -thread.usr_seconds, thread.tid))),
@@ -241,7 +247,7 @@ def _process(row: re.Match[str], hz: int, threads: tuple[ThreadUse, ...]) -> Pro
     )
 
 
-def _core(core: int) -> int:
+def _checked_core(core: int) -> int:
     if core >= MOST_CORES:
         raise CannotRead(f"processes: there is no core {core}")
     return core
@@ -286,12 +292,13 @@ _AWK = fragment(
                 chan = read("/proc/" pid "/wchan"); if (chan ~ /^[A-Za-z_][A-Za-z0-9_.]*$/) print "w", pid, chan }
             # all by name; the kernel's threads are children of PID 2. Their cgroups are not read: that takes its mutex.
             if (a[2] != 2 && pid != 2 && a[1] != "Z") { match(s, /\(.*\)/);
-                g = visible(substr(s, RSTART + 1, RLENGTH - 2)); alike[g]++; spent[g] += du + dk;
+                g = visible(substr(s, RSTART + 1, RLENGTH - 2)); alike[g]++; spent[g] += du + dk; thr[g] += a[18];
                 if (alike[g] == 1 || a[20] + 0 < oldest[g] + 0) oldest[g] = a[20] }
             if (du + dk > 0) { n++; line[n] = visible(s); id[n] = pid; user[n] = du; kern[n] = dk; many[n] = a[18] } }
         close(all);
         print "looks", up, up2, seen + 0;
-        for (g in alike) if (++names <= 500) print "n", alike[g], oldest[g], spent[g], "(" g ")";
+        for (g in alike) if (++names <= 500) { print "n", alike[g], oldest[g], spent[g], "(" g ")";
+            if (thr[g] >= 300) print "m", thr[g], "(" g ")" }
         print "names", names + 0;
         # the threads of the five busiest in the kernel, unless there are hundreds
         for (i = 0; i < 15 && (b = busiest(1)); i++) { tell(b);

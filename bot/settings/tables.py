@@ -180,6 +180,9 @@ class ActSettings:
         'The only units that may be stopped: "ecs.service". Some never may, such as kubelet, containerd and sshd.',
     )
     start_units: frozenset[str] = option(_start_units, frozenset(), "The only units that may be started.")
+    proven_only: bool = option(
+        TomlTable.flag, False, "Offer only cures that were proven for the cause and on the node's kernel."
+    )
     validation: timedelta = option(
         duration, defaults.VALIDATION, "How long a node is watched before it counts as cured."
     )

@@ -97,7 +97,8 @@ def node_document(
         body |= ends_body(verdict.plan.ends)
     if verdict.unusual:
         body["unusual"] = [
-            {"fact": each.fact, "here": each.here, "peers": each.peers, "since": each.since or None}
+            {"fact": each.fact, "here": each.here, "peers": each.peers, "since": each.since or None, "says": each.says}
+            | ({"lines": list(each.lines)} if each.lines else {})
             for each in verdict.unusual
         ]
     if verdict.muted:

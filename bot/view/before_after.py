@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TypeAlias
 
-from bot.domain.duration import span
-from bot.domain.events import Compared, Resolved
+from bot.domain.duration import span_words
+from bot.domain.events import Compared
 from bot.domain.safe_text import one_line
-from bot.response.diagnosis.figures import AT_REST, UNREAD
+from bot.response.diagnosis.figures import AT_REST, PAUSE, UNREAD
 from bot.view.words import Sentence
 
 LONGEST = 120
@@ -43,22 +43,26 @@ _STARTS = {
 Row: TypeAlias = tuple[str, str, str]  # a figure's name, its value before and after
 
 
-def before_and_after(resolved: Resolved, watched: timedelta = timedelta(0)) -> tuple[Row, ...]:
+def before_and_after(compared: Sequence[Compared], watched: timedelta = timedelta(0)) -> tuple[Row, ...]:
     """Return each figure's name, its value before and after; the verdict itself is left out.
 
     Shape: what people ask after first comes first, and the boot last, however the record has them. `watched` is for how
-    long the node was watched: what is counted from its boot on says so.
+    long the node was watched: what is counted from its boot on says so. It proves nothing before it was longer than the
+    longest time without a reset before.
 
     Example:
-    >>> before_and_after(Resolved("cured", (Compared("boot", "3b1c", "77aa"), Compared("ecs.service", "x", "at rest"))))
+    >>> before_and_after((Compared("boot", "3b1c", "77aa"), Compared("ecs.service", "x", "at rest")))
     (('ecs.service', 'x', 'not running'), ('boot', '', 'the node was rebooted'))
     """
     order = {name: at for at, name in enumerate(_NAMES)} | {_BOOT: len(_NAMES) + 1}
-    rows = sorted(resolved.compared, key=lambda row: order.get(row.name, len(_NAMES)))
+    rows = sorted(compared, key=lambda row: order.get(row.name, len(_NAMES)))
     boots = next((_boot_words(row.before, row.after) for row in rows if row.name == _BOOT), "")
-    lasted = f", {span(watched)} watched, no proof yet" if watched else ""
-    since = f"{SINCE}{lasted}" if boots == _NEW_BOOT else ""
-    return tuple(_row(row, boots, since) for row in rows if row.name != _VERDICT)
+    paused = next((row.before.removesuffix(" s") for row in rows if row.name == PAUSE), "")
+    pause = timedelta(seconds=int(paused)) if paused.isdecimal() else watched
+    lasted = f", {span_words(watched)}" if watched else ""
+    quiet = f"; not yet proof, {span_words(watched)} of {span_words(pause)} watched" if watched < pause else lasted
+    since = (f"none{SINCE}{quiet}", f"{SINCE}{lasted}") if boots == _NEW_BOOT else ()
+    return tuple(_figure_row(row, boots, since) for row in rows if row.name not in (_VERDICT, PAUSE))
 
 
 def changes(rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
@@ -68,7 +72,7 @@ def changes(rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
     >>> changes([("dying memory cgroups", "68,440", "12"), ("network card resets", "20", "none since the reboot")])
     (('dying memory cgroups', '68,440 → 12'), ('network card resets', 'none since the reboot (20 in the boot before)'))
     """
-    return tuple((name, _change(before, after)) for name, before, after in rows)
+    return tuple((name, _change_words(before, after)) for name, before, after in rows)
 
 
 def change_words(rows: Sequence[Row]) -> Sentence:
@@ -93,17 +97,18 @@ def unit_words(active: str, unit_file: str = "", load: str = "") -> str:
     return ", ".join(part for part in (_RUNS.get(active, active), _STARTS.get(start, start)) if part)
 
 
-def _row(row: Compared, boots: str, since: str) -> Row:
+def _figure_row(row: Compared, boots: str, since: Sequence[str]) -> Row:
     name = one_line(row.name, LONGEST)
     if row.name == _BOOT:
         return name, "", boots
     before, after = (one_line(_value_words(row.name, value), LONGEST) for value in (row.before, row.after))
     if row.name == _RESETS and since and after != UNREAD:  # they are counted from the boot on, so that none was cured
-        after = f"{after if after != '0' else 'none'}{since}"
+        none, some = since
+        after = none if after == "0" else f"{after}{some}"
     return _NAMES.get(row.name, name), before, after
 
 
-def _change(before: str, after: str) -> str:
+def _change_words(before: str, after: str) -> str:
     if not before:
         return after
     if SINCE in after:

@@ -48,7 +48,9 @@ def cause_words(verdict: Verdict) -> str:
     Example: "leaked-memory-cgroups (confirmed, muted)", "likely leaked-memory-cgroups".
     """
     if verdict.cause is None:
-        return f"unusual: {one_line(verdict.unusual[0].fact, 80)}" if verdict.unusual else ""
+        return (
+            f"unusual: {one_line(verdict.unusual[0].title or verdict.unusual[0].fact, 80)}" if verdict.unusual else ""
+        )
     confidence, is_sure = verdict.confidence, verdict.confidence is Confidence.CONFIRMED
     first = f"{confidence} " if confidence is not None and not is_sure else ""
     said = ["confirmed"] * is_sure + ["muted"] * verdict.is_muted
@@ -63,10 +65,14 @@ def trait_words(snapshot: Snapshot | None) -> str:
 
 
 def verdict_words(verdict: Verdict) -> tuple[Sentence, ...]:
-    """Return what a verdict says in sentences: what would settle it, what was found, what to try, what is muted."""
-    said = (settled_words(verdict), verdict.summary, verdict.try_next)
+    """Return what a verdict says in sentences: what would settle it, harm and cause, what to try, what is muted."""
+    found: tuple[Sentence, ...] = ((verdict.summary,),)
+    if verdict.found:
+        harm = "Harm: " if verdict.confidence is Confidence.CONFIRMED else "Likely harm: "
+        found = (Bold(harm), with_full_stop(verdict.harm)), (Bold("Cause: "), verdict.found)
     unusual = () if verdict.cause is not None else unusual_words(verdict)
-    return (*((words,) for words in said if words.strip()), *unusual, *mute_words(verdict))
+    said: tuple[Sentence, ...] = ((settled_words(verdict),), *found, (verdict.try_next,), *unusual)
+    return (*(each for each in said if plain(each).strip()), *mute_words(verdict))
 
 
 def unusual_words(verdict: Verdict) -> tuple[Sentence, ...]:
@@ -109,7 +115,7 @@ def open_points(verdict: Verdict) -> Iterator[tuple[str, Sequence[tuple[str, str
         ("Not read", [(each.probe, each.reason) for each in verdict.unread]),
         ("Ruled out", [(each.cause, each.because) for each in verdict.ruled_out if each.applies]),
         ("Does not apply here", [(each.cause, each.because) for each in verdict.ruled_out if not each.applies]),
-        ("Unusual", [(each.fact, each.beside) for each in verdict.unusual if verdict.cause is not None]),
+        ("Unusual", [(each.title or each.fact, each.beside) for each in verdict.unusual if verdict.cause is not None]),
     ):
         if rows:
             yield title, rows
@@ -153,7 +159,7 @@ def diagnosis(incident: Incident, verdict: Verdict | None) -> str:
     return headline(incident.node, verdict, cured=incident.state is State.RESOLVED)
 
 
-def lead(incident: Incident) -> str:
+def first_word(incident: Incident) -> str:
     """Return the first word of a headline: how it ended, or that it was reopened; else empty."""
     if is_over_at_source(incident):
         return RESOLVED
@@ -167,7 +173,7 @@ def is_over_at_source(incident: Incident) -> bool:
     return incident.is_over and not incident.steps and (incident.ended or incident.state in _WITHOUT_PLAN)
 
 
-def with_lead(word: str, headline: str) -> str:
+def with_first_word(word: str, headline: str) -> str:
     """Return a headline with its first word in front, where there is such a word.
 
     Example:
@@ -229,8 +235,8 @@ class Channel:
     id: str
 
 
-Piece: TypeAlias = str | Person | Group | Instant
-Styled: TypeAlias = Piece | Bold | Code | Link | Channel
+Piece: TypeAlias = str | Person | Group | Instant | Bold
+Styled: TypeAlias = Piece | Code | Link | Channel
 Sentence: TypeAlias = tuple[Piece, ...]
 
 
@@ -251,7 +257,7 @@ def plain(sentence: Sequence[Styled]) -> str:
     >>> plain(("Approved by ", Person("terminal:ann"), "."))
     'Approved by terminal:ann.'
     """
-    return "".join(_plain(piece) for piece in sentence)
+    return "".join(_plain_piece(piece) for piece in sentence)
 
 
 def joined(sentences: Iterable[Sentence]) -> Sentence:
@@ -284,7 +290,7 @@ def led_by_person(words: str, before: str = "") -> Sentence:
     return tuple(filter(None, (before + words,)))
 
 
-def clocked(sentence: Sentence, day: datetime) -> Sentence:
+def with_instants(sentence: Sentence, day: datetime) -> Sentence:
     """Return a sentence in which times that end with UTC are instants, of that day where they name none.
 
     So a card has one clock: its reader's.
@@ -294,10 +300,12 @@ def clocked(sentence: Sentence, day: datetime) -> Sentence:
     >>> [str(getattr(each, "at", each)) for each in clocked(("Until 09:45 UTC, not 2026-11-20 09:45 UTC.",), day)]
     ['Until ', '2026-11-22 09:45:00+00:00', ', not ', '2026-11-20 09:45:00+00:00', '.']
     """
-    return tuple(each for piece in sentence for each in (_timed(piece, day) if isinstance(piece, str) else (piece,)))
+    return tuple(
+        each for piece in sentence for each in (_instants_in(piece, day) if isinstance(piece, str) else (piece,))
+    )
 
 
-def _timed(words: str, day: datetime) -> Iterator[Piece]:
+def _instants_in(words: str, day: datetime) -> Iterator[Piece]:
     done = 0
     for found in _TIME.finditer(words):
         hour, minute, second = (int(part or 0) for part in found.groups()[1:])
@@ -327,7 +335,7 @@ def utc(at: datetime) -> str:
     return f"{at:%H:%M} UTC"
 
 
-def _plain(piece: Styled) -> str:
+def _plain_piece(piece: Styled) -> str:
     match piece:
         case Person(by=by):
             return one_line(by, 140)
@@ -404,7 +412,7 @@ def urgency(state: State) -> int:
     return NEEDS_PERSON_FIRST.index(state)
 
 
-def counted(kinds: Iterable[T], order: Sequence[T]) -> list[tuple[int, T]]:
+def count_by_kind(kinds: Iterable[T], order: Sequence[T]) -> list[tuple[int, T]]:
     """Return how many items each kind has, in that order.
 
     Example:
@@ -422,7 +430,7 @@ def status_counts(statuses: Iterable[Status]) -> str:
     >>> status_counts([Status.HEALTHY, Status.CRITICAL])
     '1 critical, 1 healthy'
     """
-    return ", ".join(f"{count} {status.value}" for count, status in counted(statuses, WORST_FIRST))
+    return ", ".join(f"{count} {status.value}" for count, status in count_by_kind(statuses, WORST_FIRST))
 
 
 def rights_hint(unread: Iterable[Unread]) -> str:

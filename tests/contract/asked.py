@@ -21,6 +21,7 @@ from tests.shipped import shipped
 
 LEAK, LOOP, STOPPED, FAILED = "leaked-memory-cgroups", "crash-looping-unit", "essential-unit-stopped", "failed-units"
 NODE = Node("node", "localhost")
+CURE = "disable mask drain reboot uncordon"
 BY_HAND = ("power cycle", "drain ", "fsck", "replace the", "detach", "its work ends first")
 ACTS = {"reboot", "disable_unit", "mask_unit", "start_unit", "drop_caches"}
 OFF: dict[str, Any] = {"ActiveState": "failed", "SubState": "failed", "Result": "exit-code"}
@@ -98,6 +99,22 @@ def check(asked: Asked) -> Verdict:
     assert asked.says in verdict.summary, verdict.summary
     assert asked.sure or verdict.confidence is not Confidence.CONFIRMED, verdict.summary
     return verdict
+
+
+def shown(machine: Machine, name: str, **told: object) -> Machine:
+    """Let systemd say something else of a service, at both looks."""
+    for units in (machine.facts.units, machine.facts.units_later):
+        units[name] = units[name] | told
+    return machine
+
+
+def scheduled(machine: Machine, name: str, newest: float, every: float, count: int, before: int = 0) -> Machine:
+    """Let the journal hold that many restarts of a service."""
+    machine.facts.restarts += [
+        (newest + every * n, f"systemd[1]: {name}: Scheduled restart job, restart counter is at {before + count - n}.")
+        for n in reversed(range(count))
+    ]
+    return machine
 
 
 def uncounted(machine: Machine, name: str) -> Machine:

@@ -21,8 +21,7 @@ from bot.response.diagnosis.triage import Triage
 from bot.transport.replay import ReplayTransport
 from tests.contract.asked import hold_to_their_advice
 from tests.independent.label import Label
-from tests.independent.labels import LABELS
-from tests.independent.later.labels import LATER
+from tests.independent.labels import LABELS, LATER
 from tests.shipped import shipped
 from tests.unit.causes.builders import USED
 
@@ -66,6 +65,7 @@ def test_no_plan_does_what_its_advice_leaves_to_people() -> None:
 def test_every_cause_has_six_sick_machines_and_ten_near_misses() -> None:
     """Every cause that a playbook of ours names; one that only came along has not been counted yet."""
     assert len({label.name for label in ALL}) == len(ALL)
+    assert len(LABELS) == 471
     assert len(USED) >= 28
     for cause in USED:
         about = [label for label in ALL if label.about == cause]

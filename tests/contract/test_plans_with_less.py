@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from bot.domain.command import Completed
 from bot.domain.verdict import Status, Verdict
 from tests.contract.asked import evaluated, evaluated_again
-from tests.contract.test_plans_not_earned import STILL, held_by_tar
-from tests.contract.test_verdicts_once_wrong import harmed
-from tests.independent.cgroups import ecs_loops
+from tests.contract.test_verdicts_once_wrong import CORE, harmed
+from tests.independent.cgroups import ecs_loops, starves
 from tests.independent.facts import HOUR
 from tests.independent.kinds import founding
 from tests.independent.machine import KUBELET, Machine
 
+
+def held_by_tar() -> Machine:
+    machine = ecs_loops(starves(founding().cgroups(240, 68_440), CORE, 900, 5400, 12), 68_300, 11.2)
+    machine.facts.processes.clear()
+    return machine.core(CORE, sys=99).process("tar", sys=445, core=CORE, pid=812, state="R")
+
+
+STILL: dict[str, Any] = {"ActiveState": "inactive", "SubState": "dead"}
 OFF = Machine().essential(KUBELET, changed_ago=2 * HOUR, **STILL).health("000 7", "000 7")
 NODES = {
     "a leak with its harm": ecs_loops(harmed(founding()), 68_300, 11.2),

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.verdict import Status, Verdict
 from bot.view.words import open_points
-from tests.contract.asked import LEAK, evaluated
-from tests.contract.test_plans_at_a_risk import broken_root
+from tests.contract.asked import LEAK, evaluated, evaluated_again, judged
+from tests.contract.made_nodes import FOLDER, made
+from tests.contract.test_plans_at_a_risk import broken_root, gone_gpu, stalls
 from tests.contract.test_verdicts_once_wrong import harmed
 from tests.examples import up_to
 from tests.independent import kinds
-from tests.independent.cgroups import ecs_loops, starves
+from tests.independent.cgroups import ecs_loops, holds, starves
 from tests.independent.facts import DAY, HOUR, MINUTE
-from tests.independent.later.starved import holds
 from tests.independent.machine import Machine
 
+ill = cache(made)
 HEALTHY, DEGRADED, CRITICAL = Status.HEALTHY, Status.DEGRADED, Status.CRITICAL
 NAMES = st.from_regex(r"[a-z][a-z0-9]{2,9}-(api|sync|worker|bridge)", fullmatch=True)
 OLD = st.sampled_from(["4.14.336-257.562.amzn2.x86_64", "4.19.0-27-amd64", "5.4.0-1084-aws", "5.7.19"])
@@ -211,6 +213,51 @@ def test_13_founding_case_with_an_old_driver_or_its_burst_outside_the_window_is_
     assert (burst.status, burst.cause, actions(burst)) == (CRITICAL, LEAK, {"disable_unit", "reboot"})
 
 
+# --- 14: what must not be cut off stands before every reboot
+
+NUMBERS = st.integers(0, 127)
+CUT: dict[str, Callable[[int], tuple[str, ...]]] = {
+    "an array": lambda n: (f"md md{n}/md/sync_action {('recover', 'reshape', 'resync')[n % 3]} {n * 977} / 976630464",),
+    "LVM": lambda n: (f"program storage {('mdX_resync', 'pvmove', 'lvconvert')[n % 3]}",),
+    "btrfs": lambda n: (f"btrfs 6a1e-{n:02x} {('balance', 'device replace', 'device remove', 'resize')[n % 4]}",),
+    "ZFS": lambda n: (f" scan: resilver in progress since Mon Nov 23 10:00:{n % 60:02} 2026",),
+    "a firmware": lambda n: (f"program firmware {('flashrom', 'fwupdtool', 'nvflash')[n % 3]}",),
+    "packages": lambda n: (f"program packages {('apt-get', 'dnf', 'rpm', 'zypper')[n % 4]}",),
+    "a half configured package": lambda n: (f"Package: grub-{n}", "Version: 2", "Status: install ok half-configured"),
+}
+BOOTS = st.sampled_from(["6.1.0-28-amd64", "5.14.0-503.el9.x86_64", "6.8.0-45-generic"])
+
+
+@drawn(12)
+@given(stuck=st.booleans(), what=st.sampled_from(sorted(CUT)), number=NUMBERS, boot=BOOTS, at_rest=st.booleans())
+def test_14_no_reboot_is_offered_over_what_it_would_cut_off(
+    stuck: bool, what: str, number: int, boot: str, at_rest: bool
+) -> None:
+    machine = stalls(kinds.metal()) if stuck else ecs_loops(harmed(kinds.founding()), 68_300, 11.2)
+    files = (f"file vmlinuz-{boot}", f"file initrd.img-{boot}")
+    lines = (
+        (f"md md{number}/md/sync_action {'idle none' if stuck else 'check 12 / 99'}",) if at_rest else CUT[what](number)
+    )
+    verdict = evaluated(machine.unfinished(*lines, boot=files).case())
+    assert (verdict.status, "reboot" in actions(verdict)) == (CRITICAL, at_rest), (lines, verdict.summary)
+    assert ("No reboot is offered: " in verdict.summary) is not at_rest
+
+
+@drawn(6)
+@given(stuck=st.booleans(), boot=BOOTS, how=st.sampled_from(["no initrd", "an empty initrd", "an empty kernel"]))
+def test_14_no_reboot_is_offered_into_a_boot_that_would_not_come_up(stuck: bool, boot: str, how: str) -> None:
+    machine = stalls(kinds.metal()) if stuck else ecs_loops(harmed(kinds.founding()), 68_300, 11.2)
+    kernel, initrd = f"file vmlinuz-{boot}", f"file initrd.img-{boot}"
+    files = {
+        "no initrd": ("file vmlinuz-4.18.0-1", "file initrd.img-4.18.0-1", kernel),
+        "an empty initrd": (kernel, f"empty initrd.img-{boot}"),
+        "an empty kernel": (f"empty vmlinuz-{boot}", initrd),
+    }[how]
+    verdict = evaluated(machine.unfinished(boot=files).case())
+    assert (verdict.status, "reboot" in actions(verdict)) == (CRITICAL, False)
+    assert "the boot may not come up" in verdict.summary
+
+
 # --- 15: the mover
 
 
@@ -228,6 +275,35 @@ def test_15_what_another_mover_starts_is_not_disabled_as_if_that_stopped_it(
     assert verdict.cause == "crash-looping-unit"
     assert stops(verdict) <= {"mask_unit"}
     assert f"{name}.{kind}" in said(verdict) or stops(verdict) == {"mask_unit"}
+
+
+# --- 16: the holder of what is used up
+
+
+@drawn(8)
+@given(
+    host=HOST, name=HOLDERS.filter(lambda each: "/" not in each), most=st.sampled_from([32_768, 65_536, 131_072]),
+    share=st.floats(0.72, 0.99), held=st.floats(0.5, 0.9), processes=st.integers(1, 4),
+)  # fmt: skip
+def test_16_who_has_most_of_the_threads_is_named_where_they_run_out(
+    host: str, name: str, most: int, share: float, held: float, processes: int
+) -> None:
+    def crowded(threads: int) -> Machine:
+        machine = HOSTS[host]().limits(threads=int(most * share), pid_max=most)
+        machine.process("sshd", usr=1, core=1, pid=5000, threads=310)
+        for at in range(processes):
+            machine.process(name, usr=4, core=at, pid=6000 + at, threads=threads)
+        return machine
+
+    many = int(most * share * held / processes)
+    verdict = evaluated(crowded(many).case())
+    assert (verdict.cause, verdict.status) == ("pid-or-fd-exhaustion", CRITICAL if share >= 0.9 else DEGRADED)
+    assert f"most threads are those of {name}, {many * processes:,} in {processes} process" in said(verdict)
+    few = crowded(1)
+    few.facts.processes = [row for row in few.facts.processes if "(sshd)" not in row]
+    assert "most threads are those of" not in said(evaluated(few.case())), "nobody has many"
+    opens = crowded(many).limits(threads=900, open_files=99_000, most_open=100_000)
+    assert "most threads are those of" not in said(evaluated(opens.case())), "they hold no files by that"
 
 
 # --- 17: a GPU under any driver
@@ -254,6 +330,18 @@ def test_17_reset_that_failed_is_told_under_any_driver(driver: str, bus: str, nu
 
 # --- 18: cut is not empty
 
+SICK: dict[str, Callable[[], Machine]] = {
+    "at rest": Machine,
+    "a server at rest": kinds.metal,
+    "a leak with its harm": lambda: ecs_loops(harmed(kinds.founding()), 68_300, 11.2),
+    "a disk without room": lambda: kinds.database().room("/", 90, 0.2),
+    "a looper": lambda: kinds.guest().loops("api.service", 9_000, 11),
+    "memory that fails": lambda: kinds.metal().edac("mc0", 2, 40, int(DAY)),
+    "a GPU that fell off": lambda: gone_gpu(kinds.gpu_node()),
+    "a table of connections that is full": lambda: kinds.google().conntrack(262_144, 262_144),
+    "a queue that starves": lambda: holds(starves(Machine(), 3, 2 * MINUTE, 10 * MINUTE, 9), "java", 3),
+}
+
 
 @drawn(10)
 @given(data=st.data(), name=NAMES)
@@ -269,6 +357,43 @@ def test_18_log_that_is_cut_is_never_taken_for_an_empty_one(data: st.DataObject,
     less = replace(case, runs=tuple(replace(run, stdout=text[:cut]) if run is runs[0] else run for run in case.runs))
     verdict = evaluated(less)
     assert verdict.status is not HEALTHY or "kernel_log" in {each.probe for each in verdict.unread}
+
+
+@drawn(16)
+@given(data=st.data(), which=st.sampled_from(sorted(SICK)))
+def test_18_any_answer_that_is_cut_hides_no_fault_and_raises_none(data: st.DataObject, which: str) -> None:
+    case = SICK[which]().case()
+    whole = evaluated(case)
+    asked = [run for run in case.runs if run.stdout]
+    run = data.draw(st.sampled_from(asked))
+    cut = data.draw(st.integers(0, len(run.stdout) - 1))
+    less = replace(case, runs=tuple(replace(r, stdout=r.stdout[:cut]) if r is run else r for r in case.runs))
+    verdict = evaluated(less)
+    about = (run.probe, run.name, cut, verdict.summary)
+    if whole.status is HEALTHY:
+        assert verdict.status in (HEALTHY, Status.UNKNOWN), about
+    else:
+        assert verdict.status is not HEALTHY, about
+    assert actions(verdict) <= actions(whole), about
+
+
+ILL = sorted(path.stem for path in FOLDER.glob("sick-*.txt"))
+
+
+@drawn(60)
+@given(data=st.data(), name=st.sampled_from(ILL))
+def test_18_no_sick_node_is_healthy_without_one_of_its_answers(data: st.DataObject, name: str) -> None:
+    asked = data.draw(st.sampled_from([each for each in ill(name) if judged(each).status in (DEGRADED, CRITICAL)]))
+    case, whole = asked.machine.case(), judged(asked)
+    probe = data.draw(
+        st.sampled_from(sorted({run.probe for run in case.runs} - {unread.probe for unread in whole.unread}))
+    )
+    runs = (replace(run, stdout="", exit_status=124) if run.probe == probe else run for run in case.runs)
+    found = evaluated_again(replace(case, runs=tuple(runs)), whole, probe)
+    # Where only that probe shows the fault, the node is called healthy as far as read, and the probe is named.
+    assert found.status is not HEALTHY or probe in {unread.probe for unread in found.unread}, (probe, found.summary)
+    if probe in ("host", "cpu", "units", "kernel_log"):
+        assert found.status is not HEALTHY, (asked.title, probe)
 
 
 # --- 19: what cannot be seen is not ruled out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ async def test_muted_cause_is_shown_as_muted_is_offered_no_plan_and_an_open_plan
         muted = await here.zombie("mute", CAUSE, "no*", "--for", "7d", "--reason", "<!channel> replaced", login="ann")
         assert muted.status == 0, muted.err
         now = await checked(here, "--open")
+        with sqlite3.connect(here.folder / "state" / "zombie.db") as record:  # what later checks are compared with
+            assert record.execute("SELECT node, healthy FROM node_facts_v1").fetchall() == [("node", 0), ("node", 0)]
         assert [now[name] for name in ("status", "cause", "confidence")] == [
             before[name] for name in ("status", "cause", "confidence")
         ]

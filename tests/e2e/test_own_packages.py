@@ -169,7 +169,7 @@ def test_none_of_ours_is_replaced(site: Site) -> None:
 
 def test_digest_says_which_version_was_judged_with(site: Site) -> None:
     def digest(*names: str) -> str:
-        ask = "from bot.app import packages; from bot.app.factories import library; packages.want({}); "
+        ask = "from bot.app import packages; from bot.app.factories import library; packages.let_in({}); "
         code = ask.format([*names]) + "print(library().get('node-health').digest)"
         environ = {**os.environ, "PYTHONPATH": f"{ROOT}:{site.folder}", "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-P", "-c", code]

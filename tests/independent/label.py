@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tests.independent.machine import Machine
 
@@ -36,11 +36,6 @@ class Label:
     def name(self) -> str:
         """Its name in a list of tests."""
         return f"{self.about}: {self.title}"
-
-
-def corrected(label: Label, how: str, *causes: str) -> Label:
-    """Return a label that turned out wrong, with the causes it should have named, and what was wrong with it."""
-    return replace(label, causes=causes or label.causes, corrected=how)
 
 
 def sick(about: str, title: str, machine: Machine, why: str = "", *plan: str, also: tuple[str, ...] = ()) -> Label:

@@ -112,13 +112,16 @@ def _system(facts: Facts) -> Iterator[Answer]:
 def _names(facts: Facts) -> Iterator[str]:
     """All processes by their names: those that were busy, and the system's own."""
     seen: dict[str, list[tuple[int, int]]] = {"systemd": [(3, 0)]}
+    threads: dict[str, int] = {}
     for row in facts.processes:
         if found := re.fullmatch(r"p (\d+) (\d+) \d+ \((.*)\) \S (.*)", row):
             fields = found.group(4).split()
             if fields[0] != "2":  # the kernel's threads are its children
                 seen.setdefault(found.group(3), []).append((int(fields[18]), int(found.group(1)) + int(found.group(2))))
+                threads[found.group(3)] = threads.get(found.group(3), 0) + int(fields[16])
     for name, mine in seen.items():
         yield f"n {len(mine)} {min(born for born, _ in mine)} {sum(spent for _, spent in mine)} ({name})"
+    yield from (f"m {many} ({name})" for name, many in threads.items() if many >= 300)
     yield f"names {len(seen)}"
 
 

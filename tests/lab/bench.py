@@ -1,10 +1,8 @@
 """A lab of a test's own, through the program as a person runs it."""
 
 import gzip
-import json
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -14,14 +12,14 @@ from bot.app.lab import lab, recipe
 from bot.domain.errors import UsageError
 from bot.lab import tools
 from bot.lab.node import LabNode
+from bot.lab.program import Program
+from bot.lab.trial import leaked, leaking
 from bot.lab.virtual_machine import speaks_ssh
 from tests.conftest import missing
 
 ROOT = Path(__file__).parents[2]
 CAP_SYS_ADMIN = 21  # linux/capability.h
 MANY = 10_500  # zombies that are as many as one node is given here
-AT_A_TIME = 400  # so many a start of the agent: what takes an emulated node time is starting it
-DROP_IN = "/etc/systemd/system/ecs.service.d/leak.conf"
 BOOT = timedelta(minutes=8)  # the image's making included
 
 
@@ -55,26 +53,21 @@ class Bench:
     record: str = "zombie"
 
     @property
+    def program(self) -> Program:
+        """This program, with nothing of whoever runs the tests but what their machine needs."""
+        environment = {**os.environ, "ZOMBIE_STATE_DIR": str(self.folder)}
+        return Program.beside(environment, self.folder / "lab/zombie.toml", self.folder / f"{self.record}.db")
+
+    @property
     def environment(self) -> dict[str, str]:
-        """What every command gets: nothing of whoever runs the tests but what their machine needs."""
-        passed = {name: value for name, value in os.environ.items() if not name.startswith(("ZOMBIE_", "SLACK_"))}
-        own = {"ZOMBIE_STATE_DIR": str(self.folder), "ZOMBIE_DATABASE_URL": f"sqlite:///{self.folder}/{self.record}.db"}
-        return {**passed, **own, "PYTHONPATH": str(ROOT)}
+        return dict(self.program.environment)
 
     def argv(self, *words: str) -> list[str]:
-        return [sys.executable, "-P", "-m", "bot", *words]
+        return Program.argv(*words)
 
     def zombie(self, *words: str, within: timedelta = timedelta(minutes=4)) -> subprocess.CompletedProcess[str]:
         """Run a command line to its end."""
-        return subprocess.run(
-            self.argv(*words),
-            cwd=ROOT,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=within.total_seconds(),
-            check=False,
-        )
+        return self.program.run(*words, within_seconds=within.total_seconds())
 
     def up(self, *words: str) -> LabNode:
         """Boot, and return the first node."""
@@ -95,9 +88,7 @@ class Bench:
     def check(self, *more: str) -> dict[str, Any]:
         """Return the verdict on the first node, as the JSON document tells it."""
         recorded = ("--record", str(self.folder / "said")) if os.environ.get("ZOMBIE_LAB_CAPTURES") else ()
-        done = self.zombie("check", "lab-1", "--config", str(self.settings), "--json", *recorded, *more)
-        assert done.returncode in (0, 1, 3), done.stderr
-        verdict: dict[str, Any] = json.loads(done.stdout)["nodes"][0]
+        verdict = self.program.check("lab-1", *recorded, *more)
         print(verdict["status"], verdict["cause"], verdict["summary"], verdict["unread"], verdict["took_seconds"])
         return verdict
 
@@ -119,13 +110,11 @@ class Bench:
 
     def remediating(self, incident: str, *more: str) -> tuple[str, ...]:
         """Return the words by which a second person approves an incident's plan; its window has time for one look."""
-        approval = ("--approve-as", "alice", "--reason", "its cgroups leak")
-        return ("remediate", incident, "--config", str(self.settings), *approval, "--validation", "10s", *more)
+        return self.program.approving(incident, *more)
 
     def told(self, incident: str) -> dict[str, Any]:
         """Return an incident as `incidents show --json` prints it."""
-        told: dict[str, Any] = json.loads(self.zombie("incidents", "show", incident, "--json").stdout)
-        return told
+        return self.program.incident(incident)
 
     def fault(self, name: str, *more: str) -> str:
         """Make a fault, or take it away, and return the figure that proves it."""
@@ -141,12 +130,9 @@ def leaks(bench: Bench, many: int = MANY) -> None:
     Shape: from `many` zombies on ecs.service leaks as slowly as an agent would, about two a second.
     """
     node = bench.node()
-    unit = f"[Service]\\nEnvironment=MOST={many} LEAK={AT_A_TIME}\\n"
-    assert node.run(f"mkdir -p {DROP_IN.rpartition('/')[0]} && printf '{unit}' >{DROP_IN}").ok
+    assert node.run(leaking(many)).ok
     bench.fault("leaked-memory-cgroups")
-    # It counts for itself: a login costs an emulated node as much as a second of its work.
-    counting = f". /usr/local/lib/lab/leaked-memory-cgroups.sh; until [ $(count) -ge {many} ]; do sleep 1; done; count"
-    counted = node.run(counting, within_seconds=600)
+    counted = node.run(f"{leaked(many)}; count", within_seconds=600)
     assert counted.ok, counted.stderr
     print(counted.stdout.strip(), "memory cgroups are removed and not freed")
 

@@ -10,29 +10,21 @@ from typing import Any
 
 import pytest
 
-from tests.lab.bench import DROP_IN, Bench, leaks
+from bot.lab.trial import BY_FAULT, DROP_IN, TRIALS
+from tests.lab.bench import Bench, leaks
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
-# What each state is called; it leaves no line in the kernel's log, so that without it the node is well at once.
-STATES = (
-    ("disk-full", "disk-full", "critical"),
-    ("disk-full-of-inodes", "disk-full", "critical"),
-    ("essential-unit-stopped", "essential-unit-stopped", "critical"),
-    ("certificate-expiry", "certificate-expiry", "critical"),
-    ("dns-failing", "dns-failing", "degraded"),
-    ("clock-unsynced", "clock-unsynced", "degraded"),
-)
+OF_ONE = [trial for trial in TRIALS if not trial.plan or trial.fault == "essential-unit-stopped"]
+FLOODS = ("memory-reclaim", "irq-affinity", "softirq-storm")
+ON_BOTH = ("failed-units", "cfs-throttling")
+# States leave no line in the kernel's log, so that without it the node is well at once.
+STATES = [
+    (trial.fault, trial.cause, trial.status[0])
+    for trial in OF_ONE
+    if not trial.lingers and trial.fault not in (*FLOODS, *ON_BOTH)
+]
 # What leaves lines in the kernel's log is told as of minutes ago when it is over: never as critical, never with a plan.
-LOGGED = (
-    ("oom-kills", "oom-kills", "degraded"),
-    ("oom-kills-of-the-machine", "oom-kills", "degraded"),
-    ("neighbour-overflow", "neighbour-overflow", "critical"),
-    ("pid-or-fd-exhaustion", "pid-or-fd-exhaustion", "critical"),
-    ("pid-or-fd-exhaustion-of-files", "pid-or-fd-exhaustion", "critical"),
-    ("conntrack-full", "conntrack-full", "critical"),
-    ("filesystem-read-only", "filesystem-read-only", "critical"),
-    ("io-stall", "io-stall", "critical"),
-)
+LOGGED = [(trial.fault, trial.cause, trial.status[0]) for trial in OF_ONE if trial.lingers]
 # Where the version of cgroups changes neither the fault nor what tells of it, one node is enough.
 on_one_node = pytest.mark.parametrize("bench", ["v2"], indirect=True, scope="module")
 
@@ -75,7 +67,7 @@ def test_healthy_node_is_healthy_and_every_probe_is_read(bench: Bench) -> None:
     assert (verdict["status"], verdict["cause"], verdict["unread"]) == ("healthy", None, [])
 
 
-@pytest.mark.parametrize("fault", ["failed-units", "cfs-throttling"])
+@pytest.mark.parametrize("fault", ON_BOTH)
 def test_fault_is_named_while_it_is_there(bench: Bench, fault: str) -> None:
     with sick(bench, fault):
         verdict = named(bench, fault)
@@ -84,7 +76,7 @@ def test_fault_is_named_while_it_is_there(bench: Bench, fault: str) -> None:
 
 
 @on_one_node
-@pytest.mark.parametrize("fault", ["memory-reclaim", "irq-affinity", "softirq-storm"])
+@pytest.mark.parametrize("fault", FLOODS)
 def test_flood_or_famine_is_named_while_it_is_there(bench: Bench, fault: str) -> None:
     with sick(bench, fault):
         verdict = named(bench, fault)
@@ -149,10 +141,8 @@ def test_leak_inside_a_unit_that_systemd_calls_well_is_named_too(bench: Bench) -
 @pytest.mark.parametrize(("fault", "cause", "status"), LOGGED)
 def test_fault_that_stays_in_the_kernels_log_is_named(bench: Bench, fault: str, cause: str, status: str) -> None:
     over = {other for _, other, _ in LOGGED}  # those before it are still in the log
-    # The lab's kernel leaves the options of an ext4 that it shut at `rw`: the log alone tells of it.
-    confidence = "likely" if fault == "filesystem-read-only" else "confirmed"
     with sick(bench, fault):
-        verdict = named(bench, fault, cause, over, confidence)
+        verdict = named(bench, fault, cause, over, BY_FAULT[fault].confidence)
     assert verdict["status"] == status
     assert fault != "oom-kills-of-the-machine" or "the machine had no memory left" in verdict["summary"]
     assert no_reboot(verdict)

@@ -60,6 +60,7 @@ class SimulatedTeams(Posted):
     members: dict[str, set[str]] = field(
         default_factory=lambda: {ONCALL: {ALICE, BOB, GUS, EVE}, APPROVERS: {ALICE, BOB}}
     )
+    teams: dict[str, str] = field(default_factory=lambda: {APPROVERS: "SRE on-call"})
     profiles: dict[str, dict[str, Any]] = field(default_factory=dict)
     faults: Faults = field(default_factory=lambda: Faults({"error": {"code": "Limited"}}))
     installed: set[str] = field(default_factory=lambda: {ALICE, BOB, GUS, EVE})
@@ -143,6 +144,7 @@ class SimulatedTeams(Posted):
             web.post("/login/{tenant}/oauth2/v2.0/token", self._token),
             web.post("/teams/v3/conversations", self._open),
             web.get(f"{conversation}/members/{{member}}", self._member),
+            web.get("/teams/v3/teams/{team}", self._team),
             web.post(f"{conversation}/activities", self._post),
             web.put(f"{conversation}/activities/{{activity}}", self._put),
         ]
@@ -196,6 +198,11 @@ class SimulatedTeams(Posted):
         if not found or users is None or found[0]["aadObjectId"] not in users:
             return web.json_response({"error": {"code": "MemberNotFoundInConversation"}}, status=404)
         return web.json_response(found[0])
+
+    async def _team(self, request: web.Request) -> web.Response:
+        if (name := self.teams.get(unquote(request.match_info["team"]))) is None:
+            return web.json_response({"error": {"code": "BadArgument"}}, status=404)
+        return web.json_response({"id": unquote(request.match_info["team"]), "name": name})
 
     async def _post(self, request: web.Request) -> web.Response:
         conversation = unquote(request.match_info["conversation"])

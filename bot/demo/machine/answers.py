@@ -258,6 +258,23 @@ def _openssl_date(at: datetime) -> str:
     return f"{at:%b} {at.day:2} {at:%H:%M:%S %Y} GMT"
 
 
+_GPU_SETTINGS = """\
+    Product Name                          : NVIDIA A100-SXM4-40GB
+    Persistence Mode                      : Enabled
+    VBIOS Version                         : 92.00.45.00.05
+        SW Power Cap                      : Not Active
+        HW Slowdown                       : Not Active
+            HW Thermal Slowdown           : Not Active
+            HW Power Brake Slowdown       : Not Active
+        SW Thermal Slowdown               : Not Active
+        Current Power Limit               : 400.00 W
+    Clocks
+        SM                                : 1410 MHz
+    Max Clocks
+        SM                                : 1410 MHz
+"""
+
+
 def _nvidia_smi(asked: Asked) -> str:
     """What nvidia-smi says of each GPU: errors, rows of memory, what it asks for, and who uses it."""
     gpus, lost = asked.state.gpus, "Unable to determine the device handle for GPU {}: Unknown Error\n"
@@ -269,7 +286,7 @@ def _nvidia_smi(asked: Asked) -> str:
     running = {process.pid: process for process in cpu.all_processes(asked.state)}
     said = ""
     for bus, gpu in there:
-        said += f"GPU {bus}\n    GPU Recovery Action               : None\n"
+        said += f"GPU {bus}\n{_GPU_SETTINGS}    GPU Recovery Action               : None\n"
         said += "".join(f"        Process ID                        : {pid}\n" for pid in gpu.pids if pid in running)
         said += "" if running.keys() & {*gpu.pids} else "    Processes                             : None\n"
     used = sorted(running.keys() & {pid for gpu in gpus for pid in gpu.pids})

@@ -16,6 +16,9 @@ from typing import Any, TypeAlias
 from bot.domain.probe import CustomReading, Snapshot, Unread
 from bot.domain.safe_text import redacted_line
 from bot.probes.formats.container_lists import Container
+from bot.probes.formats.kernel_line import KernelEvent
+from bot.probes.formats.kernel_speakers import wording
+from bot.probes.kernel_log import KernelLogReading
 
 Fact: TypeAlias = str | float  # a state in words, or a figure
 
@@ -46,7 +49,11 @@ _OWN = frozenset(
 _PROSE = frozenset(
     {"source", "raw", "lines", "line", "text", "says", "because", "counter", "walked", "stack", "label", "status"}
 )
-_NAMES = ("name", "path", "image", "kind", "unit", "device", "mount", "target")  # fields that name an entry of a list
+# Fields that name an entry of a list.
+_NAMES = ("name", "point", "path", "image", "kind", "unit", "device", "mount", "target", "bus")
+_ROUND = str.maketrans("[]", "()")  # a path has its own
+_LINES = ("lines", "line", "raw", "text", "source")  # fields that hold the node's own
+_PART = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")  # of a path: an entry, or a field
 _BAND = re.compile(r"0|below 0|[\d,]+ to [\d,]+|none")
 _ENDS = ("_later", "_usec", "_seconds", "_at", "_since_boot", "_ms", "_id", "_between")
 _RANDOM = "[b-df-hj-np-tv-xz24-9]"  # the letters of Kubernetes' random names
@@ -142,7 +149,10 @@ def _facts_of_fields(where: str, record: Any) -> Iterator[tuple[str, Fact]]:
         for name, value in record.fields.items():
             yield from _facts_of_value(f"{where}.{name}", value)
         return
-    if not is_dataclass(record):
+    if not is_dataclass(record) or isinstance(record, KernelEvent):  # a line of the log says what its name says
+        return
+    if isinstance(record, KernelLogReading):  # how much of the log is left says nothing of the node
+        yield from _facts_of_value(f"{where}.events", record.events)
         return
     for field in fields(record):
         if field.name in _OWN | _PROSE or field.name.startswith("source") or field.name.endswith(_ENDS):
@@ -182,7 +192,28 @@ def _entry_path(where: str, name: object) -> str:
     return "" if is_own_name(name) else f"{where}[{redacted_line(name, LONGEST)}]"
 
 
+def lines_of(snapshot: Snapshot, fact: str) -> tuple[str, ...]:
+    """Return the node's own lines behind a fact, three at most; empty where its reading has none, or it is absent."""
+    held = snapshot.readings.get(fact.partition(".")[0])
+    found: Any = ()
+    around: Any = None
+    for entry, name in _PART.findall(fact.partition(".")[2]):
+        lines = getattr(held, "lines", None)
+        if name:
+            own, held = None, getattr(held, name, None)
+        elif isinstance(held, Mapping):
+            own, held = around.get(entry) if isinstance(around, Mapping) else None, held.get(entry)
+        else:
+            held = next((each for each in reversed(held or ()) if _name_of(each) == entry), None)
+            own = next(filter(None, (getattr(held, line, None) for line in _LINES)), None)
+        found, around = own or found, lines
+    lines = (found,) if isinstance(found, str) else tuple(found)
+    return tuple(redacted_line(str(line), 200) for line in lines[:3])
+
+
 def _name_of(entry: Any) -> str:
+    if isinstance(entry, KernelEvent):
+        return f"{entry.kind} {wording(entry)}".translate(_ROUND)
     for name in ("image",) if isinstance(entry, Container) else _NAMES:
         held = getattr(entry, name, "")
         if isinstance(held, str) and held:

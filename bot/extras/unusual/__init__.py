@@ -11,4 +11,5 @@ EXTRA = Extra(
     needs=("fleet",),
     settings={"unusual": UnusualSettings},
     reads_more="bot.extras.unusual.beside:reads_more",
+    reads_more_alone="bot.extras.unusual.beside:of_record",
 )

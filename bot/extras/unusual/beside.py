@@ -6,9 +6,9 @@ import asyncio
 import json
 import zlib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from bot.app.factories import now
@@ -17,23 +17,29 @@ from bot.domain.errors import LedgerError
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
+from bot.domain.probe import Unread
 from bot.domain.verdict import Status, Unusual, Verdict
-from bot.extras.fleet.facts import figures_of
-from bot.extras.unusual.comparison import NodeFacts, Peers, compare, enough
+from bot.extras.fleet.facts import figures_of, lines_of
+from bot.extras.unusual.comparison import SAID, NodeFacts, Peers, compare, rates
 from bot.extras.unusual.settings import UnusualSettings
 from bot.extras.unusual.store import FRESH, FactStore
+from bot.probes.host import HostReading
 from bot.response.diagnosis.scheduler import Diagnose
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
+    from bot.ledger import Database
+    from bot.settings import Settings
 
+WHOLE = "node-health"  # the whole check, where no bot has another as its own
+OVERLAP = timedelta(minutes=1)  # a row may be stored later than one that was read later
 PATIENCE = 1.0  # seconds that a verdict waits for it: in a storm it does without
 
 
 @dataclass(slots=True)
 class _Kind:
     peers: Peers = field(default_factory=Peers)
-    seen: datetime | None = None
+    latest: dict[str, datetime] = field(default_factory=dict)  # check of each node
 
 
 class UnusualFacts:
@@ -71,27 +77,32 @@ class UnusualFacts:
 
     def compared(self, node: Node, verdict: Verdict) -> tuple[Unusual, ...]:
         """Compare a node with its peers, and store its facts. Blocks. Raises: LedgerUnavailable."""
-        assert verdict.snapshot is not None
-        facts = NodeFacts(node.name, self._clock(), verdict.status is Status.HEALTHY, figures_of(verdict.snapshot))
+        snapshot = verdict.snapshot
+        assert snapshot is not None
+        facts = NodeFacts(node.name, self._clock(), verdict.status is Status.HEALTHY, figures_of(snapshot))
+        if past := self._store.past(node.name):
+            facts = replace(facts, facts={**facts.facts, **rates(facts, past[-1])})
         kind = json.dumps([node.labels.get(label, "") for label in self._like])
         peers = self._peers(kind)
         peers.remove(node.name)
-        found = compare(facts, peers)
-        if found.unusual or not (facts.is_healthy or enough(facts, peers)):
-            found = compare(facts, peers, self._store.past(node.name))
+        host = snapshot.get(HostReading)
+        booted = None if isinstance(host, Unread) else snapshot.taken_at - host.uptime
+        found = compare(facts, peers, past, booted)
         facts = replace(facts, stood_out=found.stood_out)
         self._store.keep(kind, facts)
+        self._kinds[kind].latest[node.name] = facts.at  # it is not read back
         if facts.is_healthy:
             peers.add(facts)
-        return found.unusual
+        return tuple(_with_lines(each, lines_of(snapshot, each.fact)) for each in found.unusual)
 
     def _peers(self, kind: str) -> Peers:
         """The healthy nodes of a kind that any program at this record read lately."""
         fresh = self._clock() - FRESH
         held = self._kinds.setdefault(kind, _Kind())
-        for facts in self._store.news(kind, max(held.seen or fresh, fresh)):
+        after = max(held.latest.values(), default=fresh) - OVERLAP
+        for facts in self._store.news(kind, max(after, fresh), held.latest):
             held.peers.add(facts) if facts.is_healthy else held.peers.remove(facts.node)
-            held.seen = facts.at
+            held.latest[facts.node] = facts.at
         for old in [each.node for each in held.peers.nodes.values() if each.at < fresh]:
             held.peers.remove(old)
         return held.peers
@@ -101,14 +112,34 @@ class UnusualFacts:
         return ()
 
     def knows(self, nodes: Sequence[Node]) -> None:
-        """Do nothing: each node comes with its labels."""
+        """Forget nodes that are in the inventory no more, and were last read too long ago to be peers."""
+        names, before = {node.name for node in nodes}, self._clock() - FRESH
+        if names:
+            self._thread.submit(self._store.forget, names, before).add_done_callback(self._forgot)
+
+    def _forgot(self, done: Future[None]) -> None:
+        if not done.cancelled() and (no := done.exception()) is not None:
+            self._log("unusual_not_forgotten", error=str(no))
 
     async def close(self) -> None:
         """Compare nothing more."""
         await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
 
 
+def _with_lines(unusual: Unusual, lines: tuple[str, ...]) -> Unusual:
+    """The same with the node's own lines; what the kernel says is quoted whole."""
+    if not lines or not unusual.fact.startswith(SAID):
+        return replace(unusual, lines=lines)
+    return replace(
+        unusual, title="a line of the kernel", here=f"“{lines[0].partition(' kernel: ')[2] or lines[0]}”", lines=lines
+    )
+
+
+def of_record(database: Database, settings: Settings, log: Log, playbook: str = WHOLE) -> UnusualFacts:
+    """Return what compares nodes with those on record; `playbook` names the whole check."""
+    return UnusualFacts(FactStore(database), playbook, settings.of(UnusualSettings).like, now, log)
+
+
 def reads_more(bot: Bot) -> UnusualFacts:
     """Return what compares the bot's nodes with their peers."""
-    store, like = FactStore(bot.stores.database), bot.settings.of(UnusualSettings).like
-    return UnusualFacts(store, bot.playbooks.get("").name, like, now, bot.log)
+    return of_record(bot.stores.database, bot.settings, bot.log, bot.playbooks.get("").name)

@@ -23,6 +23,7 @@ from bot.extras.fleet.facts import ABSENT, PRESENT, READ, WORDS, Fact
 
 FEWEST_PEERS = 40  # with 24, something was said of a healthy node in one check of fifty; with these, of a hundred
 FEWEST_OF_SICK = 24  # where something is wrong anyway
+FEWEST_WHO_SAY = 100  # by whom the words of a healthy node are judged; by 40 they were unusual in one check of fifty
 FEWEST_LOOKS = 3  # of the node's own past
 MOST_TOLD = 3
 ORDINARY = 0.005  # of the peers may differ in what is settled, or stand out more than what is told
@@ -30,7 +31,35 @@ RESOLUTION = 0.1  # of a figure's median: less is the same
 CHANCE = 3.0  # roots of a count that it may be off
 STEEPEST = 4.0  # how fast a tail may fall, as a power
 ANOTHER_KIND = 0.1  # of the kinds of facts stand out: these are no peers
-_ENTRY = re.compile(r"\[[^\]]*\]")
+SHORTEST = 0.05  # hours between two checks that a rate is worked out of
+SAID = "kernel_log.events["
+_COUNTS = re.compile(
+    r".*(?:\.counters\[.*\]|\.vmstat\[(?:allocstall|compact_fail|oom_kill|pswp).*\]|\.corrected|\.restarts)"
+)
+# A fact's path in words, and the form of its figures.
+_TITLES = tuple(
+    (re.compile(rf"{path}( per hour)?"), f"{words}{{{re.compile(path).groups}}}", form)
+    for path, words, form in (
+        (r"hardware\.links\[([^]]+)\]\.width", "PCIe width of {0}", "x{}"),
+        (r"hardware\.links\[([^]]+)\]\.speed", "PCIe speed of {0}", "{} GT/s"),
+        (r"hardware\.links\[([^]]+)\]\.most_width", "PCIe width that {0} can do", "x{}"),
+        (r"hardware\.links\[([^]]+)\]\.most_speed", "PCIe speed that {0} can do", "{} GT/s"),
+        (r"hardware\.links\[([^]]+)\]", "PCIe device {0}", "{}"),
+        (r"hardware\.settings\[([^]]+)\]", "{0}", "{}"),
+        (r"kernel_log\.events\[\S+ ([^]]+)\]", "the kernel's “{0}”", "{}"),
+        (r"filesystems\.mounts\[([^]]+)\]\.options\[([^]]+)\]", "mount option {1} of {0}", "{}"),
+        (r"filesystems\.mounts\[([^]]+)\]", "mount {0}", "{}"),
+        (r"gpu\.gpus\[([^]]+)\]\.settings\[([^]]+)\]", "{1} of GPU {0}", "{}"),
+        (r"gpu\.gpus\[([^]]+)\]", "GPU {0}", "{}"),
+        (r"nic\.nics\[([^]]+)\]\.counters\[([^]]+)\]", "{1} of {0}", "{}"),
+        (r"reclaim\.meminfo_kib\[([^]]+)\]", "{0} (kiB)", "{}"),
+        (r"reclaim\.vmstat\[([^]]+)\]", "{0}", "{}"),
+        (r"\w+\.(?:services|units|enabled)\[([^]]+)\](?:\.(?:active|enabled))?", "unit {0}", "{}"),
+        (r"\w+\.\w+\[([^]]+)\]\.(\w+)", "{1} of {0}", "{}"),
+        (r"host\.(kernel|distribution|virtualisation|clocksource)", "{0}", "{}"),
+    )
+)
+_ENTRY = re.compile(r"(?<!settings)\[[^\]]*\]")  # one setting is not like another
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +78,11 @@ class NodeFacts:
 
 @lru_cache(2**15)
 def kind_of(fact: str) -> str:
-    """Return the kind of a fact: its path without the names of entries.
+    """Return the kind of a fact: its path without the names of entries; each setting is a kind of its own.
 
     Example:
-    >>> kind_of("units.services[ecs.service].enabled")
-    'units.services[].enabled'
+    >>> kind_of("units.services[ecs.service].enabled"), kind_of("hardware.settings[vm.swappiness]")
+    ('units.services[].enabled', 'hardware.settings[vm.swappiness]')
     """
     return _ENTRY.sub("[]", fact)
 
@@ -114,11 +143,11 @@ class Peers:
         for known in (self._states, self._figures):
             yield from (fact for fact, there in known.items() if fact.endswith("]") and there)
 
-    def is_settled(self, fact: str) -> bool:
-        """True where the peers are alike in every fact of this kind."""
+    def is_settled(self, fact: str, value: Fact = "") -> bool:
+        """True where the peers are alike in every fact of this kind; in having all, where an entry is absent."""
         if self._unsettled is None:
             self._unsettled = frozenset(self._differing())
-        return kind_of(fact) not in self._unsettled
+        return _way(fact, value) not in self._unsettled
 
     @property
     def bar(self) -> float:
@@ -129,14 +158,36 @@ class Peers:
     def _differing(self) -> Iterator[str]:
         others = Counter[str]()
         for fact in self._states:
-            if "." in fact:
-                states = self.states(fact)
-                others[kind_of(fact)] += states.total() - max(states.values(), default=0)
+            if "." in fact and (states := self.states(fact)):
+                usual = max(states, key=lambda state: states[state])
+                for state, count in states.items():
+                    if fact.startswith(SAID):  # many nodes say the same; how often a line is new is told by single ones
+                        others[_way(fact, state)] += count == 1
+                    elif state != usual:
+                        others[_way(fact, state)] += count
         for fact, figures in self._figures.items():
             if figures:
                 near = resolution(middle := figures[len(figures) // 2])
-                others[kind_of(fact)] += sum(abs(figure - middle) > near for figure in figures)
+                others[_way(fact, middle)] += sum(abs(figure - middle) > near for figure in figures)
         yield from (kind for kind, count in others.items() if count > ORDINARY * len(self))
+
+
+def _way(fact: str, value: Fact) -> str:
+    """The kind of a fact and how it differs: nodes that have units of their own may all have those of the others."""
+    if fact.startswith(SAID):
+        return f"{fact.partition(' ')[0]} {value}"  # lines of a kind: some kinds are rare
+    return f"{kind_of(fact)} {value}" if value in (PRESENT, ABSENT) else kind_of(fact)
+
+
+def rates(now: NodeFacts, before: NodeFacts) -> Mapping[str, Fact]:
+    """Return how fast counts of trouble rose since an earlier check, by the hour; none of what began anew."""
+    hours = (now.at - before.at).total_seconds() / 3600
+    rises = dict[str, Fact]()
+    for fact, value in now.facts.items() if hours >= SHORTEST else ():
+        earlier = before.facts.get(fact)
+        if isinstance(value, float) and isinstance(earlier, float) and value >= earlier and _COUNTS.search(fact):
+            rises[f"{fact} per hour"] = round((value - earlier) / hours, 1)
+    return rises
 
 
 def resolution(figure: float) -> float:
@@ -189,11 +240,12 @@ def enough(here: NodeFacts, peers: Peers) -> bool:
     return len(peers) >= (FEWEST_PEERS if here.is_healthy else FEWEST_OF_SICK)
 
 
-def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = ()) -> Compared:
+def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = (), booted: datetime | None = None) -> Compared:
     """Compare a node with its peers.
 
     Shape: `peers` without the node itself; `past` are its own earlier checks, the oldest first: they say since when it
-    is so. With too few peers a node that is not healthy is compared with its past alone.
+    is so, and what the kernel said then is its habit. `booted` is when it did. With too few peers a node that is not
+    healthy is compared with its past alone.
     """
     them = f"its {len(peers):,} peers"
     if not enough(here, peers):
@@ -209,7 +261,9 @@ def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = ()) -> Co
         kinds.add(kind_of(fact))
         if not by:
             continue
-        if not (told := peers.is_settled(fact)) and isinstance(value, float):
+        if fact.startswith(SAID) and (_is_habit(fact, past) or (here.is_healthy and len(peers) < FEWEST_WHO_SAY)):
+            continue  # so few cannot have said everything that is usual
+        if not (told := peers.is_settled(fact, value)) and isinstance(value, float):
             stood_out, told = max(stood_out, by), by > bar
         if told:
             standing.add(kind_of(fact))
@@ -218,8 +272,22 @@ def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = ()) -> Co
     if len(standing) > ANOTHER_KIND * len(kinds):
         return Compared(stood_out=stood_out)
     ranked = sorted(most.values(), key=lambda each: (-each[0], each[1]))[:MOST_TOLD]
-    words = [(fact, _said(value), f"{there} on {them}", since(fact, value, past)) for _, fact, value, there in ranked]
-    return Compared(tuple(Unusual(*each) for each in words), stood_out)
+    return Compared(
+        tuple(_unusual(fact, value, f"{there} on {them}", past, booted) for _, fact, value, there in ranked), stood_out
+    )
+
+
+def _unusual(fact: str, value: Fact, peers: str, past: Sequence[NodeFacts], booted: datetime | None) -> Unusual:
+    first, before = since(fact, value, past)
+    by_boot = booted is not None and before is not None and before < booted and (first is None or booted <= first)
+    return Unusual(
+        fact,
+        said(fact, value),
+        peers,
+        "" if before is None else "now" if first is None else first.isoformat(timespec="minutes"),
+        title(fact),
+        booted.isoformat(timespec="minutes") if by_boot and booted is not None else "",
+    )
 
 
 def _differing(here: NodeFacts, peers: Peers) -> Iterator[tuple[str, Fact, float, str]]:
@@ -230,22 +298,34 @@ def _differing(here: NodeFacts, peers: Peers) -> Iterator[tuple[str, Fact, float
         if isinstance(value, str):
             yield from _state(fact, value, peers)
         elif (figures := peers.figures(fact)) and len(figures) * 2 >= len(peers):
-            yield fact, value, standing_out(value, figures), _range(figures)
+            yield fact, value, standing_out(value, figures), _range(fact, figures)
     for fact in peers.entries:
-        if fact not in here.facts and here.facts.get(fact.partition(".")[0]) == READ:
+        if fact in here.facts or fact.startswith(SAID) or here.facts.get(fact.partition(".")[0]) != READ:
+            continue
+        whole = fact[: fact.rfind("[")].rpartition("]")[0]  # what it is a part of
+        if not whole or f"{whole}]" in here.facts:
             yield from _state(fact, ABSENT, peers)
+
+
+def _is_habit(fact: str, past: Sequence[NodeFacts]) -> bool:
+    """True for what was said at the first known check, or was said and then was not."""
+    known = [fact in look.facts for look in past]
+    return any(known) and (known[0] or known != sorted(known))
 
 
 def _state(fact: str, value: str, peers: Peers) -> Iterator[tuple[str, Fact, float, str]]:
     states = peers.states(fact)
     if (known := states.total()) * 2 >= len(peers):
         usual = max(states, key=lambda state: states[state])
-        yield fact, value, 0.0 if value in states else 2 + math.log10(known + 1), _said(usual)
+        yield fact, value, 0.0 if value in states else 2 + math.log10(known + 1), said(fact, usual)
 
 
-def since(fact: str, value: Fact, past: Sequence[NodeFacts]) -> str:
-    """Return since which check it is so, ISO 8601; "now" for this one; empty where none is known to differ."""
-    first = "now"
+def since(fact: str, value: Fact, past: Sequence[NodeFacts]) -> tuple[datetime | None, datetime | None]:
+    """Return the first check since which it is so, and the one before, which differed.
+
+    Shape: the first is None for this check; the one before is None where none is known to differ.
+    """
+    first = None
     for look in reversed(past):
         if fact not in look.facts and fact.partition(".")[0] not in look.facts:
             continue  # its probe was not read
@@ -255,15 +335,33 @@ def since(fact: str, value: Fact, past: Sequence[NodeFacts]) -> str:
         else:
             alike = then == value
         if not alike:
-            return first
-        first = look.at.isoformat(timespec="minutes")
+            return first, look.at
+        first = look.at
+    return None, None
+
+
+def title(fact: str) -> str:
+    """Return a fact's path in words; empty where none are known.
+
+    Example:
+    >>> title("hardware.links[mlx5_core 0000:17:00.0].width"), title("hardware.settings[vm.swappiness]")
+    ('PCIe width of mlx5_core 0000:17:00.0', 'vm.swappiness')
+    >>> title("units.services[chrony.service]"), title("reclaim.meminfo_kib[MemTotal]")
+    ('unit chrony.service', 'MemTotal (kiB)')
+    """
+    for pattern, words, _ in _TITLES:
+        if found := pattern.fullmatch(fact):
+            return words.format(*found.groups(""))
     return ""
 
 
-def _range(figures: Sequence[float]) -> str:
-    least, middle, most = figures[0], figures[len(figures) // 2], figures[-1]
-    return _said(middle) if least == most else f"{_said(middle)} ({_said(least)} to {_said(most)})"
+def said(fact: str, value: Fact) -> str:
+    """Return a fact's value in words, such as `x16` for the width of a link."""
+    words = WORDS.get(value, value) if isinstance(value, str) else f"{value:,.10g}"
+    form = next((form for pattern, _, form in _TITLES if pattern.fullmatch(fact)), "{}")
+    return form.format(words) if isinstance(value, float) else words
 
 
-def _said(value: Fact) -> str:
-    return WORDS.get(value, value) if isinstance(value, str) else f"{value:,.10g}"
+def _range(fact: str, figures: Sequence[float]) -> str:
+    least, middle, most = (said(fact, figures[at]) for at in (0, len(figures) // 2, -1))
+    return middle if least == most else f"{middle} ({least} to {most})"

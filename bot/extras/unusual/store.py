@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import zlib
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,6 +20,7 @@ from sqlalchemy import (
     Text,
     bindparam,
     delete,
+    func,
     insert,
     inspect,
     select,
@@ -47,6 +49,8 @@ _OF_NODE = FACTS.c.node == bindparam("of_node")
 _PAST = select(FACTS).where(_OF_NODE).order_by(FACTS.c.at.desc())
 _TIMES = _PAST.with_only_columns(FACTS.c.at)
 _NEWS = select(FACTS).where(FACTS.c.kind == bindparam("of_kind"), FACTS.c.at > bindparam("after")).order_by(FACTS.c.at)
+_NONE: Mapping[str, datetime] = {}
+_OLD = select(FACTS.c.node).group_by(FACTS.c.node).having(func.max(FACTS.c.at) < bindparam("before"))
 
 
 class FactStore:
@@ -75,11 +79,21 @@ class FactStore:
             rows = connection.execute(_PAST, {"of_node": node}).all() if self._is_there(connection) else ()
             return tuple(map(_facts, reversed(rows)))
 
-    def news(self, kind: str, after: datetime) -> tuple[NodeFacts, ...]:
-        """Return the checks of nodes of a kind after that time, the oldest first."""
+    def news(self, kind: str, after: datetime, known: Mapping[str, datetime] = _NONE) -> tuple[NodeFacts, ...]:
+        """Return the checks of nodes of a kind after that time, the oldest first; `known` are the latest by node."""
         asked = {"of_kind": kind, "after": instant_text(after)}
+        latest = {node: instant_text(at) for node, at in known.items()}
         with self._database.reading() as connection:
-            return tuple(map(_facts, connection.execute(_NEWS, asked).all() if self._is_there(connection) else ()))
+            rows = connection.execute(_NEWS, asked).all() if self._is_there(connection) else ()
+            return tuple(_facts(row) for row in rows if row.at > latest.get(row.node, ""))
+
+    def forget(self, names: Collection[str], before: datetime) -> None:
+        """Forget the checks of all other nodes from before that time."""
+        with self._database.writing() as connection:
+            if self._is_there(connection):
+                old = connection.execute(_OLD, {"before": instant_text(before)}).scalars()
+                for node in [node for node in old if node not in names]:
+                    connection.execute(delete(FACTS).where(_OF_NODE), {"of_node": node})
 
     def _is_there(self, connection: Connection) -> bool:
         self._exists = self._exists or inspect(connection).has_table(FACTS.name)

@@ -18,6 +18,8 @@ _MINUTES_FEW = 3  # of an hour
 _FLOOD_LINES, _FLOOD_SECONDS = 20, 10.0
 _TOGETHER = timedelta(minutes=1)
 _FIGURE = re.compile(r"\b(?:0x)?[0-9a-f]*[0-9][0-9a-f]*")
+_BEFORE = re.compile(r"\A\s*(?:\[[^\]]*\] )?(?:\S+ kernel: )?")  # the time, and the journal's own words
+_LONGEST = 60  # characters of a line that are compared with what other nodes say
 _WORDS = 40  # characters of a wording: what follows names processes and files
 # While the machine starts: a card or a disk. Platforms, boards and firmware say in many ways what they do not have.
 _DEVICE = re.compile(r"(?!pcieport )[a-z][\w-]* [0-9a-f]{4}:[0-9a-f:.]{7,}|(?:sd|scsi) [0-9:]{7,}|ata[0-9.]+|nvme nvme")
@@ -92,7 +94,7 @@ def _fails_in_two_wordings(speaker: str, said: Sequence[KernelEvent]) -> bool:
         at, fails = event.since_boot, event.kind == "complaint"
         if at is None or not (fails or event.kind == "mending") or not (at >= _STARTS or is_device):
             continue
-        words = _wording(event)
+        words = _words(event)
         others = latest if fails else failed
         if any(other != words and at - before <= _TOGETHER for other, before in others.items()):
             return True
@@ -101,6 +103,16 @@ def _fails_in_two_wordings(speaker: str, said: Sequence[KernelEvent]) -> bool:
     return False
 
 
-def _wording(event: KernelEvent) -> str:
+def wording(event: KernelEvent) -> str:
+    """Return a line's words without time, numbers and addresses.
+
+    Example:
+    >>> wording(KernelEvent("complaint", "[9.1] node kernel: nvme nvme0: I/O 22 QID 5 timeout, aborting"))
+    'nvme nvme0: I/O # QID # timeout, aborting'
+    """
+    return _FIGURE.sub("#", _BEFORE.sub("", event.text, count=1))[:_LONGEST].strip()
+
+
+def _words(event: KernelEvent) -> str:
     after = event.text.partition(event.device)[2] if event.device else event.text
     return _FIGURE.sub("#", after)[:_WORDS]

@@ -12,7 +12,7 @@ from datetime import timedelta
 from bot.actions.cluster_node import is_name
 from bot.domain.action import Action, Plan, Step
 from bot.domain.defaults import DRAIN_DEADLINE
-from bot.domain.duration import written
+from bot.domain.duration import duration_text
 from bot.domain.errors import CannotRead
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
@@ -21,25 +21,30 @@ from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
 from bot.probes.agents import AgentsReading
+from bot.probes.host import HostReading
 from bot.response.diagnosis import plan_impact
+from bot.response.proven import is_proven, proven_words
 
 NODE_LABEL, CONTEXT_LABEL = "kubernetes_node", "kubernetes_context"
 _NODE, _CLUSTER = "node", "of_cluster"  # the arguments of an action on a cluster's node
 PLAN_LABELS = (NODE_LABEL, CONTEXT_LABEL)
+_ONLY = "[act] proven_only keeps to what is proven."
 
 
 @dataclass(frozen=True, slots=True)
 class DrainSettings:
-    """The settings for clusters.
+    """The settings for clusters, and which cures may be offered at all.
 
     Shape: `missing` says why no node can be drained, empty where they can. `cluster` is that of nodes whose label names
-    none; empty: the label has to name it. `bare_pods`: also evict pods that nothing starts again.
+    none; empty: the label has to name it. `bare_pods`: also evict pods that nothing starts again. `proven_only`: a cure
+    is offered only for a cause and on a kernel for which it is proven.
     """
 
     missing: str = "no Kubernetes cluster is configured"
     cluster: str = ""
     within: timedelta = DRAIN_DEADLINE
     bare_pods: bool = False
+    proven_only: bool = False
 
     def with_drain(self, node: Node, steps: Sequence[Step], reboot_at: int) -> tuple[tuple[Step, ...], str]:
         """Return the steps with a drain before and an uncordon after the reboot, or why they are missing.
@@ -59,7 +64,7 @@ class DrainSettings:
             none = "" if is_name(name) else "that cannot be a node's name in Kubernetes"
             why = self.missing or none or f"no label {CONTEXT_LABEL} names its cluster"
             return tuple(steps), f"{one_line(name, 100)} is not drained: {why}. Its pods are cut off by the reboot."
-        how = {"within": written(self.within)} | ({"with_bare_pods": "bare pods too"} if self.bare_pods else {})
+        how = {"within": duration_text(self.within)} | ({"with_bare_pods": "bare pods too"} if self.bare_pods else {})
         before, after = steps[:reboot_at], steps[reboot_at:]
         return (*before, Step("drain", where | how), *after, Step("uncordon", where)), ""
 
@@ -121,8 +126,14 @@ def with_plan(
         unseen = plan_impact.not_read(ends)
     elif stops is not None:
         ends = plan_impact.ended_by_stop(verdict.snapshot, stops.args["unit"])
+    host, cure = verdict.snapshot.get(HostReading), tuple(step.action for step in steps)
+    kernel, cause = "" if isinstance(host, Unread) else host.kernel, verdict.cause or ""
+    proven = proven_words(cause, cure, kernel)
+    if draining.proven_only and not is_proven(cause, cure, kernel):
+        return replace(verdict, summary=f"{verdict.summary.removesuffix('.')}. Nothing is offered: {_ONLY} {proven}")
     planned = tuple(_with_commands(step, actions, verdict.snapshot) for step in whole)
-    notes = tuple(dict.fromkeys(filter(None, (note, unseen, *(actions[step.action].note for step in planned), loss))))
+    said = (note, unseen, *(actions[step.action].note for step in planned), loss, proven)
+    notes = tuple(dict.fromkeys(filter(None, said)))
     return replace(verdict, plan=Plan(verdict.node, planned, verdict.lasting_fix, notes, ends))
 
 

@@ -176,11 +176,15 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
         return outcome
 
     async def _activity(self, conversation: str, message: Message) -> dict[str, Any]:
-        """Return the message with people's names; whoever is not known is asked for once, where it is shown."""
-        for user in drawing.people_in(message.blocks) - self.names.keys():
+        """Return the message with the names of people and teams; each is asked for once, people where it is shown."""
+        for unnamed in drawing.people_in(message.blocks) - self.names.keys():
+            is_team = unnamed.endswith(_THREADED)
+            asked = (
+                self._found(unnamed, kind="teams") if is_team else self.member(conversation.partition(";")[0], unnamed)
+            )
             with contextlib.suppress(CannotTell):
-                found = await self.member(conversation.partition(";")[0], user) or {}
-                self.names[user] = one_line(str(found.get("name") or ""), 80)
+                name = one_line(str((await asked or {}).get("name") or ""), 80)
+                self.names[unnamed] = f"everybody in the team {name}" if is_team and name else name
         body: dict[str, Any] = {"type": "message", "textFormat": "plain"}
         text = drawing.defused(self.named(message.text))
         if not message.blocks:
@@ -204,10 +208,12 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
             return MessageGone(no)
         return NoAccess(no) if status in (403, 404) else Rejected(no)
 
-    async def call(self, method: str, conversation: str, path: str = "", body: object = None) -> httpx.Response:
-        """Call about a conversation. Raises: any of `FAILURES`."""
+    async def call(
+        self, method: str, conversation: str, path: str = "", body: object = None, kind: str = "conversations"
+    ) -> httpx.Response:
+        """Call about a conversation, or another `kind` of place. Raises: any of `FAILURES`."""
         base = self._services.get(conversation.partition(";")[0], self.settings.service_url).rstrip("/")
-        url = f"{base}/v3/conversations" + (f"/{quote(conversation, safe='')}" if conversation else "") + path
+        url = f"{base}/v3/{kind}" + (f"/{quote(conversation, safe='')}" if conversation else "") + path
         async with asyncio.timeout(self._timing.call_limit):
             headers = {"Authorization": f"Bearer {await self.token()}"}
             answer = await self._http.request(method, url, json=body, headers=headers)
@@ -238,8 +244,11 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
 
     async def member(self, conversation: str, user: str) -> Mapping[str, Any] | None:
         """Return a member of a conversation as Teams has them; None for nobody. Raises: CannotTell."""
+        return await self._found(conversation, f"/members/{quote(user, safe='')}")
+
+    async def _found(self, where: str, path: str = "", kind: str = "conversations") -> Mapping[str, Any] | None:
         try:
-            answer = await self.call("GET", conversation, f"/members/{quote(user, safe='')}")
+            answer = await self.call("GET", where, path, kind=kind)
             if answer.status_code == 404:
                 return None
             answer.raise_for_status()

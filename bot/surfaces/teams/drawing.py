@@ -59,11 +59,12 @@ CARD = "application/vnd.microsoft.card.adaptive"
 VERB = "zombie"
 ACTION, VALUE, ROW, CHOSEN, HOME = "a", "v", "b", "p", "h"  # what a button brings back
 SEALED, OPENED, REASON = "sealed", "opened", "reason"  # what a dialog brings back
-PERSON = "person"  # marks the name of a person, which is filled in when the card is sent
+PERSON = "person"  # marks the name of a person or a team, which is filled in when the card is sent
 # They open no dialog, so Teams need not open a frame for one.
 _QUICK = frozenset((CHECK_AGAIN, CHECK_MEANT, REPORT, PICK, FIND_NODE))
 _STYLES = {"primary": "positive", "danger": "destructive"}
 _MARKED = re.compile(r"(`[^`\n]*`|\*[^*\n]*\*)")
+_TEAM = re.compile(r"teams:(19:[\w-]+@thread\.tacv2)\Z", re.ASCII)
 _BREAKS = re.compile(r"(?<=\])(?=\()|(?<=<)(?=/?at\b)|(?<=\w:)(?=//)", re.IGNORECASE)
 _BREAK = "\u200b"
 _LONG = re.compile(r"(\S{36})(?=\S)")  # in small print: a digest would be wider than a phone
@@ -103,7 +104,7 @@ def with_home(elements: Sequence[Element], sealed: str) -> tuple[Element, ...]:
 
 
 def people_in(part: Any) -> set[str]:
-    """Return the ids of the people whose names a message needs."""
+    """Return the ids of the people and teams whose names a message needs."""
     if isinstance(part, Mapping):
         return ({part[PERSON]} if PERSON in part else set[str]()).union(*map(people_in, part.values()))
     return set[str]().union(*map(people_in, part)) if isinstance(part, list | tuple) else set()
@@ -119,7 +120,7 @@ def _is_pressed(element: Element) -> bool:
 
 
 def named(part: Any, names: Mapping[str, str]) -> Any:
-    """Return a part of a message with people's names in it."""
+    """Return a part of a message with the names of people and teams in it."""
     if isinstance(part, Mapping):
         shown = {key: named(inner, names) for key, inner in part.items() if key != PERSON}
         return shown | ({"text": defused(name)} if (name := names.get(part.get(PERSON, ""))) else {})
@@ -178,8 +179,9 @@ def _piece(piece: Styled) -> Element:
             return _text_run(_as_typed_in_teams(words), weight="bolder")
         case Code(words=words) | Channel(id=words):
             return _text_run(words, fontType="monospace")
-        case Group():  # a channel's id tells a person nothing
-            return _text_run("everybody in the approvers' team that the bot's policy names")
+        case Group(id=group):  # until its name is known: a channel's id tells a person nothing
+            is_team = {PERSON: found[1]} if (found := _TEAM.match(group)) else {}
+            return _text_run("everybody in the approvers' team ([policy] approver_groups)", **is_team)
         case Link(words=words, address=address):
             opens = {"type": "Action.OpenUrl", "url": address}
             return _text_run(clipped(one_line(words, 75), 75), selectAction=opens, color="accent")

@@ -33,6 +33,19 @@ def test_core_held_by_a_statistics_walker_is_likely_harm() -> None:
     finding = leak(*WALKED)
     assert (finding.status, finding.confidence, steps(finding)) == (Status.CRITICAL, Confidence.LIKELY, CURED)
     assert "core 39 held in the kernel by kubelet, walking dying cgroups" in finding.summary
+    assert finding.harm == "core 39 held in the kernel by kubelet, walking dying cgroups"
+    assert finding.found == "ecs.service leaks memory cgroups: 68,440 dying, 240 alive. Only a reboot frees them."
+
+
+def test_what_work_feels_is_told_apart_from_how_it_comes_about() -> None:
+    finding = leak(*WALKED, b.log(*b.starved()))
+    assert finding.harm == "traffic cut 1 time in 24 h by resets of the network card, starved of CPU"
+    assert finding.found == (
+        "ecs.service leaks memory cgroups: 68,440 dying, 240 alive; kubelet walks them and holds core 39. "
+        "Only a reboot frees them."
+    )
+    both = f"{finding.harm}; core 39 held in the kernel by kubelet, walking dying cgroups"
+    assert f"Harm: {both}. Only" in finding.summary, "and the summary says all of it"
 
 
 @pytest.mark.parametrize("name", ["kubelet", "cadvisor", "dockerd", "containerd", "systemd-oomd"])

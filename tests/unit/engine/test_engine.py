@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from bot.domain.contracts import AdvanceLater
+from bot.domain.errors import LedgerUnavailable
 from bot.engine import ADVANCED_AT_ONCE, BEAT_EVERY, CLAIM_EVERY, TICK, Engine
 from tests.record.engine_runner import FOREVER, HandedLeases, Runner, World, never, settled
 
@@ -78,6 +79,29 @@ async def test_what_was_opened_here_is_seen_to_also_where_it_went_on_before_we_k
     assert (sorted(a.shown), a.advanced, a.claimed) == (["quick", "slow"], ["slow"], [])
     await a.tick(after=BEAT_EVERY)
     assert set(world.leases) == {"slow"}, "what is over and shown is let go"
+
+
+async def test_runner_that_can_write_no_heartbeat_draws_nothing_that_another_has_by_now(
+    world: World, runner: Callable[..., Runner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A newer program has upgraded the record: an older one reads it, and writes nothing."""
+    world.put("one")
+    a = runner()
+    await a.tick()
+
+    async def refuses(*_: object) -> Any:
+        raise LedgerUnavailable("The ledger's database has version 19, and this program knows up to 18.")
+
+    with monkeypatch.context() as shut_out:
+        shut_out.setattr(HandedLeases, "beat", refuses)
+        shut_out.setattr(HandedLeases, "claim", refuses)
+        for _ in range(6):
+            await a.tick(after=BEAT_EVERY)
+        world.put("one")
+        await a.tick(after=TICK)
+        assert (a.shown, a.advanced) == (["one"], ["one"])
+    await a.tick(after=CLAIM_EVERY)
+    assert (a.shown, a.advanced) == (["one"] * 2, ["one"] * 2), "nobody else has taken it"
 
 
 async def test_what_changed_is_advanced_and_shown_again(world: World, runner: Callable[..., Runner]) -> None:

@@ -145,3 +145,11 @@ def test_malformed_counter_is_unread(bad: str) -> None:
 def test_look_without_its_end_is_unread() -> None:
     with pytest.raises(CannotRead, match="cut short"):
         parse(once("look", look("total_resets: 4\n").removesuffix(f"{END}\n")))
+
+
+def test_firmware_of_the_card_is_read_beside_its_driver() -> None:
+    said = "version: 5.0\nfirmware-version: 22.31.1014 (MT_01)\nexpansion-rom-version: \nbus-info: 0:1\n"
+    kept = thinned(f"{said}     rx_missed_errors: 3\n")
+    assert kept.startswith(said.replace("expansion-rom-version: \n", ""))
+    (nic,) = parse(once("look", f"==> eth0 <==\ndriver: mlx5_core\n{kept}{END}\n")).nics
+    assert (nic.version, nic.firmware, nic.bus) == ("5.0", "22.31.1014 (MT_01)", "0:1")

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.events import Compared, Resolved
+from bot.domain.events import Compared
 from bot.domain.transitions import State
 from bot.view.before_after import before_and_after, changes
 from tests.record.incidents import WAYS
@@ -23,7 +23,7 @@ ROWS = (
 
 
 def test_zombies_core_resets_and_the_unit_are_said_in_plain_words_in_this_order() -> None:
-    assert changes(before_and_after(Resolved("cured", ROWS[::-1]))) == (
+    assert changes(before_and_after(ROWS[::-1])) == (
         ("dying memory cgroups", "68,440 → 12"),
         ("kernel time, busiest core", "99 % → 2 %"),
         ("network card resets", "16 → not read"),
@@ -34,36 +34,48 @@ def test_zombies_core_resets_and_the_unit_are_said_in_plain_words_in_this_order(
 
 def test_unit_that_systemd_lists_no_more_does_not_run() -> None:
     ended = Compared("ecs.service", "activating (auto-restart), enabled", "at rest")
-    assert changes(before_and_after(Resolved("cured", (ended,)))) == (
-        ("ecs.service", "is starting, starts at boot → not running"),
-    )
+    assert changes(before_and_after((ended,))) == (("ecs.service", "is starting, starts at boot → not running"),)
 
 
 def test_same_boot_and_a_boot_that_was_not_read_are_no_reboot() -> None:
     unread = "not read: it is not known whether the node was rebooted"
     for after, says in (("3b1c", "the same boot: the node was not rebooted"), ("not read", unread)):
-        assert changes(before_and_after(Resolved("cured", (Compared("boot", "3b1c", after),)))) == (("boot", says),)
+        assert changes(before_and_after((Compared("boot", "3b1c", after),))) == (("boot", says),)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "says"),
+    ("before", "after", "pause", "says"),
     [
-        ("20", "0", "none since the reboot, 20 min watched, no proof yet (20 in the boot before)"),
-        ("20", "2", "2 since the reboot, 20 min watched, no proof yet (20 in the boot before)"),
-        ("0", "0", "none since the reboot, 20 min watched, no proof yet (none in the boot before)"),
-        ("20", "not read", "20 → not read"),
+        ("20", "0", "1200 s", "none since the reboot, 20 min (20 in the boot before)"),
+        (
+            "20",
+            "0",
+            "5460 s",
+            "none since the reboot; not yet proof, 20 min of 1 h 31 min watched (20 in the boot before)",
+        ),
+        ("20", "2", "5460 s", "2 since the reboot, 20 min (20 in the boot before)"),
+        ("20", "0", "", "none since the reboot, 20 min (20 in the boot before)"),
+        ("0", "0", "", "none since the reboot, 20 min (none in the boot before)"),
+        ("20", "not read", "5460 s", "20 → not read"),
     ],
 )
-def test_resets_after_a_reboot_are_those_since_then_and_for_how_long(before: str, after: str, says: str) -> None:
-    rows = (Compared("network device resets", before, after), Compared("boot", "3b1c", "77aa"))
-    watched = before_and_after(Resolved("cured", rows), timedelta(minutes=20))
-    assert changes(watched)[0] == ("network card resets", says)
+def test_resets_after_a_reboot_are_those_since_then_and_no_proof_before_the_longest_pause(
+    before: str, after: str, pause: str, says: str
+) -> None:
+    rows = (
+        Compared("network device resets", before, after),
+        Compared("boot", "3b1c", "77aa"),
+        Compared("longest time without a network device reset", pause, ""),
+    )
+    watched = before_and_after(rows, timedelta(minutes=20))
+    assert changes(watched) == (("network card resets", says), ("boot", "the node was rebooted"))
+    assert "proof" not in str(before_and_after(rows[:2], timedelta(minutes=20))), "an old record has no pause"
 
 
 def test_resets_without_a_reboot_that_is_known_are_before_and_after() -> None:
     for boot in ("3b1c", "not read"):
         rows = (Compared("network device resets", "20", "20"), Compared("boot", "3b1c", boot))
-        assert changes(before_and_after(Resolved("cured", rows)))[0][1] == "20, as before"
+        assert changes(before_and_after(rows))[0][1] == "20, as before"
 
 
 def test_resolved_card_shows_what_changed_itself() -> None:

@@ -16,14 +16,16 @@ from bot.domain.events import (
     Escalated,
     Expired,
     IncidentEvent,
+    PlanProposed,
     PlanWithheld,
     QuestionAsked,
+    SampleTaken,
     StepFailed,
 )
 from bot.domain.incident import Incident
 from bot.domain.pagerduty import OnCall
 from bot.domain.transitions import State
-from bot.domain.verdict import Confidence
+from bot.domain.verdict import Confidence, Evidence
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.slack.drawing import BLOCKS, escaped
 from bot.surfaces.slack.drawing import added as added_to
@@ -87,7 +89,7 @@ def test_proposed_says_how_bad_what_it_is_what_a_yes_does_and_who_may_say_it() -
     message = shown(incident)
     assert words(message).startswith("header plain_text 🔴 node-gpu-01: CRITICAL")
     assert VERDICT.summary in words(message)
-    assert "Offered: disable ecs.service, then reboot." in words(message)
+    assert "Offer: disable ecs.service, then reboot." in words(message)
     assert "Work it moves (1): " in words(message)
     assert "ray/worker-0: Ray cluster train-7 (worker)." in words(message)
     assert part(message, "usergroup") == [{"type": "usergroup", "usergroup_id": "S0SRE00001"}]
@@ -111,7 +113,7 @@ def test_above_approve_stands_who_asked_and_each_hour_has_a_line_of_its_own() ->
         [],
     ]
     assert [sum(piece["type"] == "date" for piece in line["elements"]) for line in lines] == [1, 1, 0]
-    asks = "Approve shows all commands to confirm."
+    asks = "Approve shows commands; nothing runs yet."
     assert " ".join(strings(message.blocks[at - 1])).endswith(asks), "beside its button, and in no small print"
     assert "Asked by" not in words(replace(message, blocks=message.blocks[at:])), "nothing is said twice"
     approved = shown(told(*WAYS[State.APPROVED]))
@@ -260,6 +262,46 @@ def test_likely_verdict_says_what_would_settle_it_on_an_offer_and_without_one() 
         approve = [at for at, block in enumerate(message.blocks) if '"approve"' in json.dumps(block)]
         assert all(at < 6 for at in approve), "what is decided stands in the first six blocks"
     assert "would settle it" not in words(card_of(told(OPENING, triaged, PROPOSED, APPROVED, STARTED)))
+
+
+@pytest.mark.parametrize("sure", [Confidence.CONFIRMED, Confidence.LIKELY])
+def test_harm_stands_first_each_under_its_label(sure: Confidence) -> None:
+    found = replace(TRIAGED.verdict, confidence=sure, harm="traffic cut 16 times in 24 h", found="ecs.service leaks.")
+    message = card_of(told(OPENING, replace(TRIAGED, verdict=found), PROPOSED))
+    labels = [piece["text"] for piece in part(message, "text") if piece.get("style") == {"bold": True}]
+    first = "Harm: " if sure is Confidence.CONFIRMED else "Likely harm: "
+    offer = "Offer: disable ecs.service, then reboot. "
+    assert [each for each in labels if each in (first, "Cause: ", offer)] == [first, "Cause: ", offer]
+    assert f"{first} text traffic cut 16 times in 24 h. " in words(message)
+    assert "Cause:  text ecs.service leaks. " in words(message)
+    assert VERDICT.summary not in words(message), "nothing is said twice"
+    assert f"{first}traffic cut 16 times in 24 h. Cause: ecs.service leaks." in message.text
+
+
+@pytest.mark.parametrize("settles", [True, False])
+def test_profile_comes_before_approve_only_where_it_settles_the_verdict(settles: bool) -> None:
+    likely = replace(
+        TRIAGED.verdict,
+        confidence=Confidence.LIKELY,
+        settled_by="a profile of core 17, or anything else",
+        profile_settles=settles,
+    )
+    message = card_of(told(OPENING, replace(TRIAGED, verdict=likely), PROPOSED))
+    offered = [action for action, _ in actions(list(message.blocks)) if action in ("profile", "approve")]
+    assert offered == (["profile", "approve"] if settles else ["approve", "profile"])
+
+
+def test_watched_node_shows_its_figures_so_far() -> None:
+    figures = {"network device resets": "20", "longest time without a network device reset": "5460 s", "boot": "3b1c"}
+    read = ("network device resets=0", "longest time without a network device reset=", "boot=77aa")
+    proposed = PlanProposed.of(PLAN, PROPOSED.binds, 1, figures)
+    sample = SampleTaken(True, (Evidence("figures", "verdict", "well", read),))
+    watched = told(OPENING, TRIAGED, proposed, *WAYS[State.VERIFYING][3:-1], sample)
+    assert watched.state is State.VERIFYING
+    message = shown(watched)
+    assert "network card resets:  text none since the reboot; not yet proof, " in words(message)
+    assert " of 1 h 31 min watched (20 in the boot before)" in words(message)
+    assert "disable ecs.service" in words(message), "beside the steps"
 
 
 def test_resolved_begins_so_and_says_before_and_after_itself() -> None:

@@ -198,9 +198,15 @@ def test_people_stand_by_name_and_instants_in_utc() -> None:
 
 
 def test_team_of_approvers_is_told_in_words() -> None:
-    shown = json.dumps(draw(Document("", (line("Who may approve: ", Group("teams:19:a1@thread.tacv2")),))).blocks)
-    assert "everybody in the approvers' team that the bot's policy names" in shown
-    assert "thread.tacv2" not in shown
+    message = draw(Document("", (line("Who may approve: ", Group("teams:19:a1@thread.tacv2")),)))
+    (team,) = people_in(message.blocks)
+    for names, says in (
+        ({team: "everybody in the team SRE"}, "everybody in the team SRE"),
+        ({team: ""}, "everybody in the approvers' team ([policy] approver_groups)"),
+    ):
+        shown = json.dumps(named(message.blocks, names))
+        assert says in shown
+        assert "thread.tacv2" not in shown
 
 
 def test_help_and_home_say_what_people_type_here() -> None:

@@ -45,7 +45,7 @@ def test_brief_says_verdict_harm_offer_its_cost_and_what_next_in_ten_lines() -> 
         "68,441 dying memory cgroups",
         "Harm: core 39 is held",
         "What would help: disable ecs.service, then reboot. Nothing is done.",
-        "What ends: 48 × ray::train_step on 8 GPUs, running 3 d",
+        "Cost: what ends (the bot restarts none of it): 48 × ray::train_step on 8 GPUs, running 3 d",
     ):
         assert words in said, said
     assert lines[-1].strip() == PROPOSES

@@ -344,7 +344,7 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
         async def all(self) -> dict[str, Any]:
             return {name: SimpleNamespace(id=name, node=name, is_over=False, caught=()) for name in ("a", "b")}
 
-        async def seen(self, _: Any, rolling: Any) -> Any:
+        async def look_or_give_up(self, _: Any, rolling: Any) -> Any:
             if rolling.id == "a":
                 raise ArithmeticError("no such number")
             return SimpleNamespace(rolling=SimpleNamespace(caught=(), ended=None))

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import text, update
@@ -18,10 +19,14 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import CustomReading, Snapshot
 from bot.domain.verdict import Status, Unusual, Verdict
+from bot.extras.unusual import store as store_module
 from bot.extras.unusual.beside import UnusualFacts
 from bot.extras.unusual.comparison import FEWEST_PEERS, NodeFacts
 from bot.extras.unusual.store import FACTS, KEPT, FactStore
 from bot.ledger import Database
+from bot.probes.formats.kernel_line import KernelEvent
+from bot.probes.hardware import HardwareReading, Link
+from bot.probes.kernel_log import KernelLogReading
 from bot.surfaces.document import node_document
 from bot.surfaces.terminal import verdict_brief
 from bot.surfaces.text import verdict_text
@@ -49,11 +54,12 @@ class Bot:
         log = lambda event, **fields: self.logged.append(event)  # noqa: E731
         self.extra = UnusualFacts(FactStore(database), BOOK.name, ("role",), clock, log)
         self.status, self.said = Status.HEALTHY, dict(SETTINGS)
+        self.more: dict[str, object] = {}
 
     async def check(self, name: str, role: str = "gpu", playbook: Playbook = BOOK) -> Verdict:
         async def diagnose(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
             reading = CustomReading("sysctl", dict(self.said))
-            snapshot = Snapshot(node.name, AT, timedelta(seconds=5), {"sysctl": reading})
+            snapshot = Snapshot(node.name, AT, timedelta(seconds=5), {"sysctl": reading} | self.more)
             return Verdict(node.name, self.status, None, None, "Healthy", snapshot=snapshot)
 
         node = Node(name, "10.0.0.1", labels={"role": role})
@@ -130,10 +136,11 @@ async def test_verdict_is_not_held_back_by_a_record_that_does_not_answer(
 
 @pytest.mark.parametrize("row", [b"", b"no zlib", zlib.compress(b"no json")])
 async def test_verdict_is_not_held_back_by_a_row_that_is_damaged(database: Database, row: bytes) -> None:
-    bot = Bot(database, Clock())
-    await bot.check("one")
+    clock = Clock()
+    await Bot(database, clock).check("one")
     with database.writing() as connection:
         connection.execute(update(FACTS).values(facts=row))
+    bot = Bot(database, clock)
     assert (await bot.check("two")).status is Status.HEALTHY
     assert bot.logged == ["unusual_not_compared"]
 
@@ -177,3 +184,69 @@ def test_stored_facts_come_back_as_they_were(database: Database) -> None:
     store.keep("k", facts)
     store.keep("k", facts)
     assert store.past("n") == store.news("k", AT - timedelta(days=1)) == (facts,)
+
+
+async def test_own_rows_are_not_read_back_and_those_of_others_are(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpacked: list[str] = []
+    unpack = store_module._facts
+
+    def counting(row: Any) -> NodeFacts:
+        unpacked.append(row.node)
+        return unpack(row)
+
+    monkeypatch.setattr(store_module, "_facts", counting)
+    clock = Clock()
+    one, two = Bot(database, clock), Bot(database, clock)
+    for name in ("a", "b", "c"):
+        await one.check(name)
+    assert unpacked == []
+    await two.check("d")
+    assert unpacked == ["a", "b", "c"]
+    await one.check("e")
+    assert unpacked == ["a", "b", "c", "d"]
+
+
+async def test_nodes_that_left_the_inventory_are_forgotten_once_they_are_no_peers_any_more(database: Database) -> None:
+    clock = Clock()
+    bot = Bot(database, clock)
+    for name in ("stays", "gone"):
+        await bot.check(name)
+    clock.now += timedelta(days=8)
+    await bot.check("new")
+    bot.extra.knows([Node("stays", "10.0.0.1")])
+    bot.extra.knows([])
+    await bot.check("new")  # after it, on the same thread
+    found = {name: len(FactStore(database).past(name)) for name in ("stays", "gone", "new")}
+    assert found == {"stays": 1, "gone": 0, "new": 2}
+
+
+async def test_lines_of_the_node_stand_with_what_is_said(database: Database) -> None:
+    bot = Bot(database, Clock())
+    link = Link("mlx5_core 0000:17:00.0", 16, 16, lines=("current_width: 16",))
+    bot.more = {"hardware": HardwareReading((link,), {"vm.swappiness": "60"}, {"vm.swappiness": "swappiness:60"})}
+    await peers(bot)
+    odd = replace(link, width=8, lines=("current_width: 8",))
+    bot.more = {"hardware": HardwareReading((odd,), {"vm.swappiness": "1"}, {"vm.swappiness": "swappiness:1"})}
+    said = (await bot.check("odd")).unusual
+    assert {each.title: each.lines for each in said} == {
+        "PCIe width of mlx5_core 0000:17:00.0": ("current_width: 8",),
+        "vm.swappiness": ("swappiness:1",),
+    }
+    body = json.loads(json.dumps(node_document(replace(await bot.check("odd"), unusual=said))))
+    assert [each["lines"] for each in body["unusual"]] == [list(each.lines) for each in said]
+
+
+async def test_what_the_kernel_says_here_alone_is_quoted_whole(database: Database) -> None:
+    bot = Bot(database, Clock())
+    bot.more = {"kernel_log": KernelLogReading("journal", 600)}
+    await peers(bot)
+    line = "[5183969.000000] node kernel: nvme nvme0: I/O 512 QID 7 timeout, completion polled"
+    bot.more = {"kernel_log": KernelLogReading("journal", 600, (KernelEvent("complaint", line),))}
+    bot.status = Status.DEGRADED
+    (said,) = (await bot.check("odd")).unusual
+    assert said.says == (
+        "a line of the kernel: “nvme nvme0: I/O 512 QID 7 timeout, completion polled” here, absent on its 40 peers"
+    )
+    assert said.lines == (line,)

@@ -16,6 +16,7 @@ from bot.library.remedies import remedy_fault
 from bot.probes.agents import Agent, AgentsReading
 from bot.probes.host import HostReading
 from bot.response.diagnosis.planning import with_plan
+from bot.response.proven import proven_words
 from tests.record.incidents import BEGAN_AT, BOOT, NODE, VERDICT
 
 HOST = HostReading("5.4.0", BOOT, timedelta(days=9))
@@ -55,6 +56,7 @@ def test_what_it_costs_and_does_not_do_stands_beside_the_plan() -> None:
     assert [note.partition(":")[0] for note in rebooting.notes] == [
         "Not read before the reboot",
         "Whether anything here needs ecs.service is not known.",
+        proven_words("leaked-memory-cgroups", ("disable_unit", "reboot"), HOST.kernel).partition(":")[0],
     ]
 
 
@@ -65,7 +67,7 @@ def test_what_losing_a_unit_costs_stands_beside_the_plan_as_far_as_it_was_read()
         read = replace(SICK.snapshot, readings={"host": HOST, "agents": agents})
         plan = with_plan(replace(SICK, snapshot=read), library(()).get("zombie-cgroups"), ACTIONS).plan
         assert plan is not None
-        return plan.notes[-1]
+        return plan.notes[-2]
 
     assert said(False, "kubelet.service runs this node's work") == (
         "ecs.service is not needed here: kubelet.service runs this node's work."

@@ -1,0 +1,67 @@
+"""`zombie lab prove`: goes through what can be proven, and writes a row as soon as it stands."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bot.app.factories import now
+from bot.app.lab import lab, recipe, say
+from bot.app.version import version
+from bot.lab import tools
+from bot.lab.program import Program
+from bot.lab.prove import NotProven, Prover, Proving
+from bot.response.proven import ProvenTable, read_table
+
+
+def prove(whole: Sequence[Proving], table: Path, again: bool, environment: Mapping[str, str]) -> int:
+    """Prove one after the other what no standing row proves yet; return how many were not proven.
+
+    Raises: UsageError when this machine cannot run them.
+    """
+    tools.need((*tools.FOR_QEMU, *tools.FOR_THE_IMAGE))
+    here = lab(environment)
+    with tempfile.TemporaryDirectory(prefix="zombie-prove-") as folder:
+
+        def program(database: Path) -> Program:
+            return Program.beside(environment, here.settings, database)
+
+        prover = Prover(here, recipe, program, Path(folder), version(), now().date().isoformat(), say)
+        try:
+            failed = _prove_each(prover, whole, table, again)
+        finally:
+            prover.stop()
+    return failed
+
+
+def _prove_each(prover: Prover, whole: Sequence[Proving], table: Path, again: bool) -> int:
+    failed = 0
+    for number, what in enumerate(whole, 1):
+        known = _read(table)
+        before = what.row_in(known)
+        where = f"[{number}/{len(whole)}] {what.says}"
+        if before is not None and before.stands and not again:
+            say(f"{where}: stands ({before.healed} of {before.runs} healed, {before.version}, {before.on})")
+            continue
+        say(where)
+        try:
+            row = prover.prove(what, before)
+        except NotProven as no:
+            failed += 1
+            say(f"  NOT PROVEN, and not written down: {no}")
+            continue
+        failed += row.healed < row.runs
+        _write(table, _read(table).with_row(row))
+        say(f"  proven: {row.healed} of {row.runs} healed, {row.seconds} s")
+    return failed
+
+
+def _read(path: Path) -> ProvenTable:
+    return read_table(path) if path.exists() else ProvenTable((), ())
+
+
+def _write(path: Path, table: ProvenTable) -> None:
+    beside = path.with_name(f".{path.name}.new")
+    beside.write_text(table.text(), encoding="utf-8")
+    beside.replace(path)

@@ -1,0 +1,153 @@
+"""What each fault of the lab has to bring: the verdict on it, what cures it, and a machine on which it can be made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.lab.virtual_machine import Hardware
+
+DROP_IN = "/etc/systemd/system/ecs.service.d/leak.conf"
+AT_A_TIME = 400  # so many cgroups a start of the agent: what takes an emulated node time is starting it
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A kernel that can be had: the Debian release that has it, and the cgroup hierarchies with which it boots."""
+
+    kernel: str
+    suite: str
+    cgroups: tuple[str, ...] = ("v2",)
+
+
+# systemd 258 knows no cgroup v1 any more, and 256 takes it only where it is told twice.
+MACHINES = (
+    Machine("5.10", "bullseye", ("v1", "v2")),
+    Machine("6.1", "bookworm", ("v1", "v2")),
+    Machine("6.12", "trixie"),
+    Machine("7.2", "forky"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A fault and the verdict that it has to get.
+
+    Shape: `status` lists what it may be: how much is lost is sometimes the emulated machine's speed. `plan` are the
+    actions of the plan, in order; empty: none is offered, and undoing the fault is the cure. `before` and `until` are
+    shell, run as root: before the fault is made, and until it is old or grave enough to be judged. `undone` is shell
+    that succeeds once the plan's undo was carried out; empty where nothing of it can be undone. `lingers`: the kernel's
+    log still reports the fault once it is over, so that the node is at most degraded, and nothing is planned. On the
+    kernels of `gone_on` the same deeds do no harm: `done` waits until as much was done as makes the fault elsewhere,
+    and then neither the fault nor its verdict may be there.
+    """
+
+    fault: str
+    cause: str
+    status: tuple[str, ...]
+    plan: tuple[str, ...] = ()
+    confidence: str = "confirmed"
+    cgroups: tuple[str, ...] = ("v2",)  # where its version changes neither the fault nor what shows it, one is enough
+    hardware: Hardware = Hardware(1024, 2)
+    before: str = ""
+    until: str = ""
+    undone: str = ""
+    lingers: bool = False
+    gone_on: tuple[str, ...] = ()
+    done: str = ""
+
+
+def leaking(many: int) -> str:
+    """Return what lets the leak's agent be quick up to so many cgroups; from there it leaks about two a second."""
+    unit = f"[Service]\\nEnvironment=MOST={many} LEAK={AT_A_TIME}\\n"
+    return f"mkdir -p {DROP_IN.rpartition('/')[0]} && printf '{unit}' >{DROP_IN}"
+
+
+def leaked(many: int) -> str:
+    """Return what waits until so many have leaked, on the node itself: a login costs it a second of its work."""
+    return f". /usr/local/lib/lab/leaked-memory-cgroups.sh; until [ $(count) -ge {many} ]; do sleep 1; done"
+
+
+def charged(many: int) -> str:
+    """Return what waits until a page was charged to each of so many cgroups that were removed."""
+    state = "/dev/shm/ecs-agent.state"
+    return f"until [ $(stat -c %s {state} 2>/dev/null || echo 0) -ge $(({many} * 4096)) ]; do sleep 1; done"
+
+
+def up_for(seconds: int) -> str:
+    """Return what waits until the machine has been up for so long."""
+    return f"until [ $(cut -d. -f1 /proc/uptime) -gt {seconds} ]; do sleep 5; done"
+
+
+_BOTH = ("v1", "v2")
+_CRITICAL, _DEGRADED, _EITHER = ("critical",), ("degraded",), ("degraded", "critical")
+_LEAK, _LOST = "leaked-memory-cgroups", 8_000  # of a machine of 768 MiB, more than a tenth of its memory
+_THREE_CORES, _ROOMY = Hardware(1536, 3), Hardware(1536, 2)
+_REPARENTED = ("forky",)  # Linux 7.x hands the pages of a removed cgroup to its parent
+_ENABLED = "systemctl -q is-enabled ecs.service"
+
+TRIALS = (
+    Trial(
+        _LEAK,
+        _LEAK,
+        _CRITICAL,
+        ("disable_unit", "reboot"),
+        cgroups=_BOTH,
+        hardware=Hardware(768, 2),
+        before=leaking(_LOST),
+        until=leaked(_LOST),
+        undone=_ENABLED,
+        gone_on=_REPARENTED,
+        done=charged(_LOST),
+    ),
+    Trial(
+        "leak-without-harm",
+        _LEAK,
+        _DEGRADED,
+        ("disable_unit",),
+        cgroups=_BOTH,
+        hardware=_ROOMY,
+        before=leaking(3_200),
+        until=leaked(3_200),
+        undone=_ENABLED,
+        lingers=True,  # what leaked stays until a reboot
+        gone_on=_REPARENTED,
+    ),
+    Trial("failed-units", "failed-units", _DEGRADED),
+    Trial("cfs-throttling", "cfs-throttling", _DEGRADED, cgroups=_BOTH),
+    Trial("disk-full", "disk-full", _CRITICAL),
+    Trial("disk-full-of-inodes", "disk-full", _CRITICAL),
+    Trial("certificate-expiry", "certificate-expiry", _CRITICAL),
+    Trial("dns-failing", "dns-failing", _DEGRADED),
+    Trial("clock-unsynced", "clock-unsynced", _DEGRADED),
+    Trial("bond-degraded", "bond-degraded", _DEGRADED),
+    Trial("tcp-memory-exhausted", "tcp-memory-exhausted", _DEGRADED),
+    Trial(
+        "essential-unit-stopped",
+        "essential-unit-stopped",
+        _CRITICAL,
+        ("start_unit",),
+        before=up_for(300),  # nobody says so of a node that has only just booted
+    ),
+    Trial(
+        "crash-looping-unit",
+        "crash-looping-unit",
+        _DEGRADED,
+        ("disable_unit",),
+        # Its own dependencies may be away for ten minutes: before that nobody disables it.
+        until="until [ $(($(date +%s) - $(cat /usr/local/lib/lab/looping-since))) -ge 640 ]; do sleep 5; done",
+        undone="systemctl -q is-enabled log-shipper.service",
+    ),
+    Trial("oom-kills", "oom-kills", _DEGRADED, lingers=True),
+    Trial("oom-kills-of-the-machine", "oom-kills", _DEGRADED, lingers=True),
+    Trial("neighbour-overflow", "neighbour-overflow", _CRITICAL, lingers=True),
+    Trial("pid-or-fd-exhaustion", "pid-or-fd-exhaustion", _CRITICAL, lingers=True),
+    Trial("pid-or-fd-exhaustion-of-files", "pid-or-fd-exhaustion", _CRITICAL, lingers=True),
+    Trial("conntrack-full", "conntrack-full", _CRITICAL, lingers=True),
+    # Since 6.12, and in kernels that took it over, the options stay `rw`: the log alone says so.
+    Trial("filesystem-read-only", "filesystem-read-only", _CRITICAL, confidence="likely", lingers=True),
+    Trial("io-stall", "io-stall", _CRITICAL, lingers=True),
+    Trial("memory-reclaim", "memory-reclaim", _EITHER, hardware=_THREE_CORES),
+    Trial("irq-affinity", "irq-affinity", _EITHER, hardware=_THREE_CORES),
+    Trial("softirq-storm", "softirq-storm", _EITHER, hardware=_THREE_CORES),
+)
+BY_FAULT = {trial.fault: trial for trial in TRIALS}

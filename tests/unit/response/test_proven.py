@@ -1,0 +1,172 @@
+"""What was proven: the table that ships is whole, and its sentence says no more than its rows do."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.actions import ACTIONS
+from bot.app.factories import library
+from bot.app.kubernetes import draining
+from bot.causes import CAUSES
+from bot.domain.probe import Snapshot
+from bot.domain.verdict import Verdict
+from bot.lab.fault import FAULTS
+from bot.probes.host import HostReading
+from bot.response import proven
+from bot.response.diagnosis.planning import DrainSettings, with_plan
+from bot.response.proven import ProvenRow, ProvenTable, digest_of, is_proven, proven_words, read_table
+from bot.settings import Settings
+from bot.settings.tables import ActSettings
+from tests.record.incidents import BEGAN_AT, BOOT, NODE, VERDICT
+
+CURE = ("disable_unit", "reboot")
+ROW = ProvenRow(
+    cause="leaked-memory-cgroups",
+    fault="leaked-memory-cgroups",
+    cure=CURE,
+    status="critical",
+    harm='the kernel holds "a lot"\\ of memory',
+    suite="bookworm",
+    kernel="6.1.0-50-cloud-amd64",
+    systemd=252,
+    cgroups="v2",
+    runs=2,
+    healed=2,
+    undone=True,
+    seconds=94,
+    on="2026-11-28",
+    version="0.2.0",
+    digest=digest_of("leaked-memory-cgroups", CURE),
+)
+
+
+def has(monkeypatch: pytest.MonkeyPatch, *rows: ProvenRow, not_here: tuple[tuple[str, str], ...] = ()) -> None:
+    monkeypatch.setattr(proven, "proven_table", lambda: ProvenTable(rows, not_here))
+
+
+def test_table_that_ships_names_faults_causes_and_actions_that_there_are() -> None:
+    table = read_table(proven.proven_file())
+    for row in table.rows:
+        assert row.fault in FAULTS
+        assert row.cause in CAUSES
+        assert set(row.cure) <= set(ACTIONS)
+        assert 0 <= row.healed <= row.runs
+        assert row.series
+    assert len({row.key for row in table.rows}) == len(table.rows)
+    assert {cause for cause, _ in table.not_here} <= set(CAUSES)
+    assert not {cause for cause, _ in table.not_here} & {row.cause for row in table.rows}
+    assert table.text() == proven.proven_file().read_text("utf-8"), "written by hand: zombie lab prove writes it"
+
+
+def test_table_is_read_as_it_was_written_and_a_row_takes_the_place_of_its_earlier_run(tmp_path: Path) -> None:
+    other = replace(ROW, cgroups="v1", kernel="6.12.1", suite="trixie")
+    table = ProvenTable((), (("gpu-fault", "no GPU"),)).with_row(other).with_row(ROW)
+    file = tmp_path / "proven.toml"
+    file.write_text(table.text(), encoding="utf-8")
+    assert read_table(file) == table
+    assert table.rows == (ROW, other), "6.1 comes before 6.12"
+    again = replace(ROW, runs=3, healed=2)
+    assert table.with_row(again).rows == (again, other)
+
+
+def test_sentence_names_the_kernels_and_says_where_it_was_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    has(monkeypatch, ROW, replace(ROW, kernel="6.12.117+deb13", suite="trixie"), replace(ROW, cgroups="v1"))
+    assert proven_words(ROW.cause, CURE, "6.1.90-aws") == "Proven on Linux 6.1 and 6.12."
+    assert proven_words(ROW.cause, CURE, "5.4.0-1084-aws") == "Proven on Linux 6.1 and 6.12; not tried on 5.4."
+    assert proven_words(ROW.cause, ("disable_unit",), "6.1") == (
+        "Not proven here: no run of it on a real kernel is on record."
+    )
+
+
+def test_sentence_says_where_the_fault_did_not_arise(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = replace(ROW, cure=(), status="gone", kernel="7.2.12+deb14", digest=digest_of(ROW.cause, ()))
+    has(monkeypatch, ROW, gone)
+    assert proven_words(ROW.cause, CURE, "7.2.1") == "Proven on Linux 6.1; on 7.2 it did not arise."
+    assert proven_words(ROW.cause, CURE, "7.3.1") == "Proven on Linux 6.1; not tried on 7.3."
+    assert not is_proven(ROW.cause, (), "7.2.1")
+
+
+def test_sentence_says_a_cure_that_failed_and_what_is_of_an_earlier_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    has(monkeypatch, replace(ROW, runs=3))
+    assert proven_words(ROW.cause, CURE, "6.1") == "Proven on Linux 6.1 (healed 2 of 3 times)."
+    older = replace(ROW, digest="0" * 16)
+    has(monkeypatch, older)
+    assert proven_words(ROW.cause, CURE, "6.1") == "An earlier version of it was proven on Linux 6.1."
+    has(monkeypatch, older, replace(ROW, kernel="6.12.1"))
+    assert proven_words(ROW.cause, CURE, "6.1") == "Proven on Linux 6.12; not tried on 6.1."
+
+
+def test_sentence_says_why_something_cannot_be_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    has(monkeypatch, not_here=(("gpu-fault", "it needs a GPU; its words are NVIDIA's"),))
+    assert proven_words("gpu-fault", ("reboot",), "6.1") == "Not proven here: it needs a GPU; its words are NVIDIA's."
+
+
+@pytest.mark.parametrize(
+    ("row", "kernel", "is_it"),
+    [
+        (ROW, "6.1.90", True),
+        (ROW, "6.12.1", False),
+        (ROW, "", False),
+        (replace(ROW, digest="0" * 16), "6.1.90", False),
+        (replace(ROW, runs=3), "6.1.90", False),
+        (replace(ROW, cure=("disable_unit",)), "6.1.90", False),
+    ],
+)
+def test_only_a_row_that_stands_and_healed_each_time_proves(
+    monkeypatch: pytest.MonkeyPatch, row: ProvenRow, kernel: str, is_it: bool
+) -> None:
+    has(monkeypatch, row)
+    assert is_proven(ROW.cause, CURE, kernel) is is_it
+
+
+def offered(proven_only: bool) -> Verdict:
+    host = HostReading("6.1.90-aws", BOOT, timedelta(days=9))
+    sick = replace(VERDICT, plan=None, snapshot=Snapshot(NODE, BEGAN_AT, timedelta(seconds=5), {"host": host}))
+    only = DrainSettings(proven_only=proven_only)
+    return with_plan(sick, library(()).get("zombie-cgroups"), ACTIONS, draining=only)
+
+
+def test_plan_says_what_it_is_worth_whether_or_not_it_must_be_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    has(monkeypatch, ROW)
+    for proven_only in (False, True):
+        plan = offered(proven_only).plan
+        assert plan is not None
+        assert plan.notes[-1] == "Proven on Linux 6.1."
+
+
+def test_only_what_is_proven_is_offered_where_that_is_set_and_the_verdict_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    has(monkeypatch, replace(ROW, kernel="6.12.1"))
+    says = "Proven on Linux 6.12; not tried on 6.1."
+    plan = offered(proven_only=False).plan
+    assert plan is not None
+    assert plan.notes[-1] == says
+    withheld = offered(proven_only=True)
+    assert withheld.plan is None
+    assert withheld.summary.endswith(f" Nothing is offered: [act] proven_only keeps to what is proven. {says}")
+    assert [draining(Settings(act=ActSettings(proven_only=said))).proven_only for said in (True, False)] == [
+        True,
+        False,
+    ]
+
+
+def test_digest_changes_with_what_decides_and_not_with_words() -> None:
+    text = proven._cause_files("disk-full")[-1].with_name("disk_full.py").read_text("utf-8")
+    worded = text.replace("Confirms:", "Is seen by:").replace("from __future__", "# why not\nfrom __future__", 1)
+    assert worded != text
+    assert proven._code_of(worded) == proven._code_of(text)
+    for was, now in ((" < ", " <= "), ("return", "yield"), ("name=NAME", "name=None")):
+        assert was in text
+        assert proven._code_of(text.replace(was, now)) != proven._code_of(text), was
+
+
+def test_digest_is_of_the_causes_own_files_and_of_its_actions() -> None:
+    files = {path.name for path in proven._cause_files("leaked-memory-cgroups")}
+    assert {"leaked_memory_cgroups.py", "_leaker.py", "_unit_state.py"} <= files
+    assert "oom_kills.py" not in files
+    assert [path.name for path in proven._cause_files("conntrack-full")] == ["conntrack-full.yaml"]
+    assert digest_of("conntrack-full", ()) != digest_of("conntrack-full", ("reboot",)) != digest_of("dns-failing", ())
+    assert digest_of("no-such-cause", ()) == ""
