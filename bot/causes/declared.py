@@ -19,7 +19,7 @@ from bot.causes import _recent
 from bot.causes._figures import count, memory, percent, sentence, span
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning, left_out
 from bot.domain.errors import PlaybookError
-from bot.domain.json_form import plain
+from bot.domain.json_form import to_json_types
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.problems import Problems, decode_file
 from bot.domain.protected import services
@@ -357,7 +357,7 @@ class _CauseReader:
             lasting_fix=one_line(shape.lasting_fix, 2000),
             settled_by=one_line(shape.settled_by or "", 300),
             about=" ".join(shape.about.split()),
-            definition=json.dumps(plain(replace(shape, **_NO_DECISION)), sort_keys=True),
+            definition=json.dumps(to_json_types(replace(shape, **_NO_DECISION)), sort_keys=True),
         )
 
     def _threshold(self, name: str) -> Threshold:

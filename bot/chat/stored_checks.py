@@ -63,10 +63,10 @@ class StoredChecks:
             check = read(StoredCheck, json.loads(kept.body)[AS_CHECK])
         except (ValueError, KeyError, TypeError, RecursionError, NotOfForm):
             return False
-        self.background.begin(self._begin(kept, check), "check carried on")
+        self.background.begin(self._begin_stored_check(kept, check), "check carried on")
         return True
 
-    async def _begin(self, kept: ChatRequest, check: StoredCheck) -> None:
+    async def _begin_stored_check(self, kept: ChatRequest, check: StoredCheck) -> None:
         opener, askers = self.context.opener, self.context.askers
         late = self.context.responder.clock() - kept.kept_at > LATEST
         self.context.log("check_carried_on", key=one_line(kept.key, 80), late=late)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from bot.domain.allowance import Allowance
 from bot.domain.contracts import Clock
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.entry import Entry
 from bot.domain.errors import NothingToMark, TooManyRequests
 from bot.domain.incident import Incident
@@ -120,6 +120,6 @@ class VerdictMarker:
         own = [entry for entry in marks if entry.kind == kind and person(entry.by) == person(by)]
         if len(own) >= PER_PERSON.most and self.clock() - own[-PER_PERSON.most].at < PER_PERSON.within:
             raise TooManyRequests(
-                f"You marked {PER_PERSON.most} verdicts within {span(PER_PERSON.within)}, which is the limit.",
+                f"You marked {PER_PERSON.most} verdicts within {span_words(PER_PERSON.within)}, which is the limit.",
                 "Mark this verdict later.",
             )

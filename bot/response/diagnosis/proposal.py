@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain.action import Plan
 from bot.domain.contracts import ActingLedger, Clock, NodeDirectory
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.errors import (
     CannotDrain,
     CannotRead,
@@ -106,7 +106,8 @@ class Proposer:
         if verdict.snapshot is not None and self.clock is not None:
             ago = self.clock() - verdict.snapshot.taken_at  # long, where the ledger was away meanwhile
             if ago >= self.policy.approval_expires:
-                return f"The node was read {span(ago)} ago, and what would end there now is not known: check it again."
+                when = f"The node was read {span_words(ago)} ago"
+                return f"{when}, and what would end there now is not known: check it again."
         try:
             check_units_named(self.policy, plan, self.reach.actions)
         except ProtectedUnit as no:

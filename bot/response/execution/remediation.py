@@ -31,7 +31,7 @@ from bot.domain.safe_text import redacted_text
 from bot.domain.transitions import State
 from bot.response.execution.step_executor import Outcome, StepExecutor, pause_of
 from bot.response.execution.step_proof import StepProof
-from bot.response.execution.validation import MOST_BETWEEN, Diagnose, next_sample, not_yet, resolved
+from bot.response.execution.validation import MOST_BETWEEN, Diagnose, next_sample, resolved, why_not_yet
 from bot.response.record import IncidentRecord, cured_since, plan_of, steps_not_done_words, stopped, with_left_behind
 
 _OUT_OF_BAND = "Use another way in: the console, or the cloud provider's reboot."
@@ -161,7 +161,7 @@ class Remediation:
         """Begin to watch the node; where it belongs to a cluster, once its cluster finds it Ready in its new boot."""
         if incident.steps_left:
             await self.stepping.ledger.beat(incident.id, self.stepping.runner)
-            why = await not_yet(incident, node, self.stepping.reach)
+            why = await why_not_yet(incident, node, self.stepping.reach)
             if isinstance(why, QuestionAsked):
                 return why
             since = max(step.ended_at or step.started_at for step in incident.steps)
@@ -175,7 +175,7 @@ class Remediation:
 
     async def _validate(self, incident: Incident, now: datetime) -> Outcome:
         """Look whether the cure holds; where it has, begin what waited for it. While that may not begin, look on."""
-        if incident.has_held and incident.steps_left:
+        if incident.cure_has_held and incident.steps_left:
             outcome = await self._do_next_step(incident, now)
             if not isinstance(outcome, AdvanceLater) or now < (incident.sampled_at or now) + MOST_BETWEEN:
                 return outcome
