@@ -551,7 +551,7 @@ def _ends_of_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[i
         yield found.end(), True
 
 
-_OF_BLOCKS = re.compile(r"(?i:(?P<every>(?:password|passwd|passphrase)s)|secrets?|credentials|tokens)\Z")
+_OF_BLOCKS = re.compile(r"(?i:(?P<every>(?:password|passwd|passphrase)s)|secrets?|credentials)\Z")
 _STRING_DATA = re.compile(r"\bstringData\b")
 
 
