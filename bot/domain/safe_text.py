@@ -174,7 +174,7 @@ class Redactor:
             elif is_secret and isinstance(item, Sequence):
                 clean[shown] = [MARK if isinstance(each, str) and each else self.value(each) for each in item]
             elif is_secret and isinstance(item, Mapping):
-                clean[shown] = self._redacted_mapping(item, is_named=True)
+                clean[shown] = _without_named_secrets(name, self._redacted_mapping(item, is_named=True))
             elif is_kubernetes and name in ("data", "stringData") and isinstance(item, Mapping):
                 clean[shown] = {redacted_text(key): MARK if held else held for key, held in item.items()}
             elif is_told:
@@ -274,10 +274,13 @@ def _texts_of_row(row: Any, deepest: int) -> Iterator[tuple[tuple[Any, ...], str
 _DEEPEST = 3  # mappings within a row
 
 
+_BLOCK_OF_SECRETS = re.compile(r"(?i:(?:password|passwd|passphrase|credential|secret)s|\Atokens)\Z")
+
+
 def _without_named_secrets(name: str, value: Any) -> Any:
     """Return a value without what is a secret only because of its name: {"auth": "ZmFrZTpmYWtl"}."""
     texts = value if isinstance(value, list) else [value]
-    is_block = isinstance(value, Mapping) and name == "tokens"
+    is_block = isinstance(value, Mapping) and _BLOCK_OF_SECRETS.search(name) is not None
     if not value or not (is_block or all(isinstance(text, str) for text in texts)) or not _PLAIN_NAME.fullmatch(name):
         return value
     whole = json.dumps({name: value}, ensure_ascii=False)
