@@ -60,7 +60,21 @@ def test_secret_is_found_in_the_middle_of_a_line_of_a_log(seen: str) -> None:
 
 
 def test_each_row_says_what_it_needs_and_no_other() -> None:
-    known = {"has", "starts", "long", "options", "kinds", "before", "after", "rule", "form", "says", "decode", "block"}
+    known = {
+        "has",
+        "starts",
+        "long",
+        "options",
+        "kinds",
+        "before",
+        "after",
+        "rule",
+        "form",
+        "says",
+        "decode",
+        "block",
+        "lines",
+    }
     known |= {"seen", "never"}
     for name, row in ROWS.items():
         assert row.keys() <= known, name
@@ -320,6 +334,9 @@ def test_block_of_tokens_in_yaml_is_found_in_a_list_of_lines() -> None:
         {"Authorization": ["Basic ZmFrZTpmYWtl"]},
         {"Cookie": "sid=fake"},
         {"secret_key_base": "fake01"},
+        {"passwords": {"ann": "fake01", "bob": "two words", "minLength": 8}},
+        {"secrets": {"db": "fake-01x", "file": "x", "n": 4}},
+        {"credentials": {"user": "ann", "value": "fake-01x"}},
         {"outputs": {"db_password": {"type": "string", "value": "fake01"}}},
         {"auth": "kubernetes", "session": {"id": "4"}, "token_ttl": "1h", "tokens": {"default": 5}},
         {"password.encoder.cipher.algorithm": "AES/CBC/PKCS5Padding"},
