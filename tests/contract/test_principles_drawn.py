@@ -396,6 +396,19 @@ def test_18_no_sick_node_is_healthy_without_one_of_its_answers(data: st.DataObje
         assert found.status is not HEALTHY, (asked.title, probe)
 
 
+@drawn(6)
+@given(
+    playbook=st.sampled_from(["node-health", "network-resets", "packet-waits", "zombie-cgroups"]),
+    probe=st.sampled_from(["host", "kernel_log"]), newest=st.integers(1, 300), count=st.integers(1, 9),
+)  # fmt: skip
+def test_18_resets_are_not_healthy_by_a_playbook_whose_log_or_uptime_was_not_read(
+    playbook: str, probe: str, newest: int, count: int
+) -> None:
+    machine = starves(Machine(), 3, newest * MINUTE, 10 * MINUTE, count)
+    assert evaluated(machine.case(), playbook).status is DEGRADED
+    assert evaluated(machine.without(probe).case(), playbook).status is Status.UNKNOWN
+
+
 # --- 19: what cannot be seen is not ruled out
 
 VIRTUAL = {name: make for name, make in HOSTS.items() if make().facts.virt != "none"}
