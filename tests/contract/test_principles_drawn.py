@@ -398,7 +398,7 @@ def test_18_no_sick_node_is_healthy_without_one_of_its_answers(data: st.DataObje
 
 @drawn(6)
 @given(
-    playbook=st.sampled_from(["node-health", "network-resets", "packet-waits", "zombie-cgroups"]),
+    playbook=st.sampled_from(["node-health", "network-resets", "zombie-cgroups"]),
     probe=st.sampled_from(["host", "kernel_log"]), newest=st.integers(1, 300), count=st.integers(1, 9),
 )  # fmt: skip
 def test_18_resets_are_not_healthy_by_a_playbook_whose_log_or_uptime_was_not_read(
