@@ -23,7 +23,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.probe import Probe
 from bot.domain.safe_text import Redactor, one_line
-from bot.domain.verdict import Verdict, recorded, without_secrets
+from bot.domain.verdict import Verdict, recorded_verdict, without_secrets
 from bot.probes.profile import profiled
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
@@ -61,7 +61,7 @@ class Recording:
         node = next(node for node in what.nodes if node.name == verdict.node)
         taken_at, traits = (snapshot.taken_at, snapshot.traits) if snapshot is not None else (now(), {})
         head = replace(what.triage().head(node, what.playbook, taken_at, traits), unreachable=heard.failed)
-        return Case(head, tuple(heard.runs), heard.asked, recorded(verdict) if self._judges else None)
+        return Case(head, tuple(heard.runs), heard.asked, recorded_verdict(verdict) if self._judges else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ def _remarks(case: Case, playbook: Playbook, verdict: Verdict, is_changed: bool)
         remarks.append(
             f"It was recorded with another {playbook.name} ({head.playbook_digest[:12]}…) than there is now."
         )
-    differs = () if is_changed or case.judged is None else case.judged.differs_from(recorded(verdict))
+    differs = () if is_changed or case.judged is None else case.judged.differs_from(recorded_verdict(verdict))
     if differs:
         remarks.append(f"It was judged differently when it was recorded, by {head.program}: {'; '.join(differs)}.")
     return tuple(one_line(remark, 400) for remark in remarks)  # a case may come from an untrusted place

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bot.app.kubernetes import OWN, usual_kubeconfig
 from bot.domain.contracts import Clock, ClusterApi, Ledger, Log
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.errors import LedgerError, UsageError
 from bot.domain.listing import CannotList, Lister, Machine, Place
 from bot.inventory.kind import ListingStatus
@@ -60,7 +60,7 @@ def _cluster_nodes(environment: Mapping[str, str], place: Place) -> Sequence[Mac
 def listing_words(status: ListingStatus, at: datetime) -> str:
     """Return a place's list in words: how many nodes, how old, what is wrong."""
     nodes = "1 node" if status.count == 1 else f"{status.count} nodes"
-    age = "never listed yet" if status.read_at is None else f"listed {span(at - status.read_at)} ago"
+    age = "never listed yet" if status.read_at is None else f"listed {span_words(at - status.read_at)} ago"
     return f"{status.place}: {nodes}, {age}" + (f"; {status.complaint}" if status.complaint else "")
 
 

@@ -93,19 +93,23 @@ def churns(snapshot: Snapshot, young_seconds: float) -> tuple[Churn, ...]:
         for image, mine in containers.by_image.items():
             names = [container.name for look in mine for container in look]
             owned_by_none = _is_a_pods(names, containers.runtimes) or _is_a_tasks(names)
-            owner = None if owned_by_none else _owner(image, known, units)
+            owner = None if owned_by_none else _agent_of_image(image, known, units)
             if owner is not None and _runs_besides(owner, units, uptime, young_seconds):
                 owner = replace(owner, unit="")
-            churn = _churn(image, mine, containers, owner, uptime, young_seconds)
-            if owner is not None and churn.goes_on and _is_off(owner, units):
-                owner, churn = None, _churn(image, mine, containers, None, uptime, young_seconds)
-            found.append(_aged(snapshot, churn, owner) if owner else churn)
+            churn = _churn_of_image(image, mine, containers, owner, uptime, young_seconds)
+            if owner is not None and churn.goes_on and _unit_does_not_run(owner, units):
+                owner, churn = None, _churn_of_image(image, mine, containers, None, uptime, young_seconds)
+            found.append(_with_log_ages(snapshot, churn, owner) if owner else churn)
     owned = {churn.unit for churn in found}
-    found += [_aged(snapshot, _by_log(agent), agent) for agent in known if agent.log_exits and agent.unit not in owned]
+    found += [
+        _with_log_ages(snapshot, _churn_by_log(agent), agent)
+        for agent in known
+        if agent.log_exits and agent.unit not in owned
+    ]
     return tuple(churn for churn in found if churn.goes_on or churn.exits or churn.log_exits or churn.is_failing)
 
 
-def _churn(
+def _churn_of_image(
     image: str,
     mine: Sequence[Sequence[Container]],
     reading: ContainersReading,
@@ -125,7 +129,7 @@ def _churn(
     # One end in all that time is a deployment, or an upgrade.
     is_once = reading.exits_over is not None and exits == 1 and not (agent and agent.log_exits)
     replaced = len(mine) == 2 and not is_once and _was_replaced(*mine)
-    is_young, is_failing = all_young and agent is not None and not is_once, any(map(_fails, present))
+    is_young, is_failing = all_young and agent is not None and not is_once, any(map(_is_failing, present))
     is_told = bool(replaced or is_young or exits or is_failing or (agent and agent.log_exits))
     return Churn(
         image=image,
@@ -144,16 +148,16 @@ def _churn(
     )
 
 
-def _fails(container: Container) -> bool:
+def _is_failing(container: Container) -> bool:
     return _FAILING.match(container.status) is not None
 
 
-def _aged(snapshot: Snapshot, churn: Churn, agent: Agent) -> Churn:
+def _with_log_ages(snapshot: Snapshot, churn: Churn, agent: Agent) -> Churn:
     failed, worked = (age_by_clock(snapshot, stamp) for stamp in (agent.log_last_at, agent.log_worked_at))
     return replace(churn, log_last_age=failed, worked_ago=worked)
 
 
-def _by_log(agent: Agent) -> Churn:
+def _churn_by_log(agent: Agent) -> Churn:
     return Churn(
         image=repository(agent.image),
         unit=agent.unit,
@@ -181,13 +185,13 @@ def _is_a_tasks(names: Sequence[str]) -> bool:
     return bool(names) and all(name.startswith("ecs-") and not name.startswith("ecs-agent") for name in names)
 
 
-def _owner(image: str, agents: tuple[Agent, ...], units: UnitsReading | Unread) -> Agent | None:
+def _agent_of_image(image: str, agents: tuple[Agent, ...], units: UnitsReading | Unread) -> Agent | None:
     """Return the agent whose image it is: by this node's readings, or else by the table of known agents."""
     name = repository(image)
     for agent in agents:
-        if _is_named(name, repository(agent.image)):
+        if _image_matches(name, repository(agent.image)):
             return agent
-    known = _known(name)
+    known = _known_agent(name)
     if known is None:
         return None
     found = () if isinstance(units, Unread) else filter(None, map(units.get, known.units))
@@ -196,8 +200,8 @@ def _owner(image: str, agents: tuple[Agent, ...], units: UnitsReading | Unread) 
 
 
 @functools.lru_cache(1024)  # `why` asks it of each image of a case hundreds of times
-def _known(name: str) -> KnownAgent | None:
-    return next((agent for agent in KNOWN_AGENTS if any(_is_named(name, own) for own in agent.images)), None)
+def _known_agent(name: str) -> KnownAgent | None:
+    return next((agent for agent in KNOWN_AGENTS if any(_image_matches(name, own) for own in agent.images)), None)
 
 
 def _runs_besides(agent: Agent, units: UnitsReading | Unread, uptime: timedelta | None, young_seconds: float) -> bool:
@@ -211,13 +215,13 @@ def _runs_besides(agent: Agent, units: UnitsReading | Unread, uptime: timedelta 
     return uptime - timedelta(microseconds=unit.started_usec) > timedelta(seconds=young_seconds)
 
 
-def _is_off(agent: Agent, units: UnitsReading | Unread) -> bool:
+def _unit_does_not_run(agent: Agent, units: UnitsReading | Unread) -> bool:
     """True if its unit did not run: containers of its image that come and go now are others' doing, such as cron's."""
     unknown = isinstance(units, Unread) or units.get(agent.unit) is not None
     return bool(agent.unit) and not unknown and agent.active in ("inactive", "failed")
 
 
-def _is_named(name: str, own: str) -> bool:
+def _image_matches(name: str, own: str) -> bool:
     return bool(own) and (name == own or name.endswith("/" + own))
 
 
@@ -226,7 +230,7 @@ def _source(containers: list[Container], agent: Agent | None) -> tuple[str, ...]
     return (*rows[:4], *(agent.source[-3:] if agent else ()))
 
 
-def says(churn: Churn) -> str:
+def churn_words(churn: Churn) -> str:
     """Describe what the container does."""
     parts = []
     if churn.replaced:

@@ -13,13 +13,13 @@ from bot.probes.host import HostReading
 _FOR_KUBELETS = services("serves-kubelets")
 
 
-def _is_well(reading: EssentialUnitsReading) -> bool:
+def _is_healthy(reading: EssentialUnitsReading) -> bool:
     return len(reading.health) > 1 and all(said == "ok" for said in reading.health)
 
 
 def is_spare(reading: EssentialUnitsReading | Unread, names: Sequence[str]) -> bool:
     """True for a kubelet or runtime beside which another kubelet runs at both looks, and is well, without it."""
-    if isinstance(reading, Unread) or not _is_well(reading):
+    if isinstance(reading, Unread) or not _is_healthy(reading):
         return False
     runs = {
         unit.name
@@ -51,7 +51,7 @@ def is_idle(
     """
     if is_spare(reading, names) or _serves_nobody(reading, names):
         return True
-    if isinstance(reading, Unread) or isinstance(host, Unread) or not _is_well(reading):
+    if isinstance(reading, Unread) or isinstance(host, Unread) or not _is_healthy(reading):
         return False
     unit = next((unit for unit in reading.units if unit.name in names and unit.kind == "runtime"), None)
     if unit is None or not unit.changed_usec:

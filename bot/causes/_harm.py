@@ -124,7 +124,7 @@ def walk_of(snapshot: Snapshot, mode: str) -> Walk:
     return Walk(True, says, (host.kernel,))
 
 
-def find(snapshot: Snapshot, mode: str, dying: int, proven: bool, tuning: Tuning) -> Harms:
+def harms_of_leak(snapshot: Snapshot, mode: str, dying: int, proven: bool, tuning: Tuning) -> Harms:
     """Return the harm done by dying cgroups in that mode; `proven`: the leak is proven and its leaker named."""
     walk = walk_of(snapshot, mode)
     held = snapshot.once(held_cores, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
@@ -134,14 +134,14 @@ def find(snapshot: Snapshot, mode: str, dying: int, proven: bool, tuning: Tuning
     caught = _is_of_now(snapshot, stacks, tuning)
     cost = Walk(False, f"{walk.says}, but {short}") if walk.dear and short else walk
     profiled = walk_seen(snapshot)
-    other = something_else(snapshot, held)
+    other = profile_of_other_function(snapshot, held)
     if other is not None:
         cost = Walk(False, other.says, other.source)
     judged = (
-        _by_profile(profiled, walk) if profiled is not None else None,
-        _by_stack(snapshot, stacks, tuning) if stacks else _not_of_them(snapshot, walks, short),
-        _core(held, cost, caught),
-        _resets(snapshot, held, cost, caught, proven, tuning) or _paced(snapshot, cost, tuning),
+        _harm_by_profile(profiled, walk) if profiled is not None else None,
+        _harm_by_stack(snapshot, stacks, tuning) if stacks else _not_of_them(snapshot, walks, short),
+        _harm_of_held_core(held, cost, caught),
+        _harm_of_resets(snapshot, held, cost, caught, proven, tuning) or _harm_of_paced_resets(snapshot, cost, tuning),
         _memory_gone(snapshot, dying, proven, tuning),
         _ids_spent(snapshot, dying, tuning),
     )
@@ -164,7 +164,7 @@ def _events(snapshot: Snapshot, tuning: Tuning, *kinds: str) -> tuple[KernelEven
     return _recent.recent(snapshot, _recent.recent_events(snapshot, *kinds), tuning["recent_hours"])
 
 
-def _by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...], tuning: Tuning) -> Harm:
+def _harm_by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...], tuning: Tuning) -> Harm:
     says = f"a call trace in the kernel log, {_recent.ago(snapshot, stacks[-1])}, is in the walk over memory cgroups"
     return Harm(
         "the kernel was caught walking memory cgroups",
@@ -175,7 +175,7 @@ def _by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...], tuning: Tunin
     )
 
 
-def _by_profile(seen: ProfileReading, walk: Walk) -> Harm | Evidence:
+def _harm_by_profile(seen: ProfileReading, walk: Walk) -> Harm | Evidence:
     if walk.dear is False:
         says = f"{seen.says}; not attributed to the dying cgroups: {walk.says}"
         return Evidence("memcg-walk-profile-cheap", "profile", says, seen.source)
@@ -216,7 +216,7 @@ def _not_of_them(snapshot: Snapshot, walks: tuple[KernelEvent, ...], short: str)
     return Evidence("memcg-walk-earlier", "kernel_log", says, _recent.lines(walks))
 
 
-def _core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Unproven | Evidence | None:
+def _harm_of_held_core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Unproven | Evidence | None:
     if held.core is None or held.walker is None:
         return Evidence("core-held", "cpu", held.says, held.source) if held.cores else None
     if not (walk.dear or stack):
@@ -231,7 +231,7 @@ def _core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Unproven | Evidenc
     )
 
 
-def _resets(
+def _harm_of_resets(
     snapshot: Snapshot, held: HeldCores, walk: Walk, stack: bool, proven: bool, tuning: Tuning
 ) -> Harm | Unproven | Evidence | None:
     starved = snapshot.once(starvation, tuning["recent_hours"])
@@ -243,7 +243,9 @@ def _resets(
         why = other or f"{walk.says}, and no call trace names the walk"
         evidence = Evidence("nic-starved", probe, f"{says}; not attributed to the dying cgroups: {why}", source)
         comes_back = recurs(snapshot, starved.events, tuning["recurs_few"])
-        short = f"the network card was {_times(starved, tuning)} for lack of CPU" + (f", and {other}" if other else "")
+        short = f"the network card was {_resets_words(starved, tuning)} for lack of CPU" + (
+            f", and {other}" if other else ""
+        )
         is_now = comes_back or starved.rose or bool(_may_be_of_now(snapshot, starved.events, tuning))
         return Unproven(short, evidence, comes_back) if is_now else evidence
     is_now = (
@@ -279,12 +281,12 @@ def _cut(resets: int, within: str = "") -> str:
     return f"traffic cut {count(resets, 'time')}{within} by resets of the network card"
 
 
-def _times(starved: Starvation, tuning: Tuning) -> str:
+def _resets_words(starved: Starvation, tuning: Tuning) -> str:
     resets = len(starved.resets)
     return f"reset {count(resets, 'time')} in {tuning['recent_hours']:g} h" if resets else "waiting"
 
 
-def _paced(snapshot: Snapshot, walk: Walk, tuning: Tuning) -> Harm | Unproven | None:
+def _harm_of_paced_resets(snapshot: Snapshot, walk: Walk, tuning: Tuning) -> Harm | Unproven | None:
     """Judge resets that recur evenly, by a driver that does not say why, beside a leak that was before them."""
     paced = paced_resets(snapshot, tuning["recent_hours"], tuning["recurs_few"])
     if paced is None or not were_before(snapshot, paced, tuning["dying_many"]):
@@ -372,7 +374,7 @@ def _ids_spent(snapshot: Snapshot, dying: int, tuning: Tuning) -> Harm | Evidenc
     return Evidence("cgroup-refused", "kernel_log", says, _recent.lines(refused))
 
 
-def ahead(snapshot: Snapshot, tuning: Mapping[str, float]) -> HarmAt | None:
+def harm_to_come(snapshot: Snapshot, tuning: Mapping[str, float]) -> HarmAt | None:
     """Return the lowest number of dying cgroups that would do harm here, and the harm; None if not known."""
     cgroups, reclaim = snapshot.get(CgroupsReading), snapshot.get(ReclaimReading)
     found: list[HarmAt] = []
@@ -403,7 +405,7 @@ def walk_seen(snapshot: Snapshot) -> ProfileReading | None:
     return seen
 
 
-def something_else(snapshot: Snapshot, held: HeldCores) -> ProfileReading | None:
+def profile_of_other_function(snapshot: Snapshot, held: HeldCores) -> ProfileReading | None:
     """Return the profile if a held core spent most of its time in a named function other than the walk."""
     seen = snapshot.get(ProfileReading)
     if isinstance(seen, Unread) or not seen.has_names or seen.signature == MEMCG_WALK:

@@ -96,7 +96,7 @@ def held_cores(snapshot: Snapshot, at_least_percent: float, for_seconds: float, 
         if walker.name not in STATISTICS_WALKERS:
             continue
         for core in cores:
-            if core.core in walker.cores_in_kernel and walker.sys_seconds >= walker_share * _spent(core):
+            if core.core in walker.cores_in_kernel and walker.sys_seconds >= walker_share * _core_seconds(core):
                 return HeldCores(cores, core, walker, short_window=short)
         if walker is busy[0] and _alone_can_have(walker, busy, cores[0]):
             return HeldCores(cores, cores[0], walker, by_elimination=True, short_window=short)
@@ -116,7 +116,7 @@ def held_in_realtime(
     first = [process for process in processes.busiest if process.realtime]
     held = cpu.held("usr_percent", at_least_percent, max(1, min(round(for_seconds), len(cpu.seconds))))
     there = ((core, [p for p in first if core.core in p.cores_in_user_code]) for core in held)
-    enough = ((core, tuple(p for p in by if p.usr_seconds >= share * _spent(core))) for core, by in there)
+    enough = ((core, tuple(p for p in by if p.usr_seconds >= share * _core_seconds(core))) for core, by in there)
     return tuple((core, by) for core, by in enough if by)
 
 
@@ -125,14 +125,14 @@ def held_in_kernel_by(snapshot: Snapshot, core: HeldCore, share: float) -> tuple
     processes = snapshot.get(ProcessesReading)
     busiest = () if isinstance(processes, Unread) else processes.busiest
     there = (process for process in busiest if core.core in process.cores_in_kernel)
-    return tuple(process for process in there if process.sys_seconds >= share * _spent(core))
+    return tuple(process for process in there if process.sys_seconds >= share * _core_seconds(core))
 
 
 def _alone_can_have(walker: ProcessUse, busy: Sequence[ProcessUse], core: HeldCore) -> bool:
-    spent = _spent(core)
+    spent = _core_seconds(core)
     others = (process for process in busy if process is not walker)
     return walker.sys_seconds >= 0.8 * spent and all(other.sys_seconds < 0.5 * spent for other in others)
 
 
-def _spent(core: HeldCore) -> float:
+def _core_seconds(core: HeldCore) -> float:
     return core.seconds * core.mean_percent / 100

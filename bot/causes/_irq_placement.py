@@ -65,7 +65,7 @@ def full_cores(cpu: CpuReading, at_least_percent: float, for_seconds: float) -> 
     return {core: packet_percent(cpu, core) for core, run in sorted(best.items()) if run >= needed}
 
 
-def rows(cpu: CpuReading, cores: tuple[int, ...], most: int = 4) -> tuple[str, ...]:
+def core_rows(cpu: CpuReading, cores: tuple[int, ...], most: int = 4) -> tuple[str, ...]:
     """Return the raw rows of these cores, busiest seconds first."""
     seen: list[CoreSecond] = [core for second in cpu.seconds for core in second if core.core in cores and core.raw]
     seen.sort(key=lambda core: -(core.irq_percent + core.soft_percent))

@@ -148,7 +148,7 @@ class Suspects:
         return tuple(suspect for suspect in self.all if suspect.goes_on)
 
 
-def find(
+def suspects(
     snapshot: Snapshot,
     dying: int,
     tuning: Tuning,
@@ -163,18 +163,28 @@ def find(
     # What came between the looks is a loop's doing only where nothing else starts or ends.
     going_on = {loop.unit.name for loop in loops if loop.goes_on} | {c.suspect for c in churns if c.replaced}
     its_own = growth if len(going_on) == 1 else None
-    found = [_of_loop(snapshot, loop, dying, its_own, uptime, tuning) for loop in loops]
+    found = [_suspect_of_loop(snapshot, loop, dying, its_own, uptime, tuning) for loop in loops]
     if largest_share is not None and largest_share.is_of_sessions:
         found = [replace(suspect, fit=None, fits_because="") for suspect in found]
-    found += [suspect for churn in churns if (suspect := _of_churn(snapshot, churn, dying, uptime, tuning)) is not None]
-    each = _one_each(sorted(found, key=_order))
+    found += [
+        suspect
+        for churn in churns
+        if (suspect := _suspect_of_churn(snapshot, churn, dying, uptime, tuning)) is not None
+    ]
+    each = _one_each(sorted(found, key=_sort_key))
     if largest_share is not None and largest_share.is_no_units:
         each = tuple(suspect for suspect in each if not suspect.unit_state.unit)  # units leave none there
-    owner = _owner(snapshot, largest_share, each, tuning) if largest_share is not None and largest_share.unit else None
+    owner = (
+        _owner_as_suspect(snapshot, largest_share, each, tuning)
+        if largest_share is not None and largest_share.unit
+        else None
+    )
     return Suspects(each, _not_read(units, snapshot.get(ContainersReading)), largest_share, owner)
 
 
-def _owner(snapshot: Snapshot, largest_share: DyingShare, each: tuple[Suspect, ...], tuning: Tuning) -> Suspect:
+def _owner_as_suspect(
+    snapshot: Snapshot, largest_share: DyingShare, each: tuple[Suspect, ...], tuning: Tuning
+) -> Suspect:
     """Return the unit as a suspect, with its loop if it has one; otherwise it seems to run well."""
     units = snapshot.get(UnitsReading)
     unit = None if isinstance(units, Unread) else units.get(largest_share.unit)
@@ -208,7 +218,7 @@ def _not_read(units: UnitsReading | Unread, containers: ContainersReading | Unre
     return (*unread, Unread("containers", "; ".join(containers.refused.values())))
 
 
-def _order(suspect: Suspect) -> tuple[bool, float, int, str]:
+def _sort_key(suspect: Suspect) -> tuple[bool, float, int, str]:
     return (suspect.fit is None, suspect.fit or 0.0, -suspect.turns, suspect.name)
 
 
@@ -222,24 +232,24 @@ def _one_each(suspects: Iterable[Suspect]) -> tuple[Suspect, ...]:
     return tuple(kept.values())
 
 
-def _of_loop(
+def _suspect_of_loop(
     snapshot: Snapshot, loop: Loop, dying: int, growth: int | None, uptime: timedelta | None, tuning: Tuning
 ) -> Suspect:
     # Its counted starts, never a rate scaled beyond the time that the counter or the journal covers.
-    turns, fit, caught = loop.turns, _fit(dying, loop.turns, tuning["ratio_high"]), False
+    turns, fit, caught = loop.turns, _distance_from_one_each(dying, loop.turns, tuning["ratio_high"]), False
     cgroups = snapshot.get(CgroupsReading)
     there = None if isinstance(cgroups, Unread) else _most_of(cgroups, loop.unit.control_group)
     # Each start leaves the unit's own cgroup in its slice, whatever its containers leave elsewhere.
     elsewhere = there is not None and there * tuning["ratio_high"] < dying
     because = f"{count(turns, 'start')} against {dying:,} dying"
     if fit is None and (each := _each_start(loop, growth, tuning)):
-        fit, caught = _fit(dying, turns, each / tuning["unit_share"]), True
+        fit, caught = _distance_from_one_each(dying, turns, each / tuning["unit_share"]), True
         because = f"{count(turns, 'start')}, each of which left about {each:,.0f} between the looks"
     return Suspect(
         name=loop.unit.name,
         unit_state=unit_state_of(snapshot, loop.unit.name, loop.unit),
         goes_on=loop.goes_on,
-        says=_loops.says(loop, uptime),
+        says=_loops.loop_words(loop, uptime),
         probe="units",
         source=_loops.unit_lines(loop.unit),
         turns=loop.turns,
@@ -260,7 +270,9 @@ def _each_start(loop: Loop, growth: int | None, tuning: Tuning) -> float:
     return growth / (later - before)
 
 
-def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | None, tuning: Tuning) -> Suspect | None:
+def _suspect_of_churn(
+    snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | None, tuning: Tuning
+) -> Suspect | None:
     units, agent = snapshot.get(UnitsReading), churn.agent
     unit = None if isinstance(units, Unread) or not churn.unit else units.get(churn.unit)
     state = unit_state_of(snapshot, churn.unit, unit, agent)
@@ -276,17 +288,17 @@ def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | 
         return None
     fit, because = None, ""
     ended = max(churn.exits, churn.log_exits if log_tells else 0)
-    if (fit := _fit(dying, ended, tuning["ratio_high"])) is not None:
+    if (fit := _distance_from_one_each(dying, ended, tuning["ratio_high"])) is not None:
         because = f"{count(ended, 'ended run')} against {dying:,} dying"
     if fit is None and agent is not None and uptime is not None and (churn.goes_on or log_tells):
-        because = _pace(dying, uptime, unit, stopped, churn.worked_ago, tuning)
+        because = _pace_words(dying, uptime, unit, stopped, churn.worked_ago, tuning)
         fit = _PACE_FIT if because else None
     beside = f"; {unit.name} itself is {state.active}, NRestarts={unit.most_restarts}" if unit else ""
     return Suspect(
         name=churn.suspect,
         unit_state=state,
         goes_on=(churn.goes_on or fails_now) and not stopped,
-        says=_churn.says(churn) + beside,
+        says=_churn.churn_words(churn) + beside,
         probe="containers" if churn.goes_on or churn.exits else "agents",
         source=(*churn.source, *(_loops.unit_lines(unit) if unit else ())),
         turns=ended,
@@ -297,14 +309,14 @@ def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | 
     )
 
 
-def _fit(dying: int, turns: int, each: float) -> float | None:
+def _distance_from_one_each(dying: int, turns: int, each: float) -> float | None:
     """Return how far the restarts are from one cgroup each; None if even `each` cgroups per restart are too few."""
     if turns <= 0 or turns * each < dying:
         return None
     return abs(math.log(dying / turns))
 
 
-def _pace(
+def _pace_words(
     dying: int, uptime: timedelta, unit: Unit | None, stopped: bool, worked_ago: timedelta | None, tuning: Tuning
 ) -> str:
     """Say how the available time fits a loop of some seconds for each restart; empty if it does not fit."""

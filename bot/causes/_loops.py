@@ -130,7 +130,7 @@ def mean_run(loop: Loop, uptime: timedelta | None) -> timedelta | None:
     return uptime / loop.turns if uptime is not None and loop.turns and loop.counted_by == "NRestarts" else None
 
 
-def lasts(loop: Loop, uptime: timedelta | None, many: float, minutes: float) -> bool:
+def has_looped_for(loop: Loop, uptime: timedelta | None, many: float, minutes: float) -> bool:
     """True if it has looped for so many minutes, by its journal's last hour or by its counter since boot.
 
     A service that waits for another, as at a boot or while a database fails over, loops too, and recovers by
@@ -148,11 +148,11 @@ def loops(snapshot: Snapshot, many: float) -> tuple[Loop, ...] | Unread:
     if isinstance(units, Unread):
         return units
     uptime = _recent.uptime(snapshot)
-    found = [loop for unit in units.services if (loop := _loop(unit, uptime, many)) is not None]
+    found = [loop for unit in units.services if (loop := _loop_of_unit(unit, uptime, many)) is not None]
     return tuple(sorted(found, key=lambda loop: (-loop.turns, loop.unit.name)))
 
 
-def _loop(unit: Unit, uptime: timedelta | None, many: float) -> Loop | None:
+def _loop_of_unit(unit: Unit, uptime: timedelta | None, many: float) -> Loop | None:
     stopped_after = _stopped_after(unit)
     turns, scaled, counted_by = _turns(unit, stopped_after or uptime)
     if unit.between_tries or restarted_by_systemd(unit):
@@ -197,7 +197,7 @@ def _is_steady(unit: Unit, uptime: timedelta | None, turns: int) -> bool:
     return run > min(max(3 * gap, timedelta(minutes=1)), _LONG_RUN)
 
 
-def says(loop: Loop, uptime: timedelta | None) -> str:
+def loop_words(loop: Loop, uptime: timedelta | None) -> str:
     """Describe what the unit does."""
     unit, name = loop.unit, loop.unit.name
     if unit.restarts is not None and unit.restarts_later is not None and unit.restarts_later > unit.restarts:

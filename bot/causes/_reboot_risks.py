@@ -38,7 +38,7 @@ _ROOM_PERCENT = 1.0  # as gone_percent of disk-full: services stop before the la
 
 def risks(snapshot: Snapshot) -> tuple[Evidence, ...]:
     """Return what speaks against a reboot, gravest first; empty if nothing that was read does."""
-    return tuple(_risks(snapshot))
+    return tuple(_all_risks(snapshot))
 
 
 def of_a_boot_alone(snapshot: Snapshot) -> tuple[Evidence, ...]:
@@ -69,7 +69,7 @@ def offered_no_reboot(risks: tuple[Evidence, ...]) -> str:
     return f"No reboot is offered: {'; '.join(risk.says for risk in risks[:2])}."
 
 
-def _risks(snapshot: Snapshot) -> Iterator[Evidence]:
+def _all_risks(snapshot: Snapshot) -> Iterator[Evidence]:
     host = snapshot.get(HostReading)
     if not isinstance(host, Unread) and host.is_container:
         yield Evidence("is-container", "host", "this is a container, and a reboot keeps its kernel")
@@ -79,8 +79,8 @@ def _risks(snapshot: Snapshot) -> Iterator[Evidence]:
     waiting = _waiting(snapshot)
     yield from _dead_disk(snapshot, waiting)
     yield from _silent_server(waiting)
-    yield from _shut(snapshot)
-    yield from _unchecked(snapshot)
+    yield from _shut_file_system(snapshot)
+    yield from _unchecked_file_system(snapshot)
     yield from _memory(snapshot)
     yield from _no_room(snapshot)
 
@@ -101,7 +101,7 @@ def _unfinished(snapshot: Snapshot) -> Iterator[Evidence]:
 
 def _waiting(snapshot: Snapshot) -> tuple[Waiting, ...]:
     processes = snapshot.get(ProcessesReading)
-    return () if isinstance(processes, Unread) else _waiters.stuck(processes, _FEW)
+    return () if isinstance(processes, Unread) else _waiters.perhaps_stuck(processes, _FEW)
 
 
 def _dead_disk(snapshot: Snapshot, waiting: tuple[Waiting, ...]) -> Iterator[Evidence]:
@@ -121,10 +121,10 @@ def _silent_server(waiting: tuple[Waiting, ...]) -> Iterator[Evidence]:
     server = _waiters.for_file_server(waiting)
     if len(server) >= _FEW:
         says = f"{count(len(server), 'task')} wait for a file server: the shutdown may hang on them"
-        yield Evidence("file-server-waits", "processes", says, tuple(map(_waiters.line, server[:4])))
+        yield Evidence("file-server-waits", "processes", says, tuple(map(_waiters.ps_line, server[:4])))
 
 
-def _shut(snapshot: Snapshot) -> Iterator[Evidence]:
+def _shut_file_system(snapshot: Snapshot) -> Iterator[Evidence]:
     """A file system that the kernel shut: the boot checks it, and may stop there and ask."""
     log = snapshot.get(KernelLogReading)
     mounts = snapshot.once(_shut_filesystems.shut_mounts)
@@ -142,7 +142,7 @@ def _shut(snapshot: Snapshot) -> Iterator[Evidence]:
         yield Evidence("file-system-shut", "kernel_log", says, _recent.lines(told, 3))
 
 
-def _unchecked(snapshot: Snapshot) -> Iterator[Evidence]:
+def _unchecked_file_system(snapshot: Snapshot) -> Iterator[Evidence]:
     """A file system of the boot's with an error that no check has mended (ext4 tells of it each day)."""
     reading, told = snapshot.get(FilesystemsReading), _recent.recent_events(snapshot, "unchecked")
     for mount in () if isinstance(reading, Unread) else reading.mounts:

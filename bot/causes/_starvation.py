@@ -94,7 +94,12 @@ def starvation(snapshot: Snapshot, hours: float) -> Starvation | None:
     if not events and not rows:
         return None
     return Starvation(
-        events, resets, tuple(rows), _says(snapshot, events, resets, rose, total), bool(events or rose), bool(rose)
+        events,
+        resets,
+        tuple(rows),
+        _starvation_words(snapshot, events, resets, rose, total),
+        bool(events or rose),
+        bool(rose),
     )
 
 
@@ -178,7 +183,7 @@ def _none_is_busier_than_walkers(snapshot: Snapshot) -> bool:
     return max(processes.busiest, key=lambda process: process.sys_seconds).name in STATISTICS_WALKERS
 
 
-def _says(
+def _starvation_words(
     snapshot: Snapshot, events: tuple[KernelEvent, ...], resets: tuple[KernelEvent, ...], rose: int, total: int
 ) -> str:
     if events:

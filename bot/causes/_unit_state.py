@@ -122,7 +122,7 @@ def _why_ends(unit: UnitState, snapshot: Snapshot) -> str:
     files, names, clock = snapshot.get(FilesystemsReading), snapshot.get(DnsReading), snapshot.get(ClockReading)
     fixed = set() if isinstance(files, Unread) else {mount.point for mount in files.mounts if mount.is_read_only}
     for room in () if isinstance(files, Unread) else files.rooms:
-        if not room.is_image and room.point not in fixed and _least(room) < _ROOM_PERCENT:
+        if not room.is_image and room.point not in fixed and _least_free_percent(room) < _ROOM_PERCENT:
             return f"{room.point} has no room left"
     if not isinstance(names, Unread) and names.servers and all(s.failed >= _FAILED_FEW for s in names.servers):
         return "No name server answers"
@@ -138,5 +138,5 @@ def _why_ends(unit: UnitState, snapshot: Snapshot) -> str:
     return ""
 
 
-def _least(room: Room) -> float:
+def _least_free_percent(room: Room) -> float:
     return min(room.free_percent, 100.0 if room.free_inodes_percent is None else room.free_inodes_percent)

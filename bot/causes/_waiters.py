@@ -34,7 +34,7 @@ def waiters(waiting: Iterable[Waiting]) -> tuple[Waiting, ...]:
     return tuple(each for each in waiting if not _BY_DESIGN.match(each.wchan) and not _GPU_THREAD.match(each.name))
 
 
-def stuck(processes: ProcessesReading, few: float) -> tuple[Waiting, ...]:
+def perhaps_stuck(processes: ProcessesReading, few: float) -> tuple[Waiting, ...]:
     """Return those that may be stuck: a task that used CPU between the looks was not asleep all the time.
 
     Only the busiest are listed. If many of the waiters are among them, so are the others as far as is known.
@@ -61,6 +61,6 @@ def may_be_for_storage(waiting: Iterable[Waiting]) -> tuple[Waiting, ...]:
     return tuple(each for each in waiting if not each.wchan or _STORAGE.match(each.wchan))
 
 
-def line(each: Waiting) -> str:
+def ps_line(each: Waiting) -> str:
     """Return a task as `ps -eo pid,state,wchan,comm` shows it."""
     return f"{each.pid} D {each.wchan or '-'} {each.name}"

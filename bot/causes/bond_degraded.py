@@ -36,27 +36,31 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         return RuledOut(NAME, "the node has no bond or team with ports", applies=False)
     evidence, never, dead = [], [], []
     for bond in reading.bonds:
-        lost, fresh = _lost(bond, told)
+        lost, fresh = _lost_and_unlinked_ports(bond, told)
         without_any = not any(port.linked for port in bond.ports) and bool(bond.lost)
         if lost:
             last = [event for event in told if event.device in {port.name for port in lost}]
             lines = (*(line for port in lost for line in port.lines), *_recent.lines(last, 2))
             since = f", the last {_recent.ago(snapshot, last[-1])}" if last else ""
-            left = "it has no link left" if without_any else f"{_linked(bond)} of {len(bond.ports)} links are left"
+            left = (
+                "it has no link left" if without_any else f"{_linked_count(bond)} of {len(bond.ports)} links are left"
+            )
             blind = [port for port in lost if port.unnoticed]
             unaware = f"; {bond.name} does not watch its links and still sends there" if blind else ""
-            says = f"{bond.name} lost the link of {_names(lost)}{since}: {left}{unaware}"
+            says = f"{bond.name} lost the link of {_names_of(lost)}{since}: {left}{unaware}"
             evidence.append(Evidence("link-lost", "nic", says, lines))
         if lost and without_any:
             dead.append(bond.name)
         if fresh:
-            says = f"{bond.name} has had no link on {_names(fresh)} since it was added"
+            says = f"{bond.name} has had no link on {_names_of(fresh)} since it was added"
             never.append(Evidence("link-never", "nic", says, tuple(line for port in fresh for line in port.lines)))
-        if apart := _apart(bond):
-            says = f"only a part of {bond.name} carries traffic: {_names(apart)} joined different aggregators (802.3ad)"
+        if apart := _ports_in_other_aggregators(bond):
+            says = (
+                f"only a part of {bond.name} carries traffic: {_names_of(apart)} joined different aggregators (802.3ad)"
+            )
             source = tuple(line for port in apart for line in port.lines)
             evidence.append(Evidence("link-apart", "nic", says, source))
-    evidence += _flaps(snapshot, reading, told, tuning)
+    evidence += _flapping_links(snapshot, reading, told, tuning)
     if evidence or never:
         return Finding(
             cause=NAME,
@@ -66,23 +70,25 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
             evidence=(*evidence, *never),
         )
     off = [port for bond in reading.bonds for port in bond.ports if port.switched_off]
-    but = f", but for {_names(off)}, which was switched off" if off else ""
-    return RuledOut(NAME, f"{_names(reading.bonds)}: each port has its link{but}")
+    but = f", but for {_names_of(off)}, which was switched off" if off else ""
+    return RuledOut(NAME, f"{_names_of(reading.bonds)}: each port has its link{but}")
 
 
-def _lost(bond: Bond, told: Iterable[KernelEvent]) -> tuple[list[Port], list[Port]]:
+def _lost_and_unlinked_ports(bond: Bond, told: Iterable[KernelEvent]) -> tuple[list[Port], list[Port]]:
     """The ports that lost their link, and those that never had any."""
     had = {event.device for event in told}
     lost = [port for port in bond.lost if port.had_link or port.unnoticed or port.name in had]
     return lost, [port for port in bond.lost if port not in lost]
 
 
-def _apart(bond: Bond) -> list[Port]:
+def _ports_in_other_aggregators(bond: Bond) -> list[Port]:
     linked = [port for port in bond.ports if port.linked and port.aggregator]
     return linked if len({port.aggregator for port in linked}) > 1 else []
 
 
-def _flaps(snapshot: Snapshot, reading: NicReading, told: tuple[KernelEvent, ...], tuning: Tuning) -> list[Evidence]:
+def _flapping_links(
+    snapshot: Snapshot, reading: NicReading, told: tuple[KernelEvent, ...], tuning: Tuning
+) -> list[Evidence]:
     """The links that are there again, and were lost time and again."""
     up = {port.name for bond in reading.bonds for port in bond.ports if port.linked}
     lost = [event for event in told if event.kind == "link-lost" and event.device in up]
@@ -116,11 +122,11 @@ def _by_the_log(snapshot: Snapshot, reading: Unread, told: tuple[KernelEvent, ..
     )
 
 
-def _linked(bond: Bond) -> int:
+def _linked_count(bond: Bond) -> int:
     return sum(1 for port in bond.ports if port.linked)
 
 
-def _names(some: Iterable[Port | Bond]) -> str:
+def _names_of(some: Iterable[Port | Bond]) -> str:
     return " and ".join(each.name for each in some)
 
 

@@ -46,16 +46,16 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     found = (
         []
         if isinstance(looping, Unread)
-        else [_of_loop(snapshot, o, uptime, tuning) for o in looping if _is_crash(o, uptime, tuning)]
+        else [_finding_of_loop(snapshot, o, uptime, tuning) for o in looping if _is_crash(o, uptime, tuning)]
     )
     named = {name for finding in found for name in finding.suspects}
     for churn in snapshot.once(_churn.churns, tuning["young_seconds"]):
-        finding = _of_churn(snapshot, churn, tuning)
+        finding = _finding_of_churn(snapshot, churn, tuning)
         if finding is not None and not named & set(finding.suspects):
             found.append(finding)
-    found += _of_pods(snapshot, tuning)
+    found += _findings_of_pods(snapshot, tuning)
     if found:
-        return _together(found)
+        return _merged_finding(found)
     return _ruled_out(snapshot, tuning)
 
 
@@ -67,7 +67,7 @@ def _is_crash(loop: Loop, uptime: timedelta | None, tuning: Tuning) -> bool:
     return run is None or run < timedelta(minutes=tuning["scheduled_minutes"])
 
 
-def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: Tuning) -> Finding:
+def _finding_of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: Tuning) -> Finding:
     state = unit_state_of(snapshot, loop.unit.name, loop.unit)
     if loop.state is LoopState.BY_HISTORY:
         confidence = Confidence.LIKELY
@@ -81,7 +81,7 @@ def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: T
     if not seen and confidence is Confidence.CONFIRMED:
         confidence = Confidence.LIKELY
     doubt = "" if seen else _loops.END_UNSEEN
-    if seen and not _loops.lasts(loop, uptime, tuning["proven_few"], tuning["proven_minutes"]):
+    if seen and not _loops.has_looped_for(loop, uptime, tuning["proven_few"], tuning["proven_minutes"]):
         least = f"{tuning['proven_minutes']:.0f} minutes"
         doubt = f"That it has looped for {least} was not seen: it may recover by itself."
     critical = _loops.is_essential(loop.unit) and confidence is not Confidence.POSSIBLE
@@ -91,14 +91,14 @@ def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: T
         state,
         loop.unit.name,
         confidence,
-        _loops.says(loop, uptime),
-        Evidence("unit-restarts", "units", _loops.says(loop, uptime), _loops.unit_lines(loop.unit)),
+        _loops.loop_words(loop, uptime),
+        Evidence("unit-restarts", "units", _loops.loop_words(loop, uptime), _loops.unit_lines(loop.unit)),
         Status.CRITICAL if critical else Status.DEGRADED,
         doubt,
     )
 
 
-def _of_churn(snapshot: Snapshot, churn: Churn, tuning: Tuning) -> Finding | None:
+def _finding_of_churn(snapshot: Snapshot, churn: Churn, tuning: Tuning) -> Finding | None:
     often = churn.exits_per_minute >= tuning["exits_per_minute"]
     failed = churn.log_exits >= tuning["agent_log_exits"] and churn.goes_on
     state = unit_state_of(snapshot, churn.unit, agent=churn.agent)
@@ -110,13 +110,13 @@ def _of_churn(snapshot: Snapshot, churn: Churn, tuning: Tuning) -> Finding | Non
     if not again and (churn.agent is None or not (churn.replaced or often or failed)):
         return None
     confidence = Confidence.CONFIRMED if churn.replaced or again else Confidence.LIKELY
-    says = _churn.says(churn)
+    says = _churn.churn_words(churn)
     probe = "containers" if churn.image and (churn.goes_on or churn.exits) else "agents"
     evidence = Evidence("container-restarts", probe, says, churn.source)
     return _finding(snapshot, state, churn.suspect, confidence, says, evidence, Status.DEGRADED)
 
 
-def _of_pods(snapshot: Snapshot, tuning: Tuning) -> list[Finding]:
+def _findings_of_pods(snapshot: Snapshot, tuning: Tuning) -> list[Finding]:
     """The pods of the cluster itself, such as a node's network, that the kubelet has to start again and again."""
     containers = snapshot.get(ContainersReading)
     found = []
@@ -160,7 +160,7 @@ def _finding(
     )
 
 
-def _together(found: list[Finding]) -> Finding:
+def _merged_finding(found: list[Finding]) -> Finding:
     """Merge the findings: the gravest and surest names the result, the rest add evidence and suspects."""
     found.sort(key=lambda f: (-f.status.rank, -(f.confidence or Confidence.POSSIBLE).rank))
     first = found[0]

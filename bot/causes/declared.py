@@ -19,7 +19,7 @@ from bot.causes import _recent
 from bot.causes._figures import count, memory, percent, sentence, span
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning, left_out
 from bot.domain.errors import PlaybookError
-from bot.domain.json_form import plain
+from bot.domain.json_form import to_json_types
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.problems import Problems, decode_file
 from bot.domain.protected import services
@@ -58,7 +58,7 @@ class HottestCore:
     percent: float
 
 
-def _log(
+def _log_lines(
     snapshot: Snapshot,
     kind: str,
     hours: float | None = None,
@@ -98,11 +98,11 @@ def _is_no_kind(kind: str | None) -> str:
     return f'no row of the kernel log tells "{one_line(str(kind), 60)}"' if kind not in table().kinds else ""
 
 
-def _ago(snapshot: Snapshot, events: tuple[KernelEvent, ...]) -> Any:
+def _newest_age(snapshot: Snapshot, events: tuple[KernelEvent, ...]) -> Any:
     return _recent.ago(snapshot, events[-1]) if events else Unknown("there is no such line")
 
 
-def _held(snapshot: Snapshot, field: str, at_least_percent: float, seconds: float) -> Any:
+def _held_cores(snapshot: Snapshot, field: str, at_least_percent: float, seconds: float) -> Any:
     cpu = snapshot.get(CpuReading)
     if isinstance(cpu, Unread):
         return Unknown(f"cpu was not read ({cpu.reason})")
@@ -119,7 +119,7 @@ def _is_no_share(field: str | None, *_: object) -> str:
     return "" if field in shares else f"a core has {', '.join(shares)}"
 
 
-def _rows(snapshot: Snapshot, field: str) -> Any:
+def _hottest_rows(snapshot: Snapshot, field: str) -> Any:
     """The rows of the seconds in which cores had the most of a share."""
     cpu = snapshot.get(CpuReading)
     if isinstance(cpu, Unread):
@@ -136,18 +136,22 @@ def _number_after(snapshot: Snapshot, text: str, word: str) -> Any:
 _COUNTS = {"hours": Kind.NUMBER, "minutes": Kind.NUMBER, "timed": Kind.TRUTH}
 _LOG = ("kernel_log", "host")
 FUNCTIONS: Mapping[str, Function] = {
-    "log": Function((Kind.TEXT,), _EVENTS, _log, {**_COUNTS, "has": Kind.TEXT, "until": Kind.TEXT}, _LOG, _is_no_kind),
+    "log": Function(
+        (Kind.TEXT,), _EVENTS, _log_lines, {**_COUNTS, "has": Kind.TEXT, "until": Kind.TEXT}, _LOG, _is_no_kind
+    ),
     "within": Function((_EVENTS,), _EVENTS, _within, _COUNTS),
-    "rows": Function((Kind.TEXT,), Kind.TEXTS, _rows, {}, ("cpu",), _is_no_share),
+    "rows": Function((Kind.TEXT,), Kind.TEXTS, _hottest_rows, {}, ("cpu",), _is_no_share),
     "number_after": Function((Kind.TEXT, Kind.TEXT), Kind.NUMBER, _number_after),
     "services": Function((Kind.TEXT,), Kind.TEXTS, lambda snapshot, word: services(word)),
-    "ago": Function((_EVENTS,), Kind.TEXT, _ago),
-    "held": Function((Kind.TEXT, Kind.NUMBER, Kind.NUMBER), Many(Record(HeldCore)), _held, {}, ("cpu",), _is_no_share),
+    "ago": Function((_EVENTS,), Kind.TEXT, _newest_age),
+    "held": Function(
+        (Kind.TEXT, Kind.NUMBER, Kind.NUMBER), Many(Record(HeldCore)), _held_cores, {}, ("cpu",), _is_no_share
+    ),
     "hottest": Function((Kind.TEXT,), Record(HottestCore), _hottest, {}, ("cpu",), _is_no_share),
 }
 
 
-def _noun(number: float, nouns: str) -> str:
+def _count_and_noun(number: float, nouns: str) -> str:
     """Example: `{3:count reset}` is `3 resets`, `{1:count reply|replies}` is `1 reply`."""
     noun, _, plural = nouns.partition("|")
     return count(int(number), noun, plural)
@@ -159,7 +163,7 @@ FORMATS: Mapping[str, Form] = {
     "%": percent,
     "span": lambda seconds: span(timedelta(seconds=seconds)),
     "memory": lambda kib: memory(int(kib)),
-    "count": _noun,
+    "count": _count_and_noun,
     ".1f": lambda number: f"{number:.1f}",
     ".2f": lambda number: f"{number:.2f}",
 }
@@ -300,7 +304,7 @@ def cause_of(path: Path) -> Cause:
         problems.fail(0, f"the cause cannot be read: {error.strerror}")
     document = read_document(decode_file(raw, LIMIT_BYTES, problems), problems)
     shape = check_cause(document, problems)
-    return _Reading(shape, document, problems).cause()
+    return _CauseReader(shape, document, problems).cause()
 
 
 ANSWERS = ("ruled_out", "does_not_apply", "undecided")
@@ -308,7 +312,7 @@ Read: TypeAlias = Callable[[str], CheckedExpression]
 _NO_DECISION: Mapping[str, Any] = {"title": "", "about": "", "examples": (), "thresholds": None}  # or the playbook's
 
 
-class _Reading:
+class _CauseReader:
     """Reads one file. Every problem is noted with its line."""
 
     def __init__(self, shape: CauseFile, document: Document, problems: Problems) -> None:
@@ -325,11 +329,17 @@ class _Reading:
                 self._problems.unknown(self._document.line_of("beside", index), "probe", probe, PROBES, "beside")
         figures = {name: self._threshold(name) for name in shape.thresholds or {}}
         for name, text in (shape.let or {}).items():
-            self._name(name, text)
-        seen = tuple(self._seen(index) for index in range(len(shape.evidence)))
-        otherwise = tuple(self._otherwise(index) for index in range(len(shape.otherwise)))
-        critical = None if shape.critical is None else self._read(self._language.condition, shape.critical, "critical")
-        summary = None if shape.summary is None else self._read(self._language.sentence, shape.summary, "summary")
+            self._read_named_value(name, text)
+        seen = tuple(self._read_evidence(index) for index in range(len(shape.evidence)))
+        otherwise = tuple(self._read_otherwise(index) for index in range(len(shape.otherwise)))
+        critical = (
+            None
+            if shape.critical is None
+            else self._read_expression(self._language.condition, shape.critical, "critical")
+        )
+        summary = (
+            None if shape.summary is None else self._read_expression(self._language.sentence, shape.summary, "summary")
+        )
         self._problems.stop_if_any()
         beside = tuple(shape.beside or ())
         probes = tuple(probe for probe in self._used if probe not in beside)
@@ -347,7 +357,7 @@ class _Reading:
             lasting_fix=one_line(shape.lasting_fix, 2000),
             settled_by=one_line(shape.settled_by or "", 300),
             about=" ".join(shape.about.split()),
-            definition=json.dumps(plain(replace(shape, **_NO_DECISION)), sort_keys=True),
+            definition=json.dumps(to_json_types(replace(shape, **_NO_DECISION)), sort_keys=True),
         )
 
     def _threshold(self, name: str) -> Threshold:
@@ -357,7 +367,7 @@ class _Reading:
             self._problems.add(self._document.line_of("thresholds", name, "value"), f"{name} {unlike}")
         return Threshold(without_decimal_point(given.value), given.reason)
 
-    def _read(self, read: Read, text: str, *path: str | int) -> CheckedExpression:
+    def _read_expression(self, read: Read, text: str, *path: str | int) -> CheckedExpression:
         try:
             part = read(" ".join(text.split()))
         except ExpressionError as error:
@@ -366,26 +376,26 @@ class _Reading:
         self._used |= dict.fromkeys(part.probes)
         return part
 
-    def _maybe(self, read: Read, text: str | None, *path: str | int) -> CheckedExpression | None:
-        return None if text is None else self._read(read, text, *path)
+    def _read_if_given(self, read: Read, text: str | None, *path: str | int) -> CheckedExpression | None:
+        return None if text is None else self._read_expression(read, text, *path)
 
-    def _name(self, name: str, text: str) -> None:
+    def _read_named_value(self, name: str, text: str) -> None:
         try:
             self._language.name(name, self._language.read(" ".join(text.split())))
         except ExpressionError as error:
             self._problems.add(self._document.line_of("let", name), f"{name}: {error}")
 
-    def _seen(self, index: int) -> _Seen:
+    def _read_evidence(self, index: int) -> _Seen:
         given, path, item, each = self._shape.evidence[index], ("evidence", index), "", None
         if given.each is not None:
             try:
                 item, each = self._language.each(" ".join(given.each.split()))
             except ExpressionError as error:
                 self._problems.add(self._document.line_of(*path, "each"), f"each: {error}")
-        when = self._maybe(self._language.condition, given.when, *path, "when")
-        lines = self._maybe(self._language.read, given.lines, *path, "lines")
-        says = self._read(self._language.sentence, given.says, *path, "says")
-        name = self._maybe(self._language.sentence, given.name, *path, "name")
+        when = self._read_if_given(self._language.condition, given.when, *path, "when")
+        lines = self._read_if_given(self._language.read, given.lines, *path, "lines")
+        says = self._read_expression(self._language.sentence, given.says, *path, "says")
+        name = self._read_if_given(self._language.sentence, given.name, *path, "name")
         if each is not None:
             self._language.without(item)
         if lines is not None and lines.shape not in (_EVENTS, Kind.TEXT, Kind.TEXTS):
@@ -394,14 +404,14 @@ class _Reading:
             self._problems.add(self._document.line_of(*path), "it uses no reading, so it is seen always or never")
         return _Seen(name, says, when, item, each, lines, Confidence(given.confidence or "confirmed"))
 
-    def _otherwise(self, index: int) -> _Otherwise:
+    def _read_otherwise(self, index: int) -> _Otherwise:
         given, path = self._shape.otherwise[index], ("otherwise", index)
         said = {key: says for key in ANSWERS if (says := getattr(given, key)) is not None}
         if len(said) != 1:
             self._problems.add(self._document.line_of(*path), f"write one of {', '.join(ANSWERS)}")
         key, text = next(iter(said.items()), (ANSWERS[0], ""))
-        when = self._maybe(self._language.condition, given.when, *path, "when")
-        says = self._read(self._language.sentence, text, *path, key)
+        when = self._read_if_given(self._language.condition, given.when, *path, "when")
+        says = self._read_expression(self._language.sentence, text, *path, key)
         worst = Status.DEGRADED if given.worst else Status.CRITICAL
         if given.unread is not None and given.unread not in PROBES:
             self._problems.unknown(self._document.line_of(*path, "unread"), "probe", given.unread, PROBES, "unread")
@@ -414,12 +424,12 @@ def causes_in(folder: Path) -> Iterator[Cause]:
 
     Raises: PlaybookError, with file and line, when a file cannot be used as written.
     """
-    yield from map(_called_as_its_file, _files(folder))
+    yield from map(_called_as_its_file, _cause_files(folder))
 
 
 def causes_of_site(folder: Path, known: Collection[str]) -> Iterator[Cause]:
     """Yield as `causes_in`; what stands for it where a file cannot be used, or its cause is `known` already."""
-    for path in _files(folder):
+    for path in _cause_files(folder):
         try:
             if path.stem in known:
                 says = f"there is a cause {path.stem}, and none is replaced; choose another name"
@@ -429,7 +439,7 @@ def causes_of_site(folder: Path, known: Collection[str]) -> Iterator[Cause]:
             yield left_out(path.name if path.stem in known else one_line(path.stem, 64), str(no))
 
 
-def _files(folder: Path) -> list[Path]:
+def _cause_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.y*ml"))
 
 

@@ -45,9 +45,9 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if not reading.systemd:
         return _without_systemd(snapshot)
     stopped = [unit for unit in reading.units if unit.is_stopped]
-    hanging = [unit for unit in reading.units if _hangs(unit, host, tuning["boot_minutes"])]
-    evidence = [Evidence("unit-stopped", "essential_units", _says(unit, host), unit.source) for unit in stopped]
-    evidence += [Evidence("unit-hangs", "essential_units", _says(unit, host), unit.source) for unit in hanging]
+    hanging = [unit for unit in reading.units if _hangs_in_start_or_stop(unit, host, tuning["boot_minutes"])]
+    evidence = [Evidence("unit-stopped", "essential_units", _unit_words(unit, host), unit.source) for unit in stopped]
+    evidence += [Evidence("unit-hangs", "essential_units", _unit_words(unit, host), unit.source) for unit in hanging]
     if reading.is_kubelet_ill:
         said = " and ".join(reading.health)
         evidence.append(
@@ -55,7 +55,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         )
     silent = _complaints_of_now(reading, host, tuning["complaint_minutes"])
     if silent and not isinstance(host, Unread):
-        newest = span(_age(silent[-1], host))
+        newest = span(_complaint_age(silent[-1], host))
         says = f"the kubelet says that its container runtime does not answer, {newest} ago"
         source = tuple(complaint.text for complaint in silent[-2:])
         evidence.append(Evidence("runtime-silent", "essential_units", says, source))
@@ -69,7 +69,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         for unit in (*stopped, *hanging)
         if unit.kind != "network" and not is_idle(reading, host, (unit.name,), tuning["sync_minutes"])
     ]
-    has_network = any(unit.kind == "network" and _runs(unit) for unit in reading.units)
+    has_network = any(unit.kind == "network" and _is_running(unit) for unit in reading.units)
     missed = [unit for unit in stopped if unit in needed or (unit.kind == "network" and not has_network)]
     takes_no_work = reading.is_kubelet_ill or silent or needed
     if not isinstance(host, Unread) and host.uptime < timedelta(minutes=tuning["boot_minutes"]):
@@ -92,11 +92,11 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     )
 
 
-def _runs(unit: EssentialUnit) -> bool:
+def _is_running(unit: EssentialUnit) -> bool:
     return unit.active == "active" and unit.active_later in (None, "active")
 
 
-def _hangs(unit: EssentialUnit, host: HostReading | Unread, minutes: float) -> bool:
+def _hangs_in_start_or_stop(unit: EssentialUnit, host: HostReading | Unread, minutes: float) -> bool:
     """True if it has been starting or stopping for so long: K3s has no time limit for its start (TimeoutStartSec=0)."""
     if unit.active not in _ON_THE_WAY or unit.active_later != unit.active or not unit.changed_usec:
         return False
@@ -128,7 +128,7 @@ def _without_systemd(snapshot: Snapshot) -> CauseResult:
     return Undecided(NAME, because, suspected=True, would_decide="`ps` by hand")
 
 
-def _age(complaint: KubeletComplaint, host: HostReading) -> timedelta:
+def _complaint_age(complaint: KubeletComplaint, host: HostReading) -> timedelta:
     return max(timedelta(0), host.uptime - complaint.since_boot)
 
 
@@ -138,10 +138,10 @@ def _complaints_of_now(
     """The kubelet's recent complaints: it repeats them while they last. Empty if the node's clock is not known."""
     if isinstance(host, Unread):
         return ()
-    return tuple(each for each in reading.complaints if _age(each, host) <= timedelta(minutes=minutes))
+    return tuple(each for each in reading.complaints if _complaint_age(each, host) <= timedelta(minutes=minutes))
 
 
-def _says(unit: EssentialUnit, host: HostReading | Unread) -> str:
+def _unit_words(unit: EssentialUnit, host: HostReading | Unread) -> str:
     since, verb = "", "starts" if unit.active == "activating" else "stops"
     if unit.changed_usec and not isinstance(host, Unread):
         since = span(max(timedelta(0), host.uptime - timedelta(microseconds=unit.changed_usec)))
@@ -193,7 +193,7 @@ def _ruled_out(reading: EssentialUnitsReading, host: HostReading | Unread) -> Ca
     if reading.complaints and isinstance(host, Unread):
         return Undecided(NAME, "the kubelet said, at an unknown time, that its runtime does not answer")
     if reading.complaints and not isinstance(host, Unread):
-        before = f"; the kubelet's runtime last did not answer {span(_age(reading.complaints[-1], host))} ago"
+        before = f"; the kubelet's runtime last did not answer {span(_complaint_age(reading.complaints[-1], host))} ago"
     return RuledOut(NAME, f"every unit that starts at boot runs: {', '.join(running) or 'none does'}{before}")
 
 

@@ -87,22 +87,22 @@ def fault_of(cause: Cause, example: Mapping[str, Any]) -> str:
 
 def _snapshot(given: Mapping[str, Any]) -> Snapshot:
     host = _reading("host", {"kernel": "", "boot_id": "b", "uptime": _UP, **given.get("host", {})})
-    readings = {"host": host, "kernel_log": _log(given.get("log", ()), host)}
+    readings = {"host": host, "kernel_log": _kernel_log_reading(given.get("log", ()), host)}
     for name, said in given.items():
         if name not in PROBES and name != "log":
             raise ValueError(f"{name} is not a probe. {did_you_mean(name, sorted(PROBES))}")
         if said == "unread":
             readings["kernel_log" if name == "log" else name] = Unread(name, "permission denied")
         elif name not in ("log", "host"):
-            readings[name] = _cpu(**said) if name == "cpu" else _reading(name, said)
+            readings[name] = _cpu_reading(**said) if name == "cpu" else _reading(name, said)
     return Snapshot("example", _AT, timedelta(seconds=5), readings)
 
 
 def _reading(probe: str, said: Mapping[str, Any]) -> Any:
-    return _made(PROBES[probe].reading, said)
+    return _value_of_kind(PROBES[probe].reading, said)
 
 
-def _made(kind: Any, value: Any) -> Any:
+def _value_of_kind(kind: Any, value: Any) -> Any:
     """The value as that type: tables as records, lists as tuples, `5m` as a span of time."""
     if typing.get_origin(kind) in (typing.Union, types.UnionType) and value is not None:
         kind = next(each for each in typing.get_args(kind) if each is not type(None))
@@ -111,17 +111,17 @@ def _made(kind: Any, value: Any) -> Any:
         if unknown := set(value).difference(hints):
             raise ValueError(f"{kind.__name__} has no {', '.join(sorted(unknown))}")  # type: ignore[union-attr]
         lacking = {each.name: _none_of(hints[each.name]) for each in fields(kind) if _is_needed(each)}
-        known = lacking | {name: _made(hints[name], each) for name, each in value.items()}
+        known = lacking | {name: _value_of_kind(hints[name], each) for name, each in value.items()}
         return kind(**known)  # type: ignore[operator]
     if typing.get_origin(kind) is tuple and isinstance(value, list):
-        return tuple(_made(typing.get_args(kind)[0], each) for each in value)
+        return tuple(_value_of_kind(typing.get_args(kind)[0], each) for each in value)
     if isinstance(value, Mapping):
         key, of = typing.get_args(kind)
-        return {key(name): _made(of, each) for name, each in value.items()}
+        return {key(name): _value_of_kind(of, each) for name, each in value.items()}
     if kind is timedelta and isinstance(value, str):
-        return _span(value)
+        return _parsed_span(value)
     if kind is datetime and (ago := _AGO.fullmatch(value)):
-        return _AT - _span(ago["ago"]) if ago["ago"] else _AT + _span(ago["ahead"])
+        return _AT - _parsed_span(ago["ago"]) if ago["ago"] else _AT + _parsed_span(ago["ahead"])
     return value
 
 
@@ -138,11 +138,11 @@ def _none_of(kind: Any) -> Any:
     return (typing.get_origin(kind) or kind)()
 
 
-def _span(text: str) -> timedelta:
+def _parsed_span(text: str) -> timedelta:
     return timedelta(**{_UNITS[text[-1]]: float(text[:-1])})
 
 
-def _log(lines: Iterable[str], host: Any) -> KernelLogReading:
+def _kernel_log_reading(lines: Iterable[str], host: Any) -> KernelLogReading:
     events = tuple(event for line in (() if lines == "unread" else lines) for event in _events(line, host))
     return KernelLogReading("journal", 1200, events, tuple(dict.fromkeys(event.kind for event in events)))
 
@@ -153,24 +153,24 @@ def _events(line: str, host: Any) -> Iterator[KernelEvent]:
         raise ValueError(f"{line}; write KIND 3m ago: text")
     more = dict(pair.split("=", 1) for pair in found["more"].split())
     named: dict[str, Any] = {name: int(value) if name in ("core", "queue") else value for name, value in more.items()}
-    newest = host.uptime - _span(found["ago"]) if found["ago"] and isinstance(host, HostReading) else None
+    newest = host.uptime - _parsed_span(found["ago"]) if found["ago"] and isinstance(host, HostReading) else None
     for before in reversed(range(int(found["times"] or 1))):
         at = None if newest is None else newest - timedelta(seconds=10 * before)
         yield KernelEvent(found["kind"], found["text"] or line, at, **named)
 
 
-def _cpu(
+def _cpu_reading(
     every: Mapping[str, float] | None = None, some: Mapping[str, Any] | None = None, cores: int = 8, seconds: int = 0
 ) -> CpuReading:
     """Five seconds in which `every` core is alike, but for `some`, which differ for that many `seconds`."""
     rows = []
     for second in range(5):
         here = some or {} if not seconds or second < seconds else {}
-        rows.append(tuple(_core(core, {**(every or {}), **here.get(str(core), {})}) for core in range(cores)))
+        rows.append(tuple(_core_second(core, {**(every or {}), **here.get(str(core), {})}) for core in range(cores)))
     return CpuReading(tuple(rows), "mpstat json")
 
 
-def _core(core: int, shares: Mapping[str, float]) -> CoreSecond:
+def _core_second(core: int, shares: Mapping[str, float]) -> CoreSecond:
     names = [name for name in CoreSecond.__dataclass_fields__ if name.endswith("_percent")]
     known: dict[str, Any] = {**dict.fromkeys(names, 0.0), "idle_percent": 100 - sum(shares.values()), **shares}
     return CoreSecond(core=core, **known)

@@ -41,7 +41,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     essential = [name for name in names if _is_essential(snapshot, name, services.get(name), tuning["sync_minutes"])]
     names.sort(key=lambda name: name not in essential)
     evidence = tuple(
-        Evidence("unit-failed", "units", _says(name, services.get(name)), _source(name, lines, services))
+        Evidence("unit-failed", "units", _unit_words(name, services.get(name)), _source(name, lines, services))
         for name in names[:_SHOWN_MOST]
     )
     summary = f"{count(len(names), 'failed unit')}: {listed(names, 3)}"
@@ -65,7 +65,7 @@ def _is_essential(snapshot: Snapshot, name: str, unit: Unit | None, minutes: flo
     return not is_idle(snapshot.get(EssentialUnitsReading), snapshot.get(HostReading), names, minutes)
 
 
-def _says(name: str, unit: Unit | None) -> str:
+def _unit_words(name: str, unit: Unit | None) -> str:
     if unit is None:
         return f"{name} is failed"
     status = "" if unit.exit_status is None else f", exit status {unit.exit_status}"

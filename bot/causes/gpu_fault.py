@@ -38,12 +38,12 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether a GPU is faulty, by its present state and the driver's lines."""
     gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
     xids = () if isinstance(log, Unread) else _xids(log)
-    state = () if isinstance(gpus, Unread) else _given(snapshot, gpus.gpus, xids)
+    state = () if isinstance(gpus, Unread) else _gpus_of_this_node(snapshot, gpus.gpus, xids)
     faults = _within(snapshot, [x for x in xids if x.meaning.kind is XidKind.FAULT], tuning["recent_hours"])
-    repeated = _repeated(_within(snapshot, [x for x in xids if x.meaning.kind is XidKind.REPEATS], 24), tuning)
+    repeated = _repeated_xids(_within(snapshot, [x for x in xids if x.meaning.kind is XidKind.REPEATS], 24), tuning)
     evidence = [
         *_silent(state),
-        *_demanded(state, xids),
+        *_recovery_asked_for(state, xids),
         *_memory(state),
         *_faults(snapshot, faults),
         *_repeats(snapshot, repeated),
@@ -63,7 +63,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         else _remedy(state, xids, faults, not isinstance(log, Unread))
     )
     against: tuple[Evidence, ...] = ()
-    why_not = _by_people(state, xids) if is_of_no_use else ""
+    why_not = _why_not_by_reboot(state, xids) if is_of_no_use else ""
     if remedy == _REBOOT and (against := of_a_boot_alone(snapshot)):
         remedy, why_not = (Step("cordon"),), offered_no_reboot(against)
     return Finding(
@@ -72,7 +72,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY,
         summary=". ".join([sentence(*(item.says for item in evidence[:3])), *([why_not] if why_not else [])]),
         evidence=(*evidence, *against),
-        suspects=tuple(dict.fromkeys(bus for bus in (*_sick(state), *(x.bus for x in faults)) if bus)),
+        suspects=tuple(dict.fromkeys(bus for bus in (*_sick_gpus(state), *(x.bus for x in faults)) if bus)),
         remedy=remedy,
         lasting_fix=_advice(state, xids, faults, remedy == _REBOOT),
     )
@@ -95,7 +95,7 @@ def _xids(log: KernelLogReading) -> tuple[Xid, ...]:
     )
 
 
-def _given(snapshot: Snapshot, gpus: Sequence[Gpu], xids: Sequence[Xid]) -> tuple[Gpu, ...]:
+def _gpus_of_this_node(snapshot: Snapshot, gpus: Sequence[Gpu], xids: Sequence[Xid]) -> tuple[Gpu, ...]:
     """The GPUs, without blame for those that were not given to a container: its sysfs shows the host's whole bus."""
     host = snapshot.get(HostReading)
     if isinstance(host, Unread) or not host.is_container:
@@ -111,7 +111,7 @@ def _silent(state: Sequence[Gpu]) -> Iterable[Evidence]:
             yield Evidence("gpu-silent", "gpu", says, gpu.lines)
 
 
-def _demanded(state: Sequence[Gpu], xids: Sequence[Xid]) -> Iterable[Evidence]:
+def _recovery_asked_for(state: Sequence[Gpu], xids: Sequence[Xid]) -> Iterable[Evidence]:
     """The recovery action that the GPU asks for now, or else that of its latest Xid 154."""
     for gpu in state:
         if gpu.recovery:
@@ -131,7 +131,7 @@ def _demanded_by_log(state: Sequence[Gpu], xids: Sequence[Xid]) -> list[Xid]:
     return [x for x in latest.values() if x.recovery.lower() not in _NO_ACTION]
 
 
-def _asked(state: Sequence[Gpu], xids: Sequence[Xid]) -> dict[str, str]:
+def _recovery_by_gpu(state: Sequence[Gpu], xids: Sequence[Xid]) -> dict[str, str]:
     """The recovery action that each GPU asks for, by its address; NVIDIA's table counts only for the others."""
     by_log = {x.bus: x.recovery for x in _demanded_by_log(state, xids)}
     return by_log | {gpu.bus: gpu.recovery for gpu in state if gpu.recovery}
@@ -143,19 +143,21 @@ def _remedy(state: Sequence[Gpu], xids: Sequence[Xid], faults: Sequence[Xid], lo
     A GPU that was taken out is silent too: its fault is logged (`faults`: the recent ones). Without the log nothing
     milder is offered in a reboot's place: it may have asked for one.
     """
-    asked = _asked(state, xids)
+    asked = _recovery_by_gpu(state, xids)
     silent = {gpu.bus for gpu in state if gpu.answers is False} - asked.keys()
     by_code = any(
         "reboot" in x.meaning.action for x in faults if x.bus in silent and not x.is_switch and x.code != FALLEN_OFF
     )
-    if not _by_people(state, xids) and (by_code or any("reboot" in action.lower() for action in asked.values())):
+    if not _why_not_by_reboot(state, xids) and (
+        by_code or any("reboot" in action.lower() for action in asked.values())
+    ):
         return _REBOOT
     return (Step("cordon"),) if log_read else ()
 
 
-def _by_people(state: Sequence[Gpu], xids: Sequence[Xid]) -> str:
+def _why_not_by_reboot(state: Sequence[Gpu], xids: Sequence[Xid]) -> str:
     """Why a reboot would not be what NVIDIA asks for, whatever else speaks for one; empty where nothing does."""
-    asked = _asked(state, xids)
+    asked = _recovery_by_gpu(state, xids)
     if drains := next((bus for bus, action in asked.items() if "drain" in action.lower()), None):
         return f"No reboot is offered: GPU {drains} asks for {asked[drains]}, so its work ends first."
     silent = {gpu.bus for gpu in state if gpu.answers is False} - asked.keys()
@@ -178,21 +180,23 @@ def _faults(snapshot: Snapshot, faults: Sequence[Xid]) -> Iterable[Evidence]:
     for key in dict.fromkeys((x.bus, x.says) for x in faults):
         same = [x for x in faults if (x.bus, x.says) == key]
         often = f"{len(same)} times, the last " if len(same) > 1 else ""
-        says = f"{_who(same[-1])}, {often}{_recent.ago(snapshot, same[-1].event)}; NVIDIA: {same[-1].meaning.action}"
+        says = (
+            f"{_gpu_words(same[-1])}, {often}{_recent.ago(snapshot, same[-1].event)}; NVIDIA: {same[-1].meaning.action}"
+        )
         yield Evidence("gpu-xid", "kernel_log", says, _recent.lines([x.event for x in same], 3))
 
 
 def _repeats(snapshot: Snapshot, repeated: Sequence[Sequence[Xid]]) -> Iterable[Evidence]:
     for same in repeated:
-        says = f"{_who(same[-1])}, {count(len(same), 'time')}; NVIDIA: {same[-1].meaning.action}"
+        says = f"{_gpu_words(same[-1])}, {count(len(same), 'time')}; NVIDIA: {same[-1].meaning.action}"
         yield Evidence("gpu-xid-repeats", "kernel_log", says, _recent.lines([x.event for x in same], 3))
 
 
-def _who(x: Xid) -> str:
+def _gpu_words(x: Xid) -> str:
     return f"{x.says} on {'switch' if x.is_switch else 'GPU'} {x.bus}" if x.bus else x.says
 
 
-def _repeated(xids: Sequence[Xid], tuning: Tuning) -> list[list[Xid]]:
+def _repeated_xids(xids: Sequence[Xid], tuning: Tuning) -> list[list[Xid]]:
     by_gpu: dict[tuple[str, int], list[Xid]] = {}
     for x in xids:
         by_gpu.setdefault((x.bus, x.code), []).append(x)
@@ -209,7 +213,7 @@ def _all_answer(state: Sequence[Gpu]) -> bool:
     return bool(held) and all(gpu.answers for gpu in held)
 
 
-def _sick(state: Sequence[Gpu]) -> list[str]:
+def _sick_gpus(state: Sequence[Gpu]) -> list[str]:
     return [gpu.bus for gpu in state if gpu.answers is False or gpu.recovery or gpu.remap_failed]
 
 
@@ -221,7 +225,7 @@ def _advice(state: Sequence[Gpu], xids: Sequence[Xid], faults: Sequence[Xid], is
     if any(gpu.replace or gpu.remap_failed for gpu in state):
         return "Replace the GPU: its memory cannot repair itself any further."
     first = "" if is_reboot else " Drain the node first."
-    if asked := _asked(state, xids):
+    if asked := _recovery_by_gpu(state, xids):
         wanted = (bus for bus, action in asked.items() if not is_reboot or "reboot" in action.lower())
         if (bus := next(wanted, None)) is not None:
             return f"Do what GPU {bus} asks for: {asked[bus]}.{first}"

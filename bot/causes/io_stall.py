@@ -48,26 +48,26 @@ _SUSPENDED = "has been suspended"  # a pool of ZFS, until a person clears it: wh
 def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether tasks hang on a disk or a file server."""
     processes, storage = snapshot.get(ProcessesReading), snapshot.get(StorageReading)
-    waiting = () if isinstance(processes, Unread) else _waiters.stuck(processes, tuning["waiting_few"])
+    waiting = () if isinstance(processes, Unread) else _waiters.perhaps_stuck(processes, tuning["waiting_few"])
     told, now = _log_evidence(snapshot, waiting, tuning)
     pressed = _pressure(snapshot, tuning)
     silent = _silent_server(snapshot, waiting, tuning)
-    io_is_pressed = pressed is not None or _some(snapshot) >= tuning["io_some_avg10"]
-    stuck = _stuck(storage, waiting, io_is_pressed, _nothing_waits(snapshot))
-    still, slow = _still(storage, waiting, tuning)
-    crowd = _crowd(storage, waiting, pressed, tuning)
+    io_is_pressed = pressed is not None or _io_some_percent(snapshot) >= tuning["io_some_avg10"]
+    stuck = _stuck_disks(storage, waiting, io_is_pressed, _nothing_waits(snapshot))
+    still, slow = _still_stalled(storage, waiting, tuning)
+    crowd = _many_wait_under_pressure(storage, waiting, pressed, tuning)
     hung = not isinstance(storage, Unread) and bool(storage.hung_tasks_rise)
-    evidence = [*told, *silent, *stuck, *(_crawls(storage) if crowd else ())]
+    evidence = [*told, *silent, *stuck, *(_crawling_disks(storage) if crowd else ())]
     if hung and not isinstance(storage, Unread):
         says = f"the kernel found {count(storage.hung_tasks_rise or 0, 'hung task')} within the window"
         row = f"hung_task_detect_count +{storage.hung_tasks_rise}"
         evidence.append(Evidence("hung-tasks-counted", "storage", says, (row,)))
     stalled = bool(still or crowd or stuck or hung)
     if waiting and (stalled or slow or evidence):
-        says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks: {_names(waiting)}"
+        says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks: {_waiting_names(waiting)}"
         if slow:
             says += f"; {len(_waiters.for_file_server(waiting))} of them for a file server"
-        evidence.append(Evidence("tasks-waiting", "processes", says, tuple(map(_waiters.line, waiting[:8]))))
+        evidence.append(Evidence("tasks-waiting", "processes", says, tuple(map(_waiters.ps_line, waiting[:8]))))
     if pressed is not None and (stalled or evidence):
         evidence.append(pressed)
     if not evidence:
@@ -175,7 +175,9 @@ def _silent_server(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tun
     ]
 
 
-def _stuck(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], pressed: bool, idle: bool) -> list[Evidence]:
+def _stuck_disks(
+    storage: StorageReading | Unread, waiting: tuple[Waiting, ...], pressed: bool, idle: bool
+) -> list[Evidence]:
     """Disks that hold requests and complete none, if something waits: some kernels' request counts drift.
 
     Shape: `idle`: by PSI nothing waits for I/O.
@@ -195,7 +197,7 @@ def _stuck(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], press
     ]
 
 
-def _crawls(storage: StorageReading | Unread) -> list[Evidence]:
+def _crawling_disks(storage: StorageReading | Unread) -> list[Evidence]:
     """Disks that hold more than they complete: each request takes longer than the window."""
     return [
         Evidence(
@@ -208,7 +210,7 @@ def _crawls(storage: StorageReading | Unread) -> list[Evidence]:
     ]
 
 
-def _still(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], tuning: Tuning) -> tuple[bool, bool]:
+def _still_stalled(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], tuning: Tuning) -> tuple[bool, bool]:
     """Whether many tasks are known to wait for disks that complete no request, and whether many wait for a file server.
 
     Idle disks prove nothing of a file server, and it tells when it does not answer: until then it may only be slow.
@@ -221,7 +223,7 @@ def _still(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], tunin
     return still, len(server) >= tuning["waiting_few"]
 
 
-def _crowd(
+def _many_wait_under_pressure(
     storage: StorageReading | Unread, waiting: tuple[Waiting, ...], pressed: Evidence | None, tuning: Tuning
 ) -> bool:
     """True if many tasks wait under pressure, unless the disks complete requests: then they are only busy."""
@@ -231,7 +233,7 @@ def _crowd(
     return not moving or (not isinstance(storage, Unread) and storage.slowest_read_ms >= tuning["slow_read_ms"])
 
 
-def _some(snapshot: Snapshot) -> float:
+def _io_some_percent(snapshot: Snapshot) -> float:
     reclaim = snapshot.get(ReclaimReading)
     line = None if isinstance(reclaim, Unread) else reclaim.pressure.get("io some")
     return 0.0 if line is None else line.avg10
@@ -253,7 +255,7 @@ def _pressure(snapshot: Snapshot, tuning: Tuning) -> Evidence | None:
     return None
 
 
-def _names(waiting: tuple[Waiting, ...]) -> str:
+def _waiting_names(waiting: tuple[Waiting, ...]) -> str:
     many = Counter(each.name for each in waiting)
     return ", ".join(f"{name} ({times})" if times > 1 else name for name, times in list(many.items())[:5])
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 from bot.causes._figures import percent
 from bot.causes._irq_placement import (
     IrqPlacement,
+    core_rows,
     full_cores,
     irq_placement,
     packet_percent,
     queues_crowd_one_core,
-    rows,
 )
 from bot.causes._starvation import starvation
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
@@ -46,7 +46,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if placement is None or not is_one:
         if interrupts.lines and not interrupts.seconds_between:
             return Undecided(NAME, "the interrupts were looked at only once")
-        return RuledOut(NAME, _spread(placement))
+        return RuledOut(NAME, _placement_words(placement))
     said = (
         f"{percent(placement.share_percent)} of the network's interrupts "
         f"({placement.per_second:,.0f}/s, {len(placement.queues)} queues) land on core {placement.core}"
@@ -56,10 +56,10 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if placement.core not in full_cores(cpu, tuning["core_full_percent"], tuning["held_seconds"]):
         spent = packet_percent(cpu, placement.core)
         return RuledOut(NAME, f"{said}, which spends only {percent(spent)} of its time on them")
-    return _found(snapshot, placement, said, cpu, interrupts, tuning)
+    return _placement_finding(snapshot, placement, said, cpu, interrupts, tuning)
 
 
-def _found(
+def _placement_finding(
     snapshot: Snapshot,
     placement: IrqPlacement,
     said: str,
@@ -73,7 +73,7 @@ def _found(
         Evidence(
             "interrupts-on-one-core", "interrupts", said, tuple(line.raw for line in placement.queues if line.raw)[:4]
         ),
-        Evidence("core-full-of-interrupts", "cpu", full, rows(cpu, (placement.core,))),
+        Evidence("core-full-of-interrupts", "cpu", full, core_rows(cpu, (placement.core,))),
     ]
     if interrupts.irqbalance_runs is False:
         evidence.append(Evidence("irqbalance", "interrupts", "irqbalance does not run"))
@@ -98,7 +98,7 @@ def _found(
     )
 
 
-def _spread(placement: IrqPlacement | None) -> str:
+def _placement_words(placement: IrqPlacement | None) -> str:
     if placement is None:
         return "no network interrupt came within the window"
     if len(placement.queues) == 1 and placement.share_percent >= 99:

@@ -55,7 +55,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         return replace(_unread(snapshot, why, tuning), suspected=True)
     dying = cgroups.dying if cgroups.dying_later is None else cgroups.dying_later
     alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
-    many, why = _many(snapshot, tuning)
+    many, why = _many_and_why(snapshot, tuning)
     if dying < many:
         few = f"{count(dying, 'dying memory cgroup')} beside {alive:,} alive; {many:,.0f} would be many{why}"
         if dying >= tuning["dying_many"] and isinstance(snapshot.get(HostReading), Unread):
@@ -66,17 +66,17 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         because = f"at least {alive:,} memory cgroups are alive; how many are dying is not known"
         return Undecided(NAME, because, suspected=True)
     largest_share = _leaker.largest_share(cgroups, dying, tuning["unit_share"])
-    suspects = snapshot.once(_leaker.find, dying, tuning, largest_share, cgroups.growth)
+    suspects = snapshot.once(_leaker.suspects, dying, tuning, largest_share, cgroups.growth)
     blame = _leaker.blame(suspects, cgroups.growth, tuning)
-    harms = snapshot.once(_harm.find, cgroups.mode, dying, blame.leaker is not None, tuning)
+    harms = snapshot.once(_harm.harms_of_leak, cgroups.mode, dying, blame.leaker is not None, tuning)
     somebody = blame.leaker is not None or suspects.all or suspects.unread
-    freed = _freed(cgroups, dying - many, tuning["freed_seconds"])
+    freed = _will_be_freed_soon(cgroups, dying - many, tuning["freed_seconds"])
     if freed and not (somebody or harms.seen or harms.unread):
         fewer = f"{-(cgroups.growth or 0):,} fewer {span(timedelta(seconds=cgroups.seconds_between or 0))} later"
         return RuledOut(NAME, f"{count(dying, 'dying memory cgroup')}, {fewer}: they are being freed")
     evidence = (
-        _count(cgroups, dying, alive),
-        _who(blame, suspects),
+        _count_evidence(cgroups, dying, alive),
+        _leaker_evidence(blame, suspects),
         Evidence("kernel", "host", harms.walk.says, harms.walk.source),
         *(harm.evidence for harm in harms.seen),
         *harms.not_theirs,
@@ -84,24 +84,26 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     )
     said = f"{dying:,} dying memory cgroups beside {alive:,} alive"
     if blame.leaker is None:
-        return _unnamed(said, cgroups.growth, blame, harms, evidence)
-    return _named(snapshot, blame.leaker, blame.doubt, f"{dying:,} dying, {alive:,} alive", harms, evidence, freed)
+        return _finding_without_leaker(said, cgroups.growth, blame, harms, evidence)
+    return _finding_with_leaker(
+        snapshot, blame.leaker, blame.doubt, f"{dying:,} dying, {alive:,} alive", harms, evidence, freed
+    )
 
 
-def _freed(cgroups: CgroupsReading, too_many: float, within_seconds: float) -> bool:
+def _will_be_freed_soon(cgroups: CgroupsReading, too_many: float, within_seconds: float) -> bool:
     """True if, at the window's rate, few are left within these seconds: leaked cgroups are never freed."""
     growth, between = cgroups.growth, cgroups.seconds_between
     return growth is not None and growth < 0 and bool(between) and -growth * within_seconds >= too_many * (between or 0)
 
 
-def _dying(snapshot: Snapshot) -> float | None:
+def _dying_count(snapshot: Snapshot) -> float | None:
     cgroups = snapshot.get(CgroupsReading)
     if isinstance(cgroups, Unread) or not cgroups.dying_is_known:
         return None
     return cgroups.dying if cgroups.dying_later is None else cgroups.dying_later
 
 
-def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
+def _many_and_why(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
     """Return how many dying cgroups are many here, and why it is more than usual: old kernels accumulate them."""
     host = snapshot.get(HostReading)
     if isinstance(host, Unread):
@@ -115,7 +117,7 @@ def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
     return grown, f" on kernel {host.kernel} after {span(host.uptime)}: before 5.3 they accumulate without a leak"
 
 
-def _count(cgroups: CgroupsReading, dying: int, alive: int) -> Evidence:
+def _count_evidence(cgroups: CgroupsReading, dying: int, alive: int) -> Evidence:
     says = f"{dying:,} memory cgroups are removed and not freed, {alive:,} are alive ({cgroups.counter})"
     if cgroups.growth is not None:
         within = f" {span(timedelta(seconds=cgroups.seconds_between))}" if cgroups.seconds_between else ""
@@ -126,7 +128,7 @@ def _count(cgroups: CgroupsReading, dying: int, alive: int) -> Evidence:
     return Evidence("dying-cgroups", "cgroups", says, source[:6])
 
 
-def _who(blame: Blame, suspects: Suspects) -> Evidence:
+def _leaker_evidence(blame: Blame, suspects: Suspects) -> Evidence:
     if blame.leaker is not None:
         return Evidence("leaker", blame.leaker.probe, blame.says, blame.leaker.source[:8])
     source = tuple(line for suspect in suspects.all[:2] for line in suspect.source[:4])
@@ -135,7 +137,7 @@ def _who(blame: Blame, suspects: Suspects) -> Evidence:
     return Evidence("leaker-not-found", "units", blame.says, source)
 
 
-def _named(
+def _finding_with_leaker(
     snapshot: Snapshot,
     leaker: Suspect,
     doubt: str,
@@ -181,7 +183,7 @@ def _named(
     ends = "it cannot begin again" if leaker.stopped else "the leak ends"
     ends = f"If {leaker.name} is disabled, {ends}."
     advice = ends if steps else why_not
-    left = f"A reboot would clear what is left{_held(snapshot)}; {_no_harm(harms)}."
+    left = f"A reboot would clear what is left{_held_memory_words(snapshot)}; {_no_harm(harms)}."
     if recurs := _recurs(harms):
         left = "No reboot is offered for it."
         summary = f"{recurs}; it is not proven that the leak does it. {summary}"
@@ -204,7 +206,9 @@ def _why_no_reboot(harms: Harms, freed: bool, against: tuple[Evidence, ...]) -> 
     return offered_no_reboot(against) if against else ""
 
 
-def _unnamed(said: str, growth: int | None, blame: Blame, harms: Harms, evidence: tuple[Evidence, ...]) -> Finding:
+def _finding_without_leaker(
+    said: str, growth: int | None, blame: Blame, harms: Harms, evidence: tuple[Evidence, ...]
+) -> Finding:
     if harms.seen:
         no_plan = "No reboot is offered: while the leaker is not found, the next boot would leak again."
         return Finding(
@@ -229,7 +233,7 @@ def _unnamed(said: str, growth: int | None, blame: Blame, harms: Harms, evidence
     )
 
 
-def _held(snapshot: Snapshot) -> str:
+def _held_memory_words(snapshot: Snapshot) -> str:
     reclaim = snapshot.get(ReclaimReading)
     held = None if isinstance(reclaim, Unread) else reclaim.kernel_held_kib
     return "" if held is None else f" (the kernel holds {memory(held)} now)"
@@ -262,7 +266,7 @@ def _unread(snapshot: Snapshot, reason: str, tuning: Tuning) -> Undecided:
     for churn in snapshot.once(_churn.churns, tuning["turn_seconds_high"]):
         hides = churn.agent is not None and churn.goes_on
         if hides or churn.turns_scaled >= thousands:
-            points.append(_churn.says(churn))
+            points.append(_churn.churn_words(churn))
     because = f"the dying cgroups were not counted ({reason})"
     if points:
         because += ", and this points at them: " + "; ".join(points[:3])
@@ -408,7 +412,7 @@ CAUSE = Cause(
     },
     signature=("cgroups", "host"),
     beside=("profile", "softirq_waits", *dict.fromkeys((*BESIDE, *WHY_ENDS))),
-    grows=Grows("dying memory cgroups", _dying, _harm.ahead),
+    grows=Grows("dying memory cgroups", _dying_count, _harm.harm_to_come),
     evaluate=evaluate,
     eased_by=("drop_caches",),
     remedy=("disable_unit", "mask_unit", "reboot"),

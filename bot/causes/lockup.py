@@ -20,7 +20,7 @@ from datetime import timedelta
 
 from bot.causes import _recent
 from bot.causes._figures import count, percent, sentence
-from bot.causes._irq_placement import rows
+from bot.causes._irq_placement import core_rows
 from bot.causes._reboot_risks import BESIDE, of_a_boot_alone, offered_no_reboot
 from bot.causes._starvation import starvation
 from bot.domain.action import Step
@@ -50,7 +50,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         return RuledOut(NAME, f"the kernel log has no lockup within {tuning['recent_hours']:.0f} hours{old}")
     host = snapshot.get(HostReading)
     is_guest = not isinstance(host, Unread) and host.is_virtual_machine
-    episodes = _episodes(snapshot, events, _cores(snapshot), is_guest, tuning)
+    episodes = _episodes(snapshot, events, _core_count(snapshot), is_guest, tuning)
     stalls = [episode for episode in episodes if not episode.paused]
     lately = [stall for stall in stalls if stall.ended_ago <= timedelta(minutes=tuning["now_minutes"])]
     last = events[-1]
@@ -91,7 +91,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         if stolen:
             took = f"the hypervisor takes {percent(cpu.steal_percent)} of all cores' time: they may be stuck outside"
             worst, _ = cpu.hottest("steal_percent")
-            evidence.append(Evidence("cpu-stolen", "cpu", took, rows(cpu, (worst,), 2)))
+            evidence.append(Evidence("cpu-stolen", "cpu", took, core_rows(cpu, (worst,), 2)))
             says += f"; {took}"
     against = of_a_boot_alone(snapshot)
     printing = _recent.surely_within(snapshot, log.of("stack-console"), tuning["now_minutes"])
@@ -99,7 +99,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         says += "; its core prints to a serial console, and what is printed comes again after a reboot"
         evidence.append(Evidence("console-stack", "kernel_log", "the trace is in the console", _recent.lines(printing)))
     # A single stall is over by the time it is logged; only a repeated stall, or its core still held, is worth a reboot.
-    goes_on = (bool(lately) and is_held) or _comes_back(lately, tuning)
+    goes_on = (bool(lately) and is_held) or _recurs(lately, tuning)
     may_reboot = goes_on and not (walks or printing or stolen or flooded or isinstance(cpu, Unread))
     if against and may_reboot:
         says = f"{sentence(says)}. {offered_no_reboot(against)}"
@@ -115,7 +115,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     )
 
 
-def _cores(snapshot: Snapshot) -> int:
+def _core_count(snapshot: Snapshot) -> int:
     """How many cores the machine has; 0 where that was not read."""
     cpu = snapshot.get(CpuReading)
     return 0 if isinstance(cpu, Unread) else cpu.cores
@@ -134,7 +134,7 @@ class _Episode:
     idle: bool = False
 
 
-def _comes_back(lately: Sequence[_Episode], tuning: Tuning) -> bool:
+def _recurs(lately: Sequence[_Episode], tuning: Tuning) -> bool:
     """True if stalls of the last minutes have a rhythm, and the next is overdue by one turn of it at most."""
     if len(lately) < max(2, tuning["repeats_few"]):
         return False
@@ -158,7 +158,7 @@ def _episodes(
     return [
         _Episode(
             group[-1][0],
-            _paused(group, 1 if (idle := is_guest and _is_idle(group)) else many),
+            _cores_after_pause(group, 1 if (idle := is_guest and _is_idle(group)) else many),
             frozenset(event.core for _, event in group if event.core is not None),
             idle,
         )
@@ -172,7 +172,7 @@ def _is_idle(group: list[tuple[timedelta, KernelEvent]]) -> bool:
     return bool(stuck) and all(name.startswith("swapper/") for name in stuck)
 
 
-def _paused(group: list[tuple[timedelta, KernelEvent]], many: float) -> int:
+def _cores_after_pause(group: list[tuple[timedelta, KernelEvent]], many: float) -> int:
     """Return how many cores told of it in its first instant, where nothing was stuck after that.
 
     RCU finds late that it was kept waiting: its line may follow a pause.

@@ -87,10 +87,10 @@ def _uncorrected_lines(log: KernelLogReading) -> list[KernelEvent]:
     lines = log.of("hardware-error", "hardware-grave")
     of_memory = {line.device for line in lines if "section_type: memory error" in line.text}
     grave = [line for line in lines if line.kind == "hardware-grave" and line.device in of_memory]
-    return sorted([*log.of("memory-error"), *grave], key=_at)
+    return sorted([*log.of("memory-error"), *grave], key=_time_of)
 
 
-def _at(event: KernelEvent) -> timedelta:
+def _time_of(event: KernelEvent) -> timedelta:
     return event.since_boot or timedelta(0)
 
 

@@ -28,7 +28,7 @@ _BY_LIMIT = ("emory cgroup out of memory", "CONSTRAINT_MEMCG")  # a pod exceeded
 
 def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether the node is busy reclaiming memory."""
-    reclaim, kills = snapshot.get(ReclaimReading), _kills(snapshot, tuning)
+    reclaim, kills = snapshot.get(ReclaimReading), _recent_kills(snapshot, tuning)
     refills = _recent.recent(snapshot, _recent.recent_events(snapshot, "nic-refill"), tuning["recent_hours"])
     evidence: list[Evidence] = []
     stalls = scanned = 0
@@ -44,13 +44,13 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if not isinstance(reclaim, Unread) and pressed and not (direct or short):
         alone = _is_at_its_own_limit(reclaim, tuning)
     if not isinstance(reclaim, Unread) and (direct or (pressed and not alone)):
-        evidence.append(_reclaimed(reclaim, stalls, scanned))
+        evidence.append(_reclaim_evidence(reclaim, stalls, scanned))
         evidence += _pressure(reclaim) if pressed else []
-        evidence += _left(reclaim) if short else []
+        evidence += _available_evidence(reclaim) if short else []
         evidence += _workers(snapshot, tuning)
     if not isinstance(reclaim, Unread) and short and not evidence:
-        seen = _swaps(reclaim, tuning) or _kswapd(snapshot, reclaim, tuning)
-        evidence += [*seen, *_left(reclaim), *_workers(snapshot, tuning)] if seen else []
+        seen = _swap_evidence(reclaim, tuning) or _kswapd(snapshot, reclaim, tuning)
+        evidence += [*seen, *_available_evidence(reclaim), *_workers(snapshot, tuning)] if seen else []
     if kills and (evidence or short):
         says = f"the kernel killed processes for lack of memory, {_recent.ago(snapshot, kills[-1])}"
         evidence.append(Evidence("oom-kill", "kernel_log", says, _recent.lines(kills, 3)))
@@ -84,13 +84,13 @@ def _is_at_its_own_limit(reclaim: ReclaimReading, tuning: Tuning) -> bool:
     return counted and left is not None and (by_kswapd or 0) < tuning["scanned_pages_many"]
 
 
-def _kills(snapshot: Snapshot, tuning: Tuning) -> tuple[KernelEvent, ...]:
+def _recent_kills(snapshot: Snapshot, tuning: Tuning) -> tuple[KernelEvent, ...]:
     kills = _recent.recent_events(snapshot, "oom-kill")
     whole = [event for event in kills if not any(text in event.text for text in _BY_LIMIT)]
     return _recent.recent(snapshot, whole, tuning["oom_recent_hours"])
 
 
-def _reclaimed(reclaim: ReclaimReading, stalls: int, scanned: int) -> Evidence:
+def _reclaim_evidence(reclaim: ReclaimReading, stalls: int, scanned: int) -> Evidence:
     says = f"{count(stalls, 'allocation')} stalled and {count(scanned, 'page')} were scanned by direct reclaim"
     counters = (name for name in reclaim.lines if name.startswith(("pgscan_direct", "allocstall")))
     names = sorted((name for name in counters if reclaim.rise(name)), key=lambda name: -(reclaim.rise(name) or 0))
@@ -115,7 +115,7 @@ def _kswapd(snapshot: Snapshot, reclaim: ReclaimReading, tuning: Tuning) -> list
     return [Evidence("kswapd-busy", "reclaim", says, tuple(reclaim.lines[name] for name in names[:2]))]
 
 
-def _swaps(reclaim: ReclaimReading, tuning: Tuning) -> list[Evidence]:
+def _swap_evidence(reclaim: ReclaimReading, tuning: Tuning) -> list[Evidence]:
     out, back = reclaim.rise("pswpout") or 0, reclaim.rise("pswpin") or 0
     if min(out, back) < tuning["swapped_pages_many"]:
         return []
@@ -130,7 +130,7 @@ def _pressure(reclaim: ReclaimReading) -> list[Evidence]:
     return [Evidence("memory-pressure", "reclaim", says, (line.raw,) if line.raw else ())]
 
 
-def _left(reclaim: ReclaimReading) -> list[Evidence]:
+def _available_evidence(reclaim: ReclaimReading) -> list[Evidence]:
     available, total = reclaim.mem_available_kib or 0, reclaim.mem_total_kib or 0
     source = tuple(reclaim.lines[row] for row in ("MemTotal", "MemAvailable") if row in reclaim.lines)
     return [Evidence("memory-short", "reclaim", f"{memory(available)} of {memory(total)} are left", source)]

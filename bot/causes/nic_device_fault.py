@@ -16,7 +16,7 @@ from bot.causes import _recent
 from bot.causes._figures import count, percent
 from bot.causes._finding import found
 from bot.causes._harm import walk_of
-from bot.causes._irq_placement import rows
+from bot.causes._irq_placement import core_rows
 from bot.causes._starvation import paced_resets, says_starved, starvation, were_before
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
@@ -57,15 +57,15 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     log, nic = snapshot.get(KernelLogReading), snapshot.get(NicReading)
     faults = _events(snapshot, tuning, *_FAULTS)
     silences = tuple(e for e in _events(snapshot, tuning, *_SILENCES) if not says_starved(e))
-    rises = _rises(nic)
+    rises = _fault_counters(nic)
     evidence = []
     if faults:
         says = f"{count(len(faults), 'device error')} in the log, the last {_recent.ago(snapshot, faults[-1])}"
         evidence.append(Evidence("nic-device-error", "kernel_log", says, _recent.lines(faults)))
     evidence += rises
-    cable = [*_flaps(snapshot, tuning), *_damaged(nic, tuning)]
+    cable = [*_flapping_links(snapshot, tuning), *_damaged_packets(nic, tuning)]
     evidence += cable
-    starved = _starved(snapshot, tuning) or _paced_by_a_leak(snapshot, tuning)
+    starved = _why_starved(snapshot, tuning) or _paced_by_a_leak(snapshot, tuning)
     if silences and not starved:
         says = f"{count(len(silences), 'time-out')} of the card, the last {_recent.ago(snapshot, silences[-1])}"
         evidence.append(Evidence("nic-silent", "kernel_log", says, _recent.lines(silences)))
@@ -76,7 +76,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if not isinstance(cpu, Unread):
         core, spent = cpu.hottest("sys_percent")
         spare = f"the cores are {percent(cpu.idle_percent)} idle; the kernel has most of core {core}, {percent(spent)}"
-        evidence.append(Evidence("cores-idle" if idle else "cores-busy", "cpu", spare, rows(cpu, (core,), 2)))
+        evidence.append(Evidence("cores-idle" if idle else "cores-busy", "cpu", spare, core_rows(cpu, (core,), 2)))
     # Faults in the log are real. Time-outs are the card's fault only if the cores were seen to have time.
     now = _recent.surely_within(snapshot, silences, tuning["now_minutes"])
     said_by_admin = any(e.kind in _ITS_OWN[:2] for e in now)
@@ -97,7 +97,7 @@ def _events(snapshot: Snapshot, tuning: Tuning, *kinds: str) -> tuple[KernelEven
     return _recent.recent(snapshot, _recent.recent_events(snapshot, *kinds), tuning["recent_hours"])
 
 
-def _rises(nic: NicReading | Unread) -> list[Evidence]:
+def _fault_counters(nic: NicReading | Unread) -> list[Evidence]:
     found = []
     for card in () if isinstance(nic, Unread) else nic.nics:
         for name in _FAULT_COUNTERS:
@@ -109,7 +109,7 @@ def _rises(nic: NicReading | Unread) -> list[Evidence]:
     return found
 
 
-def _flaps(snapshot: Snapshot, tuning: Tuning) -> list[Evidence]:
+def _flapping_links(snapshot: Snapshot, tuning: Tuning) -> list[Evidence]:
     """The links that went down again and again; one that went down once was set anew, or its switch restarted."""
     downs = _recent.recent_events(snapshot, "nic-link-down")
     found = []
@@ -122,7 +122,7 @@ def _flaps(snapshot: Snapshot, tuning: Tuning) -> list[Evidence]:
     return found
 
 
-def _damaged(nic: NicReading | Unread, tuning: Tuning) -> list[Evidence]:
+def _damaged_packets(nic: NicReading | Unread, tuning: Tuning) -> list[Evidence]:
     found = []
     for card in () if isinstance(nic, Unread) else nic.nics:
         rises = {name: card.rise(name) or 0 for name in _DAMAGED_COUNTERS}
@@ -134,7 +134,7 @@ def _damaged(nic: NicReading | Unread, tuning: Tuning) -> list[Evidence]:
     return found
 
 
-def _starved(snapshot: Snapshot, tuning: Tuning) -> str:
+def _why_starved(snapshot: Snapshot, tuning: Tuning) -> str:
     """Say what points to a lack of CPU; empty if nothing does."""
     if (starved := snapshot.once(starvation, tuning["recent_hours"])) is not None:
         return starved.says

@@ -42,7 +42,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         snapshot, [kill for kill in kills if not _OF_A_CGROUP.search(kill.text)], tuning["machine_hours"]
     )
     limited = [kill for kill in kills if _OF_A_CGROUP.search(kill.text)]
-    again = _again(_recent.surely_within(snapshot, limited, tuning["cgroup_minutes"]), tuning["cgroup_few"])
+    again = _killed_often(_recent.surely_within(snapshot, limited, tuning["cgroup_minutes"]), tuning["cgroup_few"])
     begun = _recent.recent(snapshot, log.of("oom-begun"), tuning["machine_hours"])
     evidence = []
     if begun:
@@ -88,7 +88,7 @@ def _kills(log: KernelLogReading) -> tuple[KernelEvent, ...]:
     return tuple(kills)
 
 
-def _again(kills: tuple[KernelEvent, ...], few: float) -> list[tuple[list[str], int, list[KernelEvent]]]:
+def _killed_often(kills: tuple[KernelEvent, ...], few: float) -> list[tuple[list[str], int, list[KernelEvent]]]:
     """The processes of a cgroup killed that often, how often, and their lines.
 
     Kills at the same moment count once: with memory.oom.group (systemd's OOMPolicy=kill, Kubernetes from 1.28 on) all

@@ -35,8 +35,10 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     resets = _recent.recent(snapshot, log.of(*RESETS), tuning["recent_hours"])
     if not resets:
         return RuledOut(NAME, "the network card was not reset within the last day")
-    timed = _timed(log)
-    printed = [(reset, near) for reset in resets if (near := _near(reset, timed, log, tuning)) is not None]
+    timed = _timed_messages(log)
+    printed = [
+        (reset, near) for reset in resets if (near := _printed_near_reset(reset, timed, log, tuning)) is not None
+    ]
     if not printed:
         return RuledOut(NAME, "no reset lies near an out-of-memory dump or a burst of other messages")
     if isinstance(host, Unread):
@@ -73,13 +75,13 @@ class _Printed:
     lines: tuple[str, ...]
 
 
-def _timed(log: KernelLogReading) -> list[tuple[timedelta, KernelEvent]]:
+def _timed_messages(log: KernelLogReading) -> list[tuple[timedelta, KernelEvent]]:
     """The messages that are not about the network card, with their times. Lines without a time do not count."""
     events = (event for event in log.events if not event.kind.startswith(_OF_THE_CARD))
     return [(event.since_boot, event) for event in events if event.since_boot is not None]
 
 
-def _near(
+def _printed_near_reset(
     reset: KernelEvent, timed: Sequence[tuple[timedelta, KernelEvent]], log: KernelLogReading, tuning: Tuning
 ) -> _Printed | None:
     """Messages near a reset: out-of-memory kills, or a burst of others."""

@@ -10,7 +10,7 @@ Remedy: none planned: the traffic is still there after a reboot.
 from __future__ import annotations
 
 from bot.causes._figures import count, percent
-from bot.causes._irq_placement import full_cores, irq_placement, queues_crowd_one_core, rows
+from bot.causes._irq_placement import core_rows, full_cores, irq_placement, queues_crowd_one_core
 from bot.causes._packet_waits import waits_on
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
@@ -50,7 +50,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     cores = listed(list(map(str, full)), 6)
     means = sum(full.values()) / len(full)
     said = f"{count(len(full), 'core')} full of soft interrupts (core {cores}; {percent(means)} on average)"
-    evidence = [Evidence("cores-full-of-softirq", "cpu", said, rows(cpu, tuple(full)))]
+    evidence = [Evidence("cores-full-of-softirq", "cpu", said, core_rows(cpu, tuple(full)))]
     squeezed = 0
     if not isinstance(softirq, Unread):
         squeezed = softirq.time_squeeze_rise

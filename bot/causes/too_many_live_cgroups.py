@@ -35,7 +35,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         return Undecided(NAME, f"the cgroups were not read ({cgroups.reason})")
     alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
     at_least = "at least " if cgroups.alive_is_at_least else ""
-    many, beside = _many(snapshot, tuning)
+    many, beside = _many_and_why(snapshot, tuning)
     if alive < many:
         # If the walk was stopped, another controller's count is used; without that the number is not known.
         if cgroups.alive_is_at_least and max(cgroups.siblings.values(), default=0) < cgroups.alive:
@@ -44,7 +44,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         return RuledOut(NAME, f"{about}{count(alive, 'live memory cgroup')}{beside}; {many:,.0f} would be many")
     containers = snapshot.get(ContainersReading)
     whose_is_known = not isinstance(containers, Unread) and not containers.count_is_at_least
-    others = _others(snapshot)
+    others = _other_owners(snapshot)
     if isinstance(containers, Unread) or containers.count_is_at_least:
         because = containers.reason if isinstance(containers, Unread) else "there are more than were listed"
         if not (_walks_of_now(snapshot, alive, tuning) or _refused_now(snapshot, alive, tuning)):
@@ -93,7 +93,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     )
 
 
-def _others(snapshot: Snapshot) -> str:
+def _other_owners(snapshot: Snapshot) -> str:
     """Who else has live cgroups of its own here, as the units tell; empty if nobody has."""
     units = snapshot.get(UnitsReading)
     if isinstance(units, Unread):
@@ -102,7 +102,7 @@ def _others(snapshot: Snapshot) -> str:
     return listed([unit.name for unit in running if makes_cgroups((unit.name, *unit.aliases))], 3)
 
 
-def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
+def _many_and_why(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
     """Return how many live cgroups are many for the containers that run here."""
     containers = snapshot.get(ContainersReading)
     if isinstance(containers, Unread):
@@ -115,7 +115,7 @@ def _walks_of_now(snapshot: Snapshot, alive: int, tuning: Tuning) -> tuple[Kerne
     """Return the last hour's traces in the walk, if a walk over that many takes long enough to be the reason."""
     if not _takes_seconds(alive, tuning):
         return ()
-    return _of_now(snapshot, "stack-memcg-walk", tuning)
+    return _recent_events_of(snapshot, "stack-memcg-walk", tuning)
 
 
 def _takes_seconds(alive: int, tuning: Tuning) -> bool:
@@ -126,11 +126,11 @@ def _refused_now(snapshot: Snapshot, alive: int, tuning: Tuning) -> tuple[Kernel
     """Return the kernel's refusals of the last hour, if so many are alive that it ran out of ids."""
     if alive < tuning["ids_live_many"]:
         return ()
-    refused = _of_now(snapshot, "cgroup-exhausted", tuning)
+    refused = _recent_events_of(snapshot, "cgroup-exhausted", tuning)
     return tuple(event for event in refused if "fork rejected" not in event.text)
 
 
-def _of_now(snapshot: Snapshot, kind: str, tuning: Tuning) -> tuple[KernelEvent, ...]:
+def _recent_events_of(snapshot: Snapshot, kind: str, tuning: Tuning) -> tuple[KernelEvent, ...]:
     return _recent.surely_within(snapshot, _recent.recent_events(snapshot, kind), tuning["harm_minutes"])
 
 

@@ -38,7 +38,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     others = [unit for unit in unlisted if tuning.allow and not unit.by_vendor and unit not in unused]
     if not (unused or others):
         return _ruled_out(reading, ecs, tuning)
-    evidence = [Evidence("agent-unused", "boot_units", _says(unit, reading), (unit.source,)) for unit in unused]
+    evidence = [Evidence("agent-unused", "boot_units", _unit_words(unit, reading), (unit.source,)) for unit in unused]
     evidence += [
         Evidence("unit-not-allowed", "boot_units", f"{unit.name} starts at boot and is not on the list", (unit.source,))
         for unit in others[: _SHOWN_MOST - len(unused)]
@@ -59,7 +59,7 @@ def _is_allowed(unit: BootUnit, allow: Sequence[str]) -> bool:
     return any(fnmatchcase(unit.name, pattern) for pattern in allow)
 
 
-def _says(unit: BootUnit, reading: BootUnitsReading) -> str:
+def _unit_words(unit: BootUnit, reading: BootUnitsReading) -> str:
     return (
         f"{unit.name} starts at boot, {reading.kubelet[0]} shows a node of Kubernetes, and no ECS cluster is named: "
         "the agent will fail and keep restarting"
@@ -67,7 +67,7 @@ def _says(unit: BootUnit, reading: BootUnitsReading) -> str:
 
 
 def _summary(unused: Sequence[BootUnit], others: Sequence[BootUnit], reading: BootUnitsReading) -> str:
-    says = [_says(unit, reading) for unit in unused[:2]]
+    says = [_unit_words(unit, reading) for unit in unused[:2]]
     if others:
         named = listed([unit.name for unit in others], 3)
         says.append(f"{count(len(others), 'unit')} not on the playbook's list would start at boot: {named}")

@@ -24,7 +24,7 @@ class Background:
             return None
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._log_failure)
         return task
 
     async def drain(self, seconds: float) -> None:
@@ -37,7 +37,7 @@ class Background:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _log_failure(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._log("wish_failed", wish=task.get_name(), error=repr(error))

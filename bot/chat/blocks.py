@@ -75,10 +75,10 @@ def moved_blocks(plan: PlanView) -> Iterator[Block]:
 def step_blocks(plan: PlanView) -> Iterator[Block]:
     """Yield the steps of an approved plan with their outcomes."""
     if plan.steps:
-        yield Listing(tuple(_step(step) for step in plan.steps), ordered=True)
+        yield Listing(tuple(_step_line(step) for step in plan.steps), ordered=True)
 
 
-def _step(step: StepView) -> Pieces:
+def _step_line(step: StepView) -> Pieces:
     pieces = (Bold(clipped(step.words, 200)), clipped(f" — {step.outcome_so_far}", SAID * 2))
     if step.since is not None:
         usually = (f"; {step.usually}",) if step.usually else ()
@@ -108,7 +108,7 @@ def choice_blocks(choices: Sequence[Choice], first: Sequence[Button] = ()) -> It
     if decisions := [choice for choice in choices if choice.kind in (APPROVE, DECLINE)]:
         best = "" if first else APPROVE
         buttons = (
-            Button(made.words.capitalize(), made.kind, made.about, "primary" if made.kind == best else "")
+            Button(made.button_words.capitalize(), made.kind, made.about, "primary" if made.kind == best else "")
             for made in decisions
         )
         yield Row((*first, *buttons))
@@ -134,12 +134,12 @@ def undo_buttons(choices: Sequence[Choice]) -> list[Button]:
     ]
 
 
-def again_button(incident: str, nodes: int = 1) -> Button:
+def check_again_button(incident: str, nodes: int = 1) -> Button:
     """Return the button that checks every node of an incident's card again."""
     return Button("Check again" if nodes == 1 else f"Check {nodes} again", CHECK_AGAIN, incident)
 
 
-def meant_blocks(near: Sequence[str]) -> Iterator[Row]:
+def near_name_buttons(near: Sequence[str]) -> Iterator[Row]:
     """Yield a button for each node that the person may have meant."""
     if near:
         numbered = enumerate(near[:MOST_ANSWERS])
@@ -159,17 +159,17 @@ def single_choice_blocks(choices: Sequence[Choice]) -> Iterator[Row]:
         return
     for at, node in enumerate(nodes):
         words = {APPROVE: f"Approve {one_line(node, 60)}", DECLINE: "Decline"}
-        buttons = tuple(Button(words[choice.kind], choice.kind, single(choice, at)) for choice in decisions)
+        buttons = tuple(Button(words[choice.kind], choice.kind, single_value(choice, at)) for choice in decisions)
         yield Row(buttons, f"{DECIDE}{decisions[0].incidents[at]}")
 
 
-def single(choice: Choice, at: int) -> str:
+def single_value(choice: Choice, at: int) -> str:
     """Return the button value for a node among several: the card's name and the node's incident."""
     return f"{choice.about}{AMONG}{choice.incidents[at]}"
 
 
 def _nodes_menu(choice: Choice) -> Menu:
-    options = ((node, single(choice, at)) for at, node in enumerate(choice.nodes[:MOST_SINGLE]))
+    options = ((node, single_value(choice, at)) for at, node in enumerate(choice.nodes[:MOST_SINGLE]))
     return Menu(choice.kind, f"{choice.kind.capitalize()} a node …", tuple(options))
 
 

@@ -16,7 +16,7 @@ from bot.chat.blocks import (
     REPORT,
     SUMMARY,
     WHO_ELSE,
-    again_button,
+    check_again_button,
     choice_blocks,
     ends_blocks,
     offer_blocks,
@@ -59,11 +59,11 @@ from bot.view.words import (
     Sentence,
     Styled,
     cause_words,
-    clocked,
     joined,
     remainder_words,
     trait_words,
     verdict_words,
+    with_instants,
 )
 
 SAID = 500  # characters of a sentence
@@ -95,7 +95,7 @@ _SHOWS_HEAT = (State.TRIAGED, State.PROPOSED, State.UNKNOWN)
 
 def incident_card(group: GroupView) -> Document:
     """Return the card of a group in any state; its text says everything on a locked phone."""
-    return _single(group, group.incidents[0]) if len(group.incidents) == 1 else _table(group)
+    return _single(group, group.incidents[0]) if len(group.incidents) == 1 else _group_card(group)
 
 
 # --- a single node
@@ -103,13 +103,13 @@ def incident_card(group: GroupView) -> Document:
 
 def _single(group: GroupView, view: IncidentView) -> Document:
     word = view.headline.removesuffix(view.diagnosis)  # it comes first: "Resolved: 🟢 node-1: HEALTHY"
-    first: list[Block] = [Title(f"{word}{_mark(view)} {view.diagnosis}".strip())]
+    first: list[Block] = [Title(f"{word}{_gravity_sign(view)} {view.diagnosis}".strip())]
     middle: list[Strip | Listing] = []
     said: tuple[Sentence, ...] = ()
     if view.verdict is not None and (not view.ended or view.state is State.TRIAGED):
         is_evaluated = view.state in (State.TRIAGED, State.PROPOSED)
         said = verdict_words(view.verdict) if is_evaluated else ((view.verdict.summary,),)
-        rows = [_short(sentence) for sentence in (*said, (view.recurs,), (view.grows,)) if any(sentence)]
+        rows = [_shortened(sentence) for sentence in (*said, (view.recurs,), (view.growth_sentence,)) if any(sentence)]
         first += [Together(tuple(map(Line, rows)))] if rows else []  # one block: the buttons come soon after it
     seen = view.verdict.heat if view.verdict is not None and view.state in _SHOWS_HEAT else None
     heat = [Strip(seen, view.id)] if seen is not None else []  # a picture replaces each strip once it is there
@@ -120,17 +120,17 @@ def _single(group: GroupView, view: IncidentView) -> Document:
     # The buttons come before the picture: people look for them first.
     busy = [line(Bold(view.working))] if view.working else []
     sooner, later = _profile_button(group, view)
-    last = [*blocks, *_decision(group, sooner), *busy, *heat, *_further(group, view, later)]
+    last = [*blocks, *_decision(group, sooner), *busy, *heat, *_other_buttons(group, view, later)]
     last += (block for question in group.asks for block in question_blocks(group, question))
     if view.verdict is not None and view.state in (State.TRIAGED, State.PROPOSED):
-        last += _remainder(view.verdict, group.rest)
+        last += _not_decided_lines(view.verdict, group.rest)
     last += _closing(group)
     stop = "" if view.state is State.OPENED else "."
     words = joined(((view.headline + stop,), *view.harm, view.story, change_words(view.compared), group.needs, *said))
     return Document((*words, f"\n{group.about}") if group.about else words, (*first, *map(IfRoom, middle), *last))
 
 
-def _short(sentence: Sentence) -> Sentence:
+def _shortened(sentence: Sentence) -> Sentence:
     """A sentence of a verdict, whose whole length stands in the thread."""
     return tuple(clipped(piece, SUMMARY) if isinstance(piece, str) else piece for piece in sentence)
 
@@ -146,7 +146,7 @@ def _verdict_blocks(view: IncidentView) -> Iterator[Block]:
         yield Small((clipped(f"Lasting fix: {verdict.lasting_fix}", SAID),))
     if view.is_beyond_verdict and view.withheld is not None:
         yield line(Bold("What would help is not offered"))
-        yield line(*clocked((clipped(view.withheld.because, SAID),), view.as_of))
+        yield line(*with_instants((clipped(view.withheld.because, SAID),), view.as_of))
         if view.withheld.lacking:
             yield line(Bold("The login lacks these sudoers lines"))
             lacking = [clipped(one_line(right, 10_000), SAID) for right in view.withheld.lacking]
@@ -158,7 +158,7 @@ def _state_blocks(view: IncidentView) -> Iterator[Block]:
         yield from (line(*sentence) for sentence in view.sentences[: 1 if view.is_checked else 0])
         yield from offer_blocks(view.plan)
     elif view.sentences:
-        yield Together(tuple(line(*clocked(sentence, view.as_of)) for sentence in (*view.sentences, *view.harm)))
+        yield Together(tuple(line(*with_instants(sentence, view.as_of)) for sentence in (*view.sentences, *view.harm)))
     if view.decided:
         yield line(*view.decided)
     if view.compared:
@@ -184,14 +184,14 @@ def _profile_button(group: GroupView, view: IncidentView) -> tuple[list[Button],
     return [], [Button("Profile", PROFILE, view.id)]
 
 
-def _further(group: GroupView, view: IncidentView, looks: Sequence[Button]) -> Iterator[Block]:
+def _other_buttons(group: GroupView, view: IncidentView, looks: Sequence[Button]) -> Iterator[Block]:
     """The other buttons of a node, in a row; none of them acts."""
     if not view.id:
         return
     reports = view.ended and view.state is not State.TRIAGED and REPORT not in group.absent
     row = [*[Button("Report", REPORT, view.id)] * reports, *_who_else(group), *looks]
     if view.node and (_is_offered(group, view) or view.ended):
-        row.append(again_button(view.id))
+        row.append(check_again_button(view.id))
     row += undo_buttons(group.choices)  # last: it is weighed once what came of it has been seen
     yield from small(*(choice.warning for choice in group.choices))
     if row:
@@ -216,28 +216,28 @@ def _who_else(group: GroupView) -> Iterator[Button]:
 # --- several nodes
 
 
-def _table(group: GroupView) -> Document:
+def _group_card(group: GroupView) -> Document:
     """A row for each node, the worst first; the rest is counted, and complete in the thread."""
     settles = [(clipped(", ".join(of), ROW), clipped(words, SUMMARY)) for words, of in group.only_likely.items()]
     first = [Title(group.headline), node_table(group), *([bullets(settles[:MOST_UNSETTLED])] if settles else ())]
     last = [*_decision(group), *single_choice_blocks(group.choices), *_further_of_many(group)]
     last += (block for question in group.asks for block in question_blocks(group, question))
     last += _closing(group)
-    words = joined(((f"{group.headline}.",), group.needs, *_foremost(group)))
+    words = joined(((f"{group.headline}.",), group.needs, *_first_nodes_sentences(group)))
     return Document((*words, f"\n{group.about}") if group.about else words, (*first, *last))
 
 
 def node_table(group: GroupView) -> Table:
     """Return a row for each node, the worst first."""
-    return Table(HEADING, [_row(group, view) for view in group.incidents], group.headline, "/zombie status")
+    return Table(HEADING, [_node_row(group, view) for view in group.incidents], group.headline, "/zombie status")
 
 
-def _row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
+def _node_row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
     """How bad, which node, which cause, and what is offered or done."""
     verdict = view.verdict
     how = verdict.status.value if verdict is not None and view.state is not State.RESOLVED else view.state.value
     if verdict is None or view.state is State.OPENED:
-        how = f"{_ASKS} a question" if view.state is State.UNKNOWN else f"{_mark(view)} …".strip()
+        how = f"{_ASKS} a question" if view.state is State.UNKNOWN else f"{_gravity_sign(view)} …".strip()
         return (how, one_line(view.node, ROW), "", view.diagnosis.removeprefix(f"{view.node}: "))
     stands = view.short
     if group.shows_verdicts:
@@ -245,14 +245,14 @@ def _row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
         stands = plan or one_line(verdict.try_next or (verdict.lasting_fix if verdict.cause is not None else ""), ROW)
     is_told = verdict.status not in (Status.UNKNOWN, Status.UNREACHABLE)  # what was not read is not "none"
     return (
-        f"{_mark(view)} {how}".strip(),
+        f"{_gravity_sign(view)} {how}".strip(),
         one_line(view.node, ROW),
         cause_words(verdict) or ("none" if is_told else "not known"),
         stands or ("nothing" if verdict.status is Status.HEALTHY or not group.shows_verdicts else "look by hand"),
     )
 
 
-def _foremost(group: GroupView) -> Iterator[Sentence]:
+def _first_nodes_sentences(group: GroupView) -> Iterator[Sentence]:
     """The first nodes of a table, for screen readers."""
     if group.shows_verdicts:
         worst = [view for view in group.incidents[:3] if view.severity not in (None, Status.HEALTHY)]
@@ -264,7 +264,7 @@ def _foremost(group: GroupView) -> Iterator[Sentence]:
 # --- on both kinds of card
 
 
-def _mark(view: IncidentView) -> str:
+def _gravity_sign(view: IncidentView) -> str:
     """The sign for how bad it is, whatever is being done; the words beside it say the same."""
     if view.state is State.RESOLVED:
         return _CURED
@@ -296,7 +296,7 @@ def _further_of_many(group: GroupView) -> Iterator[Block]:
     closed = all(view.ended or view.state is State.TRIAGED for view in group.incidents)
     looks = list(_who_else(group))
     if known and (closed or any(choice.kind == APPROVE for choice in group.choices)):
-        looks.append(again_button(known[0].id, len({view.node for view in known})))
+        looks.append(check_again_button(known[0].id, len({view.node for view in known})))
     if looks:
         yield Row(tuple(looks))
 
@@ -304,7 +304,7 @@ def _further_of_many(group: GroupView) -> Iterator[Block]:
 # --- its last lines: what the verdict leaves open, links, the record's head, the alerts, and who asked
 
 
-def _remainder(verdict: Verdict, rest: str) -> Iterator[Block]:
+def _not_decided_lines(verdict: Verdict, rest: str) -> Iterator[Block]:
     """One line for the causes, one for the probes; `rest` says where the reasons are, with a list of each."""
     for words in remainder_words(verdict):
         yield Small((clipped(f"{words} {rest}".rstrip(), SAID),))
@@ -326,7 +326,7 @@ def _closing(group: GroupView) -> Iterator[Block]:
         yield Record(group.head)
     if group.about:
         about = clipped(group.about, ABOUT if len(group.incidents) == 1 else len(group.about))
-        timed = clocked((about,), group.incidents[0].as_of)  # small print cannot show a reader's clock
+        timed = with_instants((about,), group.incidents[0].as_of)  # small print cannot show a reader's clock
         yield Small((about,)) if len(timed) == 1 else line(*timed)
     name += [Link(*each) for each in group.incidents[0].links] if len(group.incidents) == 1 else []
     pieces: list[Styled] = [] if group.needs else [*group.asked]
@@ -342,9 +342,9 @@ def _links_of_many(group: GroupView) -> Iterator[Block]:
     shared = [each for each in linked[0].links if all(each in view.links for view in group.incidents)] if linked else []
     rows: list[tuple[str, list[tuple[str, str]]]] = [("All", shared)]
     rows += [(view.node, [each for each in view.links if each not in shared]) for view in linked[:MOST_LINKED]]
-    named = ((Bold(f"{one_line(word, 60)}:"), " ", *list(_linked(links))[1:]) for word, links in rows if links)
+    named = ((Bold(f"{one_line(word, 60)}:"), " ", *list(_link_pieces(links))[1:]) for word, links in rows if links)
     yield from map(Line, named)
 
 
-def _linked(links: Iterable[tuple[str, str]]) -> Iterator[Styled]:
+def _link_pieces(links: Iterable[tuple[str, str]]) -> Iterator[Styled]:
     yield from (piece for name, address in links for piece in (" · ", Link(name, address)))

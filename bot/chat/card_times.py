@@ -38,7 +38,7 @@ class Reminder:
         verb = "wait" if len(self.waiting) > 1 else "waits"
         pieces: list[Piece] = [f"Half of the time is over, and {nodes} still {verb} for a decision, until "]
         pieces += [Instant(self.until), ". After that nothing is done, and it has to be checked again."]
-        for number, by in enumerate(_called(self.waiting, policy)):
+        for number, by in enumerate(_people_to_remind(self.waiting, policy)):
             pieces += [", " if number else " Who may approve: ", Person(by)]
         said: Sentence = tuple(pieces)
         return Document(said, (line(*said),))
@@ -66,7 +66,7 @@ def reminders(group: Sequence[Incident], policy: Policy) -> Iterator[Reminder]:
             yield Reminder(f"nudge-{batch[0][1].id}", first + half, first + policy.approval_expires, still)
 
 
-def _called(waiting: Sequence[Incident], policy: Policy) -> list[str]:
+def _people_to_remind(waiting: Sequence[Incident], policy: Policy) -> list[str]:
     """The people of a chat whom the policy names and who could say yes to all of it."""
     spoken = {said.by for incident in waiting for said in incident.endorsements}
     asked = {asker for incident in waiting for asker in incident.askers} if not policy.self_approval else set()

@@ -141,7 +141,7 @@ class ChatCards:
     async def draw_again(self, card: CardRecord) -> None:
         """Show a card whose last wording never reached the chat. Raises: LedgerError when the record cannot be read."""
         if card.posts.standing is None:
-            self._card(card.card).wording = ""
+            self._shown_card(card.card).wording = ""
             await self.show(card.incidents, card)
 
     async def show(self, group: Sequence[Incident], read: CardRecord | None = None, *, is_news: bool = True) -> None:
@@ -157,7 +157,7 @@ class ChatCards:
         if self._storms is not None:
             for storm in dict.fromkeys(member.storm for member in group if member.storm):
                 self._storms.heard(storm)
-        shown, as_of = self._card(name), max(incident.updated_at for incident in group)
+        shown, as_of = self._shown_card(name), max(incident.updated_at for incident in group)
         async with shown.lock:
             if shown.as_of is not None and as_of < shown.as_of:
                 return  # something newer was shown while this waited
@@ -166,14 +166,16 @@ class ChatCards:
             if (board := self._boards.get(name)) is not None:
                 board.shows(group)
             spot = await self._card_target(group)
-            context = await self._telling(shown, group) if spot is not None else self.view
+            context = await self._context_of(shown, group) if spot is not None else self.view
             view = group_view(group, context)
             if view.shows_verdicts:
                 await self._show_verdicts(name, group, view, again=not is_news)
                 return
             if spot is None:
                 return
-            message = self._poster.chat.draw(incident_card(await self._closed(shown, group, view, context, read)))
+            message = self._poster.chat.draw(
+                incident_card(await self._with_record_head(shown, group, view, context, read))
+            )
             if shown.wording == message.wording:
                 return
             if not shown.wording:
@@ -202,7 +204,7 @@ class ChatCards:
             self._poster.show(name, board.spot, board.message)
         elif spot is not None and all(member.triage is not None for member in group):
             await self._poster.adopt(name, spot)
-            await self._owe(name, spot, incident_card(view), once=True)
+            await self._post_surely(name, spot, incident_card(view), once=True)
             if board is None:
                 self._poster.finished(name)
 
@@ -227,11 +229,11 @@ class ChatCards:
                 self._poster.hold(name)  # what is on record may be done with before the nodes are read
         board.reading |= {member.id for member in reading}
         board.shows(tuple(group))
-        self._card(name).wording = _IN_PROGRESS
+        self._shown_card(name).wording = _IN_PROGRESS
         if stands:
             self._poster.show(name, board.spot, board.message)
         else:
-            await self._owe(name, board.spot, board.message())
+            await self._post_surely(name, board.spot, board.message())
 
     def moved(self, underway: ReadingProgress) -> None:
         """Show how far the reading of a node is."""
@@ -253,7 +255,7 @@ class ChatCards:
         else:
             if verdict.heat is not None and len(board.group) == 1:  # begun at once; the card does not wait for it
                 self._poster.illustrate(name, board.spot, incident.id, verdict.node, verdict.heat)
-            await self._owe(name, board.spot, board.message())
+            await self._post_surely(name, board.spot, board.message())
             if is_alarm(incident.alert):
                 await self._announce_return(name, board)
         of_many = is_alarm(incident.alert) and len(board.group) > FEW
@@ -290,9 +292,9 @@ class ChatCards:
             message = Document((new, *(said if isinstance(said, tuple) else ())), broadcast=True)
             await self._poster.enqueue(name, f"again-{(again or late)[0].id}", board.spot, message, under=CARD)
 
-    async def _owe(self, name: str, spot: MessageTarget, card: Document, *, once: bool = False) -> None:
+    async def _post_surely(self, name: str, spot: MessageTarget, card: Document, *, once: bool = False) -> None:
         """Show what has to arrive; `once`: where it does not stand so."""
-        message, shown = self._poster.chat.draw(card), self._card(name)
+        message, shown = self._poster.chat.draw(card), self._shown_card(name)
         if once and shown.wording == message.wording:
             return
         await self._poster.enqueue(name, CARD, spot, message, rank=VERDICT)
@@ -369,12 +371,14 @@ class ChatCards:
 
         Raises: LedgerError when the record cannot be read.
         """
-        for name in [name for name, shown in self._cards.items() if name in mine and self._due(shown.open, now)]:
+        for name in [
+            name for name, shown in self._cards.items() if name in mine and self._due_reminders(shown.open, now)
+        ]:
             group = await self.group(name)
             spot = await self._card_target(group) if group else None
             if spot is None:
                 continue
-            for reminder in self._due(group, now):
+            for reminder in self._due_reminders(group, now):
                 if await self._outbox.place(name, reminder.part) is None:
                     await self._poster.adopt(name, spot)
                     await self._poster.enqueue(name, reminder.part, spot, reminder.message(self._policy), under=CARD)
@@ -409,19 +413,19 @@ class ChatCards:
         if place is None or (place.channel, place.ts) != (click.channel, click.ts):
             raise NothingProposed("This is not the card of that incident; use the buttons on the card itself.")
 
-    def _due(self, group: Sequence[Incident], now: datetime) -> list[Reminder]:
+    def _due_reminders(self, group: Sequence[Incident], now: datetime) -> list[Reminder]:
         return [each for each in reminders(group, self._policy) if each.at <= now and each.part not in self._reminded]
 
     # --- what is shown
 
-    def _card(self, name: str) -> _Shown:
+    def _shown_card(self, name: str) -> _Shown:
         """Return what a card shows; the cards asked for last are remembered."""
         if name not in self._cards:
             self._cards[name] = _Shown()
         self._cards.move_to_end(name)
         return self._cards[name]
 
-    async def _closed(
+    async def _with_record_head(
         self, shown: _Shown, group: Sequence[Incident], view: GroupView, context: ViewContext, read: CardRecord | None
     ) -> GroupView:
         """Return the view, with the record's head once all have ended."""
@@ -430,7 +434,7 @@ class ChatCards:
         shown.head = shown.head or (read.head if read is not None else await self._ledger.head(HOUSE)).noted
         return group_view(group, replace(context, head=shown.head))
 
-    async def _telling(self, shown: _Shown, group: Sequence[Incident]) -> ViewContext:
+    async def _context_of(self, shown: _Shown, group: Sequence[Incident]) -> ViewContext:
         rebooting = [each for each in group if (action := self._running_action(each)) is not None and action.reboots]
         waits = {
             incident.id: self._notices.waits_for(incident.id) for incident in group if self._may_be_held_up(incident)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from bot.chat.background import Background
-from bot.chat.blocks import meant_blocks
+from bot.chat.blocks import near_name_buttons
 from bot.chat.context import TOLD, ChatContext, brake_words
 from bot.chat.document import Marked, NodeMenu, Row
 from bot.chat.ephemeral import refusal_words
@@ -36,7 +36,7 @@ from bot.domain.incident import IncidentSummary
 from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line, redacted_text
 from bot.response.decision.braking import pull_words
-from bot.response.decision.guards import is_named
+from bot.response.decision.guards import check_named
 from bot.view.words import node_words, urgency, utc
 
 REQUESTS_REMEMBERED = 1000
@@ -70,9 +70,9 @@ class Commands:
     def take(self, request: CommandRequest) -> None:
         """Begin to handle a request; returns at once, so that the chat gets its acknowledgement first."""
         if self._seen.is_new(request.key):  # chats deliver at least once, also while the ledger cannot be written
-            self.background.begin(self._once(request), f"request {request.key}")
+            self.background.begin(self._handle_once(request), f"request {request.key}")
 
-    async def _once(self, request: CommandRequest) -> None:
+    async def _handle_once(self, request: CommandRequest) -> None:
         # The search for near names takes time.
         asked = await asyncio.to_thread(parse, request.text, self.known, self.others)
         try:
@@ -118,7 +118,7 @@ class Commands:
             if asked.asks:
                 await ephemeral.quote(request, ASKS, [Row((NodeMenu(),), FIND_NODE)])
             if asked.unknown:
-                quoted = ephemeral.quote(request, unknown_words(asked), list(meant_blocks(asked.near)))
+                quoted = ephemeral.quote(request, unknown_words(asked), list(near_name_buttons(asked.near)))
                 self.background.begin(quoted, f"answer to {request.key}")
             if asked.nodes and self.context.opener is not None:
                 await self.context.opener.begin(
@@ -136,7 +136,7 @@ class Commands:
                 self.context.askers.count(request.person)
         except Refused as no:
             await self.context.note("check", request.by, no)
-            await self._tell(request, refusal_words(no))
+            await self._tell_person(request, refusal_words(no))
             return False
         return True
 
@@ -149,18 +149,18 @@ class Commands:
             if isinstance(asked, Question):
                 words = await asked.answer(request.person)
             else:
-                words = await self._words(request, asked)
+                words = await self._reply_words(request, asked)
         except UnknownIncident as no:
             words = refusal_words(no)
         except TOLD as no:
             await self.context.tell(no, asked.verb, request.person, request.channel, request.thread_ts, about)
             return
-        await self._tell(request, words)
+        await self._tell_person(request, words)
 
-    async def _tell(self, request: CommandRequest, words: str) -> None:
+    async def _tell_person(self, request: CommandRequest, words: str) -> None:
         await self.context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
 
-    async def _words(self, request: CommandRequest, asked: Subcommand) -> str:
+    async def _reply_words(self, request: CommandRequest, asked: Subcommand) -> str:
         person, responder = request.person, self.context.responder
         if asked.verb == "status":
             await self.context.check_reader(person)
@@ -169,7 +169,7 @@ class Commands:
             return await self.context.pull(person, asked.reason, request.key)
         pull, asked_at = asked.pull, request.asked_at
         if asked.verb == "brake" and not pull and asked_at is None:  # what comes while the chat is asked is not meant
-            present = await self.context.ledger.braked()
+            present = await self.context.ledger.brake_pull()
             pull, asked_at = (0, responder.clock()) if present is None else (present.seq, None)
         approval = await self.context.people.approval(
             person, self.context.policy, asked.reason, by_group=asked.verb in ("brake", "pagerduty")
@@ -190,7 +190,7 @@ class Commands:
         return f"Proposed as incident {opened.id}; another person has to approve it."
 
     async def _pagerduty(self, approval: Approval) -> str:
-        is_named(self.context.policy, approval)
+        check_named(self.context.policy, approval)
         if self.pagerduty is None:
             return "The bot does not talk to PagerDuty: PAGERDUTY_API_TOKEN is not set."
         self.context.log("subscription_wanted", by=approval.by)
@@ -198,7 +198,7 @@ class Commands:
 
     async def _status(self) -> str:
         summaries = await self.context.ledger.incidents(only_open=True)
-        braked = await self.context.ledger.braked()
+        braked = await self.context.ledger.brake_pull()
         words = [f"{len(summaries)} open incidents." if summaries else "Nothing is open."]
         ordered = sorted(summaries, key=lambda summary: (urgency(summary.state), summary.node))
         words += [status_line(summary) for summary in ordered[:MOST_LISTED]]

@@ -36,13 +36,12 @@ from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy, person_of
 from bot.domain.safe_text import one_line
-from bot.response.decision.guards import is_named
+from bot.response.decision.guards import check_named
 from bot.response.decision.responder import Responder
 
 TOLD = (Refused, UsageError, LedgerError)  # why something is not done, as people are told
 # Its connection may have broken between a commit and the answer: then it is on record all the same.
 NOT_WRITTEN = "The ledger cannot be used now. Unless the card says otherwise once it can, nothing was decided."
-GROUP_SECONDS = 1.0  # of the time in which a dialog can be opened, for a chat to say in which groups a person is
 PULL_SECONDS = 2.0  # how long a chat is asked whether a person may pull the brake; without an answer they may
 
 
@@ -107,21 +106,6 @@ class ChatContext:
         await self.surface.check_click(click, incident.card)
         return incident
 
-    async def likely_approval(self, person: Person) -> Approval:
-        """Return the yes of whoever is about to be asked, so that a dialog can say that it would be refused.
-
-        Shape: it has all approver groups where the chat does not say soon: it is asked again when the dialog is sent.
-        """
-        policy = self.policy
-        if person_of(person.by) in policy.approvers or not policy.approver_groups:
-            return Approval(person.by, "")
-        try:
-            async with asyncio.timeout(GROUP_SECONDS):
-                member = await self.people.membership(person.user)
-        except TimeoutError:
-            return Approval(person.by, "", groups=policy.approver_groups)
-        return Approval(person.by, "", groups=policy.approver_groups if member.unread else member.groups)
-
     async def pull(self, person: Person, reason: str, request: str) -> str:
         """Pull the brake, and return what to tell the person; the chat is not asked about people named in [policy].
 
@@ -172,7 +156,7 @@ class ChatContext:
             await self.askers.admit(person)
         except (NotAllowedToAsk, CannotTell) as no:  # who decides has to see it also while a group cannot be read
             try:
-                is_named(self.policy, await self.people.approval(person, self.policy, "to look"))
+                check_named(self.policy, await self.people.approval(person, self.policy, "to look"))
             except Refused:
                 raise no from None
 
@@ -180,7 +164,7 @@ class ChatContext:
         """Record a refusal; the person is told even when the ledger cannot be written."""
         with contextlib.suppress(LedgerError):
             refused = WishRefused(type(no).__name__, no.sentence, action, one_line(about, 64))
-            await self.ledger.refused(refused, by if is_author(by) else BOT)
+            await self.ledger.record_refusal(refused, by if is_author(by) else BOT)
 
 
 def brake_words(pulled: Entry | None) -> str:

@@ -19,7 +19,7 @@ from bot.chat.background import Background
 from bot.chat.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, REPORT
 from bot.chat.clicks import UNKNOWN_BUTTON, Click, Submission, stored_submission
 from bot.chat.context import NOT_WRITTEN, TOLD, ChatContext, brake_words
-from bot.chat.dialog import HOME, LONGEST_REASON, Intent, covered, reason_dialog
+from bot.chat.dialog import HOME, LONGEST_REASON, Intent, plans_that_fit, reason_dialog
 from bot.chat.ephemeral import refusal_words
 from bot.chat.home import HomePublisher
 from bot.chat.parts import MessageTarget
@@ -77,11 +77,11 @@ class CardRequests:
 
     context: ChatContext
 
-    async def meant(self, click: Click) -> None:
+    async def check_near_name(self, click: Click) -> None:
         """Check the node that a person meant but mistyped, as if they had typed it right."""
         await self.begin(click, (click.value,))
 
-    async def found(self, click: Click) -> None:
+    async def check_chosen_name(self, click: Click) -> None:
         """Check the node that was chosen by its name; from the home its card comes as a direct message."""
         home = self.context.signer.verify(click.metadata) if click.in_home else None
         if click.in_home and (home is None or home.action != HOME or home.user != click.person.user):
@@ -145,16 +145,16 @@ class Decisions:
         self._dropped = Seen(DROPPED)
         requests = CardRequests(context)
         handlers = {
-            APPROVE: self._decision,
-            DECLINE: self._decision,
-            UNDO: self._undo,
-            BRAKE: self._brake,
-            ANSWER: self._answer,
+            APPROVE: self._ask_decision,
+            DECLINE: self._ask_decision,
+            UNDO: self._ask_undo,
+            BRAKE: self._ask_brake,
+            ANSWER: self._ask_answer,
             PICK: requests.pick,
             REPORT: requests.report,
             CHECK_AGAIN: requests.check_again,
-            CHECK_MEANT: requests.meant,
-            FIND_NODE: requests.found,
+            CHECK_MEANT: requests.check_near_name,
+            FIND_NODE: requests.check_chosen_name,
         }
         absent = context.surface.view.absent
         self._handlers = {kind: handler for kind, handler in handlers.items() if kind not in absent}
@@ -163,9 +163,9 @@ class Decisions:
 
     def clicked(self, click: Click) -> asyncio.Task[None] | None:
         """Begin to handle a click; returns at once what handles it, if anything does. A second delivery is ignored."""
-        return self._background.begin(self._once(click), f"click {one_line(click.action, 40)}")
+        return self._background.begin(self._handle_once(click), f"click {one_line(click.action, 40)}")
 
-    async def _once(self, click: Click) -> None:
+    async def _handle_once(self, click: Click) -> None:
         """Handle a click that no program has taken before: open its dialog, or tell the person why not."""
         try:
             if not await self._context.chat_requests.keep(click.key, done=True):  # nobody goes on with a click
@@ -176,7 +176,7 @@ class Decisions:
         action = self._action_of(click)
         try:
             self._context.people.check_workspace(click.person)
-            if other := self._other(click.action, click.value):
+            if other := self._chat_of_extra(click.action, click.value):
                 await other.ask(click)
             elif (handler := self._handlers.get(action)) is not None:
                 await handler(click)
@@ -185,7 +185,7 @@ class Decisions:
         except TOLD as no:
             await self._context.tell(no, action, click.person, click.channel, click.thread, click.value)
 
-    def _other(self, action: str, value: str) -> Chat | None:
+    def _chat_of_extra(self, action: str, value: str) -> Chat | None:
         return next((other for other in self._others if other.is_about(action, value)), None)
 
     def _action_of(self, click: Click) -> str:
@@ -194,10 +194,10 @@ class Decisions:
         begins = (*(f"{kind}-" for kind in _NUMBERED), *families)
         if kind := next((word for word in begins if click.action.startswith(word)), ""):
             return kind.rstrip("-")
-        is_known = click.action in self._handlers or self._other(click.action, click.value) is not None
+        is_known = click.action in self._handlers or self._chat_of_extra(click.action, click.value) is not None
         return click.action if is_known else _UNKNOWN
 
-    async def _decision(self, click: Click) -> None:
+    async def _ask_decision(self, click: Click) -> None:
         name, _, single = click.value.partition(AMONG)
         card = await self._context.surface.read(name)
         group = tuple(incident for incident in newest(card.incidents) if single in ("", incident.id))
@@ -208,13 +208,13 @@ class Decisions:
         if not plans:
             await self._context.surface.draw_again(card)  # it may stand as it was before the bot left the channel
             for incident in group:
-                guards.is_undecided(incident)  # raises: who was first, or why there is nothing to decide
+                guards.open_proposal(incident)  # raises: who was first, or why there is nothing to decide
             raise AlreadyDecided("Nothing on this card still waits for a decision.")
         views = [(each, view) for each in plans if (view := self._context.surface.words.of_incident(each)) is not None]
         refused = await self._objections(click.person, plans, card) if click.action == APPROVE else {}
         if set(refused) < {incident.id for incident in plans}:  # what would be refused holds up no other plan
             views = [(incident, view) for incident, view in views if incident.id not in refused]
-        shown = covered([view for _, view in views], self._context.fits_dialog)
+        shown = plans_that_fit([view for _, view in views], self._context.fits_dialog)
         if not shown:
             raise CannotTell("The plan is too long for a dialog to show it whole.", f"zombie remediate {plans[0].id}")
         meant = [incident for incident, _ in views[: len(shown)]]  # each beside the plan that is shown for it
@@ -224,11 +224,11 @@ class Decisions:
         if not objection:
             words += left_out([(each.node, refused[each.id]) for each in plans if each.id in refused])
         digests = {each.id: each.proposal.digest[:DIGEST] for each in meant if each.proposal is not None}
-        await self._open(click, click.action, digests, words, shown, objection)
+        await self._open_dialog(click, click.action, digests, words, shown, objection)
 
     async def _objections(self, person: Person, plans: Sequence[Incident], card: CardRecord) -> Mapping[str, str]:
         """Return what would refuse each approval now, by incident; it is decided when the dialog is sent."""
-        found, approval = {}, await self._context.likely_approval(person)
+        found, approval = {}, await self._context.people.approval_before_dialog(person, self._context.policy)
         for incident in plans:
             try:
                 self._context.responder.may_approve(incident, approval, card.pulled, card.doubts)
@@ -236,7 +236,7 @@ class Decisions:
                 found[incident.id] = refusal_words(no)
         return found
 
-    async def _undo(self, click: Click) -> None:
+    async def _ask_undo(self, click: Click) -> None:
         incident, worded = await self._context.clicked(click, click.value), self._context.surface.words
         done = worded.plan(incident.proposal.plan) if incident.proposal is not None else ""
         back = worded.view(worded.undo(incident))
@@ -246,38 +246,38 @@ class Decisions:
             undo_warning(incident),
             "This is proposed as a separate plan, which another person has to approve.",
         ]
-        await self._open(click, UNDO, {incident.id: ""}, words)
+        await self._open_dialog(click, UNDO, {incident.id: ""}, words)
 
-    async def _brake(self, click: Click) -> None:
+    async def _ask_brake(self, click: Click) -> None:
         verb, _, number = click.value.partition("-")
         if verb == "on" and not number:
-            await self._pull(click)
+            await self._ask_pull(click)
         elif verb == "off" and (not number or number.isdecimal()):
-            await self._release(click, int(number or 0))
+            await self._ask_release(click, int(number or 0))
         else:
             raise NothingProposed(UNKNOWN_BUTTON)
 
-    async def _pull(self, click: Click) -> None:
+    async def _ask_pull(self, click: Click) -> None:
         words = "Nothing new begins. A step that has begun is finished, and its proof is read."
         try:
             async with asyncio.timeout(TRIGGER_SECONDS):
-                await self._open(click, BRAKE, {}, [words], detail="on")
+                await self._open_dialog(click, BRAKE, {}, [words], detail="on")
         except (CannotTell, TimeoutError):  # the brake does not wait for a dialog
             outcome = await self._context.pull(click.person, "the dialog for a reason did not open", click.key)
             await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, outcome)
 
-    async def _release(self, click: Click, number: int) -> None:
+    async def _ask_release(self, click: Click, number: int) -> None:
         """Open the dialog about the present pull; a button drawn for an earlier pull does nothing."""
-        present = await self._context.ledger.braked()
+        present = await self._context.ledger.brake_pull()
         if present is None:
             raise AlreadyDecided("The brake is off already.")
         if number not in (0, present.seq):
             raise stale_release(present, f"That button was about pull #{number}.")
         reason = one_line(str(present.body.get("reason", "")), 200)
         words = f"What waits may begin. This releases pull #{present.seq}, of {present.at:%H:%M} UTC: {reason}"
-        await self._open(click, BRAKE, {}, [words], detail="off", pull=present.seq)
+        await self._open_dialog(click, BRAKE, {}, [words], detail="off", pull=present.seq)
 
-    async def _answer(self, click: Click) -> None:
+    async def _ask_answer(self, click: Click) -> None:
         incident = await self._context.clicked(click, click.value)
         number, options = click.action.rpartition("-")[2], options_of(incident)
         if incident.question is None or not number.isdecimal() or int(number) >= len(options):
@@ -285,9 +285,9 @@ class Decisions:
         answer = options[int(number)]
         words = [f"{incident.node}: {one_line(incident.question.question, 1000)}", f"Your answer: {answer}"]
         since = instant_text(incident.asked_at) if incident.asked_at is not None else ""
-        await self._open(click, ANSWER, {incident.id: ""}, words, detail=answer, since=since)
+        await self._open_dialog(click, ANSWER, {incident.id: ""}, words, detail=answer, since=since)
 
-    async def _open(
+    async def _open_dialog(
         self,
         click: Click,
         action: str,
@@ -330,15 +330,15 @@ class Decisions:
                 await self._context.chat_requests.done(kept.key)
             else:
                 self._context.log("submission_carried_on", key=one_line(kept.key, 80))
-                self._background.begin(self._go_on(submission, intent, again=True), "submission carried on")
+                self._background.begin(self._carry_out(submission, intent, again=True), "submission carried on")
 
     async def _submit(self, submission: Submission) -> str:
         if submission.key in self._dropped:
             return refusal_words(NOT_KEPT)
         try:
-            intent = self._proven(submission)
+            intent = self._proven_intent(submission)
         except Refused as no:
-            self._background.begin(self._refused(submission, no), "note of a refusal")
+            self._background.begin(self._record_refusal(submission, no), "note of a refusal")
             return refusal_words(no)
         keeping = asyncio.ensure_future(self._context.chat_requests.keep(submission.key, submission.text))
         try:
@@ -350,10 +350,10 @@ class Decisions:
             self._background.begin(self._forget(keeping, submission.key), "submission that came too late")
             return refusal_words(NOT_KEPT)
         if is_first:
-            self._background.begin(self._go_on(submission, intent), "submission")
+            self._background.begin(self._carry_out(submission, intent), "submission")
         return ""
 
-    def _proven(self, submission: Submission) -> Intent:
+    def _proven_intent(self, submission: Submission) -> Intent:
         """Return what a dialog of the bot's own asks for. Raises: PlanChanged, ReasonMissing."""
         intent = self._context.signer.verify(submission.metadata)
         if intent is None or intent.user != submission.person.user:
@@ -362,13 +362,13 @@ class Decisions:
             raise NO_REASON
         return intent
 
-    async def _refused(self, submission: Submission, refusal: Refused) -> None:
+    async def _record_refusal(self, submission: Submission, refusal: Refused) -> None:
         """Put a refusal on record, once however often the dialog is delivered."""
         with contextlib.suppress(LedgerError):
             if await self._context.chat_requests.keep(submission.key, done=True):
                 await self._context.note("decide", submission.person.by, refusal)
 
-    async def _is_noted(self, key: str) -> bool:
+    async def _note_as_done(self, key: str) -> bool:
         """Note that it was handled, so that no later run goes on with it; False where the ledger is away."""
         try:
             await self._context.chat_requests.done(key)
@@ -381,12 +381,12 @@ class Decisions:
         with contextlib.suppress(LedgerError):  # whether it is on disk is not known then
             if not await keeping:
                 return
-        while not await self._is_noted(key):  # noqa: ASYNC110 - asks a database
+        while not await self._note_as_done(key):  # noqa: ASYNC110 - asks a database
             await asyncio.sleep(NOTED_AGAIN_SECONDS)
 
     # --- dialogs, from there on
 
-    async def _go_on(self, submission: Submission, intent: Intent, *, again: bool = False) -> None:
+    async def _carry_out(self, submission: Submission, intent: Intent, *, again: bool = False) -> None:
         """Decide what a dialog asks for, note that, and then tell the person what was refused.
 
         Shape: `again`: an earlier run began to handle it; what is already on record is not done twice. Where this one
@@ -398,10 +398,10 @@ class Decisions:
         except TOLD as no:
             words = await self._context.why_not(no, intent.action, person, " ".join(intent.plans))
         except Exception:  # a bug would be met again
-            await self._is_noted(submission.key)
+            await self._note_as_done(submission.key)
             await self._tell(intent, person, BUG)
             raise
-        while not await self._is_noted(submission.key) and words:
+        while not await self._note_as_done(submission.key) and words:
             if not told_to_wait:
                 await self._tell(intent, person, NOT_NOTED)
             told_to_wait = True
@@ -414,30 +414,30 @@ class Decisions:
     async def _decide(self, intent: Intent, submission: Submission, reason: str, again: bool) -> str:
         """Decide, and return what to tell the person. Raises: any of `TOLD`."""
         person, action = submission.person, intent.action
-        if other := self._other(action, next(iter(intent.plans), "")):
+        if other := self._chat_of_extra(action, next(iter(intent.plans), "")):
             return await other.decide(intent, person, reason, again=again)
         if action == BRAKE and intent.detail == "on":
             if not (again and await self._context.ledger.pulled_by(submission.key)):
                 await self._tell(intent, person, await self._context.pull(person, reason, submission.key))
             return ""
         if again and action in (APPROVE, DECLINE):
-            intent = await self._unsaid(intent, person, reason)
-        found, checking = await self._meant(intent, person) if action == APPROVE else ((), nullcontext())
+            intent = await self._without_recorded(intent, person, reason)
+        found, checking = await self._incidents_and_notice(intent, person) if action == APPROVE else ((), nullcontext())
         async with checking:
             approval = await self._context.people.approval(
                 person, self._context.policy, reason, by_group=action in (APPROVE, BRAKE, ANSWER)
             )
             if action == BRAKE:
-                return await self._let_go(intent, approval)
+                return await self._release_brake(intent, approval)
             decide: dict[str, Decide] = {
                 APPROVE: lambda name: self._approve(intent, found, name, approval),
                 DECLINE: lambda name: self._context.responder.decline(name, approval),
                 UNDO: lambda name: self._propose_undo(name, approval),
-                ANSWER: lambda name: self._answered(intent, name, approval),
+                ANSWER: lambda name: self._answer_question(intent, name, approval),
             }
             if action not in decide:
                 raise NothingProposed("This bot cannot do that.")
-            return await self._each(intent, person, decide[action])
+            return await self._decide_each(intent, person, decide[action])
 
     async def _approve(self, intent: Intent, found: Sequence[Incident], name: str, approval: Approval) -> None:
         """Say yes to the plan that the dialog showed: it carries its first digits; guards refuse any other plan."""
@@ -446,7 +446,7 @@ class Decisions:
         meant = digest if seen and digest.startswith(seen) else seen or "none"
         self._context.surface.checked(await self._context.responder.decide(name, replace(approval, digest=meant)))
 
-    async def _meant(
+    async def _incidents_and_notice(
         self, intent: Intent, person: Person
     ) -> tuple[Sequence[Incident], AbstractAsyncContextManager[None]]:
         """Return the incidents that a yes is about, and what shows on their card meanwhile that they are read again."""
@@ -455,18 +455,18 @@ class Decisions:
         card = await self._context.surface.read(next(iter(intent.plans)), of_incident=True)
         read = {incident.id: incident for incident in card.incidents}
         found = [read.get(incident_id) or await self._context.find(incident_id) for incident_id in intent.plans]
-        if self._is_refused_anyhow(found, person):
+        if self._is_surely_refused(found, person):
             return found, nullcontext()
         return found, self._context.surface.checking(card, tuple(intent.plans), person.by)
 
-    def _is_refused_anyhow(self, found: Sequence[Incident], person: Person) -> bool:
+    def _is_surely_refused(self, found: Sequence[Incident], person: Person) -> bool:
         """True if refusal is certain without asking the chat: then the card does not say that nodes are read again."""
         policy, approval = self._context.policy, Approval(person.by, "")
         if person_of(person.by) not in policy.approvers and not policy.approver_groups:
             return True
         return not policy.self_approval and any(guards.has_asked(policy, incident, approval) for incident in found)
 
-    async def _each(self, intent: Intent, person: Person, decide: Decide) -> str:
+    async def _decide_each(self, intent: Intent, person: Person, decide: Decide) -> str:
         """Decide about each incident, and return the refusals."""
         slots = asyncio.Semaphore(AT_ONCE)
 
@@ -489,10 +489,10 @@ class Decisions:
                 self._context.log("decision_failed", incident=incident_id, error=repr(words))
                 words = BUG
             if words:
-                lines.append(f"{await self._node(incident_id)}: {words}" if len(intent.plans) > 1 else words)
+                lines.append(f"{await self._node_name(incident_id)}: {words}" if len(intent.plans) > 1 else words)
         return "\n".join(lines)
 
-    async def _node(self, incident_id: str) -> str:
+    async def _node_name(self, incident_id: str) -> str:
         try:
             return one_line((await self._context.find(incident_id)).node, 80)
         except (LedgerError, UnknownIncident):
@@ -505,12 +505,12 @@ class Decisions:
         opened = await self._context.responder.undo(incident_id, approval)
         self._context.notices.decided(opened.id)
 
-    async def _answered(self, intent: Intent, incident_id: str, approval: Approval) -> None:
+    async def _answer_question(self, intent: Intent, incident_id: str, approval: Approval) -> None:
         if not intent.since:  # a dialog of an older version
             raise StaleRequest("This dialog does not say which question it is about.", "Click again.")
         await self._context.responder.answer(incident_id, intent.detail, approval, instant_of(intent.since))
 
-    async def _unsaid(self, intent: Intent, person: Person, reason: str) -> Intent:
+    async def _without_recorded(self, intent: Intent, person: Person, reason: str) -> Intent:
         """Leave out incidents on which this word is on record; another of the same person, as a yes before this no, is
         none.
         """
@@ -525,7 +525,7 @@ class Decisions:
         }
         return replace(intent, plans={name: digest for name, digest in intent.plans.items() if name not in said})
 
-    async def _let_go(self, intent: Intent, approval: Approval) -> str:
+    async def _release_brake(self, intent: Intent, approval: Approval) -> str:
         try:
             if not intent.pull:  # a dialog of an older version
                 raise StaleRequest("This dialog does not say which pull of the brake it is about.", "Click again.")

@@ -78,7 +78,7 @@ def reason_dialog(
         named = ", ".join(one_line(plan.node, 60) for plan in plans)
         blocks.append(line(Bold(f"{sum_words(plans)}, on {len(plans)} nodes: {named}")))
     blocks += [Paragraph(sentence) for sentence in words if sentence.strip()]
-    blocks += [block for plan in plans for block in _plan(plan)]
+    blocks += [block for plan in plans for block in _plan_blocks(plan)]
     blocks += [READ_AGAIN] if plans and action == "approve" else []
     # With the cursor in it the dialog would open at its end, below what has to be read.
     focus = not plans and action != "approve" and not read_first
@@ -86,19 +86,19 @@ def reason_dialog(
     return Dialog(title, submit, (*blocks, *more), asks, tuple(_small_print(plans)), focus)
 
 
-def covered(plans: Sequence[PlanView], fits: Fits) -> list[PlanView]:
+def plans_that_fit(plans: Sequence[PlanView], fits: Fits) -> list[PlanView]:
     """Return as many of these, from the first, as a dialog shows whole: people approve only what they see."""
     found: list[PlanView] = []
     blocks: list[Block] = []
     for plan in plans[:MOST_PLANS]:
-        blocks += _plan(plan)
+        blocks += _plan_blocks(plan)
         if not fits(blocks):
             break
         found.append(plan)
     return found
 
 
-def _plan(plan: PlanView) -> Iterator[Block]:
+def _plan_blocks(plan: PlanView) -> Iterator[Block]:
     """What ends, why, and what is done."""
     parts: list[Line | Listing] = [
         line(Bold(f"{one_line(plan.node, 80)}: "), clipped(plan.words, 500)),

@@ -50,33 +50,33 @@ class Drawing(ABC):
         for at, block in enumerate(document.blocks):
             stands = list(chain.from_iterable(drawn))
             if isinstance(block, Table):
-                drawn[at] = self._rows(block, self.message.characters - sum(map(length, stands)))
-            elif isinstance(block, IfRoom) and _holds(self.message, [*stands, *(whole := self.all([block]))]):
+                drawn[at] = self._table_that_fits(block, self.message.characters - sum(map(length, stands)))
+            elif isinstance(block, IfRoom) and _fits_room(self.message, [*stands, *(whole := self.all([block]))]):
                 drawn[at] = whole
         return Message(clipped(self.text(document), TEXT), tuple(chain.from_iterable(drawn)), document.broadcast)
 
     def fits(self, blocks: Sequence[Block], *, dialog: bool = False) -> bool:
         """True where a message, or a dialog, shows all of it and cuts nothing."""
         are_whole = all(len(block.rows) <= ROWS for block in blocks if isinstance(block, Table))
-        return are_whole and _holds(self.dialog if dialog else self.message, self.all(blocks))
+        return are_whole and _fits_room(self.dialog if dialog else self.message, self.all(blocks))
 
     def added(self, content: Mapping[str, Any], blocks: Sequence[Block]) -> Message | None:
         """Return a message of the outbox with these blocks at its end, once; None where there is no room."""
         stands = message_of(content)
         both = (*stands.blocks, *(each for each in self.all(blocks) if each not in stands.blocks))
-        return replace(stands, blocks=both) if _holds(self.message, both) else None
+        return replace(stands, blocks=both) if _fits_room(self.message, both) else None
 
     def all(self, blocks: Iterable[Block]) -> list[Element]:
         """Return these blocks drawn, none of them left out."""
         drawn = list[Element]()
         for block in blocks:
             if isinstance(block, Table):
-                drawn += self._rows(block, sys.maxsize)
+                drawn += self._table_that_fits(block, sys.maxsize)
             else:
                 drawn += self.elements(block.block if isinstance(block, IfRoom) else block)
         return drawn
 
-    def _rows(self, table: Table, room: int) -> list[Element]:
+    def _table_that_fits(self, table: Table, room: int) -> list[Element]:
         """Return a table of the rows that fit into so many characters, at least one, and how many do not."""
         rows = [table.heading, *table.rows[:ROWS]]
         if length(block := self.table(table, rows)) > room:
@@ -92,5 +92,5 @@ def length(element: Element) -> int:
     return len(json.dumps(element, ensure_ascii=False, separators=(",", ":"))) + 1
 
 
-def _holds(room: Room, elements: Sequence[Element]) -> bool:
+def _fits_room(room: Room, elements: Sequence[Element]) -> bool:
     return len(elements) <= room.elements and sum(map(length, elements)) <= room.characters

@@ -31,13 +31,13 @@ class Ephemeral:
 
         Shape: sent to the command's response address, if any, and to the channel where that takes no more answers.
         """
-        await self._answer(request, Document(words))
+        await self._answer_request(request, Document(words))
 
     async def quote(self, request: CommandRequest, words: str, below: Sequence[Block] = ()) -> None:
         """Answer a request with words that quote what a person typed, above other blocks, such as buttons."""
-        await self._answer(request, plain_document(words, *below))
+        await self._answer_request(request, plain_document(words, *below))
 
-    async def _answer(self, request: CommandRequest, document: Document) -> None:
+    async def _answer_request(self, request: CommandRequest, document: Document) -> None:
         await self._send(request.user, request.channel, request.thread_ts, document, request.answer_at)
 
     async def tell(

@@ -94,9 +94,9 @@ class HomePublisher:
         """Begin to bring a person's home up to date; returns at once. `channel` is their direct message."""
         if channel:
             self._direct[user] = channel
-        self.background.begin(self._show(user), f"home {user}")
+        self.background.begin(self._publish(user), f"home {user}")
 
-    async def _show(self, user: str) -> None:
+    async def _publish(self, user: str) -> None:
         """Show what waits for this person and for others, sick nodes, the brake, what to type, and the bot's own state.
 
         Without the ledger it is shown without what stands there.
@@ -117,8 +117,8 @@ class HomePublisher:
             Title("zombie"),
             *([Row((NodeMenu(),), FIND_NODE)] if sealed else ()),
             *([Paragraph(f"⚠️ {one_line(trouble, 500)}")] if trouble else ()),
-            *(_given_up(given_up) if given_up else ()),
-            *(_state(state) if state is not None else ()),
+            *(_given_up_alerts(given_up) if given_up else ()),
+            *(_home_blocks(state) if state is not None else ()),
             Paragraph("I log in to a sick node, read what matters, and post a verdict with its proof."),
             bullets(COMMANDS),
             Small((f"{self.nodes} nodes in the inventory · {self.readings.running} being read now · {posts}",)),
@@ -131,14 +131,14 @@ class HomePublisher:
         Raises: LedgerError when the record cannot be read.
         """
         context, viewer, approval, may_not = self.context, self.context.people.of(user), None, ""
-        braked = await context.ledger.braked()
+        braked = await context.ledger.brake_pull()
         try:
             await context.check_reader(viewer)
         except Refused as no:
             return HomeState(sick=None, braked=braked, may_not=refusal_words(no))
         try:
             approval = await context.people.approval(viewer, context.policy, "to look")
-            guards.is_approver(context.policy, approval)
+            guards.check_approver(context.policy, approval)
         except Refused as no:
             approval, may_not = None, f"You cannot decide anything here. {refusal_words(no)}"
         found = await context.ledger.incidents(since=context.responder.clock() - LATELY)
@@ -148,7 +148,7 @@ class HomePublisher:
         shown = [each for each in last.values() if each.state is not State.RESOLVED]
         shown.sort(key=lambda each: each.cause is None)  # what has a cause is read first
         chosen = dict.fromkeys(each.id for each in (*asks[:MOST_READ], *shown[:MOST_READ]))
-        read = {name: incident for name in chosen if (incident := await self._read(name)) is not None}
+        read = {name: incident for name in chosen if (incident := await self._incident_or_none(name)) is not None}
         pending: dict[str, list[Incident]] = {}
         asked = list[Incident]()
         for incident in (read[each.id] for each in asks if each.id in read):
@@ -169,7 +169,7 @@ class HomePublisher:
         by_people = summary.source in self.context.policy.kinds | {TERMINAL}
         return by_people and is_wave(summary.source_id)
 
-    async def _read(self, incident_id: str) -> Incident | None:
+    async def _incident_or_none(self, incident_id: str) -> Incident | None:
         with contextlib.suppress(UnknownIncident):
             return await self.context.find(incident_id)
         return None
@@ -177,24 +177,24 @@ class HomePublisher:
     def _is_decidable(self, incident: Incident, approval: Approval) -> bool:
         """True if the incident still waits, and this person may decide it."""
         try:
-            guards.is_its_own(incident)
+            guards.check_not_in_wave(incident)
             guards.check_not_the_asker(self.context.policy, incident, approval)
         except Refused:
             return False
         return incident.state is State.PROPOSED
 
 
-def _given_up(given_up: Sequence[GivenUpDelivery]) -> Iterator[Block]:
+def _given_up_alerts(given_up: Sequence[GivenUpDelivery]) -> Iterator[Block]:
     many = f"{len(given_up)} alerts were" if len(given_up) > 1 else "1 alert was"
     yield Paragraph(f"⚠️ {many} given up: no node was read for them. /zombie check NODE reads a node.")
     for delivery in given_up[:MOST_GIVEN_UP]:
         title = f": {one_line(delivery.alarm.title, 150)}" if delivery.alarm is not None else ""
         came: list[Styled] = [" came at ", Instant(delivery.kept_at), f" and failed: {one_line(delivery.because, 200)}"]
         yield line(Bold(one_line(delivery.source, 40)), " ", Code(one_line(delivery.case, 80)), title, *came)
-    yield from _more(len(given_up) - MOST_GIVEN_UP, "more.")
+    yield from _more_line(len(given_up) - MOST_GIVEN_UP, "more.")
 
 
-def _state(state: HomeState) -> Iterator[Block]:
+def _home_blocks(state: HomeState) -> Iterator[Block]:
     plans, nodes = state.unread
     yield Title("Waiting for you")
     if state.may_not:
@@ -202,31 +202,31 @@ def _state(state: HomeState) -> Iterator[Block]:
     elif not state.pending and not plans:
         yield Paragraph("Nothing waits for your decision.")
     for offers in state.pending[:MOST_PENDING]:
-        yield from (_offer(incident, state.view) for incident in offers[:MOST_NODES])
-        yield from _more(len(offers) - MOST_NODES, "more nodes on the same card.")
+        yield from (_offered_plan(incident, state.view) for incident in offers[:MOST_NODES])
+        yield from _more_line(len(offers) - MOST_NODES, "more nodes on the same card.")
         yield from choice_blocks(list(decisions_on(offers)))
-    yield from _more(len(state.pending) - MOST_PENDING)
-    yield from _more(plans, "more plans wait, for you or for others: /zombie status")
+    yield from _more_line(len(state.pending) - MOST_PENDING)
+    yield from _more_line(plans, "more plans wait, for you or for others: /zombie status")
     if state.asked:
         yield Title("You asked, others decide")
-        yield from (_offer(incident, state.view) for incident in state.asked[:MOST_PENDING])
-        yield from _more(len(state.asked) - MOST_PENDING)
+        yield from (_offered_plan(incident, state.view) for incident in state.asked[:MOST_PENDING])
+        yield from _more_line(len(state.asked) - MOST_PENDING)
         yield line(*approvers_of(state.view))
     if state.sick is not None:
         yield Title("Sick nodes")
         yield Paragraph("No node was found sick within a day.") if not state.sick else Small((_LAST,))
-        yield from map(_verdict, state.sick[:MOST_SICK])
-        yield from _more(max(0, len(state.sick) - MOST_SICK) + nodes)
-    yield from _brake(state.braked)
+        yield from map(_verdict_line, state.sick[:MOST_SICK])
+        yield from _more_line(max(0, len(state.sick) - MOST_SICK) + nodes)
+    yield from _brake_blocks(state.braked)
     yield Rule()
 
 
-def _more(many: int, what: str = "more: /zombie status") -> Iterator[Block]:
+def _more_line(many: int, what: str = "more: /zombie status") -> Iterator[Block]:
     if many > 0:
         yield Small((f"And {many} {what}",))
 
 
-def _offer(incident: Incident, view: ViewContext) -> Block:
+def _offered_plan(incident: Incident, view: ViewContext) -> Block:
     """An offered plan, who asked, and until when it waits."""
     plan = view.words.plan(incident.proposal.plan) if incident.proposal is not None else ""
     asked_by, until = incident.alert.asked_by, view.decides_until(incident)
@@ -236,12 +236,12 @@ def _offer(incident: Incident, view: ViewContext) -> Block:
     return line(Bold(node_words(incident.node)), *pieces, " — ", Code(incident.id))
 
 
-def _verdict(view: IncidentView) -> Block:
+def _verdict_line(view: IncidentView) -> Block:
     """The last verdict of a node, what became of it, and since when."""
     return line(Bold(view.diagnosis), f" — {view.short}, since ", Instant(view.as_of), " — ", Code(view.id))
 
 
-def _brake(braked: Entry | None) -> Iterator[Block]:
+def _brake_blocks(braked: Entry | None) -> Iterator[Block]:
     yield Title("Brake")
     if braked is None:
         yield Paragraph("The brake is off.")

@@ -98,7 +98,7 @@ class PostState:
         thread = self.above.target.thread_ts or self.above.place.ts
         return MessageTarget(self.above.place.channel, thread, self.target.answer_at, self.target.patient)
 
-    async def unhurried(self, every: float, clock: Seconds) -> None:
+    async def wait_between_edits(self, every: float, clock: Seconds) -> None:
         """Wait a moment, so that several progress changes become a single edit; a pending delivery does not wait."""
         while self.pending is None:
             wait = self.edited_at + every - clock()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Collection
@@ -14,10 +15,11 @@ from bot.chat.remembered import Remembered
 from bot.domain.alert import CHATS, SLACK
 from bot.domain.allowance import CHECKS_PER_PERSON, Allowance
 from bot.domain.contracts import Seconds
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.errors import CannotTell, NotAllowedToAsk, NotAnApprover, TooManyRequests
 from bot.domain.policy import Approval, Policy, person_of
 
+GROUP_SECONDS = 1.0  # of the time in which a dialog can be opened, for a chat to say in which groups a person is
 _REMEMBERED_SECONDS = 60.0  # how long a person's profile is kept: many checks at once cost a single call
 _PEOPLE = 2000
 _HINT = "Ask a person who may: [policy] askers in zombie.toml."
@@ -123,6 +125,20 @@ class People(Protocol):
         is_named = person_of(by) in policy.approvers or bool(member.groups & policy.approver_groups)
         return Approval(by, reason, groups=member.groups), member.unread[0] if member.unread and not is_named else ""
 
+    async def approval_before_dialog(self, person: Person, policy: Policy) -> Approval:
+        """Return the yes of whoever is about to be asked, so that a dialog can say that it would be refused.
+
+        Shape: it has all approver groups where the chat does not say soon: it is asked again when the dialog is sent.
+        """
+        if person_of(person.by) in policy.approvers or not policy.approver_groups:
+            return Approval(person.by, "")
+        try:
+            async with asyncio.timeout(GROUP_SECONDS):
+                member = await self.membership(person.user)
+        except TimeoutError:
+            return Approval(person.by, "", groups=policy.approver_groups)
+        return Approval(person.by, "", groups=policy.approver_groups if member.unread else member.groups)
+
 
 @dataclass(frozen=True, slots=True)
 class ChatApproverLookup:
@@ -200,8 +216,8 @@ class Askers:
         if len(asked) >= self.allowance.most:
             wait = timedelta(seconds=asked[0] + within.total_seconds() - now)
             raise TooManyRequests(
-                f"You asked for {len(asked)} checks within {span(within)}, which is the limit.",
-                f"Ask again in {span(max(wait, timedelta(seconds=1)))}. A check may name many nodes.",
+                f"You asked for {len(asked)} checks within {span_words(within)}, which is the limit.",
+                f"Ask again in {span_words(max(wait, timedelta(seconds=1)))}. A check may name many nodes.",
             )
         asked.append(now)
         self._asked[person.user] = asked

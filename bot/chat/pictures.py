@@ -20,7 +20,7 @@ from bot.chat.uploads import ThreadFile, Uploads
 from bot.domain.contracts import Clock, Log, Outbox
 from bot.domain.core_heat import CoreHeat
 from bot.domain.errors import LedgerError
-from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
 
@@ -61,7 +61,7 @@ class Pictures(Uploads):
         """Begin to draw and upload an incident's picture, unless it exists; then `redraw` is called with its card."""
         key = (card, Strip(drawn, incident).name)
         if key not in self.tasks and key not in self._known:  # from here on the sweep leaves it alone
-            self.start(key, WORD, self._begun(key, channel, node, drawn, redraw))
+            self.start(key, WORD, self._begin_picture(key, channel, node, drawn, redraw))
 
     def prepare(self) -> None:
         """Load what draws, in the background: a node is being read, so a picture may be wanted in some seconds."""
@@ -80,7 +80,7 @@ class Pictures(Uploads):
             return False
         key = (due.post.incident, due.post.part.removeprefix(PICTURE))
         if key not in self.tasks:
-            self.start(key, WORD, self._resumed(key, due, redraw))
+            self.start(key, WORD, self._resume_picture(key, due, redraw))
         return True
 
     async def drawn_into(self, card: str, message: Message) -> Message:
@@ -101,50 +101,52 @@ class Pictures(Uploads):
 
     # --- on the way
 
-    async def _begun(self, key: tuple[str, str], channel: str, node: str, drawn: CoreHeat, redraw: Redraw) -> None:
+    async def _begin_picture(
+        self, key: tuple[str, str], channel: str, node: str, drawn: CoreHeat, redraw: Redraw
+    ) -> None:
         if await self._picture(key) is not None:
             return
-        content, post_id = {"heat": plain(drawn), "node": node}, ""
-        with self._if_there(key):  # drawn all the same; only a restart would lose it
+        content, post_id = {"heat": to_json_types(drawn), "node": node}, ""
+        with self._ignoring_outbox_failure(key):  # drawn all the same; only a restart would lose it
             post_id = (await self.outbox.keep(Post(key[0], PICTURE + key[1], channel, content, UNDER))).id
-        await self._brought(key, post_id, channel, node, drawn, redraw)
+        await self._upload_picture(key, post_id, channel, node, drawn, redraw)
 
-    async def _resumed(self, key: tuple[str, str], due: DuePost, redraw: Redraw) -> None:
+    async def _resume_picture(self, key: tuple[str, str], due: DuePost, redraw: Redraw) -> None:
         content = due.post.content
         try:
             drawn = read(CoreHeat, content.get("heat"))
         except NotOfForm as no:
-            await self._given_up(key, due.id, one_line(str(no)))
+            await self._give_up(key, due.id, one_line(str(no)))
             return
         if self.now() - due.kept_at > TOO_LATE:
-            await self._given_up(key, due.id, "it is too late for it")
+            await self._give_up(key, due.id, "it is too late for it")
             return
-        await self._brought(key, due.id, due.post.channel, str(content.get("node", "")), drawn, redraw)
+        await self._upload_picture(key, due.id, due.post.channel, str(content.get("node", "")), drawn, redraw)
 
-    async def _brought(
+    async def _upload_picture(
         self, key: tuple[str, str], post_id: str, channel: str, node: str, drawn: CoreHeat, redraw: Redraw
     ) -> None:
         async with self.freed(post_id), self._turns:
             png = await asyncio.to_thread(png_of, drawn, node)
             outcome = await self.uploaded(WORD, key[1], ThreadFile("cores.png", png, drawn.alt_text))
             if not isinstance(outcome, Uploaded):
-                await self._given_up(key, post_id, outcome.error)
+                await self._give_up(key, post_id, outcome.error)
                 return
             self._known[key] = _Picture(outcome.file, drawn.alt_text)
-            with self._if_there(key):  # the file's id stands in the field of a message's time stamp
+            with self._ignoring_outbox_failure(key):  # the file's id stands in the field of a message's time stamp
                 if post_id:
                     await self.outbox.taken(post_id, channel, outcome.file)
             await redraw(key[0])
 
-    async def _given_up(self, key: tuple[str, str], post_id: str, because: str) -> None:
+    async def _give_up(self, key: tuple[str, str], post_id: str, because: str) -> None:
         self.log("picture_given_up", picture=key[1], because=because)
         self._known[key] = None
-        with self._if_there(key):
+        with self._ignoring_outbox_failure(key):
             if post_id:
                 await self.outbox.dropped(post_id, because)
 
     @contextmanager
-    def _if_there(self, key: tuple[str, str]) -> Iterator[None]:
+    def _ignoring_outbox_failure(self, key: tuple[str, str]) -> Iterator[None]:
         """Do it where the outbox can be asked: a picture is worth no trouble."""
         try:
             yield
@@ -162,12 +164,12 @@ class Pictures(Uploads):
     async def _picture(self, key: tuple[str, str]) -> _Picture | None:
         """The picture that the chat has; an earlier run may have uploaded it."""
         if key not in self._known:
-            if (found := await self._kept(key)) is None:
+            if (found := await self._picture_on_record(key)) is None:
                 return None  # not remembered: another program may upload it at any moment
             self._known[key] = found
         return self._known[key]
 
-    async def _kept(self, key: tuple[str, str]) -> _Picture | None:
+    async def _picture_on_record(self, key: tuple[str, str]) -> _Picture | None:
         card, part = key[0], PICTURE + key[1]
         try:
             posts = await self.outbox.card(card, part)

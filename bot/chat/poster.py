@@ -74,7 +74,7 @@ class Poster:
         """Show a card's progress, if its turn comes before the progress is outdated."""
         part = self._parts.part(card, CARD, target, say)
         part.want(say)
-        self._begin(part)
+        self._start_worker(part)
 
     async def enqueue(
         self,
@@ -87,9 +87,9 @@ class Poster:
         rank: int = VERDICT,
     ) -> None:
         """Send a part that has to arrive: once this returns, it is sent even after a restart."""
-        message = self._drawn(said)
+        message = self._as_message(said)
         with self._parts.in_use(card):  # or it could be forgotten while it is stored, and be posted twice
-            stored = await self._keep(card, name, target, message, under)
+            stored = await self._store_post(card, name, target, message, under)
             if under:
                 self._restore(card, target, stored.above, under)  # else the part would stand beside its card
             elif self._parts.get(card, name) is None:
@@ -99,8 +99,8 @@ class Poster:
             part = self._parts.part(card, name, target, lambda: message, under)
             part.want(lambda: message, pending)
             if part.pending is not None and part.place is not None:
-                self._edits.look()  # a verdict goes before the progress that it replaces
-            self._begin(part)
+                self._edits.let_through()  # a verdict goes before the progress that it replaces
+            self._start_worker(part)
 
     def illustrate(self, card: str, target: MessageTarget, incident: str, node: str, drawn: CoreHeat) -> None:
         """Replace an incident's strip with a picture once it is uploaded; the card does not wait for it."""
@@ -135,7 +135,7 @@ class Poster:
         self._parts.open_again(card)
         if (known := self._parts.get(card)) is not None:
             return known.place is not None or known.pending is None  # it is posted, or is about to be
-        place = posts.places.get(CARD) if posts is not None else await self._placed(card)
+        place = posts.places.get(CARD) if posts is not None else await self._place_on_record(card)
         return self._restore(card, target, place)
 
     def hold(self, card: str) -> None:
@@ -149,7 +149,7 @@ class Poster:
         """Take back a `hold`."""
         self._parts.let_go(card)
 
-    async def _placed(self, card: str) -> MessageRef | None:
+    async def _place_on_record(self, card: str) -> MessageRef | None:
         try:
             return await self._outbox.place(card, CARD)
         except LedgerError as error:
@@ -186,7 +186,7 @@ class Poster:
     def finished(self, card: str) -> None:
         """Note that a card will not change again, so that it can be forgotten once posted."""
         self._parts.finish(card)
-        self._edits.look()
+        self._edits.let_through()
 
     async def sweep(self) -> int:
         """Send posts of the outbox that are due and have no worker; return how many.
@@ -202,7 +202,7 @@ class Poster:
             if self._parts.get(due.post.incident, due.post.part) is None:
                 part = restored_post(due)
                 self._parts.add(part)
-                self._begin(part)
+                self._start_worker(part)
                 taken_up += 1
         return taken_up
 
@@ -220,17 +220,19 @@ class Poster:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
 
-    def _drawn(self, said: Document | Message) -> Message:
+    def _as_message(self, said: Document | Message) -> Message:
         return said if isinstance(said, Message) else self.chat.draw(said)
 
     # --- parts and their workers
 
-    def _begin(self, part: PostState) -> None:
+    def _start_worker(self, part: PostState) -> None:
         if part.worker is None or part.worker.done():
-            part.worker = asyncio.create_task(self._work(part), name=f"{self.chat.logged} {part.card} {part.name}")
-            part.worker.add_done_callback(lambda task: self._worked(part, task))
+            part.worker = asyncio.create_task(
+                self._work_on_part(part), name=f"{self.chat.logged} {part.card} {part.name}"
+            )
+            part.worker.add_done_callback(lambda task: self._worker_ended(part, task))
 
-    def _worked(self, part: PostState, task: asyncio.Task[None]) -> None:
+    def _worker_ended(self, part: PostState, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._log(f"{self.chat.logged}_worker_failed", part=task.get_name(), error=one_line(repr(error), 500))
             self._settle(part, nowhere=part.place is None)  # the outbox has it, and a later sweep tries again
@@ -240,7 +242,7 @@ class Poster:
         part.nowhere = part.nowhere or nowhere
         part.settled.set()
 
-    async def _work(self, part: PostState) -> None:
+    async def _work_on_part(self, part: PostState) -> None:
         failures = 0
         while part.sent < part.version and not part.nowhere:
             if part.above is not None:  # before each try: a card may be deleted and posted again
@@ -248,11 +250,11 @@ class Poster:
                 if part.above.in_private or part.above.nowhere:
                     await self._give_up(part, "its card is not in the channel")
                     return
-            await self._turn(part)
+            await self._wait_for_turn(part)
             if part.above is not None and not part.above.settled.is_set():
                 continue
             version, pending = part.version, part.pending
-            shown = await self._with_pictures(part, self._drawn(part.say()))
+            shown = await self._with_pictures(part, self._as_message(part.say()))
             if pending is None and part.place is not None and shown == part.stands:
                 part.sent = version  # the picture came in time for the previous wording
                 continue
@@ -267,12 +269,12 @@ class Poster:
                     self._pictures.refused(part.card, shown, self._redraw)  # and try again at once with its strip
                 case MessageGone(error) | NoAccess(error):
                     self._log(f"{self.chat.logged}_gone", card=part.card, part=part.name, error=error)
-                    await self._elsewhere(part, outcome)
+                    await self._try_other_place(part, outcome)
                 case RetryLater(error) | Rejected(error):
                     failures += 1
                     await self._retry_later(part, version, pending, error, outcome, failures)
 
-    async def _turn(self, part: PostState) -> None:
+    async def _wait_for_turn(self, part: PostState) -> None:
         """Wait until the part may be sent: within the chat's limits, and progress not too often."""
         if part.was_gone or (part.in_private and part.sent):  # no second message for mere progress
             await part.until_pending()
@@ -284,7 +286,7 @@ class Poster:
             if part.at.patient and part.post_rank != SUMMARY:
                 await self._posts.apart(part.at.channel)
         else:
-            await part.unhurried(self._timing.edit_every, self._timing.clock)
+            await part.wait_between_edits(self._timing.edit_every, self._timing.clock)
             await self._edits.turn(lambda: part.pending.rank if part.pending is not None else LAST)
 
     async def _send(self, part: PostState, message: Message) -> Outcome:
@@ -324,7 +326,7 @@ class Poster:
             return  # a picture alone is not worth a new message
         part.edited_at = float("-inf")  # it comes once, so it need not wait for other changes
         part.want(part.say)
-        self._begin(part)
+        self._start_worker(part)
 
     # --- outcomes
 
@@ -334,9 +336,9 @@ class Poster:
         part.sent, part.edited_at, part.was_gone = version, self._timing.clock(), False
         part.place = place or part.place
         self._settle(part)
-        await self._ended(part, pending, place, "answered in private")
+        await self._note_delivery_end(part, pending, place, "answered in private")
 
-    async def _ended(
+    async def _note_delivery_end(
         self, part: PostState, pending: PendingDelivery | None, place: MessageRef | None, because: str
     ) -> None:
         """Note the end of a delivery in the outbox; until then it is pending, and a restart sends it again."""
@@ -375,7 +377,7 @@ class Poster:
                 self._log("outbox_unavailable", card=part.card, error=one_line(str(unavailable)))
         await asyncio.sleep(pause)
 
-    async def _elsewhere(self, part: PostState, outcome: Outcome) -> None:
+    async def _try_other_place(self, part: PostState, outcome: Outcome) -> None:
         """Try another place where this place is closed; without another place only the ledger has it."""
         if part.in_private:
             await self._give_up(part, "the command's address takes no more answers")
@@ -395,9 +397,11 @@ class Poster:
     async def _give_up(self, part: PostState, because: str) -> None:
         self._log(f"{self.chat.logged}_given_up", card=part.card, part=part.name, because=because)
         self._settle(part, nowhere=True)
-        await self._ended(part, part.pending, None, because)
+        await self._note_delivery_end(part, part.pending, None, because)
 
-    async def _keep(self, card: str, name: str, target: MessageTarget, message: Message, under: str) -> StoredPost:
+    async def _store_post(
+        self, card: str, name: str, target: MessageTarget, message: Message, under: str
+    ) -> StoredPost:
         try:
             return await self._outbox.keep(as_post(card, name, target, message, under))
         except LedgerError as error:  # sent all the same; only a restart would lose it

@@ -192,7 +192,7 @@ def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request
     if verb not in verbs:
         near = difflib.get_close_matches(verb, verbs, n=1, cutoff=0.5)
         meant = f" Did you mean `{near[0]}`?" if near else ""
-        return HelpRequest(f"I do not know the command `{_quoted(words[0])}`.{meant}")
+        return HelpRequest(f"I do not know the command `{_quoted_word(words[0])}`.{meant}")
     if verb == "help":
         return HelpRequest()
     if verb in SUBCOMMANDS:
@@ -205,7 +205,9 @@ def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request
     except UsageError as no:
         return HelpRequest(redacted_line(str(no), 400))  # it may quote what a person typed
     if several := next(filter(means_several, names), ""):
-        return HelpRequest(f"Name each node: what reads `{_quoted(several)}`, which may mean many, is left out here.")
+        return HelpRequest(
+            f"Name each node: what reads `{_quoted_word(several)}`, which may mean many, is left out here."
+        )
     if not names:
         return CheckRequest((), asks=True)
     if len(names) > MOST_NODES:
@@ -277,6 +279,6 @@ def means_several(word: str) -> bool:
         return False
 
 
-def _quoted(word: str) -> str:
+def _quoted_word(word: str) -> str:
     """A person's word between backticks: short, and on one line."""
     return redacted_line(word, 60).replace("`", "'")

@@ -14,7 +14,7 @@ from bot.chat.parts import MessageTarget
 from bot.chat.people import Person
 from bot.chat.requests import CommandRequest
 from bot.domain.chat_request import ChatRequest
-from bot.domain.duration import written
+from bot.domain.duration import duration_text
 from bot.domain.errors import LedgerError
 from bot.domain.json_form import NotOfForm, read
 from bot.domain.safe_text import one_line, redacted_text
@@ -63,16 +63,17 @@ class StoredChecks:
             check = read(StoredCheck, json.loads(kept.body)[AS_CHECK])
         except (ValueError, KeyError, TypeError, RecursionError, NotOfForm):
             return False
-        self.background.begin(self._begin(kept, check), "check carried on")
+        self.background.begin(self._begin_stored_check(kept, check), "check carried on")
         return True
 
-    async def _begin(self, kept: ChatRequest, check: StoredCheck) -> None:
+    async def _begin_stored_check(self, kept: ChatRequest, check: StoredCheck) -> None:
         opener, askers = self.context.opener, self.context.askers
         late = self.context.responder.clock() - kept.kept_at > LATEST
         self.context.log("check_carried_on", key=one_line(kept.key, 80), late=late)
         try:
             if late:
-                words = f"You asked for “{one_line(check.said, 200)}” more than {written(LATEST)} ago, and I was away. "
+                asked = f"You asked for “{one_line(check.said, 200)}” more than {duration_text(LATEST)} ago"
+                words = f"{asked}, and I was away. "
                 await self.context.ephemeral.tell(check.by, check.channel, check.thread_ts, f"{words}Ask again.")
             elif opener is not None:
                 await askers.admit(check.person)

@@ -77,7 +77,7 @@ def storm_card(storm: Storm, why: str, labels: Labels) -> Document:
     groups = _by_cause(storm.incidents)
     nodes = len({incident.node for incident in storm.incidents if incident.node})
     words = f"Alert storm: {storm.cases} alerts on {nodes} nodes" + ("" if storm.is_on else ", over")
-    lines = [(f"{cause} ({len(found)})", _said(found, labels)) for cause, found in groups[:MOST_CAUSES]]
+    lines = [(f"{cause} ({len(found)})", _storm_line(found, labels)) for cause, found in groups[:MOST_CAUSES]]
     if len(groups) > MOST_CAUSES:
         lines.append((f"{len(groups) - MOST_CAUSES} more causes", "zombie incidents lists them all"))
     blocks: list[Block] = [Title(words)]
@@ -90,11 +90,11 @@ def _by_cause(incidents: Sequence[IncidentSummary]) -> list[tuple[str, list[Inci
     """Incidents by cause, the most frequent first; those still being read come last."""
     groups: dict[str, list[IncidentSummary]] = {}
     for incident in incidents:
-        groups.setdefault(_cause(incident), []).append(incident)
+        groups.setdefault(_cause_word(incident), []).append(incident)
     return sorted(groups.items(), key=lambda group: (group[0] in (READING, NAMELESS), -len(group[1]), group[0]))
 
 
-def _cause(incident: IncidentSummary) -> str:
+def _cause_word(incident: IncidentSummary) -> str:
     if not incident.node:
         return NAMELESS
     if incident.cause is not None:
@@ -102,13 +102,13 @@ def _cause(incident: IncidentSummary) -> str:
     return READING if incident.state is State.OPENED else NO_CAUSE
 
 
-def _said(found: Sequence[IncidentSummary], labels: Labels) -> str:
+def _storm_line(found: Sequence[IncidentSummary], labels: Labels) -> str:
     nodes = list(dict.fromkeys(incident.node for incident in found if incident.node))
-    shared = ", ".join(f"{label} {count}" for label, count in _most(nodes, labels))
+    shared = ", ".join(f"{label} {count}" for label, count in _shared_labels(nodes, labels))
     return " — ".join(part for part in (shared, listed(nodes, MOST_NODES)) if part)
 
 
-def _most(nodes: Sequence[str], labels: Labels) -> Iterator[tuple[str, int]]:
+def _shared_labels(nodes: Sequence[str], labels: Labels) -> Iterator[tuple[str, int]]:
     """The labels that most of these nodes share."""
     counted = Counter(
         f"{one_line(name, 40)}={one_line(value, 40)}"

@@ -75,7 +75,7 @@ def details(
     `why` are sentences that say what would have changed the verdict, where they are known by now.
     """
     title = f"{verdict.node} · zombie incidents show {incident}" if incident else verdict.node
-    blocks = [line(Bold(title)), *_details(verdict, of_several, _why(incident, why))]
+    blocks = [line(Bold(title)), *_details(verdict, of_several, _why_blocks(incident, why))]
     return tuple(
         Reply(
             details_part(incident, number),
@@ -121,7 +121,7 @@ def approval_replies(group: Sequence[Incident]) -> tuple[ApprovalReply, ...]:
     said = [
         (decision.at, incident.id, number, decision, incident.node)
         for incident in group
-        for number, decision in enumerate(_yeses(incident), 1)
+        for number, decision in enumerate(_approvals_of(incident), 1)
     ]
     found: list[ApprovalReply] = []
     last: Decision | None = None
@@ -134,13 +134,13 @@ def approval_replies(group: Sequence[Incident]) -> tuple[ApprovalReply, ...]:
     return tuple(found)
 
 
-def _yeses(incident: Incident) -> Iterator[Decision]:
+def _approvals_of(incident: Incident) -> Iterator[Decision]:
     yield from incident.endorsements
     if incident.approval is not None:
         yield incident.approval
 
 
-def _why(incident: str, why: Sequence[str]) -> Iterator[Block]:
+def _why_blocks(incident: str, why: Sequence[str]) -> Iterator[Block]:
     """What would have changed the verdict; the sentences that are too much for it are counted."""
     if why:
         said = [clipped(f"• {words}", WHY) for words in why[:MOST_WHY]]
@@ -155,7 +155,7 @@ def _details(verdict: Verdict, of_several: bool, why: Iterator[Block]) -> Iterat
         yield Paragraph(verdict.summary)
     if of_several and verdict.heat is not None:
         yield Strip(verdict.heat)
-    yield from _pieces([(item.probe, item.says) for item in verdict.evidence])
+    yield from _list_block([(item.probe, item.says) for item in verdict.evidence])
     if hint := rights_hint(verdict.unread):
         yield Small((hint,))
     yield from folded("The whole sentence", verdict.summary) if len(verdict.summary) > SUMMARY else ()
@@ -171,7 +171,7 @@ def _details(verdict: Verdict, of_several: bool, why: Iterator[Block]) -> Iterat
         yield from folded(f"{title} ({len(rows)})", "\n".join(f"{word}: {says}" for word, says in rows))
 
 
-def _pieces(rows: Sequence[tuple[str, str]]) -> Iterator[Block]:
+def _list_block(rows: Sequence[tuple[str, str]]) -> Iterator[Block]:
     """A list in a single block, if it is short enough."""
     together: list[tuple[str, str]] = []
     for word, sentence in rows:
@@ -235,10 +235,10 @@ class ThreadReplies:
                     continue
                 read = read or await self._ledger.card(name, CARD)
                 if reply.part not in read.posts.places:
-                    await self._say(name, spot, incident.id, reply)
+                    await self._post_reply(name, spot, incident.id, reply)
                 said.add(reply.part)
 
-    async def _say(self, name: str, spot: MessageTarget, incident: str, reply: Reply) -> None:
+    async def _post_reply(self, name: str, spot: MessageTarget, incident: str, reply: Reply) -> None:
         """Fold it into the node's details where it can be, else post it as a reply of its own."""
         details = details_part(incident)
         stands = await self._outbox.standing(name, details) if reply.fold else None

@@ -69,7 +69,7 @@ class _NoKind:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _PendingFile:
     """A file on its way: its kind, name, card and target, and what posts the sentence if it does not come."""
 
     kind: ThreadFileKind
@@ -111,8 +111,8 @@ class ThreadFiles(Uploads):
         stored = await self.outbox.keep(Post(card, part, target.channel, kept, CARD))
         if (card, part) in self.tasks:  # a sweep, or another click, was quicker
             return True
-        way = _Way(self._kinds[asked.prefix], card, asked.name, kept, target, stored.id, instead)
-        self.start((card, part), way.kind.word, self._brought(way))
+        way = _PendingFile(self._kinds[asked.prefix], card, asked.name, kept, target, stored.id, instead)
+        self.start((card, part), way.kind.word, self._make_and_send(way))
         return True
 
     def take_up(self, due: DuePost, instead: Instead) -> bool:
@@ -125,13 +125,13 @@ class ThreadFiles(Uploads):
             target = MessageTarget(due.post.channel, str(due.post.content.get("thread_ts", "")))
             name, content = due.post.part.removeprefix(kind.prefix), due.post.content
             is_late = self.now() - due.kept_at > TOO_LATE
-            way = _Way(kind, due.post.incident, name, content, target, due.id, instead)
-            self.start((way.card, way.part), kind.word, self._brought(way, is_late=is_late))
+            way = _PendingFile(kind, due.post.incident, name, content, target, due.id, instead)
+            self.start((way.card, way.part), kind.word, self._make_and_send(way, is_late=is_late))
         return True
 
     # --- on the way
 
-    async def _brought(self, way: _Way, *, is_late: bool = False) -> None:
+    async def _make_and_send(self, way: _PendingFile, *, is_late: bool = False) -> None:
         async with self.freed(way.post_id):
             place = await self.outbox.place(way.card, CARD)
             if place is None and is_late:
@@ -143,7 +143,7 @@ class ThreadFiles(Uploads):
             try:
                 made = await way.kind.make(way.name, way.content)
             except ZombieError as no:
-                await self._given_up(way, no.sentence)
+                await self._give_up(way, no.sentence)
                 return
             thread = way.target.thread_ts or place.ts
             outcome = await self.uploaded(way.kind.word, way.name, made, place.channel, thread)
@@ -151,9 +151,9 @@ class ThreadFiles(Uploads):
                 await self.outbox.taken(way.post_id, FILES, outcome.file)
                 self.log(f"{way.kind.word}_sent", name=way.name)
             else:
-                await self._given_up(way, f"The chat rejected the file ({outcome.error}).")
+                await self._give_up(way, f"The chat rejected the file ({outcome.error}).")
 
-    async def _given_up(self, way: _Way, because: str) -> None:
+    async def _give_up(self, way: _PendingFile, because: str) -> None:
         self.log(f"{way.kind.word}_given_up", name=way.name, because=because)
         await self.outbox.dropped(way.post_id, because)
         if words := way.kind.instead(way.name, because):

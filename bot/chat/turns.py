@@ -33,8 +33,8 @@ class _Waiting:
 class RateLimiter:
     """Lets `calls` through in any `span_seconds`: the lowest rank first, equal ranks in order of arrival.
 
-    Shape: ranks are read again whenever there is room, because waiting progress may have become a verdict; call `look`
-    when a rank has changed. `reserved` is how many calls the last rank leaves to the others.
+    Shape: ranks are read again whenever there is room, because waiting progress may have become a verdict; call
+    `let_through` when a rank has changed. `reserved` is how many calls the last rank leaves to the others.
     """
 
     def __init__(self, calls: int, span_seconds: float, clock: Seconds, reserved: Rank = lambda: 0) -> None:
@@ -57,14 +57,14 @@ class RateLimiter:
         """Wait for a turn, and take it."""
         waiting = _Waiting(rank, next(self._numbers), asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
-        self.look()
+        self.let_through()
         await waiting.turn
 
     def pause(self, seconds: float) -> None:
         """Let nothing through for so many seconds: the chat said Retry-After."""
         self._closed_until = max(self._closed_until, self._clock() + seconds)
 
-    def look(self) -> None:
+    def let_through(self) -> None:
         """Let through every call that may go now."""
         self._forget()
         self._waiting = [waiting for waiting in self._waiting if not waiting.turn.done()]  # drop those that gave up
@@ -76,13 +76,13 @@ class RateLimiter:
             self._waiting.remove(first)
             self._through.append(self._clock())
             first.turn.set_result(None)
-        self._look_again()
+        self._let_through_later()
 
     def _forget(self) -> None:
         while self._through and self._clock() - self._through[0] >= self._span:
             self._through.popleft()
 
-    def _look_again(self) -> None:
+    def _let_through_later(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -93,7 +93,7 @@ class RateLimiter:
         if not waits and self._through:
             waits.append(self._through[0] + self._span - now)
         if waits:  # otherwise only another rank or fewer reserved calls make room
-            self._timer = asyncio.get_running_loop().call_later(max(0.001, waits[0]), self.look)
+            self._timer = asyncio.get_running_loop().call_later(max(0.001, waits[0]), self.let_through)
 
 
 POSTS = 3  # per channel in a little over three seconds: chats allow about one a second, in short bursts

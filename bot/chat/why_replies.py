@@ -51,9 +51,9 @@ class WhyReplies:
         """
         is_sick = verdict.cause is not None and verdict.status in (Status.DEGRADED, Status.CRITICAL)
         if is_sick and verdict.snapshot is not None and verdict.snapshot.case is not None:
-            self._tasks.begin(self._told(card, target, verdict, stand, details, is_open), f"why {card}")
+            self._tasks.begin(self._tell_why(card, target, verdict, stand, details, is_open), f"why {card}")
 
-    async def _told(
+    async def _tell_why(
         self,
         card: str,
         target: MessageTarget,

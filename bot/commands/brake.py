@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     with record.stores(arguments.environ, create=True) as stores:
         if arguments.verb == "on" and not arguments.approve_as:  # everybody with access to the machine may pull it
-            asyncio.run(braking.pulled(stores.ledger, approval))
+            asyncio.run(braking.pull_brake(stores.ledger, approval))
             _warn_where_nobody_may_release_it(arguments)
         elif arguments.verb != "status":
             from bot.app.policy_settings import rules_of_acting
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
                 asyncio.run(braking.set_brake(policy, stores.ledger, approval, on=arguments.verb == "on"))
             except Refused as no:
                 return approvals.say_refused(no)
-        _print_brake(arguments, Ledger(stores.database).braked(), was_there, is_served(stores.database))
+        _print_brake(arguments, Ledger(stores.database).brake_pull(), was_there, is_served(stores.database))
     return 0
 
 

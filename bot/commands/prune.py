@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prune, say how much, and return 0."""
     from bot.commands import record
     from bot.commands.login import terminal_user
-    from bot.domain.duration import written
+    from bot.domain.duration import duration_text
     from bot.ledger import CaseStore, Pruner, ReadingStore
 
     retention = options.settings(arguments).retention
@@ -48,12 +48,12 @@ def run(arguments: argparse.Namespace) -> int:
             print("incidents: kept for ever, [retention] incidents is not set")
         else:
             found = pruner.incidents(retention.incidents, arguments.dry_run)
-            older = f"older than {written(retention.incidents)}"
+            older = f"older than {duration_text(retention.incidents)}"
             print(f"incidents: {found.incidents} {older} {done}, with {found.entries} entries")
         if retention.readings is not None:
             gone = CaseStore(database).forget(retention.readings, arguments.dry_run)
             looks = ReadingStore(database).forget(retention.readings, arguments.dry_run)
-            print(f"readings: {gone} cases and {looks} counts older than {written(retention.readings)} {done}")
+            print(f"readings: {gone} cases and {looks} counts older than {duration_text(retention.readings)} {done}")
         found = pruner.deliveries(retention.deliveries, arguments.dry_run)
-        print(f"deliveries: {found.deliveries} older than {written(retention.deliveries)} {done}")
+        print(f"deliveries: {found.deliveries} older than {duration_text(retention.deliveries)} {done}")
     return 0

@@ -153,7 +153,7 @@ def story(environment: Mapping[str, str], incident: str) -> tuple[Entry, ...]:
     from bot.response.record import IncidentRecord
 
     with stores(environment) as found:
-        return asyncio.run(IncidentRecord(found.ledger).story(incident))
+        return asyncio.run(IncidentRecord(found.ledger).entries(incident))
 
 
 def stored_case(environment: Mapping[str, str], beginning: str) -> Case | None:

@@ -104,7 +104,7 @@ async def _run_to_the_end(
 ) -> Incident:
     from bot.domain.fold import fold
 
-    shown = fold(await parts.responder.record.story(arguments.id)).seq
+    shown = fold(await parts.responder.record.entries(arguments.id)).seq
     try:
         decided = await _apply_decision(parts, ledger, arguments, approval)
         if decided is not None:
@@ -183,7 +183,7 @@ async def _print_new_entries(parts: Acting, incident_id: str, shown: int) -> Inc
     from bot.domain.fold import fold
     from bot.surfaces.incidents import entry_line, plan_of
 
-    entries = await parts.responder.record.story(incident_id)
+    entries = await parts.responder.record.entries(incident_id)
     incident = fold(entries)
     for entry in entries[shown:]:
         print(entry_line(entry, options.plan_words(), plan_of(incident)), flush=True)

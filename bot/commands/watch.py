@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
 
             incidents, words, shown = IncidentRecord(stores.ledger), options.plan_words(), 0
             while True:
-                entries = await incidents.story(incident_id)
+                entries = await incidents.entries(incident_id)
                 incident = fold(entries)
                 for entry in entries[shown:]:
                     print(entry_line(entry, words, plan_of(incident)), flush=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.domain.duration import parse_duration, written
+from bot.domain.duration import duration_text, parse_duration
 
 _MOST = 1_000_000
 
@@ -39,7 +39,7 @@ class Allowance:
         return cls(int(most), span)
 
     def __str__(self) -> str:
-        return f"{self.most}/{written(self.within)}"
+        return f"{self.most}/{duration_text(self.within)}"
 
 
 CHECKS_PER_PERSON = Allowance(20, timedelta(minutes=10))

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import CaseError, InventoryError
-from bot.domain.json_form import NotOfForm, canonical, decoded, lines_of, plain, read, values_in
+from bot.domain.json_form import NotOfForm, canonical, decoded, lines_of, read, to_json_types, values_in
 from bot.domain.node import valid_name
 from bot.domain.safe_text import one_line, redacted, redacted_text, safe
 from bot.domain.secret_forms import SecretTable, table
@@ -126,7 +126,7 @@ class Case:
         return self.read_as or _hash_of_lines(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        clean: dict[str, Any] = redacted(plain(self.head))
+        clean: dict[str, Any] = redacted(to_json_types(self.head))
         yield canonical({"case": FORM} | clean | {"node": self.head.node})  # the inventory's name is not secret
         for asked in sorted(self.asked, key=lambda asked: (asked.probe, asked.name)):
             yield _asked_line(asked, table())
@@ -134,7 +134,7 @@ class Case:
             took = None if run.took is None else run.took.total_seconds()
             yield canonical({"run": asdict(without_secrets(run)) | {"took": took}})
         if self.judged is not None:
-            yield canonical({"verdict": redacted(plain(self.judged))})
+            yield canonical({"verdict": redacted(to_json_types(self.judged))})
 
 
 class CaseKeeper(Protocol):

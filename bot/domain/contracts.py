@@ -252,30 +252,30 @@ class ActingLedger(Ledger, Protocol):
         Shape: on the incident's node, under the machine's other names, and on that machine.
         """
 
-    async def refused(self, event: WishRefused, by: str) -> None:
+    async def record_refusal(self, event: WishRefused, by: str) -> None:
         """Record a refusal; repeated refusals of a person are recorded once an hour, and the rest are counted."""
 
     async def beat(self, incident: str, runner: str) -> None:
         """Say that the runner is alive and at work on the incident."""
 
-    async def braked(self) -> Entry | None:
+    async def brake_pull(self) -> Entry | None:
         """Return the entry that pulled the brake, None while it is off."""
 
     async def pulled_by(self, request: str) -> Entry | None:
         """Return the entry by which that request pulled the brake, if it is among the last hundred; otherwise None."""
 
-    async def deciding(self, stream: str, within: timedelta) -> DecisionRecord | None:
+    async def decision_record(self, stream: str, within: timedelta) -> DecisionRecord | None:
         """Return an incident with all that a decision about it depends on, in one read; None without such a stream.
 
-        Shape: `within` as for `tried`.
+        Shape: `within` as for `last_try`.
 
         Raises: what `incident` does.
         """
 
-    async def proposing(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
-        """Return what it depends on whether a plan is offered, in one read; `within` as for `tried`."""
+    async def proposal_record(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
+        """Return what it depends on whether a plan is offered, in one read; `within` as for `last_try`."""
 
-    async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
+    async def last_try(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
         """Return the last incident that began this plan within that time, on its node or on that machine."""
 
 

@@ -27,12 +27,12 @@ def parse_duration(written: object, longest: timedelta = YEAR) -> timedelta:
     elif isinstance(written, str) and (found := _WRITTEN.match(written)):
         seconds = float(found.group(1)) * _SECONDS[found.group(2)]
     if seconds is None or seconds > most:
-        too_long = "" if seconds is None else f", and is {span(longest)} at most"
+        too_long = "" if seconds is None else f", and is {span_words(longest)} at most"
         raise ValueError(f'a duration is written like "5s", "250ms", "15m" or "2h"{too_long}')
     return timedelta(seconds=seconds)
 
 
-def written(duration: timedelta) -> str:
+def duration_text(duration: timedelta) -> str:
     """Return a duration as `parse_duration` reads it, in the largest unit that keeps it whole.
 
     Example:
@@ -47,7 +47,7 @@ def written(duration: timedelta) -> str:
     return f"{milliseconds}ms" if milliseconds else "0s"
 
 
-def span(duration: timedelta) -> str:
+def span_words(duration: timedelta) -> str:
     """Return a duration in its two largest units.
 
     Example:

@@ -11,7 +11,7 @@ from bot.domain.incident import Incident
 Advance: TypeAlias = Callable[[str], Awaitable[AdvanceLater | None]]
 
 
-class Groups(Protocol):
+class CardIncidents(Protocol):
     """The incidents that are shown together."""
 
     async def together(self, card: str, /) -> Sequence[Incident]:

@@ -20,7 +20,7 @@ from bot.domain.alert import BOT
 from bot.domain.errors import UnreadableEntry
 from bot.domain.events import AlertReceived, Approved, Endorsed, IncidentEvent, StepStarted
 from bot.domain.house_events import HouseEvent
-from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.json_form import NotOfForm, read, to_json_types
 
 NOTHING_BEFORE = "0" * 64  # the hash before a stream's first entry
 NOTED_DIGITS = (
@@ -248,7 +248,7 @@ def kind_of(event: Event) -> str:
 
 def body_of(event: Event, forms: Mapping[str, int] = FORMS) -> Body:
     """Return the event as a JSON object; its `form` is the number of its form."""
-    return {"form": forms.get(kind_of(event), 1), **plain(event)}
+    return {"form": forms.get(kind_of(event), 1), **to_json_types(event)}
 
 
 def event_of(

@@ -33,7 +33,7 @@ def combine_results(
 ) -> Verdict:
     """Combine a snapshot's results into its verdict, without a plan."""
     muted = {mute.cause: mute for mute in mutes}
-    return _add_up(snapshot, playbook, [result for result in found if result is not None], muted)
+    return _combined_verdict(snapshot, playbook, [result for result in found if result is not None], muted)
 
 
 def evaluate_cause(used: ConfiguredCause, snapshot: Snapshot) -> CauseResult:
@@ -68,7 +68,7 @@ def evaluate_condition(condition: Condition, snapshot: Snapshot) -> CauseResult 
     return Finding(condition.cause, condition.status, condition.confidence, condition.says, (seen,))
 
 
-def _ordered(findings: Sequence[Finding], playbook: Playbook, muted: Mapping[str, Mute]) -> tuple[Finding, ...]:
+def _gravest_first(findings: Sequence[Finding], playbook: Playbook, muted: Mapping[str, Mute]) -> tuple[Finding, ...]:
     """Order by gravity, then by the playbook's order of explanation: mechanism before symptom.
 
     Among equally grave findings the muted come last, and what is only possible explains none of the node's proven
@@ -76,7 +76,7 @@ def _ordered(findings: Sequence[Finding], playbook: Playbook, muted: Mapping[str
     """
 
     def key(finding: Finding) -> tuple[int, bool, int]:
-        return (-_status(finding).rank, finding.cause in muted, _place(finding.cause, playbook))
+        return (-_status(finding).rank, finding.cause in muted, _explanation_rank(finding.cause, playbook))
 
     ordered = sorted(findings, key=key)
     weak = [(key(finding)[:2], finding) for finding in ordered if finding.confidence is Confidence.POSSIBLE]
@@ -93,7 +93,7 @@ def _is_of_the_node(finding: Finding, playbook: Playbook) -> bool:
     return _is_sure(finding) and at is not None and not playbook.causes[at].cause.of_one
 
 
-def _place(cause: str | None, playbook: Playbook) -> int:
+def _explanation_rank(cause: str | None, playbook: Playbook) -> int:
     """A cause's position in the playbook's order of explanation; causes it does not name come last."""
     return playbook.places.get(cause or "", len(playbook.causes))
 
@@ -105,10 +105,10 @@ def _status(finding: Finding) -> Status:
     return finding.status
 
 
-def _add_up(
+def _combined_verdict(
     snapshot: Snapshot, playbook: Playbook, results: Sequence[CauseResult], muted: Mapping[str, Mute]
 ) -> Verdict:
-    findings = _ordered([r for r in results if isinstance(r, Finding)], playbook, muted)
+    findings = _gravest_first([r for r in results if isinstance(r, Finding)], playbook, muted)
     ruled_out = tuple(r for r in results if isinstance(r, RuledOut))
     undecided = [r for r in results if isinstance(r, Undecided)]
     named = {found.cause for found in findings} | {out.cause for out in ruled_out}
@@ -134,7 +134,7 @@ def _add_up(
         for reading in unread
         if reading.probe in playbook.must_read and _worst_undecided(reading.probe, playbook, undecided) > found
     ]
-    suspected = [open_ for open_ in undecided if open_.suspected and _worst(open_, playbook) > found]
+    suspected = [open_ for open_ in undecided if open_.suspected and _worst_status(open_, playbook) > found]
     # A site's own that is left out takes none of ours away. Where ours find nothing, it might have.
     suspected += [open_ for open_ in undecided if not found and isinstance(open_, LeftOut)]
     if missing or suspected:
@@ -145,16 +145,16 @@ def _add_up(
             status=Status.UNKNOWN,
             summary="Cannot tell: " + "; ".join(decisive),
             suspects=_suspects(findings),
-            try_next=_deciding(missing, suspected),
+            try_next=_would_decide_words(missing, suspected),
         )
     if not findings:
         # What decides nothing critical stands below, among what is undecided: a tool that an image lacks is no news.
         names = ", ".join(reading.probe for reading in unread if reading.probe in playbook.must_read)
         return replace(verdict, summary=f"Healthy as far as read; unread: {names}" if names else "Healthy")
     first = findings[0]
-    half_read = _half_read(findings, unread, playbook)
-    open_before = _open_before(first, playbook, [*undecided, *half_read]) if first.remedy else ()
-    accepted = _accepted_before(first, findings, playbook, muted) if first.remedy else ()
+    half_read = _found_but_not_all_read(findings, unread, playbook)
+    open_before = _undecided_before(first, playbook, [*undecided, *half_read]) if first.remedy else ()
+    accepted = _muted_before(first, findings, playbook, muted) if first.remedy else ()
     proven = _is_sure(first) and not (open_before or accepted) and first.cause not in muted
     return replace(
         verdict,
@@ -169,7 +169,7 @@ def _add_up(
         profile_settles=first.profile_settles,
         harm=first.harm,
         found=first.found,
-        try_next=_first_decide(open_before) or _first_unmute(accepted),
+        try_next=_decide_first_words(open_before) or _unmute_first_words(accepted),
     )
 
 
@@ -196,22 +196,24 @@ def _would_decide(
     return tuple(by_cause.values())
 
 
-def _open_before(first: Finding, playbook: Playbook, undecided: Sequence[Undecided]) -> tuple[Undecided, ...]:
+def _undecided_before(first: Finding, playbook: Playbook, undecided: Sequence[Undecided]) -> tuple[Undecided, ...]:
     """Return the open causes that might explain a critical finding: as grave, and earlier in the order.
 
     Otherwise a reboot might be offered for a symptom of something unread, which would be back after the reboot.
     """
     if _status(first) is not Status.CRITICAL:
         return ()
-    place = _place(first.cause, playbook)
+    place = _explanation_rank(first.cause, playbook)
     return tuple(
         result
         for result in undecided
-        if _place(result.cause, playbook) < place and _worst(result, playbook) >= Status.CRITICAL.rank
+        if _explanation_rank(result.cause, playbook) < place and _worst_status(result, playbook) >= Status.CRITICAL.rank
     )
 
 
-def _half_read(findings: Sequence[Finding], unread: Sequence[Unread], playbook: Playbook) -> list[Undecided]:
+def _found_but_not_all_read(
+    findings: Sequence[Finding], unread: Sequence[Unread], playbook: Playbook
+) -> list[Undecided]:
     """Return the causes that were found, and that a probe of theirs, not read, might show to be critical."""
     if not unread:
         return []
@@ -224,11 +226,11 @@ def _half_read(findings: Sequence[Finding], unread: Sequence[Unread], playbook: 
     ]
 
 
-def _accepted_before(
+def _muted_before(
     first: Finding, findings: Sequence[Finding], playbook: Playbook, muted: Mapping[str, Mute]
 ) -> tuple[str, ...]:
     """Return the muted causes that may explain a finding: as grave, and earlier in the order of explanation."""
-    place = _place(first.cause, playbook)
+    place = _explanation_rank(first.cause, playbook)
     return tuple(
         found.cause
         for found in findings
@@ -236,17 +238,17 @@ def _accepted_before(
         and found.cause in muted
         and found is not first
         and _status(found).rank >= _status(first).rank
-        and _place(found.cause, playbook) < place
+        and _explanation_rank(found.cause, playbook) < place
     )
 
 
-def _first_unmute(accepted: Sequence[str]) -> str:
+def _unmute_first_words(accepted: Sequence[str]) -> str:
     if not accepted:
         return ""
     return f"No plan is offered: {', '.join(accepted[:3])} may explain this, and is muted."
 
 
-def _first_decide(open_before: Sequence[Undecided]) -> str:
+def _decide_first_words(open_before: Sequence[Undecided]) -> str:
     if not open_before:
         return ""
     open_causes = "; ".join(f"{result.cause} is open: {result.because}" for result in open_before[:3])
@@ -257,7 +259,7 @@ def _is_sure(finding: Finding) -> bool:
     return finding.confidence in (Confidence.CONFIRMED, Confidence.LIKELY)
 
 
-def _worst(result: Undecided, playbook: Playbook) -> int:
+def _worst_status(result: Undecided, playbook: Playbook) -> int:
     """The gravest status that an open cause may still have."""
     at = playbook.places.get(result.cause)
     worst = playbook.causes[at].cause.worst if at is not None else Status.CRITICAL
@@ -267,7 +269,7 @@ def _worst(result: Undecided, playbook: Playbook) -> int:
 def _worst_undecided(probe: str, playbook: Playbook, undecided: Sequence[Undecided]) -> int:
     """The gravest status that an unread probe leaves open; any, if no cause of the playbook uses the probe."""
     using = {used.cause.name for used in playbook.causes if probe in used.cause.probes}
-    left_open = [_worst(result, playbook) for result in undecided if result.cause in using]
+    left_open = [_worst_status(result, playbook) for result in undecided if result.cause in using]
     open_ = {result.cause for result in undecided}
     symptoms = [each for each in playbook.conditions if probe in each.probes and (each.cause or each.name) in open_]
     left_open += [each.status.rank for each in symptoms if each.status is not None]
@@ -290,7 +292,7 @@ def _evidence(findings: Sequence[Finding]) -> tuple[Evidence, ...]:
     return tuple(kept)
 
 
-def _deciding(missing: Sequence[Unread], suspected: Sequence[Undecided]) -> str:
+def _would_decide_words(missing: Sequence[Unread], suspected: Sequence[Undecided]) -> str:
     """What would decide the verdict: the probes that were not read, and what an open cause says itself."""
     probes = [reading.probe for reading in missing]
     probes += [f"the missing probes of {result.cause}" for result in suspected if not result.would_decide]

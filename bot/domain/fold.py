@@ -301,7 +301,7 @@ def _objection_to_step(
             return "it was watched before"
         is_done = open_step is None and event.waiting >= 0 and len(incident.steps) + event.waiting == planned
         return "" if is_done and incident.steps else "not all steps are done"
-    if incident.state is State.VERIFYING and not incident.has_held:
+    if incident.state is State.VERIFYING and not incident.cure_has_held:
         return "the cure has not held yet"
     if isinstance(event, StepVerified | StepFailed):
         return "" if open_step is not None and open_step.number == event.number else f"step {event.number} is not open"

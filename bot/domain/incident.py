@@ -175,7 +175,7 @@ class Incident:
         return self.steps[-1] if self.steps and self.steps[-1].outcome is None else None
 
     @property
-    def has_held(self) -> bool:
+    def cure_has_held(self) -> bool:
         """True once the node was watched to the end, and the last look found it cured."""
         ends_at, looked_at = self.validation_ends_at, self.sampled_at
         return ends_at is not None and looked_at is not None and looked_at >= ends_at and self.samples[-1].holds

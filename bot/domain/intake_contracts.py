@@ -134,7 +134,7 @@ class DedupStore(Protocol):
     Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
-    async def told(self, delivery: Delivery, key: str, group: str, brakes: StormLimits) -> Correlation:
+    async def record_firing(self, delivery: Delivery, key: str, group: str, brakes: StormLimits) -> Correlation:
         """Record that a case fires, and return where it goes; the same delivery gets the same answer again.
 
         Shape: `key` stands for its nodes and signature, empty if it may join no other case. A new case gets `group`.
@@ -146,7 +146,7 @@ class DedupStore(Protocol):
         Shape: `opened` are the nodes of which this delivery opened incidents, which say the same.
         """
 
-    async def over(self, delivery: Delivery) -> str:
+    async def record_over(self, delivery: Delivery) -> str:
         """Record that a case is over, and return its group; empty if it has none, or was reopened after this end."""
 
     async def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenAlertGroup, ...]:

@@ -136,7 +136,7 @@ def whole_number(digits: str) -> int:
     return number
 
 
-def plain(value: Any) -> Any:
+def to_json_types(value: Any) -> Any:
     """Return a value as JSON types.
 
     Example:
@@ -152,17 +152,17 @@ def plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if is_dataclass(value) and not isinstance(value, type):
-        record = {_key(field, value): plain(getattr(value, field.name)) for field in _fields(type(value))}
+        record = {_key(field, value): to_json_types(getattr(value, field.name)) for field in _fields(type(value))}
         for name in getattr(value, "ALSO_SHOWN", ()):
             record[name] = getattr(value, name)
         return record
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_json_types(item) for key, item in value.items()}
     if isinstance(value, Sequence):
         more = len(value) - MOST_LINES
         if more > 0 and isinstance(value[0], str):
-            return [*(plain(item) for item in value[:MOST_LINES]), f"… and {more} more"]
-        return [plain(item) for item in value]
+            return [*(to_json_types(item) for item in value[:MOST_LINES]), f"… and {more} more"]
+        return [to_json_types(item) for item in value]
     return value
 
 

@@ -82,7 +82,7 @@ class OnCall:
     unread: str = ""
 
 
-def page_of(alert: Alert) -> str:
+def page_id_of(alert: Alert) -> str:
     """Return the id of an alert's page; empty if the alert is not from PagerDuty.
 
     Shape: an alert's id begins with it; a suffix after a slash tells several alerts of the same page apart.
@@ -106,7 +106,7 @@ def address_of(alert: Alert) -> str:
     ''
     """
     found = _ADDRESS.match(alert.url)
-    return alert.url if found is not None and found[1] == page_of(alert) else ""
+    return alert.url if found is not None and found[1] == page_id_of(alert) else ""
 
 
 class PageReader(Protocol):

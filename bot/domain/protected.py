@@ -73,7 +73,7 @@ def is_essential(names: Iterable[str]) -> bool:
     >>> is_essential(["containerd.service"]), is_essential(["chronyd.service"])
     (True, False)
     """
-    return any(_is_on(name, units("essential")) for name in names)
+    return any(_matches_any(name, units("essential")) for name in names)
 
 
 def is_network(names: Iterable[str]) -> bool:
@@ -83,7 +83,7 @@ def is_network(names: Iterable[str]) -> bool:
     >>> is_network(["networking.service"]), is_network(["containerd.service"])
     (True, False)
     """
-    return any(_is_on(name, units("network")) for name in names)
+    return any(_matches_any(name, units("network")) for name in names)
 
 
 def makes_cgroups(names: Iterable[str]) -> bool:
@@ -96,24 +96,24 @@ def makes_cgroups(names: Iterable[str]) -> bool:
     return any(map(_makes_cgroups, names))
 
 
-def keeps_for_others(names: Iterable[str]) -> bool:
+def keeps_shared_data(names: Iterable[str]) -> bool:
     """True when a unit of any of these names keeps data, or a cluster together: a reboot of its node is felt elsewhere.
 
     Example:
     >>> keeps_for_others(["ceph-osd@3.service"]), keeps_for_others(["kubelet.service"])
     (True, False)
     """
-    return bool(keeps_as(names))
+    return bool(data_pattern(names))
 
 
-def keeps_as(names: Iterable[str]) -> str:
+def data_pattern(names: Iterable[str]) -> str:
     """Return what a unit of any of these names is known as where it keeps data, or a cluster together; else "".
 
     Example:
     >>> keeps_as(["postgresql@14-main.service"]), keeps_as(["postgres"]), keeps_as(["kubelet.service"])
     ('postgres*', 'postgres*', '')
     """
-    return next(filter(None, map(_keeps_as, names)), "")
+    return next(filter(None, map(_data_pattern, names)), "")
 
 
 def may_never_start(name: str) -> bool:
@@ -123,24 +123,24 @@ def may_never_start(name: str) -> bool:
     >>> may_never_start("systemd-reboot.service"), may_never_start("kubelet.service")
     (True, False)
     """
-    return _is_on(name, units("never-started"))
+    return _matches_any(name, units("never-started"))
 
 
 # `why` evaluates a case hundreds of times, and there are many patterns. What a reboot would take from others is asked
 # of every unit, in every plan.
 @UNITS_OF_SITES.cached
 def _is_protected(name: str) -> bool:
-    return _type_of(name) in _NEVER or _is_on(name, units("protected"))
+    return _type_of(name) in _NEVER or _matches_any(name, units("protected"))
 
 
 @UNITS_OF_SITES.cached
 def _makes_cgroups(name: str) -> bool:
-    return _is_on(name, units("makes-cgroups")) and not _is_on(name, units("guest"))
+    return _matches_any(name, units("makes-cgroups")) and not _matches_any(name, units("guest"))
 
 
 @UNITS_OF_SITES.cached
-def _keeps_as(name: str) -> str:
-    return next((pattern for pattern in units("keeps-for-others") if _is_on(name, (pattern,))), "")
+def _data_pattern(name: str) -> str:
+    return next((pattern for pattern in units("keeps-for-others") if _matches_any(name, (pattern,))), "")
 
 
 def _type_of(name: str) -> str:
@@ -148,7 +148,7 @@ def _type_of(name: str) -> str:
 
 
 @functools.lru_cache(4096)
-def _is_on(name: str, patterns: tuple[str, ...]) -> bool:
+def _matches_any(name: str, patterns: tuple[str, ...]) -> bool:
     stem, dot, suffix = name.rpartition(".")
     stem = stem if dot and suffix in _STOPPABLE else name
     template = stem.partition("@")[0]

@@ -21,6 +21,7 @@ from bot.domain.secret_forms import (
     ShortTexts,
     context,
     may_speak_of_secret,
+    opens,
     speaks_of_secret,
     table,
 )
@@ -173,7 +174,7 @@ class Redactor:
             elif is_secret and isinstance(item, Sequence):
                 clean[shown] = [MARK if isinstance(each, str) and each else self.value(each) for each in item]
             elif is_secret and isinstance(item, Mapping):
-                clean[shown] = self._redacted_mapping(item, is_named=True)
+                clean[shown] = _without_named_secrets(name, self._redacted_mapping(item, is_named=True))
             elif is_kubernetes and name in ("data", "stringData") and isinstance(item, Mapping):
                 clean[shown] = {redacted_text(key): MARK if held else held for key, held in item.items()}
             elif is_told:
@@ -183,6 +184,8 @@ class Redactor:
         return clean
 
     def _redacted_list(self, values: Sequence[Any]) -> list[Any]:
+        if len(values) > 1 and _are_words(values):
+            values = table().cut_words(values)
         if all(self.is_harmless(value) for value in values if isinstance(value, str)):
             return self._redacted_rows(
                 values, [value if type(value) in _PLAIN else self.value(value) for value in values]
@@ -230,7 +233,7 @@ class Redactor:
         """True if a text holds no secret, and does not make the next text of a list a secret."""
         if text in self._harmless:
             return True
-        if redacted_text(text) != text or any(_precedes_secret(text)) or context().opens.search(text):
+        if redacted_text(text) != text or any(_precedes_secret(text)) or opens(text):
             return False
         self._harmless.remember(text, None)
         return True
@@ -244,6 +247,14 @@ class Redactor:
         return known
 
 
+def _are_words(values: Sequence[Any]) -> bool:
+    """True for the words of a command line, options among them."""
+    if not all(isinstance(value, str) and value and not _BLANK.search(value) for value in values):
+        return False
+    return any(value.startswith("-") for value in values)
+
+
+_BLANK = re.compile(r"\s")
 _PLAIN_NAME = re.compile(r"[\w.:/ -]{1,200}")
 _PARTS_OF_KEY = ("d", "p", "q", "dp", "dq", "qi", "k")  # as JSON has a private key
 _NO_TEXT = frozenset({int, float, bool, type(None)})
@@ -263,10 +274,13 @@ def _texts_of_row(row: Any, deepest: int) -> Iterator[tuple[tuple[Any, ...], str
 _DEEPEST = 3  # mappings within a row
 
 
+_BLOCK_OF_SECRETS = re.compile(r"(?i:(?:password|passwd|passphrase|credential|secret)s|\Atokens)\Z")
+
+
 def _without_named_secrets(name: str, value: Any) -> Any:
     """Return a value without what is a secret only because of its name: {"auth": "ZmFrZTpmYWtl"}."""
     texts = value if isinstance(value, list) else [value]
-    is_block = isinstance(value, Mapping) and name == "tokens"
+    is_block = isinstance(value, Mapping) and _BLOCK_OF_SECRETS.search(name) is not None
     if not value or not (is_block or all(isinstance(text, str) for text in texts)) or not _PLAIN_NAME.fullmatch(name):
         return value
     whole = json.dumps({name: value}, ensure_ascii=False)
@@ -293,7 +307,7 @@ def _match_names_secret(found: re.Match[str] | None) -> bool:
 
 
 def _may_open_secret(text: str) -> bool:
-    return context().opens.search(text) is not None or KEY_EDGES.search(text) is not None
+    return opens(text) or KEY_EDGES.search(text) is not None
 
 
 def without_key(text: str, inside: bool, above: list[Any]) -> tuple[str, bool]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bot.domain.builtin_playbooks import SiteRows, builtin_rows
+from bot.domain.secret_columns import has_head, in_blocks, in_columns
 from bot.domain.secret_names import KEY, PASSWORD, Name, Names, machine_made
 
 T = TypeVar("T")
@@ -79,6 +80,10 @@ class SecretForm:
         """Return what is to be cut out of a text, from its beginning on; `names` are those in it, where known."""
         if self.form == _MACHINE_MADE:
             return [Cut(*span, self.mark) for span in machine_made(text)]
+        if self.form == _COLUMNS:
+            spans = in_columns(text, speaks_of_secret, _is_secret_of_column)
+            spans += in_blocks(text, _ends_of_blocks(text, names), _is_secret_of_block)
+            return [Cut(*span, self.mark) for span in sorted({*spans})]
         pattern: Any = _compiled(self.form) if isinstance(self.form, str) else self.form
         if self.kinds:
             names = _secret_names().found(text, text.lower()) if names is None else names
@@ -220,7 +225,9 @@ class SecretTable:
         self._has = tuple((letter, tuple(rows)) for letter, rows in by_letter.items())
         self._long = tuple(number for number, form in enumerate(self.forms) if form.long)
         self._machine_made = tuple(number for number, form in enumerate(self.forms) if form.form == _MACHINE_MADE)
-        self._named = tuple(number for number, form in enumerate(self.forms) if form.kinds)
+        self._columns = tuple(number for number, form in enumerate(self.forms) if form.form == _COLUMNS)
+        self._named = tuple(number for number, form in enumerate(self.forms) if form.kinds and not form.block)
+        self._named_above = tuple(number for number, form in enumerate(self.forms) if form.kinds and form.block)
         self._blocks = tuple(form for form in self.forms if form.block)
         self._clean = ShortTexts[None]()
 
@@ -239,20 +246,28 @@ class SecretTable:
             before, text = text, self._cut_once(text)
             if text == before:
                 break
+        if _WORDS_ALONE.fullmatch(whole):  # such as a command's words, one a line
+            text = self._cut_once(text.replace("\n", "\t")).replace("\t", "\n")
         if text == whole:
             self._clean.remember(name, None)
         return text
+
+    def cut_words(self, words: Sequence[str]) -> list[str]:
+        """Return the words of a command line with a mark in place of each secret."""
+        kept = self.cut("\n".join(words)).split("\n")
+        return kept if len(kept) == len(words) else [self.cut(word) for word in words]
 
     def cut_lines(self, lines: Sequence[str]) -> list[str]:
         """Return the lines of a text with a mark in place of each line of a secret that goes over several."""
         kept = list(lines)
         for _ in range(_ROUNDS):
             before = kept
-            lower = "\n".join(kept).lower()
+            whole, view, lower, names = _read_as_one(kept)
             for form in self._blocks:
-                if any(literal in lower for literal in (*form.has, *form.starts)):
-                    whole = "\n".join(kept)
-                    kept = _marked_lines(kept, _in_original_text(whole, form.found(searchable(whole))))
+                is_likely = form.kinds or any(literal in lower for literal in (*form.has, *form.starts))
+                if is_likely and (cuts := form.found(view, names)):
+                    kept = _marked_lines(kept, _in_original_text(whole, cuts))
+                    whole, view, lower, names = _read_as_one(kept)
             if kept == before:
                 break
         return kept
@@ -277,8 +292,11 @@ class SecretTable:
             likely.update(self._long)
         if longest >= _LONG_BETWEEN_SIGNS:
             likely.update(self._machine_made)
+        has_lines = "\n" in view or "\\n" in view
         if names := _secret_names().found(view, lower):
-            likely.update(self._named)
+            likely.update(self._named, self._named_above if has_lines else ())
+        elif has_lines:
+            likely.update(self._columns)
         for number in sorted(likely):
             form = self.forms[number]
             cuts = form.found(view, names)
@@ -294,11 +312,22 @@ class SecretTable:
         return self._cut_once(text) != text
 
 
+_WORDS_ALONE = re.compile(r"(?=(?:[^\n]*\n){0,40}-)\S+(?:\n\S+)+\n?")
+
+
 def _short_name(text: str) -> str:
     """Return a text, and a hash in place of a long one."""
     if len(text) <= _LONGEST_REMEMBERED:
         return text
     return "\0" + hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
+
+
+def _read_as_one(lines: Sequence[str]) -> tuple[str, str, str, list[Name]]:
+    """Return lines as one text, as it is searched, the same in lower case, and its names."""
+    whole = "\n".join(lines)
+    view = searchable(whole)
+    lower = view.lower()
+    return whole, view, lower, _secret_names().found(view, lower)
 
 
 def _marked_lines(lines: list[str], cuts: Sequence[Cut]) -> list[str]:
@@ -351,7 +380,7 @@ def _in_original_text(text: str, cuts: Sequence[Cut]) -> Sequence[Cut]:
 
 
 def _unescaped(escape: str) -> str:
-    if _WITHIN_WORD.match(escape):
+    if _WITHIN_WORD.match(escape) or not escape.strip("\\"):
         return ""
     if escape[0] == "\\":
         return chr(int(escape[2:], 16))
@@ -386,10 +415,10 @@ _UNSEEN = re.compile(rf"(?P<signs>{_SIGNS})|[\r\xa0\u2000-\u200a\u202f\u205f\u28
 _WITHIN_WORD = re.compile(_SIGNS)
 _ODD = re.compile(rf"[\r{CONTROLS}]")
 # What stands around names and values, as JSON, markup, JavaScript and addresses within addresses may write it. A blank
-# that is escaped is within a value.
+# that is escaped is within a value. Quotes within quotes, however often, are read as those of the fourth.
 _ESCAPED_SIGN = re.compile(
     r"\\(?:u00|x)(?:2[267fF]|3[aAc-eC-E]|40)|&(?:lt|gt|equals|#0{0,4}(?:6[0-2]|58)|#[xX]0{0,4}(?:2[27]|3[aAc-eC-E]));"
-    rf"|%25(?=[0-9A-Fa-f]{{2}})|{_SIGNS}"
+    rf"|%25(?=[0-9A-Fa-f]{{2}})|(?<!\\)\\{{1,60}}(?=\\{{3}}[\"'])|{_SIGNS}"
 )
 # The letters of a log from the rarest on: a text without the rarest of a literal does not hold the literal.
 _RARE = "`^~<|{;$\\&*!?%@+#q'z\"(,j=/xkvwybg_hfmup-cld:nsroaite. "
@@ -432,12 +461,12 @@ def read_forms(document: Mapping[str, Any], parts: Mapping[str, str]) -> list[Se
     ]
 
 
-_MACHINE_MADE = "machine-made"
+_MACHINE_MADE, _COLUMNS = "machine-made", "columns"
 
 
 def _form_of(row: Mapping[str, Any], parts: Mapping[str, str]) -> str:
-    if row.get("rule") == _MACHINE_MADE:
-        return _MACHINE_MADE
+    if "rule" in row:
+        return {rule: rule for rule in (_MACHINE_MADE, _COLUMNS)}[row["rule"]]
     form = row.get("form") or row.get("after")
     parts = {**parts, "starts": "|".join(map(re.escape, row.get("starts", ())))}
     return expanded(_after_option(row["options"]) if form is None else form, parts)
@@ -504,6 +533,53 @@ def may_speak_of_secret(name: str) -> bool:
     return _secret_names().in_part(name) or context().told.search(name) is not None
 
 
+def _is_secret_of_column(name: str, value: str) -> bool:
+    """True if a value may be the secret that its column's name speaks of."""
+    if not 1 < len(value) <= _LONGEST_OF_COLUMN or context().column.match(value) is None:
+        return False
+    if name.lower() == "pass":
+        return not _COUNT.fullmatch(value)
+    return _secret_names().kind(name) == PASSWORD or not _COUNT_OR_NAME.fullmatch(value)
+
+
+def _ends_of_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[int, bool]]:
+    """Return where the names end of which a block may follow, and whether all in it are passwords."""
+    for name in _secret_names().found(text, text.lower()) if names is None else names:
+        if (word := _OF_BLOCKS.search(text[name.begin : name.end])) is not None:
+            yield name.end, word["every"] is not None
+    for found in _STRING_DATA.finditer(text):
+        yield found.end(), True
+
+
+_OF_BLOCKS = re.compile(r"(?i:(?P<every>(?:password|passwd|passphrase)s)|secrets?|credentials)\Z")
+_STRING_DATA = re.compile(r"\bstringData\b")
+
+
+def _is_secret_of_block(every: bool, name: str, value: str) -> bool:
+    if not 3 < len(value) <= _LONGEST_OF_COLUMN or context().column.match(value) is None:
+        return False
+    return every or context().word.match(value) is not None
+
+
+_LONGEST_OF_COLUMN = 400  # characters
+_COUNT = re.compile(r"[\d.,%/-]*")
+_COUNT_OR_NAME = re.compile(r"[\d.,%/-]{0,5}|(?=.{1,60}\Z)(?![^.]*\.[0-9a-z]{16}\Z)[a-z0-9]+(?:[-./][a-z0-9]+)+")
+
+
+def opens(text: str) -> bool:
+    """True if a secret of several lines may begin in this line."""
+    if context().opens.search(text) is not None:
+        return True
+    if not _secret_names().in_part(text):
+        return False
+    names = _secret_names().found(text, text.lower())
+    is_last = bool(names) and not text[names[-1].end :].strip(_SIGNS_OF_END)
+    return is_last or has_head(text, speaks_of_secret)
+
+
+_SIGNS_OF_END = " \t\r\"'\\])}>=:,"
+
+
 def own_names() -> frozenset[str]:
     """Return the names of our rows."""
     return frozenset(form.name for form in _builtin_forms()[0])
@@ -534,7 +610,8 @@ class Context:
     Whether the value under a name with `told` is one, a text with both tells. After `next` the next text of a list is
     the secret: a bare flag, or YAML's | and >.
     After `named` a `value` in the next text is, also where texts that only go `on` are between. What `opens` finds is
-    in the first line of a secret of several lines.
+    in the first line of a secret of several lines. What is in a `column` may be a secret, and a
+    `word` is one that no sentence has.
     """
 
     told: re.Pattern[str]
@@ -543,6 +620,8 @@ class Context:
     on: re.Pattern[str]
     opens: re.Pattern[str]
     value: SecretForm
+    column: re.Pattern[str]
+    word: re.Pattern[str]
 
 
 @functools.cache
@@ -575,8 +654,11 @@ def context() -> Context:
         ),
         compiled(
             r"\bkind{quote}\s{0,8}:\s{0,8}{quote}Secret\b|Private-Lines:|chpasswd:|\$ANSIBLE_VAULT|random' passwords"
+            r"|\bstringData\b|\bget secrets?\b|\bjsonpath=|\AUSER \S{1,60}\Z|\b334 UGFzc3dvcmQ6"
             r"|\btokens{quote}\s{0,8}(?:[:=]?\s{0,8}\{|:\s{0,8}\Z)"
             r"|(?:password|passphrase|passcode|token|secret|credential| key)[^\n]{0,160}[:.]\s{0,8}\Z"
         ),
         SecretForm("value", (), (), False, MARK, False, value),
+        compiled(r"{not}(?!\\N\Z|[-*.x]+\Z|\(?redacted|(?:not null|default|\w{0,20}\(\))\Z)"),
+        compiled(r"{word}"),
     )

@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from bot.domain.allowance import Allowance
-from bot.domain.duration import parse_day_span, written
+from bot.domain.duration import duration_text, parse_day_span
 from bot.domain.nearest import did_you_mean
 from bot.domain.safe_text import one_line
 from bot.domain.toml_table import TomlTable
@@ -85,7 +85,7 @@ def _toml_value(value: Any) -> str:
         case bool() | int() | str():
             return json.dumps(value, ensure_ascii=False)
         case timedelta():
-            return f'"{written(value)}"'
+            return f'"{duration_text(value)}"'
         case frozenset() | tuple():
             return "[" + ", ".join(sorted(map(_toml_value, value))) + "]"
         case Mapping():

@@ -11,7 +11,7 @@ from bot.domain.action import Plan, Step
 from bot.domain.case import RecordedVerdict
 from bot.domain.command import slow_words
 from bot.domain.core_heat import CoreHeat
-from bot.domain.json_form import plain, read
+from bot.domain.json_form import read, to_json_types
 from bot.domain.mute import Mute
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import Redactor
@@ -206,11 +206,11 @@ def without_secrets(verdict: Verdict, redactor: Redactor | None = None) -> Verdi
     For many verdicts, hand in a shared redactor.
     """
     redactor = Redactor() if redactor is None else redactor
-    shown: Verdict = read(Verdict, redactor.value(plain(verdict)))
+    shown: Verdict = read(Verdict, redactor.value(to_json_types(verdict)))
     return replace(shown, node=verdict.node, snapshot=verdict.snapshot)  # the name is the inventory's, not the node's
 
 
-def recorded(verdict: Verdict) -> RecordedVerdict:
+def recorded_verdict(verdict: Verdict) -> RecordedVerdict:
     """Return the part of a verdict that a case keeps."""
     return RecordedVerdict(
         verdict.status.value,
@@ -222,6 +222,6 @@ def recorded(verdict: Verdict) -> RecordedVerdict:
     )
 
 
-def outcome(verdict: Verdict) -> tuple[str, str | None, str | None, str | None]:
+def outcome_parts(verdict: Verdict) -> tuple[str, str | None, str | None, str | None]:
     """Return what is compared of a verdict: status, cause, confidence and the plan's digest."""
     return verdict.status, verdict.cause, verdict.confidence, verdict.plan.digest if verdict.plan is not None else None

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from bot.domain.contracts import Leases, Ledger, Log, Seconds, Sleep
-from bot.domain.engine_contracts import Advance, Groups, Surface
+from bot.domain.engine_contracts import Advance, CardIncidents, Surface
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
@@ -36,7 +36,7 @@ class Engine:
     advance: Advance
     ledger: Ledger
     leases: Leases
-    groups: Groups
+    groups: CardIncidents
     surfaces: InitVar[Sequence[Surface]]
     log: Log
     clock: Seconds

@@ -69,7 +69,7 @@ class DedupStore:
         self._database = database
         self._time = time
 
-    def told(self, delivery: Delivery, key: str, group: str, brakes: StormLimits) -> Correlation:
+    def record_firing(self, delivery: Delivery, key: str, group: str, brakes: StormLimits) -> Correlation:
         """Record that a case fires, and return where it goes. A repeated delivery gets the same answer."""
         alarm = _alarm_of(delivery)
         with self._database.writing() as connection:
@@ -123,7 +123,7 @@ class DedupStore:
                     connection.execute(insert(SIGNALS), named | values)
                 known[which] = (signal.firing, since)
 
-    def over(self, delivery: Delivery) -> str:
+    def record_over(self, delivery: Delivery) -> str:
         """Record that a case is over, and return its group; empty if it has none, or was reopened after this end."""
         alarm = _alarm_of(delivery)
         with self._database.writing() as connection:

@@ -17,7 +17,7 @@ from bot.domain.defaults import DELIVERIES_KNOWN_FOR
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import UnreadableEntry
 from bot.domain.intake_contracts import GivenUpDelivery, StoredDelivery
-from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database
 from bot.ledger.leases import LONGEST_WAIT, SILENT, Leases, live_runners
@@ -61,7 +61,9 @@ class Inbox:
 
     def keep(self, delivery: Delivery) -> bool:
         """Store a delivery; False if it is known already."""
-        body = json.dumps(plain(delivery), separators=(",", ":"))  # outside the transaction, because it may take long
+        body = json.dumps(
+            to_json_types(delivery), separators=(",", ":")
+        )  # outside the transaction, because it may take long
         row: dict[str, Any] = {
             "source": delivery.source,
             "id": delivery.id,

@@ -195,7 +195,7 @@ class Ledger:
                 mark_changed(connection, hold.incident)
             return self._append_event(connection, HOUSE, None, event, by)
 
-    def refused(self, event: WishRefused, by: str) -> None:
+    def record_refusal(self, event: WishRefused, by: str) -> None:
         """Record a refusal, or count it where many like it are there already."""
         _check_names(HOUSE, by)
         with self._database.writing() as connection:
@@ -213,7 +213,7 @@ class Ledger:
         with self._database.writing() as connection:
             holds.beat(connection, incident, runner, self._now(connection))
 
-    def braked(self) -> Entry | None:
+    def brake_pull(self) -> Entry | None:
         """Return the entry that pulled the brake, None while it is off."""
         with self._database.reading() as connection:
             return holds.brake(connection)
@@ -223,12 +223,12 @@ class Ledger:
         with self._database.reading() as connection:
             return pull_of(connection, request)
 
-    def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
+    def last_try(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
         """Return the last incident that began this plan within that time, on this node or on that machine."""
         with self._database.reading() as connection:
             return _last_try(connection, plan, machine_id, instant_of(self._now(connection)) - within)
 
-    def deciding(self, stream: str, within: timedelta) -> DecisionRecord | None:
+    def decision_record(self, stream: str, within: timedelta) -> DecisionRecord | None:
         """Return an incident with all that a decision about it depends on; None if there is no such stream.
 
         Raises: as `incident`.
@@ -245,7 +245,7 @@ class Ledger:
             held = holds.hold_on(connection, incident.node, machine_id, now)
             return DecisionRecord(incident, pulled, doubts, held, _last_try(connection, plan, machine_id, now - within))
 
-    def proposing(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
+    def proposal_record(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
         """Return what it depends on whether a plan is offered."""
         with self._database.reading() as connection:
             since = instant_of(self._now(connection)) - within

@@ -12,9 +12,9 @@ from datetime import timedelta
 from typing import Any, NoReturn
 
 from bot.domain.command import Command, Outputs, SampleTimes
-from bot.domain.duration import parse_duration, written
+from bot.domain.duration import duration_text, parse_duration
 from bot.domain.errors import CannotRead
-from bot.domain.json_form import plain
+from bot.domain.json_form import to_json_types
 from bot.domain.probe import CustomReading, Probe
 from bot.domain.safe_text import one_line, safe
 from bot.library.kinds import Kind
@@ -106,7 +106,7 @@ def make_probe(shape: ProbeShape, complain: Complain) -> CustomProbe:
         kinds |= later
     parse = _Parser(shape.name, tuple(finder for finder in finders if finder is not None), twice)
     title = shape.title or " ".join(shape.command)[:60]
-    definition = json.dumps(plain(shape), sort_keys=True)
+    definition = json.dumps(to_json_types(shape), sort_keys=True)
     return CustomProbe(Probe(shape.name, title, (command,), parse, definition=definition), kinds)
 
 
@@ -127,7 +127,7 @@ def _time_limit(shape: ProbeShape, complain: Complain) -> timedelta:
         complain("limit", f"is {one_line(str(shape.limit), 30)}; {error}")
         return _LIMIT
     if not timedelta(milliseconds=100) <= limit <= LONGEST_LIMIT:
-        complain("limit", f'is {written(limit)}; it should be from "100ms" to "{written(LONGEST_LIMIT)}"')
+        complain("limit", f'is {duration_text(limit)}; it should be from "100ms" to "{duration_text(LONGEST_LIMIT)}"')
     return limit
 
 

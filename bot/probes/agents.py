@@ -129,21 +129,21 @@ def parse(outputs: Outputs) -> AgentsReading:
     if lines[-1] != _END or _ACTIVE not in lines:
         raise CannotRead("agents: the list of units is cut short")
     at = lines.index(_ACTIVE)
-    enabled = {row[0]: row[1] for row in _rows(_UNIT_FILE, lines[:at])}
-    active = {name: (state, sub) for name, state, sub in _rows(_UNIT, lines[at + 1 : -1])}
+    enabled = {row[0]: row[1] for row in _matched_rows(_UNIT_FILE, lines[:at])}
+    active = {name: (state, sub) for name, state, sub in _matched_rows(_UNIT, lines[at + 1 : -1])}
     kubelet = next((name for name in KUBELET_UNITS if active.get(name, ("",))[0] in ("active", "activating")), "")
     ecs = _ecs(outputs.text_or_none("files"))
     agents = tuple(
         _agent(known, unit, enabled.get(unit, ""), active.get(unit, ("inactive", "dead")), kubelet, ecs)
         for known in KNOWN_AGENTS
         for unit in known.units
-        if _is_here(enabled.get(unit), active.get(unit))
+        if _is_installed(enabled.get(unit), active.get(unit))
     )
     on_ecs = any(agent.name == ECS and agent.used for agent in agents)
     return AgentsReading(agents, "kubernetes" if kubelet else "ecs" if on_ecs else "")
 
 
-def _rows(form: re.Pattern[str], lines: list[str]) -> list[tuple[str, ...]]:
+def _matched_rows(form: re.Pattern[str], lines: list[str]) -> list[tuple[str, ...]]:
     found = [(line, form.fullmatch(line.strip())) for line in lines if line.strip()]
     for line, row in found:
         if row is None:
@@ -151,7 +151,7 @@ def _rows(form: re.Pattern[str], lines: list[str]) -> list[tuple[str, ...]]:
     return [row.groups() for _, row in found if row is not None]
 
 
-def _is_here(enabled: str | None, active: tuple[str, str] | None) -> bool:
+def _is_installed(enabled: str | None, active: tuple[str, str] | None) -> bool:
     return enabled not in (None, "alias") or (active is not None and active[0] != "inactive")
 
 
@@ -196,14 +196,14 @@ def _ecs(text: str | None) -> _Ecs | None:
         cluster=one_line(clusters[-1][0]) if clusters else "",
         cluster_line=one_line(clusters[-1][1]) if clusters else "",
         readable=not any(line.startswith("unreadable ") for line in text.split("\n")),
-        worked_at=_at(registrations[-1]) if registrations else "",
-        registered=bool(registrations) and not (failures and _at(failures[-1]) >= _at(registrations[-1])),
+        worked_at=_line_time(registrations[-1]) if registrations else "",
+        registered=bool(registrations) and not (failures and _line_time(failures[-1]) >= _line_time(registrations[-1])),
         failures=tuple(failures),
         counted=next((int(line) for line in files.get(COUNTED, ()) if re.fullmatch(r"[0-9]{1,9}", line)), 0),
     )
 
 
-def _at(line: str) -> str:
+def _line_time(line: str) -> str:
     """Return the line's time as sortable text, empty if it has none."""
     found = _TIME.search(line)
     return found.group().replace(" ", "T") if found else ""

@@ -128,10 +128,10 @@ def parse(outputs: Outputs) -> CgroupsReading:
 
     Unread when: the memory controller's counts are missing or cut short; counts of other controllers do not answer.
     """
-    first = _counted(parse_cgroup_counts(outputs.text("look", 0)))
+    first = _reading_of_look(parse_cgroup_counts(outputs.text("look", 0)))
     again = outputs.text_or_none("look", 1)
     try:
-        later = None if again is None else _counted(parse_cgroup_counts(again))
+        later = None if again is None else _reading_of_look(parse_cgroup_counts(again))
     except CannotRead:
         later = None
     # Of figures of different kinds the difference would not be growth.
@@ -148,15 +148,15 @@ def parse(outputs: Outputs) -> CgroupsReading:
     )
 
 
-def _counted(look: CgroupLook) -> CgroupsReading:
+def _reading_of_look(look: CgroupLook) -> CgroupsReading:
     row = look.rows.get("memory")
     if row is not None and not row.enabled:
         return CgroupsReading("v1", 0, 0, "the memory controller is switched off", source=(row.line,))
     if row is not None and row.hierarchy:
-        return _on_v1(look, row)
+        return _reading_on_v1(look, row)
     for path, counters in look.counters.items():
         if "memory" in look.controllers.get(path, ()) or "nr_dying_subsys_memory" in counters:
-            return _on_v2(look, path, counters)
+            return _reading_on_v2(look, path, counters)
     here = look.controllers.get("/sys/fs/cgroup", ())
     if look.pure_v2 and here and row is None and not look.inside_namespace:
         line = f"/sys/fs/cgroup/cgroup.controllers: {' '.join(here)}"
@@ -164,7 +164,7 @@ def _counted(look: CgroupLook) -> CgroupsReading:
     raise CannotRead("cgroups: neither /proc/cgroups nor cgroup.stat counts memory cgroups here")
 
 
-def _on_v1(look: CgroupLook, row: Row) -> CgroupsReading:
+def _reading_on_v1(look: CgroupLook, row: Row) -> CgroupsReading:
     mode = "hybrid" if any(mount.kind == "cgroup2" for mount in look.mounts) else "v1"
     siblings = {name: other.cgroups for name, other in look.rows.items() if other.hierarchy not in (0, row.hierarchy)}
     source = tuple(line for line in (row.line, look.walked) if line)
@@ -185,7 +185,7 @@ def _on_v1(look: CgroupLook, row: Row) -> CgroupsReading:
     raise CannotRead("cgroups: the kernel counts cgroups that cannot be seen from here (a container?)")
 
 
-def _on_v2(look: CgroupLook, root: str, counters: Mapping[str, int]) -> CgroupsReading:
+def _reading_on_v2(look: CgroupLook, root: str, counters: Mapping[str, int]) -> CgroupsReading:
     path = f"{root}/cgroup.stat"
     dying, alive = "nr_dying_subsys_memory", "nr_subsys_memory"
     if dying not in counters and alive not in counters:

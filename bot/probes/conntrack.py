@@ -55,11 +55,11 @@ def parse(outputs: Outputs) -> ConntrackReading:
         raise CannotRead(f"conntrack: the table's size could not be read ({one_line(said, 120) or 'no reason given'})")
     if not text.endswith("\n"):
         raise CannotRead("conntrack: the answer is cut short")  # a limit that lost digits would be a full table
-    count, maximum = _number(files, _COUNT), _number(files, _MAXIMUM)
+    count, maximum = _number_in_file(files, _COUNT), _number_in_file(files, _MAXIMUM)
     return ConntrackReading(True, count, maximum, (f"nf_conntrack_count {count}", f"nf_conntrack_max {maximum}"))
 
 
-def _number(files: dict[str, tuple[str, ...]], path: str) -> int:
+def _number_in_file(files: dict[str, tuple[str, ...]], path: str) -> int:
     lines = files.get(path, ())
     if len(lines) != 1 or not re.fullmatch(r"[0-9]{1,20}", lines[0].strip()):
         raise CannotRead(f"conntrack: {path} does not hold a number")

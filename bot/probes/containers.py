@@ -112,11 +112,11 @@ def _as_root(argv: tuple[str, ...]) -> str:
     return root_line(argv, _LIMIT.total_seconds(), _OF_PROGRAM.get(argv[0], _FOLDERS))
 
 
-def _sudo(*commands: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+def _root_commands(*commands: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     return tuple(way for argv in commands for way in in_folders(argv, _OF_PROGRAM.get(argv[0], _FOLDERS)))
 
 
-def _cri(said: Callable[[tuple[str, ...]], str]) -> str:
+def _cri_script(said: Callable[[tuple[str, ...]], str]) -> str:
     return (
         f"if command -v crictl >/dev/null; then {said(_CRICTL)} && {_ENDED}; "
         f"else c=$({said(_CTR_CONTAINERS)}) && t=$({said(_CTR_TASKS)}) && "
@@ -152,7 +152,9 @@ def parse(outputs: Outputs) -> ContainersReading:
     if refused and not first:
         said = "; ".join(f"{runtime}: {reason}" for runtime, reason in refused.items())
         raise CannotRead(f"containers: {said}")
-    exits = _exits(outputs.text_or_none("exits")) if any(listed.runtime == "docker" for listed in first) else None
+    exits = (
+        _exits_by_image(outputs.text_or_none("exits")) if any(listed.runtime == "docker" for listed in first) else None
+    )
     both = [listed.runtime for listed in first] == [listed.runtime for listed in later]
     return ContainersReading(
         runtimes=tuple(listed.runtime for listed in first),
@@ -165,7 +167,7 @@ def parse(outputs: Outputs) -> ContainersReading:
     )
 
 
-def _ended(text: str) -> tuple[list[str], datetime] | None:
+def _lines_and_time(text: str) -> tuple[list[str], datetime] | None:
     """Return the lines and the node's time, None if the runtime is absent."""
     lines = text.rstrip("\n").split("\n")
     if lines == [_ABSENT]:
@@ -179,7 +181,7 @@ def _ended(text: str) -> tuple[list[str], datetime] | None:
 
 
 def _docker(text: str) -> _Listed | None:
-    ended = _ended(text)
+    ended = _lines_and_time(text)
     if ended is None:
         return None
     lines, now = ended
@@ -187,7 +189,7 @@ def _docker(text: str) -> _Listed | None:
 
 
 def _cri_list(text: str) -> _Listed | None:
-    ended = _ended(text)
+    ended = _lines_and_time(text)
     if ended is None:
         return None
     lines, now = ended
@@ -197,9 +199,9 @@ def _cri_list(text: str) -> _Listed | None:
     return _Listed("cri", tuple(crictl_rows("\n".join(lines), now)))
 
 
-def _exits(text: str | None) -> Counter[str] | None:
+def _exits_by_image(text: str | None) -> Counter[str] | None:
     try:
-        ended = _ended(text or "")
+        ended = _lines_and_time(text or "")
     except CannotRead:
         return None
     return None if ended is None else Counter(line.rpartition("|")[0] for line in ended[0] if "|" in line)
@@ -216,17 +218,17 @@ PROBE = Probe(
             looks=SampleTimes.TWICE,
             lane="containers",
             limit=_LIMIT,
-            sudo=_sudo(_DOCKER_PS),
+            sudo=_root_commands(_DOCKER_PS),
         ),
         Command(
             "cri",
-            ("sh", "-c", f'{_ONLY_WITH_CRI}; [ -w "$s" ] || exit; {_cri(shlex.join)}'),
-            alternatives=(("sh", "-c", _cri(_as_root)),),
+            ("sh", "-c", f'{_ONLY_WITH_CRI}; [ -w "$s" ] || exit; {_cri_script(shlex.join)}'),
+            alternatives=(("sh", "-c", _cri_script(_as_root)),),
             looks=SampleTimes.TWICE,
             lane="containers",
             limit=_LIMIT,
             output_limit_bytes=2 * 1024 * 1024,
-            sudo=_sudo(_CRICTL, _CTR_CONTAINERS, _CTR_TASKS),
+            sudo=_root_commands(_CRICTL, _CTR_CONTAINERS, _CTR_TASKS),
         ),
         Command(
             "exits",
@@ -234,7 +236,7 @@ PROBE = Probe(
             alternatives=(("sh", "-c", f"{_as_root(_DOCKER_EVENTS)} && {_ENDED}"),),
             lane="containers",
             limit=_LIMIT,
-            sudo=_sudo(_DOCKER_EVENTS),
+            sudo=_root_commands(_DOCKER_EVENTS),
         ),
     ),
     parse=parse,

@@ -53,10 +53,10 @@ class CpuReading:
             above = [core for core in second if share(core) >= at_least_percent]
             running = {core.core: [*running.get(core.core, ()), core] for core in above}
             for number, run in running.items():
-                if _span(run) > _span(best.get(number, [])):
+                if _seconds_covered(run) > _seconds_covered(best.get(number, [])):
                     best[number] = run
         held = [
-            HeldCore(number, _seconds(run), _weighted(run, field), tuple(c.raw for c in run))
+            HeldCore(number, _seconds(run), _weighted_mean(run, field), tuple(c.raw for c in run))
             for number, run in best.items()
             if _seconds(run) >= for_seconds
         ]
@@ -64,11 +64,11 @@ class CpuReading:
 
     def core_mean(self, core: int, field: str) -> float:
         """Return a core's mean over the window, 0 if the core was never seen."""
-        return _weighted([c for second in self.seconds for c in second if c.core == core], field)
+        return _weighted_mean([c for second in self.seconds for c in second if c.core == core], field)
 
     def mean(self, field: str) -> float:
         """Return the mean over all cores and seconds."""
-        return _weighted([c for second in self.seconds for c in second], field)
+        return _weighted_mean([c for second in self.seconds for c in second], field)
 
     def most(self, field: str) -> float:
         """Return the most that any core had in any second, 0 if no core was seen."""
@@ -133,16 +133,16 @@ class CpuReading:
         return self.mean("idle_percent")
 
 
-def _span(run: Sequence[CoreSecond]) -> float:
+def _seconds_covered(run: Sequence[CoreSecond]) -> float:
     return sum([core.span_seconds for core in run])
 
 
 def _seconds(run: Sequence[CoreSecond]) -> int:
-    return math.floor(_span(run) + 0.1)  # whole seconds; a sample's length is known to hundredths
+    return math.floor(_seconds_covered(run) + 0.1)  # whole seconds; a sample's length is known to hundredths
 
 
-def _weighted(run: Sequence[CoreSecond], field: str) -> float:
-    span = _span(run)
+def _weighted_mean(run: Sequence[CoreSecond], field: str) -> float:
+    span = _seconds_covered(run)
     told = operator.attrgetter(field, "span_seconds")
     return sum([percent * seconds for percent, seconds in map(told, run)]) / span if span else 0.0
 

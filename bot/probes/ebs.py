@@ -92,7 +92,7 @@ _MAGIC, _QUEUE, _BYTES = 0x3C23B510, 88, 96
 _ROW = re.compile(r"([0-9a-f]{4,8}):((?: [0-9a-f]{2}){1,16})(?: .*)?")
 
 
-def _way(said: Callable[[tuple[str, ...]], str], before: str) -> tuple[str, ...]:
+def _look_script(said: Callable[[tuple[str, ...]], str], before: str) -> tuple[str, ...]:
     """A look at every volume; prints nothing if none may be read, so that the next way is tried."""
     asked = " ".join(
         f"if grep -qs '{_MODEL}' /sys/class/nvme/nvme{number}/model; then d=$({said(argv)} | head -n {_LINES}); "
@@ -128,8 +128,8 @@ def parse(outputs: Outputs) -> EbsReading:
 
 def _volume(path: str, before: tuple[str, ...], after: tuple[str, ...], seconds: float) -> Volume:
     device = one_line(path.removeprefix("/dev/"), 40)
-    first, later = _page(device, before), _page(device, after)
-    rises = {name: max(0, _number(later, at) - _number(first, at)) for name, at in _TOLD}
+    first, later = _log_page(device, before), _log_page(device, after)
+    rises = {name: max(0, _number_at(later, at) - _number_at(first, at)) for name, at in _TOLD}
     held = {name: min(100.0, rise / seconds / 10_000) for name, rise in rises.items()}
     return Volume(
         device=device,
@@ -137,12 +137,12 @@ def _volume(path: str, before: tuple[str, ...], after: tuple[str, ...], seconds:
         volume_throughput_percent=held["volume_throughput"],
         instance_iops_percent=held["instance_iops"],
         instance_throughput_percent=held["instance_throughput"],
-        queue_length=_number(later, _QUEUE),
+        queue_length=_number_at(later, _QUEUE),
         lines=tuple(f"{device} {name} exceeded +{rise} us" for name, rise in rises.items() if rise),
     )
 
 
-def _page(device: str, lines: tuple[str, ...]) -> bytes:
+def _log_page(device: str, lines: tuple[str, ...]) -> bytes:
     rows = [found for line in lines if (found := _ROW.fullmatch(line.rstrip()))]
     page = b"".join(bytes.fromhex(row.group(2)) for row in rows)
     whole = [int(row.group(1), 16) for row in rows] == list(range(0, 16 * len(rows), 16))
@@ -151,7 +151,7 @@ def _page(device: str, lines: tuple[str, ...]) -> bytes:
     return page
 
 
-def _number(page: bytes, at: int) -> int:
+def _number_at(page: bytes, at: int) -> int:
     return int.from_bytes(page[at : at + 8], "little")
 
 
@@ -161,13 +161,13 @@ PROBE = Probe(
     commands=(
         Command(
             "log",
-            _way(
+            _look_script(
                 shlex.join,
                 f"[ -d /sys/class/nvme ] && grep -qs '{_MODEL}' /sys/class/nvme/nvme[0-9]*/model || "
                 f"{{ echo '{_NONE}'; exit; }}; "
                 '[ "$(id -u)" = 0 ] || exit 0;',
             ),
-            alternatives=(_way(_as_root, ""),),
+            alternatives=(_look_script(_as_root, ""),),
             looks=SampleTimes.TWICE,
             lane="devices",
             limit=_LIMIT,

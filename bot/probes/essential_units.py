@@ -148,7 +148,7 @@ def parse(outputs: Outputs) -> EssentialUnitsReading:
     if first.strip() == _NO_SYSTEMD:
         return EssentialUnitsReading(systemd=False)
     again = outputs.text_or_none("look", 1) or ""
-    shown, later = _shown(first), _shown(again if is_whole(again, _END) else "")
+    shown, later = _properties_by_unit(first), _properties_by_unit(again if is_whole(again, _END) else "")
     if not is_whole(first, _END) or not any(name in shown for name in _KINDS):
         raise CannotRead("essential_units: systemctl's answer is cut short")
     listening = {name for name in _SOCKETS if shown.get(name, {}).get("ActiveState") == "active"}
@@ -170,7 +170,7 @@ def _complaints(text: str) -> Iterator[KubeletComplaint]:
             yield KubeletComplaint(timedelta(seconds=float(found["at"])), one_line(found["says"], 300))
 
 
-def _shown(text: str) -> dict[str, Mapping[str, str]]:
+def _properties_by_unit(text: str) -> dict[str, Mapping[str, str]]:
     return {properties["Id"]: properties for properties in shown_units(text) if properties.get("Id")}
 
 

@@ -157,7 +157,7 @@ def parse(outputs: Outputs) -> FilesystemsReading:
     if not is_whole(text, _END):
         raise CannotRead("filesystems: the answer is cut short")
     files = sections(text)
-    meant = dict(_meant(files.get("/fstab", ())))
+    meant = dict(_mounts_of_fstab(files.get("/fstab", ())))
     mounts = tuple(_mounts(files.get("/mounts", ()), meant))
     rooms = tuple(_rooms(files.get("/blocks", ()), files.get("/inodes", ())))
     own = {room.point for room in rooms}
@@ -171,7 +171,7 @@ def parse(outputs: Outputs) -> FilesystemsReading:
     return FilesystemsReading(mounts, rooms, "here" in kubelet, tuple(limits), one_line(etc[-1], 40) if etc else "")
 
 
-def _meant(fstab: Iterable[str]) -> Iterable[tuple[str, str]]:
+def _mounts_of_fstab(fstab: Iterable[str]) -> Iterable[tuple[str, str]]:
     for line in fstab:
         words = line.split()
         if len(words) > 3 and words[1].startswith("/"):
@@ -202,15 +202,15 @@ def _rooms(blocks: Iterable[str], inodes: Iterable[str]) -> Iterable[Room]:
         counted = inode is not None and int(inode.group(1)) > 0
         yield Room(
             point=one_line(point, 200),
-            free_percent=_share(found),
-            free_inodes_percent=_share(inode) if counted and inode is not None else None,
+            free_percent=_free_percent(found),
+            free_inodes_percent=_free_percent(inode) if counted and inode is not None else None,
             is_image=line.startswith("composefs "),
             has_images=any(place == point or place.startswith(point.rstrip("/") + "/") for place in _IMAGES),
             lines=tuple(one_line(text, 200) for text in (line, inode_line) if text),
         )
 
 
-def _share(row: re.Match[str]) -> float:
+def _free_percent(row: re.Match[str]) -> float:
     """The free share in percent; room reserved for root counts as used."""
     return min(100.0, max(0.0, 100 * int(row.group(2)) / int(row.group(1))))
 

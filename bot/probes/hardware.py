@@ -48,6 +48,11 @@ class HardwareReading:
     settings: Mapping[str, str | float] = field(default_factory=dict)
     lines: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def narrow_links(self) -> int:
+        """How many links have fewer lanes than their device can do."""
+        return sum(link.width < link.most_width for link in self.links)
+
 
 # Settings that make trouble where one node of a fleet has another. What differs in size with a machine is an amount.
 _CHOICES = (

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from bot.domain.command import Command, Outputs
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
@@ -46,7 +46,7 @@ class HostReading:
 
     def traits(self) -> Mapping[str, str]:
         """Return a short description of the node, for people."""
-        found = {"kernel": f"kernel {self.kernel}", "up": f"up {span(self.uptime)}"}
+        found = {"kernel": f"kernel {self.kernel}", "up": f"up {span_words(self.uptime)}"}
         found |= {"cores": f"{self.cores_online} cores"} if self.cores_online else {}
         words = {"distribution": self.distribution, "virtualisation": self.virtualisation}
         return found | {name: said for name, said in words.items() if said}

@@ -117,35 +117,38 @@ def parse(outputs: Outputs) -> KernelLimitsReading:
     """
     files = sections(outputs.text("limits", 0))
     later = sections(outputs.text_or_none("limits", 1) or "")
-    limits = [_threads(files), *filter(None, (_files(files), *(_tasks(files, group) for group in _GROUPS)))]
+    limits = [
+        _thread_limit(files),
+        *filter(None, (_file_limit(files), *(_task_limit(files, group) for group in _GROUPS))),
+    ]
     fulls = _table_fulls(files)
     return KernelLimitsReading(
         tuple(limits),
         fulls,
         _table_fulls(later) if later else None,
         tuple(f"{path}: table_fulls" for path in _CACHES if path in files),
-        _tcp(later) or _tcp(files),
+        _tcp_memory(later) or _tcp_memory(files),
     )
 
 
-def _threads(files: Mapping[str, tuple[str, ...]]) -> Limit:
-    load = re.fullmatch(r"[0-9.]+ [0-9.]+ [0-9.]+ [0-9]{1,9}/([0-9]{1,9}) [0-9]{1,10}", _line(files, _LOADAVG))
-    limits = [_line(files, path) for path in (_PID_MAX, _THREADS_MAX)]
+def _thread_limit(files: Mapping[str, tuple[str, ...]]) -> Limit:
+    load = re.fullmatch(r"[0-9.]+ [0-9.]+ [0-9.]+ [0-9]{1,9}/([0-9]{1,9}) [0-9]{1,10}", _single_line(files, _LOADAVG))
+    limits = [_single_line(files, path) for path in (_PID_MAX, _THREADS_MAX)]
     if load is None or not all(re.fullmatch(r"[0-9]{1,12}", limit) for limit in limits):
         raise CannotRead("kernel_limits: the number of threads and their limits could not be read")
     lines = (f"loadavg {load.group(0)}", f"pid_max {limits[0]}", f"threads-max {limits[1]}")
     return Limit("threads", int(load.group(1)), min(map(int, limits)), lines)
 
 
-def _files(files: Mapping[str, tuple[str, ...]]) -> Limit | None:
-    found = re.fullmatch(r"([0-9]{1,19})\s+[0-9]{1,19}\s+([0-9]{1,20})", _line(files, _FILE_NR))
+def _file_limit(files: Mapping[str, tuple[str, ...]]) -> Limit | None:
+    found = re.fullmatch(r"([0-9]{1,19})\s+[0-9]{1,19}\s+([0-9]{1,20})", _single_line(files, _FILE_NR))
     return (
         Limit("open files", int(found.group(1)), int(found.group(2)), (f"file-nr {found.group(0)}",)) if found else None
     )
 
 
-def _tasks(files: Mapping[str, tuple[str, ...]], group: str) -> Limit | None:
-    used, maximum = (_line(files, f"{group}/pids.{name}") for name in ("current", "max"))
+def _task_limit(files: Mapping[str, tuple[str, ...]], group: str) -> Limit | None:
+    used, maximum = (_single_line(files, f"{group}/pids.{name}") for name in ("current", "max"))
     if not (re.fullmatch(r"[0-9]{1,12}", used) and re.fullmatch(r"[0-9]{1,12}", maximum)):
         return None  # missing, or `max`: no limit
     name = group.rpartition("/")[2]
@@ -166,15 +169,15 @@ def _table_fulls(files: Mapping[str, tuple[str, ...]]) -> int | None:
     return found
 
 
-def _tcp(files: Mapping[str, tuple[str, ...]]) -> TcpMemory | None:
+def _tcp_memory(files: Mapping[str, tuple[str, ...]]) -> TcpMemory | None:
     said = next((line.strip() for line in files.get(_SOCKETS, ()) if line.startswith("TCP: ")), "")
     held = re.fullmatch(
         r"TCP: inuse [0-9]{1,10} orphan ([0-9]{1,10}) tw [0-9]{1,10} alloc [0-9]{1,10} mem ([0-9]{1,12})", said
     )
-    limits = re.fullmatch(r"[0-9]{1,19}\s+([0-9]{1,19})\s+([0-9]{1,19})", _line(files, _TCP_MEM))
+    limits = re.fullmatch(r"[0-9]{1,19}\s+([0-9]{1,19})\s+([0-9]{1,19})", _single_line(files, _TCP_MEM))
     if held is None or limits is None:
         return None
-    most = _line(files, _TCP_ORPHANS)
+    most = _single_line(files, _TCP_ORPHANS)
     lines = (said, f"tcp_mem {' '.join(limits.group(0).split())}")
     if not re.fullmatch(r"[0-9]{1,12}", most):
         return TcpMemory(int(held[2]), int(limits[1]), int(limits[2]), int(held[1]), None, lines)
@@ -183,7 +186,7 @@ def _tcp(files: Mapping[str, tuple[str, ...]]) -> TcpMemory | None:
     )
 
 
-def _line(files: Mapping[str, tuple[str, ...]], path: str) -> str:
+def _single_line(files: Mapping[str, tuple[str, ...]], path: str) -> str:
     lines = files.get(path, ())
     return lines[0].strip() if len(lines) == 1 else ""
 

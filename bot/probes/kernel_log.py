@@ -63,12 +63,12 @@ class KernelLogReading:
     @property
     def last_kernel_bug_seconds(self) -> float:
         """Seconds after boot of the last oops, BUG or WARNING; far ahead without a time, long before without any."""
-        return max(self._last("kernel-bug"), self._last("kernel-warning"))
+        return max(self._seconds_of_last("kernel-bug"), self._seconds_of_last("kernel-warning"))
 
     @property
     def last_begun_seconds(self) -> float:
         """Seconds after boot of the last dump whose beginning is lost; without any as above."""
-        return self._last("begun")
+        return self._seconds_of_last("begun")
 
     @property
     def devices_not_started(self) -> int:
@@ -78,7 +78,7 @@ class KernelLogReading:
     @property
     def last_workqueue_stall_seconds(self) -> float:
         """Seconds after boot of the last stuck pool of kernel workers; without any as above."""
-        return self._last("workqueue-stall")
+        return self._seconds_of_last("workqueue-stall")
 
     @property
     def netdev_held_minutes(self) -> float:
@@ -95,17 +95,17 @@ class KernelLogReading:
     @property
     def last_netdev_held_seconds(self) -> float:
         """Seconds after boot of the last line about a held interface; without any as above."""
-        return self._last("netdev-held")
+        return self._seconds_of_last("netdev-held")
 
     @property
     def last_efa_silent_seconds(self) -> float:
         """Seconds after boot of the last command that an EFA device did not answer; without any as above."""
-        return self._last("efa-silent")
+        return self._seconds_of_last("efa-silent")
 
     @property
     def last_device_lost_seconds(self) -> float:
         """Seconds after boot of the last device given up or fatal record of the firmware; without any as above."""
-        return max(self._last("device-lost"), self._last("hardware-grave"))
+        return max(self._seconds_of_last("device-lost"), self._seconds_of_last("hardware-grave"))
 
     @property
     def last_complaint_seconds(self) -> float:
@@ -119,7 +119,7 @@ class KernelLogReading:
     @property
     def last_grave_seconds(self) -> float:
         """Seconds after boot of the last line of unknown words that the kernel calls critical; without any as above."""
-        return self._last("grave")
+        return self._seconds_of_last("grave")
 
     def lines_of(self, field: str) -> tuple[str, ...]:
         """Return the lines that a field is counted from, oldest first."""
@@ -128,7 +128,7 @@ class KernelLogReading:
             return tuple(event.text for event in self.events if event in told)
         return tuple(event.text for event in self.of(*_COUNTED.get(field, ())))
 
-    def _last(self, kind: str) -> float:
+    def _seconds_of_last(self, kind: str) -> float:
         times = (event.since_boot for event in self.of(kind))
         return max((_FAR if at is None else at.total_seconds() for at in times), default=-_FAR)
 
@@ -194,7 +194,7 @@ _HAS_JOURNAL = (
 _END = re.compile(r"-- (journal|dmesg): ([0-9]{1,12}) lines, ([0-9]{1,12}) left out --")
 
 
-def _way(program: str, origin: str, said: str, errors: str) -> tuple[str, ...]:
+def _filter_script(program: str, origin: str, said: str, errors: str) -> tuple[str, ...]:
     # Without levels, of an old sudoers row or of busybox, the log is read all the same. So it is where they would take
     # its time: of a log that came slowly they are not asked, and they are waited for a few seconds. What asks may be
     # sudo, which nobody but root can end: it is let go, and ends by its own limit.
@@ -210,7 +210,7 @@ def _way(program: str, origin: str, said: str, errors: str) -> tuple[str, ...]:
 def _journal(program: str, as_root: bool) -> tuple[str, ...]:
     listings = (_JOURNAL, *_ERRORS)
     whole, errors, grave, before = (_as_root(argv) if as_root else shlex.join(argv) for argv in listings)
-    return _way(program, "journal", whole, f"{errors}; echo '{GRAVE}'; {grave}; echo '{BEFORE}'; {before}")
+    return _filter_script(program, "journal", whole, f"{errors}; echo '{GRAVE}'; {grave}; echo '{BEFORE}'; {before}")
 
 
 def _as_root(argv: tuple[str, ...]) -> str:
@@ -237,7 +237,11 @@ def parse(outputs: Outputs) -> KernelLogReading:
     lines = [line for _, line in read if line is not None]
     events = unlisted([(level, line) for level, line in read if level and line is not None], parse_file(lines))
     firsts = (kernel_line(line, origin == "journal") for line in begun)
-    dumps = [KernelEvent("begun", line.raw, line.since_boot) for line in firsts if line and not _is_known(line, events)]
+    dumps = [
+        KernelEvent("begun", line.raw, line.since_boot)
+        for line in firsts
+        if line and not _belongs_to_known(line, events)
+    ]
     # Beside ours, which they neither replace nor explain.
     if added := [*dumps, *(event for line in lines for event in table().site_events(line))]:
         events = tuple(sorted((*events, *added), key=lambda event: event.since_boot or timedelta(0)))
@@ -246,25 +250,25 @@ def parse(outputs: Outputs) -> KernelLogReading:
     return KernelLogReading(origin, int(seen), events, kinds, int(left_out), bursts)
 
 
-def _is_known(begun: KernelLine, events: Iterable[KernelEvent]) -> bool:
+def _belongs_to_known(begun: KernelLine, events: Iterable[KernelEvent]) -> bool:
     """True where the log tells shortly before or after what a dump belongs to."""
     at = begun.since_boot
     known = (event.since_boot for event in events if event.kind not in COMPLAINTS)
     return any(at is None or each is None or abs(each - at) <= _DUMP_LASTS for each in known)
 
 
-def _last(said: str) -> tuple[str, ...]:
+def _newest_lines_script(said: str) -> tuple[str, ...]:
     return ("sh", "-c", f"{said} | tail -n {LAST_LINES} | tail -c {LAST_BYTES}")
 
 
 # Not part of the probe: the unfiltered end of the log, saved before a reboot destroys it. It needs the same rights.
 TAIL = Command(
     "tail",
-    _last(shlex.join(_JOURNAL)),
+    _newest_lines_script(shlex.join(_JOURNAL)),
     alternatives=(
-        _last(_as_root(_JOURNAL)),
-        _last("{ dmesg -k 2>/dev/null || dmesg; }"),
-        _last(_as_root(_DMESG)),
+        _newest_lines_script(_as_root(_JOURNAL)),
+        _newest_lines_script("{ dmesg -k 2>/dev/null || dmesg; }"),
+        _newest_lines_script(_as_root(_DMESG)),
     ),
     lane="journal",
     limit=_LIMIT,
@@ -283,8 +287,8 @@ def probe(program: str) -> Probe:
                 _journal(program, as_root=False),
                 alternatives=(
                     _journal(program, as_root=True),
-                    _way(program, "dmesg", "{ dmesg -k 2>/dev/null || dmesg; }", shlex.join(_DMESG_ERRORS)),
-                    _way(program, "dmesg", _as_root(_DMESG), _as_root(_DMESG_ERRORS)),
+                    _filter_script(program, "dmesg", "{ dmesg -k 2>/dev/null || dmesg; }", shlex.join(_DMESG_ERRORS)),
+                    _filter_script(program, "dmesg", _as_root(_DMESG), _as_root(_DMESG_ERRORS)),
                 ),
                 lane="journal",
                 limit=_LIMIT,

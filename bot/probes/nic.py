@@ -16,7 +16,7 @@ from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
-from bot.probes.formats.bonds import BONDS, HEADING, Bond, bonds
+from bot.probes.formats.bonds import BONDS, HEADING, Bond, parse_bonds
 from bot.probes.formats.fragment import fragment
 
 ALLOWANCE_COUNTERS = {
@@ -217,25 +217,25 @@ def parse(outputs: Outputs) -> NicReading:
 
     Unread when: the first look is cut short or a counter is malformed. Without a second look there are no rises.
     """
-    first, ports = _apart(outputs.text("look", 0))
+    first, ports = _interfaces_and_bonds(outputs.text("look", 0))
     later: Mapping[str, _Seen] = {}
     with contextlib.suppress(CannotRead):
-        later, ports = _apart(outputs.text("look", 1))
+        later, ports = _interfaces_and_bonds(outputs.text("look", 1))
     return NicReading(
-        nics=tuple(_nic(name, seen, later.get(name)) for name, seen in first.items()),
+        nics=tuple(_nic_of_looks(name, seen, later.get(name)) for name, seen in first.items()),
         seconds_between=outputs.seconds_between("look") if later else None,
         bonds=ports,
     )
 
 
-def _apart(text: str) -> tuple[dict[str, _Seen], tuple[Bond, ...]]:
+def _interfaces_and_bonds(text: str) -> tuple[dict[str, _Seen], tuple[Bond, ...]]:
     """Read a look: the interfaces, then what is said of bonds and teams."""
     lines = text.rstrip("\n").split("\n")
     at = next((at for at, line in enumerate(lines) if HEADING.fullmatch(line)), len(lines) - 1)
-    return parse_sample("\n".join([*lines[:at], lines[-1]])), bonds(lines[at:-1])
+    return parse_sample("\n".join([*lines[:at], lines[-1]])), parse_bonds(lines[at:-1])
 
 
-def _nic(name: str, seen: _Seen, later: _Seen | None) -> Nic:
+def _nic_of_looks(name: str, seen: _Seen, later: _Seen | None) -> Nic:
     if later is not None and (later.origin != seen.origin or later.facts.get("driver") != seen.facts.get("driver")):
         later = None  # counters of another origin cannot be compared
     return Nic(

@@ -196,7 +196,7 @@ def parse(outputs: Outputs) -> ProcessesReading:
             rows.append(row)
         elif thread := _THREAD.fullmatch(line):
             pid, tid, core, usr, system = map(int, thread.groups())
-            threads.setdefault(pid, []).append(ThreadUse(tid, _core(core), usr / hz, system / hz))
+            threads.setdefault(pid, []).append(ThreadUse(tid, _checked_core(core), usr / hz, system / hz))
         elif line.startswith("d "):
             found = _WAITING.fullmatch(line)
             pid, name = (int(found.group(1)), found.group(2)) if found else (0, line[2:])
@@ -239,7 +239,7 @@ def _process(row: re.Match[str], hz: int, threads: tuple[ThreadUse, ...]) -> Pro
         usr_seconds=int(usr) / hz,
         sys_seconds=int(system) / hz,
         state=state,
-        core=_core(int(fields[_CORE])) if alone or threads else None,
+        core=_checked_core(int(fields[_CORE])) if alone or threads else None,
         realtime=fields[_POLICY] in _REALTIME,
         kernel_thread=bool(int(fields[_FLAGS]) & _KERNEL_THREAD),
         threads=tuple(sorted(threads, key=lambda thread: (-thread.sys_seconds, -thread.usr_seconds, thread.tid))),
@@ -247,7 +247,7 @@ def _process(row: re.Match[str], hz: int, threads: tuple[ThreadUse, ...]) -> Pro
     )
 
 
-def _core(core: int) -> int:
+def _checked_core(core: int) -> int:
     if core >= MOST_CORES:
         raise CannotRead(f"processes: there is no core {core}")
     return core

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from bot.domain.command import Completed, Outputs
 from bot.domain.errors import CannotRead
-from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe
 
@@ -58,7 +58,7 @@ class ProfileReading:
 
 def as_text(reading: ProfileReading) -> str:
     """Return a reading as the ledger and cases store it: a line of JSON."""
-    return json.dumps(plain(reading), sort_keys=True)
+    return json.dumps(to_json_types(reading), sort_keys=True)
 
 
 def parse(outputs: Outputs) -> ProfileReading:

@@ -78,8 +78,8 @@ def parse(outputs: Outputs) -> SoftirqReading:
     Unread when: a row is malformed, a counter went back, or the rows of softnet_stat cannot be assigned to cores.
     """
     first, later = sections(outputs.text("softirqs", 0)), sections(outputs.text("softirqs", 1))
-    before, _ = _softirqs(first)
-    after, lines = _softirqs(later)
+    before, _ = _softirq_counts(first)
+    after, lines = _softirq_counts(later)
     rises: dict[str, dict[int, int]] = {}
     for name in after:
         cores = sorted(before.get(name, {}).keys() & after[name].keys())
@@ -88,7 +88,7 @@ def parse(outputs: Outputs) -> SoftirqReading:
     return SoftirqReading(rises, _softnet_rises(first, later), outputs.seconds_between("softirqs"), lines)
 
 
-def _softirqs(files: dict[str, tuple[str, ...]]) -> tuple[_Counts, dict[str, str]]:
+def _softirq_counts(files: dict[str, tuple[str, ...]]) -> tuple[_Counts, dict[str, str]]:
     rows = files.get(_SOFTIRQS, ())
     header = [_HEADER.fullmatch(word) for word in rows[0].split()] if rows else []
     cores = [int(found.group(1)) for found in header if found]

@@ -96,7 +96,7 @@ _ROW = re.compile(r"([0-9]{1,5}),([0-9]{1,2})", re.ASCII)
 _MOST_NS = 1 << 63
 
 
-def _way(old: str, new: str, before: str = "") -> tuple[str, ...]:
+def _script_by_version(old: str, new: str, before: str = "") -> tuple[str, ...]:
     """Choose the syntax by the version; prints nothing if it may not run, so that the next way is tried."""
     places = " ".join(way[0] for way in in_folders(_NEW, _FOLDERS))
     script = (
@@ -107,7 +107,7 @@ def _way(old: str, new: str, before: str = "") -> tuple[str, ...]:
     return ("sh", "-c", script)
 
 
-def _direct(argv: tuple[str, ...]) -> str:
+def _direct_script(argv: tuple[str, ...]) -> str:
     return f"$q {shlex.join(argv[1:])}"
 
 
@@ -120,11 +120,11 @@ def parse(outputs: Outputs) -> SoftirqWaitsReading:
 
     Unread when: bpftrace, the right to run it or the kernel's tracepoints are missing, or it was ended too early.
     """
-    maps = _maps(outputs.text("bpftrace"))
+    maps = _maps_by_name(outputs.text("bpftrace"))
     if "@ended" not in maps:
         raise CannotRead("softirq_waits: bpftrace was ended too early")
-    ended = _number(maps["@ended"])
-    waits, worst, raised = (_table(maps.get(name, {})) for name in ("@waits", "@worst", "@raised"))
+    ended = _checked_nanoseconds(maps["@ended"])
+    waits, worst, raised = (_by_core_and_kind(maps.get(name, {})) for name in ("@waits", "@worst", "@raised"))
     if not waits:
         raise CannotRead(f"softirq_waits: bpftrace saw no soft interrupt in {SECONDS} s")
     found = {}
@@ -140,11 +140,14 @@ def parse(outputs: Outputs) -> SoftirqWaitsReading:
         raise CannotRead("softirq_waits: bpftrace's table of gaps is malformed")
     return SoftirqWaitsReading(
         tuple(sorted(found.values(), key=lambda wait: (-wait.worst_us, wait.core, wait.kind))),
-        {"backlog" if card == _BACKLOG else one_line(str(card), 40): _number(gap) for card, gap in gaps.items()},
+        {
+            "backlog" if card == _BACKLOG else one_line(str(card), 40): _checked_nanoseconds(gap)
+            for card, gap in gaps.items()
+        },
     )
 
 
-def _maps(text: str) -> dict[str, Any]:
+def _maps_by_name(text: str) -> dict[str, Any]:
     """Return bpftrace's maps by name; each of its lines is a JSON object."""
     found: dict[str, Any] = {}
     for line in text.splitlines():
@@ -159,7 +162,7 @@ def _maps(text: str) -> dict[str, Any]:
     return found
 
 
-def _table(parsed: Any) -> dict[tuple[int, int], int]:
+def _by_core_and_kind(parsed: Any) -> dict[tuple[int, int], int]:
     """Return a map by core and kind."""
     if not isinstance(parsed, dict):
         raise CannotRead("softirq_waits: a table of bpftrace is malformed")
@@ -168,11 +171,11 @@ def _table(parsed: Any) -> dict[tuple[int, int], int]:
         row = _ROW.fullmatch(key)
         if row is None or int(row[1]) >= MOST_CORES or int(row[2]) >= len(KINDS):
             raise CannotRead(f"softirq_waits: bpftrace shows an impossible core or kind ({one_line(key, 40)})")
-        table[int(row[1]), int(row[2])] = _number(value)
+        table[int(row[1]), int(row[2])] = _checked_nanoseconds(value)
     return table
 
 
-def _number(parsed: Any) -> int:
+def _checked_nanoseconds(parsed: Any) -> int:
     if type(parsed) is not int or not 0 <= parsed < _MOST_NS:
         raise CannotRead(f"softirq_waits: bpftrace shows something that is not a number ({one_line(str(parsed), 40)})")
     return parsed
@@ -184,8 +187,8 @@ PROBE = Probe(
     commands=(
         Command(
             "bpftrace",
-            _way(_direct(_OLD), _direct(_NEW), '[ "$(id -u)" = 0 ] || exit 0; '),
-            alternatives=(_way(_as_root(_OLD), _as_root(_NEW)),),
+            _script_by_version(_direct_script(_OLD), _direct_script(_NEW), '[ "$(id -u)" = 0 ] || exit 0; '),
+            alternatives=(_script_by_version(_as_root(_OLD), _as_root(_NEW)),),
             lane="bpftrace",
             limit=_LIMIT,
             output_limit_bytes=128 * 1024,

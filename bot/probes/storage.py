@@ -91,15 +91,15 @@ def parse(outputs: Outputs) -> StorageReading:
     first, later = (sections(outputs.text("disks", look)) for look in (0, 1))
     if _DISKS not in first or _DISKS not in later:
         raise CannotRead(f"storage: {_DISKS} could not be read")
-    before, after = dict(_rows(first[_DISKS])), dict(_rows(later[_DISKS]))
-    names = [name for name in after if name in before and not _is_part(name, after)]
+    before, after = dict(_disk_rows(first[_DISKS])), dict(_disk_rows(later[_DISKS]))
+    names = [name for name in after if name in before and not _is_partition(name, after)]
     disks = tuple(_disk(name, *before[name], *after[name]) for name in names)
-    hung = [_number(files.get(_HUNG, ())) for files in (first, later)]
+    hung = [_number_or_none(files.get(_HUNG, ())) for files in (first, later)]
     rise = None if hung[0] is None or hung[1] is None else max(0, hung[1] - hung[0])
     return StorageReading(disks, rise)
 
 
-def _rows(lines: tuple[str, ...]) -> Iterator[tuple[str, tuple[list[int], str]]]:
+def _disk_rows(lines: tuple[str, ...]) -> Iterator[tuple[str, tuple[list[int], str]]]:
     for line in lines:
         found = _ROW.fullmatch(line)
         if found is None:
@@ -109,7 +109,7 @@ def _rows(lines: tuple[str, ...]) -> Iterator[tuple[str, tuple[list[int], str]]]
             yield name, ([int(field) for field in found.group(2).split()], one_line(" ".join(line.split()), 300))
 
 
-def _is_part(name: str, disks: dict[str, tuple[list[int], str]]) -> bool:
+def _is_partition(name: str, disks: dict[str, tuple[list[int], str]]) -> bool:
     found = _PART.fullmatch(name)
     return found is not None and (found.group(1) or found.group(2)) in disks
 
@@ -129,7 +129,7 @@ def _disk(name: str, before: list[int], row: str, after: list[int], row_later: s
     )
 
 
-def _number(lines: tuple[str, ...]) -> int | None:
+def _number_or_none(lines: tuple[str, ...]) -> int | None:
     return int(lines[0]) if len(lines) == 1 and re.fullmatch(r"[0-9]{1,18}", lines[0]) else None
 
 

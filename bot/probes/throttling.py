@@ -68,7 +68,7 @@ def parse(outputs: Outputs) -> ThrottlingReading:
     Unread when: an answer is incomplete, or a line of cpu.stat is malformed.
     """
     first, later = sections(outputs.text("cpu.stat", 0)), sections(outputs.text("cpu.stat", 1))
-    before, _ = _groups(first), _seen(first)
+    before, _ = _groups(first), _groups_seen(first)
     groups = []
     for path, after in _groups(later).items():
         if path not in before:
@@ -78,7 +78,7 @@ def parse(outputs: Outputs) -> ThrottlingReading:
             continue
         held = timedelta(microseconds=min(rises[2] / 1000, 1e15))
         groups.append(ThrottledGroup(path, rises[0], min(rises[1], rises[0]), held, later[path]))
-    return ThrottlingReading(tuple(groups), _seen(later), capped="/capped" in first or "/capped" in later)
+    return ThrottlingReading(tuple(groups), _groups_seen(later), capped="/capped" in first or "/capped" in later)
 
 
 def _groups(files: dict[str, tuple[str, ...]]) -> dict[str, tuple[int, int, int]]:
@@ -100,7 +100,7 @@ def _groups(files: dict[str, tuple[str, ...]]) -> dict[str, tuple[int, int, int]
     return groups
 
 
-def _seen(files: dict[str, tuple[str, ...]]) -> int:
+def _groups_seen(files: dict[str, tuple[str, ...]]) -> int:
     lines = files.get("/seen", ())
     if len(lines) != 1 or not re.fullmatch(r"[0-9]{1,9}", lines[0]):
         raise CannotRead("throttling: the answer is incomplete")

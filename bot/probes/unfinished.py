@@ -82,7 +82,7 @@ _ASKED_MORE = (
 )
 
 
-def _by_arguments() -> str:
+def _program_cases() -> str:
     """The cases of the shell that tell by name and arguments what a program does; a path before the name is cut off."""
     return " ".join(
         f'{"|".join(f"{pattern}*" for pattern in patterns)}) echo "program {kind} $n";;'
@@ -101,7 +101,7 @@ _LOOK = fragment(f"""
         {"|".join(_FIRMWARE)}) echo "program firmware $n";;
         {"|".join(_STORAGE)}) echo "program storage $n";;
         {"|".join(_PACKAGES)}) echo "program packages $n";;
-        {"|".join(_ASKED_MORE)}) a=; read -r a <"${{c%comm}}cmdline"; case $n${{a#*"$n"}} in {_by_arguments()} esac;;
+        {"|".join(_ASKED_MORE)}) a=; read -r a <"${{c%comm}}cmdline"; case $n${{a#*"$n"}} in {_program_cases()} esac;;
         esac; done; else echo "hidden programs"; fi;
     if [ -d /var/lib/dpkg ]; then
         for f in /var/lib/dpkg/updates/[0-9]*; do [ -e "$f" ] && echo "dpkg journal ${{f##*/}}"; done;
@@ -139,9 +139,9 @@ def parse(outputs: Outputs) -> UnfinishedReading:
     lines = [one_line(line, 200) for line in text.splitlines()]
     hidden = {line.removeprefix("hidden ") for line in lines if line.startswith("hidden ")}
     not_read = [words for what, words in _NOT_READ.items() if what in hidden]
-    found = [*_of_storage(lines, not_read), *_programs(lines), *_packages(lines)]
+    found = [*_unfinished_storage(lines, not_read), *_unfinished_programs(lines), *_unfinished_packages(lines)]
     if "boot" not in hidden:
-        found += _boot(lines, not_read)
+        found += _unfinished_boot(lines, not_read)
     found.sort(key=lambda each: _KINDS.index(each.kind))
     return UnfinishedReading(tuple(dict.fromkeys(found)), tuple(not_read))
 
@@ -155,7 +155,7 @@ _NOT_READ = {
 }
 
 
-def _of_storage(lines: Iterable[str], not_read: list[str]) -> Iterator[Unfinished]:
+def _unfinished_storage(lines: Iterable[str], not_read: list[str]) -> Iterator[Unfinished]:
     for line in lines:
         if md := _MD.fullmatch(line):
             name, action, done = md.groups()
@@ -173,7 +173,7 @@ def _of_storage(lines: Iterable[str], not_read: list[str]) -> Iterator[Unfinishe
             yield Unfinished("storage", f"ZFS is at work: {zfs[1]}", line.strip())
 
 
-def _programs(lines: Iterable[str]) -> Iterator[Unfinished]:
+def _unfinished_programs(lines: Iterable[str]) -> Iterator[Unfinished]:
     words = {
         "storage": "{} moves or mends storage now",
         "firmware": "{} writes firmware now",
@@ -186,7 +186,7 @@ def _programs(lines: Iterable[str]) -> Iterator[Unfinished]:
             yield Unfinished(found[1], says, line)
 
 
-def _packages(lines: list[str]) -> Iterator[Unfinished]:
+def _unfinished_packages(lines: list[str]) -> Iterator[Unfinished]:
     half, package = [], ""
     for line in lines:
         if line.startswith("Package: "):
@@ -203,7 +203,7 @@ def _packages(lines: list[str]) -> Iterator[Unfinished]:
         yield Unfinished("half-done", "dpkg was interrupted, or is at work (its journal is not empty)", journal)
 
 
-def _boot(lines: Iterable[str], not_read: list[str]) -> Iterator[Unfinished]:
+def _unfinished_boot(lines: Iterable[str], not_read: list[str]) -> Iterator[Unfinished]:
     """The newest kernel, which boot loaders take unless somebody pinned another, and its initrd.
 
     Kernels may be built to boot without one: a missing initrd counts where another kernel here has its own.

@@ -209,12 +209,12 @@ def parse(outputs: Outputs) -> UnitsReading:
     if shown.strip() == _NO_SYSTEMD:
         return UnitsReading(systemd=False)
     seen: dict[str, Mapping[str, str]] = {}  # most units are the same in both looks
-    first, later = _by_name(shown, seen), _by_name(outputs.text_or_none("show", 1) or "", seen)
+    first, later = _rows_by_name(shown, seen), _rows_by_name(outputs.text_or_none("show", 1) or "", seen)
     if not first:
         raise CannotRead("units: systemctl named no unit")
-    version, failed = _failed(outputs)
+    version, failed = _failed_units(outputs)
     journal = outputs.text_or_none("restarts")
-    logged = _logged(journal or "")
+    logged = _restarts_logged(journal or "")
     services = [_unit(name, first.get(name) or later[name], later.get(name)) for name in {**first, **later}]
     # Inactive now, so it was not asked about, but it was restarted repeatedly within the hour.
     shown_names = {name for unit in services for name in (unit.name, *unit.aliases)}
@@ -231,7 +231,7 @@ def parse(outputs: Outputs) -> UnitsReading:
     )
 
 
-def _by_name(text: str, seen: dict[str, Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
+def _rows_by_name(text: str, seen: dict[str, Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
     return {name: row for row in shown_units(text, seen) if (name := row.get("Id") or row.get("Names", ""))}
 
 
@@ -253,16 +253,16 @@ def _unit(name: str, row: Mapping[str, str], later: Mapping[str, str] | None) ->
         active_later=later.get("ActiveState"),
         sub_later=later.get("SubState"),
         result=ended.get("Result", ""),
-        restarts=_whole(row, "NRestarts"),
-        restarts_later=_whole(later, "NRestarts"),
-        started_usec=_whole(row, "ExecMainStartTimestampMonotonic"),
-        started_usec_later=_whole(later, "ExecMainStartTimestampMonotonic"),
-        state_changed_usec=_whole(row, "StateChangeTimestampMonotonic"),
+        restarts=_whole_number(row, "NRestarts"),
+        restarts_later=_whole_number(later, "NRestarts"),
+        started_usec=_whole_number(row, "ExecMainStartTimestampMonotonic"),
+        started_usec_later=_whole_number(later, "ExecMainStartTimestampMonotonic"),
+        state_changed_usec=_whole_number(row, "StateChangeTimestampMonotonic"),
         enabled=row.get("UnitFileState", ""),
         restart=row.get("Restart", ""),
         restart_after=systemd_span(row.get("RestartUSec", "")),
-        exit_code=_whole(ended, "ExecMainCode"),
-        exit_status=_whole(ended, "ExecMainStatus"),
+        exit_code=_whole_number(ended, "ExecMainCode"),
+        exit_status=_whole_number(ended, "ExecMainStatus"),
         fragment=row.get("FragmentPath", ""),
         triggered_by=tuple(name for key in _STARTED_BY for name in row.get(key, "").split()),
         wanted_by=tuple(row.get("WantedBy", "").split()),
@@ -274,11 +274,11 @@ def _unit(name: str, row: Mapping[str, str], later: Mapping[str, str] | None) ->
     )
 
 
-def _whole(row: Mapping[str, str], key: str) -> int | None:
+def _whole_number(row: Mapping[str, str], key: str) -> int | None:
     return int(value) if (value := row.get(key, "")).isascii() and value.isdigit() and len(value) <= 20 else None
 
 
-def _failed(outputs: Outputs) -> tuple[str, tuple[FailedUnit, ...]]:
+def _failed_units(outputs: Outputs) -> tuple[str, tuple[FailedUnit, ...]]:
     lines = outputs.text("failed").splitlines()
     status = _STATUS.fullmatch(lines[-1]) if len(lines) > 1 else None
     if status is None or int(status.group(1)):
@@ -287,7 +287,7 @@ def _failed(outputs: Outputs) -> tuple[str, tuple[FailedUnit, ...]]:
     return version.group(1) if version else "", failed_units("\n".join(lines[1:-1]))
 
 
-def _logged(journal: str) -> dict[str, list[tuple[float, str]]]:
+def _restarts_logged(journal: str) -> dict[str, list[tuple[float, str]]]:
     logged: dict[str, list[tuple[float, str]]] = {}
     for line in journal.splitlines():
         found = _SCHEDULED.match(line)

@@ -44,7 +44,7 @@ class Lifecycle:
     async def _withhold(self, incident: Incident) -> AdvanceLater | None:
         """End an incident that an older program left between its verdict and its proposal."""
         try:
-            after = await self.record.tell(incident, PlanWithheld(incident.withholds or INTERRUPTED), BOT)
+            after = await self.record.append(incident, PlanWithheld(incident.withholds or INTERRUPTED), BOT)
         except (Conflict, ImpossibleEvent):
             return AdvanceLater()
         return None if after.ended else AdvanceLater()

@@ -96,7 +96,7 @@ class IncidentRecord:
             raise unknown(incident_id)
         return incident
 
-    async def story(self, incident_id: str) -> tuple[Entry, ...]:
+    async def entries(self, incident_id: str) -> tuple[Entry, ...]:
         """Return the incident's entries.
 
         Raises: UnknownIncident for an unknown id.
@@ -113,7 +113,7 @@ class IncidentRecord:
         """
         return readable(*await self._ledger.group(group), self._log)
 
-    async def tell(self, incident: Incident, event: IncidentEvent, by: str) -> Incident:
+    async def append(self, incident: Incident, event: IncidentEvent, by: str) -> Incident:
         """Append an event to an incident and return the updated incident.
 
         Raises: Conflict when it changed meanwhile: read it again and decide again. ImpossibleEvent when the event

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from bot.domain.duration import parse_duration, written
+from bot.domain.duration import duration_text, parse_duration
 from bot.domain.errors import SettingsError
 from bot.domain.listen_address import host_and_port
 from bot.domain.safe_text import one_line
@@ -35,7 +35,7 @@ class ChosenValue:
             return "********"
         match self.value:
             case timedelta():
-                return written(self.value)
+                return duration_text(self.value)
             case tuple():
                 return ", ".join(one_line(str(part)) for part in self.value)
             case bool():
@@ -98,7 +98,7 @@ class Chooser:
         """A flag's or the environment's value, converted to the setting's kind."""
 
         def wrong(says: str) -> SettingsError:
-            text = written(value) if isinstance(value, timedelta) else one_line(str(value), 40)
+            text = duration_text(value) if isinstance(value, timedelta) else one_line(str(value), 40)
             shown = "set" if row.secret else f'"{text}"'
             return SettingsError(f"{origin} is {shown}; it should be {says}.", row.help)
 

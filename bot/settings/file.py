@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from bot.domain.duration import written
+from bot.domain.duration import duration_text
 from bot.domain.errors import SettingsError
 from bot.domain.link import fault_of
 from bot.domain.problems import Problems, decode_file
@@ -126,7 +126,7 @@ def expanded_path(text: str, folder: Path, home: Path | None) -> Path:
 def duration_fault(row: Setting, duration: timedelta) -> str | None:
     """Return what is wrong with a row's duration; None where it is within its bounds."""
     low, high = timedelta(seconds=row.low), timedelta(seconds=row.high)
-    return None if low <= duration <= high else f'should be from "{written(low)}" to "{written(high)}"'
+    return None if low <= duration <= high else f'should be from "{duration_text(low)}" to "{duration_text(high)}"'
 
 
 def _fields_of(kind: type[Any], table: TomlTable) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.domain.action import Plan
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.entry import Entry, Event, instant_text
 from bot.domain.errors import UnreadableEntry
 from bot.domain.events import (
@@ -47,7 +47,7 @@ _WORDS = ("because", "reason", "summary", "answer", "node", "sentence")
 
 def incidents_body(summaries: Sequence[IncidentSummary]) -> list[dict[str, Any]]:
     """Return the list as JSON values."""
-    return [_summary(summary) for summary in summaries]
+    return [_summary_body(summary) for summary in summaries]
 
 
 def incident_body(incident: Incident, entries: Sequence[Entry]) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def incident_body(incident: Incident, entries: Sequence[Entry]) -> dict[str, Any
         {"seq": entry.seq, "at": instant_text(entry.at), "by": entry.by, "kind": entry.kind, "body": entry.body}
         for entry in entries
     ]
-    body: dict[str, Any] = safe_value(_summary(incident.summary) | {"entries": cells})
+    body: dict[str, Any] = safe_value(_summary_body(incident.summary) | {"entries": cells})
     return body
 
 
@@ -69,7 +69,7 @@ def incidents_text(summaries: Sequence[IncidentSummary]) -> str:
     """
     if not summaries:
         return "No incidents.\n"
-    return "".join(f"{line}\n" for line in table_lines([_TITLES, *map(_row, summaries)]))
+    return "".join(f"{line}\n" for line in table_lines([_TITLES, *map(_summary_row, summaries)]))
 
 
 def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80, context: ViewContext = NOTHING) -> str:
@@ -109,13 +109,13 @@ def entry_line(entry: Entry, words: PlanWords = BY_NAME, plan: Plan | None = Non
     """Return an entry as a line, for a story printed while it happens; below a cure, what was before and after."""
     head = f"{entry.at:%H:%M:%S}  {safe(entry.by):<14}  {safe(entry.kind):<18}  "
     line = (head + one_line(entry_words(entry, words, plan), 400)).rstrip()
-    event = _event(entry)
+    event = _known_event(entry)
     return "\n".join(
         (line, *_before_and_after(before_and_after(event.compared) if isinstance(event, Resolved) else ()))
     )
 
 
-def _event(entry: Entry) -> Event | None:
+def _known_event(entry: Entry) -> Event | None:
     """What an entry holds; None where only a newer program knows it."""
     try:
         return entry.event
@@ -130,7 +130,7 @@ def _before_and_after(rows: Sequence[Row]) -> list[str]:
 
 def entry_words(entry: Entry, words: PlanWords = BY_NAME, plan: Plan | None = None) -> str:
     """Return what an entry says, in words; `plan` is that of its incident, and names the steps."""
-    event = _event(entry)
+    event = _known_event(entry)
     match event:
         case None:
             return "(only a newer program knows this)"
@@ -154,12 +154,12 @@ def entry_words(entry: Entry, words: PlanWords = BY_NAME, plan: Plan | None = No
             again = f", attempt {attempt}" if attempt > 1 else ""
             return _step(number, words, plan) + again + (f"; kept: {kept}" if kept else "")
         case StepVerified(number=number, took=took):
-            return f"{_step(number, words, plan)}, proved after {span(took)}"
+            return f"{_step(number, words, plan)}, proved after {span_words(took)}"
         case StepSkipped(number=number, because=because) | StepFailed(number=number, because=because):
             return f"{_step(number, words, plan)}: {because}"
         case ValidationStarted(window=window, note=note, waiting=waiting):
             then = f" before the last {'step' if waiting == 1 else f'{waiting} steps'}" if waiting else ""
-            return f"watched for {span(window)}{then}" + (f"; {note}" if note else "")
+            return f"watched for {span_words(window)}{then}" + (f"; {note}" if note else "")
         case Cancelled(because=because, differences=differences):
             return " ".join((because, *differences))
         case Escalated(because=because, try_next=try_next):
@@ -177,7 +177,7 @@ def _step(number: int, words: PlanWords, plan: Plan | None) -> str:
     return f"step {number}, {steps[number - 1].words}" if 0 < number <= len(steps) else f"step {number}"
 
 
-def _summary(summary: IncidentSummary) -> dict[str, Any]:
+def _summary_body(summary: IncidentSummary) -> dict[str, Any]:
     return {
         "id": summary.id,
         "node": summary.node,
@@ -190,7 +190,7 @@ def _summary(summary: IncidentSummary) -> dict[str, Any]:
     }
 
 
-def _row(summary: IncidentSummary) -> tuple[str, ...]:
+def _summary_row(summary: IncidentSummary) -> tuple[str, ...]:
     source = f"{summary.source} {summary.source_id}" if summary.source_id else summary.source
     cells = (summary.id, summary.node or "?", summary.state.value, summary.cause or "", source)
     return (*(one_line(cell, 40) for cell in cells), f"{summary.opened_at:%Y-%m-%d %H:%M:%S}")

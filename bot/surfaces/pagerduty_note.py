@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from bot.domain.incident import Incident
-from bot.domain.pagerduty import OURS, OutgoingAlert, page_of
+from bot.domain.pagerduty import OURS, OutgoingAlert, page_id_of
 from bot.domain.safe_text import one_line, redacted, redacted_line, redacted_text, safe_value
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
@@ -41,7 +41,7 @@ def pages_of(group: Sequence[Incident]) -> Mapping[str, tuple[Incident, ...]]:
     found: dict[str, dict[str, Incident]] = {}
     for incident in sorted(group, key=lambda incident: (incident.opened_at, incident.id)):
         for alert in incident.alerts:
-            if page := page_of(alert):
+            if page := page_id_of(alert):
                 found.setdefault(page, {})[incident.node or incident.id] = incident
     return {page: _without_answered(tuple(nodes.values())) for page, nodes in found.items()}
 
@@ -65,7 +65,7 @@ def note_text(
     last = [f"record {head}"] if head and all(view.ended for view in group.incidents) else []
     last += [f"Card in {context.chat}: {card}"] if card else []
     links = group.incidents[0].links if len(group.incidents) == 1 else ()
-    pages = {page for alert in incidents[0].alerts if (page := page_of(alert))}  # a link to them does not work here
+    pages = {page for alert in incidents[0].alerts if (page := page_id_of(alert))}  # a link to them does not work here
     links = tuple((name, address) for name, address in links if not any(page in address for page in pages))
     last += [f"{one_line(name, 75)}: {address}" for name, address in links if len(address) <= LINE]
     last.append(f"The whole story: zombie incidents show {first}")

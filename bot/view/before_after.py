@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TypeAlias
 
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.events import Compared
 from bot.domain.safe_text import one_line
 from bot.response.diagnosis.figures import AT_REST, PAUSE, UNREAD
@@ -59,10 +59,10 @@ def before_and_after(compared: Sequence[Compared], watched: timedelta = timedelt
     boots = next((_boot_words(row.before, row.after) for row in rows if row.name == _BOOT), "")
     paused = next((row.before.removesuffix(" s") for row in rows if row.name == PAUSE), "")
     pause = timedelta(seconds=int(paused)) if paused.isdecimal() else watched
-    lasted = f", {span(watched)}" if watched else ""
-    quiet = f"; not yet proof, {span(watched)} of {span(pause)} watched" if watched < pause else lasted
+    lasted = f", {span_words(watched)}" if watched else ""
+    quiet = f"; not yet proof, {span_words(watched)} of {span_words(pause)} watched" if watched < pause else lasted
     since = (f"none{SINCE}{quiet}", f"{SINCE}{lasted}") if boots == _NEW_BOOT else ()
-    return tuple(_row(row, boots, since) for row in rows if row.name not in (_VERDICT, PAUSE))
+    return tuple(_figure_row(row, boots, since) for row in rows if row.name not in (_VERDICT, PAUSE))
 
 
 def changes(rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
@@ -72,7 +72,7 @@ def changes(rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
     >>> changes([("dying memory cgroups", "68,440", "12"), ("network card resets", "20", "none since the reboot")])
     (('dying memory cgroups', '68,440 → 12'), ('network card resets', 'none since the reboot (20 in the boot before)'))
     """
-    return tuple((name, _change(before, after)) for name, before, after in rows)
+    return tuple((name, _change_words(before, after)) for name, before, after in rows)
 
 
 def change_words(rows: Sequence[Row]) -> Sentence:
@@ -97,7 +97,7 @@ def unit_words(active: str, unit_file: str = "", load: str = "") -> str:
     return ", ".join(part for part in (_RUNS.get(active, active), _STARTS.get(start, start)) if part)
 
 
-def _row(row: Compared, boots: str, since: Sequence[str]) -> Row:
+def _figure_row(row: Compared, boots: str, since: Sequence[str]) -> Row:
     name = one_line(row.name, LONGEST)
     if row.name == _BOOT:
         return name, "", boots
@@ -108,7 +108,7 @@ def _row(row: Compared, boots: str, since: Sequence[str]) -> Row:
     return _NAMES.get(row.name, name), before, after
 
 
-def _change(before: str, after: str) -> str:
+def _change_words(before: str, after: str) -> str:
     if not before:
         return after
     if SINCE in after:

@@ -62,17 +62,17 @@ class ViewContext:
 
     def decides_until(self, incident: Incident) -> datetime | None:
         """Return until when the incident's plan can be decided."""
-        return self._later(incident.proposed_at)
+        return self._after_approval_time(incident.proposed_at)
 
     def begins_until(self, incident: Incident) -> datetime | None:
         """Return until when an approved plan may begin."""
-        return self._later(incident.approval.at if incident.approval is not None else None)
+        return self._after_approval_time(incident.approval.at if incident.approval is not None else None)
 
     def answers_until(self, incident: Incident) -> datetime | None:
         """Return until when an open question can be answered."""
-        return self._later(incident.asked_at)
+        return self._after_approval_time(incident.asked_at)
 
-    def _later(self, since: datetime | None) -> datetime | None:
+    def _after_approval_time(self, since: datetime | None) -> datetime | None:
         expires: timedelta | None = self.policy.approval_expires if self.policy is not None else None
         return since + expires if since is not None and expires is not None else None
 

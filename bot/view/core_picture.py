@@ -47,16 +47,16 @@ def core_picture(heat: CoreHeat, node: str) -> bytes:
     draw = ImageDraw.Draw(image)
     columns, per_column = _columns(heat)
     cell = _WIDE // len(columns)
-    edges = _edges(heat.spans)
-    image.paste(_cells(columns, edges, cell), (LEFT, TOP))
+    edges = _sample_edges(heat.spans)
+    image.paste(_cells_image(columns, edges, cell), (LEFT, TOP))
     if heat.unread_samples:
         _hatch(image, columns, edges, cell)
     if cell >= 12:
         for at in range(1, len(columns)):
             draw.line((LEFT + at * cell, TOP, LEFT + at * cell, BOTTOM - 1), fill=_GROUND)
-    _words(draw, heat, node)
-    _mark(draw, heat, per_column, cell)
-    _axes(draw, heat, columns, per_column, cell)
+    _draw_words(draw, heat, node)
+    _draw_hot_core_frame(draw, heat, per_column, cell)
+    _draw_axes(draw, heat, columns, per_column, cell)
     _legend(image, draw, heat)
     kept = io.BytesIO()
     image.save(kept, "PNG", compress_level=4)
@@ -73,7 +73,7 @@ def _columns(heat: CoreHeat) -> tuple[list[tuple[int | None, ...]], int]:
     return columns, per_column
 
 
-def _edges(spans: Sequence[float]) -> list[int]:
+def _sample_edges(spans: Sequence[float]) -> list[int]:
     """Where each sample begins and the last ends, in pixels of the map."""
     whole, edges, passed = sum(spans), [0], 0.0
     for span in spans:
@@ -82,7 +82,7 @@ def _edges(spans: Sequence[float]) -> list[int]:
     return edges
 
 
-def _cells(columns: Sequence[Sequence[int | None]], edges: Sequence[int], cell: int) -> Image.Image:
+def _cells_image(columns: Sequence[Sequence[int | None]], edges: Sequence[int], cell: int) -> Image.Image:
     """The map without hatching: a pixel for each cell, enlarged sample by sample."""
     cells = Image.new("RGB", (cell * len(columns), _TALL))
     for sample, (top, bottom) in enumerate(itertools.pairwise(edges)):
@@ -108,13 +108,13 @@ def _hatch(image: Image.Image, columns: Sequence[Sequence[int | None]], edges: S
     image.paste(pattern, (LEFT, TOP), unread)
 
 
-def _words(draw: ImageDraw.ImageDraw, heat: CoreHeat, node: str) -> None:
+def _draw_words(draw: ImageDraw.ImageDraw, heat: CoreHeat, node: str) -> None:
     first, *rest = heat.words.split("; ")
-    _line(draw, 6, f"{one_line(node, 60)}: {first}", _TITLE, _INK)
-    _line(draw, 41, "; ".join(rest), _SAID, _FAINT)
+    _draw_line(draw, 6, f"{one_line(node, 60)}: {first}", _TITLE, _INK)
+    _draw_line(draw, 41, "; ".join(rest), _SAID, _FAINT)
 
 
-def _mark(draw: ImageDraw.ImageDraw, heat: CoreHeat, per_column: int, cell: int) -> None:
+def _draw_hot_core_frame(draw: ImageDraw.ImageDraw, heat: CoreHeat, per_column: int, cell: int) -> None:
     """Mark the core that stands out, which the first line names: a frame around its column, and a pointer above."""
     left = LEFT + heat.cores.index(heat.hot) // per_column * cell
     right, middle = left + cell - 1, left + cell // 2
@@ -122,7 +122,7 @@ def _mark(draw: ImageDraw.ImageDraw, heat: CoreHeat, per_column: int, cell: int)
     draw.polygon(((middle - 9, TOP - 16), (middle + 9, TOP - 16), (middle, TOP - 4)), fill=_INK)
 
 
-def _axes(
+def _draw_axes(
     draw: ImageDraw.ImageDraw,
     heat: CoreHeat,
     columns: Sequence[Sequence[int | None]],
@@ -170,7 +170,7 @@ def _font(size: int) -> FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size)  # Pillow's own font: the machine may have none
 
 
-def _line(draw: ImageDraw.ImageDraw, y: int, text: str, sizes: Sequence[int], ink: Colour) -> None:
+def _draw_line(draw: ImageDraw.ImageDraw, y: int, text: str, sizes: Sequence[int], ink: Colour) -> None:
     """Write a line in the largest letters that fit; text too long for the smallest is cut."""
     room = WIDTH - 2 * _EDGE
     size = next((size for size in sizes if draw.textlength(text, _font(size)) <= room), sizes[-1])

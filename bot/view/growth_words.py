@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.growth import CountSample, Growth
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -21,19 +21,21 @@ def growth_words(growth: Growth) -> str:
     >>> growth_words(Growth("leaked-memory-cgroups", "dying memory cgroups", looks, 2, 50.0))
     '1,200 more dying memory cgroups a day over 2 d (2 looks: too few for an interval).'
     """
-    over = span(growth.latest.at - growth.looks[0].at)
+    over = span_words(growth.latest.at - growth.looks[0].at)
     if growth.low is None or growth.high is None:
         few = f"over {over} ({growth.counted} looks: too few for an interval)"
-        return f"{_rate(growth.per_hour)} {growth.what} {_per(growth.per_hour)} {few}."
+        return f"{_rate_words(growth.per_hour)} {growth.what} {_time_unit(growth.per_hour)} {few}."
     if not growth.grows:
         low, high = growth.low, growth.high
         moves = "falls" if high < 0 else "does not grow beyond chance"
         return (
-            f"The number of {growth.what} {moves} over {over} ({growth.counted} looks, {_range(low, high)} "
-            f"{_per(max(low, high, key=abs))}): never harmful at this rate."
+            f"The number of {growth.what} {moves} over {over} ({growth.counted} looks, {_range_words(low, high)} "
+            f"{_time_unit(max(low, high, key=abs))}): never harmful at this rate."
         )
-    by = _per(growth.per_hour)
-    rate = f"{_rate(growth.per_hour)} {growth.what} {by} ({_range(growth.low, growth.high, growth.per_hour)})"
+    by = _time_unit(growth.per_hour)
+    rate = (
+        f"{_rate_words(growth.per_hour)} {growth.what} {by} ({_range_words(growth.low, growth.high, growth.per_hour)})"
+    )
     return f"{rate} over {over}, {growth.counted} looks. {harm_words(growth)}".rstrip()
 
 
@@ -46,7 +48,7 @@ def harm_words(growth: Growth) -> str:
         return f"This many do harm already: {says}."
     if (times := growth.harm_in) is None:
         return "At this rate that is years away." if growth.grows else ""
-    soonest, likely, latest = map(span, times)
+    soonest, likely, latest = map(span_words, times)
     return f"In about {likely} ({soonest} to {latest}): {says}."
 
 
@@ -61,19 +63,19 @@ def sparkline(growth: Growth, width: int = 24) -> str:
     return "".join(" " if look is None else _BARS[min(7, int(max(look.value, 0) / most * 7.999))] for look in columns)
 
 
-def _per(per_hour: float) -> str:
+def _time_unit(per_hour: float) -> str:
     return "an hour" if abs(per_hour) >= 100 else "a day"
 
 
-def _amount(per_hour: float, like: float) -> str:
+def _amount_words(per_hour: float, like: float) -> str:
     value = per_hour if abs(like) >= 100 else per_hour * 24
     return f"{value:,.0f}" if abs(value) >= 10 else f"{value:,.1f}".removesuffix(".0")
 
 
-def _rate(per_hour: float) -> str:
-    return f"{_amount(abs(per_hour), per_hour)} {'more' if per_hour >= 0 else 'fewer'}"
+def _rate_words(per_hour: float) -> str:
+    return f"{_amount_words(abs(per_hour), per_hour)} {'more' if per_hour >= 0 else 'fewer'}"
 
 
-def _range(low: float, high: float, like: float | None = None) -> str:
+def _range_words(low: float, high: float, like: float | None = None) -> str:
     like = max(low, high, key=abs) if like is None else like
-    return f"{_amount(low, like)} to {_amount(high, like)}"
+    return f"{_amount_words(low, like)} to {_amount_words(high, like)}"

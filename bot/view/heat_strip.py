@@ -43,18 +43,20 @@ def heat_strip(heat: CoreHeat, width: int) -> tuple[StripLine, ...]:
     core 0 ▁█?
     core 1 ██ second by second
     """
-    room = max(1, width - len(_name(heat.cores[-1])))
+    room = max(1, width - len(_core_label(heat.cores[-1])))
     row = next((cores for cores in (2 * _ROW, _ROW) if cores <= room), room)
     per_mark = math.ceil(len(heat.cores) / (row * MOST_ROWS))
     means = [heat.mean(samples) for samples in heat.percents]
     shared = [_hottest(means[at : at + per_mark]) for at in range(0, len(means), per_mark)]
-    wide = len(_name(heat.cores[-1]))
-    return (*_rows(heat, shared, per_mark, row, wide), _hot_line(heat, width, wide))
+    wide = len(_core_label(heat.cores[-1]))
+    return (*_strip_rows(heat, shared, per_mark, row, wide), _hot_line(heat, width, wide))
 
 
-def _rows(heat: CoreHeat, means: Sequence[float | None], per_mark: int, row: int, wide: int) -> Iterator[StripLine]:
+def _strip_rows(
+    heat: CoreHeat, means: Sequence[float | None], per_mark: int, row: int, wide: int
+) -> Iterator[StripLine]:
     for at in range(0, len(means), row):
-        name = _name(heat.cores[at * per_mark]) if not at else f"{heat.cores[at * per_mark]} "
+        name = _core_label(heat.cores[at * per_mark]) if not at else f"{heat.cores[at * per_mark]} "
         yield StripLine(name.rjust(wide), tuple(_mark(mean) for mean in means[at : at + row]))
 
 
@@ -62,12 +64,12 @@ def _hot_line(heat: CoreHeat, width: int, wide: int) -> StripLine:
     samples = heat.hot_row
     together = math.ceil(len(samples) / max(1, min(_LONGEST, width - wide)))
     shown = [_hottest(samples[at : at + together]) for at in range(0, len(samples), together)]
-    line = StripLine(_name(heat.hot).rjust(wide), tuple(_mark(percent) for percent in shown))
+    line = StripLine(_core_label(heat.hot).rjust(wide), tuple(_mark(percent) for percent in shown))
     over = " second by second" if together == 1 and set(heat.spans) == {1.0} else " over time"
     return StripLine(line.before, line.marks, over) if len(str(line)) + len(over) <= width else line
 
 
-def _name(core: int) -> str:
+def _core_label(core: int) -> str:
     return f"core {core} "
 
 

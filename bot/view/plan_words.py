@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from bot.domain.action import ALSO, KEEPS, Action, End, Ends, Plan, Step
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.events import StepFailed, StepSkipped, StepVerified
 from bot.domain.fence import journal_command
 from bot.domain.incident import Incident, StepRecord
@@ -55,7 +55,7 @@ class StepView:
     @property
     def outcome_so_far(self) -> str:
         """The outcome, and how long the step has run."""
-        return f"{self.outcome} for {span(self.lasts)}" if self.lasts else self.outcome
+        return f"{self.outcome} for {span_words(self.lasts)}" if self.lasts else self.outcome
 
     @property
     def sentence(self) -> str:
@@ -145,7 +145,7 @@ class PlanWords:
         action = self.actions.get(step.action)
         return action is None or action.by_calls is None
 
-    def _waits(self, step: Step) -> bool:
+    def _waits_for_cure(self, step: Step) -> bool:
         action = self.actions.get(step.action)
         return action is not None and action.once_cured
 
@@ -161,11 +161,13 @@ class PlanWords:
         steps, binds, journal = [], binds or {}, journal_command(incident) if incident else ""
         for number, step in enumerate(plan.steps, 1):
             also = safe(binds.get(f"{ALSO}{number}", ""))
-            impact = self.impact(step) + (", once the cure has held" if number > 1 and self._waits(step) else "")
+            impact = self.impact(step) + (
+                ", once the cure has held" if number > 1 and self._waits_for_cure(step) else ""
+            )
             verb = self.actions[step.action].verb if step.action in self.actions else step.action.replace("_", " ")
             told = journal if self._is_on_the_node(step) else ""
             view = StepView(number, self.step(step), impact, step.commands, also=also, verb=verb, journal=told)
-            steps.append(_done(view, records[number - 1]) if number <= len(records) else view)
+            steps.append(_step_view(view, records[number - 1]) if number <= len(records) else view)
         impact = "; then ".join(step.impact for step in steps)
         return PlanView(
             plan.node,
@@ -178,10 +180,10 @@ class PlanWords:
             _bound_to(binds),
             moves,
             f"{impact}.",
-            *self._ends(plan),
+            *self._ends_rows(plan),
         )
 
-    def _ends(self, plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], str, int]:
+    def _ends_rows(self, plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], str, int]:
         """What ends with a plan, a row each, the same briefly, a sentence about what was not read, and `kept`."""
         actions = [self.actions[step.action] for step in plan.steps if step.action in self.actions]
         if plan.ends is None:
@@ -231,7 +233,7 @@ def end_words(end: End, briefly: bool = False) -> str:
         words += f" on {end.gpus} GPU{'s' if end.gpus > 1 else ''}"
     if end.age is None:
         return words
-    return f"{words}, running{'' if briefly else ' for'} {' '.join(span(timedelta(seconds=end.age)).split()[:2])}"
+    return f"{words}, running{'' if briefly else ' for'} {' '.join(span_words(timedelta(seconds=end.age)).split()[:2])}"
 
 
 def why_words(verdict: Verdict | None) -> str:
@@ -307,12 +309,12 @@ def _bound_to(binds: Mapping[str, str]) -> str:
     return ", ".join(f"{title} {one_line(binds[name], 60)}" for name, title in _BINDS if binds.get(name))
 
 
-def _done(step: StepView, record: StepRecord) -> StepView:
-    since, seen = None, _seen(record)
+def _step_view(step: StepView, record: StepRecord) -> StepView:
+    since, seen = None, _seen_lines(record)
     outcome = "under way" + (f", attempt {record.attempt}" if record.attempt > 1 else "")
     match record.outcome:
         case StepVerified(took=took):
-            outcome = f"done, and proved after {span(took)}"
+            outcome = f"done, and proved after {span_words(took)}"
         case StepSkipped(because=because):
             outcome = f"not needed: {one_line(because, SAID)}"
         case StepFailed(because=because):
@@ -322,7 +324,7 @@ def _done(step: StepView, record: StepRecord) -> StepView:
     return replace(step, outcome=outcome, since=since, seen=seen)
 
 
-def _seen(record: StepRecord) -> tuple[str, ...]:
+def _seen_lines(record: StepRecord) -> tuple[str, ...]:
     """What was seen on the node, without the step's name; for a unit, its states."""
     evidence: Sequence[Evidence] = getattr(record.outcome, "proof", ()) or getattr(record.outcome, "seen", ())
     return tuple(one_line(_unit_states(item) or item.says.rpartition(": ")[2], SAID) for item in evidence[:2])

@@ -42,17 +42,17 @@ def sentences_of(incident: Incident, state: State, plan: PlanView | None, contex
             yield (f"Waits for approval: {plan.words if plan is not None else 'a plan'}. Nothing is done before that.",)
             yield from ((sentence,) for sentence in (plan.also if plan is not None else ()))
         case State.APPROVED:
-            yield from _waits(incident, context)
+            yield from _waiting_sentences(incident, context)
         case State.ACTING:
             yield ("Acting.",)
-            yield from _waits(incident, context)
+            yield from _waiting_sentences(incident, context)
         case State.VERIFYING:
-            yield _watched(incident, context)
-            yield from _samples(incident)
+            yield _watching_sentence(incident, context)
+            yield from _sample_sentences(incident)
         case State.UNKNOWN:
-            yield from _question(incident, context)
+            yield from _question_sentences(incident, context)
         case _:
-            yield from _ending(incident, plan)
+            yield from _ending_sentences(incident, plan)
 
 
 def would_help(plan: PlanView | None) -> Iterator[Sentence]:
@@ -86,7 +86,7 @@ def short_words(incident: Incident, plan: PlanView | None, context: ViewContext)
                 return one_line(f"would help: {plan.words}", SHORT)
             well = incident.verdict is not None and incident.verdict.status is Status.HEALTHY
             return "nothing to do" if well else "no plan: look by hand"
-    return one_line(_because(incident) or incident.state.value, SHORT)
+    return one_line(_ending_reason(incident) or incident.state.value, SHORT)
 
 
 def decision_of(incident: Incident) -> Sentence:
@@ -113,7 +113,7 @@ def needs_of(group: Sequence[Incident], context: ViewContext) -> Sentence:
     """Return how many people must approve what waits on a card, and until when."""
     if context.policy is None or not group:
         return ()
-    needed = _needed(group)
+    needed = _approvals_needed(group)
     words = f"Needs {needed} approval{'s' if needed > 1 else ''}"
     if not context.policy.self_approval and any(incident.askers for incident in group):
         words += ", not by the person who asked"
@@ -163,11 +163,11 @@ def on_call_of(context: ViewContext) -> Sentence:
     return (f"On call: {who}.",) if found.until is None else (f"On call: {who} until ", Instant(found.until), ".")
 
 
-def _needed(group: Sequence[Incident]) -> int:
+def _approvals_needed(group: Sequence[Incident]) -> int:
     return max((incident.approvals_needed for incident in group if incident.proposal is not None), default=1)
 
 
-def _waits(incident: Incident, context: ViewContext) -> Iterator[Sentence]:
+def _waiting_sentences(incident: Incident, context: ViewContext) -> Iterator[Sentence]:
     why = one_line(context.waits_for.get(incident.id, ""), SAID)
     if incident.step_under_way is not None:
         if why:
@@ -180,37 +180,37 @@ def _waits(incident: Incident, context: ViewContext) -> Iterator[Sentence]:
         yield ("It has not begun yet.",)
 
 
-def _watched(incident: Incident, context: ViewContext) -> Sentence:
+def _watching_sentence(incident: Incident, context: ViewContext) -> Sentence:
     words, then = "All steps are done, and the node is watched", ""
     if incident.proposal is not None and incident.steps_left:
         left = map(context.words.step, incident.proposal.plan.steps[len(incident.steps) :])
         words, then = "The node is watched", f"; if the cure holds: {', then '.join(left)}"
-        if incident.has_held and (why := context.waits_for.get(incident.id, "")):
+        if incident.cure_has_held and (why := context.waits_for.get(incident.id, "")):
             then += f". It waits: {one_line(why, SAID).rstrip('.')}"
     until = incident.validation_ends_at
     return (f"{words} until ", Instant(until), f"{then}.") if until is not None else (f"{words}{then}.",)
 
 
-def _samples(incident: Incident) -> Iterator[Sentence]:
+def _sample_sentences(incident: Incident) -> Iterator[Sentence]:
     if number := len(incident.samples):
         held = "the cure holds" if incident.samples[-1].holds else "the cure does not hold"
         yield (f"Read {number} time{'s' if number > 1 else ''} so far: {held}.",)
 
 
-def _question(incident: Incident, context: ViewContext) -> Iterator[Sentence]:
+def _question_sentences(incident: Incident, context: ViewContext) -> Iterator[Sentence]:
     asked = incident.question.question if incident.question is not None else ""
     yield (with_full_stop(f"A question: {one_line(asked, SAID)}"),)
     if (until := context.answers_until(incident)) is not None:
         yield ("Nothing more is sent to the node. Without an answer it is escalated at ", Instant(until), ".")
 
 
-def _because(incident: Incident) -> str:
+def _ending_reason(incident: Incident) -> str:
     ending = incident.ending
     return getattr(ending, "because", "") or getattr(ending, "summary", "")
 
 
-def _ending(incident: Incident, plan: PlanView | None) -> Iterator[Sentence]:
-    because = led_by_person(with_full_stop(one_line(_because(incident), SAID)))
+def _ending_sentences(incident: Incident, plan: PlanView | None) -> Iterator[Sentence]:
+    because = led_by_person(with_full_stop(one_line(_ending_reason(incident), SAID)))
     match incident.ending:
         case Resolved():
             if plan is not None and incident.steps:
@@ -284,7 +284,7 @@ class Choice:
     warning: str = ""
 
     @property
-    def words(self) -> str:
+    def button_words(self) -> str:
         """What is chosen, in plain words.
 
         Example: "approve 2 plans".
@@ -299,7 +299,7 @@ def choice_words(choices: Sequence[Choice]) -> str:
 
     Example: "approve or decline".
     """
-    return " or ".join(dict.fromkeys(choice.words for choice in choices))
+    return " or ".join(dict.fromkeys(choice.button_words for choice in choices))
 
 
 def choices_of(

@@ -12,11 +12,11 @@ from bot.domain.events import Escalated, PlanWithheld, Resolved
 from bot.domain.growth import Growth
 from bot.domain.incident import Incident
 from bot.domain.link import blanks_of
-from bot.domain.pagerduty import address_of, page_of
+from bot.domain.pagerduty import address_of, page_id_of
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
-from bot.response.diagnosis.figures import compared, read_then
+from bot.response.diagnosis.figures import before_and_after_table, read_then
 from bot.response.diagnosis.progress import ReadingProgress
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.view.before_after import Row, before_and_after
@@ -44,17 +44,17 @@ from bot.view.words import (
     Person,
     Sentence,
     badness,
-    counted,
+    count_by_kind,
     diagnosis,
+    first_word,
     headline,
     is_over_at_source,
     joined,
-    lead,
     relapse_words,
     settled_words,
     status_counts,
     urgency,
-    with_lead,
+    with_first_word,
 )
 
 MOST_ALERTS = 5
@@ -128,7 +128,7 @@ class IncidentView:
         return withheld or self.state not in (State.OPENED, State.TRIAGED)
 
     @property
-    def grows(self) -> str:
+    def growth_sentence(self) -> str:
         """How fast the cause's count grew on the node, in words; empty where nothing is known."""
         return growth_words(self.growth) if self.growth is not None else ""
 
@@ -136,7 +136,9 @@ class IncidentView:
     def story(self) -> Sentence:
         """Its state as a text: the sentences, the steps while they run, the decision."""
         first, last = (self.decided, ()) if self.state in _DECISION_FIRST else ((), self.decided)
-        recurs = tuple((words,) for words in (self.recurs, self.grows) if words and self.state in _RECURRENCE_TOLD)
+        recurs = tuple(
+            (words,) for words in (self.recurs, self.growth_sentence) if words and self.state in _RECURRENCE_TOLD
+        )
         steps = self.plan.steps if self.plan is not None and self.state in _STEPS_TOLD else ()
         rows = [(step.sentence,) for step in steps]
         if self.withheld is not None and self.withheld.lacking:
@@ -205,7 +207,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         id=incident.id,
         node=incident.node,
         state=state,
-        headline=with_lead(lead(incident), words),
+        headline=with_first_word(first_word(incident), words),
         diagnosis=words,
         verdict=verdict,
         plan=plan,
@@ -247,7 +249,7 @@ def compared_of(incident: Incident) -> tuple[Row, ...]:
         return ()
     if incident.sampled_at is not None and incident.validation_ends_at is not None:
         watched -= incident.validation_ends_at - incident.sampled_at
-    return before_and_after(compared(incident.proposal.figures, read_then(incident.samples[-1])), watched)
+    return before_and_after(before_and_after_table(incident.proposal.figures, read_then(incident.samples[-1])), watched)
 
 
 def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
@@ -261,16 +263,16 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
     )
     undecided = [incident for incident in group if is_undecided(incident, context.checking)]
     view = _checks_view(views) if shows_verdicts else _acting_view(views)
-    word = _lead(group)
+    word = _group_first_word(group)
     return replace(
         view,
-        headline=view.headline if len(views) == 1 else with_lead(word, view.headline),
+        headline=view.headline if len(views) == 1 else with_first_word(word, view.headline),
         shows_verdicts=shows_verdicts,
         choices=tuple(choices_of(group, context.checking, context.undoes)),
         needs=needs_of(undecided, context),
         approvers=approvers_of(context) if undecided else (),
         on_call=on_call_of(context) if needs_a_person(group) else (),
-        about=_about(group),
+        about=_alerts_and_reasons(group),
         asked=asked_of(group),
         head=context.head if view.ended else "",
         absent=context.absent,
@@ -292,7 +294,7 @@ def _checks_view(views: Sequence[IncidentView]) -> GroupView:
 
 def _acting_view(views: Sequence[IncidentView]) -> GroupView:
     ordered = sorted(views, key=lambda view: (_gravity(view), urgency(view.state), view.node))
-    counts = counted((view.state for view in views), NEEDS_PERSON_FIRST)
+    counts = count_by_kind((view.state for view in views), NEEDS_PERSON_FIRST)
     sick = status_counts(view.verdict.status for view in views if view.verdict and view.state is not State.RESOLVED)
     stand = ", ".join(f"{count} {_COUNTED.get(state, state.value)}" for count, state in counts)
     said = "; ".join(part for part in (sick, stand) if part)
@@ -323,7 +325,7 @@ def links_of(incident: Incident, templates: Mapping[str, str]) -> tuple[tuple[st
         "incident": incident.id,
         "from": f"{(incident.opened_at - AROUND).timestamp() * 1000:.0f}",
         "until": f"{(incident.opened_at + AROUND).timestamp() * 1000:.0f}",
-        "page": next((page for alert in incident.alerts if (page := page_of(alert))), ""),
+        "page": next((page for alert in incident.alerts if (page := page_id_of(alert))), ""),
     }
     found = []
     for name, template in templates.items():
@@ -348,7 +350,7 @@ def _reading_words(underway: ReadingProgress | None) -> str:
     return f"reading… {underway.answered} of {underway.asked} probes{slow}" if underway.asked else "reading…"
 
 
-def _lead(group: Sequence[Incident]) -> str:
+def _group_first_word(group: Sequence[Incident]) -> str:
     """The first word of a group's headline: resolved once each incident is, or needs no cure."""
     cured = any(incident.state is State.RESOLVED for incident in group)
     closed = all(
@@ -362,7 +364,7 @@ def _lead(group: Sequence[Incident]) -> str:
     return REOPENED if any(incident.reopens and not incident.is_over for incident in group) else ""
 
 
-def _about(group: Sequence[Incident]) -> str:
+def _alerts_and_reasons(group: Sequence[Incident]) -> str:
     """What the alerts said, and why no verdict leads to an offered plan."""
     alerts = {(alert.kind, alert.id): alert for incident in group for alert in incident.alerts if is_alarm(alert)}
     said = [f"{alert.kind} {one_line(alert.id, 60)}: {one_line(alert.text, 400)}" for alert in alerts.values()]

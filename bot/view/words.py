@@ -159,7 +159,7 @@ def diagnosis(incident: Incident, verdict: Verdict | None) -> str:
     return headline(incident.node, verdict, cured=incident.state is State.RESOLVED)
 
 
-def lead(incident: Incident) -> str:
+def first_word(incident: Incident) -> str:
     """Return the first word of a headline: how it ended, or that it was reopened; else empty."""
     if is_over_at_source(incident):
         return RESOLVED
@@ -173,7 +173,7 @@ def is_over_at_source(incident: Incident) -> bool:
     return incident.is_over and not incident.steps and (incident.ended or incident.state in _WITHOUT_PLAN)
 
 
-def with_lead(word: str, headline: str) -> str:
+def with_first_word(word: str, headline: str) -> str:
     """Return a headline with its first word in front, where there is such a word.
 
     Example:
@@ -257,7 +257,7 @@ def plain(sentence: Sequence[Styled]) -> str:
     >>> plain(("Approved by ", Person("terminal:ann"), "."))
     'Approved by terminal:ann.'
     """
-    return "".join(_plain(piece) for piece in sentence)
+    return "".join(_plain_piece(piece) for piece in sentence)
 
 
 def joined(sentences: Iterable[Sentence]) -> Sentence:
@@ -290,7 +290,7 @@ def led_by_person(words: str, before: str = "") -> Sentence:
     return tuple(filter(None, (before + words,)))
 
 
-def clocked(sentence: Sentence, day: datetime) -> Sentence:
+def with_instants(sentence: Sentence, day: datetime) -> Sentence:
     """Return a sentence in which times that end with UTC are instants, of that day where they name none.
 
     So a card has one clock: its reader's.
@@ -300,10 +300,12 @@ def clocked(sentence: Sentence, day: datetime) -> Sentence:
     >>> [str(getattr(each, "at", each)) for each in clocked(("Until 09:45 UTC, not 2026-11-20 09:45 UTC.",), day)]
     ['Until ', '2026-11-22 09:45:00+00:00', ', not ', '2026-11-20 09:45:00+00:00', '.']
     """
-    return tuple(each for piece in sentence for each in (_timed(piece, day) if isinstance(piece, str) else (piece,)))
+    return tuple(
+        each for piece in sentence for each in (_instants_in(piece, day) if isinstance(piece, str) else (piece,))
+    )
 
 
-def _timed(words: str, day: datetime) -> Iterator[Piece]:
+def _instants_in(words: str, day: datetime) -> Iterator[Piece]:
     done = 0
     for found in _TIME.finditer(words):
         hour, minute, second = (int(part or 0) for part in found.groups()[1:])
@@ -333,7 +335,7 @@ def utc(at: datetime) -> str:
     return f"{at:%H:%M} UTC"
 
 
-def _plain(piece: Styled) -> str:
+def _plain_piece(piece: Styled) -> str:
     match piece:
         case Person(by=by):
             return one_line(by, 140)
@@ -410,7 +412,7 @@ def urgency(state: State) -> int:
     return NEEDS_PERSON_FIRST.index(state)
 
 
-def counted(kinds: Iterable[T], order: Sequence[T]) -> list[tuple[int, T]]:
+def count_by_kind(kinds: Iterable[T], order: Sequence[T]) -> list[tuple[int, T]]:
     """Return how many items each kind has, in that order.
 
     Example:
@@ -428,7 +430,7 @@ def status_counts(statuses: Iterable[Status]) -> str:
     >>> status_counts([Status.HEALTHY, Status.CRITICAL])
     '1 critical, 1 healthy'
     """
-    return ", ".join(f"{count} {status.value}" for count, status in counted(statuses, WORST_FIRST))
+    return ", ".join(f"{count} {status.value}" for count, status in count_by_kind(statuses, WORST_FIRST))
 
 
 def rights_hint(unread: Iterable[Unread]) -> str:

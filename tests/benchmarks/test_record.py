@@ -85,7 +85,7 @@ def test_brake_guards_and_joins_do_not_feel_its_size(url: str) -> None:
         for _ in range(JOINED):
             joins()
         seconds = {
-            "reading the brake": took("reading the brake", ledger.braked),
+            "reading the brake": took("reading the brake", ledger.brake_pull),
             "beginning": begins(),
             "pulling": took("pulling the brake", lambda: ledger.append(HOUSE, None, BrakePulled("stop"), "bot")),
             "releasing": took("releasing it", lambda: ledger.append(HOUSE, None, BrakeReleased("over"), "bot")),
@@ -96,7 +96,7 @@ def test_brake_guards_and_joins_do_not_feel_its_size(url: str) -> None:
             "due": took("what is due", lambda: outbox.due(datetime.now(UTC))),
             "a group": took("a group's nodes, for a proposal", lambda: ledger.nodes("group-joined")),
             "tried": took(
-                "whether it was tried", lambda: ledger.tried(Plan("node-3", ()), "ab" * 16, timedelta(days=1))
+                "whether it was tried", lambda: ledger.last_try(Plan("node-3", ()), "ab" * 16, timedelta(days=1))
             ),
         }
     assert {name: took for name, took in seconds.items() if took > MOST} == {}

@@ -17,7 +17,7 @@ from bot.app.cases import replay, replayed
 from bot.app.factories import library
 from bot.domain.builtin_playbooks import SiteRows
 from bot.domain.command import Completed
-from bot.domain.verdict import outcome
+from bot.domain.verdict import outcome_parts
 from bot.extras.cases.backtesting import WORTH_SHARING, Change, backtested, compared
 from bot.extras.cases.comparison import Pair
 from bot.transport.case_file import load, write
@@ -58,8 +58,11 @@ async def test_every_verdict_is_that_of_a_replay() -> None:
         case = load(path)
         found = await compared(case, [Pair(usual, playbook) for playbook in playbooks])
         for playbook, comparison in zip(playbooks, found, strict=True):
-            assert outcome(comparison.before) == outcome(await replayed(case, usual)), path
-            assert outcome(comparison.after) == outcome(await replayed(case, playbook)), (path, playbook.name)
+            assert outcome_parts(comparison.before) == outcome_parts(await replayed(case, usual)), path
+            assert outcome_parts(comparison.after) == outcome_parts(await replayed(case, playbook)), (
+                path,
+                playbook.name,
+            )
 
 
 def test_planted_threshold_flips_what_it_flips_and_nothing_else(
@@ -70,7 +73,7 @@ def test_planted_threshold_flips_what_it_flips_and_nothing_else(
     expected = {
         str(path)
         for path in CASES
-        if outcome(replay(load(path), before).verdict) != outcome(replay(load(path), after).verdict)
+        if outcome_parts(replay(load(path), before).verdict) != outcome_parts(replay(load(path), after).verdict)
     }
     assert expected
     assert expected != {str(path) for path in CASES}

@@ -43,7 +43,7 @@ def _end(chat: type[Seat], seed: int) -> str:
 
 
 async def any_word_is_this_one(self: Decisions, intent: Intent, person: Person, _: str) -> Intent:
-    """What `_unsaid` was: any word of the same person counted as the one that is carried on."""
+    """What `_without_recorded` was: any word of the same person counted as the one that is carried on."""
     found = [await self._context.find(name) for name in intent.plans]
     said = [each.id for each in found for word in (*each.endorsements, each.decision) if word and word.by == person.by]
     return replace(intent, plans={name: digest for name, digest in intent.plans.items() if name not in said})
@@ -53,5 +53,5 @@ async def any_word_is_this_one(self: Decisions, intent: Intent, person: Person, 
 def test_word_that_is_taken_for_an_earlier_one_of_the_same_person_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     number = 80_000_033  # its program dies over such a word
     _end(ScheduledTeams, number)
-    monkeypatch.setattr(Decisions, "_unsaid", any_word_is_this_one)
+    monkeypatch.setattr(Decisions, "_without_recorded", any_word_is_this_one)
     assert any("was acknowledged and led to nothing" in fault for fault in play(number, ScheduledTeams)[1])

@@ -185,37 +185,41 @@ def test_what_was_given_up_is_found_by_an_index(tmp_path: Path) -> None:
 
 def test_same_nodes_and_signature_join_within_the_cooldown(database: Database, clock: Clock) -> None:
     cases, calm = DedupStore(database, clock), replace(BRAKES, storm_alerts=20)
-    assert cases.told(delivery(1), "k", "g1", calm) == Correlation("g1", Recurrence.NEW)
-    assert cases.told(delivery(1), "k", "g1", calm) == Correlation("g1", Recurrence.NEW), "asked again after a crash"
+    assert cases.record_firing(delivery(1), "k", "g1", calm) == Correlation("g1", Recurrence.NEW)
+    assert cases.record_firing(delivery(1), "k", "g1", calm) == Correlation("g1", Recurrence.NEW), (
+        "asked again after a crash"
+    )
     clock.now += 29 * MINUTE
-    assert cases.told(delivery(2), "k", "g2", calm) == Correlation("g1", Recurrence.JOINS)
-    assert cases.told(delivery(3), "other", "g3", calm) == Correlation("g3", Recurrence.NEW)
+    assert cases.record_firing(delivery(2), "k", "g2", calm) == Correlation("g1", Recurrence.JOINS)
+    assert cases.record_firing(delivery(3), "other", "g3", calm) == Correlation("g3", Recurrence.NEW)
     clock.now += 2 * MINUTE
-    assert cases.told(delivery(4), "k", "g4", calm) == Correlation("g4", Recurrence.NEW), "joining must not lengthen it"
-    assert cases.told(delivery(5), "", "g5", calm) == Correlation("g5", Recurrence.NEW), (
+    assert cases.record_firing(delivery(4), "k", "g4", calm) == Correlation("g4", Recurrence.NEW), (
+        "joining must not lengthen it"
+    )
+    assert cases.record_firing(delivery(5), "", "g5", calm) == Correlation("g5", Recurrence.NEW), (
         "without a key it joins nothing"
     )
 
 
 def test_case_that_comes_back_keeps_its_group(database: Database, clock: Clock) -> None:
     cases = DedupStore(database, clock)
-    cases.told(delivery(1, "Q"), "k", "g1", BRAKES)
+    cases.record_firing(delivery(1, "Q"), "k", "g1", BRAKES)
     clock.now += 2 * MINUTE
-    assert cases.over(delivery(2, "Q", AlertStatus.RESOLVED, clock.now)) == "g1"
+    assert cases.record_over(delivery(2, "Q", AlertStatus.RESOLVED, clock.now)) == "g1"
     clock.now += timedelta(hours=2)
-    assert cases.told(delivery(3, "Q", AlertStatus.REOPENED, clock.now), "k", "g2", BRAKES) == Correlation(
+    assert cases.record_firing(delivery(3, "Q", AlertStatus.REOPENED, clock.now), "k", "g2", BRAKES) == Correlation(
         "g1", Recurrence.AGAIN
     )
-    cases.over(delivery(4, "Q", AlertStatus.RESOLVED, clock.now))
+    cases.record_over(delivery(4, "Q", AlertStatus.RESOLVED, clock.now))
     clock.now += timedelta(days=2)
-    assert cases.told(delivery(5, "Q", at=clock.now), "k", "g5", BRAKES) == Correlation("g5", Recurrence.NEW)
+    assert cases.record_firing(delivery(5, "Q", at=clock.now), "k", "g5", BRAKES) == Correlation("g5", Recurrence.NEW)
 
 
 def test_end_that_was_told_first_stands(database: Database, clock: Clock) -> None:
     cases = DedupStore(database, clock)
-    assert cases.over(delivery(2, "Q", AlertStatus.RESOLVED, BEGAN_AT + MINUTE)) == ""
-    assert cases.told(delivery(1, "Q"), "k", "g1", BRAKES).turn is Recurrence.OVER
-    assert cases.told(delivery(3, "Q", at=BEGAN_AT + 2 * MINUTE), "k", "g1", BRAKES) == Correlation(
+    assert cases.record_over(delivery(2, "Q", AlertStatus.RESOLVED, BEGAN_AT + MINUTE)) == ""
+    assert cases.record_firing(delivery(1, "Q"), "k", "g1", BRAKES).turn is Recurrence.OVER
+    assert cases.record_firing(delivery(3, "Q", at=BEGAN_AT + 2 * MINUTE), "k", "g1", BRAKES) == Correlation(
         "g1", Recurrence.NEW
     )
 
@@ -223,55 +227,55 @@ def test_end_that_was_told_first_stands(database: Database, clock: Clock) -> Non
 @pytest.mark.parametrize("is_open", [False, True], ids=["the end in between was told", "it was not"])
 def test_end_from_before_it_was_reopened_does_not_end_it(database: Database, clock: Clock, is_open: bool) -> None:
     cases, reopened_at = DedupStore(database, clock), BEGAN_AT + 2 * MINUTE
-    cases.told(delivery(1, "Q"), "k", "g1", BRAKES)
+    cases.record_firing(delivery(1, "Q"), "k", "g1", BRAKES)
     if not is_open:
-        cases.over(delivery(2, "Q", AlertStatus.RESOLVED, BEGAN_AT + MINUTE))
+        cases.record_over(delivery(2, "Q", AlertStatus.RESOLVED, BEGAN_AT + MINUTE))
     again = delivery(3, "Q", AlertStatus.REOPENED, reopened_at)
-    assert cases.told(again, "k", "g3", BRAKES) == Correlation("g1", Recurrence.AGAIN)
-    assert cases.over(delivery(4, "Q", AlertStatus.RESOLVED, reopened_at - timedelta(seconds=1))) == ""
+    assert cases.record_firing(again, "k", "g3", BRAKES) == Correlation("g1", Recurrence.AGAIN)
+    assert cases.record_over(delivery(4, "Q", AlertStatus.RESOLVED, reopened_at - timedelta(seconds=1))) == ""
     assert [one.case for one in cases.open_cases("pagerduty", BEGAN_AT - MINUTE)] == ["Q"]
-    assert cases.over(delivery(5, "Q", AlertStatus.RESOLVED, reopened_at)) == "g1"
+    assert cases.record_over(delivery(5, "Q", AlertStatus.RESOLVED, reopened_at)) == "g1"
     assert cases.open_cases("pagerduty", BEGAN_AT - MINUTE) == ()
 
 
 def test_of_two_ends_the_later_counts_whichever_is_told_last(database: Database, clock: Clock) -> None:
     cases = DedupStore(database, clock)
-    cases.told(delivery(1, "Q"), "k", "g1", BRAKES)
+    cases.record_firing(delivery(1, "Q"), "k", "g1", BRAKES)
     for number, minutes in ((2, 5), (3, 1)):
-        cases.over(delivery(number, "Q", AlertStatus.RESOLVED, BEGAN_AT + minutes * MINUTE))
+        cases.record_over(delivery(number, "Q", AlertStatus.RESOLVED, BEGAN_AT + minutes * MINUTE))
     late = delivery(4, "Q", AlertStatus.REOPENED, BEGAN_AT + 3 * MINUTE)
-    assert cases.told(late, "k", "g4", BRAKES) == Correlation("g1", Recurrence.OVER)
+    assert cases.record_firing(late, "k", "g4", BRAKES) == Correlation("g1", Recurrence.OVER)
 
 
 def test_group_that_is_brought_whole_is_never_taken_for_late(database: Database, clock: Clock) -> None:
     cases = DedupStore(database, clock)
     end, late = delivery(2, "Q", AlertStatus.RESOLVED, BEGAN_AT + MINUTE), delivery(1, "Q")
     assert late.alarm is not None
-    cases.over(end)
+    cases.record_over(end)
     whole = replace(late, alarm=replace(late.alarm, whole=True))
-    assert cases.told(whole, "k", "g1", BRAKES) == Correlation("g1", Recurrence.NEW)
+    assert cases.record_firing(whole, "k", "g1", BRAKES) == Correlation("g1", Recurrence.NEW)
 
 
 def test_more_cases_than_usual_are_a_storm(database: Database, clock: Clock) -> None:
     cases = DedupStore(database, clock)
-    told = [cases.told(delivery(number), f"k{number}", f"g{number}", BRAKES) for number in range(5)]
+    told = [cases.record_firing(delivery(number), f"k{number}", f"g{number}", BRAKES) for number in range(5)]
     assert [course.storm for course in told] == ["", "", "", "storm-20261121-093000", "storm-20261121-093000"]
     storm = cases.storm("storm-20261121-093000", BRAKES)
     assert (storm.is_on, storm.cases, storm.incidents) == (True, 2, ())
     clock.now += 6 * MINUTE
     assert not cases.storm("storm-20261121-093000", BRAKES).is_on
-    assert cases.told(delivery(9), "k9", "g9", BRAKES).storm == ""
+    assert cases.record_firing(delivery(9), "k9", "g9", BRAKES).storm == ""
 
 
 def test_open_cases_are_those_that_are_not_over(database: Database, clock: Clock) -> None:
     cases = DedupStore(database, clock)
-    cases.told(delivery(1, "Q"), "k", "g1", BRAKES)
-    cases.told(delivery(2, "R"), "l", "g2", BRAKES)
-    cases.over(delivery(3, "R", AlertStatus.RESOLVED))
+    cases.record_firing(delivery(1, "Q"), "k", "g1", BRAKES)
+    cases.record_firing(delivery(2, "R"), "l", "g2", BRAKES)
+    cases.record_over(delivery(3, "R", AlertStatus.RESOLVED))
     assert [one.case for one in cases.open_cases("pagerduty", BEGAN_AT - MINUTE)] == ["Q"]
     assert cases.open_cases("grafana", BEGAN_AT - MINUTE) == ()
 
 
 def test_delivery_without_a_case_is_no_case(database: Database, clock: Clock) -> None:
     with pytest.raises(ValueError, match="no case"):
-        DedupStore(database, clock).over(replace(delivery(1), alarm=None))
+        DedupStore(database, clock).record_over(replace(delivery(1), alarm=None))

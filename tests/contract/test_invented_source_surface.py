@@ -210,7 +210,7 @@ async def test_doctor_has_a_line_of_each(tmp_path: Path) -> None:
 
 def test_people_of_a_surface_are_approvers_and_askers_like_all_others() -> None:
     policy = Policy(acting=True, approvers=frozenset({"board:ann"}), kinds=PEOPLE | {"board"})
-    guards.is_approver(policy, Approval("board:ann", "it leaks"))
+    guards.check_approver(policy, Approval("board:ann", "it leaks"))
     for stranger in ("board:bob", "slack:T1/ann", "terminal:ann"):
         with pytest.raises(NotAnApprover):
-            guards.is_approver(policy, Approval(stranger, "it leaks"))
+            guards.check_approver(policy, Approval(stranger, "it leaks"))

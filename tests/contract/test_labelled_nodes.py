@@ -23,7 +23,7 @@ from bot.domain.batch import Batch
 from bot.domain.case import read_case
 from bot.domain.command import Completed
 from bot.domain.node import Node
-from bot.domain.verdict import Verdict, recorded
+from bot.domain.verdict import Verdict, recorded_verdict
 from bot.response.diagnosis.triage import Triage
 from bot.transport.case_file import load
 from bot.transport.replay import ReplayTransport
@@ -135,7 +135,7 @@ async def test_taking_secrets_out_changes_no_verdict(path: Path) -> None:
     case = load(path)
     clean = read_case(case.text(), str(path), "")
     playbook = shipped().get("node-health")
-    assert recorded(await replayed(clean, playbook)) == recorded(await replayed(case, playbook))
+    assert recorded_verdict(await replayed(clean, playbook)) == recorded_verdict(await replayed(case, playbook))
 
 
 def test_every_recording_is_labelled_and_there_are_enough() -> None:

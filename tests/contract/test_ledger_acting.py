@@ -100,7 +100,7 @@ def test_brake_stops_what_has_not_begun_and_what_would_be_sent_again(database: D
     ledger = Ledger(database)
     for name in ("one", "two"):
         approved(ledger, name, f"node-{name}")
-    assert ledger.braked() is None
+    assert ledger.brake_pull() is None
     ledger.begin("one", 4, FIRST, "bot", claim("node-one", at_once=2))
     ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
     with pytest.raises(Braked, match="terminal:ann"):
@@ -133,11 +133,11 @@ def test_release_is_compared_with_the_pull_in_the_very_append(database: Database
     second = ledger.append(HOUSE, None, BrakePulled("a storm"), "terminal:bob")
     with pytest.raises(StaleRequest):
         ledger.append(HOUSE, None, BrakeReleased("done", first.seq), "terminal:ann")
-    assert ledger.braked() == second
+    assert ledger.brake_pull() == second
     ledger.append(HOUSE, None, BrakeReleased("done", second.seq), "terminal:ann")
     with pytest.raises(StaleRequest):
         ledger.append(HOUSE, None, BrakeReleased("again", second.seq), "terminal:ann")
-    assert ledger.braked() is None
+    assert ledger.brake_pull() is None
     assert ledger.head(HOUSE).seq == 3
 
 
@@ -146,7 +146,7 @@ def test_request_that_comes_twice_pulls_the_brake_once(database: Database) -> No
     first = ledger.append(HOUSE, None, BrakePulled("a rollout", "sent-1"), "slack:T1/U1")
     ledger.append(HOUSE, None, BrakeReleased("done", first.seq), "terminal:ann")
     assert ledger.append(HOUSE, None, BrakePulled("a rollout", "sent-1"), "slack:T1/U1") == first
-    assert ledger.braked() is None
+    assert ledger.brake_pull() is None
     second = ledger.append(HOUSE, None, BrakePulled("a rollout", "sent-2"), "slack:T1/U1")
     third = ledger.append(HOUSE, None, BrakePulled("a storm"), "terminal:ann")
     assert ledger.append(HOUSE, None, BrakePulled("a storm"), "terminal:ann").seq > third.seq > second.seq
@@ -229,11 +229,11 @@ def test_plan_counts_as_tried_under_every_name_of_the_machine(database: Database
     plan, day = Plan("node-1", STEPS), timedelta(hours=24)
     ledger.begin("one", 4, FIRST, "bot", Claim("node-1", plan.remedy, "r1", machine_id="m1", cure=plan.cure))
     for node, machine_id in (("node-1", ""), ("node-1", "m9"), ("Node-1", ""), ("node-2", "m1")):
-        assert ledger.tried(replace(plan, node=node), machine_id, day) == "one", node
+        assert ledger.last_try(replace(plan, node=node), machine_id, day) == "one", node
     for other in (replace(plan, node="node-2"), replace(plan, node="node-2", steps=STEPS[:1])):
-        assert ledger.tried(other, "m2", day) is None
-    assert ledger.tried(replace(plan, steps=STEPS[:1]), "m1", day) is None
-    assert ledger.tried(plan, "m1", timedelta(0)) is None
+        assert ledger.last_try(other, "m2", day) is None
+    assert ledger.last_try(replace(plan, steps=STEPS[:1]), "m1", day) is None
+    assert ledger.last_try(plan, "m1", timedelta(0)) is None
 
 
 def test_share_of_the_nodes_counts_machines_and_not_their_names(database: Database) -> None:
@@ -241,7 +241,7 @@ def test_share_of_the_nodes_counts_machines_and_not_their_names(database: Databa
     for number, machine_id in enumerate(("m1", "m1", "m1", "m2")):
         opened(ledger, f"seen{number}", f"node-{number}", machine_id)
     assert ledger.machines() == {"m1": ("node-0", "node-1", "node-2")}
-    assert ledger.proposing(Plan("node-3", ()), "m2", "", timedelta(hours=24)).names == ("node-3",)
+    assert ledger.proposal_record(Plan("node-3", ()), "m2", "", timedelta(hours=24)).names == ("node-3",)
     approved(ledger, "one", "node-1")
     with pytest.raises(BudgetSpent):
         ledger.begin("one", 4, FIRST, "bot", claim("node-1", at_once=9, percent=25, nodes=5))

@@ -460,7 +460,7 @@ def test_entry_that_is_missing_in_an_index_is_found(tmp_path: Path) -> None:
         forger.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'brake_moved'", (ours,))
         forger.execute("PRAGMA writable_schema = RESET")
     with Database.open(f"sqlite:///{path}") as database:
-        assert Ledger(database).braked() is None, "the brake seems to be off"
+        assert Ledger(database).brake_pull() is None, "the brake seems to be off"
         broken = audit(database, [NotedHead.of(head.noted)]).broken
         assert "database: is damaged: row 1 missing from index brake_moved" in map(str, broken)
 

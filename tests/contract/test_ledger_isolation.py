@@ -106,7 +106,7 @@ def test_of_two_writes_that_meet_the_later_is_decided_by_what_the_earlier_wrote(
             lambda second: second.append(HOUSE, None, over, "terminal:ann"),
         )
         assert isinstance(stale, StaleRequest)
-        assert ledger.braked() is not None
+        assert ledger.brake_pull() is not None
         # A request that pulls it comes twice at once.
         pull = BrakePulled("it burns", "sent-1")
         again = meeting.of(

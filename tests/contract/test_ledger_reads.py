@@ -49,21 +49,21 @@ def test_what_a_decision_depends_on_is_read_at_once(database: Database) -> None:
         approved(ledger, name)
     ledger.begin("one", 4, StepStarted(1), "bot", Claim(PLAN.node, PLAN.remedy, "r1", cure=PLAN.cure))
     pulled = ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
-    read = ledger.deciding("two", day)
+    read = ledger.decision_record("two", day)
     assert read is not None
     assert (read.incident, read.pulled, read.tried) == (ledger.incident("two"), pulled, "one")
     assert read.doubts(Policy(), "io-stall") == f"io-stall in {pulled.seq} of house"
     assert (read.hold.incident if read.hold is not None else "") == "one"
-    before = ledger.deciding("asked", day)
+    before = ledger.decision_record("asked", day)
     assert before is not None
     assert (before.hold, before.tried, before.pulled) == (None, None, pulled), "there is no plan yet"
     assert before.doubts(Policy(), "lockup") == f"lockup in {pulled.seq} of house"
-    assert ledger.deciding("three", day) is None
+    assert ledger.decision_record("three", day) is None
 
 
 def test_what_a_proposal_depends_on_is_read_at_once(database: Database) -> None:
     ledger, day = Ledger(database), timedelta(hours=24)
-    assert ledger.proposing(PLAN, "m1", "", day) == ProposalRecord(None, (), frozenset(), no_doubts)
+    assert ledger.proposal_record(PLAN, "m1", "", day) == ProposalRecord(None, (), frozenset(), no_doubts)
     for number, name in enumerate(("one", "two"), 1):
         node = f"node-{number}"
         ledger.append(name, 0, AlertReceived(ALERT, node, "g1"), ASKER)
@@ -71,9 +71,9 @@ def test_what_a_proposal_depends_on_is_read_at_once(database: Database) -> None:
     approved(ledger, "three")
     ledger.begin("three", 4, StepStarted(1), "bot", Claim(PLAN.node, PLAN.remedy, "r1", cure=PLAN.cure))
     both = ("node-1", "node-2")
-    assert ledger.proposing(PLAN, "m1", "g1", day) == ProposalRecord("three", both, frozenset(both), no_doubts)
-    assert ledger.proposing(PLAN, "", "", timedelta(0)) == ProposalRecord(None, (), frozenset(), no_doubts)
-    doubted = Ledger(database, doubters=[lambda _: no_doubts, doubting]).proposing(PLAN, "m1", "g1", day)
+    assert ledger.proposal_record(PLAN, "m1", "g1", day) == ProposalRecord("three", both, frozenset(both), no_doubts)
+    assert ledger.proposal_record(PLAN, "", "", timedelta(0)) == ProposalRecord(None, (), frozenset(), no_doubts)
+    doubted = Ledger(database, doubters=[lambda _: no_doubts, doubting]).proposal_record(PLAN, "m1", "g1", day)
     assert doubted.doubts(Policy(), "io-stall") == f"io-stall in {ledger.head(HOUSE).seq} of house"
 
 

@@ -20,7 +20,7 @@ from bot.app.extras import extras_in_force
 from bot.domain.contracts import Listener
 from bot.domain.entry import canonical_body
 from bot.domain.errors import CannotRead
-from bot.domain.json_form import plain
+from bot.domain.json_form import to_json_types
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot
@@ -327,7 +327,7 @@ async def test_count_that_none_can_be_costs_no_verdict(prometheus: Prometheus, p
         host = HostReading("5.4.0", "boot", timedelta(hours=20))
         snapshot = Snapshot(NODE.name, UNTIL, timedelta(0), {"host": host})
         told = await store_count_and_growth(Kept(), NODE.name, snapshot, counting(), None, [Before(looks)])
-        assert canonical_body(plain(told))
+        assert canonical_body(to_json_types(told))
         with contextlib.suppress(CannotRead):
             assert all(len(one.says) < 300 for one in await past.before(NODE, UNTIL))
     finally:

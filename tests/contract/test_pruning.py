@@ -139,7 +139,7 @@ def test_undo_goes_once_what_it_undoes_is_gone(database: Database) -> None:
 def test_what_hangs_on_an_incident_goes_with_it(database: Database) -> None:
     then = Ledger(database, long_ago)
     alarm = delivery(1)
-    DedupStore(database, long_ago).told(alarm, "key", "gone-group", BRAKES)
+    DedupStore(database, long_ago).record_firing(alarm, "key", "gone-group", BRAKES)
     approved(then, "gone", "node-1")
     then.begin("gone", 4, FIRST, "bot", claim("node-1"))
     then.append("gone", 5, Escalated("no proof"), "bot")

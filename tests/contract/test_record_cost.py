@@ -61,7 +61,7 @@ def asked(database: Database) -> dict[str, Callable[[], object]]:
     cursor = ledger.changed(None).cursor
     joins = AlertJoined(Alert("alertmanager", "z9", text="NodeSlow"))
     return {
-        "the brake": ledger.braked,
+        "the brake": ledger.brake_pull,
         "whether a request pulled it": lambda: ledger.pulled_by("sent-1"),
         "the last policy": ledger.policy,
         "the beginning of a step": lambda: ledger.begin(
@@ -74,7 +74,7 @@ def asked(database: Database) -> dict[str, Callable[[], object]]:
         "the incidents of a node": lambda: ledger.incidents(node="node-new"),
         "what changed": lambda: ledger.changed(cursor),
         "what stands together": lambda: ledger.together("group-new"),
-        "whether it was tried": lambda: ledger.tried(Plan("node-new", ()), "ab" * 16, timedelta(days=1)),
+        "whether it was tried": lambda: ledger.last_try(Plan("node-new", ()), "ab" * 16, timedelta(days=1)),
         "a heartbeat": leases.beat,
         "a step's heartbeat": lambda: ledger.beat("begun", "r1"),
         "a new post": lambda: outbox.keep(Post("group-new", "card", "C1", {})),

@@ -15,7 +15,7 @@ from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.errors import CaseError, HostKeyRejected
 from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
-from bot.domain.verdict import recorded as kept_of
+from bot.domain.verdict import recorded_verdict as kept_of
 from bot.response.diagnosis.planning import DrainSettings
 from bot.transport.case_file import load, write
 from bot.transport.replay import ReplayTransport

@@ -17,7 +17,7 @@ from bot.domain.change import Change
 from bot.domain.errors import UsageError
 from bot.domain.evaluation import cause_results
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Status, outcome
+from bot.domain.verdict import Status, outcome_parts
 from bot.extras.cases.explaining import why
 from bot.extras.cases.playbook_once import judging_once
 from bot.extras.cases.result_cache import CauseResults
@@ -38,10 +38,10 @@ def test_every_change_that_is_told_has_the_outcome_that_is_told(path: Path) -> N
     assert told.changes
     for each in told.changes:
         again = replay(case, playbook, [each.change]).verdict
-        assert outcome(again) == outcome(each.verdict) != outcome(told.verdict), str(each.change)
+        assert outcome_parts(again) == outcome_parts(each.verdict) != outcome_parts(told.verdict), str(each.change)
     for each in [each for each in told.changes if each.still is not None][:2]:
         nearby = replace(each.change, value=each.still or "")
-        assert outcome(replay(case, playbook, [nearby]).verdict) == outcome(told.verdict), str(nearby)
+        assert outcome_parts(replay(case, playbook, [nearby]).verdict) == outcome_parts(told.verdict), str(nearby)
     assert [each.size for each in told.changes] == sorted(each.size for each in told.changes)
 
 
@@ -68,7 +68,7 @@ def evaluated_alike(path: Path, name: str) -> int:
         fresh, found = cause_results(changed, judge.playbook), kept.changed(reading, change, looks)
         assert found == fresh, str(change)
         if change.field and kept.decided(found) == kept.decides and not looks.plan_hangs_on(change):
-            assert outcome(judge.verdict_of(changed, fresh)) == outcome(before), str(change)
+            assert outcome_parts(judge.verdict_of(changed, fresh)) == outcome_parts(before), str(change)
     return len(changes)
 
 

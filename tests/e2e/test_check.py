@@ -16,6 +16,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from bot.surfaces.document import SCHEMA_FILE
+from tests import program
 from tests.conftest import missing
 from tests.nodes.sshd import SSHD, Sshd
 from tests.waiting import until
@@ -49,7 +50,7 @@ def inventory(node: Sshd, tmp_path: Path) -> Path:
 
 def zombie(*arguments: str | Path, **more: Any) -> subprocess.CompletedProcess[str]:
     more.setdefault("env", ENVIRONMENT)
-    return subprocess.run([*PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=60, **more)
+    return program.zombie(*map(str, arguments), **more)
 
 
 def checked(*arguments: str | Path) -> tuple[int, dict[str, dict[str, Any]]]:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,8 +14,8 @@ import pytest
 
 from tests.browser import CHROMIUM, PHONE, Window, chromium, window
 from tests.conftest import missing
+from tests.program import Running
 
-ROOT = Path(__file__).parents[2]
 FOUNDING = "ray-gpu-1a-0417"
 
 
@@ -27,13 +26,8 @@ def is_empty(folder: Path) -> bool:
 @asynccontextmanager
 async def demo(folder: Path, samples: int = 2, *more: str) -> AsyncIterator[str]:
     """The program as a process; yields the page's address. It must end by Ctrl-C, and leave nothing behind."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "bot", "demo", "--samples", str(samples), *more),
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder)},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    environ = {**os.environ, "TMPDIR": str(folder)}
+    process = await Running.start("demo", "--samples", str(samples), *more, env=environ)
     assert process.stdout is not None
     told = ""
     async with asyncio.timeout(120):

@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from bot.extras.fleet.ask import FleetAsk
 from bot.extras.marks.marks import scores
 from bot.ledger import Database, Leases, Outbox
 from bot.ledger.chat_requests import ChatRequestStore
+from tests.program import Running
 from tests.slack.acting_team import ALICE, BOB, GROUPED, GUEST, IN_SLACK, ActingTeam, Cast, acting_team, people
 from tests.slack.memory_chat import MemoryChat
 from tests.slack.service import QUICK, Readings, serving
@@ -316,13 +316,10 @@ async def test_without_a_chat_nothing_is_taken_from_those_that_share_the_record_
 @pytest.mark.parametrize(("token", "status"), [("t" * 20, 0), ("", 2)])
 async def test_serve_needs_a_chat_or_alerts(tmp_path: Path, token: str, status: int) -> None:
     (tmp_path / "nodes.toml").write_text('[nodes.node-1]\naddress = "127.0.0.1"\n')
-    program = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "bot", "serve", "--inventory", str(tmp_path / "nodes.toml")),
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "ZOMBIE_LISTEN": "127.0.0.1:0"}
-        | {"ZOMBIE_STATE_DIR": str(tmp_path), "ALERTMANAGER_TOKEN": token},
-        stderr=asyncio.subprocess.PIPE,
-    )
+    environ = {"HOME": str(tmp_path), "ZOMBIE_LISTEN": "127.0.0.1:0", "ZOMBIE_STATE_DIR": str(tmp_path)}
+    environ["ALERTMANAGER_TOKEN"] = token
+    inventory = str(tmp_path / "nodes.toml")
+    program = await Running.start("serve", "--inventory", inventory, cwd=tmp_path, env=environ, out=False)
     assert program.stderr is not None
     said = b""
     async with asyncio.timeout(60):
@@ -334,7 +331,6 @@ async def test_serve_needs_a_chat_or_alerts(tmp_path: Path, token: str, status: 
     assert (b'"by": "none"' in said) is not (b"SLACK_BOT_TOKEN is not set" in said)
 
 
-ROOT = Path(__file__).parents[2]
 NOW = "2026-11-22T03:00:00Z"
 YES = "said yes to node-1"
 ALERTS = '[slack]\nalerts_channel = "C0ONCALL01"\n'

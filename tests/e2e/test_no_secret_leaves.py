@@ -13,7 +13,7 @@ import pytest
 
 from bot.app.check import check
 from bot.domain.action import Plan, Step
-from bot.domain.json_form import plain
+from bot.domain.json_form import to_json_types
 from bot.domain.node import Node
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Evidence, RuledOut, Verdict, without_secrets
@@ -68,7 +68,7 @@ async def slack() -> AsyncIterator[SlackWorkspace]:
 
 
 def test_this_test_can_fail() -> None:
-    assert len(leaked(json.dumps(plain(told_by_a_talkative_node("node-1"))))) == len(HIDDEN)
+    assert len(leaked(json.dumps(to_json_types(told_by_a_talkative_node("node-1"))))) == len(HIDDEN)
 
 
 def test_neither_text_nor_document_holds_one() -> None:

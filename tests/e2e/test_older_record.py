@@ -9,10 +9,10 @@ import os
 import re
 import sqlite3
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
+from tests import program
 from tests.slack.service import Readings, eventually, serving
 from tests.slack.workspace import workspace
 
@@ -46,11 +46,8 @@ def test_record_of_the_first_release_is_read_verified_and_gone_on_with(tmp_path:
 
     def zombie(*words: str) -> subprocess.CompletedProcess[str]:
         own = {name: value for name, value in os.environ.items() if not name.startswith(("ZOMBIE_", "SUDO_"))}
-        environ = own | {"ZOMBIE_STATE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT), "SUDO_USER": "bob"}
-        command = [sys.executable, "-P", "-m", "bot", *words]
-        return subprocess.run(
-            command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60, check=False
-        )
+        environ = own | {"ZOMBIE_STATE_DIR": str(tmp_path), "SUDO_USER": "bob"}
+        return program.zombie(*words, cwd=tmp_path, env=environ)
 
     (tmp_path / "zombie.toml").write_text('[policy]\nterminal_approvers = ["bob"]\n[act]\nunits = ["ecs.service"]\n')
     (tmp_path / "inventory.toml").write_text('[nodes.waiting]\naddress = "127.0.0.1"\n')

@@ -260,7 +260,7 @@ async def test_yes_that_meets_a_bug_is_answered(
     async def broken(*_: object, **__: object) -> None:
         raise ValueError("a bug")
 
-    monkeypatch.setattr(type(team.acting.decisions), "_meant", broken)
+    monkeypatch.setattr(type(team.acting.decisions), "_incidents_and_notice", broken)
     await slack.submit("bob", view, {"reason": "yes"})
     await team.told("bob", BUG)
     await team.decided_nothing()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,9 +18,9 @@ from bot.domain.errors import SettingsError
 from bot.inventory import Inventory
 from bot.settings import Settings
 from bot.surfaces import member_settings
+from tests.program import Running
 from tests.teams.simulated import BOB, EVE, GUS, ONCALL, SECRET, TENANT, SimulatedTeams, simulated_teams
 
-ROOT = Path(__file__).parents[2]
 TOML = f"""
 [teams]
 alerts_channel = "{ONCALL}"
@@ -42,7 +41,6 @@ def placed(folder: Path, teams: SimulatedTeams, toml: str = TOML) -> dict[str, s
     (folder / "zombie.toml").write_text(toml)
     (folder / "nodes.toml").write_text('[nodes.node-1]\naddress = "127.0.0.1"\nport = 1\n')
     own = {
-        "PYTHONPATH": str(ROOT),
         "HOME": str(folder),
         "ZOMBIE_LISTEN": "127.0.0.1:0",
         "ZOMBIE_STATE_DIR": str(folder),
@@ -51,12 +49,8 @@ def placed(folder: Path, teams: SimulatedTeams, toml: str = TOML) -> dict[str, s
 
 
 @asynccontextmanager
-async def program(
-    folder: Path, environment: Mapping[str, str], *words: str
-) -> AsyncIterator[asyncio.subprocess.Process]:
-    argv = (sys.executable, "-P", "-m", "bot", *words, "--inventory", str(folder / "nodes.toml"))
-    pipe = asyncio.subprocess.PIPE
-    started = await asyncio.create_subprocess_exec(*argv, cwd=folder, env=environment, stdout=pipe, stderr=pipe)
+async def program(folder: Path, environment: Mapping[str, str], *words: str) -> AsyncIterator[Running]:
+    started = await Running.start(*words, "--inventory", str(folder / "nodes.toml"), cwd=folder, env=environment)
     try:
         yield started
     finally:
@@ -65,7 +59,7 @@ async def program(
             await started.wait()
 
 
-async def serving(teams: SimulatedTeams, serves: asyncio.subprocess.Process) -> list[dict[str, Any]]:
+async def serving(teams: SimulatedTeams, serves: Running) -> list[dict[str, Any]]:
     """Wait until the program serves, tell Teams its address, and return what it logged."""
     assert serves.stderr is not None
     lines = list[dict[str, Any]]()

@@ -41,7 +41,7 @@ def anybodys_dialog(patch: pytest.MonkeyPatch) -> None:
     def proven(self: Decisions, submission: Submission) -> Intent | None:
         return self._context.signer.verify(submission.metadata)
 
-    patch.setattr(Decisions, "_proven", proven)
+    patch.setattr(Decisions, "_proven_intent", proven)
 
 
 def edits_not_awaited(patch: pytest.MonkeyPatch) -> None:

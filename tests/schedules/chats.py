@@ -137,7 +137,7 @@ class Stored:
         does = getattr(self._store, verb)
 
         async def done(*given: Any, **named: Any) -> Any:
-            if verb == "refused":
+            if verb == "record_refusal":
                 self._world.refused.append(given[1])
             await self._world.boundary()
             self._may_fail(verb, "The database is locked.")

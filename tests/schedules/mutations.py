@@ -94,8 +94,8 @@ def released_by_any_dialog(patch: pytest.MonkeyPatch) -> None:
 
 
 def answered_by_any_dialog(patch: pytest.MonkeyPatch) -> None:
-    whole = guards.is_asked
-    patch.setattr(guards, "is_asked", lambda incident, answer, asked_at: whole(incident, answer))
+    whole = guards.open_question
+    patch.setattr(guards, "open_question", lambda incident, answer, asked_at: whole(incident, answer))
 
 
 def delivery_not_known(patch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def brake_past_a_resend(patch: pytest.MonkeyPatch) -> None:
 
 
 def older_card_counts(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(guards, "is_the_same_plan", lambda policy, proposal, approval: None)
+    patch.setattr(guards, "check_same_plan", lambda policy, proposal, approval: None)
 
 
 def alert_that_is_over_not_asked(patch: pytest.MonkeyPatch) -> None:

@@ -133,7 +133,7 @@ class People:
     async def _release_by_dialog(self) -> None:
         world = self.stage.world
         await world.sleep(world.random.uniform(0, 60))
-        if (pulled := self.stage.ledger.braked()) is None:
+        if (pulled := self.stage.ledger.brake_pull()) is None:
             return
         await world.sleep(world.random.uniform(0, 40))
         await self._release(pulled.seq)
@@ -143,7 +143,7 @@ class People:
         await world.sleep(world.random.uniform(60, 200))
         for _ in range(100):
             await world.sleep(5)
-            if (pulled := self.stage.ledger.braked()) is not None:
+            if (pulled := self.stage.ledger.brake_pull()) is not None:
                 await self._release(pulled.seq)
             elif world.now - world.began_at > timedelta(seconds=300):  # nothing that was delivered pulls it any more
                 return

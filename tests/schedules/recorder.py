@@ -35,7 +35,7 @@ class Recorder:
             "append_together",
             "begin",
             "free",
-            "refused",
+            "record_refusal",
         ):
             return done  # nothing was written that somebody could die without having heard of
         await self.world.boundary()
@@ -119,23 +119,23 @@ class Recorder:
     ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         return await self.do(self.ledger.begun_for, incident, cause, machine_id, within)  # type: ignore[no-any-return]
 
-    async def refused(self, event: WishRefused, by: str) -> None:
-        await self.do(self.ledger.refused, event, by)
+    async def record_refusal(self, event: WishRefused, by: str) -> None:
+        await self.do(self.ledger.record_refusal, event, by)
 
     async def beat(self, incident: str, runner: str) -> None:
         await self.do(self.ledger.beat, incident, runner)
 
-    async def braked(self) -> Entry | None:
-        return await self.do(self.ledger.braked)  # type: ignore[no-any-return]
+    async def brake_pull(self) -> Entry | None:
+        return await self.do(self.ledger.brake_pull)  # type: ignore[no-any-return]
 
     async def pulled_by(self, request: str) -> Entry | None:
         return await self.do(self.ledger.pulled_by, request)  # type: ignore[no-any-return]
 
-    async def deciding(self, stream: str, within: timedelta) -> DecisionRecord | None:
-        return await self.do(self.ledger.deciding, stream, within)  # type: ignore[no-any-return]
+    async def decision_record(self, stream: str, within: timedelta) -> DecisionRecord | None:
+        return await self.do(self.ledger.decision_record, stream, within)  # type: ignore[no-any-return]
 
-    async def proposing(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
-        return await self.do(self.ledger.proposing, plan, machine_id, group, within)  # type: ignore[no-any-return]
+    async def proposal_record(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
+        return await self.do(self.ledger.proposal_record, plan, machine_id, group, within)  # type: ignore[no-any-return]
 
-    async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
-        return await self.do(self.ledger.tried, plan, machine_id, within)  # type: ignore[no-any-return]
+    async def last_try(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
+        return await self.do(self.ledger.last_try, plan, machine_id, within)  # type: ignore[no-any-return]

@@ -57,7 +57,7 @@ def reason_dialog(
 
 
 def covered(plans: Sequence[PlanView]) -> list[PlanView]:
-    return dialog.covered(plans, fits_dialog)
+    return dialog.plans_that_fit(plans, fits_dialog)
 
 
 def block_of(shown: Any) -> Block:

@@ -30,8 +30,8 @@ from bot.domain.json_form import (
     decoded,
     lines_of,
     memory_bytes,
-    plain,
     read,
+    to_json_types,
     values_in,
 )
 from bot.domain.safe_text import one_line
@@ -137,7 +137,7 @@ class Bundle:
         yield _OPENS + inner + b',"sha256":"' + _hash(inner).encode() + b'"}\n'
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
-        yield {_HEAD: self.form} | plain(self.head)
+        yield {_HEAD: self.form} | to_json_types(self.head)
         yield from ({_ENTRY: entry._asdict()} for entry in self.entries)
         yield from ({_HOUSE: entry._asdict()} for entry in self.house)
         if self.case is not None:

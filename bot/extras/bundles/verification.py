@@ -24,7 +24,7 @@ from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbooks
 from bot.domain.safe_text import listed, one_line
-from bot.domain.verdict import recorded, without_secrets
+from bot.domain.verdict import recorded_verdict, without_secrets
 from bot.extras.bundles.bundle import (
     FORM,
     MOST_BYTES,
@@ -381,16 +381,18 @@ class _Verification:
                 f"made it ({head.playbook_digest[:12]}…). Name the folder that has that: --playbooks DIR"
             )
             return
-        was, verdict = recorded(triaged.verdict), run_alone(judged_with_secrets(case, playbook))
+        was, verdict = recorded_verdict(triaged.verdict), run_alone(judged_with_secrets(case, playbook))
         # The case is as it was cut then. By the forms of today more may be cut, which is no difference.
-        if differs := was.differs_from(recorded(verdict)) and was.differs_from(recorded(without_secrets(verdict))):
+        if differs := was.differs_from(recorded_verdict(verdict)) and was.differs_from(
+            recorded_verdict(without_secrets(verdict))
+        ):
             says = f"the verdict: derived again, it differs: {'; '.join(differs)}"
             if head.program == program_name():
                 findings.broken.append(says)
             else:
                 findings.unproven.append(f"{says}. It was made by {head.program}, and this is {program_name()}")
             return
-        now = recorded(verdict)
+        now = recorded_verdict(verdict)
         sure = f" ({now.confidence})" if now.confidence else ""
         plan = f", plan {now.plan[:16]}…" if now.plan else ""
         said = ", ".join(part for part in (now.status, f"{now.cause}{sure}" if now.cause else "") if part)
@@ -436,7 +438,7 @@ def _plan_faults(entries: Sequence[Entry]) -> Iterator[str]:
 
 def _bundle_head(incident: Incident, entries: Sequence[Entry], before: Head, last: Head, at: datetime) -> BundleHead:
     triaged = triaged_in(entries)
-    judged = recorded(triaged.verdict) if triaged is not None else RecordedVerdict("")
+    judged = recorded_verdict(triaged.verdict) if triaged is not None else RecordedVerdict("")
     voices = [(entry, entry.event) for entry in entries]
     return BundleHead(
         incident=incident.id,

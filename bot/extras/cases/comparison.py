@@ -11,7 +11,7 @@ from bot.domain.evaluation import evaluate_cause, evaluate_condition
 from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import RememberingSnapshot, Snapshot
 from bot.domain.truth import Unknown
-from bot.domain.verdict import Finding, RuledOut, Status, Verdict, outcome
+from bot.domain.verdict import Finding, RuledOut, Status, Verdict, outcome_parts
 from bot.extras.cases.what_if import Judge
 
 NOT_EVALUATED = "not evaluated"
@@ -81,7 +81,7 @@ class Comparison:
     @property
     def flips(self) -> bool:
         """True when status, cause, confidence or plan differ."""
-        return outcome(self.before) != outcome(self.after)
+        return outcome_parts(self.before) != outcome_parts(self.after)
 
 
 @dataclass(frozen=True, slots=True)

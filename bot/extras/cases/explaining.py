@@ -17,7 +17,7 @@ from bot.domain.case import Case
 from bot.domain.errors import ZombieError
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import Redactor
-from bot.domain.verdict import Verdict, outcome, without_secrets
+from bot.domain.verdict import Verdict, outcome_parts, without_secrets
 from bot.extras.cases.playbook_once import judging_once
 from bot.extras.cases.result_cache import as_read
 from bot.extras.cases.what_if import Judge, WhatIf, Why, outcome_alone, what_ifs
@@ -67,7 +67,7 @@ async def _proven(explanation: Why, replays: Playbook, most: int) -> tuple[WhatI
         if len(found) == most:
             break
         again = _short_verdict(await judged_with_secrets(explanation.case, replays, [each.change]), redactor)
-        if outcome(again) == outcome(each.verdict):
+        if outcome_parts(again) == outcome_parts(each.verdict):
             found.append(each)
     return tuple(found)
 

@@ -23,7 +23,7 @@ from bot.domain.evaluation import cause_results, combine_results
 from bot.domain.node import Node
 from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Verdict, outcome
+from bot.domain.verdict import Verdict, outcome_parts
 from bot.extras.cases.facts import Fact, Number, number
 from bot.extras.cases.result_cache import CauseResults
 from bot.extras.cases.used_facts import looked_at
@@ -120,7 +120,7 @@ class _Search:
         self._places: Places = {}  # of the snapshot's readings
         self._results = CauseResults(snapshot, judge.playbook)
         before = judge.verdict_of(snapshot, self._results.found)
-        self._outcome = outcome(before)
+        self._outcome = outcome_parts(before)
         self._looks = looked_at(snapshot, judge, before)
         self._facts = self._looks.facts
         self._is_other: dict[tuple[Any, ...], bool] = {}  # by what the results decide
@@ -251,7 +251,7 @@ class _Search:
         snapshot, verdict = replace(self._snapshot, readings={**readings, change.probe: reading}), None
         if decided not in self._is_other:
             verdict = self._judge.verdict_of(snapshot, found)
-            self._is_other[decided] = outcome(verdict) != self._outcome
+            self._is_other[decided] = outcome_parts(verdict) != self._outcome
         return _Flip(snapshot, found, verdict) if self._is_other[decided] else None
 
 

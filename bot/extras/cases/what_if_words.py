@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from bot.domain.change import NONE, UNREAD, Change
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
 from bot.extras.cases.what_if import WhatIf
@@ -43,7 +43,7 @@ def _figure(change: Change, value: str, was: object) -> str:
     if isinstance(was, bool) or was is None:
         return value
     if isinstance(was, timedelta):
-        return span(timedelta(seconds=float(value)))
+        return span_words(timedelta(seconds=float(value)))
     figure = f"{int(value):,}" if isinstance(was, int) else f"{float(value):,.6g}"
     return f"{figure} %" if "percent" in (change.part or change.field) else figure
 

@@ -23,7 +23,7 @@ from bot.chat.document import (
     bullets,
     clipped,
 )
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Status
 from bot.extras.fleet.ask import MOST_WORDS, FleetAsk
@@ -207,4 +207,4 @@ def _small_print(ask: FleetAsk, by: str) -> Iterator[Block]:
 
 
 def _span(seconds: float) -> str:
-    return span(timedelta(seconds=max(1.0, seconds)))
+    return span_words(timedelta(seconds=max(1.0, seconds)))

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from bot.domain.entry import Entry
 from bot.domain.errors import SchedulerError
-from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.node import is_name
 from bot.domain.playbook import Playbook
 from bot.domain.safe_text import one_line
@@ -54,7 +54,7 @@ class Question:
     @property
     def text(self) -> str:
         """The question as a document: equal questions have the same text."""
-        return json.dumps(plain(self), sort_keys=True)
+        return json.dumps(to_json_types(self), sort_keys=True)
 
     def sweep(self, playbook: Playbook) -> Sweep:
         """Return the sweep that asks this with a worker's own playbook.
@@ -84,7 +84,7 @@ class ChunkRequest:
     @property
     def text(self) -> str:
         """The document that travels."""
-        return json.dumps(plain(self), separators=(",", ":"), ensure_ascii=False)
+        return json.dumps(to_json_types(self), separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def of(cls, text: str) -> ChunkRequest:
@@ -145,7 +145,7 @@ class ChunkReply:
     @property
     def text(self) -> str:
         """The document that travels."""
-        return json.dumps(plain(self), separators=(",", ":"), ensure_ascii=False)
+        return json.dumps(to_json_types(self), separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def of(cls, text: object, nodes: Sequence[str], sweep: Sweep) -> ChunkReply:

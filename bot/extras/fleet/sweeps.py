@@ -14,10 +14,10 @@ from bot.causes import CAUSES
 from bot.chat.document import Block, Document, Paragraph, Title, bullets, clipped, small
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import Clock, Log
-from bot.domain.duration import is_in_day_span, span
+from bot.domain.duration import is_in_day_span, span_words
 from bot.domain.errors import LedgerError, UsageError
 from bot.domain.growth import CountSample, Growth, Readings, growth
-from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.playbook import Playbook
 from bot.domain.safe_text import listed, one_line
 from bot.extras.fleet.ask import FleetAsk
@@ -221,7 +221,7 @@ class Sweeps:
         if is_told:
             await self.tells(key, sweep, found)
         if is_told or not found.is_news:  # in quiet hours news waits
-            await self.store.tell(sweep.name, json.dumps(plain(found.told)))
+            await self.store.tell(sweep.name, json.dumps(to_json_types(found.told)))
 
     async def _growths(self, answers: Sequence[NodeAnswer]) -> Mapping[tuple[str, str], Growth]:
         found: dict[tuple[str, str], Growth] = {}
@@ -266,7 +266,7 @@ def digest_card(sweep: ScheduledSweep, digest: Digest) -> Document:
     rows += [(f"gone: {cause}", _named_nodes(nodes)) for cause, nodes in digest.gone.items()]
     if rows:
         blocks.append(bullets([(about, clipped(words, SAID)) for about, words in rows[:MOST]]))
-    again = f"Every {span(sweep.every)}: zombie fleet {one_line(sweep.ask.says, 200)}."
+    again = f"Every {span_words(sweep.every)}: zombie fleet {one_line(sweep.ask.says, 200)}."
     blocks += small(f"{again} A single look finds what is possible; /zombie check NODE gives the verdict.")
     says = [f"{node}: {harm_words(growth)}" for node, growth in digest.nearer[:3]]
     return Document(" ".join([f"{title}.", *says]), tuple(blocks))

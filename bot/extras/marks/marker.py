@@ -9,7 +9,7 @@ from typing import Protocol
 
 from bot.domain.allowance import Allowance
 from bot.domain.contracts import Clock
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.entry import Entry
 from bot.domain.errors import NothingToMark, TooManyRequests
 from bot.domain.incident import Incident
@@ -17,7 +17,7 @@ from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status, Verdict
 from bot.extras.marks.marks import CauseLookedAt, Score, VerdictMarked, named, score_of
-from bot.response.decision.guards import is_named
+from bot.response.decision.guards import check_named
 
 WAS = 300  # characters of what it was
 PER_PERSON = Allowance(30, timedelta(minutes=10))
@@ -98,7 +98,7 @@ class VerdictMarker:
 
         Raises: NotAnApprover for who may not approve; NothingToMark where it is not in doubt; LedgerError.
         """
-        is_named(self.policy, Approval(by, reason, os_user=os_user))
+        check_named(self.policy, Approval(by, reason, os_user=os_user))
         score = score_of(await self.marks.read(), cause, self.policy)
         if not score.in_doubt:
             words = f"{score.against} wrong among {score.voices} since the last look; it takes {score.needed}"
@@ -120,6 +120,6 @@ class VerdictMarker:
         own = [entry for entry in marks if entry.kind == kind and person(entry.by) == person(by)]
         if len(own) >= PER_PERSON.most and self.clock() - own[-PER_PERSON.most].at < PER_PERSON.within:
             raise TooManyRequests(
-                f"You marked {PER_PERSON.most} verdicts within {span(PER_PERSON.within)}, which is the limit.",
+                f"You marked {PER_PERSON.most} verdicts within {span_words(PER_PERSON.within)}, which is the limit.",
                 "Mark this verdict later.",
             )

@@ -117,7 +117,7 @@ class RecordedAnswers:
 
     async def incident(self, incident_id: str) -> Answer:
         """Return an incident. Raises: UnknownIncident."""
-        entries = await IncidentRecord(self._ledger_or_refuse(incident_id)).story(incident_id)
+        entries = await IncidentRecord(self._ledger_or_refuse(incident_id)).entries(incident_id)
         incident = fold(entries)
         text = incident_text(incident, entries, context=ViewContext(words=self.words))
         return Answer(incident_body(incident, entries), text)
@@ -127,7 +127,7 @@ class RecordedAnswers:
 
         Raises: UnknownIncident; UsageError when what it said is not kept; CaseError when it is damaged; PlaybookError.
         """
-        entries = await IncidentRecord(self._ledger_or_refuse(incident_id)).story(incident_id)
+        entries = await IncidentRecord(self._ledger_or_refuse(incident_id)).entries(incident_id)
         triaged = triaged_in(entries)
         if triaged is None or triaged.verdict.status is Status.UNREACHABLE:
             nobody = "Nobody could talk to its node" if triaged is not None else "There is no verdict yet"
@@ -149,7 +149,7 @@ class RecordedAnswers:
         """Put on record that something was not done, where there is a record."""
         if self.ledger is not None:
             with contextlib.suppress(LedgerError):
-                await self.ledger.refused(WishRefused(no.name, no.sentence, action), self.asker.by)
+                await self.ledger.record_refusal(WishRefused(no.name, no.sentence, action), self.asker.by)
 
     def _ledger_or_refuse(self, incident_id: str) -> ActingLedger:
         if self.ledger is None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from bot.domain.allowance import Allowance
 from bot.domain.contracts import Log, Seconds
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.entry import is_stream
 from bot.domain.errors import Refused, TooManyRequests, UsageError, ZombieError
 from bot.domain.node import valid_name
@@ -166,8 +166,8 @@ class Toolbox:
         if len(self._called) >= self.calls.most:
             wait = timedelta(seconds=max(1.0, self._called[0] + within - now))
             raise TooManyRequests(
-                f"The limit is {self.calls.most} calls within {span(self.calls.within)}.",
-                f"Call again in {span(wait)}. A check may name {self.nodes_per_call} nodes.",
+                f"The limit is {self.calls.most} calls within {span_words(self.calls.within)}.",
+                f"Call again in {span_words(wait)}. A check may name {self.nodes_per_call} nodes.",
             )
         self._called.append(now)
 

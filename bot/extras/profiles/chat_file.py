@@ -13,7 +13,7 @@ from bot.chat.poster import Poster
 from bot.chat.thread_files import FileRequest
 from bot.chat.uploads import ThreadFile
 from bot.domain.errors import ProfileError
-from bot.domain.json_form import NotOfForm, plain
+from bot.domain.json_form import NotOfForm, to_json_types
 from bot.domain.safe_text import one_line
 from bot.extras.profiles.sketch import Sketch, sketch_of
 
@@ -48,7 +48,7 @@ def pictures_of(drawn: Sketch) -> Iterator[FileRequest]:
     """Yield both pictures, each with its sketch."""
     digest = hashlib.sha256(drawn.text().encode()).hexdigest()[:12]
     for which in (FLAME, SECONDS):
-        yield FileRequest(SKETCH, f"{which}-{digest}", {"sketch": plain(drawn), "which": which})
+        yield FileRequest(SKETCH, f"{which}-{digest}", {"sketch": to_json_types(drawn), "which": which})
 
 
 async def attach_pictures(poster: Poster, name: str, target: MessageTarget, drawn: Sketch | None) -> None:

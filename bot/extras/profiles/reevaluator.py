@@ -15,7 +15,7 @@ from bot.domain.events import AlertReceived, Cancelled, PlanWithheld, ProfileTak
 from bot.domain.incident import Incident, newest
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.domain.verdict import Verdict, outcome
+from bot.domain.verdict import Verdict, outcome_parts
 from bot.probes.profile import PROFILE, as_run
 from bot.response.record import IncidentRecord, short_id
 
@@ -90,7 +90,7 @@ class Reevaluator:
         own = tuple(run for run in case.runs if run.probe != PROFILE.name)
         before = await self.judge(case, incident.playbook)
         now = await self.judge(replace(case, runs=(*own, as_run(reading))), incident.playbook)
-        if outcome(before) == outcome(now):
+        if outcome_parts(before) == outcome_parts(now):
             return ""
         return f"{_decisive_words(before)} → {_decisive_words(now)}"
 

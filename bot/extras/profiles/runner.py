@@ -89,7 +89,7 @@ class ProfileRunner:
         """Append it after the newest entry; a profile that cannot be stored is shown all the same."""
         for _ in range(TRIES):
             try:
-                return await self.record.tell(await self.record.find(incident_id), taken, by)
+                return await self.record.append(await self.record.find(incident_id), taken, by)
             except Conflict:
                 continue
             except (LedgerError, UnknownIncident) as error:

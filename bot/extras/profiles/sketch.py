@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.safe_text import decode, one_line, redacted_line
 from bot.extras.profiles.by_core import CoreRun
 from bot.extras.profiles.flame_tree import Node, flame_tree
@@ -72,7 +72,7 @@ class Sketch:
 
     def text(self) -> str:
         """Return it as text for storage."""
-        return json.dumps(plain(self), ensure_ascii=True, separators=(",", ":"))
+        return json.dumps(to_json_types(self), ensure_ascii=True, separators=(",", ":"))
 
 
 def sketch(node: str, core: int, run: CoreRun, says: str) -> Sketch | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.entry import Entry
 from bot.domain.errors import UnreadableEntry
 from bot.domain.events import AlertJoined, AlertReceived
@@ -146,12 +146,12 @@ def _within(moment: Moment) -> str:
     seconds = moment.error / timedelta(seconds=1)
     if not seconds:
         return ""
-    said = f"{seconds:.3f} s" if seconds < 1 else f"{seconds:.1f} s" if seconds < 100 else span(moment.error)
+    said = f"{seconds:.3f} s" if seconds < 1 else f"{seconds:.1f} s" if seconds < 100 else span_words(moment.error)
     return _unbroken(f"± {said}")
 
 
 def _time_after(begun: datetime, at: datetime) -> str:
-    return _unbroken(f"+{span(at - begun)}" if at >= begun else f"-{span(begun - at)}")
+    return _unbroken(f"+{span_words(at - begun)}" if at >= begun else f"-{span_words(begun - at)}")
 
 
 def _unbroken(figure: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from bot.chat.document import Line, Lines
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.events import Approved, Endorsed, SampleTaken, StepFailed, StepVerified
 from bot.domain.incident import Decision
 from bot.domain.safe_text import one_line
@@ -43,7 +43,7 @@ def about(data: ReportData) -> str:
     incident = data.incident
     until = data.ended_at
     when = f"{incident.opened_at:%Y-%m-%d %H:%M} UTC"
-    lasted = f", {span(until - incident.opened_at)}" if until is not None else ", not over"
+    lasted = f", {span_words(until - incident.opened_at)}" if until is not None else ", not over"
     return one_line(f"Incident {incident.id} · {incident.node or 'node not known'} · {when}{lasted}", 300)
 
 
@@ -80,7 +80,9 @@ def impact(data: ReportData, view: IncidentView) -> Section:
 def cost(data: ReportData) -> Section:
     """Node-minutes and GPU-hours, and where the time went."""
     counted = cost_of(data)
-    rows = tuple(((what,), (Instant(since, exact=True),), (span(until - since),)) for what, since, until in spans(data))
+    rows = tuple(
+        ((what,), (Instant(since, exact=True),), (span_words(until - since),)) for what, since, until in spans(data)
+    )
     open_ = () if data.ended_at is not None else (paragraph("Counted until this report was made."),)
     return Section("What it cost", (paragraph(counted.words), *open_, Grid(("what", "from", "for"), rows)))
 

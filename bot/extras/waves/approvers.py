@@ -45,7 +45,7 @@ class WaveApprovers:
         )
         self.check_not_the_asker(wave, said)
         try:
-            guards.is_approver(self.policy, said)
+            guards.check_approver(self.policy, said)
         except NotAnApprover as no:
             # A group may still name them.
             if self.lookup is None and self.policy.acting and self.policy.approver_groups:

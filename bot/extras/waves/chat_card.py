@@ -29,7 +29,7 @@ from bot.chat.document import (
     small,
     with_people,
 )
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.errors import CannotTell
 from bot.domain.safe_text import one_line
 from bot.extras.waves.wave import Wave, WaveState
@@ -138,7 +138,7 @@ def dialog_words(wave: Wave, action: str, plans: WavePlans | None, against: str 
     yield from _name_pieces(f"{len(members):,} nodes, in this order: ", [member.node for member in members])
     if plans is not None:
         yield _effect_words(plans)
-    yield f"A yes lasts {span(proposal.expires)}. Digest of the whole: {proposal.digest[:DIGEST]}"
+    yield f"A yes lasts {span_words(proposal.expires)}. Digest of the whole: {proposal.digest[:DIGEST]}"
 
 
 def _effect_words(plans: WavePlans) -> str:

@@ -117,7 +117,10 @@ class WaveDecisions:
     async def _objection(self, action: str, wave: Wave, person: Person) -> str:
         """Return what would refuse it now; the decision itself is made when the dialog is sent."""
         try:
-            likely = replace(await self._context.likely_approval(person), digest=wave.proposal.digest)
+            likely = replace(
+                await self._context.people.approval_before_dialog(person, self._context.policy),
+                digest=wave.proposal.digest,
+            )
             await (self._service.may_approve if action == APPROVE else self._service.may_resume)(wave, likely)
         except Refused as no:
             return refusal_words(no)

@@ -186,7 +186,7 @@ class Waves:
         people = WaveApprovers(self.policy, self.lookup)
 
         async def approved(wave: Wave) -> WaveEvent:
-            guards.reason_given(approval)
+            guards.check_reason(approval)
             await self.may_approve(wave, approval)
             return await self._yes_event(wave, approval, people)
 
@@ -194,7 +194,7 @@ class Waves:
 
     async def may_approve(self, wave: Wave, approval: Approval) -> None:
         """The guards of a yes; a dialog asks them too, and nothing is recorded. Raises: Refused; LedgerError."""
-        guards.is_approver(self.policy, approval)
+        guards.check_approver(self.policy, approval)
         WaveApprovers(self.policy, self.lookup).check_not_the_asker(wave, approval)
         if wave.state is not WaveState.PROPOSED:
             raise AlreadyDecided(f"The wave is {wave.state}.")
@@ -205,11 +205,11 @@ class Waves:
             raise ApprovalExpired(f"It was proposed more than {minutes:g} minutes ago.", "Start another wave.")
         check_seen_digest(wave, approval)
         await self._check_may_run(wave)
-        guards.is_not_quiet(self.policy, now)
+        guards.check_not_quiet(self.policy, now)
 
     async def may_resume(self, wave: Wave, approval: Approval) -> None:
         """The guards of a resumption, as `may_approve`. Raises: Refused; LedgerError."""
-        guards.is_approver(self.policy, approval)
+        guards.check_approver(self.policy, approval)
         WaveApprovers(self.policy).check_not_the_asker(wave, approval)
         if wave.state is not WaveState.STOPPED:
             raise StateChanged(f"The wave is {wave.state}, not stopped.")
@@ -221,8 +221,8 @@ class Waves:
 
     async def _check_may_run(self, wave: Wave) -> None:
         self._check_as_proposed(wave)
-        guards.is_released(await self.ledger.braked())
-        guards.are_trusted(self.policy, wave.proposal.causes, await self.ledger.doubts())
+        guards.check_brake_off(await self.ledger.brake_pull())
+        guards.check_causes_trusted(self.policy, wave.proposal.causes, await self.ledger.doubts())
 
     async def stop(self, wave_id: str, approval: Approval, *, anybody: bool = False) -> Wave:
         """Let nothing more of the wave begin; a wave that is not approved yet is declined.
@@ -233,7 +233,7 @@ class Waves:
 
         async def stopped(wave: Wave) -> WaveEvent:
             if not anybody and not WaveApprovers(self.policy).has_asked(wave, approval):
-                guards.is_named(self.policy, approval)
+                guards.check_named(self.policy, approval)
             reason = one_line(approval.reason.strip(), 500) or "no reason given"
             if wave.state is WaveState.PROPOSED:
                 return WaveDeclined(reason, approval.os_user)
@@ -251,7 +251,7 @@ class Waves:
         now = await self.waves.now()
         if now < wave.updated_at - CLOCK_TOLERANCE:
             return "The ledger's clock was set back, so it is not known which alerts came since."
-        if (pulled := await self.ledger.braked()) is not None:
+        if (pulled := await self.ledger.brake_pull()) is not None:
             return f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC."
         if not self.policy.acting or wave.proposal.policy != self.policy.digest:
             return "The policy has changed since it was approved."
@@ -281,7 +281,7 @@ class Waves:
         """
 
         async def resumed(wave: Wave) -> WaveEvent:
-            guards.reason_given(approval)
+            guards.check_reason(approval)
             known_until = await self.waves.now()  # what comes from now on was not looked at
             if wave.stop is not None and news_at != await self.last_news_at(wave):
                 news = f"It was stopped again since: {wave.stop.because}"
@@ -315,7 +315,7 @@ class Waves:
     async def call_off(self, incident: Incident, because: str) -> None:
         """End an incident before anything was done; an incident that changed meanwhile is left as it is."""
         with contextlib.suppress(Conflict, ImpossibleEvent):
-            await self.record.tell(incident, Cancelled(because), BOT)
+            await self.record.append(incident, Cancelled(because), BOT)
 
     def _check_as_proposed(self, wave: Wave) -> None:
         if wave.proposal.controls:
@@ -359,7 +359,9 @@ class Waves:
         except (Refused, UnknownIncident) as no:
             name = no.name if isinstance(no, Refused) else UnknownIncident.__name__
             with contextlib.suppress(LedgerError):
-                await self.ledger.refused(WishRefused(name, no.sentence, action, one_line(wave_id, 64)), approval.by)
+                await self.ledger.record_refusal(
+                    WishRefused(name, no.sentence, action, one_line(wave_id, 64)), approval.by
+                )
             raise
 
 

@@ -135,7 +135,7 @@ class WaveRun:
         if not wave.room:
             return AdvanceLater(POLL, f"the stage of {wave.stage} is under way")
         try:  # it would hold up any node, and a turn lasts no longer for it
-            guards.is_not_quiet(self.policy, now)
+            guards.check_not_quiet(self.policy, now)
         except QuietHours as no:
             return AdvanceLater(RETRY, f"{no.name}: {no.sentence}")
         if wave.under_way and len(wave.under_way) >= self.policy.limits.most_at_once:
@@ -193,7 +193,7 @@ class WaveRun:
         people = WaveApprovers(self.policy, self.service.lookup)
         try:
             try:  # what holds up any node alike is no reason to leave out this one
-                guards.is_not_quiet(self.policy, now)
+                guards.check_not_quiet(self.policy, now)
                 approvals = [await people.as_now(earlier, turn.member.digest, wave) for earlier in wave.approvals]
             except (QuietHours, CannotTell) as no:
                 return AdvanceLater(RETRY, f"{no.name}: {no.sentence}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain.action import KEEPS, End, Ends
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.entry import instant_text
 from bot.domain.incident import Incident
 from bot.domain.safe_text import listed, one_line, safe, safe_value
@@ -304,7 +304,7 @@ def proposal_lines(wave: Wave) -> tuple[str, ...]:
     proposal = wave.proposal
     return (
         *wave_lines(wave),
-        f"Each node is read again before its own step. A yes lasts {span(proposal.expires)}.",
+        f"Each node is read again before its own step. A yes lasts {span_words(proposal.expires)}.",
         f"Digest of the whole: {proposal.digest[:DIGEST]}",
     )
 

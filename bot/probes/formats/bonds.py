@@ -73,7 +73,7 @@ _SAYS = re.compile(r"(Bonding Mode|MII Status|Slave Interface|Link Failure Count
 _SWITCHED_ON = 1  # IFF_UP
 
 
-def bonds(lines: Sequence[str]) -> tuple[Bond, ...]:
+def parse_bonds(lines: Sequence[str]) -> tuple[Bond, ...]:
     """Return the bonds and teams that are switched on and have a port, from the lines of a look.
 
     Shape: the lines begin with a heading; each line that says nothing of a port is passed over.
@@ -84,13 +84,13 @@ def bonds(lines: Sequence[str]) -> tuple[Bond, ...]:
         if heading := HEADING.fullmatch(line):
             said = found.setdefault((heading[1], heading[2]), [])
         said.append(line)
-    read = (_bond(kind, name, about) for (kind, name), about in found.items())
+    read = (_parse_bond(kind, name, about) for (kind, name), about in found.items())
     return tuple(bond for bond in read if bond is not None)
 
 
-def _bond(kind: str, name: str, lines: Sequence[str]) -> Bond | None:
+def _parse_bond(kind: str, name: str, lines: Sequence[str]) -> Bond | None:
     heading = HEADING.fullmatch(lines[0])
-    if heading is None or not _is_on(heading[3]):
+    if heading is None or not _is_switched_on(heading[3]):
         return None
     mode, about = "", dict[str, dict[str, str]]()
     port: dict[str, str] = {}
@@ -104,13 +104,13 @@ def _bond(kind: str, name: str, lines: Sequence[str]) -> Bond | None:
             port[key] = value
         elif of_port := _PORT.fullmatch(line):
             about.setdefault(of_port[1], {}).update(flags=of_port[2], carrier=of_port[3], ups=of_port[4])
-    ports = tuple(_port(each, said) for each, said in about.items())
+    ports = tuple(_parse_port(each, said) for each, said in about.items())
     return Bond(name, kind, mode, ports) if ports else None
 
 
-def _port(name: str, said: dict[str, str]) -> Port:
+def _parse_port(name: str, said: dict[str, str]) -> Port:
     status, flags, carrier = said.get("MII Status", ""), said.get("flags", "?"), said.get("carrier", "?")
-    off = not _is_on(flags)
+    off = not _is_switched_on(flags)
     # A bond that does not watch its ports calls each of them up: the card's own word counts, too.
     unnoticed = status == "up" and carrier == "0" and not off
     failures = said.get("Link Failure Count", "")
@@ -130,5 +130,5 @@ def _port(name: str, said: dict[str, str]) -> Port:
     )
 
 
-def _is_on(flags: str) -> bool:
+def _is_switched_on(flags: str) -> bool:
     return flags == "?" or bool(int(flags, 16) & _SWITCHED_ON)

@@ -97,7 +97,9 @@ def parse_cgroup_counts(text: str) -> CgroupLook:
         pure_v2=any(name in said.get("filesystem", "") for name in _CGROUP2),
         namespace=said.get("namespace", "").strip(),
         mounts=tuple(_mounts(files.get(MOUNTINFO, ()))),
-        rows=dict(_row(line) for line in files.get(PROC_CGROUPS, ()) if line.strip() and not line.startswith("#")),
+        rows=dict(
+            _parse_row(line) for line in files.get(PROC_CGROUPS, ()) if line.strip() and not line.startswith("#")
+        ),
         controllers={
             path.removesuffix("/cgroup.controllers"): tuple(" ".join(lines).split())
             for path, lines in files.items()
@@ -111,11 +113,11 @@ def parse_cgroup_counts(text: str) -> CgroupLook:
         directories=int(walked.group(2)) if walked else None,
         directories_are_at_least=walked is not None and walked.group(1) is not None,
         walked=walked.group() if walked else "",
-        below=tuple(below for line in files.get(BELOW, ()) if (below := _below(line)) is not None),
+        below=tuple(below for line in files.get(BELOW, ()) if (below := _parse_below(line)) is not None),
     )
 
 
-def _below(line: str) -> Below | None:
+def _parse_below(line: str) -> Below | None:
     """Skip malformed lines: anybody may choose the names in them, and the total does not depend on them."""
     found = _BELOW.fullmatch(line)
     return Below(found.group(1), found.group(2), int(found.group(3)), one_line(line, 300)) if found else None
@@ -140,7 +142,7 @@ def unescaped(path: str) -> str:
     return re.sub(r"\\([0-3][0-7]{2})", lambda found: chr(int(found.group(1), 8)), path)
 
 
-def _row(line: str) -> tuple[str, Row]:
+def _parse_row(line: str) -> tuple[str, Row]:
     found = _ROW.fullmatch(line)
     if found is None:
         raise CannotRead(f"cgroups: a row of {PROC_CGROUPS} is cut short ({one_line(line, 60)})")

@@ -51,7 +51,7 @@ def created_age(text: str, now: datetime) -> timedelta | None:
         day, clock, zone = absolute.groups()
         try:
             made = datetime.strptime(f"{day} {clock} {zone.replace('Z', '+0000')}", "%Y-%m-%d %H:%M:%S %z")
-            return _age(made, now)
+            return _age_since(made, now)
         except (ValueError, OverflowError):
             return None
     relative = _RELATIVE.fullmatch(text.strip())
@@ -62,7 +62,7 @@ def created_age(text: str, now: datetime) -> timedelta | None:
     return timedelta(seconds=many * _SECONDS[relative.group(2)])
 
 
-def _age(made: datetime, now: datetime) -> timedelta | None:
+def _age_since(made: datetime, now: datetime) -> timedelta | None:
     """The time since then; None if it is ahead of the clock: the clock was set back, and tells no age."""
     age = now - made
     return max(timedelta(0), age) if age >= -_ROUNDED else None
@@ -109,7 +109,7 @@ def _crictl_row(row: Mapping[str, Any], now: datetime) -> Container:
         name=one_line(name, 200),
         status=status,
         running=state == "CONTAINER_RUNNING",
-        age=None if made is None else _age(made, now),
+        age=None if made is None else _age_since(made, now),
         source=one_line(f"{row['id']} {shown} {name} {status}", 400),
     )
 

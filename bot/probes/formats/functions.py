@@ -64,12 +64,12 @@ def signature_of(frames: Sequence[str]) -> tuple[Signature | None, Signature | N
     >>> [row and row.name for row in signature_of(["native_queued_spin_lock_slowpath", "shrink_lruvec"])]
     ['lock-wait', 'reclaim']
     """
-    known = [row for frame in frames[:MOST_FRAMES] if (row := _of(frame)) is not None]
+    known = [row for frame in frames[:MOST_FRAMES] if (row := _signature_of_function(frame)) is not None]
     first = known[0] if known else None
     is_lock = first is not None and first.name == LOCK
     above = next((row for row in known if row.name != LOCK), None) if is_lock else None
     return first, above
 
 
-def _of(function: str) -> Signature | None:
+def _signature_of_function(function: str) -> Signature | None:
     return next((row for row in (*own_signatures(), *SIGNATURES_OF_SITES) if row.functions.fullmatch(function)), None)

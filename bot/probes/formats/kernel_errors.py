@@ -54,7 +54,7 @@ def unlisted(lines: Sequence[tuple[int, KernelLine]], known: Sequence[KernelEven
         if (at := line.since_boot) is not None and at >= BOOT and not _is_near(at, beside)
     ]
     found = [
-        KernelEvent("grave" if level <= _CRITICAL else "error", line.raw, at, _speaker(line.says))
+        KernelEvent("grave" if level <= _CRITICAL else "error", line.raw, at, _line_beginning(line.says))
         for level, line, at in alone
         if line.raw not in told and not rows.is_habit(line.says) and rows.event(line) is None
     ]
@@ -78,7 +78,7 @@ def _is_near(at: timedelta, beside: Sequence[timedelta]) -> bool:
     return place < len(beside) and beside[place] <= at + _BELONGS
 
 
-def _speaker(says: str) -> str:
+def _line_beginning(says: str) -> str:
     """Who speaks: what stands before a colon, or else the line's beginning, without figures, which may change."""
     before, colon, _ = says[:80].partition(": ")
     return _FIGURE.sub("#", before if colon else says[:40])

@@ -60,10 +60,10 @@ def awk_pattern(has: str) -> str:
     >>> awk_pattern("XFS (*hut"), awk_pattern("I/O error")
     ('XFS [(].*hut', 'I.O error')
     """
-    return "".join(".*" if sign == "*" else _of_sign(sign) for sign in has)
+    return "".join(".*" if sign == "*" else _awk_sign(sign) for sign in has)
 
 
-def _of_sign(sign: str) -> str:
+def _awk_sign(sign: str) -> str:
     if sign.isalnum() or sign in " :,_#=<>-%@~;&!":
         return sign
     if sign == "[":
@@ -71,14 +71,14 @@ def _of_sign(sign: str) -> str:
     return f"[{sign}]" if sign in "(){}.+?|$" else "."  # within a shell's quotes, and between slashes
 
 
-def _asked(rows: Iterable[Row]) -> str:
+def _rows_pattern(rows: Iterable[Row]) -> str:
     """Return the awk pattern of what rows ask for, each literal once."""
     return "|".join(
         dict.fromkeys(literal for row in rows for literal in (*map(awk_pattern, row.has), row.node) if literal)
     )
 
 
-def _needed(pattern: str) -> str:
+def _needed_literals(pattern: str) -> str:
     """Return what no line without it has, of an awk pattern: in each of its ways what follows the last `.*`."""
     ways, depth, way = [], 0, ""
     for sign in pattern:
@@ -114,7 +114,7 @@ def _first_asked(table: KernelTable) -> tuple[str, ...]:
     Most lines have none, and cost no more. The piece that most literals share is taken first.
     """
     rows = (*table.rows, *table.of_sites)
-    nodes = dict.fromkeys(_needed(row.node) for row in rows if row.node and not row.fails)
+    nodes = dict.fromkeys(_needed_literals(row.node) for row in rows if row.node and not row.fails)
     literals = dict.fromkeys(has for row in rows for has in row.has)
     left = [
         _pieces(has, table.common)
@@ -136,7 +136,7 @@ def ring_patterns(table: KernelTable) -> tuple[tuple[str, str], ...]:
     """
     rings = [[row for row in table.rows if row.ring == ring and not row.run] for ring in table.rings]
     return tuple(
-        (_asked(row for row in rows if not row.fails), _asked(row for row in rows if row.fails))
+        (_rows_pattern(row for row in rows if not row.fails), _rows_pattern(row for row in rows if row.fails))
         for rows in ([*rings, table.of_sites] if table.of_sites else rings)
     )
 
@@ -147,7 +147,7 @@ def _question(named: str, failing: str) -> str:
 
 def node_filter(table: KernelTable) -> str:
     """Return the program for the rows of a table; `o` is where the log comes from, for its last line."""
-    packets = _asked(row for row in table.rows if row.run)
+    packets = _rows_pattern(row for row in table.rows if row.run)
     run = max(row.run for row in table.rows)
     first, *others = _first_asked(table)
     widest, unstarted = len(table.rings), next(row for row in table.rows if row.kind == "unstarted")
@@ -183,7 +183,7 @@ def node_filter(table: KernelTable) -> str:
             f"if ({_question(*words)}) c = {number}" for number, words in enumerate(ring_patterns(table), start=1)
         )
         + " } } "
-        f"c == {table.rings.index(unstarted.ring) + 1} && /{_asked([unstarted])}/ {{ "
+        f"c == {table.rings.index(unstarted.ring) + 1} && /{_rows_pattern([unstarted])}/ {{ "
         'd = device(); if (d != "") { if (!(d in off)) dead++; off[d] = n } } '
         f"c == {widest} {{ late = substr($0, 2); spoke[shape($0), int(late / 3600)] }} "
         f"c {{ i = k[c]++ % {MOST_OF_A_SORT}; if ((c, i) in r) {{ delete s[r[c, i]]; x++ }} r[c, i] = n; s[n] = $0 }} "

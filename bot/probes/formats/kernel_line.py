@@ -59,14 +59,14 @@ def kernel_line(raw: str, from_journal: bool) -> KernelLine | None:
         found = _JOURNAL.fullmatch(raw)
         if found is None:
             return None
-        return KernelLine(found["says"], raw, _since(found["at"])) if found["who"] == "kernel" else None
+        return KernelLine(found["says"], raw, _time_since_boot(found["at"])) if found["who"] == "kernel" else None
     for form in (_DMESG, _SYSLOG):
         found = form.fullmatch(raw)
         if found is not None:
-            return KernelLine(found["says"], raw, _since(found["at"]))
+            return KernelLine(found["says"], raw, _time_since_boot(found["at"]))
     found = _DATED.fullmatch(raw)
     return KernelLine(found["says"] if found else raw, raw)
 
 
-def _since(at: str | None) -> timedelta | None:
+def _time_since_boot(at: str | None) -> timedelta | None:
     return None if at is None else timedelta(seconds=float(at))

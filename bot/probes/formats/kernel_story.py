@@ -40,7 +40,7 @@ def parse_file(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
             story.names[found.bus] = found.event.device
     for line, found in zip(lines, told, strict=True):
         if found is not None:
-            story.hear(line, found)
+            story.take_line(line, found)
     story.end_trace()
     return tuple([event for event in story.events if not story.is_of_a_pulled_disk(event)])
 
@@ -60,9 +60,9 @@ class _Story:
     head: KernelEvent | None = None  # the event that the next trace belongs to
     trace: list[tuple[str, KernelLine]] = field(default_factory=list)
 
-    def hear(self, line: KernelLine, found: Found) -> None:
+    def take_line(self, line: KernelLine, found: Found) -> None:
         if found.row.kind == "frame":
-            if self.trace and _apart(self.trace[-1][1].since_boot, line.since_boot) > _TRACE_LASTS:
+            if self.trace and _time_between(self.trace[-1][1].since_boot, line.since_boot) > _TRACE_LASTS:
                 self.end_trace()
             self.trace.append((found.groups["function"] or "", line))
             return
@@ -74,7 +74,7 @@ class _Story:
                 return
             case "head":
                 self.end_trace()
-                self._head(line, event.core, event.process.strip())
+                self._begin_trace(line, event.core, event.process.strip())
                 return
             case "limit-frame":
                 self._end_kills(line.since_boot)
@@ -87,20 +87,23 @@ class _Story:
                 self.gone |= dict.fromkeys(self.removable.difference(self.gone), line.since_boot)
                 return
             case "counted":
-                self._count(event.since_boot)
+                self._count_complaint(event.since_boot)
                 return
             case "oom-ended":
-                if self.kill is not None and _apart(self.kill.since_boot, event.since_boot) <= _KILL_FOLLOWS_WITHIN:
+                if (
+                    self.kill is not None
+                    and _time_between(self.kill.since_boot, event.since_boot) <= _KILL_FOLLOWS_WITHIN
+                ):
                     return
                 event = replace(event, kind="oom-kill")
         self.end_trace()
         if found.row.is_ena:
-            self._nic(replace(event, device=self.names.get(event.device, event.device)))
+            self._take_nic_event(replace(event, device=self.names.get(event.device, event.device)))
             return
         if event.kind in COMPLAINTS:
             if self.rows.is_habit(line.says):
                 return
-            if self.counted is not None and _apart(self.counted, event.since_boot) <= _COUNTS_WITHIN:
+            if self.counted is not None and _time_between(self.counted, event.since_boot) <= _COUNTS_WITHIN:
                 event = replace(event, kind="repeated")
             self.counted = None
         if found.row.kind in ("oom-begun", "oom-kill", "oom-limit"):
@@ -124,20 +127,22 @@ class _Story:
 
     def _end_kills(self, at: timedelta | None) -> None:
         """A kill that begins counts where its end is not told, unless it is a cgroup's."""
-        ended = [kill for kill in self.kills if _apart(kill.since_boot, at) <= _KILL_FOLLOWS_WITHIN]
+        ended = [kill for kill in self.kills if _time_between(kill.since_boot, at) <= _KILL_FOLLOWS_WITHIN]
         self.events = [event for event in self.events if event not in ended]
         self.kills = [kill for kill in self.kills if kill not in ended]
 
-    def _count(self, at: timedelta | None) -> None:
+    def _count_complaint(self, at: timedelta | None) -> None:
         last = self.events[-1] if self.events else None
-        if last is None or last.kind not in COMPLAINTS or _apart(last.since_boot, at) > _COUNTS_WITHIN:
+        if last is None or last.kind not in COMPLAINTS or _time_between(last.since_boot, at) > _COUNTS_WITHIN:
             self.counted = at
         else:
             self.events[-1] = replace(last, kind="repeated")
 
-    def _head(self, line: KernelLine, core: int | None, process: str) -> None:
+    def _begin_trace(self, line: KernelLine, core: int | None, process: str) -> None:
         last = self.events[-1] if self.events else None
-        same = last is not None and last is self.head and _apart(last.since_boot, line.since_boot) <= _TRACE_LASTS
+        same = (
+            last is not None and last is self.head and _time_between(last.since_boot, line.since_boot) <= _TRACE_LASTS
+        )
         if last is not None and same and last.core in (None, core) and not last.process:
             self.events[-1] = replace(last, core=core, process=process)
         self.head = KernelEvent("stack-memcg-walk", line.raw, line.since_boot, core=core, process=process)
@@ -151,7 +156,7 @@ class _Story:
         if not telling and (not walk or len(walk) < len(trace)):
             return
         line = (telling or walk)[0][1]
-        near = self.head is not None and _apart(self.head.since_boot, line.since_boot) <= _TRACE_LASTS
+        near = self.head is not None and _time_between(self.head.since_boot, line.since_boot) <= _TRACE_LASTS
         self.events.append(
             KernelEvent(
                 "stack-memcg-walk",
@@ -162,7 +167,7 @@ class _Story:
             )
         )
 
-    def _nic(self, event: KernelEvent) -> None:
+    def _take_nic_event(self, event: KernelEvent) -> None:
         device = event.device
         if event.kind not in RESETS:
             self.events.append(event)
@@ -184,9 +189,9 @@ class _Story:
 
 
 def _reason(complaints: Iterable[KernelEvent], at: timedelta | None) -> str | None:
-    near = {event.kind for event in complaints if _apart(event.since_boot, at) <= _RESET_FOLLOWS_WITHIN}
+    near = {event.kind for event in complaints if _time_between(event.since_boot, at) <= _RESET_FOLLOWS_WITHIN}
     return next((kind for kind in _REASONS if kind in near), None)
 
 
-def _apart(first: timedelta | None, second: timedelta | None) -> timedelta:
+def _time_between(first: timedelta | None, second: timedelta | None) -> timedelta:
     return timedelta(0) if first is None or second is None else abs(second - first)

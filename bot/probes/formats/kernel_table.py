@@ -74,7 +74,7 @@ class Row:
         if not self.has:
             return True
         text, lower = (says.lower(), str.lower) if self.any_case else (says, str)
-        return any(_holds(text, lower(has)) for has in self.has)
+        return any(_contains_in_order(text, lower(has)) for has in self.has)
 
     def groups(self, says: str) -> Mapping[str, str | None] | None:
         """Return what a line names, None for a line that this row does not know."""
@@ -98,7 +98,7 @@ class Found:
     bus: str = ""
 
 
-def _holds(text: str, has: str) -> bool:
+def _contains_in_order(text: str, has: str) -> bool:
     at = 0
     for piece in has.split("*"):
         at = text.find(piece, at)
@@ -159,7 +159,7 @@ class KernelTable:
         """Return what the first row that knows a line tells; `version` is ENA's, empty where the log has none."""
         for row in self._likely(line.says):
             if (groups := row.groups(line.says)) is not None:
-                return Found(row, _event(row, groups, line, version), groups, groups.get("bus") or "")
+                return Found(row, _event_of_row(row, groups, line, version), groups, groups.get("bus") or "")
         return None
 
     def event(self, line: KernelLine) -> KernelEvent | None:
@@ -177,7 +177,7 @@ class KernelTable:
         for row in self.of_sites:
             groups = row.groups(line.says)
             if groups is not None:
-                yield _event(row, groups, line)
+                yield _event_of_row(row, groups, line)
 
     def is_harmless_once(self, line: KernelLine) -> bool:
         """True for a line that is no harm unless it repeats, at whatever level the kernel prints it."""
@@ -189,7 +189,7 @@ class KernelTable:
         return _compiled("|".join(self.habits)).match(says) is not None
 
 
-def _event(row: Row, groups: Mapping[str, str | None], line: KernelLine, version: str = "") -> KernelEvent:
+def _event_of_row(row: Row, groups: Mapping[str, str | None], line: KernelLine, version: str = "") -> KernelEvent:
     core, queue, napi = groups.get("core"), groups.get("queue"), groups.get("napi")
     if pair := groups.get("pair"):
         core, queue = (pair, groups["other"]) if version in _SWAPPED_IN else (groups["other"], pair)
@@ -228,7 +228,7 @@ def expanded(pattern: str, parts: Mapping[str, str]) -> str:
 _PART = re.compile(r"\{([a-z]+)\}")
 
 
-def _rows(document: Mapping[str, Any], parts: Mapping[str, str]) -> Iterator[Row]:
+def _parsed_rows(document: Mapping[str, Any], parts: Mapping[str, str]) -> Iterator[Row]:
     for ring, rows in document.items():
         for name, row in rows.items():
             yield Row(
@@ -254,7 +254,9 @@ def own_table() -> KernelTable:
     tables = {name: rows for name, rows in document.items() if isinstance(rows, dict)}
     parts = tables.pop("parts")
     listed = {name: tuple(document[name]) for name in ("ordinary", "ordinary_anywhere", "begun", "habits")}
-    return KernelTable(tuple(_rows(tables, parts)), **listed, failing=document["failing"], common=document["common"])
+    return KernelTable(
+        tuple(_parsed_rows(tables, parts)), **listed, failing=document["failing"], common=document["common"]
+    )
 
 
 def plain_line(seen: str) -> tuple[str, dict[str, str]]:

@@ -44,26 +44,26 @@ async def set_brake(
     """
     try:
         if not (on and anybody):
-            guards.is_named(policy, approval)
+            guards.check_named(policy, approval)
         if on:
-            await pulled(ledger, approval, request)
+            await pull_brake(ledger, approval, request)
         else:
             await _release(ledger, approval, pull, asked_at)
     except (NotAnApprover, StaleRequest) as no:
         with contextlib.suppress(LedgerError):
             refused = WishRefused(no.name, no.sentence, f"brake {'on' if on else 'off'}")
-            await ledger.refused(refused, approval.by)
+            await ledger.record_refusal(refused, approval.by)
         raise
-    return await ledger.braked()
+    return await ledger.brake_pull()
 
 
-async def pulled(ledger: ActingLedger, approval: Approval, request: str = "") -> None:
+async def pull_brake(ledger: ActingLedger, approval: Approval, request: str = "") -> None:
     """Pull the brake for anybody; `request` as for `set_brake`."""
     await ledger.append(HOUSE, None, BrakePulled(_reason(approval), request), approval.by)
 
 
 async def _release(ledger: ActingLedger, approval: Approval, pull: int, asked_at: datetime | None) -> None:
-    present = await ledger.braked()
+    present = await ledger.brake_pull()
     if present is None:
         return
     if pull not in (0, present.seq):
@@ -76,7 +76,7 @@ async def _release(ledger: ActingLedger, approval: Approval, pull: int, asked_at
     try:
         await ledger.append(HOUSE, None, BrakeReleased(_reason(approval), present.seq), approval.by)
     except StaleRequest as no:
-        if (other := await ledger.braked()) is None:
+        if (other := await ledger.brake_pull()) is None:
             return  # another person has just released it
         raise stale_release(other, f"That was about pull #{present.seq}.") from no
 

@@ -37,26 +37,26 @@ from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
 
 
-def reason_given(approval: Approval) -> None:
+def check_reason(approval: Approval) -> None:
     """Raises: ReasonMissing."""
     if not approval.reason.strip():
         raise ReasonMissing("A decision needs a reason: it goes on record.")
 
 
-def is_approver(policy: Policy, approval: Approval) -> None:
+def check_approver(policy: Policy, approval: Approval) -> None:
     """Raises: NotAnApprover, also where nobody at all is named: that comes first, for it is what has to be written."""
     if policy.names_anybody:
-        acts(policy)
-    is_named(policy, approval)
+        check_acting(policy)
+    check_named(policy, approval)
 
 
-def acts(policy: Policy) -> None:
+def check_acting(policy: Policy) -> None:
     """Raises: NotAnApprover where this program does not act at all."""
     if not policy.acting:
         raise NotAnApprover("Acting is off: [policy] acting is not true.")
 
 
-def is_named(policy: Policy, approval: Approval) -> None:
+def check_named(policy: Policy, approval: Approval) -> None:
     """Raises: NotAnApprover; does not check whether acting is on."""
     kind, _, name = approval.by.partition(":")
     if not policy.may_approve(approval.by, approval.groups):
@@ -94,13 +94,13 @@ def raised_by_stranger(policy: Policy, incident: Incident) -> bool:
     return any(asker.partition(":")[0] not in policy.kinds for asker in incident.askers)
 
 
-def may_call_off(policy: Policy, incident: Incident, approval: Approval) -> None:
+def check_may_call_off(policy: Policy, incident: Incident, approval: Approval) -> None:
     """Raises: NotAnApprover for a person who neither asked nor may approve."""
     if not has_asked(policy, incident, approval):
-        is_approver(policy, approval)
+        check_approver(policy, approval)
 
 
-def is_first_yes(policy: Policy, incident: Incident, approval: Approval) -> None:
+def check_first_yes(policy: Policy, incident: Incident, approval: Approval) -> None:
     """Raises: NotEnoughApprovers for a second yes of a person, also under another name of the same login."""
     mine = policy.people_of(approval.by, approval.os_user)
     if any(mine & policy.people_of(earlier.by, earlier.event.os_user) for earlier in incident.endorsements):
@@ -141,7 +141,7 @@ class ApprovalCounter:
         asked = not self.policy.self_approval and has_asked(self.policy, incident, earlier)
         try:
             again = await self.lookup.again(by) if self.lookup is not None else Approval(by, "")
-            is_named(self.policy, again)
+            check_named(self.policy, again)
         except NotAnApprover as no:
             if self.lookup is None and self.policy.approver_groups and not asked:  # a group may still name them
                 raise CannotTell(
@@ -152,7 +152,7 @@ class ApprovalCounter:
         return not asked
 
 
-def has_not_begun(incident: Incident) -> None:
+def check_not_begun(incident: Incident) -> None:
     """Raises: AlreadyDecided when it has ended, StateChanged once a step has begun."""
     if incident.ended:
         raise AlreadyDecided(f"The incident has been {incident.state} since {incident.updated_at:%H:%M:%S} UTC.")
@@ -162,7 +162,7 @@ def has_not_begun(incident: Incident) -> None:
         )
 
 
-def is_asked(incident: Incident, answer: str, asked_at: datetime | None = None) -> QuestionAsked:
+def open_question(incident: Incident, answer: str, asked_at: datetime | None = None) -> QuestionAsked:
     """Return the question that an answer is for.
 
     Shape: `asked_at` is when the question that the person saw was asked; None for the open question.
@@ -182,7 +182,7 @@ def is_asked(incident: Incident, answer: str, asked_at: datetime | None = None) 
     return incident.question
 
 
-def is_undecided(incident: Incident) -> PlanProposed:
+def open_proposal(incident: Incident) -> PlanProposed:
     """Return the proposal to decide.
 
     Raises: AlreadyDecided, with who was first; ApprovalExpired; NothingProposed.
@@ -206,7 +206,7 @@ def is_undecided(incident: Incident) -> PlanProposed:
     return incident.proposal
 
 
-def is_in_time(policy: Policy, incident: Incident, now: datetime) -> None:
+def check_in_time(policy: Policy, incident: Incident, now: datetime) -> None:
     """Raises: ApprovalExpired."""
     within = policy.decided_within(incident)
     if incident.proposed_at is not None and now >= incident.proposed_at + within:
@@ -214,7 +214,7 @@ def is_in_time(policy: Policy, incident: Incident, now: datetime) -> None:
         raise ApprovalExpired(f"The plan was proposed more than {minutes:g} minutes ago.", "Check the node again.")
 
 
-def is_its_own(incident: Incident) -> None:
+def check_not_in_wave(incident: Incident) -> None:
     """Raises: PartOfWave for an incident that only its wave may approve."""
     if incident.wave:
         raise PartOfWave(
@@ -223,7 +223,7 @@ def is_its_own(incident: Incident) -> None:
         )
 
 
-def is_the_same_plan(policy: Policy, proposal: PlanProposed, approval: Approval) -> None:
+def check_same_plan(policy: Policy, proposal: PlanProposed, approval: Approval) -> None:
     """Raises: PlanChanged when another plan was meant, or the record or the policy has changed."""
     if approval.digest and approval.digest != proposal.digest:
         raise PlanChanged("The plan on record is not the plan you saw.", "Look at it again.")
@@ -233,7 +233,7 @@ def is_the_same_plan(policy: Policy, proposal: PlanProposed, approval: Approval)
         raise PlanChanged("The policy has changed since the plan was proposed.", "Check the node again.")
 
 
-def is_known(actions: Collection[str], plan: Plan) -> None:
+def check_known_actions(actions: Collection[str], plan: Plan) -> None:
     """Raises: CannotTell for a plan with a step that this program does not know."""
     if strange := [step.action for step in plan.steps if step.action not in actions]:
         raise CannotTell(
@@ -241,7 +241,7 @@ def is_known(actions: Collection[str], plan: Plan) -> None:
         )
 
 
-def may_be_stopped(policy: Policy, units: Iterable[str]) -> None:
+def check_may_be_stopped(policy: Policy, units: Iterable[str]) -> None:
     """Raises: ProtectedUnit for a unit that no plan may stop, or that [act] units does not name."""
     for unit in units:
         if is_protected((unit,)):
@@ -250,7 +250,7 @@ def may_be_stopped(policy: Policy, units: Iterable[str]) -> None:
             raise ProtectedUnit(f"{unit} is not among the units that may be stopped.", f'[act] units = ["{unit}"]')
 
 
-def may_be_started(policy: Policy, units: Iterable[str]) -> None:
+def check_may_be_started(policy: Policy, units: Iterable[str]) -> None:
     """Raises: ProtectedUnit for a unit that [act] start_units does not name; protected units may be started."""
     if missing := [unit for unit in units if unit not in policy.start_units]:
         those = f"{missing[0]} is" if len(missing) == 1 else f"{', '.join(missing)} are"
@@ -258,14 +258,16 @@ def may_be_started(policy: Policy, units: Iterable[str]) -> None:
         raise ProtectedUnit(f"{those} not among the units that may be started.", f"[act] start_units = [{line}]")
 
 
-def units_are_named(policy: Policy, plan: Plan, actions: Mapping[str, Action]) -> None:
+def check_units_named(policy: Policy, plan: Plan, actions: Mapping[str, Action]) -> None:
     """Raises: ProtectedUnit for a unit of the plan that may not be stopped or started."""
     starts = [step for step in plan.steps if (action := actions.get(step.action)) and action.starts_a_unit]
-    may_be_stopped(policy, (step.args["unit"] for step in plan.steps if "unit" in step.args and step not in starts))
-    may_be_started(policy, (step.args["unit"] for step in starts))
+    check_may_be_stopped(
+        policy, (step.args["unit"] for step in plan.steps if "unit" in step.args and step not in starts)
+    )
+    check_may_be_started(policy, (step.args["unit"] for step in starts))
 
 
-def has_no_protected_alias(action: Action, facts: Facts) -> None:
+def check_no_protected_alias(action: Action, facts: Facts) -> None:
     """Raises: ProtectedUnit for a unit with a protected alias on the node; starting it is allowed."""
     if action.starts_a_unit:
         return
@@ -279,27 +281,27 @@ def units_of(plan: Plan) -> tuple[str, ...]:
     return tuple(step.args["unit"] for step in plan.steps if "unit" in step.args)
 
 
-def is_released(pulled: Entry | None) -> None:
+def check_brake_off(pulled: Entry | None) -> None:
     """Raises: Braked."""
     if pulled is not None:
         reason = one_line(str(pulled.body.get("reason", "")), 200)
         raise Braked(f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC: {reason}", "zombie brake off")
 
 
-def is_trusted(policy: Policy, incident: Incident, doubts: Doubts) -> None:
+def check_cause_trusted(policy: Policy, incident: Incident, doubts: Doubts) -> None:
     """Raises: CauseInDoubt if its cause has come into doubt since the proposal."""
     cause = incident.verdict.cause if incident.verdict is not None else None
-    are_trusted(policy, (cause,) if cause is not None else (), doubts)
+    check_causes_trusted(policy, (cause,) if cause is not None else (), doubts)
 
 
-def are_trusted(policy: Policy, causes: Sequence[str], doubts: Doubts) -> None:
+def check_causes_trusted(policy: Policy, causes: Sequence[str], doubts: Doubts) -> None:
     """Raises: CauseInDoubt for the first cause that is in doubt."""
     for cause in causes:
         if doubt := doubts(policy, cause):
             raise CauseInDoubt(doubt)
 
 
-def is_not_quiet(policy: Policy, now: datetime) -> None:
+def check_not_quiet(policy: Policy, now: datetime) -> None:
     """Raises: QuietHours."""
     for begin, end in policy.quiet:
         if is_in_day_span(now, (begin, end)):

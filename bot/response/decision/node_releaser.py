@@ -51,13 +51,13 @@ class NodeReleaser:
         on.
         """
         try:
-            guards.reason_given(approval)
-            guards.is_named(self.policy, approval)
+            guards.check_reason(approval)
+            guards.check_named(self.policy, approval)
             return await self._release(node, approval)
         except Refused as no:
             with contextlib.suppress(LedgerError):
                 refused = WishRefused(no.name, no.sentence, "release", one_line(node, 64))
-                await self.ledger.refused(refused, approval.by)
+                await self.ledger.record_refusal(refused, approval.by)
             raise
 
     async def _release(self, node: str, approval: Approval) -> NodeReleased:

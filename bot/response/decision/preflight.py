@@ -25,7 +25,7 @@ from bot.domain.errors import (
     WouldStopProtected,
 )
 from bot.domain.incident import Incident
-from bot.domain.json_form import plain
+from bot.domain.json_form import to_json_types
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.policy import Policy
@@ -153,7 +153,7 @@ def binds(verdict: Verdict, node: Node, seen: NodeStatus, playbook: Playbook, po
 
 def bindings(verdict: Verdict, node: Node, seen: NodeStatus, playbook: str, policy: Policy) -> Mapping[str, str]:
     """Return the same for a playbook's name and version, as the record has them."""
-    evidence = json.dumps(redacted(plain(verdict.evidence)), sort_keys=True, separators=(",", ":"))
+    evidence = json.dumps(redacted(to_json_types(verdict.evidence)), sort_keys=True, separators=(",", ":"))
     return {
         "address": address(node),
         "host_key": seen.host_key,

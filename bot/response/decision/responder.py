@@ -101,9 +101,9 @@ class Responder:
         for approval in approvals[:-1]:
             if approval.by not in before:
                 yes = Endorsed(proposal.digest, approval.reason, approval.os_user, needed)
-                incident = await self.record.tell(incident, yes, approval.by)
+                incident = await self.record.append(incident, yes, approval.by)
         last = approvals[-1]
-        return await self.record.tell(incident, Approved(proposal.digest, last.reason, last.os_user, needed), last.by)
+        return await self.record.append(incident, Approved(proposal.digest, last.reason, last.os_user, needed), last.by)
 
     async def decline(self, incident_id: str, approval: Approval) -> Incident:
         """Decline the incident's plan; approvers and the asker may do this.
@@ -112,9 +112,9 @@ class Responder:
         """
 
         def declined(incident: Incident) -> Declined:
-            guards.reason_given(approval)
-            guards.may_call_off(self.policy, incident, approval)
-            return Declined(approval.reason, guards.is_undecided(incident).digest, approval.os_user)
+            guards.check_reason(approval)
+            guards.check_may_call_off(self.policy, incident, approval)
+            return Declined(approval.reason, guards.open_proposal(incident).digest, approval.os_user)
 
         return await self._append_decision("decline", incident_id, approval, declined)
 
@@ -125,8 +125,8 @@ class Responder:
         """
 
         def cancelled(incident: Incident) -> Cancelled:
-            guards.may_call_off(self.policy, incident, approval)
-            guards.has_not_begun(incident)
+            guards.check_may_call_off(self.policy, incident, approval)
+            guards.check_not_begun(incident)
             reason = one_line(approval.reason.strip(), 500)
             return Cancelled(f"{approval.by} called it off{f': {reason}' if reason else '.'}")
 
@@ -143,9 +143,9 @@ class Responder:
         """
 
         def answered(incident: Incident) -> QuestionAnswered | Escalated:
-            guards.reason_given(approval)
-            guards.is_approver(self.policy, approval)
-            question = guards.is_asked(incident, answer, asked_at)
+            guards.check_reason(approval)
+            guards.check_approver(self.policy, approval)
+            question = guards.open_question(incident, answer, asked_at)
             reason = approval.reason.strip()
             if answer == GIVE_UP:
                 because = f"{approval.by} gave it up: {one_line(reason, 500)}"
@@ -163,8 +163,8 @@ class Responder:
         """
         async with self._record_refusals("undo", incident_id, approval):
             incident = await self.record.find(incident_id)
-            guards.may_call_off(self.policy, incident, approval)
-            guards.acts(self.policy)
+            guards.check_may_call_off(self.policy, incident, approval)
+            guards.check_acting(self.policy)
             return await UndoProposer(self.policy, self.ledger, self.reach, self.nodes).propose(incident, approval)
 
     async def brake(
@@ -208,7 +208,7 @@ class Responder:
             more = needed if needed > proposal.approvals_needed else 0
             event = said(proposal.digest, approval.reason.strip(), approval.os_user, more, lapsed)
             with contextlib.suppress(Conflict):
-                return await self.record.tell(incident, event, approval.by)
+                return await self.record.append(incident, event, approval.by)
         raise CannotTell(_TOO_FAST, "Try again.")
 
     async def _append_decision(
@@ -219,12 +219,12 @@ class Responder:
             for _ in range(_TRIES):
                 incident = await self.record.find(incident_id)
                 with contextlib.suppress(Conflict):
-                    return await self.record.tell(incident, event_of(incident), approval.by)
+                    return await self.record.append(incident, event_of(incident), approval.by)
             raise CannotTell(_TOO_FAST, "Try again.")
 
     async def _read(self, incident_id: str) -> DecisionRecord:
         """Return the incident with all that a decision about it depends on. Raises: UnknownIncident."""
-        found = await self.ledger.deciding(incident_id, SAME_AGAIN) if may_name(incident_id) else None
+        found = await self.ledger.decision_record(incident_id, SAME_AGAIN) if may_name(incident_id) else None
         if found is None:
             raise unknown(incident_id)
         return found
@@ -243,24 +243,24 @@ class Responder:
         Shape: the same guards stand before each decision; a dialog asks them too. Nothing is recorded.
         Raises: Refused.
         """
-        guards.is_approver(self.policy, approval)
+        guards.check_approver(self.policy, approval)
         guards.check_not_the_asker(self.policy, incident, approval)
-        proposal = guards.is_undecided(incident)
+        proposal = guards.open_proposal(incident)
         if not in_wave:
-            guards.is_its_own(incident)
-            guards.is_first_yes(self.policy, incident, approval)
-        guards.is_in_time(self.policy, incident, self._now(incident))
-        guards.is_the_same_plan(self.policy, proposal, approval)
-        guards.is_known(self.reach.actions.keys(), proposal.plan)
-        guards.units_are_named(self.policy, proposal.plan, self.reach.actions)
-        guards.is_released(pulled)
-        guards.is_trusted(self.policy, incident, doubts)
-        guards.is_not_quiet(self.policy, self._now(incident))
+            guards.check_not_in_wave(incident)
+            guards.check_first_yes(self.policy, incident, approval)
+        guards.check_in_time(self.policy, incident, self._now(incident))
+        guards.check_same_plan(self.policy, proposal, approval)
+        guards.check_known_actions(self.reach.actions.keys(), proposal.plan)
+        guards.check_units_named(self.policy, proposal.plan, self.reach.actions)
+        guards.check_brake_off(pulled)
+        guards.check_cause_trusted(self.policy, incident, doubts)
+        guards.check_not_quiet(self.policy, self._now(incident))
         return proposal
 
     async def _check_guards(self, record: DecisionRecord, approval: Approval, *, in_wave: bool = False) -> PlanProposed:
         incident = record.incident
-        guards.reason_given(approval)
+        guards.check_reason(approval)
         try:
             proposal = self.may_approve(incident, approval, record.pulled, record.doubts, in_wave=in_wave)
         except ApprovalExpired as no:
@@ -289,7 +289,7 @@ class Responder:
     async def _check_in_time(self, incident: Incident) -> None:
         """Raises: ApprovalExpired, which ends the incident."""
         try:
-            guards.is_in_time(self.policy, incident, self._now(incident))
+            guards.check_in_time(self.policy, incident, self._now(incident))
         except ApprovalExpired as no:
             await self._append_end(incident, Expired(no.sentence))
             raise
@@ -313,7 +313,7 @@ class Responder:
 
     async def _append_end(self, incident: Incident, event: IncidentEvent) -> None:
         with contextlib.suppress(Conflict):  # the entry that was first says how it goes on
-            await self.record.tell(incident, event, BOT)
+            await self.record.append(incident, event, BOT)
 
     @contextlib.asynccontextmanager
     async def _record_refusals(self, action: str, incident: str, approval: Approval) -> AsyncIterator[None]:
@@ -324,7 +324,7 @@ class Responder:
             name = no.name if isinstance(no, Refused) else UnknownIncident.__name__
             with contextlib.suppress(LedgerError):
                 refused = WishRefused(name, no.sentence, action, one_line(incident, 64))
-                await self.ledger.refused(refused, approval.by)
+                await self.ledger.record_refusal(refused, approval.by)
             raise
 
     def _now(self, incident: Incident) -> datetime:

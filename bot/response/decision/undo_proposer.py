@@ -55,9 +55,9 @@ class UndoProposer:
         done = self._steps_to_undo(incident)
         steps = tuple(step for act in reversed(done) for step in act.inverse)
         plan = Plan(incident.node, steps)
-        guards.units_are_named(self.policy, plan, self.reach.actions)
+        guards.check_units_named(self.policy, plan, self.reach.actions)
         machine_id = incident.proposal.binds.get("machine_id", "") if incident.proposal is not None else ""
-        again = await self.ledger.tried(plan, machine_id, SAME_AGAIN)
+        again = await self.ledger.last_try(plan, machine_id, SAME_AGAIN)
         if again is not None:
             raise AlreadyTried(f"Incident {again} undid the same on {incident.node} less than a day ago.")
         try:
@@ -103,7 +103,7 @@ class UndoProposer:
             raise NothingToUndo(f"Incident {incident.id} changed nothing.")
         if not incident.ended:
             raise NodeBusy(f"Incident {incident.id} is still {incident.state}.", "Wait until it has ended.")
-        guards.is_known(self.reach.actions.keys(), incident.proposal.plan)
+        guards.check_known_actions(self.reach.actions.keys(), incident.proposal.plan)
         done = undoable(incident, self.reach.actions)
         if not done:
             raise NothingToUndo(f"Incident {incident.id} did nothing that can be undone.")

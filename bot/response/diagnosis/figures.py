@@ -26,10 +26,10 @@ def figures(
 ) -> Mapping[str, str]:
     """Return a verdict's figures by name, and the states of the named units; `shown` are properties read of them."""
     facts: dict[str, str] = {"verdict": " ".join(filter(None, (verdict.status.value, verdict.cause)))}
-    return facts if verdict.snapshot is None else facts | _of(verdict.snapshot, units, shown)
+    return facts if verdict.snapshot is None else facts | _figures_of(verdict.snapshot, units, shown)
 
 
-def _of(snapshot: Snapshot, units: tuple[str, ...], shown: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def _figures_of(snapshot: Snapshot, units: tuple[str, ...], shown: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     cgroups = snapshot.get(CgroupsReading)
     facts = {}
     if isinstance(cgroups, Unread):
@@ -78,6 +78,6 @@ def read_then(sample: SampleTaken) -> Mapping[str, str]:
     return dict(line.split("=", 1) for seen in sample.seen for line in seen.source if "=" in line)
 
 
-def compared(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Compared, ...]:
+def before_and_after_table(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Compared, ...]:
     """Return the table of before and after; figures without a counterpart are left out."""
     return tuple(Compared(name, before[name], after[name]) for name in before if name in after)

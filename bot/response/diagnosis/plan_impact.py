@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from bot.domain.action import End, Ends
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.protected import LEFT_OUT, is_protected, keeps_as, makes_cgroups
+from bot.domain.protected import LEFT_OUT, data_pattern, is_protected, makes_cgroups
 from bot.domain.protected import units as names
 from bot.domain.safe_text import listed, one_line
 from bot.probes.containers import MOST_CONTAINERS, ContainersReading
@@ -135,14 +135,14 @@ def _whole_seconds(seconds: float | None) -> int | None:
 
 def _data_units(snapshot: Snapshot, units: UnitsReading | Unread) -> Iterator[End]:
     for unit in () if isinstance(units, Unread) else units.services:
-        if unit.active == "active" and keeps_as((unit.name, *unit.aliases)):
+        if unit.active == "active" and data_pattern((unit.name, *unit.aliases)):
             yield End(one_line(unit.name, 80), "keeps", age=_unit_age(snapshot, unit.started_usec))
 
 
 def _job_runners(snapshot: Snapshot, units: UnitsReading | Unread) -> Iterator[End]:
     for unit in () if isinstance(units, Unread) else units.services:
         names = (unit.name, *unit.aliases)
-        if unit.active == "active" and makes_cgroups(names) and not keeps_as(names):
+        if unit.active == "active" and makes_cgroups(names) and not data_pattern(names):
             yield End(one_line(unit.name, 80), "jobs", age=_unit_age(snapshot, unit.started_usec))
 
 
@@ -164,7 +164,7 @@ def _data_containers(containers: ContainersReading | Unread) -> Iterator[End]:
     """The containers whose image or name says so: a pod of the control plane, or a store of data."""
     found: dict[str, list[Container]] = {}
     for image, name, container in _running(containers):
-        if keeper := next((word for word in (image, name) if keeps_as((word,))), ""):
+        if keeper := next((word for word in (image, name) if data_pattern((word,))), ""):
             found.setdefault(one_line(keeper, 60), []).append(container)
     for keeper, mine in found.items():
         yield End(keeper, "keeps", len(mine), age=_oldest(mine))
@@ -174,7 +174,7 @@ def _other_containers(containers: ContainersReading | Unread) -> Iterator[End]:
     rest = [
         (image if image and "sha256" not in container.image else name, container)
         for image, name, container in _running(containers)
-        if not keeps_as((image, name))
+        if not data_pattern((image, name))
     ]
     if rest:
         names = Counter(one_line(name, 60) or "?" for name, _ in rest)
@@ -188,9 +188,9 @@ def _oldest(containers: Sequence[Container]) -> int | None:
 
 def _databases(kinds: Sequence[ProcessKind], kept: Sequence[End]) -> Iterator[End]:
     """The processes that keep data or vote; those of a unit or container that is named already add nothing."""
-    known = {keeps_as((end.what,)) for end in kept}
+    known = {data_pattern((end.what,)) for end in kept}
     for kind in kinds:
-        keeper = keeps_as((kind.name,))
+        keeper = data_pattern((kind.name,))
         if keeper and keeper not in known and not _CLIENTS.search(kind.name):
             yield replace(
                 _ended_process(kind), kind="keeps", count=1

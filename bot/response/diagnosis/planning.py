@@ -12,7 +12,7 @@ from datetime import timedelta
 from bot.actions.cluster_node import is_name
 from bot.domain.action import Action, Plan, Step
 from bot.domain.defaults import DRAIN_DEADLINE
-from bot.domain.duration import written
+from bot.domain.duration import duration_text
 from bot.domain.errors import CannotRead
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
@@ -64,7 +64,7 @@ class DrainSettings:
             none = "" if is_name(name) else "that cannot be a node's name in Kubernetes"
             why = self.missing or none or f"no label {CONTEXT_LABEL} names its cluster"
             return tuple(steps), f"{one_line(name, 100)} is not drained: {why}. Its pods are cut off by the reboot."
-        how = {"within": written(self.within)} | ({"with_bare_pods": "bare pods too"} if self.bare_pods else {})
+        how = {"within": duration_text(self.within)} | ({"with_bare_pods": "bare pods too"} if self.bare_pods else {})
         before, after = steps[:reboot_at], steps[reboot_at:]
         return (*before, Step("drain", where | how), *after, Step("uncordon", where)), ""
 

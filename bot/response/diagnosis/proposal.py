@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain.action import Plan
 from bot.domain.contracts import ActingLedger, Clock, NodeDirectory
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.errors import (
     CannotDrain,
     CannotRead,
@@ -28,7 +28,7 @@ from bot.domain.probe import Unread
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Verdict
 from bot.probes.host import HostReading, machine_id_of
-from bot.response.decision.guards import raised_by_stranger, units_are_named, units_of
+from bot.response.decision.guards import check_units_named, raised_by_stranger, units_of
 from bot.response.decision.preflight import binds
 from bot.response.diagnosis.figures import figures
 from bot.response.execution.cluster import KUBERNETES
@@ -68,7 +68,7 @@ class Proposer:
         try:
             machine_id = machine_id_of(verdict)
             group = incident.group if incident is not None else ""
-            record = await self.ledger.proposing(plan, machine_id, group, SAME_AGAIN)
+            record = await self.ledger.proposal_record(plan, machine_id, group, SAME_AGAIN)
         except LedgerError as error:
             return PlanWithheld(f"It is not known whether this was tried before: {error.sentence}")
         if record.tried is not None:
@@ -106,9 +106,10 @@ class Proposer:
         if verdict.snapshot is not None and self.clock is not None:
             ago = self.clock() - verdict.snapshot.taken_at  # long, where the ledger was away meanwhile
             if ago >= self.policy.approval_expires:
-                return f"The node was read {span(ago)} ago, and what would end there now is not known: check it again."
+                when = f"The node was read {span_words(ago)} ago"
+                return f"{when}, and what would end there now is not known: check it again."
         try:
-            units_are_named(self.policy, plan, self.reach.actions)
+            check_units_named(self.policy, plan, self.reach.actions)
         except ProtectedUnit as no:
             return str(no)
         return ""

@@ -20,7 +20,7 @@ from bot.domain.growth import CountedBefore, Readings
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
-from bot.domain.verdict import Verdict, recorded
+from bot.domain.verdict import Verdict, recorded_verdict
 from bot.probes.host import machine_id_of
 from bot.response.diagnosis.growing import store_count_and_growth
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
@@ -114,7 +114,7 @@ class VerdictRecorder:
         snapshot = verdict.snapshot
         kept = ""
         if self.cases is not None and snapshot is not None and snapshot.case is not None:
-            kept = await self.cases.keep(incident.id, replace(snapshot.case, judged=recorded(verdict)))
+            kept = await self.cases.keep(incident.id, replace(snapshot.case, judged=recorded_verdict(verdict)))
         growth = None
         if self.readings is not None and snapshot is not None:
             growth = await store_count_and_growth(

@@ -19,7 +19,7 @@ from bot.domain.command import Completed, Outputs, slowness
 from bot.domain.contracts import Clock, Listener, ProbeAnswered, ReadingStarted, Transport, VerdictReached
 from bot.domain.errors import LedgerError, StoodStill, Unreachable
 from bot.domain.evaluation import evaluate_playbook
-from bot.domain.json_form import plain
+from bot.domain.json_form import to_json_types
 from bot.domain.mute import Mute
 from bot.domain.mute_record import MuteRecord, mutes_in_force
 from bot.domain.node import GPUS_LABEL, Node
@@ -140,7 +140,7 @@ class Triage:
             playbook_digest=playbook.digest,
             environment=dict(environment),
             labels={name: node.labels[name] for name in (*PLAN_LABELS, GPUS_LABEL) if name in node.labels},
-            draining=plain(self.draining),
+            draining=to_json_types(self.draining),
         )
 
     def _case(self, node: Node, playbook: Playbook, snapshot: Snapshot, runs: tuple[Completed, ...]) -> Case:

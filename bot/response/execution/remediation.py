@@ -31,7 +31,7 @@ from bot.domain.safe_text import redacted_text
 from bot.domain.transitions import State
 from bot.response.execution.step_executor import Outcome, StepExecutor, pause_of
 from bot.response.execution.step_proof import StepProof
-from bot.response.execution.validation import MOST_BETWEEN, Diagnose, next_sample, not_yet, resolved
+from bot.response.execution.validation import MOST_BETWEEN, Diagnose, next_sample, resolved, why_not_yet
 from bot.response.record import IncidentRecord, cured_since, plan_of, steps_not_done_words, stopped, with_left_behind
 
 _OUT_OF_BAND = "Use another way in: the console, or the cloud provider's reboot."
@@ -70,7 +70,7 @@ class Remediation:
                 outcome = with_left_behind(outcome, incident, self.stepping.reach.actions)
             if isinstance(outcome, AdvanceLater):  # shown without being recorded, so it was not redacted yet
                 return replace(outcome, because=redacted_text(outcome.because))
-            after = await self.record.tell(incident, outcome, BOT)
+            after = await self.record.append(incident, outcome, BOT)
         except (Conflict, ImpossibleEvent):
             return AdvanceLater(because="another program went on with it")
         if after.state is State.RESOLVED:
@@ -89,7 +89,7 @@ class Remediation:
                 with contextlib.suppress(LedgerError, UnknownIncident):
                     beside = await self.record.find(summary.id)
                     if beside.state is State.PROPOSED and (because := cured_since(beside, cured)):
-                        await self.record.tell(beside, Cancelled(because), BOT)
+                        await self.record.append(beside, Cancelled(because), BOT)
 
     async def _advance_state(self, incident: Incident, now: datetime) -> Outcome:
         match incident.state:
@@ -161,7 +161,7 @@ class Remediation:
         """Begin to watch the node; where it belongs to a cluster, once its cluster finds it Ready in its new boot."""
         if incident.steps_left:
             await self.stepping.ledger.beat(incident.id, self.stepping.runner)
-            why = await not_yet(incident, node, self.stepping.reach)
+            why = await why_not_yet(incident, node, self.stepping.reach)
             if isinstance(why, QuestionAsked):
                 return why
             since = max(step.ended_at or step.started_at for step in incident.steps)
@@ -175,7 +175,7 @@ class Remediation:
 
     async def _validate(self, incident: Incident, now: datetime) -> Outcome:
         """Look whether the cure holds; where it has, begin what waited for it. While that may not begin, look on."""
-        if incident.has_held and incident.steps_left:
+        if incident.cure_has_held and incident.steps_left:
             outcome = await self._do_next_step(incident, now)
             if not isinstance(outcome, AdvanceLater) or now < (incident.sampled_at or now) + MOST_BETWEEN:
                 return outcome

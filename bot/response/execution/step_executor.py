@@ -169,8 +169,8 @@ class StepExecutor:
         steps = plan.steps[: incident.next_step]
         try:
             await self.is_of_known_age(incident, node)
-            guards.units_are_named(self.policy, plan, self.reach.actions)
-            guards.is_not_quiet(self.policy, now)
+            guards.check_units_named(self.policy, plan, self.reach.actions)
+            guards.check_not_quiet(self.policy, now)
             # Both first: the look has to be fresh. A decision of this moment has looked for databases, too; how old
             # another is, told by the ledger's clock, nobody knows by this one.
             if not incident.has_begun and (because := await self._why_outlived(incident, node, now)):
@@ -218,7 +218,7 @@ class StepExecutor:
         """
         if incident.is_over:
             return OVER_BY_NOW
-        guards.is_trusted(self.policy, incident, await self.ledger.doubts())
+        guards.check_cause_trusted(self.policy, incident, await self.ledger.doubts())
         cause = incident.verdict.cause if incident.verdict is not None else None
         if cause is None:  # an undo restores the earlier state, sick or well
             return ""
@@ -261,7 +261,7 @@ class StepExecutor:
     ) -> Outcome:
         number, action, facts = incident.next_step, self.reach.actions[step.action], seen.facts[-1]
         try:
-            guards.has_no_protected_alias(action, facts)
+            guards.check_no_protected_alias(action, facts)
         except ProtectedUnit as no:
             return stopped(incident, f"{action.title_of(step.args)}: {no.sentence}")
         only_then = action.reboots or action.only_for_reboot  # all others run only in the approved boot
@@ -352,7 +352,7 @@ class StepExecutor:
 
     async def check_brake(self) -> None:
         """Raises: Braked."""
-        guards.is_released(await self.ledger.braked())
+        guards.check_brake_off(await self.ledger.brake_pull())
 
     def in_time(self) -> Callable[[], bool]:
         """Return a function that says whether a command begun now may still be sent; no if the clock is put back.

@@ -148,8 +148,8 @@ class StepProof:
         action, bound = self.steps.reach.actions[step.action], plan_of(incident)[1]
         try:
             await self.steps.is_of_known_age(incident, node)
-            guards.has_no_protected_alias(action, seen.facts[0])
-            guards.is_not_quiet(self.steps.policy, now)
+            guards.check_no_protected_alias(action, seen.facts[0])
+            guards.check_not_quiet(self.steps.policy, now)
             if others := await self.steps.came_since(incident, node, step):
                 return StepFailed(record.number, f"{StateChanged.__name__}: {'; '.join(others)}")
             around = seen

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from bot.domain.action import Action, Proof
 from bot.domain.contracts import NodeDirectory
-from bot.domain.duration import span
+from bot.domain.duration import span_words
 from bot.domain.errors import CannotRead, HostKeyRejected, InventoryError, Unreachable
 from bot.domain.events import REFUTED, Escalated, IncidentEvent, QuestionAsked, Resolved, SampleTaken, StepSkipped
 from bot.domain.incident import Incident
@@ -18,7 +18,7 @@ from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.probes.cgroups import CgroupsReading
 from bot.response.decision.guards import units_of
 from bot.response.decision.preflight import another_machine
-from bot.response.diagnosis.figures import compared, figures, read_then
+from bot.response.diagnosis.figures import before_and_after_table, figures, read_then
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.record import facts_before, facts_proving, plan_of, untrusted_node_question
 
@@ -44,7 +44,7 @@ async def next_sample(
     last = incident.samples[-1] if incident.samples else None
     if last is not None and last.refutes:
         return timedelta(0), Escalated(f"The cure does not hold: {_sample_words(last)}.", _TRY_NEXT)
-    if incident.has_held and not incident.steps_left:
+    if incident.cure_has_held and not incident.steps_left:
         contained = _contains(incident, reach.actions)
         return timedelta(0), _left_to_a_person(incident, reach.actions) if contained else resolved(incident)
     if last is not None and not last.holds and incident.updated_at >= ends_at + window:
@@ -58,7 +58,7 @@ async def next_sample(
     return timedelta(0), await _sample(incident, nodes, reach, diagnose)
 
 
-async def not_yet(incident: Incident, node: Node, reach: NodeAccess) -> str | QuestionAsked:
+async def why_not_yet(incident: Incident, node: Node, reach: NodeAccess) -> str | QuestionAsked:
     """Say why the node cannot be watched yet: it does not answer, or is not Ready in its cluster; empty if it can."""
     plan, bound = plan_of(incident)
     done, waiting = plan.steps[: len(incident.steps)], plan.steps[len(incident.steps) :]
@@ -86,9 +86,9 @@ async def _sample(
         if others:
             return untrusted_node_question(f"Another machine answers: {'; '.join(others)}.")
         if incident.undoes:  # an undo restores the earlier state, sick or well
-            return _sampled(_undone(incident, reach, seen), f"{incident.node} is as it was before")
+            return _sample_event(_undone_effects(incident, reach, seen), f"{incident.node} is as it was before")
         if _contains(incident, reach.actions):  # it may still be sick: a person has to end that
-            return _sampled(_undone(incident, reach, seen), f"{incident.node} is kept from new work")
+            return _sample_event(_undone_effects(incident, reach, seen), f"{incident.node} is kept from new work")
         unready = await reach.cluster_trouble(node, done, seen, waiting)
         verdict = await diagnose(node, incident.playbook)
     except HostKeyRejected as no:
@@ -104,16 +104,20 @@ async def _sample(
     shown = {step.args.get("unit", ""): facts for step, facts in zip(done, seen.facts, strict=True)}
     measured = figures(verdict, units_of(plan), shown)
     lines = tuple(f"{name}={value}" for name, value in measured.items())
-    against = [*_undone(incident, reach, seen), *filter(None, (unready,)), *_back(incident, verdict, reach.actions)]
-    return _sampled(against, verdict.summary, lines)
+    against = [
+        *_undone_effects(incident, reach, seen),
+        *filter(None, (unready,)),
+        *_signs_of_return(incident, verdict, reach.actions),
+    ]
+    return _sample_event(against, verdict.summary, lines)
 
 
-def _sampled(against: list[str], says: str, lines: tuple[str, ...] = ()) -> SampleTaken:
+def _sample_event(against: list[str], says: str, lines: tuple[str, ...] = ()) -> SampleTaken:
     said = tuple(Evidence(REFUTED, "look", line) for line in against)
     return SampleTaken(not against, said or (Evidence("figures", "verdict", says, lines),))
 
 
-def _undone(incident: Incident, reach: NodeAccess, seen: NodeStatus) -> list[str]:
+def _undone_effects(incident: Incident, reach: NodeAccess, seen: NodeStatus) -> list[str]:
     """Steps whose effect is gone."""
     assert incident.proposal is not None
     against = []
@@ -135,7 +139,7 @@ def _undone(incident: Incident, reach: NodeAccess, seen: NodeStatus) -> list[str
     return against
 
 
-def _back(incident: Incident, verdict: Verdict, actions: Mapping[str, Action]) -> list[str]:
+def _signs_of_return(incident: Incident, verdict: Verdict, actions: Mapping[str, Action]) -> list[str]:
     """Return whether the cause is back, or its effects continue."""
     before = incident.verdict
     assert before is not None
@@ -197,7 +201,9 @@ def resolved(incident: Incident) -> Resolved:
     assert incident.validation is not None
     held = sum(sample.holds for sample in incident.samples)
     is_so = "as it was before" if incident.undoes else "cured"
-    readings = f"{held} of {len(incident.samples)} readings within {span(incident.validation.window)}"
+    readings = f"{held} of {len(incident.samples)} readings within {span_words(incident.validation.window)}"
     summary = f"{incident.node} is {is_so}: read again after the last step, {readings} confirm it"
     note = f" ({incident.validation.note.rstrip('.')})" if incident.validation.note else ""
-    return Resolved(f"{summary}{note}.", compared(incident.proposal.figures, read_then(incident.samples[-1])))
+    return Resolved(
+        f"{summary}{note}.", before_and_after_table(incident.proposal.figures, read_then(incident.samples[-1]))
+    )

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from bot.domain.alert import Alert, AlertGroup, AlertStatus, Delivery, Reporter, SourceAlert
 from bot.domain.contracts import Clock, Log
-from bot.domain.duration import written
+from bot.domain.duration import duration_text
 from bot.domain.engine_contracts import Notices
 from bot.domain.entry import is_author
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyUnavailable
@@ -165,7 +165,7 @@ class Intake:
         if alarm is None:
             return
         if alarm.happening is AlertStatus.RESOLVED:
-            group = await self.cases.over(kept.delivery)
+            group = await self.cases.record_over(kept.delivery)
             if group:
                 await self.recorder.record_clear(group, alarm.source, alarm.case)
                 self.notices.changed(group)
@@ -193,7 +193,7 @@ class Intake:
         route = self.rules.routes.of_alarm(replace(alarm, signals=signals))
         key = signature(alarm, route, named)
         group = group_name(alarm.source, alarm.case, delivery.id)
-        course = await self.cases.told(delivery, key, group, self.rules.brakes)
+        course = await self.cases.record_firing(delivery, key, group, self.rules.brakes)
         if course.turn is Recurrence.OVER:
             self.log("alarm_was_over", source=alarm.source, id=alarm.case)
             return
@@ -259,7 +259,7 @@ class Intake:
         late = self.now() - alarm.occurred_at if alarm.occurred_at is not None else timedelta(0)
         if late <= self.rules.stale_after:
             return ""
-        old = written(self.rules.stale_after)
+        old = duration_text(self.rules.stale_after)
         return (
             f"The alert is from {alarm.occurred_at:%Y-%m-%d %H:%M} UTC, more than {old} before it was handled: "
             "nodes are read, and nothing is offered."
@@ -288,7 +288,7 @@ class Intake:
 def why_nothing_in_storm(brakes: StormLimits) -> str:
     """Return why nothing is offered during a storm."""
     return (
-        f"More than {brakes.storm_alerts} alerts came within {written(brakes.storm_window)}: "
+        f"More than {brakes.storm_alerts} alerts came within {duration_text(brakes.storm_window)}: "
         "during such a storm nodes are read, and nothing is offered."
     )
 

@@ -70,7 +70,7 @@ def test_units_of_a_site_are_guarded_like_ours(folder: Path) -> None:
     assert protected.is_protected(unit)
     assert protected.is_essential(unit)
     assert protected.makes_cgroups(unit)
-    assert protected.keeps_as(unit) == "acme-store"
+    assert protected.data_pattern(unit) == "acme-store"
     assert all(protected.units(what)[: len(names)] == names for what, names in ours.items()), (
         "ours stay, and come first"
     )

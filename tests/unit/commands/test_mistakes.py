@@ -283,7 +283,7 @@ def test_brake_makes_no_ledger_of_another_programs_database(run: Run, tmp_path: 
 def test_brake_of_a_ledger_at_which_nobody_serves_says_where_that_is(run: Run, tmp_path: Path) -> None:
     with a_ledger(tmp_path) as database:
         status, says = run("brake", "on", "--reason", "it burns")
-        assert (status, Ledger(database).braked() is not None) == (0, True)
+        assert (status, Ledger(database).brake_pull() is not None) == (0, True)
         assert f"no bot serves at {tmp_path / 'state' / 'zombie.db'} just now" in says
         Leases(database, "serving").beat()
         assert "serves" not in run("brake", "status")[1]

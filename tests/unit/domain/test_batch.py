@@ -374,7 +374,7 @@ def test_nothing_of_commands_that_share_a_shell_is_left(shell: list[str]) -> Non
 
 def test_kernel_log_is_read_though_its_levels_hang() -> None:
     (command,) = kernel_log.PROBE.commands
-    hanging = kernel_log._way(FILTER, "journal", "echo '[    1.0] node kernel: one line'", "sleep 30")
+    hanging = kernel_log._filter_script(FILTER, "journal", "echo '[    1.0] node kernel: one line'", "sleep 30")
     asked = Batch.of([("p", replace(command, argv=hanging, alternatives=(), where=()))], Sampling(1), together=True)
     began = time.monotonic()
     runs = answers(asked, run_script(asked.script(NONCE), ["/bin/sh"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.domain.core_heat import CoreHeat
-from bot.domain.json_form import plain, read
+from bot.domain.json_form import read, to_json_types
 from tests.unit.surfaces.heats import heat_of
 
 
@@ -38,4 +38,4 @@ def test_many_hot_cores_are_counted() -> None:
 
 def test_it_is_kept_and_read_again_as_it_was() -> None:
     heat = heat_of(8, hot=3, unread=frozenset({(1, 1)}))
-    assert read(CoreHeat, plain(heat)) == heat
+    assert read(CoreHeat, to_json_types(heat)) == heat

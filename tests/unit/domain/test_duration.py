@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.duration import parse_duration, written
+from bot.domain.duration import duration_text, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_what_is_too_long_hears_what_is_the_most() -> None:
 @settings(deadline=None)
 def test_what_is_written_is_read_back(milliseconds: int) -> None:
     duration = timedelta(milliseconds=milliseconds)
-    assert parse_duration(written(duration)) == duration
+    assert parse_duration(duration_text(duration)) == duration

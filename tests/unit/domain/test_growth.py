@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.growth import CountSample, Grows, Growth, HarmAt, growth, since_reset
-from bot.domain.json_form import plain, read
+from bot.domain.json_form import read, to_json_types
 from bot.view.growth_words import growth_words, sparkline
 
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
@@ -117,7 +117,7 @@ def test_months_of_looks_cost_little_and_keep_both_ends() -> None:
 
 def test_it_is_read_from_the_record_as_it_was_written() -> None:
     found = grown(looks(*range(8_571, 18_572, 1_000)))
-    assert read(Growth, plain(found)) == found
+    assert read(Growth, to_json_types(found)) == found
 
 
 def test_the_strip_is_as_wide_as_asked_and_shows_gaps() -> None:

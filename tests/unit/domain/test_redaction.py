@@ -1,6 +1,7 @@
 """Secrets are taken out before anything is kept; what only looks a little like one stays."""
 
 import hashlib
+import json
 import time
 
 import pytest
@@ -152,6 +153,41 @@ def test_secret_after_a_flag_of_its_own_or_in_a_block_is_found_in_a_list() -> No
         *("agent", "--api-token", "[redacted]", "--port", "80")
     ]
     assert redacted(["password: |", "  hunter2", "user: ann"]) == ["password: [redacted]", "[redacted]", "user: ann"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "gone"),
+    [
+        (["mysql", "-u", "root", "-phunter2", "orders"], [3]),
+        (["sshpass", "-p", "hunter2", "ssh", "node-1"], [2]),
+        (["login: ann", "Password: ", "hunter2", "Last login: Mon"], [2]),
+        (["username", "ann", "password", "hunter2"], [3]),
+        (["name,password,note", "ann,hunter2,x", "bob,calvin,y", "that was all"], [1, 2]),
+        (["psql[4]: | user | password |", "psql[4]: |------+----------|", "psql[4]: | ann  | hunter2  |"], [2]),
+        (["passwords:", "  ann: hunter2", "  bob: calvin", "x: y"], [1, 2]),
+        (["<Password>", "  <Value>hunter2</Value>", "</Password>"], [1]),
+        (["stringData:", "  db: hunter2", "  api: calvin"], [1, 2]),
+        (["a node", "-v", "name,age", "ann,4"], []),
+        (["node-1", "-n", "node-2"], []),
+    ],
+)
+def test_secret_whose_name_stands_in_another_line_is_found(lines: list[str], gone: list[int]) -> None:
+    for kept in (redacted(lines), redacted_text("\n".join(lines)).split("\n")):
+        assert [number for number, line in enumerate(lines) if kept[number] != line] == gone
+        assert [line for line in kept if "hunter2" in line or "calvin" in line] == []
+        assert redacted(kept) == kept
+
+
+@pytest.mark.parametrize("depth", range(6))
+def test_quotes_within_quotes_hide_no_secret_however_often(depth: int) -> None:
+    text = json.dumps({"password": "hunter2 x", "user": "ann"})
+    for _ in range(depth):
+        text = json.dumps({"log": text})
+    kept = redacted_text(text)
+    assert "hunter2" not in kept
+    for _ in range(depth):
+        kept = json.loads(kept)["log"]
+    assert json.loads(kept) == {"password": "[redacted]", "user": "ann"}
 
 
 def test_value_of_a_secret_name_is_found_on_the_next_line() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.probes.formats.bonds import BONDS, Bond, Port, bonds
+from bot.probes.formats.bonds import BONDS, Bond, Port, parse_bonds
 
 SHELLS = [["sh"], *([["busybox", "sh"]] if shutil.which("busybox") else [])]
 ACTIVE_BACKUP = """Ethernet Channel Bonding Driver: v5.14.0-427.13.1.el9_4.x86_64
@@ -39,7 +39,7 @@ Slave queue ID: 0
 
 
 def read(text: str) -> tuple[Bond, ...]:
-    return bonds(text.splitlines())
+    return parse_bonds(text.splitlines())
 
 
 def port(name: str, carrier: str = "1", flags: str = "0x1803", ups: int = 1) -> str:

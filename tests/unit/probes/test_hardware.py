@@ -61,7 +61,7 @@ def test_links_settings_memory_and_versions_are_read(tmp_path: Path, shell: tupl
     assert [(each.name, each.width, each.most_width, each.speed, each.most_speed) for each in reading.links] == [
         ("mlx5_core 0000:17:00.0", 8, 16, 16.0, 16.0)
     ]
-    assert "current_width: 8" in reading.links[0].lines
+    assert ("current_width: 8" in reading.links[0].lines, reading.narrow_links) == (True, 1)
     assert reading.settings == {
         "vm.swappiness": "10",
         "net.core.somaxconn": 4096.0,

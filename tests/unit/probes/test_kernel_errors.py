@@ -10,7 +10,7 @@ import pytest
 
 from bot.probes.formats.kernel_filter import BEFORE, FILTER, GRAVE, LEVELS_END, MOST_OF_A_SORT, WHOLE
 from bot.probes.formats.kernel_table import own_table
-from bot.probes.kernel_log import PROBE, KernelLogReading, _way, parse
+from bot.probes.kernel_log import PROBE, KernelLogReading, _filter_script, parse
 from tests.contract.level_rows import rows
 from tests.readings.recorded import once
 
@@ -205,7 +205,7 @@ def test_filter_reads_a_log_from_its_first_line_on_and_none_without_lines(
     (tmp_path / "log").write_text(f"{first}\n{line(901, 'zyx: all is well')}\n")
     path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     for said, answer in ((f"cat {tmp_path}/log", f"{first}\n-- journal: 2 lines, 0 left out --\n"), ("false", "")):
-        argv = [*shell, *_way(FILTER, "journal", said, "true")[1:]]
+        argv = [*shell, *_filter_script(FILTER, "journal", said, "true")[1:]]
         done = subprocess.run(argv, env=path, capture_output=True, text=True, timeout=30, check=True)
         assert (done.stdout, done.stderr) == (answer, "begun\n" if answer else "")
 

@@ -38,13 +38,13 @@ async def test_who_tells_late_hears_of_it(ledger: ActingLedger) -> None:
     record = IncidentRecord(ledger)
     await ledger.append(WISH.incident(NODE), 0, WISH.received(NODE), ASKER)
     opened = await record.find(WISH.incident(NODE))
-    triaged = await record.tell(opened, TRIAGED, BOT)
+    triaged = await record.append(opened, TRIAGED, BOT)
     assert (triaged.state, triaged.verdict) == (State.TRIAGED, VERDICT)
     with pytest.raises(Conflict):
-        await record.tell(opened, Cancelled("asked twice"), ASKER)
+        await record.append(opened, Cancelled("asked twice"), ASKER)
     with pytest.raises(ImpossibleEvent):
-        await record.tell(triaged, OPENING, ASKER)
-    assert (await record.tell(triaged, PROPOSED, BOT)).state is State.PROPOSED
+        await record.append(triaged, OPENING, ASKER)
+    assert (await record.append(triaged, PROPOSED, BOT)).state is State.PROPOSED
 
 
 @pytest.mark.parametrize("wrong", ["nosuchone0", "house", "../x", ""])

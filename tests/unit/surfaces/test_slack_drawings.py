@@ -16,7 +16,7 @@ from bot.chat.pictures import Pictures, png_of
 from bot.chat.service import Message, Timing, Uploaded
 from bot.domain.core_heat import CoreHeat
 from bot.domain.errors import LedgerUnavailable
-from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.surfaces.slack.drawing import illustrated, shown_by, strips
 from tests.slack.drawn import heat_block, name_of
 from tests.unit.surfaces.heats import heat_of
@@ -24,7 +24,7 @@ from tests.unit.surfaces.heats import heat_of
 
 def test_drawing_is_read_as_it_was_stored_and_is_a_picture() -> None:
     heat = heat_of()
-    content = json.loads(json.dumps({"heat": plain(heat), "node": "node-1"}))
+    content = json.loads(json.dumps({"heat": to_json_types(heat), "node": "node-1"}))
     assert read(CoreHeat, content.get("heat")) == heat
     with Image.open(io.BytesIO(png_of(heat, "node-1\x1b[2J"))) as image:
         image.load()

@@ -19,7 +19,7 @@ class Clock:
 
 async def through(limiter: RateLimiter, *tasks: asyncio.Task[None]) -> list[bool]:
     """Let everybody through who may go, and say who has."""
-    limiter.look()
+    limiter.let_through()
     for _ in range(3):
         await asyncio.sleep(0)
     return [task.done() for task in tasks]

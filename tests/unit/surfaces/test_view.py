@@ -243,7 +243,7 @@ def test_no_surface_loses_headline_plan_or_choices(state: State, unit: str, undo
             if surface == "card":
                 assert any(name.startswith(choice.kind) for name in buttons(card))
             else:
-                assert choice.words in text, surface
+                assert choice.button_words in text, surface
     record: dict[str, Any] = incident_body(incident, entries(WAYS[state], incident.id))
     assert (record["node"], record["state"]) == (shown.node, shown.state.value), "a choice follows from the state"
     if shown.verdict is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bot.app.cases import replayed
 from bot.app.factories import library
 from bot.domain.probe import Snapshot
-from bot.domain.verdict import Status, Verdict, outcome
+from bot.domain.verdict import Status, Verdict, outcome_parts
 from bot.extras.cases.explaining import Explainer, ExplainerBeside, ExplainingTask, proven, why
 from bot.transport.case_file import load
 from tests.contract.test_why import FOUNDING
@@ -21,7 +21,7 @@ def test_change_that_a_replay_does_not_bear_out_is_never_told() -> None:
     told = why(load(FOUNDING), PLAYBOOK)
     first, second, *_ = told.changes
     lies = replace(first, verdict=replace(first.verdict, status=Status.HEALTHY, cause="dns-failing"))
-    assert outcome(lies.verdict) != outcome(first.verdict)
+    assert outcome_parts(lies.verdict) != outcome_parts(first.verdict)
     assert proven(replace(told, changes=(lies, second)), PLAYBOOK, 5) == (second,)
     assert len(proven(told, PLAYBOOK, 2)) == 2
 

@@ -11,7 +11,7 @@ from bot.domain.cause import CauseResult, Tuning
 from bot.domain.change import Change
 from bot.domain.playbook import ConfiguredCause
 from bot.domain.probe import Snapshot
-from bot.domain.verdict import outcome
+from bot.domain.verdict import outcome_parts
 from bot.extras.cases.playbook_once import judging_once
 from bot.transport.case_file import load
 from tests.contract.test_why import FOUNDING
@@ -27,7 +27,7 @@ def test_what_is_kept_from_another_replay_gives_the_same_verdict() -> None:
         once = judging_once(PLAYBOOK)
         for changes in ((), *((Change.parse(text),) for text in (*CHANGES, *CHANGES)), ()):
             kept, fresh = replay(said, once, changes).verdict, replay(said, PLAYBOOK, changes).verdict
-            assert outcome(kept) == outcome(fresh)
+            assert outcome_parts(kept) == outcome_parts(fresh)
             assert replace(kept, snapshot=None) == replace(fresh, snapshot=None)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from bot.domain.growth import CountSample, Growth, HarmAt
-from bot.domain.json_form import plain, read
+from bot.domain.json_form import read, to_json_types
 from bot.domain.node import Node
 from bot.extras.fleet.ask import FleetAsk
 from bot.extras.fleet.report import FleetReport, report
@@ -95,7 +95,7 @@ def test_quiet_hours_go_over_midnight_and_slots_are_the_same_for_all() -> None:
 
 def test_what_was_told_is_read_as_it_was_kept() -> None:
     told = digest(PostedSweep(), seen(a="sick", b="silent"), growing(2)).told
-    assert read(PostedSweep, plain(told)) == told
+    assert read(PostedSweep, to_json_types(told)) == told
 
 
 def test_the_digest_says_what_is_new_near_and_gone_and_names_nobody_by_markup() -> None:

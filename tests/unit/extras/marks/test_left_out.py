@@ -19,7 +19,7 @@ from bot.extras.marks.store import MarkStore
 from bot.extras.waves.events import WaveProposed
 from bot.ledger import Database, Ledger, audit
 from bot.ledger.entries import append_entry, read_stream
-from bot.response.decision.guards import are_trusted
+from bot.response.decision.guards import check_causes_trusted
 from bot.seats import Extra
 from tests.record.incidents import MARK_EVENTS, PLAN, WAVE_EVENTS
 from tests.unit.commands.test_keep import ENDED, recorded
@@ -49,28 +49,28 @@ def doubted(database: Database) -> None:
 
 
 def doubts(database: Database, extras: tuple[Extra, ...]) -> Doubts:
-    return Ledger(database, doubters=doubters_of(extras)).proposing(PLAN, "", "", timedelta(days=1)).doubts
+    return Ledger(database, doubters=doubters_of(extras)).proposal_record(PLAN, "", "", timedelta(days=1)).doubts
 
 
 def test_cause_in_doubt_is_not_trusted_until_somebody_looks_and_not_doubted_without_marks(
     database: Database, without: tuple[Extra, ...]
 ) -> None:
     ledger = Ledger(database, doubters=doubters_of(shipped().serving))
-    are_trusted(POLICY, (CAUSE,), ledger.doubts())
+    check_causes_trusted(POLICY, (CAUSE,), ledger.doubts())
     doubted(database)
     with pytest.raises(CauseInDoubt, match="3 of 3 people who may approve"):
-        are_trusted(POLICY, ("lockup", CAUSE), ledger.doubts())
+        check_causes_trusted(POLICY, ("lockup", CAUSE), ledger.doubts())
     assert doubts(database, shipped().serving)(POLICY, CAUSE)
     assert ledger.card("one", "card").doubts(POLICY, CAUSE)
     assert doubts(database, without)(POLICY, CAUSE) == ""
     MarkStore(database).append(CauseLookedAt(CAUSE, "the threshold was too low"), "slack:T0/U1")
-    are_trusted(POLICY, (CAUSE,), ledger.doubts())
+    check_causes_trusted(POLICY, (CAUSE,), ledger.doubts())
 
 
 def test_extra_that_cannot_be_loaded_doubts_every_cause(database: Database) -> None:
     wrecked = Extra("tides", "tides", doubts="bot.no_such_module:doubts")
     with pytest.raises(CauseInDoubt, match="for the extra tides to say, which does not: it cannot be loaded"):
-        are_trusted(POLICY, (CAUSE,), doubts(database, (*shipped().serving, wrecked)))
+        check_causes_trusted(POLICY, (CAUSE,), doubts(database, (*shipped().serving, wrecked)))
 
 
 def test_record_with_marks_is_whole_and_one_with_another_extras_entry_in_house_is_not(database: Database) -> None:

@@ -21,7 +21,7 @@ from bot.extras.marks.marks import (
     scores,
     uncounted,
 )
-from bot.response.decision.guards import are_trusted
+from bot.response.decision.guards import check_causes_trusted
 from tests.record.incidents import entry
 
 RIGHT = VerdictMarked("i1", "io-stall", True)
@@ -65,14 +65,16 @@ def test_nobody_who_may_not_approve_takes_a_plan_away_or_saves_it() -> None:
     policy = replace(policy, same_person={"terminal:ann": "slack:U1"})
     strangers = [(WRONG, f"terminal:login-{number}") for number in range(30)]
     members = [(WRONG, f"slack:T/U9{number}") for number in range(30)]
-    are_trusted(policy, ("io-stall",), doubts_of(told(*strangers, *members)))
+    check_causes_trusted(policy, ("io-stall",), doubts_of(told(*strangers, *members)))
     fans = [(RIGHT, f"slack:T/U8{number}") for number in range(30)]
     entries = told(*strangers, *fans, (RIGHT, "slack:T/U1"), (WRONG, "terminal:ann"))
     score = score_of(entries, "io-stall", policy)
     assert (score.right, score.wrong, uncounted(entries, policy)) == (30, 1, 30)
     with pytest.raises(CauseInDoubt, match="1 of 1 people who may approve"):
-        are_trusted(policy, ("io-stall",), doubts_of(entries))  # it is the only one who may
-    are_trusted(Policy(), ("io-stall",), doubts_of(told(*strangers)))  # nobody may approve, so nothing hangs on it
+        check_causes_trusted(policy, ("io-stall",), doubts_of(entries))  # it is the only one who may
+    check_causes_trusted(
+        Policy(), ("io-stall",), doubts_of(told(*strangers))
+    )  # nobody may approve, so nothing hangs on it
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from bot.domain.json_form import NotOfForm, plain
+from bot.domain.json_form import NotOfForm, to_json_types
 from bot.extras.profiles.by_core import MOST_SECONDS as KEPT_SECONDS
 from bot.extras.profiles.by_core import CoreRun, CoreRuns
 from bot.extras.profiles.flame_picture import WIDTH, flame_picture, seconds_picture
@@ -116,7 +116,7 @@ def test_secrets_in_names_are_taken_out() -> None:
     ids=range(9),
 )
 def test_what_is_no_sketch_is_refused(change: dict[str, object]) -> None:
-    good = plain(drawn(1, [event(1, "a", 1 + at / 49, "f") for at in range(9)]))
+    good = to_json_types(drawn(1, [event(1, "a", 1 + at / 49, "f") for at in range(9)]))
     assert sketch_of(good).node == "node-1"
     with pytest.raises(NotOfForm):
         sketch_of(good | change)

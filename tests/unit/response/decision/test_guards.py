@@ -58,7 +58,7 @@ STARTS = frozenset(("kubelet.service",))
 @pytest.mark.parametrize(("by", "key"), [("terminal:ann", "terminal_approvers"), ("slack:T1/U1", "approvers")])
 def test_policy_that_names_nobody_says_which_key_to_write(by: str, key: str, acting: bool) -> None:
     with pytest.raises(NotAnApprover, match="names no approvers") as refused:
-        guards.is_approver(Policy(acting=acting), yes(by))
+        guards.check_approver(Policy(acting=acting), yes(by))
     assert refused.value.try_next == f'Name an approver in zombie.toml: [policy] {key} = ["…"]'
 
 
@@ -67,21 +67,24 @@ def plan_of(action: str, unit: str = "kubelet.service") -> Plan:
 
 
 NO: dict[str, tuple[str, Callable[[], object]]] = {
-    "no reason": ("ReasonMissing", lambda: guards.reason_given(Approval("terminal:ann", " \n"))),
-    "a stranger": ("NotAnApprover", lambda: guards.is_approver(POLICY, yes("slack:T1/U9"))),
-    "a stranger's terminal": ("NotAnApprover", lambda: guards.is_approver(POLICY, yes("terminal:U1"))),
-    "a terminal name in Slack": ("NotAnApprover", lambda: guards.is_approver(POLICY, yes("slack:T1/ann"))),
+    "no reason": ("ReasonMissing", lambda: guards.check_reason(Approval("terminal:ann", " \n"))),
+    "a stranger": ("NotAnApprover", lambda: guards.check_approver(POLICY, yes("slack:T1/U9"))),
+    "a stranger's terminal": ("NotAnApprover", lambda: guards.check_approver(POLICY, yes("terminal:U1"))),
+    "a terminal name in Slack": ("NotAnApprover", lambda: guards.check_approver(POLICY, yes("slack:T1/ann"))),
     "another group": (
         "NotAnApprover",
-        lambda: guards.is_approver(POLICY, yes("slack:T1/U9", groups=frozenset(("slack:S",)))),
+        lambda: guards.check_approver(POLICY, yes("slack:T1/U9", groups=frozenset(("slack:S",)))),
     ),
     "a group of another kind": (
         "NotAnApprover",
-        lambda: guards.is_approver(POLICY, yes("terminal:eve", groups=frozenset(("slack:S1",)))),
+        lambda: guards.check_approver(POLICY, yes("terminal:eve", groups=frozenset(("slack:S1",)))),
     ),
-    "an alarm's own service": ("NotAnApprover", lambda: guards.is_approver(POLICY, yes("pagerduty:U1"))),
-    "an empty policy": ("NotAnApprover", lambda: guards.is_approver(Policy(acting=True), yes("terminal:ann"))),
-    "acting is off": ("NotAnApprover", lambda: guards.is_approver(replace(POLICY, acting=False), yes("terminal:ann"))),
+    "an alarm's own service": ("NotAnApprover", lambda: guards.check_approver(POLICY, yes("pagerduty:U1"))),
+    "an empty policy": ("NotAnApprover", lambda: guards.check_approver(Policy(acting=True), yes("terminal:ann"))),
+    "acting is off": (
+        "NotAnApprover",
+        lambda: guards.check_approver(replace(POLICY, acting=False), yes("terminal:ann")),
+    ),
     "whoever asked": ("SelfApproval", lambda: guards.check_not_the_asker(POLICY, incident(PROPOSED), yes(ASKER))),
     "whoever asked, elsewhere": (
         "SelfApproval",
@@ -103,59 +106,66 @@ NO: dict[str, tuple[str, Callable[[], object]]] = {
     ),
     "one login that says yes twice": (
         "NotEnoughApprovers",
-        lambda: guards.is_first_yes(POLICY, endorsed_by_login("carol"), yes("terminal:ann", os_user="carol")),
+        lambda: guards.check_first_yes(POLICY, endorsed_by_login("carol"), yes("terminal:ann", os_user="carol")),
     ),
-    "no proposal": ("NothingProposed", lambda: guards.is_undecided(incident())),
+    "no proposal": ("NothingProposed", lambda: guards.open_proposal(incident())),
     "decided": (
         "AlreadyDecided",
-        lambda: guards.is_undecided(incident(PROPOSED, Approved(PROPOSED.digest, "first"))),
+        lambda: guards.open_proposal(incident(PROPOSED, Approved(PROPOSED.digest, "first"))),
     ),
-    "expired": ("ApprovalExpired", lambda: guards.is_undecided(incident(PROPOSED, Expired("late")))),
+    "expired": ("ApprovalExpired", lambda: guards.open_proposal(incident(PROPOSED, Expired("late")))),
     "too late": (
         "ApprovalExpired",
-        lambda: guards.is_in_time(POLICY, incident(PROPOSED), BEGAN_AT + timedelta(hours=1)),
+        lambda: guards.check_in_time(POLICY, incident(PROPOSED), BEGAN_AT + timedelta(hours=1)),
     ),
     "another plan": (
         "PlanChanged",
-        lambda: guards.is_the_same_plan(POLICY, PROPOSAL, yes("terminal:ann", digest="0" * 64)),
+        lambda: guards.check_same_plan(POLICY, PROPOSAL, yes("terminal:ann", digest="0" * 64)),
     ),
     "other rules": (
         "PlanChanged",
-        lambda: guards.is_the_same_plan(replace(POLICY, self_approval=True), PROPOSAL, yes("terminal:ann")),
+        lambda: guards.check_same_plan(replace(POLICY, self_approval=True), PROPOSAL, yes("terminal:ann")),
     ),
     "an altered record": (
         "PlanChanged",
-        lambda: guards.is_the_same_plan(POLICY, replace(PROPOSAL, digest="0" * 64), yes("terminal:ann")),
+        lambda: guards.check_same_plan(POLICY, replace(PROPOSAL, digest="0" * 64), yes("terminal:ann")),
     ),
-    "a unit that was not named": ("ProtectedUnit", lambda: guards.may_be_stopped(POLICY, ["cron.service"])),
+    "a unit that was not named": ("ProtectedUnit", lambda: guards.check_may_be_stopped(POLICY, ["cron.service"])),
     "a protected unit that was named": (
         "ProtectedUnit",
-        lambda: guards.may_be_stopped(replace(POLICY, units=frozenset(("kubelet.service",))), ["kubelet.service"]),
+        lambda: guards.check_may_be_stopped(
+            replace(POLICY, units=frozenset(("kubelet.service",))), ["kubelet.service"]
+        ),
     ),
     "a unit that was not named to be started": (
         "ProtectedUnit",
-        lambda: guards.may_be_started(replace(POLICY, start_units=STARTS), ["kubelet.service", "crio.service"]),
+        lambda: guards.check_may_be_started(replace(POLICY, start_units=STARTS), ["kubelet.service", "crio.service"]),
     ),
     "a unit that may only be started": (
         "ProtectedUnit",
-        lambda: guards.units_are_named(replace(POLICY, start_units=STARTS), plan_of("disable_unit"), ACTIONS),
+        lambda: guards.check_units_named(replace(POLICY, start_units=STARTS), plan_of("disable_unit"), ACTIONS),
     ),
     "a unit that may only be stopped": (
         "ProtectedUnit",
-        lambda: guards.units_are_named(
+        lambda: guards.check_units_named(
             replace(POLICY, units=STARTS), plan_of("start_unit", "containerd.service"), ACTIONS
         ),
     ),
     "a protected one under another name": (
         "ProtectedUnit",
-        lambda: guards.has_no_protected_alias(ACTIONS["disable_unit"], {"Id": "x.service", "Names": "kubelet.service"}),
+        lambda: guards.check_no_protected_alias(
+            ACTIONS["disable_unit"], {"Id": "x.service", "Names": "kubelet.service"}
+        ),
     ),
     "the night": (
         "QuietHours",
-        lambda: guards.is_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(23, 30)),
+        lambda: guards.check_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(23, 30)),
     ),
-    "a whole day": ("QuietHours", lambda: guards.is_not_quiet(replace(POLICY, quiet=((0, 0),)), at(12, 0))),
-    "the early morning": ("QuietHours", lambda: guards.is_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(5, 59))),
+    "a whole day": ("QuietHours", lambda: guards.check_not_quiet(replace(POLICY, quiet=((0, 0),)), at(12, 0))),
+    "the early morning": (
+        "QuietHours",
+        lambda: guards.check_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(5, 59)),
+    ),
 }
 
 
@@ -169,32 +179,32 @@ def test_no_is_said_by_name_with_a_sentence(case: str) -> None:
 
 
 YES: dict[str, Callable[[], object]] = {
-    "an approver": lambda: guards.is_approver(POLICY, yes("slack:T1/U1")),
-    "one of a group": lambda: guards.is_approver(POLICY, yes("slack:T1/U9", groups=frozenset(("slack:S1",)))),
-    "a terminal": lambda: guards.is_approver(POLICY, yes("terminal:ann")),
+    "an approver": lambda: guards.check_approver(POLICY, yes("slack:T1/U1")),
+    "one of a group": lambda: guards.check_approver(POLICY, yes("slack:T1/U9", groups=frozenset(("slack:S1",)))),
+    "a terminal": lambda: guards.check_approver(POLICY, yes("terminal:ann")),
     "another login": lambda: guards.check_not_the_asker(
         POLICY, by_login("terminal:root", "root"), yes("terminal:ann", os_user="ann")
     ),
-    "another login's voice": lambda: guards.is_first_yes(
+    "another login's voice": lambda: guards.check_first_yes(
         POLICY, endorsed_by_login("carol"), yes("terminal:ann", os_user="dan")
     ),
     "somebody else": lambda: guards.check_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:ann")),
     "the asker, where that is allowed": lambda: guards.check_not_the_asker(
         replace(POLICY, self_approval=True), incident(PROPOSED), yes(ASKER)
     ),
-    "in time": lambda: guards.is_in_time(POLICY, incident(PROPOSED), BEGAN_AT + timedelta(minutes=10)),
-    "the plan that was seen": lambda: guards.is_the_same_plan(
+    "in time": lambda: guards.check_in_time(POLICY, incident(PROPOSED), BEGAN_AT + timedelta(minutes=10)),
+    "the plan that was seen": lambda: guards.check_same_plan(
         POLICY, PROPOSAL, yes("terminal:ann", digest=PROPOSAL.digest)
     ),
-    "a named unit": lambda: guards.may_be_stopped(POLICY, ["ecs.service"]),
-    "a protected unit that may be started": lambda: guards.units_are_named(
+    "a named unit": lambda: guards.check_may_be_stopped(POLICY, ["ecs.service"]),
+    "a protected unit that may be started": lambda: guards.check_units_named(
         replace(POLICY, start_units=STARTS), plan_of("start_unit"), ACTIONS
     ),
-    "a start of one that the node knows as protected": lambda: guards.has_no_protected_alias(
+    "a start of one that the node knows as protected": lambda: guards.check_no_protected_alias(
         ACTIONS["start_unit"], {"Id": "kubelet.service"}
     ),
-    "the day": lambda: guards.is_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(6)),
-    "no brake": lambda: guards.is_released(None),
+    "the day": lambda: guards.check_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(6)),
+    "no brake": lambda: guards.check_brake_off(None),
 }
 
 
@@ -205,7 +215,7 @@ def test_what_nothing_speaks_against_goes_on(case: str) -> None:
 
 def test_second_one_hears_who_was_first() -> None:
     with pytest.raises(AlreadyDecided) as no:
-        guards.is_undecided(incident(PROPOSED, Approved(PROPOSED.digest, "it leaks")))
+        guards.open_proposal(incident(PROPOSED, Approved(PROPOSED.digest, "it leaks")))
     assert no.value.sentence.startswith(("terminal:", "slack:"))
     assert "it leaks" in no.value.sentence
 

@@ -8,7 +8,7 @@ import pytest
 
 from bot.actions import ACTIONS
 from bot.domain.action import End, Ends, Plan, Step
-from bot.domain.json_form import plain, read
+from bot.domain.json_form import read, to_json_types
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Verdict
 from bot.probes.containers import ContainersReading
@@ -175,6 +175,6 @@ def test_what_ends_is_on_record_with_the_plan_and_older_plans_are_read_without()
     assert FOUNDING.plan is not None
     rows = (End("etcd.service", "keeps"), End("ray::train_step", "gpu", 24, 8, 39_600))
     plan = replace(FOUNDING.plan, ends=Ends(rows, 2, (Unread("units", "sudo refused"),)))
-    assert read(Plan, plain(plan)) == plan
-    older = {name: value for name, value in plain(plan).items() if name != "ends"}
+    assert read(Plan, to_json_types(plan)) == plan
+    older = {name: value for name, value in to_json_types(plan).items() if name != "ends"}
     assert read(Plan, older).ends is None

@@ -45,9 +45,9 @@ class Bench:
         for one in found:
             assert one.alarm is not None
             if one.alarm.happening is AlertStatus.RESOLVED:
-                self.cases.over(one)
+                self.cases.record_over(one)
             else:
-                self.cases.told(one, "", f"g-{one.alarm.case.lower()}", StormLimits())
+                self.cases.record_firing(one, "", f"g-{one.alarm.case.lower()}", StormLimits())
             self.inbox.done(one)
         return found
 

@@ -1,0 +1,221 @@
+"""Secrets whose names stand apart from them: in a table's head, in the list of an INSERT, above a block.
+
+A head is a line of names alone, divided as CSV, TSV, a database's or Markdown's tables divide them, or by blanks; the
+rows are the lines below it that have as many fields. A block is what stands in braces or further in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+Spans = list[tuple[int, int]]
+IsSecret = Callable[[str, str], bool]  # of a column's name and a value in it
+
+
+def has_head(line: str, is_name: Callable[[str], bool]) -> bool:
+    """True if a line may be a table's head with a column for secrets."""
+    line = _PREFIX.sub("", line, count=1)
+    return bool(_secret_columns(line, _divider(line), is_name))
+
+
+def in_columns(text: str, is_name: Callable[[str], bool], is_secret: IsSecret) -> Spans:
+    """Return where the values are of columns whose names speak of a secret."""
+    found = [] if _INTO.search(text) is None else [*_inserted(text, is_name, is_secret)]
+    if _LINE_END.search(text):
+        found += _tabled(text, is_name, is_secret)
+    return sorted(set(found))
+
+
+def in_blocks(text: str, ends: Iterable[tuple[int, bool]], is_secret: Callable[[bool, str, str], bool]) -> Spans:
+    """Return where the values are of the blocks that begin where names end; `is_secret` is asked of each."""
+    found = []
+    for end, every in ends:
+        block = _IN_BRACES.match(text, end) or _FURTHER_IN.match(text, end)
+        if block is None:
+            continue
+        for pair in _PAIR.finditer(text, *block.span("block")):
+            begin, till = _inside(text, *pair.span("value"))
+            name = pair["name"] or ""
+            is_text = (begin, till) != pair.span("value")
+            if name.lower() not in _OF_NO_SECRET and is_secret(
+                every or (is_text and bool(name)), name, text[begin:till]
+            ):
+                found.append((begin, till))
+    return found
+
+
+_IN_BRACES = re.compile(r"\\{0,3}[\"']?\s{0,4}(?:[:=]|=>)?\s{0,4}[{\[](?P<block>[^{}\[\]]{1,4000})(?=[}\]]|\Z)")
+_FURTHER_IN = re.compile(
+    r"[\"']?:[ \t]{0,4}\n(?P<block>(?P<in>[ \t]{0,24})(?:- |(?<=[ \t]))(?![ \t])[^\n]+"
+    r"(?:\n(?P=in)(?:- |(?<=[ \t]))[^\n]+){0,200})"
+)
+_PAIR = re.compile(
+    r"(?:(?<=[\s{,])|^)(?:- )?(?:(?P<quote>\\{0,3}[\"']?)(?P<name>[\w.@/-]{1,80})(?P=quote)\s{0,8}(?:[:=]|=>)\s{1,8}"
+    r"|(?<=- )|(?<=\[)|(?<=, ))"
+    r"(?P<value>\\{0,3}(?P<text>[\"'])(?:(?!(?P=text)|\\{1,3}(?P=text))[^\n])*\\{0,3}(?P=text)"
+    r"|[^\s\"'{}\[\],\\|>&*!][^\s{}\[\],\\]*)"
+)
+_OF_NO_SECRET = frozenset(
+    {
+        "name",
+        "file",
+        "source",
+        "target",
+        "external",
+        "namespace",
+        "key",
+        "type",
+        "mode",
+        "optional",
+        "path",
+        "items",
+        "description",
+        "required",
+        "title",
+        "user",
+        "username",
+        "id",
+        "minlength",
+        "maxlength",
+        "length",
+        "policy",
+        "enabled",
+        "engine",
+        "version",
+        "driver",
+        "provider",
+        "host",
+        "port",
+        "url",
+        "default",
+        "format",
+        "role",
+    }
+)
+
+
+def _inserted(text: str, is_name: Callable[[str], bool], is_secret: IsSecret) -> Iterator[tuple[int, int]]:
+    for into in _INTO.finditer(text):
+        names = [_bare(name) for name in into["names"].split(",")]
+        wanted = [number for number, name in enumerate(names) if is_name(name)]
+        if not wanted:
+            continue
+        at = into.end()
+        while row := _ROW.match(text, at):
+            values, at = [*_VALUE.finditer(text, row.start("values"), row.end("values"))], row.end()
+            values = [value for value in values if value[0].strip()]
+            if len(values) != len(names) and row["close"]:
+                continue
+            for number in wanted:
+                if number < len(values) and not _CALL.match(values[number][0].strip()):
+                    begin, end = _inside(text, *values[number].span())
+                    if is_secret(names[number], text[begin:end]):
+                        yield begin, end
+
+
+def _tabled(text: str, is_name: Callable[[str], bool], is_secret: IsSecret) -> Iterator[tuple[int, int]]:
+    begin, lines = 0, list[tuple[int, int]]()
+    for found in _LINE_END.finditer(text):
+        lines.append((begin, found.start()))
+        begin = found.end()
+    lines.append((begin, len(text)))
+    wanted: dict[int, str] = {}
+    divider, fields = "", 0
+    for begin, end in lines:
+        line = text[begin:end]
+        begin += len(line) - len(line := _PREFIX.sub("", line, count=1))
+        if not wanted:
+            divider = _divider(line)
+            wanted = _secret_columns(line, divider, is_name)
+            fields = len(_fields(line, divider)) if wanted else 0
+            continue
+        if _RULER.fullmatch(line):
+            continue
+        row = _fields(line, divider)
+        if len(row) != fields or _secret_columns(line, divider, is_name):
+            divider = _divider(line)
+            wanted = _secret_columns(line, divider, is_name)
+            fields = len(_fields(line, divider)) if wanted else 0
+            continue
+        for number, name in wanted.items():
+            at, till = _inside(text, begin + row[number][0], begin + row[number][1])
+            if is_secret(name, text[at:till]):
+                yield at, till
+
+
+def _secret_columns(line: str, divider: str, is_name: Callable[[str], bool]) -> dict[int, str]:
+    """Return the columns of a head whose names speak of a secret; none where a line is no head."""
+    if not divider or len(line) > _LONGEST_HEAD:
+        return {}
+    names = [_bare(line[begin:end]) for begin, end in _fields(line, divider)]
+    if len(names) < 2 or not all(map(_NAME.fullmatch, filter(None, names))) or sum(map(bool, names)) < 2:
+        return {}
+    if (divider == " " and line.upper() != line) or (divider == "," and _PROSE.search(line)):
+        return {}
+    return {number: name for number, name in enumerate(names) if name and is_name(name.replace(" ", "_"))}
+
+
+def _divider(line: str) -> str:
+    for divider in ("|", "\t", "\\t", ";", ","):
+        if divider in line:
+            return divider
+    return "  " if _GAP.search(line.strip()) else " " if " " in line.strip() else ""
+
+
+def _fields(line: str, divider: str) -> Sequence[tuple[int, int]]:
+    if divider in ("  ", " "):
+        return [word.span() for word in (_SPACED if divider == "  " else _WORD).finditer(line)]
+    begin, end = len(line) - len(line.lstrip(" ")), len(line.rstrip(" "))
+    if divider == "|":
+        begin += line.startswith("|", begin)
+        end -= line.endswith("|", begin, end)
+    fields, last = [], begin
+    for found in _FIELD[divider].finditer(line, begin, end):
+        fields.append(found.span("field"))
+        last = found.end()
+    if line.endswith(divider, begin, end) and last == end:
+        fields.append((end, end))
+    return fields
+
+
+def _inside(text: str, begin: int, end: int) -> tuple[int, int]:
+    """Return the place of a field without the blanks and the quotes around it."""
+    found = _WITHIN.fullmatch(text, begin, end)
+    if found:
+        return found.span("value")
+    value = text[begin:end]
+    return begin + len(value) - len(value.lstrip()), end - len(value) + len(value.rstrip())
+
+
+def _bare(name: str) -> str:
+    return name.strip().strip("\\\"'`[]* ").strip()
+
+
+_LONGEST_HEAD = 1000
+_LINE_END = re.compile(r"\r?\n|(?:\\r)?\\n")
+_PREFIX = re.compile(r"^[^\n]{0,120}?:\s{0,4}\\{0,3}\"(?=[^\n\"]{1,200}\Z)|^[^\n]{0,80}?\]: ")
+_PROSE = re.compile(r", [\w-]+ |,\Z")  # a sentence has words after its commas
+_RULER = re.compile(r"[\s|+:=─┼-]{3,}|")
+_GAP = re.compile(r" {2,}")
+_NAME = re.compile(r"[^\W\d][\w./#-]{0,40}(?: [\w./#()-]{1,20}){0,2}")
+_SPACED = re.compile(r"\S+(?: \S+)*")
+_WORD = re.compile(r"\S+")
+_QUOTED = r'(?:\\{0,3}"(?:[^"\\\n]|""|\\(?!"[,;|\t]|"\Z).)*\\{0,3}"|\'[^\'\n]*\')'
+_FIELD = {
+    divider: re.compile(rf"(?P<field>[ ]*{_QUOTED}[ ]*(?=\Z|{sign})|(?:(?!{sign}).)*)(?:{sign}|\Z(?<=.))")
+    for divider, sign in ((divider, re.escape(divider)) for divider in ("|", "\t", "\\t", ";", ","))
+}
+_WITHIN = re.compile(r"\s*(?:[NnEeBbXx](?='))?(?P<quote>\\{0,3}(?:\"|'|`))(?P<value>.*?)(?:(?P=quote))?\s*", re.DOTALL)
+_INTO = re.compile(
+    r"(?i:\b(?:insert|replace|upsert|merge)\b[^()\n]{0,60}?\binto\s+)[^\s()]{1,120}\s*\((?P<names>[^()]{1,2000})\)"
+    r"(?:[^()';]{0,200}?)(?i:\bvalues?)\s*(?=\()"
+)
+_TEXT = r"(?:'(?:[^'\\]|''|\\.)*'|\\\"(?:[^\"\\]|\\(?!\")|\\\\)*\\\"|\"(?:[^\"\\]|\"\"|\\.)*\"|\\'(?:[^'\\])*\\')"
+_OPEN = r"(?:\\?[\"'][^\"'\n]*\Z)?"  # a text that was cut off
+_ROW = re.compile(
+    rf"[\s,]{{0,20}}\((?P<values>(?:{_TEXT}|[^()'\"\\]|\\(?![\"'])|\([^()]{{0,200}}\)){{0,4000}}+{_OPEN})(?P<close>\)|\Z)",
+    re.DOTALL,
+)
+_VALUE = re.compile(rf"(?:{_TEXT}|[^(),'\"\\]|\\(?![\"'])|\([^()]{{0,200}}\))+{_OPEN}|{_OPEN}(?<=.)", re.DOTALL)
+_CALL = re.compile(r"(?i:now|null|default|current_\w+|\?|\$\d+|:\w+|%s|@\w+)(?!\w)(?:\(\))?$")
