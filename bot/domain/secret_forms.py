@@ -52,7 +52,8 @@ class SecretForm:
     """A row of the table. `form` is its pattern, or the text of it, which is not compiled before it is needed.
 
     Shape: a form with `kinds` is looked for at the names of these kinds alone, and `before` ends where they begin; what
-    a form of `hexadecimal` digits finds is a secret only where they spell one; a `block` goes over several lines.
+    a form of `hexadecimal` digits finds is a secret only where they spell one; a `block` goes over several
+    lines, and a form of `lines` is in no text of one.
     """
 
     name: str
@@ -65,6 +66,7 @@ class SecretForm:
     block: bool = False
     kinds: tuple[str, ...] = ()
     before: str = ""
+    lines: bool = False
 
     def compile(self) -> None:
         """Compile its patterns now; otherwise they are when they are needed."""
@@ -227,6 +229,7 @@ class SecretTable:
         self._machine_made = tuple(number for number, form in enumerate(self.forms) if form.form == _MACHINE_MADE)
         self._columns = tuple(number for number, form in enumerate(self.forms) if form.form == _COLUMNS)
         self._named = tuple(number for number, form in enumerate(self.forms) if form.kinds and not form.block)
+        self._over_lines = frozenset(number for number, form in enumerate(self.forms) if form.lines)
         self._named_above = tuple(number for number, form in enumerate(self.forms) if form.kinds and form.block)
         self._blocks = tuple(form for form in self.forms if form.block)
         self._clean = ShortTexts[None]()
@@ -297,7 +300,7 @@ class SecretTable:
             likely.update(self._named, self._named_above if has_lines else ())
         elif has_lines:
             likely.update(self._columns)
-        for number in sorted(likely):
+        for number in sorted(likely if has_lines else likely - self._over_lines):
             form = self.forms[number]
             cuts = form.found(view, names)
             if form.hexadecimal:
@@ -456,6 +459,7 @@ def read_forms(document: Mapping[str, Any], parts: Mapping[str, str]) -> list[Se
             row.get("block", False),
             tuple(row.get("kinds", ())),
             expanded(row["before"] + r"\Z", parts) if "before" in row else "",
+            row.get("lines", False),
         )
         for name, row in document.items()
     ]

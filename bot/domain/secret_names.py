@@ -31,7 +31,8 @@ class Names:
         self._about, self._harmless = frozenset(words["about"]), frozenset(words["harmless"])
         self._no_secrets = tuple(self._harmless)
         self._before = {word: frozenset(before) for word, before in words["before"].items()}
-        self._stems = tuple(words["stems"])
+        self._stems = tuple(stem for stem in words["stems"] if stem.isascii())
+        self._every_stem = tuple(words["stems"])
 
     def kind(self, name: str) -> str:
         """Return what a name speaks of, or nothing: {dbPassword: password, api-key: key, password_file: ""}."""
@@ -40,7 +41,7 @@ class Names:
     def in_part(self, name: str) -> bool:
         """True if a name holds a word that may speak of a secret, whatever stands behind it."""
         lower = name.lower()
-        return any(stem in lower for stem in self._stems)
+        return any(stem in lower for stem in self._stems_of(lower))
 
     def _kind(self, name: str) -> str:
         if name.lower() in self._harmless or _looks_random(name):
@@ -70,9 +71,12 @@ class Names:
             kind = next((kind for ending, kind in self._endings if single.endswith(ending)), "")
         return OTHER if kind == KEY and word in _COUNTED else kind
 
+    def _stems_of(self, text: str) -> tuple[str, ...]:
+        return self._stems if text.isascii() else self._every_stem
+
     def found(self, text: str, lower: str) -> list[Name]:
         """Return the names in a text that speak of a secret; `lower` is the text in lower case."""
-        stems = [stem for stem in self._stems if stem in lower]
+        stems = [stem for stem in self._stems_of(lower) if stem in lower]
         if not stems:
             return []
         if len(lower) != len(text):

@@ -15,6 +15,7 @@ from bot.extras.unusual.comparison import FEWEST_OF_SICK, FEWEST_PEERS, SAID, No
 from tests.unit.extras.unusual.fleets import AT, KINDS, PLANTED, base, fleet, peers_of, planted
 
 CHECKED = 20  # nodes of each fleet
+TOO_SMALL = "3 errors an hour"  # within what a count may be off by chance
 WIDTH, DRIVER, SSH = "gpu.width", "gpu.driver", "units.u[ssh]"
 USUAL: dict[str, Fact] = {"gpu": READ, "units": READ, WIDTH: 16.0, DRIVER: "570.1", SSH: PRESENT}
 MANY: dict[str, Fact] = {f"gpu.fact{number}": "yes" for number in range(60)}
@@ -223,7 +224,7 @@ def test_planted_differences_are_found_and_healthy_nodes_left_in_peace(
     head = f"Planted differences told, of one in fleets of {', '.join(map(str, counts))} nodes:"
     record_property("table", "\n".join((head, *rows, f"healthy nodes said to be unusual: {falsely} of {checks}")))
     assert falsely * 100 <= checks * (1 if fleets > 1 else 2)
-    states = [kind for kind in due if kind.endswith("are alike") and not kind.startswith("figure")]
+    states = [kind for kind in due if kind.endswith("are alike") and not kind.startswith(("figure", TOO_SMALL))]
     assert sum(found[kind] for kind in states) >= 0.95 * sum(due[kind] for kind in states) > 10
     figures = [kind for kind in due if kind.endswith("are alike") and kind.startswith("figure")]
     assert sum(found[kind] for kind in figures) >= 0.4 * sum(due[kind] for kind in figures) > 1
