@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
 
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright, expect
 
 CHROMIUM = shutil.which("chromium")
 # As wide as the fonts of phones and desktops. Debian's default, DejaVu, is wider, and what fits a screen does not then.
@@ -33,6 +33,7 @@ async def chromium() -> AsyncIterator[Browser]:
     """Start the browser. Raises: FileNotFoundError when there is none."""
     if CHROMIUM is None:
         raise FileNotFoundError("chromium is not installed (Debian: apt install chromium)")
+    expect.set_options(timeout=PATIENCE)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield browser

@@ -118,7 +118,8 @@ def test_json_without_readings_is_the_same_but_for_them(inventory: Path) -> None
     assert whole["node-1"]["readings"]
     for short in (several["node-1"], alone["node-1"]):
         assert short["readings"] == {}
-        assert short.keys() == whole["node-1"].keys()
+        sometimes = {"slowness"}  # which this machine has while it is busy
+        assert short.keys() - sometimes == whole["node-1"].keys() - sometimes
         assert short["ruled_out"]
     refused = zombie("check", "node-1", "--no-readings", "--inventory", inventory)
     assert (refused.returncode, "Add --json." in refused.stderr) == (2, True)
