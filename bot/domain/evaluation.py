@@ -269,7 +269,10 @@ def _worst_status(result: Undecided, playbook: Playbook) -> int:
 def _worst_undecided(probe: str, playbook: Playbook, undecided: Sequence[Undecided]) -> int:
     """The gravest status that an unread probe leaves open; any, if no cause of the playbook uses the probe."""
     using = {used.cause.name for used in playbook.causes if probe in used.cause.probes}
-    left_open = (_worst_status(result, playbook) for result in undecided if result.cause in using)
+    left_open = [_worst_status(result, playbook) for result in undecided if result.cause in using]
+    open_ = {result.cause for result in undecided}
+    symptoms = [each for each in playbook.conditions if probe in each.probes and (each.cause or each.name) in open_]
+    left_open += [each.status.rank for each in symptoms if each.status is not None]
     return max(left_open, default=0 if using else Status.CRITICAL.rank)
 
 

@@ -72,7 +72,7 @@ class ProcessKind:
     count: int
     age: float
     cpu_seconds: float  # of all of them, inside the window
-    threads: int = 0  # of all of them, where they are hundreds
+    threads: int | None = None  # of all of them, where they are hundreds
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ def parse(outputs: Outputs) -> ProcessesReading:
             threads_of[one_line(many.group(2), 64)] = int(many.group(1))
         elif line[:2] in ("p ", "t ", "w ", "n ", "m "):
             raise CannotRead(f"processes: a line is malformed ({one_line(line, 60)})")
-    kinds = [replace(kind, threads=threads_of.get(kind.name, 0)) for kind in kinds]
+    kinds = [replace(kind, threads=threads_of.get(kind.name)) for kind in kinds]
     busiest = [_process(row, hz, tuple(threads.get(int(row.group(4)), ()))) for row in rows]
     busiest.sort(key=lambda process: (-process.sys_seconds, -process.usr_seconds, process.pid))
     waits = tuple(Waiting(pid, name, wchans.get(pid, "")) for pid, name in waiting)

@@ -118,7 +118,7 @@ def test_changed_reading_changes_the_verdict(capsys: pytest.CaptureFixture[str])
     assert main(["replay", str(FOUNDING), "--with", "cgroups.dying=900", "--json"]) == 1
     out, err = capsys.readouterr()
     (node,) = json.loads(out)["nodes"]
-    assert node["cause"] == "crash-looping-unit"
+    assert node["cause"] == "queue-starved"
     assert (node["readings"]["cgroups"]["dying"], node["readings"]["cgroups"]["dying_later"]) == (900, 900)
     assert "judged differently" not in err  # that is what was asked for
 

@@ -64,7 +64,7 @@ def test_all_processes_are_counted_by_their_names() -> None:
         ("a) 1 (b", 1, 103.5, 0.0),
     ]
     assert reading.kinds_not_listed == 3
-    assert [kind.threads for kind in read(answer(*lines, "m 4100 (ray::train_step)")).kinds or ()] == [4100, 0]
+    assert [kind.threads for kind in read(answer(*lines, "m 4100 (ray::train_step)")).kinds or ()] == [4100, None]
     assert read(answer()).kinds is None, "an older recording does not list them, which is not none"
     with pytest.raises(CannotRead, match="malformed"):
         read(answer("n 24 x 950 (ray)", "names 1"))
