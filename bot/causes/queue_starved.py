@@ -3,7 +3,7 @@
 Confirms: the driver tells that its poll was scheduled and did not run, lately or again and again; and the core that
 serves this queue is held now: in the kernel by anybody, or by a realtime program.
 Refutes: no such line; no core held that serves the queue.
-Remedy: none planned: the program is named, whatever it does there. A walk over dying cgroups is one of its reasons.
+Remedy: none planned: the program is named, whatever it does there. A walk over dying cgroups is the leak's to tell.
 """
 
 from __future__ import annotations
@@ -58,9 +58,12 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     share = f"{percent(core.mean_percent)} of {core.seconds} s"
     says = f"core {core.core}, which serves a starved queue ({line.name}), is held {held_by}: {share}"
     cgroups = snapshot.get(CgroupsReading)
-    if isinstance(cgroups, Unread) and by and all(holder.name in STATISTICS_WALKERS for holder in by):
-        says = f"{says}; whether it walks dying memory cgroups is open, they were not counted ({cgroups.reason})"
-        return Undecided(NAME, says, worst=worst)
+    if all(holder.name in STATISTICS_WALKERS for holder in by):  # or nobody was seen there
+        if isinstance(cgroups, Unread) and by:
+            says = f"{says}; whether it walks dying memory cgroups is open, they were not counted ({cgroups.reason})"
+            return Undecided(NAME, says, worst=worst)
+        if not isinstance(cgroups, Unread) and cgroups.dying >= tuning["dying_many"]:  # told once, and muted once
+            return RuledOut(NAME, f"{says}; {cgroups.dying:,} memory cgroups are dying: see leaked-memory-cgroups")
     rows = (*core.raw[:2], line.raw, *(holder.raw for holder in by))
     return Finding(
         cause=NAME,
@@ -107,6 +110,7 @@ CAUSE = Cause(
         "recent_hours": Threshold(24, "As in leaked-memory-cgroups."),
         "harm_minutes": Threshold(60, "As in leaked-memory-cgroups."),
         "recurs_few": Threshold(3, "As in leaked-memory-cgroups."),
+        "dying_many": Threshold(1000, "As in leaked-memory-cgroups."),
         "core_held_percent": Threshold(90, "As in leaked-memory-cgroups."),
         "core_held_seconds": Threshold(2, "As in leaked-memory-cgroups."),
         "holder_share": Threshold(

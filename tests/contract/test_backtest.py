@@ -106,7 +106,7 @@ def test_terminal_says_before_after_and_why(tmp_path: Path, capsys: pytest.Captu
         "1 of 2 verdicts flip (2 cases, 1 playbook).",
         f"CASE node-health {FOUNDING} FLIPS",
         "before: critical, leaked-memory-cgroups (confirmed), disable ecs.service, then drain ip-10-0-0-7 prod",
-        "after: critical, likely queue-starved",
+        "after: degraded, crash-looping-unit (confirmed), disable ecs.service",
         "leaked-memory-cgroups: critical, confirmed (",
         "→ ruled out (68,440 dying memory cgroups beside 240 alive; 10,000,000 would be many)",
     ):

@@ -71,3 +71,14 @@ def test_what_is_not_held_or_not_starved_or_not_read_names_nobody() -> None:
     found(STARVED, *HELD, b.processes(JAVA), uncounted)
     for gone in (b.unread("interrupts"), b.interrupts({6: {6: 900}})):
         assert "which core serves this queue is not known" in undecided(STARVED, LOG, b.held(), gone).because
+
+
+def test_beside_a_leak_a_walker_or_nobody_seen_is_the_leaks_to_tell() -> None:
+    kubelet = b.processes(b.process("kubelet"))
+    for leaks, is_told in ((b.cgroups(dying=999), True), (b.cgroups(dying=1000), False)):
+        for there in (kubelet, b.unread("processes")):
+            if is_told:
+                found(STARVED, *HELD, there, leaks)
+            else:
+                assert "see leaked-memory-cgroups" in ruled_out(STARVED, *HELD, there, leaks).because
+        found(STARVED, *HELD, b.processes(JAVA), leaks)
