@@ -7,42 +7,86 @@ rows are the lines below it that have as many fields. A block is what stands in 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-
-Spans = list[tuple[int, int]]
-IsSecret = Callable[[str, str], bool]  # of a column's name and a value in it
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 
-def has_head(line: str, is_name: Callable[[str], bool]) -> bool:
-    """True if a line may be a table's head with a column for secrets."""
-    line = _PREFIX.sub("", line, count=1)
-    return bool(_secret_columns(line, _divider(line), is_name))
+@dataclass(frozen=True, slots=True)
+class SecretColumns:
+    """The columns of texts that are secrets by their names, as `is_name` tells."""
+
+    is_name: Callable[[str], bool]
+
+    def heads(self, line: str) -> bool:
+        """True if a line may be a table's head with such a column."""
+        line = _PREFIX.sub("", line, count=1)
+        return bool(self._wanted(line, _divider(line)))
+
+    def values(self, text: str) -> Iterator[tuple[str, int, int]]:
+        """Yield the name of each such column with the place of each value in it."""
+        if _INTO.search(text) is not None:
+            yield from self._inserted(text)
+        if _LINE_END.search(text):
+            yield from self._tabled(text)
+
+    def _inserted(self, text: str) -> Iterator[tuple[str, int, int]]:
+        for into in _INTO.finditer(text):
+            names = [_bare(name) for name in into["names"].split(",")]
+            wanted = [number for number, name in enumerate(names) if self.is_name(name)]
+            if not wanted:
+                continue
+            at = into.end()
+            while row := _ROW.match(text, at):
+                values, at = [*_VALUE.finditer(text, row.start("values"), row.end("values"))], row.end()
+                values = [value for value in values if value[0].strip()]
+                if len(values) != len(names) and row["close"]:
+                    continue
+                for number in wanted:
+                    if number < len(values) and not _CALL.match(values[number][0].strip()):
+                        yield names[number], *_inside(text, *values[number].span())
+
+    def _tabled(self, text: str) -> Iterator[tuple[str, int, int]]:
+        begin, lines = 0, list[tuple[int, int]]()
+        for found in _LINE_END.finditer(text):
+            lines.append((begin, found.start()))
+            begin = found.end()
+        lines.append((begin, len(text)))
+        wanted: dict[int, str] = {}
+        divider, fields = "", 0
+        for begin, end in lines:
+            line = text[begin:end]
+            begin += len(line) - len(line := _PREFIX.sub("", line, count=1))
+            if wanted and _RULER.fullmatch(line):
+                continue
+            row = _fields(line, divider) if wanted else ()
+            if not wanted or len(row) != fields or self._wanted(line, divider):
+                wanted = self._wanted(line, divider := _divider(line))
+                fields = len(_fields(line, divider)) if wanted else 0
+                continue
+            for number, name in wanted.items():
+                yield name, *_inside(text, begin + row[number][0], begin + row[number][1])
+
+    def _wanted(self, line: str, divider: str) -> dict[int, str]:
+        """Return the columns of a head whose names speak of a secret; none where a line is no head."""
+        if not divider or len(line) > _LONGEST_HEAD:
+            return {}
+        names = [_bare(line[begin:end]) for begin, end in _fields(line, divider)]
+        if len(names) < 2 or not all(map(_NAME.fullmatch, filter(None, names))) or sum(map(bool, names)) < 2:
+            return {}
+        if (divider == " " and line.upper() != line) or (divider == "," and _PROSE.search(line)):
+            return {}
+        return {number: name for number, name in enumerate(names) if name and self.is_name(name.replace(" ", "_"))}
 
 
-def in_columns(text: str, is_name: Callable[[str], bool], is_secret: IsSecret) -> Spans:
-    """Return where the values are of columns whose names speak of a secret."""
-    found = [] if _INTO.search(text) is None else [*_inserted(text, is_name, is_secret)]
-    if _LINE_END.search(text):
-        found += _tabled(text, is_name, is_secret)
-    return sorted(set(found))
-
-
-def in_blocks(text: str, ends: Iterable[tuple[int, bool]], is_secret: Callable[[bool, str, str], bool]) -> Spans:
-    """Return where the values are of the blocks that begin where names end; `is_secret` is asked of each."""
-    found = []
-    for end, every in ends:
-        block = _IN_BRACES.match(text, end) or _FURTHER_IN.match(text, end)
-        if block is None:
-            continue
-        for pair in _PAIR.finditer(text, *block.span("block")):
-            begin, till = _inside(text, *pair.span("value"))
-            name = pair["name"] or ""
-            is_text = (begin, till) != pair.span("value")
-            if name.lower() not in _OF_NO_SECRET and is_secret(
-                every or (is_text and bool(name)), name, text[begin:till]
-            ):
-                found.append((begin, till))
-    return found
+def block_values(text: str, end: int) -> Iterator[tuple[str, bool, int, int]]:
+    """Yield each value of the block that begins at `end`: its name, whether it is a text, and its place."""
+    block = _IN_BRACES.match(text, end) or _FURTHER_IN.match(text, end)
+    if block is None:
+        return
+    for pair in _PAIR.finditer(text, *block.span("block")):
+        begin, till = _inside(text, *pair.span("value"))
+        if (name := pair["name"] or "").lower() not in _OF_NO_SECRET:
+            yield name, (begin, till) != pair.span("value"), begin, till
 
 
 _IN_BRACES = re.compile(r"\\{0,3}[\"']?\s{0,4}(?:[:=]|=>)?\s{0,4}[{\[](?P<block>[^{}\[\]]{1,4000})(?=[}\]]|\Z)")
@@ -93,67 +137,6 @@ _OF_NO_SECRET = frozenset(
         "role",
     }
 )
-
-
-def _inserted(text: str, is_name: Callable[[str], bool], is_secret: IsSecret) -> Iterator[tuple[int, int]]:
-    for into in _INTO.finditer(text):
-        names = [_bare(name) for name in into["names"].split(",")]
-        wanted = [number for number, name in enumerate(names) if is_name(name)]
-        if not wanted:
-            continue
-        at = into.end()
-        while row := _ROW.match(text, at):
-            values, at = [*_VALUE.finditer(text, row.start("values"), row.end("values"))], row.end()
-            values = [value for value in values if value[0].strip()]
-            if len(values) != len(names) and row["close"]:
-                continue
-            for number in wanted:
-                if number < len(values) and not _CALL.match(values[number][0].strip()):
-                    begin, end = _inside(text, *values[number].span())
-                    if is_secret(names[number], text[begin:end]):
-                        yield begin, end
-
-
-def _tabled(text: str, is_name: Callable[[str], bool], is_secret: IsSecret) -> Iterator[tuple[int, int]]:
-    begin, lines = 0, list[tuple[int, int]]()
-    for found in _LINE_END.finditer(text):
-        lines.append((begin, found.start()))
-        begin = found.end()
-    lines.append((begin, len(text)))
-    wanted: dict[int, str] = {}
-    divider, fields = "", 0
-    for begin, end in lines:
-        line = text[begin:end]
-        begin += len(line) - len(line := _PREFIX.sub("", line, count=1))
-        if not wanted:
-            divider = _divider(line)
-            wanted = _secret_columns(line, divider, is_name)
-            fields = len(_fields(line, divider)) if wanted else 0
-            continue
-        if _RULER.fullmatch(line):
-            continue
-        row = _fields(line, divider)
-        if len(row) != fields or _secret_columns(line, divider, is_name):
-            divider = _divider(line)
-            wanted = _secret_columns(line, divider, is_name)
-            fields = len(_fields(line, divider)) if wanted else 0
-            continue
-        for number, name in wanted.items():
-            at, till = _inside(text, begin + row[number][0], begin + row[number][1])
-            if is_secret(name, text[at:till]):
-                yield at, till
-
-
-def _secret_columns(line: str, divider: str, is_name: Callable[[str], bool]) -> dict[int, str]:
-    """Return the columns of a head whose names speak of a secret; none where a line is no head."""
-    if not divider or len(line) > _LONGEST_HEAD:
-        return {}
-    names = [_bare(line[begin:end]) for begin, end in _fields(line, divider)]
-    if len(names) < 2 or not all(map(_NAME.fullmatch, filter(None, names))) or sum(map(bool, names)) < 2:
-        return {}
-    if (divider == " " and line.upper() != line) or (divider == "," and _PROSE.search(line)):
-        return {}
-    return {number: name for number, name in enumerate(names) if name and is_name(name.replace(" ", "_"))}
 
 
 def _divider(line: str) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bot.domain.builtin_playbooks import SiteRows, builtin_rows
-from bot.domain.secret_columns import has_head, in_blocks, in_columns
+from bot.domain.secret_columns import SecretColumns, block_values
 from bot.domain.secret_names import KEY, PASSWORD, Name, Names, machine_made
 
 T = TypeVar("T")
@@ -83,9 +83,8 @@ class SecretForm:
         if self.form == _MACHINE_MADE:
             return [Cut(*span, self.mark) for span in machine_made(text)]
         if self.form == _COLUMNS:
-            spans = in_columns(text, speaks_of_secret, _is_secret_of_column)
-            spans += in_blocks(text, _ends_of_blocks(text, names), _is_secret_of_block)
-            return [Cut(*span, self.mark) for span in sorted({*spans})]
+            spans = {*_in_columns(text), *_in_blocks(text, names)}
+            return [Cut(*span, self.mark) for span in sorted(spans)]
         pattern: Any = _compiled(self.form) if isinstance(self.form, str) else self.form
         if self.kinds:
             names = _secret_names().found(text, text.lower()) if names is None else names
@@ -537,6 +536,24 @@ def may_speak_of_secret(name: str) -> bool:
     return _secret_names().in_part(name) or context().told.search(name) is not None
 
 
+_SECRET_COLUMNS = SecretColumns(speaks_of_secret)
+
+
+def _in_columns(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the values are of columns whose names speak of a secret."""
+    for name, begin, end in _SECRET_COLUMNS.values(text):
+        if _is_secret_of_column(name, text[begin:end]):
+            yield begin, end
+
+
+def _in_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[int, int]]:
+    """Yield where the values are of blocks whose names speak of secrets."""
+    for block, every in _ends_of_blocks(text, names):
+        for name, is_text, begin, end in block_values(text, block):
+            if _is_secret_of_block(every or (is_text and bool(name)), text[begin:end]):
+                yield begin, end
+
+
 def _is_secret_of_column(name: str, value: str) -> bool:
     """True if a value may be the secret that its column's name speaks of."""
     if not 1 < len(value) <= _LONGEST_OF_COLUMN or context().column.match(value) is None:
@@ -559,7 +576,7 @@ _OF_BLOCKS = re.compile(r"(?i:(?P<every>(?:password|passwd|passphrase)s)|secrets
 _STRING_DATA = re.compile(r"\bstringData\b")
 
 
-def _is_secret_of_block(every: bool, name: str, value: str) -> bool:
+def _is_secret_of_block(every: bool, value: str) -> bool:
     if not 3 < len(value) <= _LONGEST_OF_COLUMN or context().column.match(value) is None:
         return False
     return every or context().word.match(value) is not None
@@ -578,7 +595,7 @@ def opens(text: str) -> bool:
         return False
     names = _secret_names().found(text, text.lower())
     is_last = bool(names) and not text[names[-1].end :].strip(_SIGNS_OF_END)
-    return is_last or has_head(text, speaks_of_secret)
+    return is_last or _SECRET_COLUMNS.heads(text)
 
 
 _SIGNS_OF_END = " \t\r\"'\\])}>=:,"
