@@ -14,8 +14,8 @@ from tests.e2e.test_demo_page import FOUNDING, ask, demo
 pytestmark = pytest.mark.slow
 STOPPED = "web-1c-0077"
 ENDINGS = {
-    FOUNDING: ("Resolved", "is cured"),
-    STOPPED: ("Resolved", "is cured"),
+    FOUNDING: ("Resolved", "is gone"),
+    STOPPED: ("Resolved", "is gone"),
     "ray-gpu-1b-0601": ("Escalated", "no sign of its effect by its deadline"),
     "ray-gpu-1b-0602": ("Escalated", "does not hold"),
     "ray-gpu-1b-0603": ("Escalated", "did not come back"),
