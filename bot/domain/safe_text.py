@@ -22,9 +22,9 @@ from bot.domain.secret_forms import (
     context,
     may_speak_of_secret,
     opens,
-    speaks_of_secret,
     table,
 )
+from bot.domain.secret_names import speaks_of_secret
 
 # Two names that look the same are the same, and no reader, such as a model behind MCP, gets words that people do not
 # see. A selector that makes a sign an emoji stays behind that sign.

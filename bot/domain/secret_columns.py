@@ -7,75 +7,74 @@ rows are the lines below it that have as many fields. A block is what stands in 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+
+from bot.domain.secret_names import speaks_of_secret
 
 
-@dataclass(frozen=True, slots=True)
-class SecretColumns:
-    """The columns of texts that are secrets by their names, as `is_name` tells."""
+def is_head(line: str) -> bool:
+    """True if a line may be a table's head with a column whose name speaks of a secret."""
+    line = _PREFIX.sub("", line, count=1)
+    return bool(_secret_columns(line, _divider(line)))
 
-    is_name: Callable[[str], bool]
 
-    def heads(self, line: str) -> bool:
-        """True if a line may be a table's head with such a column."""
-        line = _PREFIX.sub("", line, count=1)
-        return bool(self._wanted(line, _divider(line)))
+def column_values(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the name of each column that speaks of a secret with the place of each value in it."""
+    if _INTO.search(text) is not None:
+        yield from _inserted(text)
+    if _LINE_END.search(text):
+        yield from _tabled(text)
 
-    def values(self, text: str) -> Iterator[tuple[str, int, int]]:
-        """Yield the name of each such column with the place of each value in it."""
-        if _INTO.search(text) is not None:
-            yield from self._inserted(text)
-        if _LINE_END.search(text):
-            yield from self._tabled(text)
 
-    def _inserted(self, text: str) -> Iterator[tuple[str, int, int]]:
-        for into in _INTO.finditer(text):
-            names = [_bare(name) for name in into["names"].split(",")]
-            wanted = [number for number, name in enumerate(names) if self.is_name(name)]
-            if not wanted:
+def _inserted(text: str) -> Iterator[tuple[str, int, int]]:
+    for into in _INTO.finditer(text):
+        names = [_bare(name) for name in into["names"].split(",")]
+        wanted = [number for number, name in enumerate(names) if speaks_of_secret(name)]
+        if not wanted:
+            continue
+        at = into.end()
+        while row := _ROW.match(text, at):
+            values, at = [*_VALUE.finditer(text, row.start("values"), row.end("values"))], row.end()
+            values = [value for value in values if value[0].strip()]
+            if len(values) != len(names) and row["close"]:
                 continue
-            at = into.end()
-            while row := _ROW.match(text, at):
-                values, at = [*_VALUE.finditer(text, row.start("values"), row.end("values"))], row.end()
-                values = [value for value in values if value[0].strip()]
-                if len(values) != len(names) and row["close"]:
-                    continue
-                for number in wanted:
-                    if number < len(values) and not _CALL.match(values[number][0].strip()):
-                        yield names[number], *_inside(text, *values[number].span())
+            for number in wanted:
+                if number < len(values) and not _CALL.match(values[number][0].strip()):
+                    yield names[number], *_inside(text, *values[number].span())
 
-    def _tabled(self, text: str) -> Iterator[tuple[str, int, int]]:
-        begin, lines = 0, list[tuple[int, int]]()
-        for found in _LINE_END.finditer(text):
-            lines.append((begin, found.start()))
-            begin = found.end()
-        lines.append((begin, len(text)))
-        wanted: dict[int, str] = {}
-        divider, fields = "", 0
-        for begin, end in lines:
-            line = text[begin:end]
-            begin += len(line) - len(line := _PREFIX.sub("", line, count=1))
-            if wanted and _RULER.fullmatch(line):
-                continue
-            row = _fields(line, divider) if wanted else ()
-            if not wanted or len(row) != fields or self._wanted(line, divider):
-                wanted = self._wanted(line, divider := _divider(line))
-                fields = len(_fields(line, divider)) if wanted else 0
-                continue
-            for number, name in wanted.items():
-                yield name, *_inside(text, begin + row[number][0], begin + row[number][1])
 
-    def _wanted(self, line: str, divider: str) -> dict[int, str]:
-        """Return the columns of a head whose names speak of a secret; none where a line is no head."""
-        if not divider or len(line) > _LONGEST_HEAD:
-            return {}
-        names = [_bare(line[begin:end]) for begin, end in _fields(line, divider)]
-        if len(names) < 2 or not all(map(_NAME.fullmatch, filter(None, names))) or sum(map(bool, names)) < 2:
-            return {}
-        if (divider == " " and line.upper() != line) or (divider == "," and _PROSE.search(line)):
-            return {}
-        return {number: name for number, name in enumerate(names) if name and self.is_name(name.replace(" ", "_"))}
+def _tabled(text: str) -> Iterator[tuple[str, int, int]]:
+    begin, lines = 0, list[tuple[int, int]]()
+    for found in _LINE_END.finditer(text):
+        lines.append((begin, found.start()))
+        begin = found.end()
+    lines.append((begin, len(text)))
+    wanted: dict[int, str] = {}
+    divider, fields = "", 0
+    for begin, end in lines:
+        line = text[begin:end]
+        begin += len(line) - len(line := _PREFIX.sub("", line, count=1))
+        if wanted and _RULER.fullmatch(line):
+            continue
+        row = _fields(line, divider) if wanted else ()
+        if not wanted or len(row) != fields or _secret_columns(line, divider):
+            wanted = _secret_columns(line, divider := _divider(line))
+            fields = len(_fields(line, divider)) if wanted else 0
+            continue
+        for number, name in wanted.items():
+            yield name, *_inside(text, begin + row[number][0], begin + row[number][1])
+
+
+def _secret_columns(line: str, divider: str) -> dict[int, str]:
+    """Return the columns of a head whose names speak of a secret; none where a line is no head."""
+    if not divider or len(line) > _LONGEST_HEAD:
+        return {}
+    names = [_bare(line[begin:end]) for begin, end in _fields(line, divider)]
+    if len(names) < 2 or not all(map(_NAME.fullmatch, filter(None, names))) or sum(map(bool, names)) < 2:
+        return {}
+    if (divider == " " and line.upper() != line) or (divider == "," and _PROSE.search(line)):
+        return {}
+    return {number: name for number, name in enumerate(names) if name and speaks_of_secret(name.replace(" ", "_"))}
 
 
 def block_values(text: str, end: int) -> Iterator[tuple[str, bool, int, int]]:

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bot.domain.builtin_playbooks import SiteRows, builtin_rows
-from bot.domain.secret_columns import SecretColumns, block_values
-from bot.domain.secret_names import KEY, PASSWORD, Name, Names, machine_made
+from bot.domain.secret_columns import block_values, column_values, is_head
+from bot.domain.secret_names import PASSWORD, Name, machine_made, secret_names
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ class SecretForm:
             return [Cut(*span, self.mark) for span in sorted(spans)]
         pattern: Any = _compiled(self.form) if isinstance(self.form, str) else self.form
         if self.kinds:
-            names = _secret_names().found(text, text.lower()) if names is None else names
+            names = secret_names().found(text, text.lower()) if names is None else names
             if not any(name.kind in self.kinds for name in names):
                 return []
             return (
@@ -111,7 +111,7 @@ class SecretForm:
         cuts, at = [], 0
         while found := pattern.search(text, at):
             group = next(group for group in _NAME_GROUPS if found.groupdict().get(group) is not None)
-            if _secret_names().kind(found[group]) not in self.kinds:
+            if secret_names().kind(found[group]) not in self.kinds:
                 at = found.end(group)
                 continue
             begin, at = found.span("secret")
@@ -295,7 +295,7 @@ class SecretTable:
         if longest >= _LONG_BETWEEN_SIGNS:
             likely.update(self._machine_made)
         has_lines = "\n" in view or "\\n" in view
-        if names := _secret_names().found(view, lower):
+        if names := secret_names().found(view, lower):
             likely.update(self._named, self._named_above if has_lines else ())
         elif has_lines:
             likely.update(self._columns)
@@ -307,7 +307,7 @@ class SecretTable:
             if cuts:
                 text = marked(text, _in_original_text(text, cuts))
                 view = searchable(text)
-                names = names and _secret_names().found(view, view.lower())
+                names = names and secret_names().found(view, view.lower())
         return text
 
     def _holds_secret(self, text: str) -> bool:
@@ -329,7 +329,7 @@ def _read_as_one(lines: Sequence[str]) -> tuple[str, str, str, list[Name]]:
     whole = "\n".join(lines)
     view = searchable(whole)
     lower = view.lower()
-    return whole, view, lower, _secret_names().found(view, lower)
+    return whole, view, lower, secret_names().found(view, lower)
 
 
 def _marked_lines(lines: list[str], cuts: Sequence[Cut]) -> list[str]:
@@ -521,27 +521,14 @@ def _builtin_forms() -> tuple[tuple[SecretForm, ...], Mapping[str, str]]:
     return tuple(read_forms(document, parts)), parts
 
 
-@functools.cache
-def _secret_names() -> Names:
-    return Names(_secret_rows()["names"])
-
-
-def speaks_of_secret(name: str) -> bool:
-    """True if the value under this name is a secret, whatever it is."""
-    return _secret_names().kind(name) in (PASSWORD, KEY) and name.rpartition("/")[0] != "checksum"
-
-
 def may_speak_of_secret(name: str) -> bool:
     """True if the value under this name is one, or its text with the name may tell that it is."""
-    return _secret_names().in_part(name) or context().told.search(name) is not None
-
-
-_SECRET_COLUMNS = SecretColumns(speaks_of_secret)
+    return secret_names().in_part(name) or context().told.search(name) is not None
 
 
 def _in_columns(text: str) -> Iterator[tuple[int, int]]:
     """Yield where the values are of columns whose names speak of a secret."""
-    for name, begin, end in _SECRET_COLUMNS.values(text):
+    for name, begin, end in column_values(text):
         if _is_secret_of_column(name, text[begin:end]):
             yield begin, end
 
@@ -560,12 +547,12 @@ def _is_secret_of_column(name: str, value: str) -> bool:
         return False
     if name.lower() == "pass":
         return not _COUNT.fullmatch(value)
-    return _secret_names().kind(name) == PASSWORD or not _COUNT_OR_NAME.fullmatch(value)
+    return secret_names().kind(name) == PASSWORD or not _COUNT_OR_NAME.fullmatch(value)
 
 
 def _ends_of_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[int, bool]]:
     """Return where the names end of which a block may follow, and whether all in it are passwords."""
-    for name in _secret_names().found(text, text.lower()) if names is None else names:
+    for name in secret_names().found(text, text.lower()) if names is None else names:
         if (word := _OF_BLOCKS.search(text[name.begin : name.end])) is not None:
             yield name.end, word["every"] is not None
     for found in _STRING_DATA.finditer(text):
@@ -591,11 +578,11 @@ def opens(text: str) -> bool:
     """True if a secret of several lines may begin in this line."""
     if context().opens.search(text) is not None:
         return True
-    if not _secret_names().in_part(text):
+    if not secret_names().in_part(text):
         return False
-    names = _secret_names().found(text, text.lower())
+    names = secret_names().found(text, text.lower())
     is_last = bool(names) and not text[names[-1].end :].strip(_SIGNS_OF_END)
-    return is_last or _SECRET_COLUMNS.heads(text)
+    return is_last or is_head(text)
 
 
 _SIGNS_OF_END = " \t\r\"'\\])}>=:,"

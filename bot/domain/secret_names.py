@@ -6,9 +6,12 @@ stand in `playbooks/tables/secrets.toml` under [names].
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
+
+from bot.domain.builtin_playbooks import builtin_rows
 
 PASSWORD, KEY, OTHER = "password", "key", "other"  # from what is surely a secret to what may be one
 
@@ -99,6 +102,17 @@ class Names:
 
 _COUNTED = frozenset({"keys", "tokens", "secrets"})  # more often than shown
 _SALTED = frozenset({"hash", "auth", "password", "encryption", "secret", "crypt"})
+
+
+@functools.cache
+def secret_names() -> Names:
+    """Return the names of the program's own table."""
+    return Names(builtin_rows("secrets")["names"])
+
+
+def speaks_of_secret(name: str) -> bool:
+    """True if the value under this name is a secret, whatever it is."""
+    return secret_names().kind(name) in (PASSWORD, KEY) and name.rpartition("/")[0] != "checksum"
 
 
 def _occurrences(word: str, text: str) -> Iterator[int]:

@@ -144,13 +144,13 @@ def proven_words(cause: str, cure: Sequence[str], kernel: str = "") -> str:
     standing = [row for row in rows if row.stands]
     here, gone = series_of(kernel), [row for row in table.rows if row.cause == cause and row.status == GONE]
     on = _series(standing or rows)
-    by = "Proven" if standing else "An earlier version of it was proven"
+    by = "" if standing else " by an earlier version"
     runs, healed = sum(row.runs for row in standing or rows), sum(row.healed for row in standing or rows)
     often = f" (healed {healed} of {runs} times)" if healed < runs else ""
     here_ = ""
     if here and here not in on:
         here_ = f"; on {here} it did not arise" if here in _series(gone) else f"; not tried on {here}"
-    return f"{by} on Linux {_and(on)}{often}{here_}."
+    return f"Proven on Linux {_and(on)}{by}{often}{here_}."
 
 
 def is_proven(cause: str, cure: Sequence[str], kernel: str) -> bool:

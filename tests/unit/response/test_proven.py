@@ -93,7 +93,7 @@ def test_sentence_says_a_cure_that_failed_and_what_is_of_an_earlier_version(monk
     assert proven_words(ROW.cause, CURE, "6.1") == "Proven on Linux 6.1 (healed 2 of 3 times)."
     older = replace(ROW, digest="0" * 16)
     has(monkeypatch, older)
-    assert proven_words(ROW.cause, CURE, "6.1") == "An earlier version of it was proven on Linux 6.1."
+    assert proven_words(ROW.cause, CURE, "6.1") == "Proven on Linux 6.1 by an earlier version."
     has(monkeypatch, older, replace(ROW, kernel="6.12.1"))
     assert proven_words(ROW.cause, CURE, "6.1") == "Proven on Linux 6.12; not tried on 6.1."
 
