@@ -49,7 +49,7 @@ undone. Then the readings said that the node was well again or, where the kernel
 is over. *Undone*: the bot also took its own actions back, after one more yes.
 
 A row holds for the cause and the actions as they were. Where they have changed since, the bot says so beside a plan
-("by an earlier version"). A machine here is small and emulated: what a row says of memory, time and
+("an earlier version proven on 6.1"). A machine here is small and emulated: what a row says of memory, time and
 packets is that machine's. This page is made from `playbooks/tables/proven.toml` by `python -m tests.reference`.
 
 | cause | fault | what the verdict said of it | cured by | machine | healed | last run |

@@ -135,22 +135,23 @@ def digest_of(cause: str, cure: tuple[str, ...]) -> str:
 
 
 def proven_words(cause: str, cure: Sequence[str], kernel: str = "") -> str:
-    """Return, as a sentence, on which kernels a cause with this cure was proven, and whether on this one."""
+    """Return, as a short sentence, on which kernels a cause with this cure was proven, and whether on this one."""
     table = proven_table()
     rows = [row for row in table.rows if (row.cause, row.cure) == (cause, tuple(cure))]
     if not rows:
         why = dict(table.not_here).get(cause)
         return f"Not proven here: {why}." if why else "Not proven here: no run of it on a real kernel is on record."
     standing = [row for row in rows if row.stands]
+    if not standing:
+        return f"An earlier version proven on {_and(_series(rows))}."
     here, gone = series_of(kernel), [row for row in table.rows if row.cause == cause and row.status == GONE]
-    on = _series(standing or rows)
-    by = "" if standing else " by an earlier version"
-    runs, healed = sum(row.runs for row in standing or rows), sum(row.healed for row in standing or rows)
+    on = _series(standing)
+    runs, healed = sum(row.runs for row in standing), sum(row.healed for row in standing)
     often = f" (healed {healed} of {runs} times)" if healed < runs else ""
     here_ = ""
     if here and here not in on:
         here_ = f"; on {here} it did not arise" if here in _series(gone) else f"; not tried on {here}"
-    return f"Proven on Linux {_and(on)}{by}{often}{here_}."
+    return f"Proven on {_and(on)}{often}{here_}."
 
 
 def is_proven(cause: str, cure: Sequence[str], kernel: str) -> bool:

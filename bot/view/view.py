@@ -170,7 +170,7 @@ class GroupView:
     absent: frozenset[str] = frozenset()
     asks: tuple[ClosingQuestion, ...] = ()
     chat: str = "Slack"
-    rest: str = "Reasons are in the thread."
+    rest: str = "See thread."
 
     @property
     def ended(self) -> bool:

@@ -136,7 +136,7 @@ def open_points(verdict: Verdict) -> Iterator[tuple[str, Sequence[tuple[str, str
 def remainder_words(verdict: Verdict) -> Iterator[str]:
     """Yield what a verdict leaves open and how many causes it ruled out, and what was not read, without the reasons.
 
-    Example: "Undecided: io-stall. 22 other causes ruled out, 6 do not apply here.", "Not read: containers."
+    Example: "Undecided: io-stall. 22 other causes ruled out, 6 do not apply.", "Not read: containers."
     """
     causes = [f"Undecided: {', '.join(each.cause for each in verdict.undecided)}."] if verdict.undecided else []
     if verdict.ruled_out:
@@ -144,7 +144,7 @@ def remainder_words(verdict: Verdict) -> Iterator[str]:
         other = "other " if verdict.cause is not None or verdict.undecided else ""
         said = f"{many} {other}cause{'' if many == 1 else 's'} ruled out"
         if never := len(verdict.ruled_out) - many:
-            said += f", {never} {'does' if never == 1 else 'do'} not apply here"
+            said += f", {never} {'does' if never == 1 else 'do'} not apply"
         causes.append(f"{said}.")
     if causes:
         yield " ".join(causes)

@@ -73,8 +73,8 @@ def test_table_is_read_as_it_was_written_and_a_row_takes_the_place_of_its_earlie
 
 def test_sentence_names_the_kernels_and_says_where_it_was_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     has(monkeypatch, ROW, replace(ROW, kernel="6.12.117+deb13", suite="trixie"), replace(ROW, cgroups="v1"))
-    assert proven_words(ROW.cause, CURE, "6.1.90-aws") == "Proven on Linux 6.1 and 6.12."
-    assert proven_words(ROW.cause, CURE, "5.4.0-1084-aws") == "Proven on Linux 6.1 and 6.12; not tried on 5.4."
+    assert proven_words(ROW.cause, CURE, "6.1.90-aws") == "Proven on 6.1 and 6.12."
+    assert proven_words(ROW.cause, CURE, "5.4.0-1084-aws") == "Proven on 6.1 and 6.12; not tried on 5.4."
     assert proven_words(ROW.cause, ("disable_unit",), "6.1") == (
         "Not proven here: no run of it on a real kernel is on record."
     )
@@ -83,19 +83,19 @@ def test_sentence_names_the_kernels_and_says_where_it_was_not_tried(monkeypatch:
 def test_sentence_says_where_the_fault_did_not_arise(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = replace(ROW, cure=(), status="gone", kernel="7.2.12+deb14", digest=digest_of(ROW.cause, ()))
     has(monkeypatch, ROW, gone)
-    assert proven_words(ROW.cause, CURE, "7.2.1") == "Proven on Linux 6.1; on 7.2 it did not arise."
-    assert proven_words(ROW.cause, CURE, "7.3.1") == "Proven on Linux 6.1; not tried on 7.3."
+    assert proven_words(ROW.cause, CURE, "7.2.1") == "Proven on 6.1; on 7.2 it did not arise."
+    assert proven_words(ROW.cause, CURE, "7.3.1") == "Proven on 6.1; not tried on 7.3."
     assert not is_proven(ROW.cause, (), "7.2.1")
 
 
 def test_sentence_says_a_cure_that_failed_and_what_is_of_an_earlier_version(monkeypatch: pytest.MonkeyPatch) -> None:
     has(monkeypatch, replace(ROW, runs=3))
-    assert proven_words(ROW.cause, CURE, "6.1") == "Proven on Linux 6.1 (healed 2 of 3 times)."
+    assert proven_words(ROW.cause, CURE, "6.1") == "Proven on 6.1 (healed 2 of 3 times)."
     older = replace(ROW, digest="0" * 16)
     has(monkeypatch, older)
-    assert proven_words(ROW.cause, CURE, "6.1") == "Proven on Linux 6.1 by an earlier version."
+    assert proven_words(ROW.cause, CURE, "6.1") == "An earlier version proven on 6.1."
     has(monkeypatch, older, replace(ROW, kernel="6.12.1"))
-    assert proven_words(ROW.cause, CURE, "6.1") == "Proven on Linux 6.12; not tried on 6.1."
+    assert proven_words(ROW.cause, CURE, "6.1") == "Proven on 6.12; not tried on 6.1."
 
 
 def test_sentence_says_why_something_cannot_be_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,14 +133,14 @@ def test_plan_says_what_it_is_worth_whether_or_not_it_must_be_proven(monkeypatch
     for proven_only in (False, True):
         plan = offered(proven_only).plan
         assert plan is not None
-        assert plan.notes[-1] == "Proven on Linux 6.1."
+        assert plan.notes[-1] == "Proven on 6.1."
 
 
 def test_only_what_is_proven_is_offered_where_that_is_set_and_the_verdict_says_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     has(monkeypatch, replace(ROW, kernel="6.12.1"))
-    says = "Proven on Linux 6.12; not tried on 6.1."
+    says = "Proven on 6.12; not tried on 6.1."
     plan = offered(proven_only=False).plan
     assert plan is not None
     assert plan.notes[-1] == says

@@ -183,7 +183,7 @@ def test_node_s_line_is_cut_where_its_proof_is_not() -> None:
     [
         ([True, True, True], "3 other causes ruled out."),
         ([True, False], "1 other cause ruled out, 1 does not apply here."),
-        ([False, False, True, True], "2 other causes ruled out, 2 do not apply here."),
+        ([False, False, True, True], "2 other causes ruled out, 2 do not apply."),
     ],
 )
 def test_what_does_not_apply_is_not_counted_as_ruled_out(applies: list[bool], says: str) -> None:
