@@ -182,7 +182,7 @@ def test_node_s_line_is_cut_where_its_proof_is_not() -> None:
     ("applies", "says"),
     [
         ([True, True, True], "3 other causes ruled out."),
-        ([True, False], "1 other cause ruled out, 1 does not apply here."),
+        ([True, False], "1 other cause ruled out, 1 does not apply."),
         ([False, False, True, True], "2 other causes ruled out, 2 do not apply."),
     ],
 )
