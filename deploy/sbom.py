@@ -138,9 +138,9 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     sys.path.insert(0, str(ROOT))
-    from bot.app.version import of_sources
+    from bot.app.version import version_of_sources
 
-    print(json.dumps(document(lock, project, of_sources(ROOT)), indent=2))
+    print(json.dumps(document(lock, project, version_of_sources(ROOT)), indent=2))
     return 0
 
 

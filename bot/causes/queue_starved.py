@@ -103,8 +103,8 @@ def _named(snapshot: Snapshot, holder: ProcessUse) -> str:
 CAUSE = Cause(
     name=NAME,
     title="Network queue starved on a held core",
-    probes=("kernel_log", "nic", "cpu", "processes", "interrupts", "host"),
-    beside=("cgroups", "softirq_waits"),
+    probes=("kernel_log", "nic", "cpu", "processes", "interrupts", "host", "cgroups"),
+    beside=("softirq_waits",),
     settled_by="the driver's counter of starved polls, if it rises while the core is held (`ethtool -S`)",
     thresholds={
         "recent_hours": Threshold(24, "As in leaked-memory-cgroups."),

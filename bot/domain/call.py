@@ -62,9 +62,9 @@ def is_as_approved(line: str, command: str) -> bool:
     """True when a line is what was approved: the same text, or the same with plain names in its blanks.
 
     Example:
-    >>> fits("GET /api/v1/namespaces/ray", "GET /api/v1/namespaces/{namespace}  # each")
+    >>> is_as_approved("GET /api/v1/namespaces/ray", "GET /api/v1/namespaces/{namespace}  # each")
     True
-    >>> fits("GET /api/v1/namespaces/ray/../../x", "GET /api/v1/namespaces/{namespace}")
+    >>> is_as_approved("GET /api/v1/namespaces/ray/../../x", "GET /api/v1/namespaces/{namespace}")
     False
     """
     approved = re.escape(command.partition(_REMARK)[0])

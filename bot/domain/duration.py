@@ -36,7 +36,7 @@ def duration_text(duration: timedelta) -> str:
     """Return a duration as `parse_duration` reads it, in the largest unit that keeps it whole.
 
     Example:
-    >>> written(timedelta(minutes=15)), written(timedelta(seconds=90)), written(timedelta(milliseconds=1500))
+    >>> duration_text(timedelta(minutes=15)), duration_text(timedelta(seconds=90)), duration_text(timedelta(milliseconds=1500))
     ('15m', '90s', '1500ms')
     """
     milliseconds = round(duration.total_seconds() * 1000)
@@ -51,7 +51,7 @@ def span_words(duration: timedelta) -> str:
     """Return a duration in its two largest units.
 
     Example:
-    >>> span(timedelta(days=11, hours=3, minutes=5))
+    >>> span_words(timedelta(days=11, hours=3, minutes=5))
     '11 d 3 h'
     """
     seconds = int(duration.total_seconds())

@@ -166,7 +166,7 @@ def is_author(text: str) -> bool:
     """True when `text` can name the author of an entry: `bot`, or a kind of people, a colon and a name.
 
     Example:
-    >>> is_who("bot"), is_who("slack:T024/U123"), is_who("terminal:ann"), is_who("ann")
+    >>> is_author("bot"), is_author("slack:T024/U123"), is_author("terminal:ann"), is_author("ann")
     (True, True, True, False)
     """
     return text == BOT or _WHO.match(text) is not None

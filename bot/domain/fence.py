@@ -63,7 +63,7 @@ class Fence:
         for no longer than `JOURNAL_WITHIN`; then `line` runs all the same, with an empty input.
 
         Example:
-        >>> Fence("b", "m", "", 60).around("sudo -n systemctl start -- x")[:79]
+        >>> Fence("b", "m", "", 60).fenced_line("sudo -n systemctl start -- x")[:79]
         'test "$(tr A-F a-f </etc/machine-id)" = m || { echo "not run: another machine" '
         """
         return (
@@ -109,7 +109,7 @@ def fenced(text: str) -> tuple[Fence, str] | None:
     """Return the fence in a shell command and the command behind it, None without a fence; for simulated nodes.
 
     Example:
-    >>> fenced(Fence("b", "m", "", 60).around("reboot"))
+    >>> fenced(Fence("b", "m", "", 60).fenced_line("reboot"))
     (Fence(boot_id='b', machine_id='m', host_key='', until=60, incident=''), 'reboot')
     """
     found = _AROUND.fullmatch(text)

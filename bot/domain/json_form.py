@@ -85,7 +85,7 @@ def memory_bytes(text: str) -> int:
     """Return about how many bytes of memory a text of JSON takes; a single letter makes each of its letters wider.
 
     Example:
-    >>> room("abc"), room("ab…"), room(r"ab\\ud83d\\ude00")
+    >>> memory_bytes("abc"), memory_bytes("ab…"), memory_bytes(r"ab\\ud83d\\ude00")
     (3, 6, 56)
     """
     if text.isascii() and "\\u" not in text:
@@ -140,7 +140,7 @@ def to_json_types(value: Any) -> Any:
     """Return a value as JSON types.
 
     Example:
-    >>> plain({"for": timedelta(seconds=90), "at": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)})
+    >>> to_json_types({"for": timedelta(seconds=90), "at": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)})
     {'for': 90.0, 'at': '2026-01-02T03:04:05+00:00'}
     """
     if isinstance(value, enum.Enum):
@@ -174,7 +174,7 @@ def read(kind: type[T], value: Any) -> T:
     Example:
     >>> from bot.domain.verdict import RuledOut
     >>> read(RuledOut, {"cause": "steal", "because": "st is 0 %", "new": 1})
-    RuledOut(cause='steal', because='st is 0 %')
+    RuledOut(cause='steal', because='st is 0 %', applies=True)
     """
     hint: Any = kind
     found: T = _reader(hint)(value, kind.__name__)

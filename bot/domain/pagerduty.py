@@ -88,7 +88,7 @@ def page_id_of(alert: Alert) -> str:
     Shape: an alert's id begins with it; a suffix after a slash tells several alerts of the same page apart.
 
     Example:
-    >>> page_of(Alert(PAGERDUTY, "Q3B15VLMF3ASBD/2")), page_of(Alert("slack", "17000.1"))
+    >>> page_id_of(Alert(PAGERDUTY, "Q3B15VLMF3ASBD/2")), page_id_of(Alert("slack", "17000.1"))
     ('Q3B15VLMF3ASBD', '')
     """
     return alert.id.partition("/")[0] if alert.kind == PAGERDUTY else ""

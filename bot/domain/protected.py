@@ -100,7 +100,7 @@ def keeps_shared_data(names: Iterable[str]) -> bool:
     """True when a unit of any of these names keeps data, or a cluster together: a reboot of its node is felt elsewhere.
 
     Example:
-    >>> keeps_for_others(["ceph-osd@3.service"]), keeps_for_others(["kubelet.service"])
+    >>> keeps_shared_data(["ceph-osd@3.service"]), keeps_shared_data(["kubelet.service"])
     (True, False)
     """
     return bool(data_pattern(names))
@@ -110,7 +110,7 @@ def data_pattern(names: Iterable[str]) -> str:
     """Return what a unit of any of these names is known as where it keeps data, or a cluster together; else "".
 
     Example:
-    >>> keeps_as(["postgresql@14-main.service"]), keeps_as(["postgres"]), keeps_as(["kubelet.service"])
+    >>> data_pattern(["postgresql@14-main.service"]), data_pattern(["postgres"]), data_pattern(["kubelet.service"])
     ('postgres*', 'postgres*', '')
     """
     return next(filter(None, map(_data_pattern, names)), "")

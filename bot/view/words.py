@@ -189,7 +189,7 @@ def with_first_word(word: str, headline: str) -> str:
     """Return a headline with its first word in front, where there is such a word.
 
     Example:
-    >>> with_lead("Resolved", "node-1: HEALTHY"), with_lead("", "node-1: HEALTHY")
+    >>> with_first_word("Resolved", "node-1: HEALTHY"), with_first_word("", "node-1: HEALTHY")
     ('Resolved: node-1: HEALTHY', 'node-1: HEALTHY')
     """
     return f"{word}: {headline}" if word else headline
@@ -309,7 +309,7 @@ def with_instants(sentence: Sentence, day: datetime) -> Sentence:
 
     Example:
     >>> day = datetime.fromisoformat("2026-11-22T03:00:00+00:00")
-    >>> [str(getattr(each, "at", each)) for each in clocked(("Until 09:45 UTC, not 2026-11-20 09:45 UTC.",), day)]
+    >>> [str(getattr(each, "at", each)) for each in with_instants(("Until 09:45 UTC, not 2026-11-20 09:45 UTC.",), day)]
     ['Until ', '2026-11-22 09:45:00+00:00', ', not ', '2026-11-20 09:45:00+00:00', '.']
     """
     return tuple(
@@ -428,7 +428,7 @@ def count_by_kind(kinds: Iterable[T], order: Sequence[T]) -> list[tuple[int, T]]
     """Return how many items each kind has, in that order.
 
     Example:
-    >>> counted([Status.HEALTHY, Status.CRITICAL, Status.HEALTHY], WORST_FIRST)
+    >>> count_by_kind([Status.HEALTHY, Status.CRITICAL, Status.HEALTHY], WORST_FIRST)
     [(1, <Status.CRITICAL: 'critical'>), (2, <Status.HEALTHY: 'healthy'>)]
     """
     found = list(kinds)

@@ -49,7 +49,7 @@ async def pulled(slack: SlackWorkspace, team: ActingTeam) -> int:
     before = len(await moves(team))
     await slack.say("bob", "oncall-gpu", "/zombie brake on a rollout")
     await eventually(lambda: _count(team), before + 1)
-    return int((await team.ledger.braked()).seq)
+    return int((await team.ledger.brake_pull()).seq)
 
 
 async def _count(team: ActingTeam) -> int:
@@ -68,10 +68,10 @@ async def test_dialog_that_was_opened_for_an_earlier_pull_releases_nothing(
     await slack.submit("bob", opened, {"reason": "it is over"})
     told = await team.told("bob", "StaleRequest", slack.state.direct("bob").id)
     assert f"That was about pull #{first}. Pull #{second} is on" in told.text
-    assert (await team.ledger.braked()).seq == second
+    assert (await team.ledger.brake_pull()).seq == second
     await slack.say("bob", "oncall-gpu", f"/zombie brake off #{first} it is over")
     await team.told("bob", f"To release that pull: /zombie brake off #{second}")
-    assert (await team.ledger.braked()).seq == second
+    assert (await team.ledger.brake_pull()).seq == second
 
 
 async def test_button_that_was_drawn_for_an_earlier_pull_opens_no_dialog(
@@ -205,7 +205,7 @@ async def test_pull_that_was_acknowledged_before_a_crash_is_carried_on_once(
     await next_run.decisions.carry_on()
     await team.idle()
     assert await moves(team) == ["BrakePulled"]
-    assert (await team.ledger.braked()).body["reason"] == "it burns"
+    assert (await team.ledger.brake_pull()).body["reason"] == "it burns"
     await team.restarted("runner-3").decisions.carry_on()
     await team.idle()
     assert await moves(team) == ["BrakePulled"]
@@ -216,7 +216,7 @@ async def test_pull_whose_runner_died_after_it_is_not_made_again(slack: SlackWor
     team.chat_requests.is_gone_for = "done"
     await slack.submit("bob", opened, {"reason": "it burns"})
     await team.idle()
-    number = (await team.ledger.braked()).seq
+    number = (await team.ledger.brake_pull()).seq
     await slack.say("bob", "oncall-gpu", f"/zombie brake off #{number} it is out")
     await team.told("bob", "The brake is off.")
     await team.restarted("runner-2").decisions.carry_on()

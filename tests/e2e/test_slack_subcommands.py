@@ -39,7 +39,7 @@ async def test_status_lists_what_is_open_and_the_brake(slack: SlackWorkspace, te
     assert mentions(told) == []
     await slack.say("bob", "oncall-gpu", "/zombie brake off rollout is over")
     await team.told("bob", "The brake is off.")
-    assert await team.ledger.braked() is None
+    assert await team.ledger.brake_pull() is None
 
 
 async def test_cancel_is_for_whoever_asked_and_approvers(slack: SlackWorkspace, team: ActingTeam) -> None:
@@ -86,7 +86,7 @@ async def test_person_of_another_workspace_orders_nothing(slack: SlackWorkspace,
         await slack.say("carol", "oncall-gpu", f"/zombie {text}")
     await team.told("carol", "carol is from another organisation")
     await team.idle()
-    assert await team.ledger.braked() is None
+    assert await team.ledger.brake_pull() is None
     assert [name for _, name in await team.refusals()] == ["NotAnApprover", "NotAnApprover"]
 
 
@@ -151,7 +151,7 @@ async def test_refusal_of_a_click_at_home_comes_as_a_direct_message(slack: Slack
     await slack.submit("carol", dialog, {"reason": "stop"})
     direct = slack.state.direct("carol").id
     await team.told("carol", "NotAnApprover", direct)
-    assert await team.ledger.braked() is None
+    assert await team.ledger.brake_pull() is None
 
 
 async def test_brake_is_pulled_and_released_at_home(slack: SlackWorkspace, team: ActingTeam) -> None:

@@ -123,7 +123,7 @@ def power_of_ten(number: float) -> str:
     """Return the power of ten within which a number lies.
 
     Example:
-    >>> [band(number) for number in (0, 7, 68_440, -3)]
+    >>> [power_of_ten(number) for number in (0, 7, 68_440, -3)]
     ['0', '1 to 9', '10,000 to 99,999', 'below 0']
     """
     if number < 0:
@@ -138,7 +138,7 @@ def is_band(value: str) -> bool:
     """True for a result of `power_of_ten`, and for an absent count.
 
     Example:
-    >>> is_band(band(12)), is_band("enabled"), is_band(ABSENT)
+    >>> is_band(power_of_ten(12)), is_band("enabled"), is_band(ABSENT)
     (True, False, True)
     """
     return _BAND.fullmatch(value) is not None

@@ -60,10 +60,10 @@ def parse_process(prefix: bytes) -> Who | None:
     """Parse the text before the time; None if it names no process.
 
     Example:
-    >>> found = who(b"V8 Worker 2 24636/25607 [031]")
+    >>> found = parse_process(b"V8 Worker 2 24636/25607 [031]")
     >>> found.process, found.pid, found.tid, found.core
     ('V8 Worker 2', 24636, 25607, 31)
-    >>> found = who(b":-1 -1/-1 [001]")
+    >>> found = parse_process(b":-1 -1/-1 [001]")
     >>> found.process, found.pid, found.tid, found.core, found.folded
     (':-1', -1, -1, 1, b':-1')
     """
@@ -88,7 +88,7 @@ def parse_event_name(suffix: bytes) -> What | None:
     """Parse the text after the time's colon; None for other lines, such as lost events.
 
     Example:
-    >>> what(b"   250000 cpu-clock:pppH: ")
+    >>> parse_event_name(b"   250000 cpu-clock:pppH: ")
     (b'cpu-clock:pppH', 250000, b'')
     """
     if (found := _WHAT.match(suffix)) is None or found[2].startswith(b"PERF_RECORD_"):

@@ -51,9 +51,9 @@ class DrainSettings:
 
         Example:
         >>> node = Node("n1", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"})
-        >>> [step.action for step in DrainSettings("", "prod").around(node, [Step("reboot")], 0)[0]]
+        >>> [step.action for step in DrainSettings("", "prod").with_drain(node, [Step("reboot")], 0)[0]]
         ['drain', 'reboot', 'uncordon']
-        >>> DrainSettings().around(node, [Step("reboot")], 0)[1]
+        >>> DrainSettings().with_drain(node, [Step("reboot")], 0)[1]
         'ip-10-0-0-7 is not drained: no Kubernetes cluster is configured. Its pods are cut off by the reboot.'
         """
         name = node.labels.get(NODE_LABEL, "")
@@ -72,7 +72,7 @@ class DrainSettings:
         """Return the arguments that name the cluster's node for an action; empty where it cannot be reached.
 
         Example:
-        >>> DrainSettings("", "prod").where(Node("n1", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"}))
+        >>> DrainSettings("", "prod").cluster_arguments(Node("n1", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"}))
         {'node': 'ip-10-0-0-7', 'of_cluster': 'prod'}
         """
         name, cluster = node.labels.get(NODE_LABEL, ""), node.labels.get(CONTEXT_LABEL, "") or self.cluster

@@ -112,7 +112,7 @@ def _missed_words(pages: int) -> str:
     """How many pages came while it was off.
 
     Example:
-    >>> _missed(0), _missed(1)
+    >>> _missed_words(0), _missed_words(1)
     ('no page was missed', '1 page was missed and is taken in now')
     """
     if not pages:

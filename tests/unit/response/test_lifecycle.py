@@ -46,7 +46,7 @@ class Parts:
         self.did.append("found")
         return self.found
 
-    async def tell(self, found: Incident, event: Any, _: str) -> Incident:
+    async def append(self, found: Incident, event: Any, _: str) -> Incident:
         if self.is_late:
             raise Conflict("Somebody else went on with it.")
         self.did.append(event)
