@@ -36,8 +36,8 @@ def duration_text(duration: timedelta) -> str:
     """Return a duration as `parse_duration` reads it, in the largest unit that keeps it whole.
 
     Example:
-    >>> duration_text(timedelta(minutes=15)), duration_text(timedelta(seconds=90)), duration_text(timedelta(milliseconds=1500))
-    ('15m', '90s', '1500ms')
+    >>> [duration_text(timedelta(seconds=seconds)) for seconds in (900, 90, 1.5)]
+    ['15m', '90s', '1500ms']
     """
     milliseconds = round(duration.total_seconds() * 1000)
     for unit in ("d", "h", "m", "s"):

@@ -72,7 +72,8 @@ class DrainSettings:
         """Return the arguments that name the cluster's node for an action; empty where it cannot be reached.
 
         Example:
-        >>> DrainSettings("", "prod").cluster_arguments(Node("n1", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"}))
+        >>> node = Node("n1", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"})
+        >>> DrainSettings("", "prod").cluster_arguments(node)
         {'node': 'ip-10-0-0-7', 'of_cluster': 'prod'}
         """
         name, cluster = node.labels.get(NODE_LABEL, ""), node.labels.get(CONTEXT_LABEL, "") or self.cluster
