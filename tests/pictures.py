@@ -129,7 +129,7 @@ async def _report(browser: Browser, url: str, path: Path) -> None:
     async with page.expect_popup() as opening:
         await file.click()
     report = await opening.value
-    await report.set_viewport_size({"width": 1000, "height": 1300})
+    await report.set_viewport_size({"width": 1000, "height": 1200})
     await report.get_by_role("heading", name="Impact").wait_for()
     await report.screenshot(path=path)
 
