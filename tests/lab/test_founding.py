@@ -111,7 +111,7 @@ async def test_leak_is_found_disabled_rebooted_away_and_the_node_is_cured(own: B
     assert dying(node) < 100
     assert int(compared["dying memory cgroups"]["after"]) < 100
     assert (compared["boot"]["before"], compared["boot"]["after"]) == (first_boot, boot)
-    assert compared["ecs.service"]["after"] == "at rest"
+    assert compared["ecs.service"]["after"] == "inactive (dead), disabled"
     assert own.check_all()["status"] == "healthy"
     whole = own.zombie("audit", "verify")
     assert (whole.returncode, whole.stdout[:5]) == (0, "whole")
