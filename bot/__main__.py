@@ -133,7 +133,7 @@ def _failed(error: Exception) -> int:
     from bot.domain.safe_text import one_line, redacted_text, safe
 
     _let_go_of_stdout()
-    found = next((leaf for leaf in _leaves(error) if isinstance(leaf, OSError | UnicodeEncodeError)), None)
+    found = next((leaf for leaf in _single_errors(error) if isinstance(leaf, OSError | UnicodeEncodeError)), None)
     match found:
         case BrokenPipeError():  # the reader left while several tasks were running
             sys.stderr.close()
@@ -156,11 +156,11 @@ def _failed(error: Exception) -> int:
     return 2
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
+def _single_errors(error: BaseException) -> Iterator[BaseException]:
     """The errors, also from an exception group."""
     if isinstance(error, BaseExceptionGroup):
         for part in error.exceptions:
-            yield from _leaves(part)
+            yield from _single_errors(part)
     else:
         yield error
 

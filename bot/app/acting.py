@@ -34,7 +34,7 @@ from bot.response.diagnosis.triage import Triage
 from bot.response.execution.before_reboot import PreRebootReader
 from bot.response.execution.cluster import ClusterAccess
 from bot.response.execution.node_access import NodeAccess
-from bot.response.execution.privilege import rights_as_root
+from bot.response.execution.privilege import sudo_rights
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import IncidentRecord
@@ -133,7 +133,7 @@ def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
     offered = (
         {action for record in playbooks for used in record.causes for action in used.remedy} if units else set[str]()
     )
-    return rights_as_root(ACTIONS.values(), units, offered, starts)
+    return sudo_rights(ACTIONS.values(), units, offered, starts)
 
 
 def triage_of(settings: Settings, transport: Transport, mutes: MuteRecord | None) -> Triage:

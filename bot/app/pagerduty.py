@@ -24,7 +24,7 @@ from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, Pa
 from bot.domain.safe_text import one_line
 from bot.ledger import Outbox, on_threads
 from bot.response.intake.intake import PersonOf
-from bot.response.intake.page_watch import PageWatch
+from bot.response.intake.page_poller import PagePoller
 from bot.response.intake.subscription_watch import SubscriptionWatch, Tell
 from bot.settings import Settings
 from bot.sources.pagerduty import alarm_of_page, signals_of
@@ -55,7 +55,7 @@ class PagerDutyParts:
     watch_every: timedelta
     look_every: timedelta
     polls: bool
-    pages: PageWatch | None = None
+    pages: PagePoller | None = None
     subscription: SubscriptionWatch | None = None
     on_call: OnCallNow | None = None
     _fields_known: bool = True
@@ -191,7 +191,7 @@ def pagerduty_parts(
     if access.token and said.schedule:
         parts.on_call = OnCallNow(client, said.schedule, monotonic)
     if access.token:
-        parts.pages = PageWatch(client, stores.inbox, stores.cases, alarm_of_page, now, log, arrivals)
+        parts.pages = PagePoller(client, stores.inbox, stores.cases, alarm_of_page, now, log, arrivals)
         if said.webhook_secrets:  # without a secret no webhook of PagerDuty is accepted
             parts.subscription = SubscriptionWatch(client, said.subscription, now, log, tell, parts.catch_up)
     return parts

@@ -141,7 +141,7 @@ class PlanProposed:
         return cls(plan, bound_digest(plan, binds), binds, approvals_needed, figures or {}, affects)
 
     @property
-    def is_whole(self) -> bool:
+    def is_unaltered(self) -> bool:
         """True when the digest matches the content: nothing was changed or redacted on the way."""
         return self.digest == bound_digest(self.plan, self.binds)
 

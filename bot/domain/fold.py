@@ -258,7 +258,7 @@ def _objection_to_plan(verdict: Verdict | None, event: PlanWithheld | PlanPropos
     if event.approvals_needed < 1:
         return "somebody must approve"
     # Also if a secret was removed from it: the stored plan is then not what would run.
-    return "" if event.is_whole else "its digest does not match the recorded plan"
+    return "" if event.is_unaltered else "its digest does not match the recorded plan"
 
 
 def _objection_to_decision(incident: Incident, event: Endorsed | Approved | Declined, by: str) -> str:

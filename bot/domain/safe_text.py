@@ -328,13 +328,13 @@ def without_key(text: str, inside: bool, above: list[Any]) -> tuple[str, bool]:
         elif edge[0].lstrip("- ").startswith("END"):
             if not kept:
                 _cut_key_upwards(above)
-            kept += [_cut_key_before_end(before), KEY_MARK]
+            kept += [_cut_key_above_end(before), KEY_MARK]
         else:
             kept.append(before)
             inside = True
 
 
-def _cut_key_before_end(text: str) -> str:
+def _cut_key_above_end(text: str) -> str:
     parts: list[Any] = _LINE_ENDS.split(text)
     lines = parts[::2]
     if len(lines) > 1:

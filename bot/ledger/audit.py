@@ -209,7 +209,7 @@ class _HouseChain:
                 continue
             if isinstance(event, IncidentsPruned):
                 self._pruned = (entry.seq, str(row[2]))
-            for mention in _mentions_of(event, at):
+            for mention in _incident_mentions(event, at):
                 if 0 <= mention.seq <= _GREATEST:
                     yield mention
                 else:
@@ -251,7 +251,7 @@ class _HouseChain:
         return at if at != self._clamped_to else f"{UNSURE}{at}"
 
 
-def _mentions_of(event: Event, at: str) -> Iterator[Mention]:
+def _incident_mentions(event: Event, at: str) -> Iterator[Mention]:
     """Yield what an entry of `house` says about incidents; `at` is when it said so, as far as that is known."""
     if isinstance(event, EntryAnchored):
         yield Mention(event.incident, "anchor", event.seq, event.head, at)

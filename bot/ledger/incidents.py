@@ -156,7 +156,7 @@ def line_of(incident: Incident) -> dict[str, Any]:
     return asdict(summary) | times | {"state": summary.state.value}
 
 
-def nodes_of(connection: Connection, group: str) -> frozenset[str]:
+def nodes_of_group(connection: Connection, group: str) -> frozenset[str]:
     """Return the nodes of a group's incidents."""
     return frozenset(connection.execute(_NODES, {"of_group": group}).scalars())
 

@@ -58,7 +58,7 @@ from bot.ledger.incidents import (
     card_of,
     changes,
     mark_changed,
-    nodes_of,
+    nodes_of_group,
     read_summaries,
     summarise,
     together,
@@ -252,7 +252,7 @@ class Ledger:
             return ProposalRecord(
                 _last_try(connection, plan, machine_id, since),
                 names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else (),
-                nodes_of(connection, group) if group else frozenset(),
+                nodes_of_group(connection, group) if group else frozenset(),
                 self._doubts(connection),
             )
 
@@ -294,7 +294,7 @@ class Ledger:
     def nodes(self, group: str) -> frozenset[str]:
         """Return the nodes of a group's incidents."""
         with self._database.reading() as connection:
-            return nodes_of(connection, group)
+            return nodes_of_group(connection, group)
 
     def policy(self) -> Entry | None:
         """Return the last entry that noted a policy."""

@@ -21,7 +21,7 @@ from bot.probes.formats.kernel_errors import unlisted, without_level
 from bot.probes.formats.kernel_filter import BEFORE, BEFORE_SECONDS, BEGUN, FILTER, GRAVE, LEVELS_END, WHOLE
 from bot.probes.formats.kernel_line import KernelEvent, KernelLine, kernel_line
 from bot.probes.formats.kernel_speakers import in_trouble
-from bot.probes.formats.kernel_story import parse_file
+from bot.probes.formats.kernel_story import combine_lines
 from bot.probes.formats.kernel_table import COMPLAINTS, table
 from bot.probes.formats.log_burst import LogBurst, log_burst
 
@@ -235,7 +235,7 @@ def parse(outputs: Outputs) -> KernelLogReading:
     leveled = [without_level(line) for line in sent[:-1] if line not in by_line]
     read = [(level, kernel_line(text, origin == "journal")) for level, text in leveled]
     lines = [line for _, line in read if line is not None]
-    events = unlisted([(level, line) for level, line in read if level and line is not None], parse_file(lines))
+    events = unlisted([(level, line) for level, line in read if level and line is not None], combine_lines(lines))
     firsts = (kernel_line(line, origin == "journal") for line in begun)
     dumps = [
         KernelEvent("begun", line.raw, line.since_boot)

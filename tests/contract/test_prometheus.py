@@ -27,7 +27,7 @@ from bot.domain.probe import Snapshot
 from bot.domain.verdict import Evidence, Verdict
 from bot.extras.history.monitoring import AT_ONCE, names_of
 from bot.extras.history.past import with_past
-from bot.extras.history.prometheus import PrometheusHistory, _instance, _series
+from bot.extras.history.prometheus import PrometheusHistory, _instance_matcher, _series
 from bot.extras.history.prometheus_questions import QUESTIONS
 from bot.probes.host import HostReading
 from bot.response.diagnosis.growing import store_count_and_growth
@@ -138,7 +138,7 @@ async def test_fifty_nodes_at_once_do_not_flood_it(prometheus: Prometheus) -> No
 @pytest.mark.parametrize("node", [*NODES, Node("n", "fd00::1"), Node("n.x", "a.b", labels={"hostname": 'q"\\|.*'})])
 def test_every_query_is_one_that_prometheus_takes_of_metrics_that_exist(node: Node) -> None:
     for question in QUESTIONS:
-        found = selectors(question.query(_instance(names_of(node))))
+        found = selectors(question.query(_instance_matcher(names_of(node))))
         assert found
         assert all(one.name in KNOWN for one in found)
         assert all({label for label, _, _ in one.matchers} <= KNOWN[one.name] | {"instance"} for one in found)

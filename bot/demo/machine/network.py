@@ -40,7 +40,7 @@ def counters(nic: Nic, now: Moment) -> dict[str, int]:
         name: nic.counters.get(name, 0) + int(nic.rates.get(name, 0.0) * now.uptime)
         for name in (*_ALWAYS, *_ALLOWANCES, *newer)
     }
-    resets = len(nic.times(now.uptime))
+    resets = len(nic.reset_times(now.uptime))
     found["interface_up"] += 1
     for name in found.keys() & {*_OF_RESETS, "tx_timeout", "interface_up", "interface_down"}:
         found[name] += resets
@@ -56,7 +56,7 @@ def nics(asked: Asked) -> str:
         text += f"==> eth0 <==\ndriver: ena\ndriver: ena\nversion: {nic.version}\nbus-info: {nic.bus}\n"
         text += "-- ethtool -S --\n"
         text += "".join(f"     {name}: {value}\n" for name, value in counters(nic, asked.now).items())
-        missed = len(nic.times(asked.now.uptime)) * 7
+        missed = len(nic.reset_times(asked.now.uptime)) * 7
         text += f"     queue_{nic.resets.queue}_tx_missed_tx: {missed}\n" if nic.resets and missed else ""
         text += "".join(f"queue_*_{name}: {missed if name == 'missed_tx' else 0}\n" for name in _OF_QUEUES)
     return f"{text}-- end of look --\n"
@@ -95,7 +95,7 @@ def boot_lines(nic: Nic) -> list[tuple[float, str]]:
 def reset_lines(nic: Nic, now: Moment) -> list[Line]:
     """Return what the driver says of its resets so far."""
     lines = []
-    for number, at in enumerate(nic.times(now.uptime)):
+    for number, at in enumerate(nic.reset_times(now.uptime)):
         since, queue = 6_596_000 + (number * 37_000) % 1_400_000, nic.resets.queue if nic.resets else 0
         paused = f"TX q {queue} is paused for too long (threshold 5000000). Time since last napi {since} usec. "
         waits = "napi handler hasn't been called for a long time but is scheduled"

@@ -170,7 +170,7 @@ class Nic:
         of_queues = self.irq_cores or range(cores)
         return of_queues[queue % len(of_queues)] if queue >= 0 else 0
 
-    def times(self, uptime: float) -> tuple[float, ...]:
+    def reset_times(self, uptime: float) -> tuple[float, ...]:
         """Return the uptimes of its resets so far."""
         return self.resets.times(uptime) if self.resets else ()
 

@@ -430,7 +430,7 @@ def _plan_faults(entries: Sequence[Entry]) -> Iterator[str]:
         event = entry.event
         if isinstance(event, PlanProposed):
             digest = event.digest
-            if not event.is_whole:
+            if not event.is_unaltered:
                 yield f"entry {entry.stream}/{entry.seq}: the plan's digest is not that of the plan"
         elif isinstance(event, Approved | Endorsed) and event.digest != digest:
             yield f"entry {entry.stream}/{entry.seq}: another plan was approved than was proposed"

@@ -38,7 +38,7 @@ class PrometheusHistory(MonitoringStore):
 
         Raises: CannotRead when Prometheus does not answer, or knows nothing of the node.
         """
-        instance = _instance(self.names(node))
+        instance = _instance_matcher(self.names(node))
         asked = [self._ask(question.query(instance), until) for question in QUESTIONS]
         answers = await self.in_time(asyncio.gather(*asked, return_exceptions=True))
         found = {
@@ -58,7 +58,7 @@ class PrometheusHistory(MonitoringStore):
         """
         if (question := COUNTED.get(cause)) is None:
             return ()
-        found = await self.in_time(self._ask(question.query(_instance(self.names(node))), until, WEEKS, HOURLY))
+        found = await self.in_time(self._ask(question.query(_instance_matcher(self.names(node))), until, WEEKS, HOURLY))
         if len(found) != 1:  # with several it is not known which is the node's
             return ()
         return tuple(CountSample(datetime.fromtimestamp(at, UTC), max(value, 0.0)) for at, value in found[0].points)
@@ -76,7 +76,7 @@ class PrometheusHistory(MonitoringStore):
         return _series(await self.answer("POST", data=parameters))
 
 
-def _instance(names: Sequence[str]) -> str:
+def _instance_matcher(names: Sequence[str]) -> str:
     """Return the matcher of the label that names a node, at any scrape port."""
     return any_of("instance", names, "(:[0-9]+)?")
 

@@ -62,6 +62,6 @@ async def attach_pictures(poster: Poster, name: str, target: MessageTarget, draw
 
 
 def _drawn(drawn: Sketch, which: str) -> bytes:
-    from bot.extras.profiles.flame_picture import flame_picture, seconds_picture
+    from bot.extras.profiles.flame_picture import flame_picture, heat_map_picture
 
-    return seconds_picture(drawn) if which == SECONDS else flame_picture(drawn)
+    return heat_map_picture(drawn) if which == SECONDS else flame_picture(drawn)

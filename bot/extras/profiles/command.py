@@ -154,17 +154,17 @@ def _folded(found: Profile) -> Iterator[bytes]:
 
 def _in_form(found: Profile, form: str, name: str) -> bytes:
     from bot.extras.profiles import words
-    from bot.extras.profiles.seconds_map import SecondsMap, svg
+    from bot.extras.profiles.heat_map import HeatMap, svg
 
     match form:
         case "json":
             return (json.dumps(found.document(), ensure_ascii=False) + "\n").encode()
         case "svg":
-            return svg(SecondsMap.of(found.heatmap(), found.whole_seconds), name, words.headline(found)).encode()
+            return svg(HeatMap.of(found.heatmap(), found.whole_seconds), name, words.headline(found)).encode()
         case "png":
-            from bot.extras.profiles.seconds_picture import png
+            from bot.extras.profiles.heat_map_picture import png
 
-            return png(SecondsMap.of(found.heatmap(), found.whole_seconds), name, words.headline(found))
+            return png(HeatMap.of(found.heatmap(), found.whole_seconds), name, words.headline(found))
     return words.text(found, name).encode()
 
 
@@ -172,7 +172,7 @@ def _page(arguments: argparse.Namespace, found: Profile, name: str) -> str:
     from bot.extras.profiles import files, words
     from bot.extras.profiles.flame_page import flame_page
     from bot.extras.profiles.flame_tree import flame_tree
-    from bot.extras.profiles.seconds_map import SecondsMap, svg
+    from bot.extras.profiles.heat_map import HeatMap, svg
 
     before, said = None, words.headline(found)
     if arguments.against or arguments.against_between:
@@ -185,7 +185,7 @@ def _page(arguments: argparse.Namespace, found: Profile, name: str) -> str:
         before = files.read(source, selection).stacks
         said += f"\nOrange is more and blue less than in {_title(source.name, selection)}, grey the same."
     title = _title(name, found.selection)
-    heat = svg(SecondsMap.of(found.heatmap(), found.whole_seconds), "Each second, idle left out", title)
+    heat = svg(HeatMap.of(found.heatmap(), found.whole_seconds), "Each second, idle left out", title)
     return flame_page(flame_tree(found.stacks, before), title, said, heat if found.first_ns is not None else "")
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from PIL import Image, ImageDraw, ImageFont
 
 from bot.domain.safe_text import one_line
-from bot.extras.profiles.seconds_map import FAINT, GROUND, INK, SecondsMap, lines
-from bot.extras.profiles.seconds_picture import encoded, png, printable
+from bot.extras.profiles.heat_map import FAINT, GROUND, INK, HeatMap, lines
+from bot.extras.profiles.heat_map_picture import encoded, png, printable
 from bot.extras.profiles.sketch import Sketch
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ def flame_picture(drawn: Sketch) -> bytes:
     return encoded(image)
 
 
-def seconds_picture(drawn: Sketch) -> bytes:
+def heat_map_picture(drawn: Sketch) -> bytes:
     """Return the heat map of the core's seconds as a PNG."""
-    return png(SecondsMap.of(drawn.seconds, len(drawn.seconds)), drawn.title, drawn.says)
+    return png(HeatMap.of(drawn.seconds, len(drawn.seconds)), drawn.title, drawn.says)
 
 
 def _fitting(draw: ImageDraw.ImageDraw, text: str, room: float, font: FreeTypeFont | ImageFont.ImageFont) -> str:

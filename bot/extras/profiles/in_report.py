@@ -49,9 +49,9 @@ def _sketch(kept: CaseStore, under: str, digest: str) -> Sketch | None:
 def _both_pictures(drawn: Sketch) -> Iterator[Picture]:
     from bot.extras.profiles.flame_picture import (  # Pillow is loaded where a picture is drawn
         flame_picture,
-        seconds_picture,
+        heat_map_picture,
     )
 
     flame, seconds = drawn.alt_texts
     yield Picture(flame_picture(drawn), flame)
-    yield Picture(seconds_picture(drawn), seconds)
+    yield Picture(heat_map_picture(drawn), seconds)

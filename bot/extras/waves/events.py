@@ -70,7 +70,7 @@ class WaveProposed(OwnEvent):
         return hashlib.sha256(json.dumps(body, separators=(",", ":")).encode()).hexdigest()
 
     @property
-    def is_whole(self) -> bool:
+    def is_unaltered(self) -> bool:
         """True when the digest matches the content: nothing was changed or cut on the way."""
         return self.digest == self.content
 

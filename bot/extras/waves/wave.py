@@ -261,7 +261,7 @@ def _objection_to_proposal(event: WaveProposed, by: str) -> str:
         return "its stages do not fit the number of its members"
     if event.expires <= timedelta(0) or event.approvals_needed < 1:
         return "it needs no approval, or has no time to be approved in"
-    return "" if event.is_whole else "its digest does not match its recorded content"
+    return "" if event.is_unaltered else "its digest does not match its recorded content"
 
 
 def _objection_to_yes(wave: Wave, event: WaveEndorsed | WaveApproved, by: str) -> str:

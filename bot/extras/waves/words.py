@@ -170,7 +170,7 @@ def wave_plans(wave: Wave, incidents: Mapping[str, Incident], words: PlanWords) 
         incident = incidents.get(member.incident)
         view = words.of_incident(incident) if incident is not None else None
         proposal = incident.proposal if incident is not None else None
-        if view is None or proposal is None or not proposal.is_whole or proposal.digest != member.digest:
+        if view is None or proposal is None or not proposal.is_unaltered or proposal.digest != member.digest:
             missing.append(member.node)
             continue
         binds = proposal.binds

@@ -27,7 +27,7 @@ _RESET_FOLLOWS_WITHIN = timedelta(seconds=60)
 _KILL_FOLLOWS_WITHIN = timedelta(seconds=60)  # the list of all processes comes before, perhaps over a serial line
 
 
-def parse_file(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
+def combine_lines(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
     """Return the events of the lines, oldest first."""
     rows = table()
     named = [rows.ena_version(line) for line in lines]

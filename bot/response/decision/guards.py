@@ -227,7 +227,7 @@ def check_same_plan(policy: Policy, proposal: PlanProposed, approval: Approval) 
     """Raises: PlanChanged when another plan was meant, or the record or the policy has changed."""
     if approval.digest and approval.digest != proposal.digest:
         raise PlanChanged("The plan on record is not the plan you saw.", "Look at it again.")
-    if not proposal.is_whole:
+    if not proposal.is_unaltered:
         raise PlanChanged("The plan on record was altered.", "zombie audit verify")
     if proposal.binds.get("policy") != policy.digest:
         raise PlanChanged("The policy has changed since the plan was proposed.", "Check the node again.")

@@ -94,7 +94,7 @@ def capture_text(user: str, rights: Iterable[Sequence[str]]) -> str:
     return head + "".join(f"{line}\n" for line in lines)
 
 
-def rights_as_root(
+def sudo_rights(
     actions: Iterable[Action], units: Sequence[str], offered: Collection[str], starts: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], ...]:
     """Return what acting runs as root: all that can be done with each of these units, and what playbooks offer.

@@ -203,7 +203,7 @@ class StepProof:
         """True if this program acts, policy and plan are as approved, and the boot is that in which it began."""
         proposal, started = incident.proposal, record.started
         policy = self.steps.policy
-        is_plan = proposal is not None and proposal.is_whole and proposal.binds.get("policy") == policy.digest
+        is_plan = proposal is not None and proposal.is_unaltered and proposal.binds.get("policy") == policy.digest
         return policy.acting and is_plan and started is not None and started.boot_id == seen.boot_id
 
     def _too_late(self, key: Attempt, action: Action, step: Step, record: StepRecord, seen: NodeStatus) -> str:

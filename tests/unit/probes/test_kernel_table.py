@@ -16,7 +16,7 @@ import bot
 from bot.domain.builtin_playbooks import builtin_playbooks
 from bot.probes.formats.kernel_filter import FILTER
 from bot.probes.formats.kernel_line import KernelEvent, KernelLine
-from bot.probes.formats.kernel_story import parse_file
+from bot.probes.formats.kernel_story import combine_lines
 from bot.probes.formats.kernel_table import PARTS_OF_A_STORY, Found, Row, own_table, plain_line
 from bot.probes.kernel_log import KernelLogReading
 from tests.unit.probes.spelled import GAP, ways
@@ -91,7 +91,7 @@ def test_row_never_takes_what_only_looks_like_it(name: str, never: str) -> None:
 
 @pytest.mark.parametrize("line", DOCUMENT["nothing"])
 def test_frightening_line_tells_nothing(line: str) -> None:
-    assert parse_file([KernelLine(line, line)]) == ()
+    assert combine_lines([KernelLine(line, line)]) == ()
 
 
 def _patterns() -> Iterator[tuple[Row, str]]:

@@ -138,7 +138,7 @@ def test_counters_follow_the_drivers_version() -> None:
 
 def test_reset_counters_and_log_lines_agree() -> None:
     nic = AUTO_RESTART.nics[0]
-    resets = len(nic.times(NOW.uptime))
+    resets = len(nic.reset_times(NOW.uptime))
     counters = network.counters(nic, NOW)
     log = [text for _, _, text in kernel_log.entries(AUTO_RESTART, NOW)]
     assert (

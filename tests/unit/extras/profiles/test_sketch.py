@@ -15,7 +15,7 @@ from PIL import Image
 from bot.domain.json_form import NotOfForm, to_json_types
 from bot.extras.profiles.by_core import MOST_SECONDS as KEPT_SECONDS
 from bot.extras.profiles.by_core import CoreRun, CoreRuns
-from bot.extras.profiles.flame_picture import WIDTH, flame_picture, seconds_picture
+from bot.extras.profiles.flame_picture import WIDTH, flame_picture, heat_map_picture
 from bot.extras.profiles.reader import Reader
 from bot.extras.profiles.sketch import MOST_BARS, MOST_SECONDS, Sketch, read_sketch, sketch, sketch_of
 
@@ -80,7 +80,7 @@ def test_it_is_bounded_whatever_the_node_says() -> None:
     assert len(found.seconds) <= MOST_SECONDS < KEPT_SECONDS
     assert len(found.text()) < 250_000
     assert Image.open(io.BytesIO(flame_picture(found))).size[0] == WIDTH
-    assert Image.open(io.BytesIO(seconds_picture(found))).size[1] < 2000
+    assert Image.open(io.BytesIO(heat_map_picture(found))).size[1] < 2000
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
@@ -91,7 +91,7 @@ def test_hostile_names_are_drawn_and_told_as_they_are_and_nothing_is_left_of_the
     for sign in ("\x1b", "\x07", "\x01", "\x7f", "\u202e", "\u2066"):
         assert sign not in told
     assert all(len(bar.name) <= 101 for bar in found.bars)
-    for picture in (flame_picture(found), seconds_picture(found)):
+    for picture in (flame_picture(found), heat_map_picture(found)):
         assert Image.open(io.BytesIO(picture)).format == "PNG"
 
 
@@ -131,4 +131,4 @@ def test_any_other_text_is_refused_too(text: str) -> None:
 def test_one_with_nothing_to_draw_is_drawn() -> None:
     empty = replace(drawn(1, [event(1, "a", 1, "f")]), bars=(), seconds=())
     assert json.loads(empty.text())["bars"] == []
-    assert flame_picture(empty)[:4] == seconds_picture(empty)[:4] == b"\x89PNG"
+    assert flame_picture(empty)[:4] == heat_map_picture(empty)[:4] == b"\x89PNG"

@@ -177,7 +177,7 @@ def offered(stage: Stage, policy: Policy = POLICY, **more: Any) -> Any:
 def test_proposal_binds_machine_boot_host_key_and_rules(stage: Stage) -> None:
     proposed = offered(stage)
     assert isinstance(proposed, PlanProposed)
-    assert proposed.is_whole
+    assert proposed.is_unaltered
     assert set(proposed.binds) == {"address", "host_key", "boot_id", "machine_id", "playbook", "policy", "evidence"}
     assert proposed.binds["host_key"] == "SHA256:as-ever"
     assert proposed.binds["policy"] == POLICY.digest
@@ -270,7 +270,7 @@ def test_what_else_would_stop_is_part_of_what_is_approved(stage: Stage) -> None:
     assert isinstance(alone, PlanProposed)
     assert isinstance(proposed, PlanProposed)
     assert proposed.binds["also, step 1"] == "with ecs.service stop a.service, b.service"
-    assert proposed.is_whole
+    assert proposed.is_unaltered
     assert (proposed.plan.digest, proposed.digest != alone.digest) == (alone.plan.digest, True)
 
 

@@ -18,7 +18,7 @@ from bot.domain.intake_contracts import StormLimits
 from bot.ledger import on_threads
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
-from bot.response.intake.page_watch import PageWatch
+from bot.response.intake.page_poller import PagePoller
 from bot.sources.pagerduty import PagerDutyWebhook, alarm_of_page
 from tests.alerts.pagerduty import PagerDuty, account, client
 from tests.record.ledgers import ledger_in
@@ -31,7 +31,7 @@ class Bench:
     """A watch over a PagerDuty, with an inbox and cases of its own, at a clock that stands still."""
 
     def __init__(
-        self, pagerduty: PagerDuty, watch: PageWatch, inbox: Inbox, cases: DedupStore, clock: SteppedClock
+        self, pagerduty: PagerDuty, watch: PagePoller, inbox: Inbox, cases: DedupStore, clock: SteppedClock
     ) -> None:
         self.pagerduty = pagerduty
         self.watch = watch
@@ -71,7 +71,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
             pagerduty = await stack.enter_async_context(account(clock=clock))
             asking = await stack.enter_async_context(client(pagerduty))
             inbox, cases = Inbox(database, "one", time=clock), DedupStore(database, time=clock)
-            watch = PageWatch(
+            watch = PagePoller(
                 asking,
                 on_threads(inbox, threads),
                 on_threads(cases, threads),

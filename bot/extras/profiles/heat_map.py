@@ -23,7 +23,7 @@ _NARROWEST = 540  # of the map, so that the line below it fits
 
 
 @dataclass(frozen=True, slots=True)
-class SecondsMap:
+class HeatMap:
     """Columns of 50 counts each, how many seconds are in a column, and how wide it is drawn."""
 
     columns: Sequence[Sequence[int]]
@@ -31,7 +31,7 @@ class SecondsMap:
     most: int
 
     @classmethod
-    def of(cls, heatmap: Iterable[Sequence[int]], seconds: int) -> SecondsMap:
+    def of(cls, heatmap: Iterable[Sequence[int]], seconds: int) -> HeatMap:
         """Put the seconds into columns; `seconds` is their number."""
         each = max(1, -(-seconds // MOST_COLUMNS))
         columns: list[list[int]] = []
@@ -79,7 +79,7 @@ class SecondsMap:
         yield _LEFT, bottom + 44, axes, LABEL, FAINT, "start"
 
 
-def svg(drawn: SecondsMap, title: str, said: str) -> str:
+def svg(drawn: HeatMap, title: str, said: str) -> str:
     """Draw it as SVG, for a file of its own or inside a page."""
     wide, high = drawn.size
     size = f'width="{wide}" height="{high}" viewBox="0 0 {wide} {high}"'

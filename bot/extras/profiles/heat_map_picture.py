@@ -6,10 +6,10 @@ import io
 
 from PIL import Image, ImageDraw, ImageFont
 
-from bot.extras.profiles.seconds_map import CELL_TALL, GROUND, SecondsMap
+from bot.extras.profiles.heat_map import CELL_TALL, GROUND, HeatMap
 
 
-def png(drawn: SecondsMap, title: str, said: str) -> bytes:
+def png(drawn: HeatMap, title: str, said: str) -> bytes:
     """Draw it as PNG, at twice the size, for phone screens."""
     wide, high = drawn.size
     image = Image.new("RGB", (2 * wide, 2 * high), GROUND)

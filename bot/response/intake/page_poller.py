@@ -27,7 +27,7 @@ AlarmOf: TypeAlias = Callable[[Mapping[str, Any], AlertStatus, datetime | None],
 
 
 @dataclass(slots=True, eq=False)
-class PageWatch:
+class PagePoller:
     """Looks at PagerDuty from time to time.
 
     Shape: `alarm_of` parses a page like the source parses a webhook; None for a page that the bot raised itself.
