@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,12 +13,15 @@ from bot.app.version import version
 from bot.lab import tools
 from bot.lab.program import Program
 from bot.lab.prove import NotProven, Prover, Proving
-from bot.response.proven import ProvenTable, read_table
+from bot.response.proven import ProvenTable, proven_file, read_table
+
+_RECORDINGS = Path(__file__).parents[2] / "tests" / "captures" / "proven"
 
 
 def prove(whole: Sequence[Proving], table: Path, again: bool, environment: Mapping[str, str]) -> int:
-    """Prove one after the other what no standing row proves yet; return how many were not proven.
+    """Prove one after the other what no row proves yet; return how many were not proven.
 
+    Shape: what the sick nodes said is kept with the tests, or in a folder beside a table of one's own.
     Raises: UsageError when this machine cannot run them.
     """
     tools.need((*tools.FOR_QEMU, *tools.FOR_THE_IMAGE))
@@ -29,19 +33,20 @@ def prove(whole: Sequence[Proving], table: Path, again: bool, environment: Mappi
 
         prover = Prover(here, recipe, program, Path(folder), version(), now().date().isoformat(), say)
         try:
-            failed = _prove_each(prover, whole, table, again)
+            recordings = _RECORDINGS if table == proven_file() else table.with_name("proven")
+            failed = _prove_each(prover, whole, table, recordings, again)
         finally:
             prover.stop()
     return failed
 
 
-def _prove_each(prover: Prover, whole: Sequence[Proving], table: Path, again: bool) -> int:
+def _prove_each(prover: Prover, whole: Sequence[Proving], table: Path, recordings: Path, again: bool) -> int:
     failed = 0
     for number, what in enumerate(whole, 1):
         known = _read(table)
         before = what.row_in(known)
         where = f"[{number}/{len(whole)}] {what.says}"
-        if before is not None and before.stands and not again:
+        if before is not None and not again:
             say(f"{where}: stands ({before.healed} of {before.runs} healed, {before.version}, {before.on})")
             continue
         say(where)
@@ -52,6 +57,8 @@ def _prove_each(prover: Prover, whole: Sequence[Proving], table: Path, again: bo
             say(f"  NOT PROVEN, and not written down: {no}")
             continue
         failed += row.healed < row.runs
+        recordings.mkdir(parents=True, exist_ok=True)
+        (recordings / row.recording).write_bytes(gzip.compress(prover.said.read_bytes(), mtime=0))
         _write(table, _read(table).with_row(row))
         say(f"  proven: {row.healed} of {row.runs} healed, {row.seconds} s")
     return failed

@@ -55,9 +55,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     prove.add_argument("--kernel", action="append", default=[], metavar="N", help="only this kernel, such as 6.1")
     prove.add_argument("--cause", action="append", default=[], metavar="NAME", help="only this cause, or this fault")
     prove.add_argument("--cgroups", choices=("v1", "v2"), help="only this cgroup hierarchy")
-    prove.add_argument("--again", action="store_true", help="also what a row that stands has proven")
+    prove.add_argument("--again", action="store_true", help="also what a row has proven already")
     prove.add_argument("--list", action="store_true", help="only say what would be proven, and which rows stand")
-    prove.add_argument("--table", type=Path, metavar="FILE", help="the table (default: the one of the playbooks)")
+    prove.add_argument("--table", type=Path, metavar="FILE", help="the table (default: the playbooks')")
     prove.set_defaults(run=run_prove)
     down = verbs.add_parser("down", help="stop every node and delete what the lab wrote")
     down.add_argument("--images", action="store_true", help="delete the cached images too")
@@ -121,8 +121,7 @@ def run_prove(arguments: argparse.Namespace) -> int:
         rows = read_table(table) if table.exists() else None
         for what in whole:
             row = what.row_in(rows) if rows is not None else None
-            state = "not proven" if row is None else "stands" if row.stands else "of an earlier version"
-            print(f"{what.says}: {state}")
+            print(f"{what.says}: {'not proven' if row is None else 'stands'}")
         return 0
     for number in (signal.SIGTERM, signal.SIGHUP):  # the same as Ctrl-C
         signal.signal(number, signal.default_int_handler)

@@ -48,6 +48,11 @@ class ConfiguredCause:
     def __post_init__(self) -> None:
         object.__setattr__(self, "tuning", Tuning(self.thresholds, self.allow))  # made once: each result asks for it
 
+    @property
+    def has_own_figures(self) -> bool:
+        """True where the playbook judges by other figures than the cause's own."""
+        return dict(self.tuning) != dict(Tuning(self.cause.usual))
+
 
 @dataclass(frozen=True, slots=True)
 class Playbook:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from bot.lab.program import Program
 from bot.lab.recipe import Recipe
 from bot.lab.trial import MACHINES, TRIALS, Machine, Trial
 from bot.lab.virtual_machine import Hardware
-from bot.response.proven import GONE, ProvenRow, ProvenTable, digest_of
+from bot.response.proven import GONE, ProvenRow, ProvenTable
 
 LOOKS = 8  # kept waiting, an emulated node may not say everything in time; a flood has gaps
 Say = Callable[[str], None]
@@ -93,7 +94,8 @@ def to_prove(kernels: Iterable[str] = (), causes: Iterable[str] = (), cgroups: s
 class Prover:
     """Boots the machines and goes through the trials; `program` returns the command line with a record of its own.
 
-    Shape: a machine on which everything was found well again is used for the next trial that wants one like it.
+    Shape: a machine on which everything was found well again is used for the next trial that wants one like it. `said`
+    is the case of the last check that gave the right verdict, a file.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class Prover:
         self._version, self._today, self._say = version, today, say
         self._well: tuple[str, str, Hardware] | None = None  # the machine that runs and is well
         self._records = 0
+        self.said = folder
 
     def prove(self, what: Proving, before: ProvenRow | None) -> ProvenRow:
         """Prove it, on a machine that boots or is well, and return the row.
@@ -127,8 +130,7 @@ class Prover:
         self._records += 1
         program = self._program(self._folder / f"record-{self._records}.db")
         row = self._row(node, what)
-        again = before if before is not None and before.digest == row.digest else None
-        runs, healed = (again.runs, again.healed) if again is not None else (0, 0)
+        runs, healed = (before.runs, before.healed) if before is not None else (0, 0)
         row = replace(row, runs=runs + 1, healed=healed + 1)
         if is_new:
             self._is_well(program, node, "without the fault")
@@ -165,11 +167,10 @@ class Prover:
             raise UsageError(f"{node.name} does not tell its systemd.", f"Its console: {node.console}")
         trial = what.trial
         cure, status = ((), GONE) if what.is_gone else (trial.plan, trial.status[0])
-        digest = digest_of(trial.cause, cure)
         place = (what.machine.suite, said[0], int(systemd[0]), what.cgroups)
         self._say(f"  Linux {said[0]}, systemd {systemd[0]}")
         made = (trial.cause, trial.fault, cure, status, "")
-        return ProvenRow(*made, *place, 0, 0, False, 0, self._today, self._version, digest)
+        return ProvenRow(*made, *place, 0, 0, False, 0, self._today, self._version)
 
     def _proven(self, program: Program, node: LabNode, trial: Trial, row: ProvenRow) -> ProvenRow:
         self._made(node, trial)
@@ -200,8 +201,7 @@ class Prover:
         _must(_ran(node, trial.done), "what makes the fault elsewhere")
         measured = fault.look(node)
         self._say(f"  as much was done as makes the fault elsewhere: {measured.says}")
-        verdict = program.check(node.name)
-        self._say(f"  the verdict: {_short(verdict)}")
+        verdict = self._recorded(program, node, "the verdict")
         if measured.proven or verdict["cause"] == trial.cause or verdict["status"] in ("unknown", "unreachable"):
             raise NotProven(f"the fault or its verdict is there, or not everything was read: {_short(verdict)}")
         return replace(row, harm=measured.says)
@@ -228,20 +228,31 @@ class Prover:
             _must(_ran(node, trial.until), "the fault's coming to harm")
 
     def _named(self, program: Program, node: LabNode, trial: Trial) -> dict[str, Any]:
-        """Return the right verdict. Until it comes no other cause may be named."""
+        """Return the right verdict, with an incident where it has a plan. Until then no other cause may be named."""
         seen = ""
         for _ in range(LOOKS):
-            verdict = program.check(node.name, *(["--open"] if trial.plan else []))
+            verdict = self._recorded(program, node, "with the fault")
             seen = _short(verdict)
-            self._say(f"  with the fault: {seen}")
-            plan = tuple(step["action"] for step in (verdict["plan"] or {}).get("steps", ()))
-            sure = (verdict["cause"], verdict["confidence"]) == (trial.cause, trial.confidence)
-            if sure and verdict["status"] in trial.status and plan == trial.plan:
-                return verdict
+            if _is_right(verdict, trial):
+                if not trial.plan:
+                    return verdict
+                opened = program.check(node.name, "--open")
+                seen = _short(opened)
+                self._say(f"  again, on record: {seen}")
+                if _is_right(opened, trial):
+                    return {**verdict, "incident": opened["incident"]}
             if verdict["cause"] not in (None, trial.cause):
                 break
         wanted = f"{' or '.join(trial.status)}, {trial.cause} ({trial.confidence}), {list(trial.plan) or 'no plan'}"
         raise NotProven(f"wanted: {wanted}; got: {seen}")
+
+    def _recorded(self, program: Program, node: LabNode, when: str) -> dict[str, Any]:
+        """Return a verdict, and keep what the node said."""
+        folder = tempfile.mkdtemp(dir=self._folder)
+        verdict = program.check(node.name, "--record", folder)
+        self.said = Path(folder) / f"{node.name}.jsonl"
+        self._say(f"  {when}: {_short(verdict)}")
+        return verdict
 
     def _act(self, program: Program, incident: str, what: str) -> None:
         done = program.run(*program.approving(incident), within_seconds=1500)
@@ -274,6 +285,12 @@ class Prover:
         self._act(program, found[1], "the undo")
         if not node.run(trial.undone).ok:
             raise NotProven(f"the undo is not seen on the node: {trial.undone}")
+
+
+def _is_right(verdict: dict[str, Any], trial: Trial) -> bool:
+    plan = tuple(step["action"] for step in (verdict["plan"] or {}).get("steps", ()))
+    judged = (verdict["cause"], verdict["confidence"], plan)
+    return judged == (trial.cause, trial.confidence, trial.plan) and verdict["status"] in trial.status
 
 
 def _must(outcome: Outcome, what: str) -> None:

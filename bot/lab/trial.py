@@ -86,6 +86,31 @@ _REPARENTED = ("forky",)  # Linux 7.x hands the pages of a removed cgroup to its
 _ENABLED = "systemctl -q is-enabled ecs.service"
 
 TRIALS = (
+    Trial("failed-units", "failed-units", _DEGRADED),
+    Trial("cfs-throttling", "cfs-throttling", _DEGRADED, cgroups=_BOTH),
+    Trial("disk-full", "disk-full", _CRITICAL),
+    Trial("disk-full-of-inodes", "disk-full", _CRITICAL),
+    Trial("certificate-expiry", "certificate-expiry", _CRITICAL),
+    Trial("dns-failing", "dns-failing", _DEGRADED),
+    Trial("clock-unsynced", "clock-unsynced", _DEGRADED),
+    Trial("bond-degraded", "bond-degraded", _DEGRADED),
+    Trial("tcp-memory-exhausted", "tcp-memory-exhausted", _DEGRADED),
+    Trial(
+        "essential-unit-stopped",
+        "essential-unit-stopped",
+        _CRITICAL,
+        ("start_unit",),
+        before=up_for(300),  # nobody says so of a node that has only just booted
+    ),
+    Trial(
+        "crash-looping-unit",
+        "crash-looping-unit",
+        _DEGRADED,
+        ("disable_unit",),
+        # Its own dependencies may be away for ten minutes: before that nobody disables it.
+        until="until [ $(($(date +%s) - $(cat /usr/local/lib/lab/looping-since))) -ge 640 ]; do sleep 5; done",
+        undone="systemctl -q is-enabled log-shipper.service",
+    ),
     Trial(
         _LEAK,
         _LEAK,
@@ -111,31 +136,6 @@ TRIALS = (
         undone=_ENABLED,
         lingers=True,  # what leaked stays until a reboot
         gone_on=_REPARENTED,
-    ),
-    Trial("failed-units", "failed-units", _DEGRADED),
-    Trial("cfs-throttling", "cfs-throttling", _DEGRADED, cgroups=_BOTH),
-    Trial("disk-full", "disk-full", _CRITICAL),
-    Trial("disk-full-of-inodes", "disk-full", _CRITICAL),
-    Trial("certificate-expiry", "certificate-expiry", _CRITICAL),
-    Trial("dns-failing", "dns-failing", _DEGRADED),
-    Trial("clock-unsynced", "clock-unsynced", _DEGRADED),
-    Trial("bond-degraded", "bond-degraded", _DEGRADED),
-    Trial("tcp-memory-exhausted", "tcp-memory-exhausted", _DEGRADED),
-    Trial(
-        "essential-unit-stopped",
-        "essential-unit-stopped",
-        _CRITICAL,
-        ("start_unit",),
-        before=up_for(300),  # nobody says so of a node that has only just booted
-    ),
-    Trial(
-        "crash-looping-unit",
-        "crash-looping-unit",
-        _DEGRADED,
-        ("disable_unit",),
-        # Its own dependencies may be away for ten minutes: before that nobody disables it.
-        until="until [ $(($(date +%s) - $(cat /usr/local/lib/lab/looping-since))) -ge 640 ]; do sleep 5; done",
-        undone="systemctl -q is-enabled log-shipper.service",
     ),
     Trial("oom-kills", "oom-kills", _DEGRADED, lingers=True),
     Trial("oom-kills-of-the-machine", "oom-kills", _DEGRADED, lingers=True),

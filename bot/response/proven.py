@@ -1,31 +1,21 @@
 """What was proven on real kernels: which cause with which cure, on which of them, and by which version.
 
-Source: `playbooks/tables/proven.toml`, written by `zombie lab prove`. Each row has the digest of the code that it
-proved, the cause's own and its actions': where that has changed since, it is a row of an earlier version. Words do not
-count: a better sentence decides nothing else.
+Source: `playbooks/tables/proven.toml`, written by `zombie lab prove`. Beside each row it keeps what the sick node said.
+The tests judge that anew and compare cause, status, confidence and the plan with its commands: a row that this program
+would not earn again does not ship.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from bot.causes import CAUSES
 from bot.domain.builtin_playbooks import builtin_playbooks
 
-_BOT = Path(__file__).parents[1]
-_IMPORTS = re.compile(r"^from bot\.causes(?:\.(\w+))? import (\([^)]*\)|.+)$", re.MULTILINE)
-_WORDS = re.compile(
-    r'(?P<prefix>\b[rbfRBF]{1,2})?(?P<string>"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|'
-    r"'(?:\\.|[^'\\\n])*')|#[^\n]*|\s+"
-)
-_PROSE = re.compile(r"[^\\\[\]{}^$|*+?]*\s[^\\\[\]{}^$|*+?]*\s[^\\\[\]{}^$|*+?]*")  # two spaces, and no pattern
-_CLOSED = re.compile(r",([)\]}])")  # whether a list stands on one line or on several
 GONE = "gone"  # the status of a row whose fault does not arise on its kernel
 _HEAD = """\
 # What was proven in virtual machines with Debian's own kernels: `zombie lab prove` writes it, and docs/lab.md says how.
@@ -42,8 +32,7 @@ _HEAD = """\
 class ProvenRow:
     """A fault on a kernel.
 
-    Shape: `harm` is what the verdict said of it; `digest` is that of the cause's and its actions' files; `seconds` is
-    how long the last run took, and `on` its day.
+    Shape: `harm` is what the verdict said of it; `seconds` is how long the last run took, and `on` its day.
     """
 
     cause: str
@@ -61,7 +50,6 @@ class ProvenRow:
     seconds: int
     on: str
     version: str
-    digest: str
 
     @property
     def series(self) -> str:
@@ -69,14 +57,14 @@ class ProvenRow:
         return series_of(self.kernel)
 
     @property
-    def stands(self) -> bool:
-        """True while the cause and its actions are those that were proven."""
-        return self.digest == digest_of(self.cause, self.cure)
-
-    @property
     def key(self) -> tuple[str, str, str]:
         """Which fault on which machine."""
         return self.fault, self.suite, self.cgroups
+
+    @property
+    def recording(self) -> str:
+        """The file's name of what the node said when the verdict was the right one."""
+        return f"{self.fault}--{self.suite}-{self.cgroups}.jsonl.gz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,45 +110,34 @@ def proven_table() -> ProvenTable:
     return read_table(proven_file())
 
 
-@functools.cache
-def digest_of(cause: str, cure: tuple[str, ...]) -> str:
-    """Return the digest of the code that says what a cause is and what its cure does; empty where there is none."""
-    try:
-        paths = [*_cause_files(cause), *sorted({_action_file(action) for action in cure})]
-        texts = [path.read_text("utf-8") for path in paths]
-    except (OSError, KeyError):
-        return ""
-    code = (text if path.suffix == ".yaml" else _code_of(text) for path, text in zip(paths, texts, strict=True))
-    return hashlib.sha256("\0".join(code).encode()).hexdigest()[:16]
+def proven_words(cause: str, cure: Sequence[str], kernel: str = "", own_figures: bool = False) -> str:
+    """Return, as a short sentence, on which kernels a cause with this cure was proven, and whether on this one.
 
-
-def proven_words(cause: str, cure: Sequence[str], kernel: str = "") -> str:
-    """Return, as a short sentence, on which kernels a cause with this cure was proven, and whether on this one."""
+    Shape: `own_figures`: the playbook judges the cause by other figures than those that were proven.
+    """
     table = proven_table()
-    rows = [row for row in table.rows if (row.cause, row.cure) == (cause, tuple(cure))]
+    rows = _rows(cause, cure)
     if not rows:
         why = dict(table.not_here).get(cause)
         return f"Not proven here: {why}." if why else "Not proven here: no run of it on a real kernel is on record."
-    standing = [row for row in rows if row.stands]
-    if not standing:
-        return f"An earlier version proven on {_and(_series(rows))}."
     here, gone = series_of(kernel), [row for row in table.rows if row.cause == cause and row.status == GONE]
-    on = _series(standing)
-    runs, healed = sum(row.runs for row in standing), sum(row.healed for row in standing)
+    on = _series(rows)
+    runs, healed = sum(row.runs for row in rows), sum(row.healed for row in rows)
     often = f" (healed {healed} of {runs} times)" if healed < runs else ""
+    shipped = " with the shipped figures" if own_figures else ""
     here_ = ""
     if here and here not in on:
         here_ = f"; on {here} it did not arise" if here in _series(gone) else f"; not tried on {here}"
-    return f"Proven on {_and(on)}{often}{here_}."
+    return f"Proven on {_and(on)}{shipped}{often}{here_}."
 
 
 def is_proven(cause: str, cure: Sequence[str], kernel: str) -> bool:
-    """True where this cure healed this cause on a kernel of the same series, as both are now."""
-    return any(
-        row.stands and row.status != GONE and row.healed == row.runs and row.series == series_of(kernel)
-        for row in proven_table().rows
-        if (row.cause, row.cure) == (cause, tuple(cure))
-    )
+    """True where this cure healed this cause on a kernel of the same series, each time that it was tried."""
+    return any(row.healed == row.runs and row.series == series_of(kernel) for row in _rows(cause, cure))
+
+
+def _rows(cause: str, cure: Sequence[str]) -> list[ProvenRow]:
+    return [row for row in proven_table().rows if (row.cause, row.cure) == (cause, tuple(cure)) and row.status != GONE]
 
 
 def series_of(kernel: str) -> str:
@@ -203,45 +180,3 @@ def _toml(value: object) -> str:
         return str(value)
     escaped = "".join(f"\\u{ord(sign):04x}" if sign in '"\\' or ord(sign) < 32 else sign for sign in str(value))
     return f'"{escaped}"'
-
-
-def _cause_files(cause: str) -> list[Path]:
-    """The file of a cause, and those of the room that it imports."""
-    file = builtin_playbooks() / "causes" / f"{cause}.yaml"
-    if file.is_file():
-        return [file]
-    room = _BOT / "causes"
-    found, waiting = set[Path](), [room / f"{CAUSES[cause].evaluate.__module__.rpartition('.')[2]}.py"]
-    while waiting:
-        path = waiting.pop()
-        if path in found:
-            continue
-        found.add(path)
-        for inside, names in _IMPORTS.findall(path.read_text("utf-8")):
-            imported = (room / f"{name}.py" for name in ([inside] if inside else re.findall(r"\w+", names)))
-            waiting += [file for file in imported if file.is_file()]
-    return sorted(found)
-
-
-def _code_of(text: str) -> str:
-    """Return what decides in a file of Python: no comments, layout or sentences.
-
-    Example:
-    >>> _code_of("x = 1  # one") == _code_of("x =  1"), _code_of("x = 1") == _code_of("x = 2")
-    (True, False)
-    >>> _code_of('x = "it is one"') == _code_of('x = "it is a one"'), _code_of('x = "a"') == _code_of('x = "b"')
-    (True, False)
-    """
-    return _CLOSED.sub(r"\1", _WORDS.sub(_kept, text))
-
-
-def _kept(found: re.Match[str]) -> str:
-    """A string that decides, such as a name or a pattern; nothing of anything else."""
-    prefix, string = found["prefix"] or "", found["string"] or ""
-    decides = string and "f" not in prefix.lower() and not string.startswith('"""') and not _PROSE.fullmatch(string)
-    return found[0] if decides else ""
-
-
-def _action_file(action: str) -> Path:
-    own = _BOT / "actions" / f"{action}.py"
-    return own if own.is_file() else own.with_name("unit_verbs.py")

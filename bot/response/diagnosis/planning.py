@@ -37,7 +37,7 @@ class DrainSettings:
 
     Shape: `missing` says why no node can be drained, empty where they can. `cluster` is that of nodes whose label names
     none; empty: the label has to name it. `bare_pods`: also evict pods that nothing starts again. `proven_only`: a cure
-    is offered only for a cause and on a kernel for which it is proven.
+    is offered only for a cause, with the figures, and on a kernel for which it is proven.
     """
 
     missing: str = "no Kubernetes cluster is configured"
@@ -98,7 +98,8 @@ def with_plan(
     """
     if not verdict.remedy or verdict.snapshot is None:
         return verdict
-    allowed = next((used.remedy for used in playbook.causes if used.cause.name == verdict.cause), ())
+    used = next((used for used in playbook.causes if used.cause.name == verdict.cause), None)
+    allowed = used.remedy if used is not None else ()
     steps: list[Step] = []
     for step in (_as_allowed(step, allowed, actions) for step in verdict.remedy):
         action = actions.get(step.action)
@@ -129,8 +130,9 @@ def with_plan(
         ends = plan_impact.ended_by_stop(verdict.snapshot, stops.args["unit"])
     host, cure = verdict.snapshot.get(HostReading), tuple(step.action for step in steps)
     kernel, cause = "" if isinstance(host, Unread) else host.kernel, verdict.cause or ""
-    proven = proven_words(cause, cure, kernel)
-    if draining.proven_only and not is_proven(cause, cure, kernel):
+    own_figures = used is not None and used.has_own_figures
+    proven = proven_words(cause, cure, kernel, own_figures)
+    if draining.proven_only and (own_figures or not is_proven(cause, cure, kernel)):
         return replace(verdict, summary=f"{verdict.summary.removesuffix('.')}. Nothing is offered: {_ONLY} {proven}")
     planned = tuple(_with_commands(step, actions, verdict.snapshot) for step in whole)
     said = (note, unseen, *(actions[step.action].note for step in planned), loss, proven)
