@@ -220,11 +220,25 @@ class Ends:
 
 
 @dataclass(frozen=True, slots=True)
+class ProvenOn:
+    """On which kernels a cure was proven for its cause.
+
+    Shape: `kernels` are series such as 6.1. `here`: on the node's own, with the figures by which its playbook judges,
+    and it healed each time. `says` is all of it in words.
+    """
+
+    kernels: tuple[str, ...]
+    here: bool
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Ordered steps for a node, and the lasting fix that they do not replace.
 
     Shape: `notes` are sentences about what was left out of the steps, and why; `ends` is what would end, None if
-    nothing is stopped or it was not looked at. Neither is part of the digest.
+    nothing is stopped or it was not looked at; `proven` is None for a plan that is no cause's. None of them is part of
+    the digest.
     """
 
     node: str
@@ -232,6 +246,7 @@ class Plan:
     lasting_fix: str = ""
     notes: tuple[str, ...] = ()
     ends: Ends | None = None
+    proven: ProvenOn | None = None
     ALSO_SHOWN: ClassVar = ("digest",)
 
     @property

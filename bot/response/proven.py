@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from bot.domain.action import ProvenOn
 from bot.domain.builtin_playbooks import builtin_playbooks
 
 GONE = "gone"  # the status of a row whose fault does not arise on its kernel
@@ -110,16 +111,16 @@ def proven_table() -> ProvenTable:
     return read_table(proven_file())
 
 
-def proven_words(cause: str, cure: Sequence[str], kernel: str = "", own_figures: bool = False) -> str:
-    """Return, as a short sentence, on which kernels a cause with this cure was proven, and whether on this one.
+def proven_on(cause: str, cure: Sequence[str], kernel: str = "", own_figures: bool = False) -> ProvenOn:
+    """Return on which kernels a cause with this cure was proven, and whether on this one.
 
     Shape: `own_figures`: the playbook judges the cause by other figures than those that were proven.
     """
     table = proven_table()
     rows = _rows(cause, cure)
     if not rows:
-        why = dict(table.not_here).get(cause)
-        return f"Not proven here: {why}." if why else "Not proven here: no run of it on a real kernel is on record."
+        why = dict(table.not_here).get(cause, "no run of it on a real kernel is on record")
+        return ProvenOn((), False, f"Not proven here: {why}.")
     here, gone = series_of(kernel), [row for row in table.rows if row.cause == cause and row.status == GONE]
     on = _series(rows)
     runs, healed = sum(row.runs for row in rows), sum(row.healed for row in rows)
@@ -128,12 +129,8 @@ def proven_words(cause: str, cure: Sequence[str], kernel: str = "", own_figures:
     here_ = ""
     if here and here not in on:
         here_ = f"; on {here} it did not arise" if here in _series(gone) else f"; not tried on {here}"
-    return f"Proven on {_and(on)}{shipped}{often}{here_}."
-
-
-def is_proven(cause: str, cure: Sequence[str], kernel: str) -> bool:
-    """True where this cure healed this cause on a kernel of the same series, each time that it was tried."""
-    return any(row.healed == row.runs and row.series == series_of(kernel) for row in _rows(cause, cure))
+    healed_here = any(row.healed == row.runs and row.series == here for row in rows)
+    return ProvenOn(tuple(on), healed_here and not own_figures, f"Proven on {_and(on)}{shipped}{often}{here_}.")
 
 
 def _rows(cause: str, cure: Sequence[str]) -> list[ProvenRow]:

@@ -95,6 +95,8 @@ def node_document(
         body["slowness"] = round(verdict.slowness, 1)
     if verdict.plan is not None and verdict.plan.ends is not None:
         body |= ends_body(verdict.plan.ends)
+    if verdict.plan is not None and (proven := verdict.plan.proven) is not None:
+        body["proven"] = {"kernels": list(proven.kernels), "here": proven.here, "says": proven.says}
     if verdict.unusual:
         body["unusual"] = [
             {"fact": each.fact, "here": each.here, "peers": each.peers, "since": each.since or None, "says": each.says}

@@ -25,8 +25,8 @@ def test_fault_is_proven_written_down_and_not_proven_twice(own: Bench) -> None:
         1,
         1,
     )
-    assert row.stands
+    assert (own.folder / "proven" / row.recording).is_file()
     again = own.zombie(*words)
     assert again.returncode == 0
     assert "stands (1 of 1 healed" in again.stderr
-    assert [path.name for path in own.folder.iterdir()] == [table.name], "nothing of the lab is left"
+    assert {path.name for path in own.folder.iterdir()} == {table.name, "proven"}, "nothing of the lab is left"

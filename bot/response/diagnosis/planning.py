@@ -23,7 +23,7 @@ from bot.domain.verdict import Verdict
 from bot.probes.agents import AgentsReading
 from bot.probes.host import HostReading
 from bot.response.diagnosis import plan_impact
-from bot.response.proven import is_proven, proven_words
+from bot.response.proven import proven_on
 
 NODE_LABEL, CONTEXT_LABEL = "kubernetes_node", "kubernetes_context"
 _NODE, _CLUSTER = "node", "of_cluster"  # the arguments of an action on a cluster's node
@@ -130,14 +130,14 @@ def with_plan(
         ends = plan_impact.ended_by_stop(verdict.snapshot, stops.args["unit"])
     host, cure = verdict.snapshot.get(HostReading), tuple(step.action for step in steps)
     kernel, cause = "" if isinstance(host, Unread) else host.kernel, verdict.cause or ""
-    own_figures = used is not None and used.has_own_figures
-    proven = proven_words(cause, cure, kernel, own_figures)
-    if draining.proven_only and (own_figures or not is_proven(cause, cure, kernel)):
-        return replace(verdict, summary=f"{verdict.summary.removesuffix('.')}. Nothing is offered: {_ONLY} {proven}")
+    proven = proven_on(cause, cure, kernel, own_figures=used is not None and used.has_own_figures)
+    if draining.proven_only and not proven.here:
+        kept = f"Nothing is offered: {_ONLY} {proven.says}"
+        return replace(verdict, summary=f"{verdict.summary.removesuffix('.')}. {kept}")
     planned = tuple(_with_commands(step, actions, verdict.snapshot) for step in whole)
-    said = (note, unseen, *(actions[step.action].note for step in planned), loss, proven)
+    said = (note, unseen, *(actions[step.action].note for step in planned), loss, proven.says)
     notes = tuple(dict.fromkeys(filter(None, said)))
-    return replace(verdict, plan=Plan(verdict.node, planned, verdict.lasting_fix, notes, ends))
+    return replace(verdict, plan=Plan(verdict.node, planned, verdict.lasting_fix, notes, ends, proven))
 
 
 def _need_words(snapshot: Snapshot, unit: str) -> str:

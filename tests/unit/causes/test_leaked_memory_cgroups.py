@@ -55,6 +55,16 @@ def test_evidence_carries_the_nodes_own_lines() -> None:
     assert "kernel 5.4.0-1084-aws, cgroup v1: each read of memory.numa_stat walks every cgroup" in says["kernel"]
 
 
+@pytest.mark.parametrize(("kernel", "is_said"), [("6.12.117", False), ("7.1.3", False), ("7.2.12+deb14", True)])
+def test_kernel_whose_pages_keep_no_cgroup_is_said_to_be_one(kernel: str, is_said: bool) -> None:
+    finding = found(LEAK, b.cgroups(DYING, mode="v2"), b.host(kernel), *LOOPING)
+    says = {one.finding: one.says for one in finding.evidence}
+    assert (
+        says["kernel"].endswith("since 7.2 pages keep no removed cgroup: what keeps these is something else") is is_said
+    )
+    assert steps(finding) == [("disable_unit", "ecs.service")]
+
+
 @pytest.mark.parametrize("dying", [0, 17, 47, 999])
 def test_few_dying_cgroups_rule_the_leak_out_with_their_figures(dying: int) -> None:
     because = ruled_out(LEAK, b.cgroups(dying), *LOOPING, b.held(), b.processes(b.process())).because

@@ -10,13 +10,15 @@ from bot.actions import ACTIONS
 from bot.app.factories import library
 from bot.app.kubernetes import draining
 from bot.causes import CAUSES
+from bot.domain.action import ProvenOn
+from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Verdict
 from bot.lab.fault import FAULTS
 from bot.probes.host import HostReading
 from bot.response import proven
 from bot.response.diagnosis.planning import DrainSettings, with_plan
-from bot.response.proven import ProvenRow, ProvenTable, digest_of, is_proven, proven_words, read_table
+from bot.response.proven import ProvenRow, ProvenTable, proven_on, read_table
 from bot.settings import Settings
 from bot.settings.tables import ActSettings
 from tests.record.incidents import BEGAN_AT, BOOT, NODE, VERDICT
@@ -38,7 +40,6 @@ ROW = ProvenRow(
     seconds=94,
     on="2026-11-28",
     version="0.2.0",
-    digest=digest_of("leaked-memory-cgroups", CURE),
 )
 
 
@@ -73,34 +74,33 @@ def test_table_is_read_as_it_was_written_and_a_row_takes_the_place_of_its_earlie
 
 def test_sentence_names_the_kernels_and_says_where_it_was_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     has(monkeypatch, ROW, replace(ROW, kernel="6.12.117+deb13", suite="trixie"), replace(ROW, cgroups="v1"))
-    assert proven_words(ROW.cause, CURE, "6.1.90-aws") == "Proven on 6.1 and 6.12."
-    assert proven_words(ROW.cause, CURE, "5.4.0-1084-aws") == "Proven on 6.1 and 6.12; not tried on 5.4."
-    assert proven_words(ROW.cause, ("disable_unit",), "6.1") == (
+    assert proven_on(ROW.cause, CURE, "6.1.90-aws").says == "Proven on 6.1 and 6.12."
+    assert proven_on(ROW.cause, CURE, "5.4.0-1084-aws").says == "Proven on 6.1 and 6.12; not tried on 5.4."
+    assert proven_on(ROW.cause, ("disable_unit",), "6.1").says == (
         "Not proven here: no run of it on a real kernel is on record."
     )
 
 
 def test_sentence_says_where_the_fault_did_not_arise(monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = replace(ROW, cure=(), status="gone", kernel="7.2.12+deb14", digest=digest_of(ROW.cause, ()))
+    gone = replace(ROW, cure=(), status="gone", kernel="7.2.12+deb14")
     has(monkeypatch, ROW, gone)
-    assert proven_words(ROW.cause, CURE, "7.2.1") == "Proven on 6.1; on 7.2 it did not arise."
-    assert proven_words(ROW.cause, CURE, "7.3.1") == "Proven on 6.1; not tried on 7.3."
-    assert not is_proven(ROW.cause, (), "7.2.1")
+    assert proven_on(ROW.cause, CURE, "7.2.1").says == "Proven on 6.1; on 7.2 it did not arise."
+    assert proven_on(ROW.cause, CURE, "7.3.1").says == "Proven on 6.1; not tried on 7.3."
+    assert not proven_on(ROW.cause, (), "7.2.1").here
 
 
-def test_sentence_says_a_cure_that_failed_and_what_is_of_an_earlier_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sentence_says_a_cure_that_failed_and_whose_figures_were_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     has(monkeypatch, replace(ROW, runs=3))
-    assert proven_words(ROW.cause, CURE, "6.1") == "Proven on 6.1 (healed 2 of 3 times)."
-    older = replace(ROW, digest="0" * 16)
-    has(monkeypatch, older)
-    assert proven_words(ROW.cause, CURE, "6.1") == "An earlier version proven on 6.1."
-    has(monkeypatch, older, replace(ROW, kernel="6.12.1"))
-    assert proven_words(ROW.cause, CURE, "6.1") == "Proven on 6.12; not tried on 6.1."
+    assert proven_on(ROW.cause, CURE, "6.1").says == "Proven on 6.1 (healed 2 of 3 times)."
+    has(monkeypatch, ROW)
+    assert proven_on(ROW.cause, CURE, "5.4", own_figures=True).says == (
+        "Proven on 6.1 with the shipped figures; not tried on 5.4."
+    )
 
 
 def test_sentence_says_why_something_cannot_be_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
     has(monkeypatch, not_here=(("gpu-fault", "it needs a GPU; its words are NVIDIA's"),))
-    assert proven_words("gpu-fault", ("reboot",), "6.1") == "Not proven here: it needs a GPU; its words are NVIDIA's."
+    assert proven_on("gpu-fault", ("reboot",), "6.1").says == "Not proven here: it needs a GPU; its words are NVIDIA's."
 
 
 @pytest.mark.parametrize(
@@ -109,23 +109,23 @@ def test_sentence_says_why_something_cannot_be_made_here(monkeypatch: pytest.Mon
         (ROW, "6.1.90", True),
         (ROW, "6.12.1", False),
         (ROW, "", False),
-        (replace(ROW, digest="0" * 16), "6.1.90", False),
+        (replace(ROW, status="gone"), "6.1.90", False),
         (replace(ROW, runs=3), "6.1.90", False),
         (replace(ROW, cure=("disable_unit",)), "6.1.90", False),
     ],
 )
-def test_only_a_row_that_stands_and_healed_each_time_proves(
+def test_only_a_row_that_healed_each_time_proves(
     monkeypatch: pytest.MonkeyPatch, row: ProvenRow, kernel: str, is_it: bool
 ) -> None:
     has(monkeypatch, row)
-    assert is_proven(ROW.cause, CURE, kernel) is is_it
+    assert proven_on(ROW.cause, CURE, kernel).here is is_it
 
 
-def offered(proven_only: bool) -> Verdict:
+def offered(proven_only: bool, playbook: Playbook | None = None) -> Verdict:
     host = HostReading("6.1.90-aws", BOOT, timedelta(days=9))
     sick = replace(VERDICT, plan=None, snapshot=Snapshot(NODE, BEGAN_AT, timedelta(seconds=5), {"host": host}))
     only = DrainSettings(proven_only=proven_only)
-    return with_plan(sick, library(()).get("zombie-cgroups"), ACTIONS, draining=only)
+    return with_plan(sick, playbook or library(()).get("zombie-cgroups"), ACTIONS, draining=only)
 
 
 def test_plan_says_what_it_is_worth_whether_or_not_it_must_be_proven(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,6 +134,7 @@ def test_plan_says_what_it_is_worth_whether_or_not_it_must_be_proven(monkeypatch
         plan = offered(proven_only).plan
         assert plan is not None
         assert plan.notes[-1] == "Proven on 6.1."
+        assert plan.proven == ProvenOn(("6.1",), True, "Proven on 6.1.")
 
 
 def test_only_what_is_proven_is_offered_where_that_is_set_and_the_verdict_says_why(
@@ -153,20 +154,16 @@ def test_only_what_is_proven_is_offered_where_that_is_set_and_the_verdict_says_w
     ]
 
 
-def test_digest_changes_with_what_decides_and_not_with_words() -> None:
-    text = proven._cause_files("disk-full")[-1].with_name("disk_full.py").read_text("utf-8")
-    worded = text.replace("Confirms:", "Is seen by:").replace("from __future__", "# why not\nfrom __future__", 1)
-    assert worded != text
-    assert proven._code_of(worded) == proven._code_of(text)
-    for was, now in ((" < ", " <= "), ("return", "yield"), ("name=NAME", "name=None")):
-        assert was in text
-        assert proven._code_of(text.replace(was, now)) != proven._code_of(text), was
-
-
-def test_digest_is_of_the_causes_own_files_and_of_its_actions() -> None:
-    files = {path.name for path in proven._cause_files("leaked-memory-cgroups")}
-    assert {"leaked_memory_cgroups.py", "_leaker.py", "_unit_state.py"} <= files
-    assert "oom_kills.py" not in files
-    assert [path.name for path in proven._cause_files("conntrack-full")] == ["conntrack-full.yaml"]
-    assert digest_of("conntrack-full", ()) != digest_of("conntrack-full", ("reboot",)) != digest_of("dns-failing", ())
-    assert digest_of("no-such-cause", ()) == ""
+def test_figures_of_ones_own_are_not_those_that_were_proven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    has(monkeypatch, ROW)
+    (tmp_path / "mine.yaml").write_text(
+        "name: mine\ntitle: Mine\nversion: 1\nextends: zombie-cgroups\ncauses:\n  leaked-memory-cgroups:\n"
+        "    thresholds: {dying_many: {value: 900, reason: ours}}\n"
+    )
+    mine = library((tmp_path,)).get("mine")
+    plan = offered(proven_only=False, playbook=mine).plan
+    assert plan is not None
+    assert plan.proven == ProvenOn(("6.1",), False, "Proven on 6.1 with the shipped figures.")
+    withheld = offered(proven_only=True, playbook=mine)
+    assert withheld.plan is None
+    assert withheld.summary.endswith("Proven on 6.1 with the shipped figures.")

@@ -16,7 +16,7 @@ from bot.library.remedies import remedy_fault
 from bot.probes.agents import Agent, AgentsReading
 from bot.probes.host import HostReading
 from bot.response.diagnosis.planning import with_plan
-from bot.response.proven import proven_words
+from bot.response.proven import proven_on
 from tests.record.incidents import BEGAN_AT, BOOT, NODE, VERDICT
 
 HOST = HostReading("5.4.0", BOOT, timedelta(days=9))
@@ -56,7 +56,7 @@ def test_what_it_costs_and_does_not_do_stands_beside_the_plan() -> None:
     assert [note.partition(":")[0] for note in rebooting.notes] == [
         "Not read before the reboot",
         "Whether anything here needs ecs.service is not known.",
-        proven_words("leaked-memory-cgroups", ("disable_unit", "reboot"), HOST.kernel).partition(":")[0],
+        proven_on("leaked-memory-cgroups", ("disable_unit", "reboot"), HOST.kernel).says.partition(":")[0],
     ]
 
 

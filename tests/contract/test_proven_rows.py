@@ -1,0 +1,47 @@
+"""Each row of playbooks/tables/proven.toml would be earned again: what its sick node said is judged by today's code."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.app.cases import replayed
+from bot.domain.case import read_case
+from bot.domain.verdict import recorded_verdict
+from bot.lab.trial import BY_FAULT
+from bot.response.proven import GONE, ProvenRow, proven_file, read_table
+from bot.transport.case_file import load
+from tests.shipped import shipped
+
+RECORDINGS = Path(__file__).parents[1] / "captures" / "proven"
+ROWS = read_table(proven_file()).rows
+AGAIN = "mend this; or delete the row and its recording, and have it proven again: zombie lab prove --cause"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.recording.partition(".")[0])
+async def test_sick_node_of_a_row_gets_its_verdict_and_the_same_commands(row: ProvenRow) -> None:
+    case = load(RECORDINGS / row.recording)
+    verdict = await replayed(case, shipped().get(case.head.playbook))
+    judged, then = recorded_verdict(verdict), case.judged
+    assert then is not None
+    said = f"{verdict.summary} {AGAIN} {row.fault}"
+    assert (judged.status, judged.cause, judged.confidence) == (then.status, then.cause, then.confidence), said
+    assert judged.plan == then.plan, f"the cure's commands are not those that were carried out: {AGAIN} {row.fault}"
+    steps = verdict.plan.steps if verdict.plan is not None else ()
+    if row.status == GONE:
+        assert judged.cause != row.cause
+        assert judged.status in ("healthy", "degraded", "critical")
+    else:
+        assert (judged.status, judged.cause) == (row.status, row.cause)
+        assert tuple(step.action for step in steps) == row.cure
+        assert judged.confidence == BY_FAULT[row.fault].confidence
+    assert case.head.environment["kernel"] == f"kernel {row.kernel}"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.recording.partition(".")[0])
+def test_recording_of_a_row_holds_no_secret_that_is_known(row: ProvenRow) -> None:
+    case = load(RECORDINGS / row.recording)
+    assert read_case(case.text(), row.recording, "").text() == case.text()
+
+
+def test_every_row_has_its_recording_and_there_is_no_other() -> None:
+    assert {path.name for path in RECORDINGS.iterdir()} == {row.recording for row in ROWS}
