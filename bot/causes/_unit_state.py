@@ -22,6 +22,7 @@ from bot.probes.units import Unit, UnitsReading
 _TRANSIENT = "transient"  # systemd-run(1): there is nothing to disable, and a mask does not outrank it
 # UnitFileStates without [Install] links to remove, or whose links are not what starts them.
 _NOT_DISABLED_USEFULLY = ("static", "generated", "indirect", "masked")
+_OF_MASKS = "/etc/systemd/system/"  # systemctl(1): a mask is a link there, and never replaces a unit's own file
 
 
 _OF_LINKS = ("/", "/etc")  # mounts of the links that disabling removes
@@ -43,6 +44,7 @@ class UnitState:
     unused_because: str = ""  # why a known agent is not needed here
     triggered_by: tuple[str, ...] = ()
     wanted_by: tuple[str, ...] = ()
+    fragment: str = ""  # the path of its own file
     result: str = ""  # how its last run ended, in systemd's word
     use_unread: str = ""  # why it is not known whether anybody needs it
     stops_protected: tuple[str, ...] = ()  # what must not be stopped and would stop with it
@@ -66,6 +68,7 @@ def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent
         unused_because=(agent.because or "nobody uses it") if agent and agent.used is False else "",
         triggered_by=unit.triggered_by if unit else (),
         wanted_by=unit.wanted_by if unit else (),
+        fragment=unit.fragment if unit else "",
         result=unit.result if unit else "",
         use_unread=_not_read(agents, snapshot.get(HostReading)),
         stops_protected=tuple(name for name in stops_too if is_protected((name, *_aliases(units, name)))),
@@ -106,8 +109,14 @@ def keep_from_starting(unit: UnitState, snapshot: Snapshot) -> tuple[tuple[Step,
     # Disabling removes the links of a unit's own file. Another mover starts it all the same: a timer, a socket, a path,
     # or a unit that wants it by itself.
     moved = unit.triggered_by or (unit.enabled == "disabled" and unit.wanted_by)
-    action = "mask_unit" if unit.enabled in _NOT_DISABLED_USEFULLY or moved else "disable_unit"
-    return (Step(action, {"unit": unit.unit}),), ""
+    if not (moved or unit.enabled in _NOT_DISABLED_USEFULLY):
+        return (Step("disable_unit", {"unit": unit.unit}),), ""
+    if unit.enabled != "masked" and unit.fragment.startswith(_OF_MASKS):
+        return (
+            (),
+            f"{unit.unit} cannot be masked, for its own file is in {_OF_MASKS}: whoever put it there takes it out.",
+        )
+    return (Step("mask_unit", {"unit": unit.unit}),), ""
 
 
 def _why_ends(unit: UnitState, snapshot: Snapshot) -> str:

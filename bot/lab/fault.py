@@ -89,6 +89,13 @@ FAULTS: dict[str, Fault] = {
             ("ecs-agent.pl", "leaked-memory-cgroups.sh"),
             180,
         ),
+        Fault(
+            "leaked-memory-cgroups-in-a-static-unit",
+            "the same leak in a unit that can only be masked",
+            ("ecs-agent.pl", "leaked-memory-cgroups.sh"),
+            180,
+        ),
+        Fault("too-many-live-cgroups", "a job runner makes a cgroup for each job and removes none"),
         Fault("crash-looping-unit", "a service fails whenever it starts, and is started again"),
         Fault("held-core", "a stand-in named kubelet keeps a core in the kernel", ("kernel-time.pl",)),
         Fault(

@@ -95,6 +95,7 @@ TRIALS = (
     Trial("clock-unsynced", "clock-unsynced", _DEGRADED),
     Trial("bond-degraded", "bond-degraded", _DEGRADED),
     Trial("tcp-memory-exhausted", "tcp-memory-exhausted", _DEGRADED),
+    Trial("too-many-live-cgroups", "too-many-live-cgroups", _DEGRADED, confidence="possible", cgroups=_BOTH),
     Trial(
         "essential-unit-stopped",
         "essential-unit-stopped",
@@ -135,6 +136,18 @@ TRIALS = (
         until=leaked(3_200),
         undone=_ENABLED,
         lingers=True,  # what leaked stays until a reboot
+        gone_on=_REPARENTED,
+    ),
+    Trial(
+        "leaked-memory-cgroups-in-a-static-unit",
+        _LEAK,
+        _DEGRADED,
+        ("mask_unit",),
+        hardware=_ROOMY,
+        before=leaking(3_200),
+        until=leaked(3_200),
+        undone='[ "$(systemctl is-enabled ecs.service)" = static ]',
+        lingers=True,
         gone_on=_REPARENTED,
     ),
     Trial("oom-kills", "oom-kills", _DEGRADED, lingers=True),

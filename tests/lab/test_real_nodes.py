@@ -91,7 +91,7 @@ def test_state_is_named_while_it_is_there(bench: Bench, fault: str, cause: str, 
     if fault == "essential-unit-stopped":  # nobody says so of a node that has only just booted
         bench.node().run("until [ $(cut -d. -f1 /proc/uptime) -gt 300 ]; do sleep 5; done", within_seconds=400)
     with sick(bench, fault):
-        verdict = named(bench, fault, cause)
+        verdict = named(bench, fault, cause, confidence=BY_FAULT[fault].confidence)
     assert verdict["status"] == status
     assert no_reboot(verdict)
 

@@ -18,15 +18,16 @@ StartLimitIntervalSec=0
 Delegate=yes
 $service
 ExecStart=/usr/bin/perl $lab/ecs-agent.pl
-[Install]
-WantedBy=multi-user.target
+$install
 END
     systemctl daemon-reload
-    systemctl -q enable ecs.service
+    [ -z "$install" ] || systemctl -q enable ecs.service
     systemctl start ecs.service || true
 }
 service='Restart=always
 RestartSec=0'
+install='[Install]
+WantedBy=multi-user.target'
 undo() {
     systemctl -q disable --now ecs.service
     systemctl reset-failed ecs.service 2>/dev/null

@@ -127,6 +127,21 @@ def test_unit_that_a_socket_or_timer_starts_is_masked() -> None:
     assert steps(finding) == [("mask_unit", "x.service")]
 
 
+@pytest.mark.parametrize(
+    ("file", "state", "is_masked"),
+    [
+        ("/usr/lib/systemd/system/x.service", "static", True),
+        ("/etc/systemd/system/x.service", "static", False),  # systemctl mask: "File … already exists."
+        ("/etc/systemd/system/x.service", "masked", True),
+        ("/run/systemd/generator/x.service", "generated", True),
+    ],
+)
+def test_unit_whose_own_file_is_where_a_mask_would_be_is_not_masked(file: str, state: str, is_masked: bool) -> None:
+    finding = found(LOOP, b.units(b.between_tries("x.service", 40_000, enabled=state, fragment=file)))
+    assert steps(finding) == ([("mask_unit", "x.service")] if is_masked else [])
+    assert ("cannot be masked" in finding.summary) is not is_masked
+
+
 def test_agents_container_that_is_replaced_names_the_unit_that_hides_it() -> None:
     finding = found(LOOP, b.units(b.unit()), b.churning(), b.agents(b.agent()))
     assert (finding.suspects, finding.confidence) == (("ecs.service",), Confidence.CONFIRMED)
