@@ -96,6 +96,7 @@ FAULTS: dict[str, Fault] = {
             180,
         ),
         Fault("too-many-live-cgroups", "a job runner makes a cgroup for each job and removes none"),
+        Fault("unused-agent-enabled", "an agent that nobody needs starts at the next boot"),
         Fault("crash-looping-unit", "a service fails whenever it starts, and is started again"),
         Fault("held-core", "a stand-in named kubelet keeps a core in the kernel", ("kernel-time.pl",)),
         Fault(

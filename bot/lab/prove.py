@@ -201,7 +201,7 @@ class Prover:
         _must(_ran(node, trial.done), "what makes the fault elsewhere")
         measured = fault.look(node)
         self._say(f"  as much was done as makes the fault elsewhere: {measured.says}")
-        verdict = self._recorded(program, node, "the verdict")
+        verdict = self._recorded(program, node, trial, "the verdict")
         if measured.proven or verdict["cause"] == trial.cause or verdict["status"] in ("unknown", "unreachable"):
             raise NotProven(f"the fault or its verdict is there, or not everything was read: {_short(verdict)}")
         return replace(row, harm=measured.says)
@@ -231,7 +231,7 @@ class Prover:
         """Return the right verdict, with an incident where it has a plan. Until then no other cause may be named."""
         seen = ""
         for _ in range(LOOKS):
-            verdict = self._recorded(program, node, "with the fault")
+            verdict = self._recorded(program, node, trial, "with the fault")
             seen = _short(verdict)
             if _is_right(verdict, trial):
                 if not trial.plan:
@@ -246,10 +246,10 @@ class Prover:
         wanted = f"{' or '.join(trial.status)}, {trial.cause} ({trial.confidence}), {list(trial.plan) or 'no plan'}"
         raise NotProven(f"wanted: {wanted}; got: {seen}")
 
-    def _recorded(self, program: Program, node: LabNode, when: str) -> dict[str, Any]:
+    def _recorded(self, program: Program, node: LabNode, trial: Trial, when: str) -> dict[str, Any]:
         """Return a verdict, and keep what the node said."""
         folder = tempfile.mkdtemp(dir=self._folder)
-        verdict = program.check(node.name, "--record", folder)
+        verdict = program.check(node.name, "--record", folder, "--playbook", trial.playbook)
         self.said = Path(folder) / f"{node.name}.jsonl"
         self._say(f"  {when}: {_short(verdict)}")
         return verdict
@@ -265,7 +265,7 @@ class Prover:
         """The readings say that it is over; what the kernel's log still reports is at most degraded, without a plan."""
         seen, status = "", ""
         for _ in range(LOOKS):
-            verdict = program.check(node.name)
+            verdict = program.check(node.name, "--playbook", trial.playbook)
             seen, status = _short(verdict), verdict["status"]
             self._say(f"  afterwards: {seen}")
             if (verdict["status"], verdict["cause"]) == ("healthy", None):

@@ -33,7 +33,8 @@ class Trial:
     """A fault and the verdict that it has to get.
 
     Shape: `status` lists what it may be: how much is lost is sometimes the emulated machine's speed. `plan` are the
-    actions of the plan, in order; empty: none is offered, and undoing the fault is the cure. `before` and `until` are
+    actions of the plan, in order; empty: none is offered, and undoing the fault is the cure. `playbook` judges the sick
+    node, and whether it is over. `before` and `until` are
     shell, run as root: before the fault is made, and until it is old or grave enough to be judged. `undone` is shell
     that succeeds once the plan's undo was carried out; empty where nothing of it can be undone. `lingers`: the kernel's
     log still reports the fault once it is over, so that the node is at most degraded, and nothing is planned. On the
@@ -46,6 +47,7 @@ class Trial:
     status: tuple[str, ...]
     plan: tuple[str, ...] = ()
     confidence: str = "confirmed"
+    playbook: str = "node-health"
     cgroups: tuple[str, ...] = ("v2",)  # where its version changes neither the fault nor what shows it, one is enough
     hardware: Hardware = Hardware(1024, 2)
     before: str = ""
@@ -96,6 +98,7 @@ TRIALS = (
     Trial("bond-degraded", "bond-degraded", _DEGRADED),
     Trial("tcp-memory-exhausted", "tcp-memory-exhausted", _DEGRADED),
     Trial("too-many-live-cgroups", "too-many-live-cgroups", _DEGRADED, confidence="possible", cgroups=_BOTH),
+    Trial("unused-agent-enabled", "unused-agent-enabled", _DEGRADED, confidence="likely", playbook="image-gate"),
     Trial(
         "essential-unit-stopped",
         "essential-unit-stopped",

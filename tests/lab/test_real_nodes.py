@@ -21,7 +21,7 @@ ON_BOTH = ("failed-units", "cfs-throttling")
 STATES = [
     (trial.fault, trial.cause, trial.status[0])
     for trial in OF_ONE
-    if not trial.lingers and trial.fault not in (*FLOODS, *ON_BOTH)
+    if not trial.lingers and trial.playbook == "node-health" and trial.fault not in (*FLOODS, *ON_BOTH)
 ]
 # What leaves lines in the kernel's log is told as of minutes ago when it is over: never as critical, never with a plan.
 LOGGED = [(trial.fault, trial.cause, trial.status[0]) for trial in OF_ONE if trial.lingers]
