@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
+from bot.domain.duration import is_in_day_span
+from bot.domain.errors import Braked, QuietHours
 from bot.domain.policy import Limits, Policy
+from bot.domain.safe_text import one_line
 
 if TYPE_CHECKING:
     from bot.domain.entry import Entry
     from bot.domain.incident import Incident
 
 CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
+DaySpan: TypeAlias = tuple[int, int]  # minutes of the day, UTC
 Doubts: TypeAlias = Callable[[Policy, str], str]  # why a cause's plans are not offered; empty where they are
 
 
@@ -28,7 +32,7 @@ class Claim:
 
     Shape: `machine_id` is the approved machine's, and `cure` is the plan's digest without the node's name: a machine
     with two names counts once. Both are empty if unknown. By the ledger's time, the step may begin from `since`, when
-    what allows it was recorded, until `until`.
+    what allows it was recorded, until `until`, and at no time of the day that is `quiet`.
     """
 
     node: str
@@ -41,6 +45,7 @@ class Claim:
     until: datetime | None = None
     machine_id: str = ""
     cure: str = ""
+    quiet: tuple[DaySpan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,21 @@ class ProposalRecord:
     names: tuple[str, ...]
     nodes: frozenset[str]
     doubts: Doubts
+
+
+def check_brake_off(pulled: Entry | None) -> None:
+    """Raises: Braked."""
+    if pulled is not None:
+        reason = one_line(str(pulled.body.get("reason", "")), 200)
+        raise Braked(f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC: {reason}", "zombie brake off")
+
+
+def check_not_quiet(quiet: Iterable[DaySpan], now: datetime) -> None:
+    """Raises: QuietHours."""
+    for begin, end in quiet:
+        if is_in_day_span(now, (begin, end)):
+            until = f"before {end // 60:02}:{end % 60:02} UTC" if begin != end else "at any time of the day"
+            raise QuietHours(f"Nothing begins {until}.", "[policy] quiet")
 
 
 def busy_with(hold: Hold, node: str) -> str:

@@ -108,7 +108,7 @@ def decoded(text: str, most: int, most_room: int = MOST_ROOM) -> Any:
     if values_in(text) > most:
         raise NotOfForm(f"it has more than {most:,} values")
     try:
-        value = _DECODER.decode(text)
+        value = DECODER.decode(text)
     except RecursionError as error:
         raise NotOfForm("it is nested too deeply") from error
     check_texts(value, most_room)
@@ -299,4 +299,4 @@ def _no_number(constant: str) -> NoReturn:
     raise NotOfForm(f"{constant} is not a number")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_int=whole_number, object_pairs_hook=unique)
+DECODER = json.JSONDecoder(parse_constant=_no_number, parse_int=whole_number, object_pairs_hook=unique)

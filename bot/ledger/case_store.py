@@ -63,7 +63,7 @@ class CaseStore:
         try:
             raw = _content(row[0], digest, most)
             return raw.decode() if raw is not None else None
-        except (zlib.error, ValueError) as no:
+        except (zlib.error, ValueError, TypeError) as no:
             raise LedgerUnavailable(f"The case of incident {incident} is damaged: {no}.") from no
 
     def forget(self, kept_for: timedelta, dry_run: bool = False) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, LargeBinary, Row, Text, cast, literal, select, tuple_
 
+from bot.domain.json_form import DECODER
 from bot.ledger.database import Database
 from bot.ledger.tables import ENTRIES
 
@@ -19,7 +20,7 @@ _LAST = select(ENTRIES).order_by(*(column.desc() for column in _KEY)).limit(1)
 
 
 def exported(database: Database) -> Iterator[str]:
-    """Yield every entry as a line of JSON, in order of time. A body that is not JSON becomes a string.
+    """Yield every entry as a line of JSON, in order of time. A body that is not JSON as we write it becomes a string.
 
     Each page is a separate transaction, which ends before its first line is yielded: PostgreSQL ends a transaction that
     waits for its reader for seconds. Entries appended after the first page was read are not included.
@@ -52,7 +53,7 @@ def _as_stored(value: Any) -> ColumnElement[Any]:
 def _line(row: Row[Any]) -> str:
     fields: dict[str, Any] = {name: row._mapping[name] for name in _FIELDS}
     try:
-        fields["body"] = json.loads(fields["body"])
+        fields["body"] = DECODER.decode(fields["body"])
     except (TypeError, ValueError, RecursionError):
         fields["body"] = str(fields["body"])
-    return json.dumps(fields, separators=(",", ":"))
+    return json.dumps(fields, separators=(",", ":"), default=repr)  # what is no text was put there by hand

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, update
 
-from bot.domain.claim import CLOCK_TOLERANCE, Claim, Hold, busy_with
+from bot.domain.claim import CLOCK_TOLERANCE, Claim, Hold, busy_with, check_brake_off, check_not_quiet
 from bot.domain.entry import Entry, instant_of, instant_text
 from bot.domain.errors import AlreadyTried, ApprovalExpired, BudgetSpent, NodeBusy
 from bot.domain.house_events import BrakePulled
@@ -78,6 +78,16 @@ def may_begin(connection: Connection, incident: str, claim: Claim, now: datetime
     if again is not None and again != incident:
         raise AlreadyTried(f"Incident {again} carried out the same plan on {claim.node} less than a day ago.")
     _within_limits(connection, incident, claim, now, others)
+
+
+def check_open(connection: Connection, claim: Claim, now: datetime) -> None:
+    """Check what nothing begins past, whatever begins: asked for a first command and for one that is sent again.
+
+    Raises: ApprovalExpired, first, as whatever else a step waits for, its age may be known by then; Braked; QuietHours.
+    """
+    is_in_time(claim, now)
+    check_brake_off(brake(connection))
+    check_not_quiet(claim.quiet, now)
 
 
 def is_in_time(claim: Claim, now: datetime) -> None:

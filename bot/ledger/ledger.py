@@ -28,7 +28,7 @@ from bot.domain.entry import (
     is_wave,
     kind_of,
 )
-from bot.domain.errors import Braked, Conflict, ImpossibleEvent, StaleRequest, WaveHeld
+from bot.domain.errors import Conflict, ImpossibleEvent, StaleRequest, WaveHeld
 from bot.domain.events import IncidentEvent, PlanProposed, StepStarted, Triaged
 from bot.domain.house_events import (
     HOUSE,
@@ -142,18 +142,12 @@ class Ledger:
     def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
         """Append the start of a step and take its node, in the same transaction as every limit and the brake.
 
-        Raises: Conflict, ImpossibleEvent; Braked, WaveHeld, ApprovalExpired, NodeBusy, BudgetSpent, AlreadyTried, or
-        what a holder raises, when it may not begin now.
+        Raises: Conflict, ImpossibleEvent; ApprovalExpired, Braked, QuietHours, WaveHeld, NodeBusy, BudgetSpent,
+        AlreadyTried, or what a holder raises, when it may not begin now.
         """
         with self._database.writing() as connection:
             at = self._now(connection)
-            holds.is_in_time(claim, instant_of(at))  # first: whatever else it waits for, its age may be known by then
-            # To send a command again is a new effect: the brake stops it like the first.
-            if (pulled := holds.brake(connection)) is not None:
-                raise Braked(
-                    f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.",
-                    "An approver releases it: zombie brake off",
-                )
+            holds.check_open(connection, claim, instant_of(at))
             # Its first attempt counts in the budgets already; after a release it has to ask again.
             incident = self._folds.incident(connection, stream)
             if incident is not None and incident.wave and WAVES not in self._holders:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, and_, bindparam, delete, func, or_, select
 
+from bot.domain.contracts import Clock
 from bot.domain.entry import Head, instant_of, instant_text
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.house_events import HOUSE, IncidentsPruned
@@ -53,10 +54,11 @@ class Pruned:
 class Pruner:
     """Removes what is older than its retention; each transaction takes milliseconds."""
 
-    def __init__(self, database: Database, by: str) -> None:
-        """`by` is who removes it, as the record writes people."""
+    def __init__(self, database: Database, by: str, time: Clock | None = None) -> None:
+        """`by` is who removes it, as the record writes people; `time` replaces the database's clock in tests."""
         self._database = database
         self._by = by
+        self._time = time
         self._folds = IncidentCache()
 
     def incidents(self, kept_for: timedelta, dry_run: bool = False) -> Pruned:
@@ -71,7 +73,7 @@ class Pruner:
         if kept_for < SHORTEST:
             raise ValueError(f"incidents have to be kept for {SHORTEST.days} days at least")
         with self._database.reading() as connection:
-            before = instant_text(self._database.instant(connection) - kept_for)
+            before = instant_text(self._database.instant(connection, self._time) - kept_for)
             old = connection.execute(_OLD, {"before": before})
             cards = iter(dict.fromkeys(str(row.group or row.id) for row in old))
         incidents = entries = 0
@@ -117,8 +119,8 @@ class Pruner:
 
     def _prune(self, connection: Connection, heads: dict[str, Head], cards: Sequence[str], before: str) -> None:
         noted = {name: f"{head.seq}:{head.hash}" for name, head in heads.items()}
-        pruned, now = IncidentsPruned(noted, instant_of(before)), self._database.now(connection)
-        append_entry(connection, HOUSE, None, pruned, self._by, now)
+        pruned, now = IncidentsPruned(noted, instant_of(before)), self._database.instant(connection, self._time)
+        append_entry(connection, HOUSE, None, pruned, self._by, instant_text(now))
         groups = select(INCIDENTS.c.group).where(INCIDENTS.c.id.in_(heads), INCIDENTS.c.group != "")
         gone = list(connection.execute(groups.distinct()).scalars())
         with deletions_allowed(connection):

@@ -280,6 +280,10 @@ def test_case_that_was_exchanged_in_the_database_is_nobodys(tmp_path: Path) -> N
                 use()
         assert any("is damaged: it is not the one that its entry names" in str(each) for each in audit(database).broken)
         assert "not the one that its entry names" in report_data(database, incident_id, library(), BEGAN_AT).no_why
+        with database.writing() as connection:
+            connection.execute(text("UPDATE kept_cases SET body = 7 WHERE incident = :id"), {"id": incident_id})
+        with pytest.raises(LedgerUnavailable, match="damaged"):
+            bundle_of(database, incident_id)
 
 
 def test_broken_record_is_not_exported(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ from bot.extras.captures.status import RollingStatus, parse_status
 from bot.extras.captures.store import CaptureStore
 from bot.ledger import audit
 from tests.schedules.captures import played_captures, printed
-from tests.schedules.drawn import APART, database_in_memory
+from tests.schedules.drawn import database_in_memory
+from tests.schedules.world import APART
 
 CAPTURES = int(os.environ.get("ZOMBIE_CAPTURES", "80"))
 PARTS = 2

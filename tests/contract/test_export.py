@@ -43,6 +43,28 @@ def test_no_transaction_waits_for_the_reader(database: Database) -> None:
     assert number + 1 == INCIDENTS * ENTRIES + INCIDENTS + HOUSE_BEGINS_WITH
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "shown"),
+    [
+        ("hash", b"\xff\x00", "b'\\xff\\x00'"),
+        ("body", '{"form":1,"x":NaN}', '{"form":1,"x":NaN}'),
+        ("body", '{"x":"shown","x":"meant"}', '{"x":"shown","x":"meant"}'),
+    ],
+)
+def test_what_no_ledger_writes_is_exported_as_the_text_that_it_is(
+    tmp_path: Path, column: str, value: object, shown: str
+) -> None:
+    url = ledger_url(tmp_path / "zombie.db")
+    Large(1, 2).fill(url)
+    with Database.open(url) as database:
+        with database.writing() as connection:
+            connection.execute(text("DROP TRIGGER entries_stay_as_they_are"))
+            where = "WHERE stream != 'house' AND seq = 2"
+            connection.execute(text(f"UPDATE entries SET {column} = :value {where}"), {"value": value})
+        lines = [json.loads(line, parse_constant=pytest.fail) for line in exported(database)]
+    assert shown in [line[column] for line in lines]
+
+
 def test_text_that_is_no_utf8_does_not_end_it(tmp_path: Path) -> None:
     url = ledger_url(tmp_path / "zombie.db")
     Large(INCIDENTS, ENTRIES).fill(url)

@@ -21,6 +21,7 @@ from bot.domain.errors import (
     BudgetSpent,
     Conflict,
     NodeBusy,
+    QuietHours,
     Refused,
     StaleRequest,
 )
@@ -111,6 +112,23 @@ def test_brake_stops_what_has_not_begun_and_what_would_be_sent_again(database: D
     ledger.append(HOUSE, None, BrakeReleased("done"), "terminal:ann")
     ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-one", at_once=2))
     ledger.begin("two", 4, FIRST, "bot", claim("node-two", at_once=2))
+
+
+def test_nothing_begins_or_is_sent_again_in_quiet_hours_by_the_ledgers_clock(database: Database) -> None:
+    now = datetime(2026, 11, 21, 21, 59, 59, tzinfo=UTC)
+    ledger = Ledger(database, lambda: now)
+    for name in ("one", "two"):
+        approved(ledger, name, f"node-{name}")
+    quiet = {name: replace(claim(f"node-{name}", at_once=2), quiet=((22 * 60, 6 * 60),)) for name in ("one", "two")}
+    ledger.begin("one", 4, FIRST, "bot", quiet["one"])
+    now += timedelta(seconds=1)
+    with pytest.raises(QuietHours, match="before 06:00"):
+        ledger.begin("two", 4, FIRST, "bot", quiet["two"])
+    with pytest.raises(QuietHours):
+        ledger.begin("one", 5, StepStarted(1, 2), "bot", quiet["one"])
+    now += timedelta(hours=8)
+    ledger.begin("two", 4, FIRST, "bot", quiet["two"])
+    ledger.begin("one", 5, StepStarted(1, 2), "bot", quiet["one"])
 
 
 def test_what_is_sent_again_needs_its_time_and_its_machine_and_no_budget_of_its_own(database: Database) -> None:

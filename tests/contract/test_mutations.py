@@ -6,9 +6,10 @@ from tests.schedules.chat_mutations import SLACK_MUTATIONS, TEAMS_MUTATIONS
 from tests.schedules.chat_schedule import play
 from tests.schedules.chat_seats import ScheduledTeams, Seat
 from tests.schedules.chat_slack import ScheduledSlack
-from tests.schedules.drawn import APART, USUAL, USUAL_PARTS, database_in_memory
+from tests.schedules.drawn import USUAL, USUAL_PARTS, database_in_memory
 from tests.schedules.mutations import MUTATIONS, Mutation
 from tests.schedules.schedule import played
+from tests.schedules.world import APART
 
 # The schedules that `test_fault_schedules.py` draws each time: there they find nothing.
 SEEDS = [part * APART + number for number in range(USUAL // USUAL_PARTS) for part in range(USUAL_PARTS)]

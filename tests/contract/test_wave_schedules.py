@@ -18,8 +18,9 @@ from bot.extras.waves.wave import Turn, WaveState
 from bot.extras.waves.waves import CONTROLS_GONE
 from bot.extras.waves.words import wave_lines
 from tests.record.audits import audit
-from tests.schedules.drawn import APART, database_in_memory
+from tests.schedules.drawn import database_in_memory
 from tests.schedules.waves import is_stopped, played_wave
+from tests.schedules.world import APART
 
 WAVES = int(os.environ.get("ZOMBIE_WAVES", "16"))
 PARTS = 2
@@ -88,7 +89,12 @@ def test_hole_beside_a_node_that_fails_is_found_where_several_have_their_turn(
     monkeypatch: pytest.MonkeyPatch, where: str, hole: Any, found: str, number: int, how: dict[str, Any]
 ) -> None:
     endings = ("cured", "cured", "enabled-again", "gone")
-    for drawn_since in ("ALARMED", "CLOCKED"):  # so that the numbers stay what they are, whatever is drawn besides
+    for drawn_since in (
+        "ALARMED",
+        "CLOCKED",
+        "QUIET",
+        "PRUNED",
+    ):  # so that the numbers stay what they are, whatever is drawn besides
         monkeypatch.setattr(f"tests.schedules.waves.{drawn_since}", 0.0)
 
     def faults() -> list[str]:
@@ -115,6 +121,8 @@ def test_hole_beside_an_alert_on_a_cured_node_is_found_where_many_turns_are_to_c
     monkeypatch: pytest.MonkeyPatch, where: str, hole: Any, clocked: float, number: int
 ) -> None:
     monkeypatch.setattr("tests.schedules.waves.ALARMED", 1.0)
+    monkeypatch.setattr("tests.schedules.waves.QUIET", 0.0)
+    monkeypatch.setattr("tests.schedules.waves.PRUNED", 0.0)
     monkeypatch.setattr("tests.schedules.waves.CLOCKED", clocked)
 
     def faults() -> list[str]:

@@ -127,6 +127,10 @@ def brake_past_a_resend(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "begin", begin)
 
 
+def quiet_by_our_clock_alone(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(holds, "check_not_quiet", lambda quiet, now: None)
+
+
 def older_card_counts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(guards, "check_same_plan", lambda policy, proposal, approval: None)
 
@@ -150,5 +154,6 @@ MUTATIONS = (
     Mutation("delivery that was taken over not compared", request_not_compared, "pulled the brake"),
     Mutation("earlier voice not asked again", voice_not_asked_again, "voices counted"),
     Mutation("brake ignored at a resend", brake_past_a_resend, "began while the brake was on"),
+    Mutation("quiet hours by our clock alone", quiet_by_our_clock_alone, "in quiet hours"),
     Mutation("yes to an older card", older_card_counts, "a yes to another plan counted"),
 )

@@ -7,7 +7,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -17,17 +17,18 @@ from bot.domain.events import AlertCleared, Escalated, QuestionAnswered, Questio
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
-from bot.domain.policy import Limits
+from bot.domain.policy import Limits, Policy
 from bot.ledger import Database, Leases, Ledger
 from tests.schedules.parts import CountingNode
 from tests.schedules.people import ABOUT, ASKED, OLD_CARD, People
 from tests.schedules.stage import ENDINGS, POLICY, SETTLED, Stage
-from tests.schedules.world import World
+from tests.schedules.world import APART, World
 
 STRAYED, STRAYS = 0.3, 0.04  # schedules in which connections land on another machine, and how many of those do
 LEASED = 0.08  # of the schedules; the leases only spare work, and what they promise holds without them
 CUT, CUTS = 0.25, 0.5  # schedules in which connections that act are cut often, and how many of those are
 CLOCKED, CLEARED = 0.1, 0.2  # in which the clock of the record jumps, and in which a source says that it is over
+QUIET, PRUNED = 0.3, 0.15  # in which quiet hours come, and in which earlier incidents are pruned meanwhile
 BRAKED, ALIASED, LEFT, STALE, CHATTED, ANSWERED = 0.25, 0.15, 0.1, 0.15, 0.2, 0.5
 TWO_VOICES = replace(POLICY, approvals=2, approvers=POLICY.approvers | {"terminal:cleo"})
 TWO_AT_ONCE = replace(POLICY, limits=Limits(at_once=2))  # so that only the machine's hold is in the way
@@ -44,6 +45,7 @@ class Played:
     answers: tuple[tuple[str, str], ...]  # when the question was asked that was open, and the reason of its answer
     house: tuple[tuple[int, str, dict[str, Any]], ...]  # number, kind and body of what it left in `house`
     begun_over: frozenset[str]  # incidents of which something began after their source had said that they are over
+    begun_quietly: dict[str, datetime]  # incidents of which something began in quiet hours, and when
 
     def faults(self) -> Iterator[str]:
         """Yield what must not have happened."""
@@ -94,6 +96,8 @@ class Played:
             approvals = {word.by for word in said} - self.people.left
             if incident.approval is not None and len(approvals) < self.stage.policy.approvals:
                 yield f"{incident.id}: only {len(approvals)} voices counted"
+            if (at := self.begun_quietly.get(incident.id)) is not None:
+                yield f"a step of {incident.id} began at {at:%H:%M:%S}, in quiet hours"
         if any(len(names) > 1 for names in begun.values()):
             yield "one machine was acted on by two incidents"
 
@@ -126,14 +130,21 @@ def played(database: Database, seed: int) -> Played:
     Shape: in some the brake is moved, one machine has two names, somebody leaves, or what is said comes twice or late.
     """
     world = World(seed)
+    world.follow(seed % APART)
     clocks = random.Random(f"{seed} clocks")  # drawn apart, so that the other schedules stay as they were
     world.jumps = clocks if clocks.random() < CLOCKED else None
+    times = random.Random(f"{seed} times")
     ledger = Ledger(database, world.record)
     before = ledger.head(HOUSE).seq
     aliased, leaves = world.chance(ALIASED), world.chance(LEFT)
     names = [f"n{seed}a", f"n{seed}b"][: 2 if aliased else world.random.choice((1, 1, 1, 2))]
     endings = {name: world.random.choice(ENDINGS) for name in names}
     policy = TWO_VOICES if leaves else TWO_AT_ONCE if aliased else POLICY
+    if times.random() < QUIET:
+        world.now = world.began_at = world.now + timedelta(seconds=times.choice((0, 30, 45, 50, 55, 58)))
+        policy = replace(policy, quiet=((9 * 60 + 1, 9 * 60 + times.choice((2, 3))),))
+    if times.random() < PRUNED:
+        world.prune_at_times(database, times)
     stage = Stage.set(world, ledger, endings, policy, strays=STRAYS if world.chance(STRAYED) else 0)
     braked = world.chance(BRAKED)
     stage.wire.cuts = CUTS if braked or world.chance(CUT) else stage.wire.breaks
@@ -170,7 +181,12 @@ def played(database: Database, seed: int) -> Played:
     found = {incident: fold(entries) for incident, entries in told.items()}
     answers = tuple(answer for entries in told.values() for answer in _answers(entries))
     begun_over = frozenset(incident for incident, entries in told.items() if _began_over(entries))
-    return Played(seed, stage, people, found, answers, _left_in_house(database, before), begun_over)
+    begun_quietly = {
+        incident: began
+        for incident, entries in told.items()
+        if world.jumps is None and (began := _began_quietly(entries, policy)) is not None
+    }
+    return Played(seed, stage, people, found, answers, _left_in_house(database, before), begun_over, begun_quietly)
 
 
 def _is_over(ledger: Ledger, incident: str) -> None:
@@ -182,6 +198,12 @@ def _began_over(entries: Sequence[Entry]) -> bool:
     kinds = [entry.kind for entry in entries]
     over, began = (kinds.index(kind) if kind in kinds else len(kinds) for kind in ("AlertCleared", "StepStarted"))
     return over < began < len(kinds)
+
+
+def _began_quietly(entries: Sequence[Entry], policy: Policy) -> datetime | None:
+    began = [entry.at for entry in entries if entry.kind == "StepStarted"]
+    spans = policy.quiet
+    return next((at for at in began for first, end in spans if first <= at.hour * 60 + at.minute < end), None)
 
 
 def _approved(stage: Stage, people: People, incident: str, name: str, leaves: bool) -> None:

@@ -31,6 +31,7 @@ from tests.schedules.world import World
 
 PLAYBOOK = Playbook("node-health", "Health", 1, (), (), ())
 ENDINGS = ("cured", "cured", "swallowed", "enabled-again", "gone", "other-key", "other-machine", "rebooted-by-others")
+NEWS = 2  # seconds in which a program that waits hears what another appended
 SETTLED = ("resolved", "expired", "cancelled", "escalated", "declined")
 
 
@@ -156,7 +157,7 @@ class Stage:
                     continue
                 if again is None:
                     return
-                await self.world.sleep(max(0.01, again.after.total_seconds()))
+                await self.world.sleep(min(max(0.01, again.after.total_seconds()), NEWS))
 
         self.world.start(f"{name} runs {incident}", run)
 

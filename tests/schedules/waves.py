@@ -27,9 +27,9 @@ from bot.extras.waves.waves import Waves
 from bot.extras.waves.waves_run import WaveRun
 from bot.ledger import Database, Ledger
 from tests.schedules.stage import POLICY, SETTLED, Stage
-from tests.schedules.world import World
+from tests.schedules.world import APART, World
 
-ALARMED, CLOCKED = 0.6, 0.25  # of the schedules in which things happen
+ALARMED, CLOCKED, QUIET, PRUNED = 0.6, 0.25, 0.2, 0.2  # of the schedules in which things happen
 BLIND = "blind"  # the reason of a yes that names no plans, or others
 EXPIRES = timedelta(minutes=20)
 FORGIVEN = timedelta(minutes=5)  # a yes that was looked at may be told so much later: its program may stand still
@@ -191,6 +191,11 @@ class PlayedWave:
                 if stream not in turns:
                     yield f"a step of {stream} began without its turn"
                 at = self.told_at[stream, body["seq"]]  # the house's time stands still where it was ahead
+                minute = at.hour * 60 + at.minute
+                if self.stage.world.jumps is None and any(
+                    first <= minute < end for first, end in self.stage.policy.quiet
+                ):
+                    yield f"a step of {stream} began at {at:%H:%M:%S}, in quiet hours"
                 shown = {name for name in begun & turns if name in self.failed_at and self.failed_at[name] < at}
                 if failed | shown:
                     yield f"a step of {stream} began after {', '.join(failed | shown)} was acted on and not fixed"
@@ -351,6 +356,7 @@ def played_wave(
     world = World(seed, deadly)
     clocks = random.Random(f"{seed} clocks")  # drawn apart, so that the other schedules stay as they were
     world.jumps = clocks if meddled and clocks.random() < CLOCKED else None
+    world.follow(seed % APART)
     ledger = TimedLedger(world, database)
     waves = WaveStore(database, world.record)
     before = ledger.head(HOUSE).seq
@@ -360,6 +366,13 @@ def played_wave(
     limits = limits or Limits(at_once=world.random.choice((1, 1, 2)))
     policy = replace(POLICY, wave_expires=EXPIRES, limits=limits)
     policy = replace(policy, approvals=approvals, approvers=policy.approvers | {"terminal:cleo"})
+    times = random.Random(f"{seed} times")
+    if meddled and times.random() < QUIET:
+        policy = replace(
+            policy, quiet=((minute := 9 * 60 + times.choice((1, 1, 2, 3, 5)), minute + times.choice((1, 3))),)
+        )
+    if meddled and times.random() < PRUNED:
+        world.prune_at_times(database, times)
     stage = Stage.set(
         world,
         ledger,

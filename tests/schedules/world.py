@@ -13,7 +13,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from bot.ledger import Database
+from bot.ledger.pruning import Pruner
+
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+APART = 1_000_000  # between the first seeds of two parts
+BETWEEN = timedelta(days=31)  # worlds that share a record; what is older than most of it may be pruned
 JUMPS = 0.005  # of the turns in which the database's clock jumps, where it does
 # Minutes by which it is wrong then: often it is put right.
 JUMP = (0, 0, 0, -20, -6, -2, 2, 6, 20)
@@ -64,6 +69,22 @@ class World:
     def record(self) -> datetime:
         """Return the time by the database's clock."""
         return self.now + self.put
+
+    def follow(self, number: int) -> None:
+        """Begin so many times `BETWEEN` later, so that what earlier worlds left in the record is old."""
+        self.now = self.began_at = BEGAN_AT + number * BETWEEN
+
+    def prune_at_times(self, database: Database, times: random.Random) -> None:
+        """Let somebody remove, some times, what is as old as worlds before this one."""
+
+        async def prune() -> None:
+            pruner = Pruner(database, "terminal:ann", self.record)
+            for _ in range(3):
+                await self.sleep(times.choice((0, 1, 2, 5, 20, 40)))
+                await self.boundary()
+                pruner.incidents(BETWEEN - timedelta(hours=1))
+
+        self.start("a timer prunes", prune)
 
     async def sleep(self, seconds: float) -> None:
         await Pause(self.now + timedelta(seconds=seconds))

@@ -16,7 +16,7 @@ from bot.domain.alert import BOT
 from bot.domain.claim import Claim
 from bot.domain.contracts import Clock
 from bot.domain.entry import Entry, instant_of, instant_text, is_author, is_wave, kind_of
-from bot.domain.errors import Braked, ImpossibleEvent, UnreadableEntry, WaveHeld
+from bot.domain.errors import ImpossibleEvent, UnreadableEntry, WaveHeld
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, EntryAnchored
 from bot.domain.incident import Incident
@@ -85,12 +85,12 @@ class WaveStore:
     def room(self, incident: str, claim: Claim) -> None:
         """Check whether a step could begin now; its beginning checks again.
 
-        Raises: Braked, NodeBusy, BudgetSpent or AlreadyTried when it could not.
+        Raises: Braked, QuietHours, NodeBusy, BudgetSpent or AlreadyTried when it could not.
         """
         with self._database.reading() as connection:
-            if (pulled := holds.brake(connection)) is not None:
-                raise Braked(f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.")
-            holds.may_begin(connection, incident, claim, instant_of(self._now(connection)))
+            now = instant_of(self._now(connection))
+            holds.check_open(connection, claim, now)
+            holds.may_begin(connection, incident, claim, now)
 
     def alarms(self, since: datetime, people: frozenset[str]) -> tuple[NodeAlarm, ...]:
         """Return the alerts of sources about nodes since then; `people` are the kinds of alerts by people, left out.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.domain.alert import BOT, TERMINAL
-from bot.domain.claim import CLOCK_TOLERANCE
+from bot.domain.claim import CLOCK_TOLERANCE, check_brake_off, check_not_quiet
 from bot.domain.contracts import ActingLedger, Clock, Log
 from bot.domain.entry import Entry
 from bot.domain.errors import (
@@ -205,7 +205,7 @@ class Waves:
             raise ApprovalExpired(f"It was proposed more than {minutes:g} minutes ago.", "Start another wave.")
         check_seen_digest(wave, approval)
         await self._check_may_run(wave)
-        guards.check_not_quiet(self.policy, now)
+        check_not_quiet(self.policy.quiet, now)
 
     async def may_resume(self, wave: Wave, approval: Approval) -> None:
         """The guards of a resumption, as `may_approve`. Raises: Refused; LedgerError."""
@@ -221,7 +221,7 @@ class Waves:
 
     async def _check_may_run(self, wave: Wave) -> None:
         self._check_as_proposed(wave)
-        guards.check_brake_off(await self.ledger.brake_pull())
+        check_brake_off(await self.ledger.brake_pull())
         guards.check_causes_trusted(self.policy, wave.proposal.causes, await self.ledger.doubts())
 
     async def stop(self, wave_id: str, approval: Approval, *, anybody: bool = False) -> Wave:

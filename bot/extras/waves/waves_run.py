@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.domain.alert import BOT
-from bot.domain.claim import Claim
+from bot.domain.claim import Claim, check_not_quiet
 from bot.domain.contracts import AdvanceLater, NodeDirectory
 from bot.domain.errors import (
     AlreadyCured,
@@ -59,7 +59,6 @@ from bot.extras.waves.events import (
 )
 from bot.extras.waves.wave import Turn, Wave, WaveState
 from bot.extras.waves.waves import CONTROLS_GONE, Waves
-from bot.response.decision import guards
 from bot.response.decision.responder import Responder
 
 POLL, RETRY = timedelta(seconds=2), timedelta(seconds=10)
@@ -125,19 +124,15 @@ class WaveRun:
             how = WaveEnding.EXPIRED if is_left else WaveEnding.COMPLETED
             return await self._append_event(wave, WaveEnded(how, why_over if is_left else ""))
         if wave.state is WaveState.RUNNING and not why_over:
-            return await self._next_turn(wave, now)
+            return await self._next_turn(wave)
         return AdvanceLater(POLL, f"it is {wave.state}")
 
     # --- a turn
 
-    async def _next_turn(self, wave: Wave, now: datetime) -> AdvanceLater | None:
+    async def _next_turn(self, wave: Wave) -> AdvanceLater | None:
         """Give the turn to the next member that fits the stage and every budget."""
         if not wave.room:
             return AdvanceLater(POLL, f"the stage of {wave.stage} is under way")
-        try:  # it would hold up any node, and a turn lasts no longer for it
-            guards.check_not_quiet(self.policy, now)
-        except QuietHours as no:
-            return AdvanceLater(RETRY, f"{no.name}: {no.sentence}")
         if wave.under_way and len(wave.under_way) >= self.policy.limits.most_at_once:
             return AdvanceLater(POLL, "the limit of nodes with a turn at once is reached")
         because = "no node has room within its budget"
@@ -146,7 +141,7 @@ class WaveRun:
         for member in (*first, *(behind[at] for at in sorted(drawn))):  # the first of them may never have room
             try:
                 await self._check_room(wave, member)
-            except Braked as no:
+            except (Braked, QuietHours) as no:  # it would hold up any node, and a turn lasts no longer for it
                 return AdvanceLater(POLL, f"{no.name}: {no.sentence}")
             except (BudgetSpent, NodeBusy) as no:
                 because = f"{no.name}: {no.sentence}"
@@ -166,7 +161,14 @@ class WaveRun:
         plan = incident.proposal.plan
         machine_id = incident.proposal.binds.get("machine_id", "")
         claim = Claim(
-            member.node, plan.remedy, self.runner, self.policy.limits, labels, machine_id=machine_id, cure=plan.cure
+            member.node,
+            plan.remedy,
+            self.runner,
+            self.policy.limits,
+            labels,
+            machine_id=machine_id,
+            cure=plan.cure,
+            quiet=self.policy.quiet,
         )
         with contextlib.suppress(AlreadyTried):  # the decision reports this on the incident's own record
             await self.service.waves.room(incident.id, claim)
@@ -193,7 +195,7 @@ class WaveRun:
         people = WaveApprovers(self.policy, self.service.lookup)
         try:
             try:  # what holds up any node alike is no reason to leave out this one
-                guards.check_not_quiet(self.policy, now)
+                check_not_quiet(self.policy.quiet, now)
                 approvals = [await people.as_now(earlier, turn.member.digest, wave) for earlier in wave.approvals]
             except (QuietHours, CannotTell) as no:
                 return AdvanceLater(RETRY, f"{no.name}: {no.sentence}")

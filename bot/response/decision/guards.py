@@ -10,12 +10,9 @@ from bot.domain.action import Action, Facts, Plan
 from bot.domain.alert import TERMINAL
 from bot.domain.claim import Doubts
 from bot.domain.contracts import Ledger
-from bot.domain.duration import is_in_day_span
-from bot.domain.entry import Entry
 from bot.domain.errors import (
     AlreadyDecided,
     ApprovalExpired,
-    Braked,
     CannotTell,
     CauseInDoubt,
     NotAnApprover,
@@ -24,7 +21,6 @@ from bot.domain.errors import (
     PartOfWave,
     PlanChanged,
     ProtectedUnit,
-    QuietHours,
     ReasonMissing,
     SelfApproval,
     StaleRequest,
@@ -281,13 +277,6 @@ def units_of(plan: Plan) -> tuple[str, ...]:
     return tuple(step.args["unit"] for step in plan.steps if "unit" in step.args)
 
 
-def check_brake_off(pulled: Entry | None) -> None:
-    """Raises: Braked."""
-    if pulled is not None:
-        reason = one_line(str(pulled.body.get("reason", "")), 200)
-        raise Braked(f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC: {reason}", "zombie brake off")
-
-
 def check_cause_trusted(policy: Policy, incident: Incident, doubts: Doubts) -> None:
     """Raises: CauseInDoubt if its cause has come into doubt since the proposal."""
     cause = incident.verdict.cause if incident.verdict is not None else None
@@ -299,11 +288,3 @@ def check_causes_trusted(policy: Policy, causes: Sequence[str], doubts: Doubts) 
     for cause in causes:
         if doubt := doubts(policy, cause):
             raise CauseInDoubt(doubt)
-
-
-def check_not_quiet(policy: Policy, now: datetime) -> None:
-    """Raises: QuietHours."""
-    for begin, end in policy.quiet:
-        if is_in_day_span(now, (begin, end)):
-            until = f"before {end // 60:02}:{end % 60:02} UTC" if begin != end else "at any time of the day"
-            raise QuietHours(f"Nothing begins {until}.", "[policy] quiet")

@@ -10,7 +10,7 @@ from datetime import datetime
 from weakref import WeakValueDictionary
 
 from bot.domain.alert import BOT
-from bot.domain.claim import DecisionRecord, Doubts, busy_with
+from bot.domain.claim import DecisionRecord, Doubts, busy_with, check_brake_off, check_not_quiet
 from bot.domain.contracts import ActingLedger, Clock, NodeDirectory
 from bot.domain.entry import Entry
 from bot.domain.errors import (
@@ -253,9 +253,9 @@ class Responder:
         guards.check_same_plan(self.policy, proposal, approval)
         guards.check_known_actions(self.reach.actions.keys(), proposal.plan)
         guards.check_units_named(self.policy, proposal.plan, self.reach.actions)
-        guards.check_brake_off(pulled)
+        check_brake_off(pulled)
         guards.check_cause_trusted(self.policy, incident, doubts)
-        guards.check_not_quiet(self.policy, self._now(incident))
+        check_not_quiet(self.policy.quiet, self._now(incident))
         return proposal
 
     async def _check_guards(self, record: DecisionRecord, approval: Approval, *, in_wave: bool = False) -> PlanProposed:

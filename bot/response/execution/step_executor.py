@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from bot.domain.action import Ends, Proof, Step
 from bot.domain.alert import BOT
-from bot.domain.claim import CLOCK_TOLERANCE, Claim
+from bot.domain.claim import CLOCK_TOLERANCE, Claim, check_brake_off, check_not_quiet
 from bot.domain.command import Completed
 from bot.domain.contracts import ActingLedger, AdvanceLater, Clock, NodeDirectory, Sleep
 from bot.domain.errors import (
@@ -170,7 +170,7 @@ class StepExecutor:
         try:
             await self.is_of_known_age(incident, node)
             guards.check_units_named(self.policy, plan, self.reach.actions)
-            guards.check_not_quiet(self.policy, now)
+            check_not_quiet(self.policy.quiet, now)
             # Both first: the look has to be fresh. A decision of this moment has looked for databases, too; how old
             # another is, told by the ledger's clock, nobody knows by this one.
             if not incident.has_begun and (because := await self._why_outlived(incident, node, now)):
@@ -333,6 +333,7 @@ class StepExecutor:
             until=self.policy.may_begin_until(incident),
             machine_id=bound.get("machine_id", ""),
             cure=plan.cure,
+            quiet=self.policy.quiet,
         )
 
     async def is_of_known_age(self, incident: Incident, node: Node) -> None:
@@ -352,7 +353,7 @@ class StepExecutor:
 
     async def check_brake(self) -> None:
         """Raises: Braked."""
-        guards.check_brake_off(await self.ledger.brake_pull())
+        check_brake_off(await self.ledger.brake_pull())
 
     def in_time(self) -> Callable[[], bool]:
         """Return a function that says whether a command begun now may still be sent; no if the clock is put back.

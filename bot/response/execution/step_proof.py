@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bot.domain.action import Action, Facts, Proof, Step
+from bot.domain.claim import check_not_quiet
 from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import (
     ApprovalExpired,
@@ -149,7 +150,7 @@ class StepProof:
         try:
             await self.steps.is_of_known_age(incident, node)
             guards.check_no_protected_alias(action, seen.facts[0])
-            guards.check_not_quiet(self.steps.policy, now)
+            check_not_quiet(self.steps.policy.quiet, now)
             if others := await self.steps.came_since(incident, node, step):
                 return StepFailed(record.number, f"{StateChanged.__name__}: {'; '.join(others)}")
             around = seen

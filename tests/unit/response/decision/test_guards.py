@@ -11,6 +11,7 @@ import pytest
 from bot.actions import ACTIONS
 from bot.domain.action import Plan, Step
 from bot.domain.alert import Alert
+from bot.domain.claim import check_brake_off, check_not_quiet
 from bot.domain.errors import AlreadyDecided, NotAnApprover, Refused
 from bot.domain.events import AlertReceived, Approved, Endorsed, Expired, PlanProposed
 from bot.domain.fold import fold
@@ -159,12 +160,12 @@ NO: dict[str, tuple[str, Callable[[], object]]] = {
     ),
     "the night": (
         "QuietHours",
-        lambda: guards.check_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(23, 30)),
+        lambda: check_not_quiet(((1320, 360),), at(23, 30)),
     ),
-    "a whole day": ("QuietHours", lambda: guards.check_not_quiet(replace(POLICY, quiet=((0, 0),)), at(12, 0))),
+    "a whole day": ("QuietHours", lambda: check_not_quiet(((0, 0),), at(12, 0))),
     "the early morning": (
         "QuietHours",
-        lambda: guards.check_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(5, 59)),
+        lambda: check_not_quiet(((1320, 360),), at(5, 59)),
     ),
 }
 
@@ -203,8 +204,8 @@ YES: dict[str, Callable[[], object]] = {
     "a start of one that the node knows as protected": lambda: guards.check_no_protected_alias(
         ACTIONS["start_unit"], {"Id": "kubelet.service"}
     ),
-    "the day": lambda: guards.check_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(6)),
-    "no brake": lambda: guards.check_brake_off(None),
+    "the day": lambda: check_not_quiet(((1320, 360),), at(6)),
+    "no brake": lambda: check_brake_off(None),
 }
 
 
