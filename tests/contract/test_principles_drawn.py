@@ -449,6 +449,15 @@ def test_20_name_servers_that_could_not_be_asked_are_not_in_the_headline(host: s
     assert (verdict.status, verdict.summary) == (HEALTHY, "Healthy")
 
 
+@drawn(5)
+@given(host=HOST)
+def test_20_machine_that_counts_no_heat_says_so_in_doctor_and_on_no_card(host: str) -> None:
+    verdict = evaluated(HOSTS[host]().case())
+    counted = verdict.snapshot is not None and getattr(verdict.snapshot.readings["interrupts"], "hot", None) is not None
+    answers = {out.cause: out.applies for out in verdict.ruled_out}
+    assert answers["thermal-throttling"] is (counted and HOSTS[host]().facts.virt == "none")
+
+
 # --- 21: small and old things
 
 

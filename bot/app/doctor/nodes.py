@@ -21,7 +21,12 @@ from bot.response.execution.privilege import as_root, files_needed, reading_ways
 
 NODE_SECONDS = timedelta(seconds=15)
 SKEW_NOTED, SKEW_WRONG = 5.0, 60.0  # seconds between a node's clock and this machine's
-_ASKED = (Command("who", ("whoami",)), Command("time", ("date", "+%s"), lane="cpu"))
+_ASKED = (
+    Command("who", ("whoami",)),
+    Command("time", ("date", "+%s"), lane="cpu"),
+    Command("virtual", ("systemd-detect-virt",)),
+)
+_HEAT = "/sys/devices/system/cpu/cpu0/thermal_throttle"
 _NAMED = 4  # commands that are named
 
 
@@ -68,6 +73,7 @@ class NodeExamination:
         found = [DoctorFinding(name, Mark.OK, f"logged in as {user} in {took:.1f} s")]
         if word == "node":
             found.append(_clock_finding(node, runs, arrived.get("time", now())))
+            found += _heat_finding(node, runs)
         found.append(
             _rights_finding(f"{'sudo' if word == 'node' else 'sudo, acting'} {node.name}", user, runs, rights, lacking)
         )
@@ -97,7 +103,7 @@ async def files_of(transport: Transport, node: Node, probes: Iterable[Probe]) ->
 def files_there(rights: Iterable[Sequence[str]]) -> Command:
     """Ask which of the files are there that commands need."""
     files = dict.fromkeys(file for argv in rights for file in files_needed(argv))
-    return Command("there", ("ls", "-d", "--", *files, "/"))
+    return Command("there", ("ls", "-d", "--", *files, _HEAT, "/"))
 
 
 async def _answers(
@@ -133,6 +139,15 @@ def _clock_finding(node: Node, runs: Mapping[str, Completed], arrived: datetime)
         mark = Mark.WRONG if skew > SKEW_WRONG else Mark.NOTE
         return DoctorFinding(name, mark, seen, "Let chrony or systemd-timesyncd set it: times in its log are compared.")
     return DoctorFinding(name, Mark.OK, seen)
+
+
+def _heat_finding(node: Node, runs: Mapping[str, Completed]) -> list[DoctorFinding]:
+    """Say once that a machine counts no heat, which no card repeats; a virtual one never sees any."""
+    run, there = runs.get("virtual"), _files_found(runs)
+    if run is None or run.stdout.strip() != "none" or not there or _HEAT in there:
+        return []
+    seen = "it does not count how often heat slows its cores (AMD and ARM processors do not)"
+    return [DoctorFinding(f"heat of {node.name}", Mark.NOTE, seen, "Watch its board: ipmitool sdr type temperature")]
 
 
 def _rights_finding(

@@ -20,7 +20,8 @@ NODE = Node("node-1", "10.0.0.7")
 class Slow:
     """A node whose clock is right, and whose sudo answers with `status` after `seconds` each."""
 
-    def __init__(self, status: int, seconds: int = 0) -> None:
+    def __init__(self, status: int, seconds: int = 0, **said: str) -> None:
+        self.said = said
         self.status, self.step, self.clock = status, timedelta(seconds=seconds), datetime(2026, 11, 28, 12, tzinfo=UTC)
 
     def now(self) -> datetime:
@@ -29,7 +30,8 @@ class Slow:
     async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
         del node, deadline
         for asked in batch.questions:
-            said = {"who": "zombie", "time": str(int(self.clock.timestamp())), "there": "/"}.get(asked.probe)
+            answers = {"who": "zombie", "time": str(int(self.clock.timestamp())), "there": "/"} | self.said
+            said = answers.get(asked.probe)
             if said is None:
                 self.clock += self.step
             status = 0 if said else self.status
@@ -53,3 +55,19 @@ async def test_node_without_sudo_is_said_to_have_none(monkeypatch: pytest.Monkey
     assert found["sudo node-1"].seen == "sudo is not installed there"
     refused = await examined(Slow(1), monkeypatch)
     assert "may not run as root" in refused["sudo node-1"].seen
+
+
+@pytest.mark.parametrize(
+    ("virtual", "there", "is_said"),
+    [
+        ("none", "/", True),
+        ("none", "/sys/devices/system/cpu/cpu0/thermal_throttle\n/", False),
+        ("none", "", False),  # it does not say which files it has
+        ("kvm", "/", False),
+    ],
+)
+async def test_machine_that_counts_no_heat_is_named_where_it_is_no_virtual_one(
+    virtual: str, there: str, is_said: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await examined(Slow(0, virtual=virtual, there=there), monkeypatch)
+    assert ("heat of node-1" in found) is is_said
