@@ -75,6 +75,14 @@ class ReadsMore(Protocol):
         ...
 
 
+class KeepsFacts(Protocol):
+    """Stores what whole checks of many nodes read, for later checks."""
+
+    async def keep(self, node: Node, is_healthy: bool, facts: Mapping[str, str | float]) -> None:
+        """Store the facts of a node that was just read; `is_healthy` by all causes. It raises nothing of the record."""
+        ...
+
+
 @runtime_checkable
 class Drains(Protocol):
     """Work that is in the middle of something when the bot stops; it is drained before it is stopped."""
@@ -194,8 +202,9 @@ class Extra:
     chat is set up: of settings, inventory, the record's address and the environment; it returns the exit status, or
     None. `reads_more` names a function of the running bot that returns what reads more of a node (`ReadsMore`), or
     None where it is not set up. `reads_more_alone` names one of the record's database, settings and the log that
-    returns it for `check --open`. `looks` names a function of settings, some nodes and the clock that returns what
-    `doctor` checks (`DoctorChecks` of `bot/surfaces/member.py`).
+    returns it for `check --open`. `keeps_facts` names one of the running bot that returns what stores the facts of
+    whole checks of many nodes (`KeepsFacts`). `looks` names a function of settings, some nodes and the clock that
+    returns what `doctor` checks (`DoctorChecks` of `bot/surfaces/member.py`).
 
     `holds` names what may hold a step, asked in the transaction that begins it: a function of the connection, the
     incident, whether nothing of its plan has begun, and the time; it raises Refused. `doubts` names
@@ -225,6 +234,7 @@ class Extra:
     serves_alone: Named = ""
     reads_more: Named = ""
     reads_more_alone: Named = ""
+    keeps_facts: Named = ""
     looks: Named = ""
     holds: Named = ""
     doubts: Named = ""

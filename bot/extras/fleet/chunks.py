@@ -19,6 +19,7 @@ from bot.domain.node import is_name
 from bot.domain.playbook import Playbook
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Status
+from bot.extras.fleet.facts import MOST_PACKED
 from bot.extras.fleet.sweep import Counted, Found, JudgedBy, NodeAnswer, NodeOutcome, Sweep
 
 MOST_NODES = 1_000  # of a chunk
@@ -32,7 +33,7 @@ class Question:
     """What every node of a sweep is asked, by names that both sides know.
 
     Shape: `digest` is of the playbook as this sweep uses it, so that both sides ask and evaluate the same. `kind` is
-    "look", "full" or "facts". `mutes` are entries of the record by which causes are accepted.
+    "look", "full", "facts" or "full facts". `mutes` are entries of the record by which causes are accepted.
     Units: `samples` are seconds of the window.
     """
 
@@ -64,7 +65,8 @@ class Question:
         if self.kind == "facts":
             sweep = Sweep.of_facts(playbook)
         else:
-            sweep = Sweep.of(playbook, self.causes, full=self.kind == "full")
+            sweep = Sweep.of(playbook, self.causes, full=self.kind.startswith("full"))
+            sweep = replace(sweep, wants_facts=self.kind == "full facts")
         if sweep.playbook.digest != self.digest:
             raise SchedulerError(
                 f"its playbook {playbook.name} differs from the asker's playbook.", "Give both the same --playbooks."
@@ -105,7 +107,7 @@ class ChunkRequest:
             or not all(map(is_name, order.nodes))
             or len(set(order.nodes)) < len(order.nodes)
             or not 0 < order.parallel <= MOST_NODES
-            or asked.kind not in ("look", "full", "facts")
+            or asked.kind not in ("look", "full", "facts", "full facts")
             or not 0 < asked.samples <= MOST_SAMPLES
             or not 0 < asked.deadline.total_seconds() <= MOST_SECONDS
         ):
@@ -193,6 +195,7 @@ def _checked_answer(answer: NodeAnswer, sweep: Sweep) -> NodeAnswer:
         or len(set(answer.causes)) < len(answer.causes)
         or len(answer.traits) > MOST_TRAITS
         or len(answer.facts) > MOST_FACTS
+        or len(answer.figures) > MOST_PACKED
         or len({counted.cause for counted in answer.counted}) < len(answer.counted)
         or (not is_read and answer.counted)
         or not (math.isfinite(answer.seconds) and answer.seconds >= 0)
@@ -211,6 +214,7 @@ def _checked_answer(answer: NodeAnswer, sweep: Sweep) -> NodeAnswer:
         machine_id=_safe_text(answer.machine_id),
         traits=_safe_texts(answer.traits),
         facts=_safe_texts(answer.facts),
+        figures=answer.figures,  # what unpacks them makes them safe
         counted=tuple(_checked_count(answer.node, count, sweep) for count in answer.counted),
         seconds=float(answer.seconds),
     )

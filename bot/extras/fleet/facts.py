@@ -6,7 +6,10 @@ name. So an entry that is missing is absent on a node whose probe was read, and 
 
 from __future__ import annotations
 
+import json
+import math
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -14,7 +17,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from bot.domain.probe import CustomReading, Snapshot, Unread
-from bot.domain.safe_text import redacted_line
+from bot.domain.safe_text import one_line, redacted_line
 from bot.probes.formats.container_lists import Container
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.formats.kernel_speakers import wording
@@ -27,6 +30,8 @@ PRESENT, ABSENT = "there", "none"  # of an entry, as workers and the JSON have i
 WORDS = {PRESENT: "present", ABSENT: "absent"}  # as people read it
 MOST_FACTS = 3_000  # of a node
 LONGEST = 80  # characters of a value or of an entry's name; longer text is prose, not a fact
+MOST_PACKED = 200_000  # bytes of a node's facts
+_MOST_UNPACKED = 2_000_000
 # These differ on every node, or only say how it was read.
 _OWN = frozenset(
     {
@@ -106,6 +111,36 @@ def figures_of(snapshot: Snapshot) -> Mapping[str, Fact]:
                 break
             facts.setdefault(where, value)  # of several containers of an image, the newest
     return facts
+
+
+def packed(facts: Mapping[str, Fact]) -> bytes:
+    """Return facts in few bytes, about five thousand, to be stored or sent."""
+    return zlib.compress(json.dumps(dict(facts), separators=(",", ":")).encode(), 6)
+
+
+def unpacked(said: bytes) -> Mapping[str, Fact]:
+    """Return the facts in such bytes; what is no fact is left out.
+
+    Raises: ValueError or zlib.error when they hold none.
+
+    Example:
+    >>> unpacked(packed({"cpu": "read", "cpu.cores": 8.0, "cpu.heat": math.nan}))
+    {'cpu': 'read', 'cpu.cores': 8.0}
+    """
+    facts = json.loads(zlib.decompressobj().decompress(said, _MOST_UNPACKED))
+    if not isinstance(facts, dict):
+        raise ValueError("no facts")
+    return {
+        _shared(name): _shared(value) if isinstance(value, str) else value
+        for name, value in facts.items()
+        if isinstance(value, str) or (isinstance(value, float) and math.isfinite(value))
+    }
+
+
+@lru_cache(2**14)
+def _shared(text: str) -> str:
+    """The text, safe, and one for all nodes that have it."""
+    return one_line(text, 4 * LONGEST)
 
 
 def fact_value(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
@@ -13,7 +14,7 @@ from bot.domain.probe import Snapshot
 from bot.domain.safe_text import redacted_line
 from bot.domain.verdict import Finding, Status, Undecided, Verdict
 from bot.extras.fleet.difference import Comparison, compare
-from bot.extras.fleet.facts import fact_value, facts_of
+from bot.extras.fleet.facts import fact_value, facts_of, figures_of, packed
 from bot.extras.fleet.report import NAMES, FleetReport, report
 from bot.extras.fleet.sweep import Counted, Found, NodeAnswer, NodeOutcome, Sweep
 from bot.probes.host import HostReading
@@ -148,6 +149,7 @@ class ChunkReader:
             return verdict
 
     def _node_answer(self, verdict: Verdict, snapshot: Snapshot, seconds: float) -> NodeAnswer:
+        wants = self.sweep.wants_facts
         results, muted = self.sweep.cause_results(snapshot), {mute.cause for mute in verdict.muted}
         host = snapshot.get(HostReading)
         return NodeAnswer(
@@ -174,7 +176,8 @@ class ChunkReader:
             },
             machine_id=host.machine_id.lower() if isinstance(host, HostReading) else "",
             traits=_traits(snapshot, host if isinstance(host, HostReading) else None),
-            facts=facts_of(snapshot) if self.sweep.wants_facts else {},
+            facts=facts_of(snapshot) if wants and not self.sweep.is_full else {},
+            figures=b64encode(packed(figures_of(snapshot))).decode() if wants and self.sweep.is_full else "",
             counted=tuple(_growing_counts(self.sweep, snapshot, host.boot_id if isinstance(host, HostReading) else "")),
             seconds=seconds,
         )

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
+from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -23,9 +26,11 @@ from bot.domain.mute_record import MuteRecord
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.sample import Randomness, Sample
+from bot.domain.verdict import Status
 from bot.extras.fleet.ask import FleetAsk
 from bot.extras.fleet.chunks import Question
 from bot.extras.fleet.difference import Comparison
+from bot.extras.fleet.facts import unpacked
 from bot.extras.fleet.report import FleetReport
 from bot.extras.fleet.run import MOST_AT_ONCE, ChunkReader, FleetRun, Hears, Reads, answers_of
 from bot.extras.fleet.scheduler import address_of, not_installed
@@ -34,6 +39,7 @@ from bot.extras.fleet.sweep import NodeAnswer, Sweep
 from bot.inventory import Inventory
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
+from bot.seats import KeepsFacts
 from bot.settings import Settings
 
 NODES_A_CHUNK = 200  # at most, however many are asked at once
@@ -179,7 +185,10 @@ class PooledReader:
 
 @dataclass(frozen=True, slots=True)
 class FleetRunner:
-    """Takes people's questions about a fleet, finds the nodes, and runs sweeps. `slots` is how many run at once."""
+    """Takes people's questions about a fleet, finds the nodes, and runs sweeps.
+
+    Shape: `slots` is how many run at once. `keeps` store the facts of whole checks.
+    """
 
     known: Inventory
     playbooks: Playbooks
@@ -187,6 +196,8 @@ class FleetRunner:
     environment: Mapping[str, str]
     slots: asyncio.Semaphore
     chance: Randomness = field(default_factory=randomness)
+    keeps: Sequence[KeepsFacts] = ()
+    _storing: set[asyncio.Task[None]] = field(default_factory=set, init=False, compare=False, repr=False)
 
     async def select(self, ask: FleetAsk) -> tuple[Node, ...]:
         """Return the nodes that are asked for. Raises: UsageError when a selector matches no node."""
@@ -203,15 +214,31 @@ class FleetRunner:
         Raises: UsageError when a selector matches no node, or a cause is not evaluated.
         """
         playbook = self.playbooks.get("")
-        sweep = Sweep.of(playbook, ask.causes, full=ask.full)
+        sweep = replace(Sweep.of(playbook, ask.causes, full=ask.full), wants_facts=ask.full and bool(self.keeps))
         meant = await self.select(ask)
         drawn = Sample.of(ask.sample).draw(meant, self.chance) if ask.sample else meant
         return self.means.sweep(drawn, len(meant), sweep)
 
     async def run(self, run: FleetRun, heard: Hears) -> None:
-        """Run it once there is room. Raises: UsageError of any node, once all others are done."""
+        """Run it once there is room; the facts of whole checks are then stored, one by one, so that alerts go first.
+
+        Raises: UsageError of any node, once all others are done.
+        """
         async with self.slots:
-            await run.run(heard)
+            try:
+                await run.run(heard)
+            finally:
+                if any(answer.figures for answer in run.answers):
+                    self._storing.add(storing := asyncio.create_task(self._keep_facts(run)))
+                    storing.add_done_callback(self._storing.discard)
+
+    async def _keep_facts(self, run: FleetRun) -> None:
+        nodes = {node.name: node for node in run.nodes}
+        for answer in run.answers:
+            with suppress(ValueError, zlib.error):  # a worker's own
+                facts = unpacked(b64decode(answer.figures, validate=True)) if answer.figures else {}
+                for each in self.keeps if facts else ():
+                    await each.keep(nodes[answer.node], answer.status == Status.HEALTHY.value, facts)
 
     async def compared(self, ask: FleetAsk) -> Comparison:
         """Read the nodes once, and compare those that have the first cause with the others.

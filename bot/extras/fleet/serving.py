@@ -41,4 +41,5 @@ def chat(bot: Bot, context: ChatContext) -> FleetCards:
 
 def _runner(bot: Bot) -> FleetRunner:
     means = SweepDependencies(bot.settings, ssh_transport(bot.environment), bot.stores.ledger)
-    return FleetRunner(bot.known, bot.playbooks, means, bot.environment, asyncio.Semaphore(2))
+    keeps = bot.seated("keeps_facts")
+    return FleetRunner(bot.known, bot.playbooks, means, bot.environment, asyncio.Semaphore(2), keeps=keeps)

@@ -72,6 +72,9 @@ class SweepSettings(Several):
     cause: tuple[str, ...] = option(
         text_or_texts, (), "Which causes it looks for; without it every signature.", like='["leaked-memory-cgroups"]'
     )
+    full: bool = option(
+        TomlTable.flag, False, "Whether each node gets a whole check: what is unusual on one is seen beside these."
+    )
     channel: str = option(TomlTable.text, "", "Where a digest goes when there is news.", like='"C012AB3CD"')
     quiet: tuple[tuple[int, int], ...] = option(
         day_spans, (), "Times of the day, UTC, in which no sweep begins.", like='["22:00-06:00"]'

@@ -36,7 +36,8 @@ class Sweep:
 
     Shape: each node is read and judged by `playbook`. `judged` says how each counted cause is judged,
     in the order of explanation. `is_full`: nodes get a whole check's verdict. `needs_window`: something is
-    watched over time. `wants_facts`: each answer has what nodes are compared by.
+    watched over time. `wants_facts`: each answer has what nodes are compared by; of a whole check with its figures,
+    for whoever stores them.
     """
 
     playbook: Playbook
@@ -48,7 +49,7 @@ class Sweep:
     @property
     def kind(self) -> str:
         """What it asks, as a word for workers."""
-        return "facts" if self.wants_facts else "full" if self.is_full else "look"
+        return " ".join(["full"] * self.is_full + ["facts"] * self.wants_facts) or "look"
 
     @classmethod
     def of(cls, playbook: Playbook, causes: Sequence[str] = (), *, full: bool = False) -> Sweep:
@@ -177,8 +178,8 @@ class NodeAnswer:
 
     Shape: `status` is the verdict's. `unreachable_class` is the class of `check` ("refused", …), `because` the
     sentence about what is not known. `undecided` maps a cause to why it is not known. `traits` say which machine and
-    system it is. `facts` are what cohorts are compared by, where asked for. `counted` is what
-    may grow there.
+    system it is. `facts` are what cohorts are compared by, where asked for; `figures` are those of a whole check,
+    `packed` and in base64. `counted` is what may grow there.
     """
 
     node: str
@@ -193,6 +194,7 @@ class NodeAnswer:
     machine_id: str = ""
     traits: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
+    figures: str = ""
     counted: tuple[Counted, ...] = ()
     seconds: float = 0.0
 

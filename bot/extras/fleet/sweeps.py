@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -138,7 +138,8 @@ def scheduled(settings: Sequence[SweepSettings], playbook: Playbook) -> tuple[Sc
     for number, said in enumerate(settings, 1):
         try:
             ask = FleetAsk.typed([*said.select, *(word for cause in said.cause for word in ("--cause", cause))])
-            Sweep.of(playbook, ask.causes)
+            ask = replace(ask, full=said.full)
+            Sweep.of(playbook, ask.causes, full=ask.full)
         except UsageError as no:
             raise UsageError(f"[[sweep]] {number} in zombie.toml: {no.sentence}", no.try_next) from no
         name = hashlib.sha256(json.dumps([ask.text, said.channel]).encode()).hexdigest()[:16]
@@ -267,7 +268,8 @@ def digest_card(sweep: ScheduledSweep, digest: Digest) -> Document:
     if rows:
         blocks.append(bullets([(about, clipped(words, SAID)) for about, words in rows[:MOST]]))
     again = f"Every {span_words(sweep.every)}: zombie fleet {one_line(sweep.ask.says, 200)}."
-    blocks += small(f"{again} A single look finds what is possible; /zombie check NODE gives the verdict.")
+    look = "" if sweep.ask.full else " A single look finds what is possible; /zombie check NODE gives the verdict."
+    blocks += small(f"{again}{look}")
     says = [f"{node}: {harm_words(growth)}" for node, growth in digest.nearer[:3]]
     return Document(" ".join([f"{title}.", *says]), tuple(blocks))
 

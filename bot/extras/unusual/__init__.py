@@ -11,5 +11,6 @@ EXTRA = Extra(
     needs=("fleet",),
     settings={"unusual": UnusualSettings},
     reads_more="bot.extras.unusual.beside:reads_more",
+    keeps_facts="bot.extras.unusual.beside:reads_more",
     reads_more_alone="bot.extras.unusual.beside:of_record",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -19,8 +19,8 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Unread
 from bot.domain.verdict import Status, Unusual, Verdict
-from bot.extras.fleet.facts import figures_of, lines_of
-from bot.extras.unusual.comparison import SAID, NodeFacts, Peers, compare, rates
+from bot.extras.fleet.facts import Fact, figures_of, lines_of
+from bot.extras.unusual.comparison import SAID, Compared, NodeFacts, Peers, compare, rates
 from bot.extras.unusual.settings import UnusualSettings
 from bot.extras.unusual.store import FRESH, FactStore
 from bot.probes.host import HostReading
@@ -65,7 +65,8 @@ class UnusualFacts:
             comparing = asyncio.get_running_loop().run_in_executor(self._thread, self.compared, node, verdict)
             try:
                 async with asyncio.timeout(PATIENCE):
-                    return replace(verdict, unusual=await asyncio.shield(comparing))
+                    unusual, compared = await asyncio.shield(comparing)
+                    return replace(verdict, unusual=unusual, compared=compared)
             except TimeoutError:
                 comparing.add_done_callback(lambda late: late.cancelled() or late.exception())
                 self._log("unusual_not_compared", node=node.name, error="others are compared before it")
@@ -75,25 +76,39 @@ class UnusualFacts:
 
         return both
 
-    def compared(self, node: Node, verdict: Verdict) -> tuple[Unusual, ...]:
-        """Compare a node with its peers, and store its facts. Blocks. Raises: LedgerUnavailable."""
+    def compared(self, node: Node, verdict: Verdict) -> tuple[tuple[Unusual, ...], str]:
+        """Return what is unusual, and how much was compared with whom; as `stored`."""
         snapshot = verdict.snapshot
         assert snapshot is not None
-        facts = NodeFacts(node.name, self._clock(), verdict.status is Status.HEALTHY, figures_of(snapshot))
+        host = snapshot.get(HostReading)
+        booted = None if isinstance(host, Unread) else snapshot.taken_at - host.uptime
+        found = self.stored(node, verdict.status is Status.HEALTHY, figures_of(snapshot), booted)
+        return tuple(_with_lines(each, lines_of(snapshot, each.fact)) for each in found.unusual), found.with_whom
+
+    async def keep(self, node: Node, is_healthy: bool, facts: Mapping[str, Fact]) -> None:
+        """Do as `KeepsFacts.keep`; it is one that a sweep read, and nobody is told what is unusual about it."""
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self.stored, node, is_healthy, facts)
+        except (LedgerError, ValueError, zlib.error, RuntimeError) as no:  # the last where the program ends meanwhile
+            self._log("unusual_not_stored", node=node.name, error=str(no))
+
+    def stored(
+        self, node: Node, is_healthy: bool, figures: Mapping[str, Fact], booted: datetime | None = None
+    ) -> Compared:
+        """Compare a node with its peers, and store its facts. Blocks. Raises: LedgerUnavailable."""
+        facts = NodeFacts(node.name, self._clock(), is_healthy, figures)
         if past := self._store.past(node.name):
             facts = replace(facts, facts={**facts.facts, **rates(facts, past[-1])})
         kind = json.dumps([node.labels.get(label, "") for label in self._like])
         peers = self._peers(kind)
         peers.remove(node.name)
-        host = snapshot.get(HostReading)
-        booted = None if isinstance(host, Unread) else snapshot.taken_at - host.uptime
         found = compare(facts, peers, past, booted)
         facts = replace(facts, stood_out=found.stood_out)
         self._store.keep(kind, facts)
         self._kinds[kind].latest[node.name] = facts.at  # it is not read back
         if facts.is_healthy:
             peers.add(facts)
-        return tuple(_with_lines(each, lines_of(snapshot, each.fact)) for each in found.unusual)
+        return found
 
     def _peers(self, kind: str) -> Peers:
         """The healthy nodes of a kind that any program at this record read lately."""
@@ -141,5 +156,9 @@ def of_record(database: Database, settings: Settings, log: Log, playbook: str = 
 
 
 def reads_more(bot: Bot) -> UnusualFacts:
-    """Return what compares the bot's nodes with their peers."""
+    """Return what compares the bot's nodes with their peers, and stores what sweeps read; the same for both."""
+    return bot.once(_of_bot)
+
+
+def _of_bot(bot: Bot) -> UnusualFacts:
     return of_record(bot.stores.database, bot.settings, bot.log, bot.playbooks.get("").name)

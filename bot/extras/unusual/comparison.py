@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -54,6 +54,8 @@ _TITLES = tuple(
         (r"nic\.nics\[([^]]+)\]\.counters\[([^]]+)\]", "{1} of {0}", "{}"),
         (r"reclaim\.meminfo_kib\[([^]]+)\]", "{0} (kiB)", "{}"),
         (r"reclaim\.vmstat\[([^]]+)\]", "{0}", "{}"),
+        (r"storage\.disks\[([^]]+)\]\.completed", "requests that {0} completed", "{}"),
+        (r"processes\.(uninterruptible|waiting)\[([^]]+)\]", "{0} process {1}", "{}"),
         (r"\w+\.(?:services|units|enabled)\[([^]]+)\](?:\.(?:active|enabled))?", "unit {0}", "{}"),
         (r"\w+\.\w+\[([^]]+)\]\.(\w+)", "{1} of {0}", "{}"),
         (r"host\.(kernel|distribution|virtualisation|clocksource)", "{0}", "{}"),
@@ -168,7 +170,8 @@ class Peers:
         for fact, figures in self._figures.items():
             if figures:
                 near = resolution(middle := figures[len(figures) // 2])
-                others[_way(fact, middle)] += sum(abs(figure - middle) > near for figure in figures)
+                alike = bisect_right(figures, middle + near) - bisect_left(figures, middle - near)
+                others[_way(fact, middle)] += len(figures) - alike
         yield from (kind for kind, count in others.items() if count > ORDINARY * len(self))
 
 
@@ -229,10 +232,16 @@ def standing_out(figure: float, others: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A node beside its peers: what is told, the most unusual first, and by how much a figure stands out, at most."""
+    """A node beside its peers.
+
+    Shape: `unusual` is what is told, the most unusual first; `stood_out` by how much a figure stands out, at most.
+    `with_whom` says how many facts were judged by whom; it is empty where nothing can be said, not even that all is
+    usual.
+    """
 
     unusual: tuple[Unusual, ...] = ()
     stood_out: float = 0.0
+    with_whom: str = ""
 
 
 def enough(here: NodeFacts, peers: Peers) -> bool:
@@ -255,25 +264,32 @@ def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = (), boote
         for number, look in enumerate(past):
             peers.add(replace(look, node=str(number), stood_out=math.inf))
         them = f"its {len(past):,} earlier checks"
-    most = dict[str, tuple[float, str, Fact, str]]()
-    kinds, standing, stood_out, bar = set[str](), set[str](), 0.0, peers.bar
-    for fact, value, by, there in _differing(here, peers):
+    most = dict[str, tuple[float, str, Fact]]()
+    kinds, standing, stood_out, bar, judged = set[str](), set[str](), 0.0, peers.bar, 0
+    for fact, value, by in _differing(here, peers):
         kinds.add(kind_of(fact))
-        if not by:
-            continue
         if fact.startswith(SAID) and (_is_habit(fact, past) or (here.is_healthy and len(peers) < FEWEST_WHO_SAY)):
             continue  # so few cannot have said everything that is usual
-        if not (told := peers.is_settled(fact, value)) and isinstance(value, float):
+        is_settled = peers.is_settled(fact, value)
+        judged += is_settled or isinstance(value, float)
+        if not by:
+            continue
+        if not (told := is_settled) and isinstance(value, float):
             stood_out, told = max(stood_out, by), by > bar
         if told:
             standing.add(kind_of(fact))
             entry = f"{fact.rpartition(']')[0]}]" if "]" in fact else fact
-            most[entry] = max(most.get(entry, (0.0, "", "", "")), (by, fact, value, there), key=lambda each: each[0])
+            most[entry] = max(most.get(entry, (0.0, "", "")), (by, fact, value), key=lambda each: each[0])
     if len(standing) > ANOTHER_KIND * len(kinds):
         return Compared(stood_out=stood_out)
     ranked = sorted(most.values(), key=lambda each: (-each[0], each[1]))[:MOST_TOLD]
     return Compared(
-        tuple(_unusual(fact, value, f"{there} on {them}", past, booted) for _, fact, value, there in ranked), stood_out
+        tuple(
+            _unusual(fact, value, f"{_of_peers(fact, value, peers)} on {them}", past, booted)
+            for _, fact, value in ranked
+        ),
+        stood_out,
+        f"{judged:,} facts beside {them}" if judged else "",
     )
 
 
@@ -290,15 +306,15 @@ def _unusual(fact: str, value: Fact, peers: str, past: Sequence[NodeFacts], boot
     )
 
 
-def _differing(here: NodeFacts, peers: Peers) -> Iterator[tuple[str, Fact, float, str]]:
-    """Every fact that is known here and of most peers: its value, by how much it stands out, and what they have."""
+def _differing(here: NodeFacts, peers: Peers) -> Iterator[tuple[str, Fact, float]]:
+    """Every fact that is known here and of most peers: its value, and by how much it stands out."""
     for fact, value in here.facts.items():
         if "." not in fact:
             continue
         if isinstance(value, str):
             yield from _state(fact, value, peers)
         elif (figures := peers.figures(fact)) and len(figures) * 2 >= len(peers):
-            yield fact, value, standing_out(value, figures), _range(fact, figures)
+            yield fact, value, standing_out(value, figures)
     for fact in peers.entries:
         if fact in here.facts or fact.startswith(SAID) or here.facts.get(fact.partition(".")[0]) != READ:
             continue
@@ -313,11 +329,23 @@ def _is_habit(fact: str, past: Sequence[NodeFacts]) -> bool:
     return any(known) and (known[0] or known != sorted(known))
 
 
-def _state(fact: str, value: str, peers: Peers) -> Iterator[tuple[str, Fact, float, str]]:
+def _state(fact: str, value: str, peers: Peers) -> Iterator[tuple[str, Fact, float]]:
     states = peers.states(fact)
     if (known := states.total()) * 2 >= len(peers):
-        usual = max(states, key=lambda state: states[state])
-        yield fact, value, 0.0 if value in states else 2 + math.log10(known + 1), said(fact, usual)
+        yield fact, value, 0.0 if value in states else 2 + math.log10(known + 1)
+
+
+def _of_peers(fact: str, value: Fact, peers: Peers) -> str:
+    """What the peers have, in words: their most common state, or the middle of their figures and how far they go."""
+    if isinstance(value, str):
+        states = peers.states(fact)
+        if len(states) > 1 and value == ABSENT:  # each has its own
+            return WORDS[PRESENT]
+        (usual, count), *_ = states.most_common(1)
+        return said(fact, usual) + (f" (on {count:,})" if len(states) > 1 else "")
+    figures = peers.figures(fact)
+    least, middle, most = (said(fact, figures[at]) for at in (0, len(figures) // 2, -1))
+    return middle if least == most else f"{middle} ({least} to {most})"
 
 
 def since(fact: str, value: Fact, past: Sequence[NodeFacts]) -> tuple[datetime | None, datetime | None]:
@@ -360,8 +388,3 @@ def said(fact: str, value: Fact) -> str:
     words = WORDS.get(value, value) if isinstance(value, str) else f"{value:,.10g}"
     form = next((form for pattern, _, form in _TITLES if pattern.fullmatch(fact)), "{}")
     return form.format(words) if isinstance(value, float) else words
-
-
-def _range(fact: str, figures: Sequence[float]) -> str:
-    least, middle, most = (said(fact, figures[at]) for at in (0, len(figures) // 2, -1))
-    return middle if least == most else f"{middle} ({least} to {most})"

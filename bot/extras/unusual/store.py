@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
-import zlib
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,12 +24,12 @@ from sqlalchemy import (
 )
 
 from bot.domain.entry import instant_of, instant_text
+from bot.extras.fleet.facts import packed, unpacked
 from bot.extras.unusual.comparison import NodeFacts
 from bot.ledger.database import Database
 
 KEPT = 6  # checks of a node
 FRESH = timedelta(days=7)  # a peer was read within them
-_MOST_BYTES = 2_000_000  # of a row, unpacked
 
 # `v1` is the table's own version: another form has another name, and this one is left as it is.
 FACTS = Table(
@@ -62,14 +59,13 @@ class FactStore:
 
     def keep(self, kind: str, facts: NodeFacts) -> None:
         """Store them, and forget the node's oldest beyond the latest few."""
-        packed = zlib.compress(json.dumps(dict(facts.facts), separators=(",", ":")).encode(), 6)
         row = {"node": facts.node, "at": instant_text(facts.at), "kind": kind, "healthy": facts.is_healthy}
         with self._database.writing() as connection:
             if not self._is_there(connection):
                 FACTS.create(connection)
             known = list(connection.execute(_TIMES, {"of_node": facts.node}).scalars())
             if row["at"] not in known:
-                connection.execute(insert(FACTS), row | {"stood_out": facts.stood_out, "facts": packed})
+                connection.execute(insert(FACTS), row | {"stood_out": facts.stood_out, "facts": packed(facts.facts)})
             for old in known[KEPT - 1 :]:
                 connection.execute(delete(FACTS).where(_OF_NODE, FACTS.c.at == old), {"of_node": facts.node})
 
@@ -101,6 +97,4 @@ class FactStore:
 
 
 def _facts(row: Any) -> NodeFacts:
-    said = json.loads(zlib.decompressobj().decompress(row.facts, _MOST_BYTES))
-    facts = {sys.intern(fact): sys.intern(value) if isinstance(value, str) else value for fact, value in said.items()}
-    return NodeFacts(row.node, instant_of(row.at), bool(row.healthy), facts, float(row.stood_out))
+    return NodeFacts(row.node, instant_of(row.at), bool(row.healthy), unpacked(row.facts), float(row.stood_out))

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +16,8 @@ from bot.app.factories import library
 from bot.domain.errors import UsageError
 from bot.domain.node import Node
 from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.chunks import Question
+from bot.extras.fleet.facts import Fact, packed
 from bot.extras.fleet.runner import FleetRunner
 from bot.extras.fleet.sweep import Found, NodeAnswer, NodeOutcome
 
@@ -74,3 +80,53 @@ async def test_nodes_are_compared_only_where_some_have_the_cause_and_others_do_n
     asked = Asked(NOBODY, playbooks, means, {}, asyncio.Semaphore(1))
     with pytest.raises(UsageError, match=says):
         await asked.compared(FleetAsk(("*",), ("disk-full",)))
+
+
+async def test_facts_of_whole_checks_are_stored_for_whoever_keeps_them_and_those_of_a_worker_are_checked() -> None:
+    kept: list[tuple[str, bool, dict[str, Fact]]] = []
+
+    class Keeper:
+        async def keep(self, node: Node, is_healthy: bool, facts: Mapping[str, Fact]) -> None:
+            kept.append((node.name, is_healthy, dict(facts)))
+
+    def answer(name: str, status: str, said: bytes) -> NodeAnswer:
+        return NodeAnswer(name, NodeOutcome.ANSWERED, status, figures=b64encode(said).decode())
+
+    class Read:
+        nodes = tuple(Node(name, "10.0.0.1") for name in "abcd")
+        answers = (
+            answer("a", "healthy", packed({"cpu": "read", "cpu.cores": 8.0})),
+            answer("b", "critical", packed({"cpu": "read\x1b[1m"})),
+            answer("c", "healthy", b"no facts"),
+            NodeAnswer("d", NodeOutcome.ANSWERED, "healthy"),
+        )
+
+        async def run(self, heard: object) -> None:
+            raise UsageError("The key of d is missing.")
+
+    runner, run = replace(desk("gpu"), keeps=(Keeper(),)), Read()
+    read: Any = run
+    with pytest.raises(UsageError, match="key of d"):
+        await runner.run(read, lambda answer: None)
+    await asyncio.gather(*runner._storing)
+    assert kept == [("a", True, {"cpu": "read", "cpu.cores": 8.0}), ("b", False, {"cpu": "read\\x1b[1m"})]
+
+
+@pytest.mark.parametrize(
+    ("full", "keeps", "kind"), [(True, True, "full facts"), (True, False, "full"), (False, True, "look")]
+)
+async def test_facts_are_asked_for_by_whole_checks_alone_and_where_somebody_keeps_them(
+    full: bool, keeps: bool, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def select(self: FleetRunner, ask: FleetAsk) -> tuple[Node, ...]:
+        return (Node("a", "10.0.0.1"),)
+
+    monkeypatch.setattr(FleetRunner, "select", select)
+    means: Any = SimpleNamespace(sweep=lambda nodes, selected, sweep: sweep)
+    keeper: Any = object()
+    playbooks: Any = SimpleNamespace(get=lambda name: library().get(name or "node-health"))
+    runner = replace(desk("gpu"), means=means, playbooks=playbooks, keeps=(keeper,) * keeps)
+    sweep: Any = await runner.prepared(FleetAsk(("a",), full=full))
+    question = Question.of(sweep, "zombie", 5, timedelta(seconds=20))
+    again = question.sweep(sweep.playbook if full else library().get("node-health"))
+    assert (question.kind, again) == (kind, sweep)

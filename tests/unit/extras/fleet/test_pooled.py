@@ -21,9 +21,12 @@ def beside(sweep: Sweep) -> Reads | None:
     return means.sweep(nodes, len(nodes), sweep).elsewhere
 
 
-async def test_answers_of_a_sweep_made_beside_are_those_that_are_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("wants_facts", [False, True])
+async def test_answers_of_a_sweep_made_beside_are_those_that_are_made_here(
+    wants_facts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("bot.extras.fleet.runner.how_many", lambda nodes, cores: 2)
-    sweep, asked = Sweep.of(PLAYBOOK, full=True), what(NAMES)
+    sweep, asked = replace(Sweep.of(PLAYBOOK, full=True), wants_facts=wants_facts), what(NAMES)
     reader = beside(sweep)
     assert reader is not None
     heard: list[NodeAnswer] = []
@@ -37,6 +40,9 @@ async def test_answers_of_a_sweep_made_beside_are_those_that_are_made_here(monke
     assert sorted(answer.node for answer in heard) == sorted(NAMES)
     assert {answer.outcome for answer in there} == set(NodeOutcome)
     assert all(answer.seconds > 0 for answer in there)
+    read = [answer for answer in there if answer.outcome is not NodeOutcome.UNREACHABLE]
+    assert {bool(answer.figures) for answer in read} == {wants_facts}
+    assert not any(answer.facts for answer in there)
 
 
 def test_single_look_is_not_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:

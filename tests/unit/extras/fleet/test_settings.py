@@ -21,6 +21,7 @@ def test_a_sweep_has_one_selector_or_several_and_its_quiet_hours(tmp_path: Path)
     first, second = loaded(
         tmp_path,
         '[[sweep]]\nevery = "6h"\nselect = "role=gpu"\ncause = "disk-full"\nchannel = "C1"\nquiet = ["22:00-06:00"]\n'
+        "full = true\n"
         '[[sweep]]\nselect = ["a", "b-*"]\nchannel = "C2"\n',
     ).every(SweepSettings)
     assert (first.every, first.select, first.cause, first.channel) == (
@@ -29,7 +30,7 @@ def test_a_sweep_has_one_selector_or_several_and_its_quiet_hours(tmp_path: Path)
         ("disk-full",),
         "C1",
     )
-    assert first.quiet == ((1320, 360),)
+    assert (first.quiet, first.full, second.full) == (((1320, 360),), True, False)
     assert (second.select, second.cause, second.quiet) == (("a", "b-*"), (), ())
 
 

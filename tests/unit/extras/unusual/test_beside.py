@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 from sqlalchemy import text, update
 
+from bot.chat.card import node_table
 from bot.domain.contracts import Listener
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import CustomReading, Snapshot
 from bot.domain.verdict import Status, Unusual, Verdict
+from bot.extras.fleet.facts import figures_of
 from bot.extras.unusual import store as store_module
 from bot.extras.unusual.beside import UnusualFacts
 from bot.extras.unusual.comparison import FEWEST_PEERS, NodeFacts
@@ -28,8 +30,10 @@ from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.hardware import HardwareReading, Link
 from bot.probes.kernel_log import KernelLogReading
 from bot.surfaces.document import node_document
-from bot.surfaces.terminal import verdict_brief
+from bot.surfaces.terminal import verdict_brief, verdicts_table
 from bot.surfaces.text import verdict_text
+from bot.view.plan_words import BY_NAME
+from bot.view.view import verdicts_view
 from tests.unit.extras.unusual.fleets import AT
 
 BOOK = Playbook("node-health", "", 1, (), (), ())
@@ -85,6 +89,36 @@ async def test_node_is_compared_with_peers_that_another_bot_read(database: Datab
     assert (await two.check("odd")).unusual == (Unusual("sysctl.s7", "no", f"yes on its {FEWEST_PEERS} peers"),)
     assert (await two.check("odd", role="web")).unusual == (), "it has no peers there"
     assert (await two.check("odd", playbook=PARTIAL)).unusual == (), "not all causes judged it"
+
+
+async def test_nodes_that_a_sweep_read_are_peers_and_stand_out_as_in_a_check(database: Database) -> None:
+    checked, swept = Bot(database, Clock()), Bot(database, Clock())
+    await peers(checked, FEWEST_PEERS - 1)
+    facts = figures_of(Snapshot("n", AT, timedelta(0), {"sysctl": CustomReading("sysctl", dict(SETTINGS))}))
+    for number in range(FEWEST_PEERS):
+        await swept.extra.keep(Node(f"swept-{number}", "10.0.0.1", labels={"role": "web"}), number > 0, facts)
+    checked.said["s7"] = "no"
+    assert (await checked.check("odd", role="web")).compared == "", "one of them is sick"
+    await swept.extra.keep(Node("swept-0", "10.0.0.1", labels={"role": "web"}), True, facts)
+    odd = await checked.check("odd", role="web")
+    assert odd.unusual == (Unusual("sysctl.s7", "no", f"yes on its {FEWEST_PEERS} peers"),)
+    await swept.extra.close()
+    await swept.extra.keep(Node("late", "10.0.0.1"), True, facts)
+    assert swept.logged == ["unusual_not_stored"]
+
+
+async def test_that_all_is_usual_is_said_with_what_was_compared_and_not_where_nothing_was(database: Database) -> None:
+    bot = Bot(database, Clock())
+    await peers(bot, FEWEST_PEERS)
+    assert (await bot.check("gpu-0")).compared == "", "so few say nothing"
+    usual = await bot.check("well")
+    assert (usual.unusual, usual.compared) == ((), f"{len(SETTINGS)} facts beside its {FEWEST_PEERS} peers")
+    assert f"Nothing unusual among {usual.compared}." in verdict_text(usual)
+    assert node_document(usual)["compared"] == usual.compared
+    bot.said = dict.fromkeys(SETTINGS, "no")
+    another = await bot.check("of another kind")
+    assert (another.unusual, another.compared) == ((), "")
+    assert "unusual" not in verdict_text(another).lower()
 
 
 async def test_sick_and_stale_nodes_are_no_peers(database: Database) -> None:
@@ -172,6 +206,17 @@ async def test_what_is_said_stands_on_the_verdict_everywhere_and_changes_nothing
         assert "\x1b" not in shown
     body = json.loads(json.dumps(node_document(verdict)))
     assert [each["fact"] for each in body["unusual"]] == ["sysctl.s7"]
+    lines = verdict_text(verdict).splitlines()
+    assert lines[1].startswith("  No known cause was found, but look here first: sysctl.s7"), (
+        "before that it is healthy"
+    )
+    assert "\x1b[32m" not in verdict_text(verdict, colour=True), "green would end the search"
+    group = verdicts_view([usual, verdict], BY_NAME)
+    assert [view.node for view in group.incidents] == ["odd", "gpu-0"]
+    assert group.headline == "2 nodes: 2 healthy, 1 of the healthy unusual"
+    assert [row[0] for row in node_table(group).rows] == ["🔎 healthy", "🟢 healthy"]
+    table = verdicts_table([usual, verdict], 2, 120, healthy=0)
+    assert ("odd" in table, "gpu-0" in table) == (True, False), "only ordinary ones are left out"
     found = replace(verdict, cause="disk-full", status=Status.DEGRADED)
     assert "unusual" not in verdict_text(found).splitlines()[0], "a cause comes first"
     assert "Unusual" in verdict_text(found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -16,27 +15,22 @@ from bot.domain.verdict import Status, Verdict
 from bot.extras.fleet.facts import Fact, figures_of
 from bot.extras.unusual.comparison import SAID, NodeFacts, Peers, compare
 from tests.contract import test_independent_nodes
-from tests.contract.asked import Asked, evaluated, judged
+from tests.contract.asked import evaluated, judged
 from tests.contract.level_rows import rows
+from tests.contract.made_nodes import FOLDER, made
 from tests.independent import kinds
 from tests.independent.machine import Machine
 from tests.unit.extras.unusual.fleets import AT, fleet, peers_of
 
 Kind: TypeAlias = tuple[str, str, str]
-MODULES = (
-    *("again", "clocks", "devices", "drivers", "kernels", "networks", "old_forms", "services", "storage", "systems"),
-    "parts",
-)
 PEERS = 60
 
 
 def sick() -> Iterator[tuple[Machine, Verdict]]:
     """Every invented node whose label says that it is sick, once, where no cause is named."""
     asked = {each.title: each for each in rows("sick.txt", "degraded critical")}
-    for name in MODULES:
-        for held in vars(importlib.import_module(f"tests.contract.test_sick_{name}")).values():
-            if isinstance(held, list):
-                asked |= {each.title: each for each in held if isinstance(each, Asked) and each.status != "healthy"}
+    for path in sorted(FOLDER.glob("sick-*.txt")):
+        asked |= {each.title: each for each in made(path.stem) if each.status != "healthy"}
     labels = [label for label in test_independent_nodes.ALL if label.ill or label.causes]
     for machine, verdict in (
         *((each.machine, judged(each)) for each in asked.values()),
