@@ -84,7 +84,7 @@ _STATUS_MARKS = {
     Status.UNREACHABLE: "⚫",
 }
 _MUTED = "🔕"  # for a cause that is known and accepted
-_CURED, _ASKS = "✅", "❓"
+_CURED, _ASKS, _UNUSUAL = "✅", "❓", "🔎"
 # What some core ran would tell more of these: there a profile is worth its cost.
 _CORE_PROBES = ("cpu", "softirq", "processes")
 # Of other probes: a core was not given back, and whatever held it need not have come while the node was looked at.
@@ -116,7 +116,8 @@ def _single(group: GroupView, view: IncidentView) -> Document:
     heat = [Strip(seen, view.id)] if seen is not None else []  # a picture replaces each strip once it is there
     if view.verdict is not None and view.state in _SHOWS_EVIDENCE:
         # Only the sentences: the node's own lines are in the thread, where nobody has to scroll past them.
-        middle, heat = [*_evidence(view.verdict.evidence), *heat], []
+        more = [item for item in view.verdict.evidence if item.says != view.verdict.summary]
+        middle, heat = [*_evidence(more), *heat], []
     blocks = _verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)
     # The buttons come before the picture: people look for them first.
     busy = [line(Bold(view.working))] if view.working else []
@@ -248,14 +249,14 @@ def _node_row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
         f"{_gravity_sign(view)} {how}".strip(),
         one_line(view.node, ROW),
         cause_words(verdict) or ("none" if is_told else "not known"),
-        stands or ("nothing" if verdict.status is Status.HEALTHY or not group.shows_verdicts else "look by hand"),
+        stands or ("nothing" if view.is_ordinary or not group.shows_verdicts else "look by hand"),
     )
 
 
 def _first_nodes_sentences(group: GroupView) -> Iterator[Sentence]:
     """The first nodes of a table, for screen readers."""
     if group.shows_verdicts:
-        worst = [view for view in group.incidents[:3] if view.severity not in (None, Status.HEALTHY)]
+        worst = [view for view in group.incidents[:3] if view.severity is not None and not view.is_ordinary]
         yield ("; ".join(view.headline for view in worst),)
         return
     yield from (said for view in group.incidents[:3] for said in ((f"{view.headline}.",), view.story))
@@ -270,6 +271,8 @@ def _gravity_sign(view: IncidentView) -> str:
         return _CURED
     if view.verdict is not None:
         is_said = view.verdict.status.value.upper() in view.diagnosis  # an undo's card judges no node
+        if is_said and view.severity is Status.HEALTHY and not view.is_ordinary:
+            return _UNUSUAL  # green would end the search
         return (_MUTED if view.verdict.is_muted else _STATUS_MARKS[view.verdict.status]) if is_said else ""
     return _ASKS if view.state is State.UNKNOWN else ""
 

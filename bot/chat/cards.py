@@ -35,7 +35,7 @@ from bot.domain.pagerduty import OnCallSource
 from bot.domain.policy import Policy
 from bot.domain.post import CardPosts, CardRecord, MessageRef
 from bot.domain.transitions import State
-from bot.domain.verdict import Status, Verdict
+from bot.domain.verdict import Verdict
 from bot.response.diagnosis.progress import ReadingProgress
 from bot.response.diagnosis.requests import CheckRequests
 from bot.response.execution.usual import UsualTimes
@@ -259,7 +259,7 @@ class ChatCards:
             if is_alarm(incident.alert):
                 await self._announce_return(name, board)
         of_many = is_alarm(incident.alert) and len(board.group) > FEW
-        if not (of_many and verdict.status is Status.HEALTHY):
+        if not (of_many and verdict.is_ordinary):
             of_several = len(board.group) > 1
             fits = self._poster.chat.fits
             blocks = details(verdict, incident.id, fits, of_several=of_several)

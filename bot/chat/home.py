@@ -25,7 +25,6 @@ from bot.domain.intake_contracts import GivenUpDelivery, Inbox
 from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.domain.verdict import Status
 from bot.response.decision import guards
 from bot.response.diagnosis.progress import Readings
 from bot.view.context import NOTHING, ViewContext
@@ -160,7 +159,7 @@ class HomePublisher:
         seen = [incident_view(read[each.id], view) for each in shown if each.id in read and not read[each.id].undoes]
         # One that asks a person before anything was read has no verdict, and waits all the same.
         asking = {each.id for each in shown if each.state is State.UNKNOWN}
-        sick = [each for each in seen if each.severity not in (None, Status.HEALTHY) or each.id in asking]
+        sick = [each for each in seen if (each.verdict and not each.is_ordinary) or each.id in asking]
         unread = len(asks[MOST_READ:]), sum(each.cause is not None for each in shown[MOST_READ:])
         return HomeState(list(pending.values()), asked, sorted(sick, key=gravity), braked, may_not, view, unread)
 

@@ -160,8 +160,10 @@ def _details(verdict: Verdict, of_several: bool, why: Iterator[Block]) -> Iterat
         yield Small((hint,))
     yield from folded("The whole sentence", verdict.summary) if len(verdict.summary) > SUMMARY else ()
     yield from why
-    if any(item.source for item in verdict.evidence):
-        said = [f"{item.probe}:\n" + "\n".join(item.source) for item in verdict.evidence if item.source]
+    own = [(item.probe, item.source) for item in verdict.evidence] + [
+        (each.name, each.lines) for each in verdict.unusual
+    ]
+    if said := [f"{name}:\n" + "\n".join(lines) for name, lines in own if lines]:
         yield from folded("The node's own lines", "\n\n".join(said))
     if verdict.plan is not None:
         lines = [command for step in verdict.plan.steps for command in step.commands]

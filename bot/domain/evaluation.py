@@ -10,7 +10,7 @@ from bot.domain.mute import Mute
 from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import RememberingSnapshot, Snapshot, Unread
 from bot.domain.truth import Unknown
-from bot.domain.verdict import Confidence, Evidence, Finding, LeftOut, RuledOut, Status, Undecided, Verdict
+from bot.domain.verdict import HEALTHY, Confidence, Evidence, Finding, LeftOut, RuledOut, Status, Undecided, Verdict
 
 
 def evaluate_playbook(snapshot: Snapshot, playbook: Playbook, mutes: Sequence[Mute] = ()) -> Verdict:
@@ -150,7 +150,7 @@ def _combined_verdict(
     if not findings:
         # What decides nothing critical stands below, among what is undecided: a tool that an image lacks is no news.
         names = ", ".join(reading.probe for reading in unread if reading.probe in playbook.must_read)
-        return replace(verdict, summary=f"Healthy as far as read; unread: {names}" if names else "Healthy")
+        return replace(verdict, summary=f"{HEALTHY} as far as read; unread: {names}" if names else HEALTHY)
     first = findings[0]
     half_read = _found_but_not_all_read(findings, unread, playbook)
     open_before = _undecided_before(first, playbook, [*undecided, *half_read]) if first.remedy else ()

@@ -16,6 +16,8 @@ from bot.domain.mute import Mute
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import Redactor
 
+HEALTHY = "Healthy"  # the summary where everything was read
+
 
 class Status(enum.StrEnum):
     """The node's status; `rank` orders healthy, degraded and critical; the others cannot be compared."""
@@ -137,6 +139,11 @@ class Unusual:
     lines: tuple[str, ...] = ()
 
     @property
+    def name(self) -> str:
+        """The fact in words, or as it is."""
+        return self.title or self.fact
+
+    @property
     def beside(self) -> str:
         """What it is here and on the peers, such as `x8 here, x16 on its 211 peers, since Tuesday's boot`."""
         if self.boot:
@@ -150,7 +157,12 @@ class Unusual:
     @property
     def says(self) -> str:
         """What is unusual, in words."""
-        return f"{self.title or self.fact}: {self.beside}"
+        return f"{self.name}: {self.beside}"
+
+    @property
+    def brief(self) -> str:
+        """The same in a headline's few words, such as `PCIe width of mlx5_core 0000:17:00.0, x8`."""
+        return f"{self.name}, {self.here}"
 
 
 class LeftOut(Undecided):
@@ -187,6 +199,18 @@ class Verdict:
     harm: str = ""  # of the cause, in a few words; the summary says it too
     found: str = ""  # the summary without that harm; empty where it has none
     unusual: tuple[Unusual, ...] = ()  # what its peers do not share, the most unusual first; for people to see
+    compared: str = ""  # how many facts were judged beside whom, in words; empty where none were: nothing is then usual
+    alerted: str = ""  # what of the alert's own words was read, in a sentence; empty where no source raised one
+
+    @property
+    def is_only_unusual(self) -> bool:
+        """True where something is unusual, and no cause was found: a healthy status is then not the whole answer."""
+        return self.cause is None and bool(self.unusual)
+
+    @property
+    def is_ordinary(self) -> bool:
+        """True for a healthy node about which nothing is unusual: nobody has to look at it."""
+        return self.status is Status.HEALTHY and not self.unusual
 
     @property
     def took_words(self) -> str:

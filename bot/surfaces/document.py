@@ -97,6 +97,8 @@ def node_document(
         body |= ends_body(verdict.plan.ends)
     if verdict.plan is not None and (proven := verdict.plan.proven) is not None:
         body["proven"] = {"kernels": list(proven.kernels), "here": proven.here, "says": proven.says}
+    if verdict.compared:
+        body["compared"] = verdict.compared
     if verdict.unusual:
         body["unusual"] = [
             {"fact": each.fact, "here": each.here, "peers": each.peers, "since": each.since or None, "says": each.says}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bot.chat.card import WOULD_HELP, incident_card, node_table
 from bot.chat.document import Block, IfRoom, Line, Listing, Paragraph, Small, Together, clipped
-from bot.domain.verdict import Confidence, Status, Verdict
+from bot.domain.verdict import Confidence, Verdict
 from bot.surfaces.text import coloured, headline, summary, table_lines, wrapped
 from bot.view.plan_words import BY_NAME, PlanWords
 from bot.view.view import verdicts_view
@@ -60,7 +60,7 @@ def verdicts_table(
     """Return a row for each node, the worst first, and how many there are of each; `healthy`: list no more of them."""
     group = verdicts_view(verdicts, words)
     statuses = [each.severity for each in group.incidents]
-    well = statuses.count(Status.HEALTHY)  # they come last
+    well = sum(each.is_ordinary for each in group.incidents)  # they come last
     table, listed = node_table(group), len(statuses) - (well if well > healthy else 0)
     said = [_SIGN.sub("", status).upper() for status, *_ in table.rows[:listed]]
     rows = [

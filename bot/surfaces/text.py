@@ -32,7 +32,8 @@ _LOGGED = re.compile(
 def headline(verdict: Verdict, colour: bool = False) -> str:
     """Return the verdict as a line: node, status, cause and confidence."""
     status = verdict.status.value.upper()
-    status = coloured(status, verdict.status) if colour else status
+    if colour and not (verdict.status is Status.HEALTHY and verdict.is_only_unusual):  # green would end the search
+        status = coloured(status, verdict.status)
     words = (safe(verdict.node), status, cause_words(verdict))
     return "  ".join(word for word in words if word)
 
@@ -88,6 +89,11 @@ def _verdict_lines(verdict: Verdict, width: int, colour: bool, words: PlanWords,
             yield from wrapped(f"{item.probe}: {item.says}", width, "    ", first="  - ")
             for line in item.source:
                 yield "      | " + _end_with_proof(safe(line).expandtabs(4), item.says, width - 8)
+    if own := [each for each in verdict.unusual if each.lines]:
+        yield from _section("What is unusual, in the node's own lines")
+        for each in own:
+            yield from wrapped(each.name, width, "    ", first="  - ")
+            yield from (f"      | {clipped(safe(line), width - 8)}" for line in each.lines)
     if verdict.heat is not None:
         yield from _section(f"Cores, by {verdict.heat.what}")
         yield from _heat_lines(verdict.heat, width, colour)

@@ -16,7 +16,6 @@ from bot.domain.events import GIVE_UP, GO_ON, Cancelled, Declined, Escalated, Re
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.domain.verdict import Status
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.view.before_after import not_proven
 from bot.view.context import ViewContext
@@ -95,7 +94,7 @@ def short_words(incident: Incident, plan: PlanView | None, context: ViewContext)
                 return one_line(f"not offered: {incident.withheld.because}", SHORT)
             if plan is not None:
                 return one_line(f"would help: {plan.words}", SHORT)
-            well = incident.verdict is not None and incident.verdict.status is Status.HEALTHY
+            well = incident.verdict is not None and incident.verdict.is_ordinary
             return "nothing to do" if well else "no plan: look by hand"
     return one_line(_ending_reason(incident) or incident.state.value, SHORT)
 

@@ -117,6 +117,11 @@ class IncidentView:
         return self.verdict.status if self.verdict is not None else None
 
     @property
+    def is_ordinary(self) -> bool:
+        """True for a healthy node about which nothing is unusual."""
+        return self.verdict is not None and self.verdict.is_ordinary
+
+    @property
     def is_checked(self) -> bool:
         """True while a yes is checked; the first sentence says whose."""
         return len(self.sentences) > 0 and any(isinstance(piece, Person) for piece in self.sentences[0])
@@ -283,9 +288,11 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
 
 def _checks_view(views: Sequence[IncidentView]) -> GroupView:
     """Nodes being read or already read, the worst first."""
-    ordered = sorted(views, key=gravity)
+    ordered = sorted(views, key=lambda view: (gravity(view), view.is_ordinary))
     read = [view.verdict.status for view in views if view.verdict is not None]
     counts = [status_counts(read)] if read else []
+    if odd := sum(view.severity is Status.HEALTHY and not view.is_ordinary for view in views):
+        counts.append(f"{odd} of the healthy unusual")
     if unread := len(views) - len(read):
         counts.append(f"{unread} still reading")
     words = views[0].headline if len(views) == 1 else f"{len(views)} nodes: {', '.join(counts)}"

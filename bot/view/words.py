@@ -16,7 +16,7 @@ from bot.domain.probe import Snapshot, Unread
 from bot.domain.relapse import Relapse
 from bot.domain.safe_text import one_line, safe
 from bot.domain.transitions import State
-from bot.domain.verdict import Confidence, Status, Verdict
+from bot.domain.verdict import HEALTHY, Confidence, Status, Verdict
 
 RESOLVED, REOPENED = "Resolved", "Reopened"
 NAMELESS = "node not known yet"
@@ -24,6 +24,7 @@ PROFILE_SETTLES = (  # it takes a press of a button, by whoever may ask for a ch
     "Likely, not confirmed. Profile first would settle it: perf samples every core for 10 s; it changes nothing and "
     "needs no approval."
 )
+UNUSUAL = "No known cause was found, but look here first: "
 BRAKED = "Braked: "  # begins why something waits for the brake
 _TIME = re.compile(
     r"(?:(?<![\d-])(20\d\d-[01]\d-[0-3]\d) |(?<!-\d\d ))(?<![\d:.])([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))? UTC\b",
@@ -52,9 +53,7 @@ def cause_words(verdict: Verdict) -> str:
     Example: "leaked-memory-cgroups (confirmed, muted)", "likely leaked-memory-cgroups".
     """
     if verdict.cause is None:
-        return (
-            f"unusual: {one_line(verdict.unusual[0].title or verdict.unusual[0].fact, 80)}" if verdict.unusual else ""
-        )
+        return f"unusual: {one_line(verdict.unusual[0].brief, 100)}" if verdict.unusual else ""
     confidence, is_sure = verdict.confidence, verdict.confidence is Confidence.CONFIRMED
     first = f"{confidence} " if confidence is not None and not is_sure else ""
     said = ["confirmed"] * is_sure + ["muted"] * verdict.is_muted
@@ -77,20 +76,42 @@ def verdict_words(verdict: Verdict, can_profile: bool = False) -> tuple[Sentence
     if verdict.found:
         cause = "Cause: " if verdict.confidence is Confidence.CONFIRMED else "Likely cause: "
         found = (Bold("Harm: "), with_full_stop(verdict.harm)), (Bold(cause), verdict.found)
-    unusual = () if verdict.cause is not None else unusual_words(verdict)
+    unusual: tuple[Sentence, ...] = ()
+    if verdict.cause is None:
+        found, unusual = (*found, *quoted_words(verdict)), unusual_words(verdict)
+    # What is healthy says nothing of what is unusual: that comes first, as a symptom does elsewhere.
+    if verdict.status is Status.HEALTHY and verdict.unusual:
+        found = (*unusual, *(found if verdict.summary != HEALTHY else ()))
+    else:
+        found = (*found, *unusual)
     said: tuple[Sentence, ...] = (
         (PROFILE_SETTLES if can_profile else settled_words(verdict),),
         *found,
         (verdict.try_next,),
-        *unusual,
+        (verdict.alerted if verdict.cause is None else "",),
     )
     return (*(each for each in said if plain(each).strip()), *mute_words(verdict))
 
 
+def quoted_words(verdict: Verdict) -> tuple[Sentence, ...]:
+    """Return the node's own last line about what no cause explains: it names the part that a summary cannot."""
+    last = next((item.source[-1] for item in verdict.evidence if item.source), "")
+    line = one_line(last.partition(" kernel: ")[2] or last, 200)
+    if not line or any(line in each.here for each in verdict.unusual):
+        return ()
+    return ((Bold("The node's last line about it: "), f"“{line}”"),)
+
+
 def unusual_words(verdict: Verdict) -> tuple[Sentence, ...]:
-    """Return what the node's peers do not share, in a sentence: it explains, and is no cause."""
-    said = "; ".join(one_line(each.says, 240) for each in verdict.unusual)
-    return ((f"Unusual, and no cause by itself: {with_full_stop(said)}",),) if said else ()
+    """Return what the node's peers do not share, a sentence each, or that all is usual; nothing if none were compared.
+
+    It says where to look, and is no cause.
+    """
+    if not verdict.unusual:
+        said = "Nothing unusual" if verdict.status is Status.HEALTHY else "Otherwise nothing unusual"
+        return ((f"{said} among {verdict.compared}.",),) if verdict.compared else ()
+    first, *more = (with_full_stop(one_line(each.says, 240)) for each in verdict.unusual)
+    return ((Bold(UNUSUAL), first), *((f"Also: {each}",) for each in more))
 
 
 def settled_words(verdict: Verdict) -> str:
@@ -127,7 +148,7 @@ def open_points(verdict: Verdict) -> Iterator[tuple[str, Sequence[tuple[str, str
         ("Not read", [(each.probe, each.reason) for each in verdict.unread]),
         ("Ruled out", [(each.cause, each.because) for each in verdict.ruled_out if each.applies]),
         ("Does not apply here", [(each.cause, each.because) for each in verdict.ruled_out if not each.applies]),
-        ("Unusual", [(each.title or each.fact, each.beside) for each in verdict.unusual if verdict.cause is not None]),
+        ("Unusual", [(each.name, each.beside) for each in verdict.unusual if verdict.cause is not None]),
     ):
         if rows:
             yield title, rows
@@ -160,7 +181,7 @@ def headline(node: str, verdict: Verdict | None, *, cured: bool = False) -> str:
     if verdict is None:
         return node_words(node)
     words = ["" if cured else verdict.status.value.upper(), cause_words(verdict)]
-    said = ", ".join(word for word in words if word)
+    said = ("; " if verdict.is_only_unusual else ", ").join(word for word in words if word)
     return f"{node_words(node)}: {said}" if said else node_words(node)
 
 

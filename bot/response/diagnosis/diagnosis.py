@@ -33,6 +33,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.probes.profile import as_run, profiled
+from bot.response.diagnosis.alert_words import alerted
 from bot.response.diagnosis.progress import Follower, ReadingProgress
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler, not_judged
@@ -145,6 +146,8 @@ class Diagnosis:
             verdict = await self._verdict(job, playbook)
             if verdict is None:
                 return  # the bot is stopping; the next run reads it
+            if verdict.cause is None:
+                verdict = replace(verdict, alerted=alerted(incident.alerts, verdict.snapshot))
             try:
                 # Shown first: a verdict that is not recorded is read again after a restart.
                 for follower in self.followers:

@@ -15,6 +15,7 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
+from bot.domain.probe import Snapshot, Unread
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.diagnosis import LONGEST_PAUSE, LOOK_AGAIN, Diagnosis
@@ -42,6 +43,8 @@ class House:
     held: asyncio.Event | None = None
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     recorded: list[tuple[str, Status]] = field(default_factory=list)
+    alerted: list[str] = field(default_factory=list)
+    cause: str | None = None
     opened_ids: list[str] = field(default_factory=list)
     heard: list[tuple[str, Any]] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
@@ -86,7 +89,8 @@ class House:
             return None
         heard(ReadingStarted(node.name, ("cpu", "units"), HEALTHY.took))
         heard(ProbeAnswered(node.name, "cpu"))
-        return replace(HEALTHY, node=node.name)
+        snapshot = Snapshot(node.name, BEGAN_AT, HEALTHY.took, {"cpu": Unread("cpu", "no answer")})
+        return replace(HEALTHY, node=node.name, cause=self.cause, snapshot=snapshot)
 
     def close(self) -> None:
         self.closed = True
@@ -111,6 +115,7 @@ class House:
         if len(self.pauses) < self.fails:
             raise LedgerUnavailable("The ledger is gone.")
         self.recorded.append((incident.id, verdict.status))
+        self.alerted.append(verdict.alerted)
 
     # --- the follower
 
@@ -179,6 +184,14 @@ async def test_storms_share_one_allowance_and_people_have_their_own() -> None:
     alert = Alert("slack", "C1/-/x", "slack:T1/U1")
     house = await advanced(House(), incident("i1", alert=alert))
     assert house.asked == [("slack:T1/U1", NODE, "node-health")]
+
+
+async def test_verdict_without_a_cause_says_what_of_the_alert_was_read() -> None:
+    alert = Alert("alertmanager", "g", text="load is high")
+    house = await advanced(House(), incident("i1", alert=alert))
+    assert house.alerted == ["Of what the alert points at, cpu was not read."]
+    house = await advanced(House(cause="disk-full"), incident("i1", alert=alert))
+    assert house.alerted == [""], "a cause is an answer"
 
 
 async def test_what_left_the_inventory_or_the_playbooks_is_judged_all_the_same() -> None:
