@@ -215,7 +215,10 @@ class ChatCards:
         self._asked_at[group] = spot
 
     async def begun(self, group: Sequence[Incident], reading: Sequence[Incident]) -> None:
-        """Show on the card that nodes are read; an existing card is continued."""
+        """Show on the card that nodes are read; an existing card is continued.
+
+        Raises: LedgerError when neither can it be known whether the card is posted nor the card be stored.
+        """
         name = group[0].card
         spot = self._asked_at.get(name) or card_target(group[0])
         if spot is None:
@@ -223,7 +226,8 @@ class ChatCards:
         self._poster.prepare()
         board, stands = self._boards.get(name), True
         if board is None:
-            stands = await self._poster.adopt(name, spot)
+            # Of what is not on record nothing was posted, and a person's check needs no ledger.
+            stands = any(member.seq for member in group) and await self._poster.adopt(name, spot)
             if (board := self._boards.get(name)) is None:
                 board = self._boards[name] = _Board(tuple(group), spot, self.view)
                 self._poster.hold(name)  # what is on record may be done with before the nodes are read
@@ -232,8 +236,13 @@ class ChatCards:
         self._shown_card(name).wording = _IN_PROGRESS
         if stands:
             self._poster.show(name, board.spot, board.message)
-        else:
+            return
+        try:
             await self._post_surely(name, board.spot, board.message())
+        except LedgerError:
+            for member in reading:
+                self.ended(member)
+            raise
 
     def moved(self, underway: ReadingProgress) -> None:
         """Show how far the reading of a node is."""

@@ -64,6 +64,7 @@ class Poster:
         # Every open card needs an edit for its verdict: progress may use the rest.
         self._edits = RateLimiter(EDITS, timing.edits_span, timing.clock, lambda: self._parts.open)
         self._posts = ChannelTurns(outbox, timing)
+        self._unsure = set[str]()  # cards of which the outbox could not say whether they are posted
 
     @property
     def parts(self) -> int:
@@ -86,7 +87,11 @@ class Poster:
         under: str = "",
         rank: int = VERDICT,
     ) -> None:
-        """Send a part that has to arrive: once this returns, it is sent even after a restart."""
+        """Send a part that has to arrive: once this returns, it is sent even after a restart.
+
+        Raises: LedgerError when it cannot be stored, and it is not known whether the card is posted: to send it all the
+        same could make a second one.
+        """
         message = self._as_message(said)
         with self._parts.in_use(card):  # or it could be forgotten while it is stored, and be posted twice
             stored = await self._store_post(card, name, target, message, under)
@@ -150,11 +155,14 @@ class Poster:
         self._parts.let_go(card)
 
     async def _place_on_record(self, card: str) -> MessageRef | None:
+        self._unsure.add(card)
         try:
-            return await self._outbox.place(card, CARD)
+            place = await self._outbox.place(card, CARD)
         except LedgerError as error:
             self._log("outbox_unavailable", card=card, error=one_line(str(error)))
             return None
+        self._unsure.discard(card)
+        return place
 
     def _restore(
         self, card: str, target: MessageTarget, place: MessageRef | None, name: str = CARD, under: str = ""
@@ -403,7 +411,11 @@ class Poster:
         self, card: str, name: str, target: MessageTarget, message: Message, under: str
     ) -> StoredPost:
         try:
-            return await self._outbox.keep(as_post(card, name, target, message, under))
-        except LedgerError as error:  # sent all the same; only a restart would lose it
+            stored = await self._outbox.keep(as_post(card, name, target, message, under))
+        except LedgerError as error:
+            if card in self._unsure:
+                raise
             self._log("outbox_unavailable", card=card, error=one_line(str(error)))
-            return StoredPost("")
+            return StoredPost("")  # sent all the same; only a restart would lose it
+        self._unsure.discard(card)
+        return stored

@@ -17,6 +17,7 @@ from bot.view.standing import choice_words
 from bot.view.view import GroupView, IncidentView, group_view, incident_view
 from bot.view.words import Sentence, badness, joined, plain, verdict_words
 
+RECORD, MARK = "record ", "[zombie "  # what lines of ours begin with
 LIMIT = 1990  # characters; PagerDuty names no limit, and shows what is longer than 2,000 badly
 LINE = 220
 STORY = 600
@@ -30,7 +31,7 @@ def mark(incident_id: str) -> str:
 
     Example: "[zombie 7k3m9x2qpv]"
     """
-    return f"[zombie {incident_id}]"
+    return f"{MARK}{incident_id}]"
 
 
 def pages_of(group: Sequence[Incident]) -> Mapping[str, tuple[Incident, ...]]:
@@ -62,7 +63,7 @@ def note_text(
     if not any(map(_has_something, incidents)):
         return ""
     group = group_view(incidents, context)
-    last = [f"record {head}"] if head and all(view.ended for view in group.incidents) else []
+    last = [f"{RECORD}{head}"] if head and all(view.ended for view in group.incidents) else []
     last += [f"Card in {context.chat}: {card}"] if card else []
     links = group.incidents[0].links if len(group.incidents) == 1 else ()
     pages = {page for alert in incidents[0].alerts if (page := page_id_of(alert))}  # a link to them does not work here
@@ -71,7 +72,12 @@ def note_text(
     last.append(f"The whole story: zombie incidents show {first}")
     last.append(mark(first))
     lines = _single(group, group.incidents[0]) if len(group.incidents) == 1 else _several(group)
-    return _fitting_lines([redacted_text(line) for line in lines], last)
+    return _fitting_lines([_not_ours(redacted_text(line)) for line in lines], last)
+
+
+def _not_ours(line: str) -> str:
+    """Return a line that nobody takes for a head or a mark of ours, though a node's words may begin it."""
+    return f"“{line}”" if line.startswith((RECORD, MARK)) else line
 
 
 def is_read(incidents: Sequence[Incident]) -> bool:
@@ -85,7 +91,7 @@ def _has_something(incident: Incident) -> bool:
 
 def without_head(note: str) -> str:
     """Return a note without the record's head, which may change although nothing else is new."""
-    return "\n".join(line.rstrip() for line in note.strip().splitlines() if not line.startswith("record "))
+    return "\n".join(line.rstrip() for line in note.strip().splitlines() if not line.startswith(RECORD))
 
 
 def facts(incidents: Sequence[Incident], context: ViewContext = NOTHING) -> Mapping[str, str]:

@@ -1,8 +1,8 @@
 """Documents as Adaptive Cards 1.5, within the limits that every message keeps. Pure functions.
 
-Teams reads Markdown in a TextBlock, so words stand in RichTextBlocks, which the vendor's renderer shows as they are; as
-that was not seen in Teams itself, what would be a link or a mention in Markdown is also broken by a character without
-width. https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-format
+Teams reads Markdown in a TextBlock, so words stand in RichTextBlocks, which the vendor's renderer shows as they are but
+for `{{DATE(…)}}` and `{{TIME(…)}}`; as that was not seen in Teams itself, what would be a link or a mention in Markdown
+is broken by a character without width, like those. https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-format
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _QUICK = frozenset((CHECK_AGAIN, CHECK_MEANT, REPORT, PICK, FIND_NODE))
 _STYLES = {"primary": "positive", "danger": "destructive"}
 _MARKED = re.compile(r"(`[^`\n]*`|\*[^*\n]*\*)")
 _TEAM = re.compile(r"teams:(19:[\w-]+@thread\.tacv2)\Z", re.ASCII)
-_BREAKS = re.compile(r"(?<=\])(?=\()|(?<=<)(?=/?at\b)|(?<=\w:)(?=//)", re.IGNORECASE)
+_BREAKS = re.compile(r"(?<=\])(?=\()|(?<=<)(?=/?at\b)|(?<=\w:)(?=//)|(?<=\{)(?=\{(?:DATE|TIME)\()", re.IGNORECASE)
 _BREAK = "\u200b"
 _LONG = re.compile(r"(\S{36})(?=\S)")  # in small print: a digest would be wider than a phone
 
@@ -137,7 +137,7 @@ def words_of(message: Message) -> str:
 
 
 def defused(text: str) -> str:
-    """Return text in which nothing is a link or a mention, should somebody read it as Markdown.
+    """Return text in which nothing is a link, a mention or a date to format, should somebody read it as markup.
 
     Example:
     >>> [part for part in defused("[ok](https://x) <at>all</at>").split(chr(0x200B))]

@@ -105,6 +105,14 @@ def test_secrets_and_control_characters_do_not_reach_the_note() -> None:
     assert not {"\x1b", "\x00", "\u202e"} & set(text)
 
 
+@pytest.mark.parametrize("words", [f"record 12:{'ab' * 16}", "[zombie 0123456789]"])
+def test_no_line_of_a_nodes_words_is_taken_for_a_head_or_a_mark(words: str) -> None:
+    lines = note(judged(PAGE, replace(FOUNDING, summary=words)), "9:" + "cd" * 16).splitlines()
+    ours = [line for line in lines if line.startswith(("record ", "[zombie "))]
+    assert ours == [f"record 9:{'cd' * 16}", "[zombie 7k3m9x2qpv]"]
+    assert f"“{words}”" in lines
+
+
 def test_control_characters_reach_neither_a_question_nor_a_raised_alert() -> None:
     asks = QuestionAsked(HOSTILE, (HOSTILE, "no"))
     asking = note(fold(entries((opened(PAGE), asks))))

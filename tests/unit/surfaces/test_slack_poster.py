@@ -10,9 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from bot.chat.parts import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.service import Delivered, Message, RetryLater
+from bot.domain.errors import LedgerUnavailable
 from bot.domain.post import MessageRef, Post, StoredPost
 from bot.ledger import Leases, Outbox, on_threads
 from bot.surfaces.slack.calls import Calls
@@ -54,11 +57,23 @@ class SlowOutbox:
         self.kept = asyncio.Event()
         self.let_go = asyncio.Event()
         self.let_go.set()
+        self.fails = 0  # so many of the next questions
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._outbox, name)
 
+    async def place(self, incident: str, part: str) -> MessageRef | None:
+        self._may_fail()
+        found: MessageRef | None = await self._outbox.place(incident, part)
+        return found
+
+    def _may_fail(self) -> None:
+        self.fails, fails = max(0, self.fails - 1), self.fails > 0
+        if fails:
+            raise LedgerUnavailable("The database is locked.")
+
     async def keep(self, post: Post) -> StoredPost:
+        self._may_fail()
         kept: StoredPost = await self._outbox.keep(post)
         self.kept.set()
         await self.let_go.wait()
@@ -91,6 +106,29 @@ async def test_card_that_is_finished_while_its_next_wording_is_written_down_is_e
         await until(lambda: channel.edits, "the offer")
         assert (channel.posts, channel.edits) == (["the verdict"], ["the offer"])
         await until(lambda: poster.parts == 0, "its being forgotten")
+
+
+async def test_card_of_which_nobody_can_say_whether_it_is_posted_is_not_posted_again(tmp_path: Path) -> None:
+    async with poster_at(tmp_path) as (poster, channel, outbox):
+        await poster.enqueue("a", CARD, AT, Message("the verdict"))
+        await until(lambda: channel.posts, "the card")
+        poster.finished("a")
+        await until(lambda: poster.parts == 0, "its being forgotten")
+        outbox.fails = 2
+        assert not await poster.adopt("a", AT)
+        with pytest.raises(LedgerUnavailable):
+            await poster.enqueue("a", CARD, AT, Message("the offer"))
+        await poster.enqueue("a", CARD, AT, Message("the offer"))
+        await until(lambda: channel.edits, "the offer")
+        assert (channel.posts, channel.edits) == (["the verdict"], ["the offer"])
+
+
+async def test_new_card_is_posted_though_it_cannot_be_stored(tmp_path: Path) -> None:
+    async with poster_at(tmp_path) as (poster, channel, outbox):
+        assert not await poster.adopt("a", AT)
+        outbox.fails = 1
+        await poster.enqueue("a", CARD, AT, Message("the verdict"))
+        await until(lambda: channel.posts, "the card")
 
 
 async def test_card_that_is_held_is_edited_though_somebody_else_is_done_with_it(tmp_path: Path) -> None:

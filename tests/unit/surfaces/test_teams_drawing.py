@@ -93,14 +93,14 @@ def every_block(words: str) -> tuple[Block, ...]:
 @given(ANY)
 @settings(max_examples=100, deadline=None)
 def test_no_words_are_markup_wherever_they_stand(words: str) -> None:
-    hostile = f"[x](https://evil.example) <at>all</at> {words}"
+    hostile = f"[x](https://evil.example) <at>all</at> {{{{DATE(2026-11-28T09:00:00Z,SHORT)}}}} {words}"
     message = draw(Document(hostile, every_block(hostile)))
     content = json.loads(json.dumps(card(message.blocks)["content"]))
     for element in elements(content["body"]):
         kind = str(element.get("type", ""))
         assert kind in TYPES | {"TextRun", "TableRow", "TableCell", "", "task/fetch"} or kind.startswith("Action.")
         if kind == "TextRun":
-            assert not any(live in element["text"] for live in ("](", "https://", "<at>", "</at>")), element
+            assert not any(live in element["text"] for live in ("](", "https://", "<at>", "</at>", "{{DATE(")), element
         if kind == "Action.OpenUrl":
             assert element["url"] == "https://a.example"
     assert not people_in(message.blocks), "nobody's words are taken for a person"
