@@ -201,7 +201,10 @@ class Prover:
         _must(_ran(node, trial.done), "what makes the fault elsewhere")
         measured = fault.look(node)
         self._say(f"  as much was done as makes the fault elsewhere: {measured.says}")
-        verdict = self._recorded(program, node, trial, "the verdict")
+        for _ in range(LOOKS):
+            verdict = self._recorded(program, node, trial, "the verdict")
+            if verdict["status"] not in ("unknown", "unreachable"):
+                break
         if measured.proven or verdict["cause"] == trial.cause or verdict["status"] in ("unknown", "unreachable"):
             raise NotProven(f"the fault or its verdict is there, or not everything was read: {_short(verdict)}")
         return replace(row, harm=measured.says)

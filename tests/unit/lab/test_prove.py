@@ -231,11 +231,11 @@ def test_fault_that_does_not_arise_is_a_row_of_its_own(tmp_path: Path, monkeypat
     assert [what.trial.fault for what in to_prove(["7.2"], [LEAK.cause])] == [LEAK.fault]
     monkeypatch.setattr(Fault, "begin", lambda *_: Outcome(True, "begun"))
     monkeypatch.setattr(Fault, "look", lambda *_: Outcome(False, "0 memory cgroups are removed and not freed"))
-    row = proven(Says([WELL, verdict("degraded", "crash-looping-unit")]), tmp_path, gone)
+    row = proven(Says([WELL, verdict("unknown"), verdict("degraded", "crash-looping-unit")]), tmp_path, gone)
     assert (row.status, row.cure, row.harm) == ("gone", (), "0 memory cgroups are removed and not freed")
     for seen in (LEAKS, verdict("unknown")):
         with pytest.raises(NotProven):
-            proven(Says([WELL, seen]), tmp_path, gone)
+            proven(Says([WELL, seen, seen]), tmp_path, gone)
     monkeypatch.setattr(Fault, "look", lambda *_: Outcome(True, "8,000 memory cgroups are removed and not freed"))
     with pytest.raises(NotProven):
         proven(Says([WELL, WELL]), tmp_path, gone)
