@@ -22,7 +22,7 @@ from bot.lab.trial import MACHINES, TRIALS, Machine, Trial
 from bot.lab.virtual_machine import Hardware
 from bot.response.proven import GONE, ProvenRow, ProvenTable
 
-LOOKS = 8  # kept waiting, an emulated node may not say everything in time; a flood has gaps
+LOOKS = 16  # kept waiting, an emulated node may not say everything in time; a flood has gaps
 Say = Callable[[str], None]
 
 
@@ -232,22 +232,16 @@ class Prover:
 
     def _named(self, program: Program, node: LabNode, trial: Trial) -> dict[str, Any]:
         """Return the right verdict, with an incident where it has a plan. Until then no other cause may be named."""
-        seen = ""
-        for _ in range(LOOKS):
-            verdict = self._recorded(program, node, trial, "with the fault")
-            seen = _short(verdict)
-            if _is_right(verdict, trial):
-                if not trial.plan:
-                    return verdict
-                opened = program.check(node.name, "--open")
-                seen = _short(opened)
-                self._say(f"  again, on record: {seen}")
-                if _is_right(opened, trial):
-                    return {**verdict, "incident": opened["incident"]}
-            if verdict["cause"] not in (None, trial.cause):
-                break
-        wanted = f"{' or '.join(trial.status)}, {trial.cause} ({trial.confidence}), {list(trial.plan) or 'no plan'}"
-        raise NotProven(f"wanted: {wanted}; got: {seen}")
+        verdict = _right(trial, lambda: self._recorded(program, node, trial, "with the fault"))
+        if not trial.plan:
+            return verdict
+
+        def opened() -> dict[str, Any]:
+            again = program.check(node.name, "--open", "--playbook", trial.playbook)
+            self._say(f"  again, on record: {_short(again)}")
+            return again
+
+        return {**verdict, "incident": _right(trial, opened)["incident"]}
 
     def _recorded(self, program: Program, node: LabNode, trial: Trial, when: str) -> dict[str, Any]:
         """Return a verdict, and keep what the node said."""
@@ -290,10 +284,20 @@ class Prover:
             raise NotProven(f"the undo is not seen on the node: {trial.undone}")
 
 
-def _is_right(verdict: dict[str, Any], trial: Trial) -> bool:
-    plan = tuple(step["action"] for step in (verdict["plan"] or {}).get("steps", ()))
-    judged = (verdict["cause"], verdict["confidence"], plan)
-    return judged == (trial.cause, trial.confidence, trial.plan) and verdict["status"] in trial.status
+def _right(trial: Trial, check: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Check until the verdict is the trial's. Raises: NotProven, at once where another cause is named."""
+    seen = ""
+    for _ in range(LOOKS):
+        verdict = check()
+        seen = _short(verdict)
+        plan = tuple(step["action"] for step in (verdict["plan"] or {}).get("steps", ()))
+        judged = (verdict["cause"], verdict["confidence"], plan)
+        if judged == (trial.cause, trial.confidence, trial.plan) and verdict["status"] in trial.status:
+            return verdict
+        if verdict["cause"] not in (None, trial.cause):
+            break
+    wanted = f"{' or '.join(trial.status)}, {trial.cause} ({trial.confidence}), {list(trial.plan) or 'no plan'}"
+    raise NotProven(f"wanted: {wanted}; got: {seen}")
 
 
 def _must(outcome: Outcome, what: str) -> None:
