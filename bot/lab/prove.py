@@ -201,13 +201,15 @@ class Prover:
         _must(_ran(node, trial.done), "what makes the fault elsewhere")
         measured = fault.look(node)
         self._say(f"  as much was done as makes the fault elsewhere: {measured.says}")
+        seen = ""
         for _ in range(LOOKS):
             verdict = self._recorded(program, node, trial, "the verdict")
-            if verdict["status"] not in ("unknown", "unreachable"):
+            seen = _short(verdict)
+            if measured.proven or verdict["cause"] == trial.cause:
                 break
-        if measured.proven or verdict["cause"] == trial.cause or verdict["status"] in ("unknown", "unreachable"):
-            raise NotProven(f"the fault or its verdict is there, or not everything was read: {_short(verdict)}")
-        return replace(row, harm=measured.says)
+            if verdict["status"] not in ("unknown", "unreachable"):
+                return replace(row, harm=measured.says)
+        raise NotProven(f"the fault or its verdict is there, or not everything was read: {seen}")
 
     def _is_well(self, program: Program, node: LabNode, when: str) -> None:
         seen = ""
