@@ -1,10 +1,9 @@
 """What every test may ask for."""
 
-import fcntl
 import gc
 import os
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -12,6 +11,7 @@ import hypothesis
 import pytest
 
 import tests.examples  # noqa: F401 - registers the profile
+from tests import forked
 from tests.nodes.sshd import SSHD, Sshd
 from tests.record.ledgers import ledger_url
 from tests.record.postgresql import BINARIES, Postgresql
@@ -27,23 +27,42 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 hypothesis.settings.load_profile("any-machine")
 gc.disable()  # until all is collected: nearly everything that is made until then stays
 
-MOST_WORKERS = 6  # most of the time is windows and deadlines, in which nobody works
+MOST_FORKS = 6  # most of the time is windows and deadlines, in which nobody works
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """How many processes `-n auto` means: one where something is measured or has virtual machines, by its marks.
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--forks",
+        default="0",
+        help="in how many processes: a number; auto: several a core, or none where something is measured or has virtual"
+        " machines, by its marks; logical: one a core, for tests that wait for nothing",
+    )
 
-    `-n logical` is one for each core: for tests that wait for nothing.
-    """
-    if config.option.numprocesses == "logical":
+
+def _forks(config: pytest.Config) -> int:
+    asked = str(config.getoption("--forks"))
+    if getattr(config.option, "numprocesses", None) is not None or config.getoption("usepdb"):
+        return 0  # pytest-xdist was asked for, or a person who debugs
+    if asked == "logical":
         return os.cpu_count() or 1
+    if asked != "auto":
+        return int(asked)
     marks = str(config.option.markexpr)
     side_by_side = marks == "long" or ("not benchmark" in marks and "not lab" in marks)
-    return min(MOST_WORKERS, 3 * (os.cpu_count() or 1)) if side_by_side else 0
+    return min(MOST_FORKS, 3 * (os.cpu_count() or 1)) if side_by_side else 0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Share the files out among forks, where that was asked for and nothing stands against it."""
+    forks = _forks(session.config)
+    if forks < 2 or session.testsfailed or session.config.option.collectonly:
+        return None
+    return forked.run(session, forks)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out folders of which a mark expression wants nothing: every worker would import them for nothing."""
+    """Leave out folders of which a mark expression wants nothing: they would be imported for nothing."""
     marks = str(config.option.markexpr)
     unwanted = {folder for folder, mark in (("lab", "lab"), ("benchmarks", "benchmark")) if f"not {mark}" in marks}
     return True if collection_path.parent == Path(__file__).parent and collection_path.name in unwanted else None
@@ -55,20 +74,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(Path(__file__).parent).parts[0]
         if folder in ("e2e", "lab") or item.get_closest_marker("real_sshd") is not None:
             item.add_marker(pytest.mark.real)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """In a fresh clone, let one worker write the byte code: six that write the same take five times its time for it."""
-    folder = Path(__file__).parent
-    if os.environ.get("PYTEST_XDIST_WORKER") is None or any(folder.glob("unit/*/__pycache__")):
-        return (yield)
-    with Path(__file__).open() as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            fcntl.flock(lock, fcntl.LOCK_SH)
-        return (yield)
 
 
 def pytest_collection_finish() -> None:

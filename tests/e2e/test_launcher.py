@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PYTHON = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
-SPREAD = '"-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"'
+SPREAD = '"--forks", "auto"'
 SHOW = "import json, os, sys; print(json.dumps([sys.argv[1:], os.getcwd()]))\n"
 
 # Stands in for uv: makes an environment without packages, counts, and waits in the middle when it is told to.

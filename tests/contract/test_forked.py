@@ -1,0 +1,83 @@
+"""Tests run in forks are reported as if they had run here, also where a fork dies or somebody interrupts."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import until
+
+ROOT = Path(__file__).parents[2]
+CONFTEST = """
+import os, pytest
+from tests.conftest import pytest_addoption, pytest_runtestloop
+
+@pytest.fixture(scope="session")
+def server():
+    yield
+    with open("ended", "a") as ended:
+        ended.write("x")
+"""
+FILES = {
+    "one": "def test_fine(server, record_property):\n    record_property('table', 'a table')\n"
+    "def test_wrong(server):\n    print('as it was')\n    assert 1 == 2\n",
+    "two": "import os, pytest\ndef test_left_out():\n    pytest.skip('not here')\ndef test_dies():\n    os._exit(7)\n",
+    "three": "def test_fine(server, tmp_path):\n    assert tmp_path.is_dir()\n",
+    "waits": "import pathlib, signal\ndef test_waits(server):\n    pathlib.Path('waits').touch()\n    signal.pause()\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    for name, text in FILES.items():
+        (tmp_path / f"test_{name}.py").write_text(text)
+    return tmp_path
+
+
+def start(project: Path, *words: str) -> "subprocess.Popen[str]":
+    environ = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST")}
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "pytest", "--forks", "3", *words],
+        cwd=project,
+        env={**environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_every_outcome_is_told_a_death_too_and_what_the_session_started_is_ended(project: Path) -> None:
+    with start(project, "-ra", "--junitxml=report.xml", "test_one.py", "test_two.py", "test_three.py") as run:
+        said, _ = run.communicate(timeout=120)
+    assert run.returncode == 1
+    assert "2 failed, 2 passed, 1 skipped" in said
+    assert "FAILED test_one.py::test_wrong - assert 1 == 2" in said
+    assert "as it was" in said
+    assert "FAILED test_two.py::test_dies - the process that ran this test" in said
+    assert "and what was left of its file, ended with 7" in said
+    assert "not here" in said
+    assert 1 <= len((project / "ended").read_text()) <= 2  # once in each that used it
+    report = (project / "report.xml").read_text()
+    assert 'tests="5"' in report
+    assert 'value="a table"' in report
+
+
+def test_first_failure_ends_the_run_where_that_is_asked_for(project: Path) -> None:
+    with start(project, "-x", "test_one.py") as run:
+        said, _ = run.communicate(timeout=120)
+    assert (run.returncode, "stopping after 1 failures" in said) == (1, True)
+    assert (project / "ended").read_text() == "x"
+
+
+def test_interrupt_ends_the_forks_and_what_they_started(project: Path) -> None:
+    with start(project, "test_waits.py", "test_three.py") as run:
+        until((project / "waits").exists)
+        run.send_signal(signal.SIGINT)
+        said, _ = run.communicate(timeout=120)
+    assert (run.returncode, "KeyboardInterrupt" in said) == (2, True)
+    assert "x" in (project / "ended").read_text()

@@ -1,0 +1,169 @@
+"""Test files shared out among processes that are forked once all is collected (`--forks N`).
+
+Each worker of pytest-xdist collects all eighteen thousand tests for itself, which takes it 15 s of a core. Here one
+process collects, and a fork has everything as it lies. A fork takes the number of the next file from a pipe and sends
+its reports back by another; the process that collected hands them to the reporters, as if it had run the tests itself.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import mmap
+import os
+import signal
+import sys
+from contextlib import suppress
+from multiprocessing import connection
+from typing import Any, NoReturn
+
+import pytest
+
+_NUMBER = 2  # bytes of a file's number: a pipe gives them whole to whoever reads
+_SHOW = ("terminal", "terminalprogress", "junitxml", "cacheprovider", "stepwise")  # of pytest: what a fork leaves to us
+REPORTERS = tuple(f"_pytest.{name}" for name in _SHOW)
+
+
+class Sender:
+    """In a fork: sends each report, and which test runs, to the process that collected."""
+
+    def __init__(self, config: pytest.Config, out: connection.Connection, stop: mmap.mmap) -> None:
+        self._config, self._out, self._stop = config, out, stop
+
+    def _send(self, *what: object) -> None:
+        try:
+            self._out.send(what)
+        except BrokenPipeError:
+            self._stop[0] = True  # nobody waits for it
+
+    def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
+        self._send("begun", (nodeid, location))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._send("report", self._config.hook.pytest_report_to_serializable(config=self._config, report=report))
+
+    def ended(self) -> None:
+        self._send("ended", None)
+
+
+class Fork:
+    """A process that runs tests, as the one that collected sees it."""
+
+    def __init__(self, pid: int, reports: connection.Connection) -> None:
+        self.pid, self.reports = pid, reports
+        self._runs: tuple[str, tuple[str, int | None, str]] | None = None
+
+    def hand_on(self, config: pytest.Config, begun: set[str]) -> bool:
+        """Hand what it sent next to the reporters; return whether more may come."""
+        try:
+            kind, what = self.reports.recv()
+        except EOFError:
+            kind, what = "died", None
+        if kind == "begun":
+            self._runs = what
+            begun.add(what[0])
+        elif kind == "report":
+            report = config.hook.pytest_report_from_serializable(config=config, data=what)
+            config.hook.pytest_runtest_logreport(report=report)
+        else:
+            status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+            if kind == "died" or status:
+                self._died(config, status)
+            return False
+        return True
+
+    def _died(self, config: pytest.Config, status: int) -> None:
+        nodeid, location = self._runs or ("tests", ("tests", None, "no test"))
+        said = f"the process that ran this test, and what was left of its file, ended with {status}"
+        report = pytest.TestReport(nodeid, location, {}, "failed", said, "call")
+        config.hook.pytest_runtest_logreport(report=report)
+
+
+def run(session: pytest.Session, count: int) -> bool:
+    """Run a session's tests in so many forks; the result is that of `pytest_runtestloop`."""
+    files = [list(tests) for _, tests in itertools.groupby(session.items, lambda item: item.path)]
+    while files:
+        begun = _run(session, count, files)
+        if session.shouldfail:
+            raise session.Failed(session.shouldfail)
+        if session.shouldstop:
+            raise session.Interrupted(session.shouldstop)
+        left = [tests for tests in files if begun.isdisjoint(item.nodeid for item in tests)]
+        if len(left) == len(files):
+            break  # each fork died before its first test
+        files = left  # what a fork had taken before it died in the last test of another file
+    return True
+
+
+def _run(session: pytest.Session, count: int, files: list[list[pytest.Item]]) -> set[str]:
+    """Share files out; return the tests that were begun."""
+    begun = set[str]()
+    queue, fill = os.pipe()
+    os.write(fill, b"".join(number.to_bytes(_NUMBER, "big") for number in range(len(files))))
+    os.close(fill)
+    stop = mmap.mmap(-1, 1)  # shared with the forks
+    sys.stdout.flush()
+    sys.stderr.flush()
+    forks: dict[connection.Connection, Fork] = {}
+    try:
+        for _ in range(min(count, len(files))):
+            reports, out = connection.Pipe(duplex=False)
+            if (pid := os.fork()) == 0:
+                _become(session, files, queue, stop, out)
+            out.close()
+            forks[reports] = Fork(pid, reports)
+        while forks:
+            for ready in connection.wait(list(forks)):
+                assert isinstance(ready, connection.Connection)
+                if not forks[ready].hand_on(session.config, begun):
+                    ready.close()
+                    del forks[ready]
+            stop[0] = bool(session.shouldfail or session.shouldstop)
+    except BaseException:
+        stop[0] = True
+        for fork in forks.values():
+            os.kill(fork.pid, signal.SIGINT)
+        for reports, fork in forks.items():
+            reports.close()
+            os.waitpid(fork.pid, 0)
+        raise
+    finally:
+        os.close(queue)
+    return begun
+
+
+def _become(
+    session: pytest.Session, files: list[list[pytest.Item]], queue: int, stop: mmap.mmap, out: connection.Connection
+) -> NoReturn:
+    status = 1
+    try:
+        config = session.config
+        capture: Any = config.pluginmanager.get_plugin("capturemanager")
+        capture.stop_global_capturing()  # its file is shared with the other forks
+        for plugin in list(config.pluginmanager.get_plugins()):
+            if type(plugin).__module__ in REPORTERS:
+                config.pluginmanager.unregister(plugin)
+        capture.start_global_capturing()
+        sender = Sender(config, out, stop)
+        config.pluginmanager.register(sender)
+        with suppress(KeyboardInterrupt):
+            _run_files(session, files, queue, stop)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        config.hook.pytest_sessionfinish(session=session, exitstatus=0)  # what fixtures of the session left to be ended
+        atexit._run_exitfuncs()
+        sender.ended()
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _run_files(session: pytest.Session, files: list[list[pytest.Item]], queue: int, stop: mmap.mmap) -> None:
+    def following() -> list[pytest.Item]:
+        number = os.read(queue, _NUMBER)
+        return list(files[int.from_bytes(number, "big")]) if number else []
+
+    tests = following()
+    while tests and not stop[0]:
+        item = tests.pop(0)
+        tests = tests or following()  # fixtures of more than a file stay for whoever comes next
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=tests[0] if tests else None)
