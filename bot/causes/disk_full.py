@@ -105,6 +105,7 @@ CAUSE = Cause(
     signature=("filesystems", "essential_units"),
     evaluate=evaluate,
     lasting_fix=(
-        "Free room or enlarge the disk; find what fills it with `du -x` and `ctr images ls` or `docker system df`."
+        "Free room or enlarge the disk; find what fills it with `du -x`, `lsof +L1` (deleted, and still open) and "
+        "`ctr images ls` or `docker system df`."
     ),
 )

@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bot.domain.cause import Cause, Threshold, Tuning
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.errors import PlaybookError
 from bot.domain.nearest import did_you_mean
 from bot.domain.probe import Snapshot, Unread
@@ -61,11 +61,15 @@ def check_examples(path: Path, cause: Cause) -> int:
 def fault_of(cause: Cause, example: Mapping[str, Any]) -> str:
     """Return what is wrong with an example, or with what the cause makes of it; empty if nothing is."""
     try:
-        snapshot = _snapshot({name: given for name, given in example.items() if name not in _SAID})
+        snapshot = snapshot_of(example)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         return f"no such reading: {error}"
     changed = {name: Threshold(value, "") for name, value in example.get("thresholds", {}).items()}
-    found = cause.evaluate(snapshot, Tuning({**cause.usual, **changed}))
+    return difference(cause.evaluate(snapshot, Tuning({**cause.usual, **changed})), example)
+
+
+def difference(found: CauseResult, example: Mapping[str, Any]) -> str:
+    """Return in what a result is not what the example says; empty if in nothing."""
     if isinstance(found, Finding):
         came, says, lines = found.status.value, found.summary, [line for seen in found.evidence for line in seen.source]
         sure, worst = str(found.confidence), ""
@@ -85,7 +89,12 @@ def fault_of(cause: Cause, example: Mapping[str, Any]) -> str:
     return ""
 
 
-def _snapshot(given: Mapping[str, Any]) -> Snapshot:
+def snapshot_of(example: Mapping[str, Any]) -> Snapshot:
+    """Return the readings that an example names, with a host and a kernel's log.
+
+    Raises: AttributeError, KeyError, TypeError or ValueError, when a reading cannot be so.
+    """
+    given = {name: said for name, said in example.items() if name not in _SAID}
     host = _reading("host", {"kernel": "", "boot_id": "b", "uptime": _UP, **given.get("host", {})})
     readings = {"host": host, "kernel_log": _kernel_log_reading(given.get("log", ()), host)}
     for name, said in given.items():

@@ -73,6 +73,7 @@ class ProcessKind:
     age: float
     cpu_seconds: float  # of all of them, inside the window
     threads: int | None = None  # of all of them, where they are hundreds
+    file_slots: int | None = None  # in their tables of open files, where half of all files that may be open are
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ _PROCESS = re.compile(r"p ([0-9]{1,9}) ([0-9]{1,9}) (([0-9]{1,9}) \((.*)\) ([A-Z
 _WAITING = re.compile(r"d ([0-9]{1,9}) \((.*)\) D [-0-9 ]+", re.ASCII)
 _WCHAN = re.compile(r"w ([0-9]{1,9}) ([A-Za-z_][A-Za-z0-9_.]{0,79})", re.ASCII)
 _KIND = re.compile(r"n ([0-9]{1,7}) ([0-9]{1,15}) ([0-9]{1,15}) \((.*)\)", re.ASCII)
-_MANY = re.compile(r"m ([0-9]{1,9}) \((.*)\)", re.ASCII)
+_HELD = re.compile(r"([mo]) ([0-9]{1,9}) \((.*)\)", re.ASCII)
 _KINDS = re.compile(r"names ([0-9]{1,7})", re.ASCII)
 _THREAD = re.compile(r"t ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,5}) ([0-9]{1,9}) ([0-9]{1,9})", re.ASCII)
 
@@ -189,7 +190,7 @@ def parse(outputs: Outputs) -> ProcessesReading:
     waiting: list[tuple[int, str]] = []
     wchans: dict[int, str] = {}
     kinds: list[ProcessKind] = []
-    threads_of: dict[str, int] = {}
+    held: dict[tuple[str, str], int] = {}
     names = next((int(found.group(1)) for line in lines if (found := _KINDS.fullmatch(line))), None)
     for line in lines:
         if row := _PROCESS.fullmatch(line):
@@ -207,11 +208,11 @@ def parse(outputs: Outputs) -> ProcessesReading:
             count, born, spent = map(int, kind.groups()[:3])
             age = max(0.0, float(looks.group(2)) - born / hz)
             kinds.append(ProcessKind(one_line(kind.group(4), 64), count, age, spent / hz))
-        elif many := _MANY.fullmatch(line):
-            threads_of[one_line(many.group(2), 64)] = int(many.group(1))
-        elif line[:2] in ("p ", "t ", "w ", "n ", "m "):
+        elif many := _HELD.fullmatch(line):
+            held[many.group(1), one_line(many.group(3), 64)] = int(many.group(2))
+        elif line[:2] in ("p ", "t ", "w ", "n ", "m ", "o "):
             raise CannotRead(f"processes: a line is malformed ({one_line(line, 60)})")
-    kinds = [replace(kind, threads=threads_of.get(kind.name)) for kind in kinds]
+    kinds = [replace(kind, threads=held.get(("m", kind.name)), file_slots=held.get(("o", kind.name))) for kind in kinds]
     busiest = [_process(row, hz, tuple(threads.get(int(row.group(4)), ()))) for row in rows]
     busiest.sort(key=lambda process: (-process.sys_seconds, -process.usr_seconds, process.pid))
     waits = tuple(Waiting(pid, name, wchans.get(pid, "")) for pid, name in waiting)
@@ -283,6 +284,8 @@ _AWK = fragment(
         close(all);
         t = up + gap - 0.25 - uptime(); if (t > 0) system("exec sleep " t);
         up2 = uptime();
+        # /proc/PID/fd is closed to others; how large a table of open files is, anybody may read, and it never shrinks
+        getline l < "/proc/sys/fs/file-nr"; split(l, nr, " "); full = nr[1] * 2 > nr[3] + 0;
         while ((all | getline f) > 0) {
             s = read(f); if (!rest(s)) continue;
             seen++; pid = s + 0; if ((own > 0 && a[4] == own) || (pid in ours)) continue;
@@ -293,12 +296,15 @@ _AWK = fragment(
             # all by name; the kernel's threads are children of PID 2. Their cgroups are not read: that takes its mutex.
             if (a[2] != 2 && pid != 2 && a[1] != "Z") { match(s, /\(.*\)/);
                 g = visible(substr(s, RSTART + 1, RLENGTH - 2)); alike[g]++; spent[g] += du + dk; thr[g] += a[18];
+                if (full && match(st = read("/proc/" pid "/status"), /\nFDSize:[ \t]*[0-9]+/))
+                    slots[g] += substr(st, RSTART + 8, RLENGTH - 8);
                 if (alike[g] == 1 || a[20] + 0 < oldest[g] + 0) oldest[g] = a[20] }
             if (du + dk > 0) { n++; line[n] = visible(s); id[n] = pid; user[n] = du; kern[n] = dk; many[n] = a[18] } }
         close(all);
         print "looks", up, up2, seen + 0;
         for (g in alike) if (++names <= 500) { print "n", alike[g], oldest[g], spent[g], "(" g ")";
-            if (thr[g] >= 300) print "m", thr[g], "(" g ")" }
+            if (thr[g] >= 300) print "m", thr[g], "(" g ")";
+            if (slots[g] * 10 > nr[1]) print "o", slots[g], "(" g ")" }
         print "names", names + 0;
         # the threads of the five busiest in the kernel, unless there are hundreds
         for (i = 0; i < 15 && (b = busiest(1)); i++) { tell(b);

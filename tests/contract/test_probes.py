@@ -6,7 +6,9 @@ import math
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,14 @@ from bot.domain.command import Completed, Outputs, SampleTimes
 from bot.domain.probe import Probe, Unread
 from bot.domain.safe_text import decode
 from bot.probes import PROBES
+from bot.probes.formats.core_list import MOST_CORES
 from tests.examples import up_to
 from tests.readings.mutation import HOSTILE, mutated
 from tests.readings.recorded import CAPTURES, plain, recorded
 
 ROOT = Path(__file__).parents[2]
+# What may be below zero: a change, the time to an end, and that something was never logged.
+SIGNED = re.compile(r"growth|growth_per_hour|least_left_seconds|last_[a-z_]+_seconds")
 NOT_ASKED = {"profile"}  # what somebody had to ask for: no playbook asks it, and the table of questions has it not
 MODULES = sorted({path.stem for path in (ROOT / "bot" / "probes").glob("*.py")} - {"__init__"} - NOT_ASKED)
 RECORDED = sorted(path for path in CAPTURES.glob("*/*.out") if path.with_suffix(".json").exists())
@@ -53,10 +58,28 @@ def leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
+def figures(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+    """Every number of a reading, with the name of its field or property."""
+    if is_dataclass(value):
+        derived = [key for key, of in vars(type(value)).items() if isinstance(of, property)]
+        for key in (*(field.name for field in fields(value)), *derived):
+            yield from figures(getattr(value, key), key)
+    elif isinstance(value, (Mapping, tuple)):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from figures(item, name)
+    elif isinstance(value, (int, float, timedelta)) and not isinstance(value, bool):
+        yield name, value.total_seconds() if isinstance(value, timedelta) else value
+
+
 def assert_sane(probe: Probe, outputs: Outputs) -> None:
     """Only a typed reading or a reason comes out, without control characters and without impossible numbers."""
     read = probe.read(outputs)
     assert isinstance(read, (Unread, probe.reading))
+    for name, figure in figures(read):
+        assert figure >= (name == "rises") or SIGNED.fullmatch(name), (name, figure)
+        assert figure <= 100 or not name.endswith("_percent") or name.endswith("used_percent"), (name, figure)
+        assert figure <= 1 or not name.endswith("ratio"), (name, figure)
+        assert figure < MOST_CORES or name not in ("core", "cores"), (name, figure)
     for leaf in leaves(plain(read)):
         if isinstance(leaf, str):
             assert not _CONTROL.search(leaf), leaf

@@ -1,14 +1,28 @@
-"""Every example in a cause's file comes to what it says, and one that does not is told."""
+"""Every example in a cause's file comes to what it says, and one that does not is told.
+
+`examples/NAME.yaml` holds those of a cause of Python, in the same words. What one does not name is as on the healthy
+node of `builders`. `remedy` are all steps that are offered, none without it; `suspects` are all that are named;
+`tells` are parts of what the evidence says, `advice` one of the lasting fix; `suspected` is said of what is undecided.
+"""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from bot.causes import CAUSES
-from bot.causes.examples import check_examples, fault_of
+from bot.causes.examples import check_examples, difference, fault_of, snapshot_of
 from bot.domain.builtin_playbooks import builtin_playbooks
+from bot.domain.verdict import Finding
+from tests.unit.causes import builders as b
 
+HEALTHY = b.node()
+OF_PYTHON = [
+    pytest.param(path.stem, example, id=f"{path.stem}-{number}")
+    for path in sorted(Path(__file__).with_name("examples").glob("*.yaml"))
+    for number, example in enumerate(yaml.load(path.read_text(), yaml.CSafeLoader))
+]
 FILES = sorted((builtin_playbooks() / "causes").glob("*.yaml"))
 FULL = {"conntrack": {"loaded": True, "count": 9, "maximum": 10}, "log": ["conntrack-full 3m ago: dropped"]}
 
@@ -38,3 +52,28 @@ def test_examples_of_the_file_hold(path: Path) -> None:
 def test_example_that_does_not_hold_says_so(said: dict[str, Any], fault: str) -> None:
     found = fault_of(CAUSES["conntrack-full"], {**FULL, **said})
     assert fault in found if fault else found == ""
+
+
+@pytest.mark.parametrize(("name", "example"), OF_PYTHON)
+def test_example_of_a_cause_of_python_holds(name: str, example: dict[str, Any]) -> None:
+    wanted = {key: example[key] for key in ("remedy", "suspects", "tells", "advice", "suspected") if key in example}
+    said = {"host": {}} | {key: given for key, given in example.items() if key not in wanted}
+    if said["host"] != "unread":
+        said["host"] = {"kernel": HEALTHY.readings["host"].kernel} | said["host"]
+    found = b.evaluate(name, *snapshot_of(said).readings.values())
+    assert difference(found, said) == ""
+    if isinstance(found, Finding):
+        assert [" ".join([step.action, *step.args.values()]) for step in found.remedy] == wanted.get("remedy", [])
+        assert list(found.suspects) == wanted.get("suspects", list(found.suspects))
+        assert wanted.get("advice", "") in found.lasting_fix
+        told = [seen.says for seen in found.evidence]
+        assert [part for part in wanted.get("tells", ()) if not any(part in says for says in told)] == []
+    assert wanted.get("suspected", ...) in (..., getattr(found, "suspected", None))
+
+
+@pytest.mark.parametrize(("slots", "is_named"), [(47_500, True), (47_499, False)])
+def test_who_has_no_room_for_half_of_the_open_files_is_not_named_for_them(slots: int, is_named: bool) -> None:
+    limits = {"limits": [{"name": "open files", "used": 95_000, "maximum": 100_000}]}
+    kinds = {"kinds": [{"name": "java", "count": 1, "file_slots": slots}]}
+    said = {"kernel_limits": limits, "processes": kinds, "then": "critical", "says": "those of java"}
+    assert (fault_of(CAUSES["pid-or-fd-exhaustion"], said) == "") == is_named

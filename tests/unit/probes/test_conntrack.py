@@ -1,13 +1,10 @@
 """conntrack: a table that is not there is an answer, one that cannot be read is not."""
 
 import pytest
-from hypothesis import given, settings
 
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.conntrack import ConntrackReading, parse
-from tests.examples import up_to
-from tests.readings.mutation import mutated
 from tests.readings.recorded import CAPTURES, recorded, run
 
 FOLDER = "/proc/sys/net/netfilter/nf_conntrack_"
@@ -52,15 +49,3 @@ def test_without_a_limit_the_table_is_never_full() -> None:
 def test_what_cannot_be_right_is_refused_with_its_reason(text: str, stderr: str, because: str) -> None:
     with pytest.raises(CannotRead, match=because):
         read(text, stderr)
-
-
-@settings(max_examples=up_to(100), deadline=None)
-@given(mutated(FULL))
-def test_whatever_happens_to_an_answer_figures_are_possible(text: str) -> None:
-    try:
-        reading = read(text)
-    except CannotRead:
-        return
-    assert reading.loaded
-    assert reading.count >= 0
-    assert reading.maximum >= 0

@@ -3,15 +3,10 @@
 import json
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.cpu import CpuReading, parse
-from bot.probes.formats.core_second import CoreSecond
-from tests.examples import up_to
-from tests.readings.mutation import mutated
 from tests.readings.recorded import CAPTURES, once, recorded, run
 
 HEADER = "CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal  %guest  %gnice   %idle"
@@ -194,32 +189,3 @@ def test_aggregate_rows_are_no_cores() -> None:
 def test_what_cannot_be_right_is_refused_with_its_reason(text: str, because: str) -> None:
     with pytest.raises(CannotRead, match=because):
         read(text)
-
-
-TEXT = table({0: IDLE, 1: HELD}, {0: IDLE, 1: HELD}, {0: HELD, 1: IDLE})
-JSON = document([row("all"), row("0"), row("1")], [row("all"), row("0"), row("1", sys=55.5, idle=44.5)])
-STAT = "uptime 1.00\ncpu  1 1\ncpu0 1 0 0 9 0 0 0 0 0 0\ncpu1 1 0 0 9 0 0 0 0 0 0\n"
-STAT += "uptime 2.01\ncpu  2 2\ncpu0 31 0 0 79 0 0 0 0 0 0\ncpu1 1 0 100 9 0 0 0 0 0 0\n"
-
-
-@settings(max_examples=up_to(250), deadline=None)
-@given(st.sampled_from([TEXT, JSON, STAT]).flatmap(mutated))
-def test_whatever_happens_to_an_answer_shares_stay_shares(text: str) -> None:
-    try:
-        cpu = read(text, took=3.0)
-    except CannotRead:
-        return
-    assert any(cpu.seconds)
-    for second in cpu.seconds:
-        assert len({core.core for core in second}) == len(second)
-        for core in second:
-            assert_shares(core)
-
-
-def assert_shares(core: CoreSecond) -> None:
-    names = ("usr", "nice", "sys", "iowait", "irq", "soft", "steal", "guest", "idle")
-    shares = [getattr(core, f"{name}_percent") for name in names]
-    assert all(0 <= share <= 100 for share in shares)
-    assert 85 <= sum(shares) <= 115
-    assert 0.2 <= core.span_seconds <= 60
-    assert core.raw

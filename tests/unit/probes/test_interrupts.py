@@ -1,15 +1,9 @@
 """interrupts: network rows only, each with its queue and its cores."""
 
-import re
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bot.domain.errors import CannotRead
 from bot.probes.interrupts import InterruptsReading, parse, queue_of
-from tests.examples import up_to
-from tests.readings.mutation import mutated
 from tests.readings.recorded import CAPTURES, recorded, twice
 
 ENA = CAPTURES / "interrupts" / "synthetic--ena-queues-on-one-core.out"
@@ -110,19 +104,3 @@ def test_no_network_interrupt_at_all_is_an_answer() -> None:
 def test_what_cannot_be_right_is_refused_with_its_reason(text: str, because: str) -> None:
     with pytest.raises(CannotRead, match=because):
         read(text)
-
-
-@settings(max_examples=up_to(150), deadline=None)
-@given(st.data())
-def test_whatever_happens_to_an_answer_cores_and_rises_are_possible(data: st.DataObject) -> None:
-    whole = recorded(ENA)
-    first, later = (data.draw(mutated(whole.text("interrupts", look))) for look in (0, 1))
-    try:
-        reading = read(first, later)
-    except CannotRead:
-        return
-    assert 0 <= reading.busiest_core_share_percent <= 100
-    for line in reading.lines:
-        assert re.fullmatch("[0-9]+", line.irq)
-        assert all(0 <= core < 8192 for core in (*line.rises, *line.cores))
-        assert all(rise > 0 for rise in line.rises.values())

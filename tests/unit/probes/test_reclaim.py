@@ -1,13 +1,9 @@
 """reclaim: counters as rises, memory in KiB, and pressure where there is some."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bot.domain.errors import CannotRead
 from bot.probes.reclaim import ReclaimReading, parse
-from tests.examples import up_to
-from tests.readings.mutation import mutated
 from tests.readings.recorded import CAPTURES, recorded, twice
 
 MEMINFO = "MemTotal:  4000 kB\nMemAvailable:  300 kB\nActive(anon): 7 kB\n"
@@ -79,19 +75,6 @@ def test_pressure_is_the_second_looks() -> None:
 def test_what_cannot_be_right_is_refused_with_its_reason(text: str, because: str) -> None:
     with pytest.raises(CannotRead, match=because):
         read(text)
-
-
-@settings(max_examples=up_to(150), deadline=None)
-@given(st.data())
-def test_whatever_happens_to_an_answer_figures_are_possible(data: st.DataObject) -> None:
-    first = answer("allocstall_normal 5\npgscan_direct 100", pressure=PRESSURE)
-    try:
-        reading = read(data.draw(mutated(first)), data.draw(mutated(first)))
-    except CannotRead:
-        return
-    assert all(value >= 0 for value in (*reading.vmstat.values(), *reading.meminfo_kib.values()))
-    assert (reading.pgscan_direct_rise or 0) >= 0
-    assert all(0 <= line.avg10 <= 100 for line in reading.pressure.values())
 
 
 def test_kernels_before_4_8_count_by_zone() -> None:

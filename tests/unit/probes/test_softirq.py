@@ -1,13 +1,9 @@
 """softirq: rises by core, whatever the layout of softnet_stat."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bot.domain.errors import CannotRead
 from bot.probes.softirq import SoftirqReading, parse
-from tests.examples import up_to
-from tests.readings.mutation import mutated
 from tests.readings.recorded import CAPTURES, recorded, twice
 
 
@@ -86,19 +82,3 @@ def test_counters_wrap_at_32_bits() -> None:
 def test_what_cannot_be_right_is_refused_with_its_reason(first: str, later: str, because: str) -> None:
     with pytest.raises(CannotRead, match=because):
         read(first, later)
-
-
-@settings(max_examples=up_to(150), deadline=None)
-@given(st.data())
-def test_whatever_happens_to_an_answer_rises_are_possible(data: st.DataObject) -> None:
-    first = answer("10 20", row(10, 1, 2, 13, 0) + "\n" + row(20, 0, 0, 13, 1))
-    later = answer("15 20", row(15, 4, 3, 13, 0) + "\n" + row(20, 0, 0, 13, 1))
-    try:
-        reading = read(data.draw(mutated(first)), data.draw(mutated(later)))
-    except CannotRead:
-        return
-    for rises in reading.rises.values():
-        assert all(rise > 0 for rise in rises.values())
-    for core in reading.softnet:
-        assert 0 <= core.core < 8192
-        assert all(0 <= rise < 2**32 for rise in (core.processed, core.dropped, core.time_squeeze))

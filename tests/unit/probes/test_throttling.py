@@ -3,13 +3,9 @@
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bot.domain.errors import CannotRead
 from bot.probes.throttling import ThrottlingReading, parse
-from tests.examples import up_to
-from tests.readings.mutation import mutated
 from tests.readings.recorded import CAPTURES, recorded, twice
 
 
@@ -73,16 +69,3 @@ def test_a_group_without_quota_lines_is_passed_over() -> None:
 def test_what_cannot_be_right_is_refused_with_its_reason(text: str, because: str) -> None:
     with pytest.raises(CannotRead, match=because):
         read(text, text)
-
-
-@settings(max_examples=up_to(150), deadline=None)
-@given(st.data())
-def test_whatever_happens_to_an_answer_ratios_are_ratios(data: st.DataObject) -> None:
-    first, later = v2("/a/b", 100, 50, 5) + v2("/a/c", 1, 1, 1) + SEEN, v2("/a/b", 150, 60, 900) + SEEN
-    try:
-        reading = read(data.draw(mutated(first)), data.draw(mutated(later)))
-    except CannotRead:
-        return
-    for held in reading.groups:
-        assert 0 <= held.ratio <= 1
-        assert held.throttled_for >= timedelta(0)
