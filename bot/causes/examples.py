@@ -100,8 +100,9 @@ def snapshot_of(example: Mapping[str, Any]) -> Snapshot:
     for name, said in given.items():
         if name not in PROBES and name != "log":
             raise ValueError(f"{name} is not a probe. {did_you_mean(name, sorted(PROBES))}")
+        probe = "kernel_log" if name == "log" else name
         if said == "unread":
-            readings["kernel_log" if name == "log" else name] = Unread(name, "permission denied")
+            readings[probe] = Unread(probe, "permission denied")
         elif name not in ("log", "host"):
             readings[name] = _cpu_reading(**said) if name == "cpu" else _reading(name, said)
     return Snapshot("example", _AT, timedelta(seconds=5), readings)

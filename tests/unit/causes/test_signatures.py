@@ -19,10 +19,11 @@ from bot.probes.dns import DnsReading, NameServer
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
 from bot.probes.filesystems import FilesystemsReading, Mount, Room
 from bot.probes.formats.systemctl import FailedUnit
+from bot.probes.gpu import Gpu, GpuReading
 from bot.probes.kernel_limits import KernelLimitsReading, Limit, TcpMemory
 from bot.probes.memory_errors import MemoryController, MemoryErrorsReading
 from tests.unit.causes import builders as b
-from tests.unit.causes import test_gpu_fault, test_serial_console_printk
+from tests.unit.causes import test_serial_console_printk
 
 ENDED = datetime(2026, 11, 18, tzinfo=UTC)
 SIGNED = [name for name, cause in CAUSES.items() if cause.signature]
@@ -55,7 +56,10 @@ SICK: dict[str, tuple[Any, ...]] = {
     "memory-errors": (MemoryErrorsReading((MemoryController("mc0", 1, 3, 972_000),), 0),),
     "dns-failing": (DnsReading((NameServer("10.0.0.2", ()),)),),
     "certificate-expiry": (CertificatesReading(ENDED + timedelta(days=4), True, (Certificate("/x", ENDED, ENDED),)),),
-    "gpu-fault": (test_gpu_fault.gpus(test_gpu_fault.card(answers=False)), b.log(test_gpu_fault.an_xid(79))),
+    "gpu-fault": (
+        GpuReading((Gpu("0000:3b:00.0", "nvidia", answers=False),), "answered"),
+        b.log(b.event("gpu-error", "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234")),
+    ),
 }
 
 

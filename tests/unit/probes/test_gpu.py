@@ -5,6 +5,8 @@ import re
 import pytest
 
 from bot.domain.command import Outputs
+from bot.probes.formats.gpu_events import XidKind, bus_id, xid
+from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.gpu import PROBE, parse
 from tests.readings.recorded import run
 
@@ -63,3 +65,15 @@ def test_clocks_and_what_slows_a_gpu_down_are_settings(older: bool) -> None:
     reading = parse(Outputs(run("bus", "0000:3b:00.0 0x030200 nvidia\n-- end --\n"), run("smi", smi)))
     assert dict(reading.gpus[0].settings) == SETTINGS
     assert (reading.gpus[0].recovery, reading.users) == ("", ())
+
+
+def test_addresses_are_one_whoever_wrote_them() -> None:
+    written = ("00000000:3B:00.0", "0000:3b:00", "3b:00.0", "0000:3b:00.0")
+    assert {bus_id(text) for text in written} == {"0000:3b:00.0"}
+
+
+def test_one_that_fell_off_without_an_xid_is_told_by_its_code() -> None:
+    gone = "NVRM: The NVIDIA GPU 0000:b3:00.0 (PCI ID: 10de:20b0) installed in this system has fallen off the bus"
+    told = xid(KernelEvent("gpu-error", gone))
+    assert told is not None
+    assert (told.code, told.meaning.kind) == (79, XidKind.FAULT)
