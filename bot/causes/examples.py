@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -39,6 +39,7 @@ _LINE = re.compile(
 )
 _AGO = re.compile(r"(?P<ago>[0-9.]+[smhd]) ago|in (?P<ahead>[0-9.]+[smhd])")
 _AT = datetime(2026, 11, 22, tzinfo=UTC)
+_OF_A_LINE: Mapping[str, Callable[[str], Any]] = {"core": int, "queue": int, "napi_scheduled": "yes".__eq__}
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _SAID = ("then", "says", "lines", "sure", "worst", "thresholds")
 
@@ -95,7 +96,8 @@ def snapshot_of(example: Mapping[str, Any]) -> Snapshot:
     Raises: AttributeError, KeyError, TypeError or ValueError, when a reading cannot be so.
     """
     given = {name: said for name, said in example.items() if name not in _SAID}
-    host = _reading("host", {"kernel": "", "boot_id": "b", "uptime": _UP, **given.get("host", {})})
+    of_host = given.get("host", {})
+    host = _reading("host", {"kernel": "", "boot_id": "b", "uptime": _UP, **({} if of_host == "unread" else of_host)})
     readings = {"host": host, "kernel_log": _kernel_log_reading(given.get("log", ()), host)}
     for name, said in given.items():
         if name not in PROBES and name != "log":
@@ -162,7 +164,7 @@ def _events(line: str, host: Any) -> Iterator[KernelEvent]:
     if found is None:
         raise ValueError(f"{line}; write KIND 3m ago: text")
     more = dict(pair.split("=", 1) for pair in found["more"].split())
-    named: dict[str, Any] = {name: int(value) if name in ("core", "queue") else value for name, value in more.items()}
+    named = {name: _OF_A_LINE.get(name, str)(value) for name, value in more.items()}
     newest = host.uptime - _parsed_span(found["ago"]) if found["ago"] and isinstance(host, HostReading) else None
     for before in reversed(range(int(found["times"] or 1))):
         at = None if newest is None else newest - timedelta(seconds=10 * before)

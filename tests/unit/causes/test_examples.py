@@ -2,7 +2,8 @@
 
 `examples/NAME.yaml` holds those of a cause of Python, in the same words. What one does not name is as on the healthy
 node of `builders`. `remedy` are all steps that are offered, none without it; `suspects` are all that are named;
-`tells` are parts of what the evidence says, `advice` one of the lasting fix; `suspected` is said of what is undecided.
+`tells` are parts of what the evidence says, with its probe before it, `ends` the end of the summary, `silent` what it
+lacks, `advice` a part of the lasting fix; `suspected` is said of what is undecided.
 """
 
 from pathlib import Path
@@ -18,6 +19,7 @@ from bot.domain.verdict import Finding
 from tests.unit.causes import builders as b
 
 HEALTHY = b.node()
+OF_A_FINDING = {"remedy", "suspects", "tells", "ends", "silent", "advice", "suspected"}
 OF_PYTHON = [
     pytest.param(path.stem, example, id=f"{path.stem}-{number}")
     for path in sorted(Path(__file__).with_name("examples").glob("*.yaml"))
@@ -56,7 +58,7 @@ def test_example_that_does_not_hold_says_so(said: dict[str, Any], fault: str) ->
 
 @pytest.mark.parametrize(("name", "example"), OF_PYTHON)
 def test_example_of_a_cause_of_python_holds(name: str, example: dict[str, Any]) -> None:
-    wanted = {key: example[key] for key in ("remedy", "suspects", "tells", "advice", "suspected") if key in example}
+    wanted = {key: example[key] for key in OF_A_FINDING & example.keys()}
     said = {"host": {}} | {key: given for key, given in example.items() if key not in wanted}
     if said["host"] != "unread":
         said["host"] = {"kernel": HEALTHY.readings["host"].kernel} | said["host"]
@@ -66,7 +68,9 @@ def test_example_of_a_cause_of_python_holds(name: str, example: dict[str, Any]) 
         assert [" ".join([step.action, *step.args.values()]) for step in found.remedy] == wanted.get("remedy", [])
         assert list(found.suspects) == wanted.get("suspects", list(found.suspects))
         assert wanted.get("advice", "") in found.lasting_fix
-        told = [seen.says for seen in found.evidence]
+        assert found.summary.endswith(wanted.get("ends", ""))
+        assert wanted.get("silent", "...") not in found.summary
+        told = [f"{seen.probe}: {seen.says}" for seen in found.evidence]
         assert [part for part in wanted.get("tells", ()) if not any(part in says for says in told)] == []
     assert wanted.get("suspected", ...) in (..., getattr(found, "suspected", None))
 
