@@ -48,7 +48,7 @@ plan of this row and no other. A person's yes had the bot carry the plan out; wh
 undone. Then the readings said that the node was well again or, where the kernel's log still reports the fault, that it
 is over. *Undone*: the bot also took its own actions back, after one more yes.
 
-What the sick node said is kept with each row (`tests/captures/proven`). Every run of the tests judges it anew: a row
+What a sick node said is kept with its row (`tests/captures/proven`). Every run of the tests judges it anew: a row
 fails them where the cause would no longer be named so, or the plan's commands would be others. A machine here is small
 and emulated: what a row says of memory, time and packets is that machine's. This page is made from
 `playbooks/tables/proven.toml` by `python -m tests.reference`.

@@ -39,6 +39,18 @@ class Process:
         stat = _stat(self.pid)
         return stat is not None and stat[1] == self.started_ticks and stat[0] not in "ZX"
 
+    @property
+    def starved_seconds(self) -> float:
+        """For how long one of its threads, at most, was ready to run and got no CPU; 0 where nobody counts it.
+
+        Source: /proc/PID/task/TID/schedstat, second field, in nanoseconds (CONFIG_SCHED_INFO).
+        """
+        waited = [0]
+        for file in Path(f"/proc/{self.pid}/task").glob("*/schedstat"):
+            with contextlib.suppress(OSError):  # the thread ended
+                waited.append(int(file.read_bytes().split()[1]))
+        return max(waited) / 1e9
+
     def end(self, within_seconds: float = 10.0) -> None:
         """Terminate it, and kill it if it does not end in time."""
         for number in (signal.SIGTERM, signal.SIGKILL):

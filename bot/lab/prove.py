@@ -111,7 +111,7 @@ class Prover:
         self._lab, self._recipe, self._program, self._folder = lab, recipe, program, folder
         self._version, self._today, self._say = version, today, say
         self._well: tuple[str, str, Hardware] | None = None  # the machine that runs and is well
-        self._records = 0
+        self._records, self._up_at = 0, 0.0
         self.said = folder
 
     def prove(self, what: Proving, before: ProvenRow | None) -> ProvenRow:
@@ -123,6 +123,12 @@ class Prover:
             return self._tried(what, before)
         except (UsageError, subprocess.TimeoutExpired) as no:
             raise NotSeen(str(no)) from no
+        except NotProven:
+            for node in self._lab.nodes:
+                up = time.monotonic() - self._up_at
+                waited = node.process.starved_seconds
+                self._say(f"  the emulator waited {waited:.0f} of {up:.0f} s for a CPU of this machine")
+            raise
 
     def _tried(self, what: Proving, before: ProvenRow | None) -> ProvenRow:
         began = time.monotonic()
@@ -157,6 +163,7 @@ class Prover:
             self._well = None
             return self._lab.nodes[0], False
         self.stop()
+        self._up_at = time.monotonic()
         request = LabRequest(1, what.cgroups, hardware=what.trial.hardware)
         return self._lab.up(self._recipe(what.machine.suite), request)[0], True
 
@@ -203,8 +210,9 @@ class Prover:
         self._say(f"  as much was done as makes the fault elsewhere: {measured.says}")
         seen = ""
         for _ in range(LOOKS):
-            verdict = self._recorded(program, node, trial, "the verdict")
+            verdict = program.check(node.name, "--playbook", trial.playbook)
             seen = _short(verdict)
+            self._say(f"  the verdict: {seen}")
             if measured.proven or verdict["cause"] == trial.cause:
                 break
             if verdict["status"] not in ("unknown", "unreachable"):
@@ -234,7 +242,7 @@ class Prover:
 
     def _named(self, program: Program, node: LabNode, trial: Trial) -> dict[str, Any]:
         """Return the right verdict, with an incident where it has a plan. Until then no other cause may be named."""
-        verdict = _right(trial, lambda: self._recorded(program, node, trial, "with the fault"))
+        verdict = _right(trial, lambda: self._recorded(program, node, trial))
         if not trial.plan:
             return verdict
 
@@ -245,12 +253,12 @@ class Prover:
 
         return {**verdict, "incident": _right(trial, opened)["incident"]}
 
-    def _recorded(self, program: Program, node: LabNode, trial: Trial, when: str) -> dict[str, Any]:
+    def _recorded(self, program: Program, node: LabNode, trial: Trial) -> dict[str, Any]:
         """Return a verdict, and keep what the node said."""
         folder = tempfile.mkdtemp(dir=self._folder)
         verdict = program.check(node.name, "--record", folder, "--playbook", trial.playbook)
         self.said = Path(folder) / f"{node.name}.jsonl"
-        self._say(f"  {when}: {_short(verdict)}")
+        self._say(f"  with the fault: {_short(verdict)}")
         return verdict
 
     def _act(self, program: Program, incident: str, what: str) -> None:

@@ -121,12 +121,13 @@ def _free_port() -> int:
 def await_banner(node: LabNode, within_seconds: float) -> float:
     """Wait until the node's sshd sends its banner, and return how long that took.
 
-    The emulated network accepts connections long before the node is up, so only a banner counts.
+    The emulated network accepts connections long before the node is up, so only a banner counts. While the emulator
+    waits for a CPU of this machine the node cannot boot, so that time does not count either.
 
     Raises: UsageError, with the end of the console log, when it does not come up.
     """
-    began = time.monotonic()
-    while time.monotonic() - began < within_seconds:
+    began, starved = time.monotonic(), node.process.starved_seconds
+    while time.monotonic() - began - (node.process.starved_seconds - starved) < within_seconds:
         if not node.process.runs:
             raise UsageError(f"{node.name} stopped while it booted.", _end_of(node.console))
         if speaks_ssh(node.address, node.port) and node.process.runs:

@@ -64,8 +64,8 @@ class ProvenRow:
 
     @property
     def recording(self) -> str:
-        """The file's name of what the node said when the verdict was the right one."""
-        return f"{self.fault}--{self.suite}-{self.cgroups}.jsonl.gz"
+        """The file's name of what the node said when the verdict was the right one; empty where nothing was judged."""
+        return "" if self.status == GONE else f"{self.fault}--{self.suite}-{self.cgroups}.jsonl.gz"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,13 @@
 """Processes that outlive their starter are known by more than their number."""
 
+import os
 import subprocess
 from dataclasses import replace
 
 import pytest
 
 from bot.lab.process import Process
+from tests.waiting import until
 
 
 def test_process_runs_until_it_is_ended() -> None:
@@ -39,3 +41,16 @@ def test_no_process_no_identity() -> None:
         child.wait()
     with pytest.raises(ProcessLookupError):
         Process.of(child.pid)
+
+
+def test_process_that_waits_for_a_cpu_is_starved_and_one_that_sleeps_is_not() -> None:
+    one_core = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+    spins = [subprocess.Popen([*one_core, "sh", "-c", "while :; do :; done"]) for _ in range(2)]
+    sleeps = subprocess.Popen(["sleep", "60"])
+    try:
+        until(lambda: all(Process.of(each.pid).starved_seconds > 1 for each in spins))
+        assert Process.of(sleeps.pid).starved_seconds < 1
+    finally:
+        for each in (*spins, sleeps):
+            each.kill()
+            each.wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from bot.lab import prove
 from bot.lab.fault import FAULTS, Fault, Outcome
 from bot.lab.lab import Lab
 from bot.lab.node import Answer
+from bot.lab.process import Process
 from bot.lab.prove import NotProven, Prover, Proving, to_prove
 from bot.lab.recipe import Recipe
 from bot.lab.trial import BY_FAULT, MACHINES, TRIALS
@@ -48,7 +50,7 @@ IS_FULL = verdict("critical", "disk-full")
 class Node:
     """Answers every script; the unit is enabled again unless `is_back` is false."""
 
-    name, console = "lab-1", Path("console.log")
+    name, console, process = "lab-1", Path("console.log"), Process.of(os.getpid())
     is_back = True
 
     def run(self, script: str, within_seconds: float = 0) -> Answer:
