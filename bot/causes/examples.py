@@ -147,7 +147,8 @@ def _none_of(kind: Any) -> Any:
         return timedelta(0) if kind is timedelta else _AT
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         return None
-    return (typing.get_origin(kind) or kind)()
+    of = typing.get_origin(kind) or kind
+    return {} if of is Mapping else of()
 
 
 def _parsed_span(text: str) -> timedelta:

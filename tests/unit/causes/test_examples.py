@@ -2,8 +2,8 @@
 
 `examples/NAME.yaml` holds those of a cause of Python, in the same words. What one does not name is as on the healthy
 node of `builders`. `remedy` are all steps that are offered, none without it; `suspects` are all that are named;
-`tells` are parts of what the evidence says, with its probe before it, `ends` the end of the summary, `silent` what it
-lacks, `advice` a part of the lasting fix; `suspected` is said of what is undecided.
+`tells` are parts of what the evidence says, with its name and probe before it, `ends` the end of the summary, `silent`
+what it lacks, `advice` a part of the lasting fix; `suspected` is said of what is undecided.
 """
 
 from pathlib import Path
@@ -70,7 +70,7 @@ def test_example_of_a_cause_of_python_holds(name: str, example: dict[str, Any]) 
         assert wanted.get("advice", "") in found.lasting_fix
         assert found.summary.endswith(wanted.get("ends", ""))
         assert wanted.get("silent", "...") not in found.summary
-        told = [f"{seen.probe}: {seen.says}" for seen in found.evidence]
+        told = [f"{seen.finding}: {seen.probe}: {seen.says}" for seen in found.evidence]
         assert [part for part in wanted.get("tells", ()) if not any(part in says for says in told)] == []
     assert wanted.get("suspected", ...) in (..., getattr(found, "suspected", None))
 
