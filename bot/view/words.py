@@ -94,12 +94,12 @@ def verdict_words(verdict: Verdict, can_profile: bool = False) -> tuple[Sentence
 
 
 def quoted_words(verdict: Verdict) -> tuple[Sentence, ...]:
-    """Return the node's own last line about what no cause explains: it names the part that a summary cannot."""
-    last = next((item.source[-1] for item in verdict.evidence if item.source), "")
-    line = one_line(last.partition(" kernel: ")[2] or last, 200)
+    """Return the kernel's last line about what no cause explains: it names the part that a summary cannot."""
+    said = (line.partition(" kernel: ")[2] for item in verdict.evidence for line in reversed(item.source))
+    line = one_line(next(filter(None, said), ""), 200)
     if not line or any(line in each.here for each in verdict.unusual):
         return ()
-    return ((Bold("The node's last line about it: "), f"“{line}”"),)
+    return ((Bold("The kernel's last line about it: "), f"“{line}”"),)
 
 
 def unusual_words(verdict: Verdict) -> tuple[Sentence, ...]:

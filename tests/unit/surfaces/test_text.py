@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from bot.domain.probe import Unread
-from bot.domain.verdict import Undecided, Verdict
+from bot.domain.verdict import Evidence, Undecided, Unusual, Verdict
 from bot.surfaces.document import SCHEMA_FILE, document
+from bot.surfaces.terminal import verdict_brief
 from bot.surfaces.text import headline, verdict_text
 from tests.examples import up_to
 from tests.slack.drawn import details
@@ -94,3 +95,20 @@ def test_document_keeps_its_schema_and_obeys_no_node(verdict: Verdict) -> None:
     body = json.loads(document([verdict]))
     SCHEMA.validate(body)
     assert not CONTROL.search(str(body))
+
+
+def test_kernel_is_quoted_where_no_cause_was_found_and_no_expression_of_ours() -> None:
+    source = ("[9.1] node kernel: nvme nvme1: I/O 37 timeout", "[9.2] node kernel: nvme nvme1: I/O 38 \x1b[1mtimeout")
+    told = Evidence(
+        "failures", "kernel_log", "It told of failures.", (*source, "kernel_log.last_complaint_seconds = 9")
+    )
+    verdict = replace(
+        FOUNDING, cause=None, confidence=None, found="", harm="", evidence=(told,), alerted="gpu was read."
+    )
+    for said in (verdict_text(verdict), verdict_brief(verdict)):
+        words = " ".join(said.split())
+        assert "The kernel's last line about it: “nvme nvme1: I/O 38 \\x1b[1mtimeout”" in words
+        assert "gpu was read." in words
+    assert "The kernel's last line" not in verdict_text(replace(verdict, cause="disk-full"))
+    odd = Unusual("kernel_log.events[x]", "“nvme nvme1: I/O 38 \\x1b[1mtimeout”", "absent on its 40 peers")
+    assert "The kernel's last line" not in verdict_text(replace(verdict, unusual=(odd,))), "it stands there already"
