@@ -244,11 +244,6 @@ class Compared:
     with_whom: str = ""
 
 
-def enough(here: NodeFacts, peers: Peers) -> bool:
-    """True where a node has so many peers that it is compared with them."""
-    return len(peers) >= (FEWEST_PEERS if here.is_healthy else FEWEST_OF_SICK)
-
-
 def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = (), booted: datetime | None = None) -> Compared:
     """Compare a node with its peers.
 
@@ -257,7 +252,7 @@ def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = (), boote
     healthy is compared with its past alone.
     """
     them = f"its {len(peers):,} peers"
-    if not enough(here, peers):
+    if len(peers) < (FEWEST_PEERS if here.is_healthy else FEWEST_OF_SICK):
         if here.is_healthy or len(past) < FEWEST_LOOKS:
             return Compared()
         peers = Peers()
@@ -301,7 +296,7 @@ def _unusual(fact: str, value: Fact, peers: str, past: Sequence[NodeFacts], boot
         said(fact, value),
         peers,
         "" if before is None else "now" if first is None else first.isoformat(timespec="minutes"),
-        title(fact),
+        words_of(fact)[0],
         booted.isoformat(timespec="minutes") if by_boot and booted is not None else "",
     )
 
@@ -368,23 +363,21 @@ def since(fact: str, value: Fact, past: Sequence[NodeFacts]) -> tuple[datetime |
     return None, None
 
 
-def title(fact: str) -> str:
-    """Return a fact's path in words; empty where none are known.
+def words_of(fact: str) -> tuple[str, str]:
+    """Return a fact's path in words, empty where none are known, and the form of its figures.
 
     Example:
-    >>> title("hardware.links[mlx5_core 0000:17:00.0].width"), title("hardware.settings[vm.swappiness]")
-    ('PCIe width of mlx5_core 0000:17:00.0', 'vm.swappiness')
-    >>> title("units.services[chrony.service]"), title("reclaim.meminfo_kib[MemTotal]")
-    ('unit chrony.service', 'MemTotal (kiB)')
+    >>> words_of("hardware.links[mlx5_core 0000:17:00.0].width"), words_of("hardware.settings[vm.swappiness]")
+    (('PCIe width of mlx5_core 0000:17:00.0', 'x{}'), ('vm.swappiness', '{}'))
+    >>> words_of("units.services[chrony.service]"), words_of("reclaim.meminfo_kib[MemTotal]")
+    (('unit chrony.service', '{}'), ('MemTotal (kiB)', '{}'))
     """
-    for pattern, words, _ in _TITLES:
+    for pattern, words, form in _TITLES:
         if found := pattern.fullmatch(fact):
-            return words.format(*found.groups(""))
-    return ""
+            return words.format(*found.groups("")), form
+    return "", "{}"
 
 
 def said(fact: str, value: Fact) -> str:
     """Return a fact's value in words, such as `x16` for the width of a link."""
-    words = WORDS.get(value, value) if isinstance(value, str) else f"{value:,.10g}"
-    form = next((form for pattern, _, form in _TITLES if pattern.fullmatch(fact)), "{}")
-    return form.format(words) if isinstance(value, float) else words
+    return WORDS.get(value, value) if isinstance(value, str) else words_of(fact)[1].format(f"{value:,.10g}")
