@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 WHOLE = "node-health"  # the whole check, where no bot has another as its own
 OVERLAP = timedelta(minutes=1)  # a row may be stored later than one that was read later
-PATIENCE = 1.0  # seconds that a verdict waits for it: in a storm it does without
+PATIENCE, ALONE = 1.0, 10.0  # seconds that a verdict waits for it: in a storm it does without; in a terminal
 
 
 @dataclass(slots=True)
@@ -45,11 +45,13 @@ class _Kind:
 class UnusualFacts:
     """Compares each node that a whole check judges with its peers on record.
 
-    Shape: `playbook` names the whole check; `like` are the labels that make nodes peers.
+    Shape: `playbook` names the whole check; `like` are the labels that make nodes peers. Units: `patience` are seconds.
     """
 
-    def __init__(self, store: FactStore, playbook: str, like: Sequence[str], clock: Clock, log: Log) -> None:
-        self._store = store
+    def __init__(
+        self, store: FactStore, playbook: str, like: Sequence[str], clock: Clock, log: Log, patience: float = PATIENCE
+    ) -> None:
+        self._store, self._patience = store, patience
         self._playbook, self._like = playbook, like
         self._clock, self._log = clock, log
         self._kinds: dict[str, _Kind] = {}
@@ -64,12 +66,12 @@ class UnusualFacts:
                 return verdict
             comparing = asyncio.get_running_loop().run_in_executor(self._thread, self.compared, node, verdict)
             try:
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(self._patience):
                     unusual, compared = await asyncio.shield(comparing)
                     return replace(verdict, unusual=unusual, compared=compared)
             except TimeoutError:
                 comparing.add_done_callback(lambda late: late.cancelled() or late.exception())
-                self._log("unusual_not_compared", node=node.name, error="others are compared before it")
+                self._log("unusual_not_compared", node=node.name, error=f"it took longer than {self._patience:g} s")
             except (LedgerError, ValueError, zlib.error) as no:  # no verdict is held back for the record
                 self._log("unusual_not_compared", node=node.name, error=str(no))
             return verdict
@@ -150,9 +152,11 @@ def _with_lines(unusual: Unusual, lines: tuple[str, ...]) -> Unusual:
     )
 
 
-def of_record(database: Database, settings: Settings, log: Log, playbook: str = WHOLE) -> UnusualFacts:
+def of_record(
+    database: Database, settings: Settings, log: Log, playbook: str = WHOLE, patience: float = ALONE
+) -> UnusualFacts:
     """Return what compares nodes with those on record; `playbook` names the whole check."""
-    return UnusualFacts(FactStore(database), playbook, settings.of(UnusualSettings).like, now, log)
+    return UnusualFacts(FactStore(database), playbook, settings.of(UnusualSettings).like, now, log, patience)
 
 
 def reads_more(bot: Bot) -> UnusualFacts:
@@ -161,4 +165,4 @@ def reads_more(bot: Bot) -> UnusualFacts:
 
 
 def _of_bot(bot: Bot) -> UnusualFacts:
-    return of_record(bot.stores.database, bot.settings, bot.log, bot.playbooks.get("").name)
+    return of_record(bot.stores.database, bot.settings, bot.log, bot.playbooks.get("").name, PATIENCE)

@@ -183,7 +183,7 @@ async def test_verdict_waits_no_longer_than_a_moment_for_it(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bot = Bot(database, Clock())
-    monkeypatch.setattr("bot.extras.unusual.beside.PATIENCE", 0.05)
+    bot.extra._patience = 0.05
     go_on = threading.Event()
     monkeypatch.setattr(FactStore, "news", lambda *_: go_on.wait(10) and ())
     assert (await bot.check("one")).unusual == ()
