@@ -56,7 +56,7 @@ class Bot:
     def __init__(self, database: Database, clock: Clock) -> None:
         self.logged: list[str] = []
         log = lambda event, **fields: self.logged.append(event)  # noqa: E731
-        self.extra = UnusualFacts(FactStore(database), BOOK.name, ("role",), clock, log)
+        self.extra = UnusualFacts(FactStore(database), BOOK.name, ("role",), clock, log, patience=60)
         self.status, self.said = Status.HEALTHY, dict(SETTINGS)
         self.more: dict[str, object] = {}
 
