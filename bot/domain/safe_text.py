@@ -181,7 +181,7 @@ class Redactor:
                 clean[shown] = _without_named_secrets(name, self.value(item))
             else:
                 clean[shown] = self.value(item)
-        return clean
+        return _without_listed_secrets(clean) if "columns" in clean else clean
 
     def _redacted_list(self, values: Sequence[Any]) -> list[Any]:
         if len(values) > 1 and _are_words(values):
@@ -291,6 +291,17 @@ def _without_named_secrets(name: str, value: Any) -> Any:
         return next(iter(json.loads(kept).values()))
     except ValueError:
         return MARK
+
+
+def _without_listed_secrets(values: dict[str, Any]) -> dict[str, Any]:
+    """Return a mapping without what stands in the columns that it names: {"columns": ["password"], "rows": [["x"]]}."""
+    columns = values["columns"]
+    if not isinstance(columns, list) or not any(isinstance(name, str) and speaks_of_secret(name) for name in columns):
+        return values
+    try:
+        return dict(json.loads(redacted_text(json.dumps(values, ensure_ascii=False))))
+    except ValueError:
+        return dict.fromkeys(values, MARK)
 
 
 def _precedes_secret(text: str) -> tuple[bool, bool]:

@@ -1,13 +1,16 @@
 """Secrets whose names stand apart from them: in a table's head, in the list of an INSERT, above a block.
 
 A head is a line of names alone, divided as CSV, TSV, a database's or Markdown's tables divide them, or by blanks; the
-rows are the lines below it that have as many fields. A block is what stands in braces or further in.
+rows are the lines below it that have as many fields. In JSON a head is a list of names, and its rows are the lists in
+the list that follows. In a table of names and values a row's name says what its value is. A block is what stands in
+braces or further in.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from bot.domain.secret_names import speaks_of_secret
 
@@ -15,13 +18,15 @@ from bot.domain.secret_names import speaks_of_secret
 def is_head(line: str) -> bool:
     """True if a line may be a table's head with a column whose name speaks of a secret."""
     line = _PREFIX.sub("", line, count=1)
-    return bool(_secret_columns(line, _divider(line)))
+    return bool(_columns(line, _divider(line)))
 
 
 def column_values(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield the name of each column that speaks of a secret with the place of each value in it."""
     if _INTO.search(text) is not None:
         yield from _inserted(text)
+    if "]" in text:
+        yield from _listed(text)
     if _LINE_END.search(text):
         yield from _tabled(text)
 
@@ -43,58 +48,111 @@ def _inserted(text: str) -> Iterator[tuple[str, int, int]]:
                     yield names[number], *_inside(text, *values[number].span())
 
 
+def _listed(text: str) -> Iterator[tuple[str, int, int]]:
+    for head in _LIST_OF_NAMES.finditer(text):
+        names = [_bare(name) for name in head["names"].split(",")]
+        table = _Columns.of(names)
+        at = head.end()
+        while table and (row := _LIST.match(text, at)):
+            values, at = [*_LISTED.finditer(text, *row.span("values"))], row.end()
+            for name, number in table.secrets([_bare(value[0]) for value in values], len(names)):
+                yield name, *_inside(text, *values[number].span())
+
+
 def _tabled(text: str) -> Iterator[tuple[str, int, int]]:
     begin, lines = 0, list[tuple[int, int]]()
     for found in _LINE_END.finditer(text):
         lines.append((begin, found.start()))
         begin = found.end()
     lines.append((begin, len(text)))
-    wanted: dict[int, str] = {}
-    divider, fields = "", 0
+    table, divider, fields = _NO_COLUMNS, "", 0
     for begin, end in lines:
         line = text[begin:end]
         begin += len(line) - len(line := _PREFIX.sub("", line, count=1))
-        if wanted and _RULER.fullmatch(line):
+        if table and _RULER.fullmatch(line):
             continue
-        row = _fields(line, divider) if wanted else ()
-        if not wanted or len(row) != fields or _secret_columns(line, divider):
-            wanted = _secret_columns(line, divider := _divider(line))
-            fields = len(_fields(line, divider)) if wanted else 0
+        row = _fields(line, divider) if table else ()
+        if not table or len(row) != fields or (table.named and _columns(line, divider).named):
+            table = _columns(line, divider := _divider(line))
+            fields = len(_fields(line, divider)) if table else 0
             continue
-        for number, name in wanted.items():
+        for name, number in table.secrets([_bare(line[first:last]) for first, last in row], fields):
             yield name, *_inside(text, begin + row[number][0], begin + row[number][1])
 
 
-def _secret_columns(line: str, divider: str) -> dict[int, str]:
-    """Return the columns of a head whose names speak of a secret; none where a line is no head."""
-    if not divider or len(line) > _LONGEST_HEAD:
-        return {}
+class _Columns(NamedTuple):
+    """Where in a row a secret may stand: under a name that speaks of one, or as the value of the row's own name."""
+
+    named: Mapping[int, str]
+    name: int = -1
+    value: int = -1
+
+    def __bool__(self) -> bool:
+        return bool(self.named) or self.value >= 0
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> _Columns:
+        named = {number: name for number, name in enumerate(names) if name and _speaks_of_secret(name)}
+        lower = [name.lower() for name in names]
+        own = next((number for number, name in enumerate(lower) if name in _OF_NAMES), -1)
+        held = next((number for number, name in enumerate(lower) if name in _OF_VALUES and number != own), -1)
+        return cls(named, own, held) if own >= 0 and held >= 0 else cls(named)
+
+    def secrets(self, row: Sequence[str], fields: int) -> Iterator[tuple[str, int]]:
+        """Yield the secrets of a row: the name of each, and the number of its field."""
+        if len(row) != fields:
+            return
+        for number, name in self.named.items():
+            yield name, number
+        if self.value >= 0 and self.value not in self.named and _speaks_of_secret(row[self.name]):
+            yield row[self.name], self.value
+
+
+_NO_COLUMNS = _Columns({})
+_OF_NAMES = frozenset(
+    {"key", "name", "field", "property", "setting", "parameter", "variable", "variable_name", "option", "attribute"}
+)
+_OF_VALUES = frozenset({"value", "setting", "data", "content", "current value"})
+
+
+def _speaks_of_secret(name: str) -> bool:
+    return speaks_of_secret(name.replace(" ", "_"))
+
+
+def _columns(line: str, divider: str) -> _Columns:
+    """Return the columns of a head; none where a line is no head."""
+    if not divider or len(line) > _LONGEST_HEAD or "[redacted" in line:
+        return _NO_COLUMNS
     names = [_bare(line[begin:end]) for begin, end in _fields(line, divider)]
     if len(names) < 2 or not all(map(_NAME.fullmatch, filter(None, names))) or sum(map(bool, names)) < 2:
-        return {}
-    if (divider == " " and line.upper() != line) or (divider == "," and _PROSE.search(line)):
-        return {}
-    return {number: name for number, name in enumerate(names) if name and speaks_of_secret(name.replace(" ", "_"))}
+        return _NO_COLUMNS
+    if (divider == " " and line.upper() != line) or (divider in ",;" and _PROSE.search(line)):
+        return _NO_COLUMNS
+    return _Columns.of(names)
 
 
-def block_values(text: str, end: int) -> Iterator[tuple[str, bool, int, int]]:
-    """Yield each value of the block that begins at `end`: its name, whether it is a text, and its place."""
-    block = _IN_BRACES.match(text, end) or _FURTHER_IN.match(text, end)
+def block_values(text: str, end: int) -> Iterator[tuple[str, int, int]]:
+    """Yield each value of the block that begins at `end`: its name, and its place."""
+    block = _IN_BRACES.match(text, end) or _FURTHER_IN.match(text, end) or _SECTION.match(text, end)
     if block is None:
         return
     for pair in _PAIR.finditer(text, *block.span("block")):
         begin, till = _inside(text, *pair.span("value"))
         if (name := pair["name"] or "").lower() not in _OF_NO_SECRET:
-            yield name, (begin, till) != pair.span("value"), begin, till
+            yield name, begin, till
 
 
-_IN_BRACES = re.compile(r"\\{0,3}[\"']?\s{0,4}(?:[:=]|=>)?\s{0,4}[{\[](?P<block>[^{}\[\]]{1,4000})(?=[}\]]|\Z)")
+_IN_BRACES = re.compile(
+    r"\\{0,3}[\"']?\s{0,4}(?:[:=]|=>)?\s{0,4}[{\[](?P<block>(?:[^{}\[\]]|\{[^{}\[\]]{1,400}\}){1,4000})(?=[}\]]|\Z)"
+)
+_SECTION = re.compile(r"\][ \t]{0,8}\n(?P<block>(?:[ \t]{0,8}[\w.@-]{1,80}[ \t]{0,8}=[^\n]{0,400}(?:\n|\Z)){1,200})")
 _FURTHER_IN = re.compile(
     r"[\"']?:[ \t]{0,4}\n(?P<block>(?P<in>[ \t]{0,24})(?:- |(?<=[ \t]))(?![ \t])[^\n]+"
-    r"(?:\n(?P=in)(?:- |(?<=[ \t]))[^\n]+){0,200})"
+    r"(?:\n(?P=in)(?:- |[ \t]|(?<=[ \t]))[^\n]+){0,200})"
 )
 _PAIR = re.compile(
-    r"(?:(?<=[\s{,])|^)(?:- )?(?:(?P<quote>\\{0,3}[\"']?)(?P<name>[\w.@/-]{1,80})(?P=quote)\s{0,8}(?:[:=]|=>)\s{1,8}"
+    r"(?:(?<=[\s{,])|^)(?:- )?(?:(?P<quote>\\{0,3}[\"']?)(?P<name>[\w.@/-]{1,80})(?P=quote)\s{0,8}"
+    r"(?:[:=]|=>)(?:[ \t]{1,8}|(?<==)(?=[^\s=>])|\s{0,8}(?=[\\\"']))"
     r"|(?<=- )|(?<=\[)|(?<=, ))"
     r"(?P<value>\\{0,3}(?P<text>[\"'])(?:(?!(?P=text)|\\{1,3}(?P=text))[^\n])*\\{0,3}(?P=text)"
     r"|[^\s\"'{}\[\],\\|>&*!][^\s{}\[\],\\]*)"
@@ -107,6 +165,7 @@ _OF_NO_SECRET = frozenset(
         "target",
         "external",
         "namespace",
+        "backend",
         "key",
         "type",
         "mode",
@@ -134,6 +193,15 @@ _OF_NO_SECRET = frozenset(
         "default",
         "format",
         "role",
+        "ip",
+        "email",
+        "login",
+        "account",
+        "address",
+        "realm",
+        "domain",
+        "region",
+        "group",
     }
 )
 
@@ -177,7 +245,7 @@ def _bare(name: str) -> str:
 _LONGEST_HEAD = 1000
 _LINE_END = re.compile(r"\r?\n|(?:\\r)?\\n")
 _PREFIX = re.compile(r"^[^\n]{0,120}?:\s{0,4}\\{0,3}\"(?=[^\n\"]{1,200}\Z)|^[^\n]{0,80}?\]: ")
-_PROSE = re.compile(r", [\w-]+ |,\Z")  # a sentence has words after its commas
+_PROSE = re.compile(r"[,;] [\w-]+ |[,;]\Z")  # a sentence has words after its commas
 _RULER = re.compile(r"[\s|+:=─┼-]{3,}|")
 _GAP = re.compile(r" {2,}")
 _NAME = re.compile(r"[^\W\d][\w./#-]{0,40}(?: [\w./#()-]{1,20}){0,2}")
@@ -199,5 +267,12 @@ _ROW = re.compile(
     rf"[\s,]{{0,20}}\((?P<values>(?:{_TEXT}|[^()'\"\\]|\\(?![\"'])|\([^()]{{0,200}}\)){{0,4000}}+{_OPEN})(?P<close>\)|\Z)",
     re.DOTALL,
 )
+_NAME_IN_LIST = r"\\{0,3}\"[\w ./-]{1,60}\\{0,3}\""
+_LIST_OF_NAMES = re.compile(
+    rf"\[\s{{0,20}}(?P<names>{_NAME_IN_LIST}(?:\s{{0,20}},\s{{0,20}}{_NAME_IN_LIST}){{1,60}})\s{{0,20}}\]"
+    r"\s{0,20},\s{0,20}(?:\\{0,3}\"\w{1,20}\\{0,3}\"\s{0,20}:\s{0,20}\[|(?=\[))"
+)
+_LISTED = re.compile(r"\s{0,20}(?:\\{0,3}\"(?:[^\"\\]|\\{1,3}[^\"\\])*\\{0,3}\"|[^\s,\"\[\]]{1,100})\s{0,20}")
+_LIST = re.compile(r"[\s,]{0,20}\[(?P<values>(?:\\{0,3}\"(?:[^\"\\]|\\{1,3}[^\"\\])*\\{0,3}\"|[^\"\[\]\\]){1,4000}+)\]")
 _VALUE = re.compile(rf"(?:{_TEXT}|[^(),'\"\\]|\\(?![\"'])|\([^()]{{0,200}}\))+{_OPEN}|{_OPEN}(?<=.)", re.DOTALL)
 _CALL = re.compile(r"(?i:now|null|default|current_\w+|\?|\$\d+|:\w+|%s|@\w+)(?!\w)(?:\(\))?$")

@@ -226,7 +226,6 @@ class SecretTable:
         self._has = tuple((letter, tuple(rows)) for letter, rows in by_letter.items())
         self._long = tuple(number for number, form in enumerate(self.forms) if form.long)
         self._machine_made = tuple(number for number, form in enumerate(self.forms) if form.form == _MACHINE_MADE)
-        self._columns = tuple(number for number, form in enumerate(self.forms) if form.form == _COLUMNS)
         self._named = tuple(number for number, form in enumerate(self.forms) if form.kinds and not form.block)
         self._over_lines = frozenset(number for number, form in enumerate(self.forms) if form.lines)
         self._named_above = tuple(number for number, form in enumerate(self.forms) if form.kinds and form.block)
@@ -297,8 +296,6 @@ class SecretTable:
         has_lines = "\n" in view or "\\n" in view
         if names := secret_names().found(view, lower):
             likely.update(self._named, self._named_above if has_lines else ())
-        elif has_lines:
-            likely.update(self._columns)
         for number in sorted(likely if has_lines else likely - self._over_lines):
             form = self.forms[number]
             cuts = form.found(view, names)
@@ -535,9 +532,9 @@ def _in_columns(text: str) -> Iterator[tuple[int, int]]:
 
 def _in_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[int, int]]:
     """Yield where the values are of blocks whose names speak of secrets."""
-    for block, every in _ends_of_blocks(text, names):
-        for name, is_text, begin, end in block_values(text, block):
-            if _is_secret_of_block(every or (is_text and bool(name)), text[begin:end]):
+    for block, every, is_list in _ends_of_blocks(text, names):
+        for name, begin, end in block_values(text, block):
+            if not (is_list and name) and _is_secret_of_block(every or bool(name), text[begin:end]):
                 yield begin, end
 
 
@@ -550,13 +547,15 @@ def _is_secret_of_column(name: str, value: str) -> bool:
     return secret_names().kind(name) == PASSWORD or not _COUNT_OR_NAME.fullmatch(value)
 
 
-def _ends_of_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[int, bool]]:
-    """Return where the names end of which a block may follow, and whether all in it are passwords."""
+def _ends_of_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[int, bool, bool]]:
+    """Return where the names end of which a block may follow, whether all in it are passwords, or those of a list."""
     for name in secret_names().found(text, text.lower()) if names is None else names:
         if (word := _OF_BLOCKS.search(text[name.begin : name.end])) is not None:
-            yield name.end, word["every"] is not None
+            yield name.end, word["every"] is not None, False
+        elif name.kind == PASSWORD:
+            yield name.end, True, True
     for found in _STRING_DATA.finditer(text):
-        yield found.end(), True
+        yield found.end(), True, False
 
 
 _OF_BLOCKS = re.compile(r"(?i:(?P<every>(?:password|passwd|passphrase)s)|secrets?|credentials)\Z")

@@ -49,7 +49,9 @@ class Names:
     def _kind(self, name: str) -> str:
         if name.lower() in self._harmless or _looks_random(name):
             return ""
-        words = [word.lower() for word in _WORDS.findall(name)]
+        words = [
+            word.lower() for word in _WORDS.findall(name if name.isascii() or not name.isupper() else name.lower())
+        ]
         for at in range(len(words) - 1, -1, -1):
             before = words[at - 1] if at else ""
             if kind := self._kind_of_word(words[at], before):
@@ -95,6 +97,14 @@ class Names:
                 before = before[escape.end() :]
             begin = at - len(before.rpartition("--")[2].lstrip("-."))
             end = _END.match(text, at).end()  # type: ignore[union-attr]  # it matches an empty text too
+            if (
+                begin == at
+                and lower.startswith("key", at)
+                and (word := _WORD_BEFORE.search(lower, max(at - 20, 0), at))
+            ):
+                begin -= len(word[0]) if word[1] in self._keys else 0
+            if begin < at and text.startswith("-D", begin - 1) and text.startswith("=", end):
+                begin += 1  # a property of Java's
             if (kind := self.kind(text[begin:end])) and not _is_image_name(text, begin, end):
                 names.append(Name(begin, end, kind))
         return names
@@ -149,7 +159,8 @@ _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _OF_NAMES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+")
 _ESCAPE = re.compile(r"x[0-9a-f]{2}|u[0-9a-f]{4}|[0nrt](?=[\w-]|\Z)")
-_END = re.compile(r"\w{0,80}(?:[.-]+(?=\w)(?<!->)\w{1,80}){0,8}")
+_END = re.compile(r"\w{0,80}(?:[.-]{1,2}(?=\w)(?<!->)\w{1,80}){0,8}")
+_WORD_BEFORE = re.compile(r"(?<![\w.-])([a-z]{2,16})[ ]\Z")  # of what is a name with a blank in it: api key
 _LONGEST = 100  # characters of a name
 
 
@@ -214,7 +225,7 @@ _SHAPED = re.compile(
 _SAYS_WHAT = re.compile(
     r"(?i:(?<![a-z])(?:sha-?\d{0,3}(?:-\d{3})?|md5|[\w-]{0,20}(?:hash|id|uuid|guid)|digest|checksum|sum|etag"
     r"|fingerprint|nonce|serial|pv|lv|vg|lvm|peers?|pub(?:lic)?[ _]?key|account-key|sign-key-sha3-384|integrity|request"
-    r"|trace|span|version|wallet|callid|revision|commit|image|layer|variable|build|model|name|host|node|volume|session"
+    r"|trace|span|version|wallet|callid|revision|commit|image|layer|variable|build|model|name|host|node|volume"
     r"|realm|cert\w{0,10})"
     r"[\"']?\s{0,3}(?:[=: -]|\\x2d|\\)\s{0,3}[\"'\[(]?|LVM\\)\Z"
 )

@@ -49,7 +49,7 @@ def test_what_only_looks_like_a_secret_stays(name: str, never: str) -> None:
 IN_LINES = [
     seen
     for name, seen in SEEN
-    if "\n" not in seen and name not in ("line", "word", "redis-line", "pair", "whole-line", "two-words")
+    if "\n" not in seen and name not in ("line", "word", "redis-line", "pair", "whole-line", "two-words", "row")
 ]
 
 
@@ -122,12 +122,24 @@ LINES = (
     "/kubepods.slice/kubepods-burstable.slice/cri-containerd-0123456789abcdef0123456789abcdef.scope",
     'FATAL: password authentication failed for user "bot"',
     "qemu-system-x86_64 --passthrough -device vfio-pci,host=0000:3b:00.0",
+    "sshd(pam_unix)[412]: check pass; user unknown",
+    "sshd(pam_unix)[412]: authentication failure; logname= uid=0 euid=0 tty=NODEVssh ruser= rhost=10.0.0.9",
+    "sshd[412]: Failed password for invalid user admin from 10.0.0.9 port 51234 ssh2",
+    "ResourceManager: Adding job token for job_1445144423722_0020 to jobTokenSecretManager",
 )
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_what_an_engineer_needs_stays(line: str) -> None:
     assert redacted_text(line) == line
+
+
+def test_what_an_engineer_needs_stays_whatever_stands_around_it() -> None:
+    """No line is the head, or the block, of the next."""
+    chance = random.Random(6)
+    for _ in range(200):
+        text = "\n".join(chance.choices(LINES, k=12))
+        assert redacted_text(text) == text
 
 
 KEY = [
@@ -338,6 +350,8 @@ def test_block_of_tokens_in_yaml_is_found_in_a_list_of_lines() -> None:
         {"secrets": {"db": "fake-01x", "file": "x", "n": 4}},
         {"credentials": {"user": "ann", "value": "fake-01x"}},
         {"outputs": {"db_password": {"type": "string", "value": "fake01"}}},
+        {"secrets": {"db": "calvin", "enabled": True}},
+        {"columns": ["user", "password"], "rows": [["ann", "fake01"], ["bob", "two words"]]},
         {"auth": "kubernetes", "session": {"id": "4"}, "token_ttl": "1h", "tokens": {"default": 5}},
         {"password.encoder.cipher.algorithm": "AES/CBC/PKCS5Padding"},
     ],
