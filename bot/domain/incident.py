@@ -36,6 +36,11 @@ class Decision:
     at: datetime
     event: Endorsed | Approved | Declined
 
+    @property
+    def os_user(self) -> str:
+        """The login that it was said from; empty in a chat."""
+        return self.event.os_user
+
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:

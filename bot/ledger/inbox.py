@@ -20,7 +20,7 @@ from bot.domain.intake_contracts import GivenUpDelivery, StoredDelivery
 from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database
-from bot.ledger.leases import LONGEST_WAIT, SILENT, Leases, live_runners
+from bot.ledger.leases import SILENT, Leases, is_due, live_runners
 from bot.ledger.tables import DELIVERIES
 
 SWEPT_EVERY = timedelta(hours=1)
@@ -139,15 +139,14 @@ class Inbox:
     def _unclaimed_rows(self, connection: Connection, at_once: int, busy: Collection[str]) -> list[Row[Any]]:
         now = self.database.instant(connection, self.time)
         alive = live_runners(connection, now, self.silent) if self.leases is None else self.leases.alive(connection)
-        others, text, latest = {*alive} - {self.runner}, instant_text(now), instant_text(now + LONGEST_WAIT)
+        others = {*alive} - {self.runner}
         found: list[Row[Any]] = []
         cases: set[tuple[str, str]] = set()
         for row in connection.execute(_WAITING):
             if (row.source, row.case) in cases:
                 continue  # a case's first delivery is handled first
             cases.add((row.source, row.case))
-            is_due = row.due_at <= text or row.due_at > latest
-            if is_due and row.runner not in others and f"{row.source}/{row.id}" not in busy:
+            if is_due(row.due_at, now) and row.runner not in others and f"{row.source}/{row.id}" not in busy:
                 found.append(row)
                 if len(found) == at_once:
                     break

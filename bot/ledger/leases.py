@@ -42,7 +42,7 @@ from bot.ledger.database import Database
 from bot.ledger.tables import HOLDS, INCIDENTS, LEASES, POSTS, RUNNERS
 
 SILENT = timedelta(seconds=10)  # a runner without a heartbeat for this long counts as dead
-LONGEST_WAIT = timedelta(hours=1)  # for another try; a later one was written before the clock was set back
+_LONGEST_WAIT = timedelta(hours=1)  # for another try; a later one was written before the clock was set back
 LONG_AGO = "1970-01-01T00:00:00.000Z"
 _FORGOTTEN = timedelta(days=1)
 _CONNECT_SECONDS = 5
@@ -79,6 +79,11 @@ _LET_GO = delete(LEASES).where(
     LEASES.c.runner == bindparam("me"),
     ~exists().where(and_(POSTS.c.incident == LEASES.c.group, POSTS.c.waiting)),
 )
+
+
+def is_due(due_at: Any, now: datetime) -> Any:
+    """Whether the time to try again has come, of an instant as stored or, in a query, of a column of such."""
+    return (due_at <= instant_text(now)) | (due_at > instant_text(now + _LONGEST_WAIT))
 
 
 def live_runners(connection: Connection, now: datetime, silent: timedelta = SILENT) -> list[str]:

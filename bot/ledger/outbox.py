@@ -16,7 +16,7 @@ from bot.domain.entry import instant_of, instant_text, is_stream
 from bot.domain.post import CardPosts, DuePost, MessageRef, Post, StoredPost
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database
-from bot.ledger.leases import LONGEST_WAIT, Leases
+from bot.ledger.leases import Leases, is_due
 from bot.ledger.tables import LEASES, POSTS, TURNS
 
 LEASE = timedelta(seconds=15)  # a post that was handed out is not handed out again for this long
@@ -164,8 +164,7 @@ class Outbox:
     def _due(self, connection: Connection, now: datetime) -> Any:
         joined = POSTS.outerjoin(_ABOVE, and_(_ABOVE.c.incident == POSTS.c.incident, _ABOVE.c.part == POSTS.c.under))
         thread = (_ABOVE.c.place_channel.label("thread_channel"), _ABOVE.c.place_ts.label("thread_ts"))
-        is_due = (POSTS.c.due_at <= instant_text(now)) | (POSTS.c.due_at > instant_text(now + LONGEST_WAIT))
-        ready = (POSTS.c.waiting, is_due, (POSTS.c.under == "") | _ABOVE.c.place_ts.is_not(None))
+        ready = (POSTS.c.waiting, is_due(POSTS.c.due_at, now), (POSTS.c.under == "") | _ABOVE.c.place_ts.is_not(None))
         due = select(POSTS, *thread).select_from(joined).where(self._ours, *ready).order_by(POSTS.c.number)
         others = set() if self._leases is None else self._leases.alive(connection) - {self._leases.runner}
         if not others:

@@ -108,10 +108,10 @@ def request_not_compared(patch: pytest.MonkeyPatch) -> None:
 
 
 def voice_not_asked_again(patch: pytest.MonkeyPatch) -> None:
-    async def counts(self: guards.ApprovalCounter, incident: Any, said: Any) -> bool:
-        return True
+    async def again(self: guards.ApprovalCounter, incident: Any, said: Any) -> None:
+        """Not asked."""
 
-    patch.setattr(guards.ApprovalCounter, "_counts", counts)
+    patch.setattr(guards.ApprovalCounter, "_again", again)
 
 
 def brake_past_a_resend(patch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.domain.alert import BOT
+from bot.domain.claim import check_brake_off
 from bot.domain.contracts import Clock, Fresh
-from bot.domain.entry import Entry
 from bot.domain.errors import (
-    Braked,
     BudgetSpent,
     CannotRead,
     CannotTell,
@@ -111,7 +110,7 @@ class RollingControl:
         rolling = record.captures[asked.capture]
         if record.pulled is not None:
             await self.over(rolling, "the brake was pulled before anything was sent to the node", "")
-            raise _braked_by(record.pulled)
+        check_brake_off(record.pulled)
         return await self._start_recorder(node, whom, rolling, look)
 
     async def stop(self, node: Node, rolling: RollingCapture, by: str, os_user: str = "") -> RollingCapture:
@@ -225,8 +224,7 @@ class RollingControl:
 
     def _may_ask(self, record: CaptureRecord, asked: CaptureAsked, by: str) -> None:
         """Raises: Braked, StateChanged, NodeBusy, BudgetSpent or NotAllowedToAsk where it may not go on record now."""
-        if record.pulled is not None:
-            raise _braked_by(record.pulled)
+        check_brake_off(record.pulled)
         if asked.capture in record.captures:
             raise StateChanged(f"Capture {asked.capture} is on record already.")
         alive = [rolling for rolling in record.captures.values() if rolling.takes_place(record.now)]
@@ -269,12 +267,6 @@ def _ends_before(record: CaptureRecord, starting: CaptureStarting, whom: Machine
                 f"The machine has capture {other.id} already, as {other.node}.", f"zombie capture show {other.id}"
             )
         yield CaptureEnded(other.id, f"its time was over, and capture {starting.capture} began there")
-
-
-def _braked_by(pulled: Entry) -> Braked:
-    return Braked(
-        f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "An approver releases it: zombie brake off"
-    )
 
 
 def _not_known(rolling: RollingCapture, no: ZombieError) -> ConnectionLost:

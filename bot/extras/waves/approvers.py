@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bot.domain.errors import CannotTell, NotAnApprover, SelfApproval
+from bot.domain.errors import SelfApproval
 from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.extras.waves.wave import Wave, WaveApproval
 from bot.response.decision import guards
@@ -35,23 +35,9 @@ class WaveApprovers:
 
         Raises: NotAnApprover or SelfApproval when it no longer counts; CannotTell when that is not known here.
         """
-        again = await self.lookup.again(earlier.by) if self.lookup is not None else Approval(earlier.by, "")
-        said = replace(
-            again,
-            by=earlier.by,
-            reason=f"{wave.id}: {earlier.event.reason}",
-            digest=digest,
-            os_user=earlier.event.os_user,
-        )
-        self.check_not_the_asker(wave, said)
-        try:
-            guards.check_approver(self.policy, said)
-        except NotAnApprover as no:
-            # A group may still name them.
-            if self.lookup is None and self.policy.acting and self.policy.approver_groups:
-                raise CannotTell(
-                    f"{earlier.by} has said yes, and it cannot be checked here whether they still may.",
-                    "A running `zombie serve` can ask Slack, and continues the wave.",
-                ) from no
-            raise
-        return said
+        self.check_not_the_asker(wave, Approval(earlier.by, "", os_user=earlier.os_user))
+        guards.check_acting(self.policy)
+        elsewhere = "A running `zombie serve` can ask Slack, and continues the wave."
+        again = await guards.present_standing(self.policy, self.lookup, earlier, elsewhere)
+        reason = f"{wave.id}: {earlier.event.reason}"
+        return replace(again, by=earlier.by, reason=reason, digest=digest, os_user=earlier.os_user)

@@ -73,6 +73,11 @@ class WaveApproval:
     at: datetime
     event: WaveYes
 
+    @property
+    def os_user(self) -> str:
+        """The login that it was said from; empty in a chat."""
+        return self.event.os_user
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:

@@ -18,11 +18,8 @@ from bot.domain.errors import (
     Conflict,
     ImpossibleEvent,
     LedgerError,
-    NotAnApprover,
-    NotEnoughApprovers,
     PlanChanged,
     Refused,
-    SelfApproval,
     StaleRequest,
     StateChanged,
     UnknownIncident,
@@ -198,7 +195,7 @@ class Waves:
         WaveApprovers(self.policy, self.lookup).check_not_the_asker(wave, approval)
         if wave.state is not WaveState.PROPOSED:
             raise AlreadyDecided(f"The wave is {wave.state}.")
-        self._check_first_yes(wave, approval)
+        guards.check_first_yes(self.policy, wave.endorsements, wave.proposal.approvals_needed, approval)
         now = max(self.clock(), await self.waves.now())
         if now >= wave.opened_at + self.policy.approval_expires:
             minutes = self.policy.approval_expires.total_seconds() / 60
@@ -323,23 +320,15 @@ class Waves:
         if wave.proposal.policy != self.policy.digest:
             raise PlanChanged("The policy has changed since the wave was proposed.", "Start another wave.")
 
-    def _check_first_yes(self, wave: Wave, approval: Approval) -> None:
-        mine = self.policy.people_of(approval.by, approval.os_user)
-        if any(mine & self.policy.people_of(earlier.by, earlier.event.os_user) for earlier in wave.endorsements):
-            raise NotEnoughApprovers("You have said yes already.", "Ask another approver.")
-
     async def _yes_event(self, wave: Wave, approval: Approval, people: WaveApprovers) -> WaveEvent:
         """The event of a yes: at the last yes, the earlier ones are checked again."""
-        digest, needed, lapsed = wave.proposal.digest, wave.proposal.approvals_needed, list[str]()
-        if len(wave.endorsements) + 1 >= needed:
-            for earlier in wave.endorsements:
-                try:
-                    await people.as_now(earlier, digest, wave)
-                except (NotAnApprover, SelfApproval):
-                    lapsed.append(earlier.by)
+        digest, needed = wave.proposal.digest, wave.proposal.approvals_needed
+        lapsed = await guards.lapsed_yeses(
+            wave.endorsements, needed, lambda earlier: people.as_now(earlier, digest, wave)
+        )
         needed += len(lapsed)
         said = WaveApproved if len(wave.endorsements) + 1 >= needed else WaveEndorsed
-        return said(digest, approval.reason.strip(), approval.os_user, needed, tuple(lapsed))
+        return said(digest, approval.reason.strip(), approval.os_user, needed, lapsed)
 
     async def _append_decision(
         self, action: str, wave_id: str, approval: Approval, event_of: Callable[[Wave], Awaitable[WaveEvent]]

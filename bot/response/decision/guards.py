@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
+from typing import Protocol, TypeVar
 
 from bot.domain.action import Action, Facts, Plan
 from bot.domain.alert import TERMINAL
@@ -27,10 +29,12 @@ from bot.domain.errors import (
     StateChanged,
 )
 from bot.domain.events import GIVE_UP, GO_ON, Declined, Expired, PlanProposed, QuestionAsked
-from bot.domain.incident import Decision, Incident
+from bot.domain.incident import Incident
 from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
+
+YesT = TypeVar("YesT", bound="Yes")
 
 
 def check_reason(approval: Approval) -> None:
@@ -96,12 +100,58 @@ def check_may_call_off(policy: Policy, incident: Incident, approval: Approval) -
         check_approver(policy, approval)
 
 
-def check_first_yes(policy: Policy, incident: Incident, approval: Approval) -> None:
+class Yes(Protocol):
+    """An earlier yes, to a plan or to a wave. In a terminal a name is only claimed, so its login counts too."""
+
+    @property
+    def by(self) -> str:
+        """Who said it, as the ledger writes people."""
+
+    @property
+    def os_user(self) -> str:
+        """The login that it was said from; empty in a chat."""
+
+
+def check_first_yes(policy: Policy, earlier: Sequence[Yes], needed: int, approval: Approval) -> None:
     """Raises: NotEnoughApprovers for a second yes of a person, also under another name of the same login."""
     mine = policy.people_of(approval.by, approval.os_user)
-    if any(mine & policy.people_of(earlier.by, earlier.event.os_user) for earlier in incident.endorsements):
-        approvals = f"{len(incident.endorsements)} of {incident.approvals_needed}"
-        raise NotEnoughApprovers(f"You have said yes already; {approvals} have.", "Ask another approver.")
+    if any(mine & policy.people_of(said.by, said.os_user) for said in earlier):
+        raise NotEnoughApprovers(
+            f"You have said yes already; {len(earlier)} of {needed} have.", "Ask another approver."
+        )
+
+
+async def lapsed_yeses(
+    earlier: Sequence[YesT], needed: int, again: Callable[[YesT], Awaitable[object]]
+) -> tuple[str, ...]:
+    """Return whose earlier yes no longer counts, where the next is the last: for each of them another is needed.
+
+    Shape: `again` looks at a yes once more, and raises NotAnApprover or SelfApproval for one that does not count.
+    Raises: CannotTell when that is not known.
+    """
+    lapsed = []
+    for said in earlier if len(earlier) + 1 >= needed else ():
+        try:
+            await again(said)
+        except (NotAnApprover, SelfApproval):
+            lapsed.append(said.by)
+    return tuple(lapsed)
+
+
+async def present_standing(policy: Policy, lookup: ApproverLookup | None, said: Yes, elsewhere: str) -> Approval:
+    """Return how whoever said yes stands now; `elsewhere` is where that can be asked if not here.
+
+    Raises: NotAnApprover when they may not approve any more; CannotTell when that is not known.
+    """
+    again = await lookup.again(said.by) if lookup is not None else Approval(said.by, "")
+    try:
+        check_named(policy, again)
+    except NotAnApprover as no:
+        if lookup is None and policy.approver_groups:  # a group may still name them
+            unknown = f"{said.by} has said yes, and it cannot be checked here whether they still may."
+            raise CannotTell(unknown, elsewhere) from no
+        raise
+    return again
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,28 +174,12 @@ class ApprovalCounter:
             nodes = len(await self.ledger.nodes(incident.group)) if incident.group else 1
         strange = raised_by_stranger(self.policy, incident)
         needed = max(proposal.approvals_needed, self.policy.approvals_needed(nodes, strange))
-        if len(incident.endorsements) + 1 < needed:
-            return needed, ()
-        lapsed = tuple([said.by for said in incident.endorsements if not await self._counts(incident, said)])
+        lapsed = await lapsed_yeses(incident.endorsements, needed, partial(self._again, incident))
         return needed + len(lapsed), lapsed
 
-    async def _counts(self, incident: Incident, said: Decision) -> bool:
-        by = said.by
-        earlier = Approval(
-            by, "", os_user=said.event.os_user
-        )  # in a terminal a name is only claimed: the login may ask
-        asked = not self.policy.self_approval and has_asked(self.policy, incident, earlier)
-        try:
-            again = await self.lookup.again(by) if self.lookup is not None else Approval(by, "")
-            check_named(self.policy, again)
-        except NotAnApprover as no:
-            if self.lookup is None and self.policy.approver_groups and not asked:  # a group may still name them
-                raise CannotTell(
-                    f"{by} has said yes, and it cannot be checked here whether they still may.",
-                    "Say the last yes in the chat.",
-                ) from no
-            return False
-        return not asked
+    async def _again(self, incident: Incident, said: Yes) -> None:
+        check_not_the_asker(self.policy, incident, Approval(said.by, "", os_user=said.os_user))
+        await present_standing(self.policy, self.lookup, said, "Say the last yes in the chat.")
 
 
 def check_not_begun(incident: Incident) -> None:

@@ -248,7 +248,7 @@ class Responder:
         proposal = guards.open_proposal(incident)
         if not in_wave:
             guards.check_not_in_wave(incident)
-            guards.check_first_yes(self.policy, incident, approval)
+            guards.check_first_yes(self.policy, incident.endorsements, incident.approvals_needed, approval)
         guards.check_in_time(self.policy, incident, self._now(incident))
         guards.check_same_plan(self.policy, proposal, approval)
         guards.check_known_actions(self.reach.actions.keys(), proposal.plan)

@@ -142,7 +142,7 @@ class Remediation:
             at_work = await self.stepping.at_work(incident) if incident.step_under_way is not None else None
             return at_work or stopped(incident, no.sentence)
         if (under_way := incident.step_under_way) is not None:
-            return await StepProof(self.stepping).finish(incident, node, under_way, now)
+            return await StepProof(self.stepping).finish(incident, node, under_way)
         last = incident.steps[-1].outcome if incident.steps else None
         if isinstance(last, StepFailed):
             try_next = f"{_OUT_OF_BAND} {steps_not_done_words(incident)}".rstrip()

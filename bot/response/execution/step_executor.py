@@ -94,13 +94,15 @@ class Attempts:
     Shape: `ran` are attempts whose command this program sent, or may have sent: None while its end was not heard, a
     sentence if it failed, empty if it succeeded. `ended` are attempts whose end was heard: they are never sent again.
     Attempts in `unsent` were never sent, or were refused by their fence. `strange` notes that another machine
-    answered, and `said` what the last round of calls returned.
+    answered, and `said` what the last round of calls returned. `first_seen` is when this program first looked for the
+    proof of an attempt that is dated later than that.
     """
 
     ran: dict[Attempt, str | None] = field(default_factory=dict)
     ended: set[Attempt] = field(default_factory=set)
     unsent: set[Attempt] = field(default_factory=set)
     strange: dict[Attempt, str] = field(default_factory=dict)
+    first_seen: dict[Attempt, datetime] = field(default_factory=dict)
     said: dict[Attempt, str] = field(default_factory=dict)
 
     def note_end(self, key: Attempt, ended: Completed | None) -> None:
@@ -381,7 +383,7 @@ def why_of(incident: Incident, number: int, words: str) -> str:
 
 
 def _person(decision: Decision) -> str:
-    login = decision.event.os_user
+    login = decision.os_user
     return one_line(f"{decision.by} (login {login})" if login else decision.by, 100)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bot.domain.action import Action, Facts, Proof, Step
-from bot.domain.claim import check_not_quiet
+from bot.domain.claim import CLOCK_TOLERANCE, check_not_quiet
 from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import (
     ApprovalExpired,
@@ -50,7 +50,7 @@ class StepProof:
 
     steps: StepExecutor
 
-    async def finish(self, incident: Incident, node: Node, record: StepRecord, now: datetime) -> Outcome:
+    async def finish(self, incident: Incident, node: Node, record: StepRecord) -> Outcome:
         """Look for the proof of a step that has begun, also if another program began it."""
         key = (incident.id, record.number, record.attempt)
         if strange := self.steps.attempts.strange.pop(key, ""):
@@ -73,7 +73,7 @@ class StepProof:
         except HostKeyRejected as no:
             return untrusted_node_question(no.sentence)
         except (Unreachable, CannotRead) as no:
-            return self._unread(record, step, patience, no.sentence, now)
+            return self._unread(incident, record, step, patience, no.sentence)
         if proven:
             took = max(timedelta(0), incident.clamped(self.steps.clock()) - record.started_at)
             return StepVerified(record.number, (as_evidence(action, step, seen.facts[0]),), took)
@@ -94,10 +94,20 @@ class StepProof:
         flat = first.facts[0].get("NRestarts") == later.facts[0].get("NRestarts")
         return later, proven and flat and not another_machine(plan_of(incident)[1], node, later)
 
-    def _unread(self, record: StepRecord, step: Step, patience: timedelta, why: str, now: datetime) -> Outcome:
-        action = self.steps.reach.actions[step.action]
-        if now < record.started_at + patience + (action.limit if action.settles else timedelta(0)):
-            return AdvanceLater(pause_of(record.started_at, now), why)
+    def _began_and_now(self, incident: Incident, record: StepRecord) -> tuple[datetime, datetime]:
+        """Return when a step began, and the time; of one that began at a time still to come, when it was first seen.
+
+        A clock was ahead then, or this one is behind: to wait until it has caught up would hold the node for that long.
+        """
+        now, key = self.steps.clock(), (incident.id, record.number, record.attempt)
+        if record.started_at <= now + CLOCK_TOLERANCE:
+            return record.started_at, incident.clamped(now)
+        return self.steps.attempts.first_seen.setdefault(key, now), now
+
+    def _unread(self, incident: Incident, record: StepRecord, step: Step, patience: timedelta, why: str) -> Outcome:
+        action, (began, now) = self.steps.reach.actions[step.action], self._began_and_now(incident, record)
+        if now < began + patience + (action.limit if action.settles else timedelta(0)):
+            return AdvanceLater(pause_of(began, now), why)
         if not action.reboots:
             return untrusted_node_question(f"It is not known whether “{action.title_of(step.args)}” took effect: {why}")
         return StepFailed(record.number, f"the node did not come back: {why}")
@@ -106,13 +116,13 @@ class StepProof:
         self, incident: Incident, node: Node, record: StepRecord, seen: NodeStatus, patience: timedelta
     ) -> Outcome:
         step = plan_of(incident)[0].steps[record.number - 1]
-        action, now = self.steps.reach.actions[step.action], incident.clamped(self.steps.clock())
+        action, (began, now) = self.steps.reach.actions[step.action], self._began_and_now(incident, record)
         key = (incident.id, record.number, record.attempt)
         ours, failure = key in self.steps.attempts.ran, self.steps.attempts.ran.get(key)
         seen_now = (as_evidence(action, step, seen.facts[0]),)
         unanswered = ours and failure is None
-        late = now >= record.started_at + patience + (action.limit if action.settles and unanswered else timedelta(0))
-        if failure and (not action.reboots or now >= record.started_at + SILENT):
+        late = now >= began + patience + (action.limit if action.settles and unanswered else timedelta(0))
+        if failure and (not action.reboots or now >= began + SILENT):
             return StepFailed(record.number, f"its command failed: {failure}", seen_now)
         in_rounds = ours and action.by_calls is not None
         if late and (action.by_calls is not None or failure == ""):
@@ -124,7 +134,7 @@ class StepProof:
             return await self._send_again(incident, node, step, record, seen, now)
         if late:
             return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
-        return AdvanceLater(pause_of(record.started_at, now), "no sign of its effect yet")
+        return AdvanceLater(pause_of(began, now), "no sign of its effect yet")
 
     def _may_run_again(self, incident: Incident, record: StepRecord, seen: NodeStatus, now: datetime) -> bool:
         """True if its end was not heard, and approval, plan and attempts left allow another attempt."""

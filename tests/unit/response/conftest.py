@@ -43,7 +43,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     """One node that can be cured, and its incident `one`, proposed."""
     with ledger_in(tmp_path) as database:
         world = Quiet()
-        stage = Stage.set(world, Ledger(database, lambda: world.now), {"n1": "cured"}, POLICY, breaks=0)
+        stage = Stage.set(world, Ledger(database, world.record), {"n1": "cured"}, POLICY, breaks=0)
         stage.propose("one", "n1")
         yield stage
 

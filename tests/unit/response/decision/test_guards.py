@@ -107,7 +107,9 @@ NO: dict[str, tuple[str, Callable[[], object]]] = {
     ),
     "one login that says yes twice": (
         "NotEnoughApprovers",
-        lambda: guards.check_first_yes(POLICY, endorsed_by_login("carol"), yes("terminal:ann", os_user="carol")),
+        lambda: guards.check_first_yes(
+            POLICY, endorsed_by_login("carol").endorsements, 2, yes("terminal:ann", os_user="carol")
+        ),
     ),
     "no proposal": ("NothingProposed", lambda: guards.open_proposal(incident())),
     "decided": (
@@ -187,7 +189,7 @@ YES: dict[str, Callable[[], object]] = {
         POLICY, by_login("terminal:root", "root"), yes("terminal:ann", os_user="ann")
     ),
     "another login's voice": lambda: guards.check_first_yes(
-        POLICY, endorsed_by_login("carol"), yes("terminal:ann", os_user="dan")
+        POLICY, endorsed_by_login("carol").endorsements, 2, yes("terminal:ann", os_user="dan")
     ),
     "somebody else": lambda: guards.check_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:ann")),
     "the asker, where that is allowed": lambda: guards.check_not_the_asker(

@@ -13,9 +13,10 @@ import pytest
 from bot.actions import ACTIONS
 from bot.domain.action import Step
 from bot.domain.claim import Claim
-from bot.domain.events import Escalated, StepStarted
+from bot.domain.events import Escalated, StepSkipped, StepStarted
 from bot.domain.fence import Fence
 from bot.domain.policy import Policy
+from bot.domain.verdict import Evidence
 from bot.response.execution.node_access import NodeAccess, TooLate
 from bot.response.execution.remediation import Remediation
 from tests.nodes.draining import NAME, drain_stage, worker
@@ -157,3 +158,28 @@ def test_step_whose_runner_died_is_not_sent_again_into_another_boot(stage: Stage
     done = run(stage)
     assert node.enabled, "whoever booted it may want it"
     assert isinstance(done.ending, Escalated)
+
+
+# --- begun while a clock was ahead
+
+
+@pytest.mark.parametrize("answers", [True, False], ids=["node answers", "node is gone"])
+def test_step_begun_while_the_ledgers_clock_was_ahead_holds_its_node_no_longer_than_others(
+    stage: Stage, answers: bool
+) -> None:
+    approve(stage)
+    proposal, node, world = incident(stage).proposal, stage.nodes["n1"], stage.world
+    assert proposal is not None
+    stage.ledger.append("one", 4, StepSkipped(1, "it is off already"), "bot")
+    world.put = timedelta(hours=6)
+    before = Evidence("reboot", "look", "", (f"boot_id={node.boot_id}",))
+    started = StepStarted(2, 1, node.boot_id, (before,), "died")
+    stage.ledger.begin("one", 5, started, "bot", Claim("n1", proposal.plan.remedy, "died"))
+    world.put = timedelta(0)
+    stage.policy = replace(POLICY, acting=False)  # so that the step is not sent again
+    if not answers:
+        node.down_until = world.now + timedelta(days=1)
+    ended = run(stage)
+    assert isinstance(ended.ending, Escalated)
+    assert world.now - world.began_at < POLICY.reboot_deadline + MINUTE
+    assert stage.ledger.hold("n1") is None
