@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,10 +14,9 @@ from bot.chat.document import Block, Dialog
 from bot.chat.ephemeral import Ephemeral, refusal_words
 from bot.chat.people import Askers, People, Person
 from bot.chat.service import ChatService
-from bot.domain.alert import BOT
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Log
-from bot.domain.entry import Entry, is_author
+from bot.domain.entry import Entry
 from bot.domain.errors import (
     AlreadyDecided,
     CannotTell,
@@ -32,12 +30,12 @@ from bot.domain.errors import (
     UsageError,
     ZombieError,
 )
-from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy, person_of
 from bot.domain.safe_text import one_line
 from bot.response.decision.guards import check_named
 from bot.response.decision.responder import Responder
+from bot.response.record import note_refusal
 
 TOLD = (Refused, UsageError, LedgerError)  # why something is not done, as people are told
 # Its connection may have broken between a commit and the answer: then it is on record all the same.
@@ -162,9 +160,7 @@ class ChatContext:
 
     async def note(self, action: str, by: str, no: ZombieError, about: str = "") -> None:
         """Record a refusal; the person is told even when the ledger cannot be written."""
-        with contextlib.suppress(LedgerError):
-            refused = WishRefused(type(no).__name__, no.sentence, action, one_line(about, 64))
-            await self.ledger.record_refusal(refused, by if is_author(by) else BOT)
+        await note_refusal(self.ledger, action, by, no, about)
 
 
 def brake_words(pulled: Entry | None) -> str:

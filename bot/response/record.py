@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from bot.domain.action import Action, Facts, Plan, Step
-from bot.domain.alert import Alert, SourceKind
-from bot.domain.contracts import Ledger, Log
-from bot.domain.entry import Entry, is_stream
-from bot.domain.errors import UnknownIncident
+from bot.domain.alert import BOT, Alert, SourceKind
+from bot.domain.contracts import ActingLedger, Ledger, Log
+from bot.domain.entry import Entry, is_author, is_stream
+from bot.domain.errors import LedgerError, Refused, UnknownIncident, ZombieError
 from bot.domain.events import (
     GIVE_UP,
     GO_ON,
@@ -25,7 +26,7 @@ from bot.domain.events import (
     StepVerified,
 )
 from bot.domain.fold import fold_entry
-from bot.domain.house_events import HOUSE
+from bot.domain.house_events import HOUSE, WishRefused
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
@@ -127,6 +128,23 @@ def readable(found: tuple[Incident, ...], unreadable: Mapping[str, str], log: Lo
     for name, error in unreadable.items():
         log("record_unreadable", incident=name, error=one_line(error))
     return found
+
+
+async def note_refusal(ledger: ActingLedger, action: str, by: str, no: ZombieError, about: str = "") -> None:
+    """Record what was refused to whom; the person is told even when the ledger cannot be written."""
+    with contextlib.suppress(LedgerError):
+        refused = WishRefused(type(no).__name__, no.sentence, action, one_line(about, 64))
+        await ledger.record_refusal(refused, by if is_author(by) else BOT)
+
+
+@contextlib.asynccontextmanager
+async def refusals_noted(ledger: ActingLedger, action: str, by: str, about: str = "") -> AsyncIterator[None]:
+    """Record what is refused while the block runs."""
+    try:
+        yield
+    except (Refused, UnknownIncident) as no:
+        await note_refusal(ledger, action, by, no, about)
+        raise
 
 
 def may_name(incident_id: str) -> bool:

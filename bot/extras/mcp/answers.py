@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -13,7 +12,6 @@ from bot.domain.case import Case, CaseStore, read_case
 from bot.domain.contracts import ActingLedger, Clock, Fresh, NodeDirectory, Progress
 from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError
 from bot.domain.fold import fold, triaged_in
-from bot.domain.house_events import WishRefused
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
@@ -23,7 +21,7 @@ from bot.extras.cases.why_document import why_body, why_text
 from bot.extras.mcp.tools import Answer
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler
-from bot.response.record import IncidentRecord, IncidentRequest, null_log, received
+from bot.response.record import IncidentRecord, IncidentRequest, note_refusal, null_log, received
 from bot.surfaces.document import documents
 from bot.surfaces.incidents import incident_body, incident_text, incidents_body, incidents_text
 from bot.surfaces.text import summary, verdict_text
@@ -148,8 +146,7 @@ class RecordedAnswers:
     async def refused(self, no: Refused, action: str) -> None:
         """Put on record that something was not done, where there is a record."""
         if self.ledger is not None:
-            with contextlib.suppress(LedgerError):
-                await self.ledger.record_refusal(WishRefused(no.name, no.sentence, action), self.asker.by)
+            await note_refusal(self.ledger, action, self.asker.by, no)
 
     def _ledger_or_refuse(self, incident_id: str) -> ActingLedger:
         if self.ledger is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -17,9 +17,7 @@ from bot.domain.errors import (
     CannotTell,
     Conflict,
     ImpossibleEvent,
-    LedgerError,
     PlanChanged,
-    Refused,
     StaleRequest,
     StateChanged,
     UnknownIncident,
@@ -27,7 +25,6 @@ from bot.domain.errors import (
     UsageError,
 )
 from bot.domain.events import Cancelled, PlanWithheld
-from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.domain.safe_text import one_line
@@ -58,7 +55,7 @@ from bot.extras.waves.wave import (
     why_stop,
 )
 from bot.response.decision import guards
-from bot.response.record import IncidentRecord, null_log
+from bot.response.record import IncidentRecord, null_log, refusals_noted
 
 _TRIES = 5  # on Conflict: read again, decide again
 MOST_MEMBERS = 2_000
@@ -333,25 +330,13 @@ class Waves:
     async def _append_decision(
         self, action: str, wave_id: str, approval: Approval, event_of: Callable[[Wave], Awaitable[WaveEvent]]
     ) -> Wave:
-        async with self._record_refusals(action, wave_id, approval):
+        async with refusals_noted(self.ledger, action, approval.by, wave_id):
             for _ in range(_TRIES):
                 wave = await self.find(wave_id)
                 event = await event_of(wave)
                 with contextlib.suppress(Conflict):
                     return fold_wave_entry(wave, await self.append(wave.id, wave.seq, event, approval.by))
             raise CannotTell("The wave changes faster than it can be decided.", "Try again.")
-
-    @contextlib.asynccontextmanager
-    async def _record_refusals(self, action: str, wave_id: str, approval: Approval) -> AsyncIterator[None]:
-        try:
-            yield
-        except (Refused, UnknownIncident) as no:
-            name = no.name if isinstance(no, Refused) else UnknownIncident.__name__
-            with contextlib.suppress(LedgerError):
-                await self.ledger.record_refusal(
-                    WishRefused(name, no.sentence, action, one_line(wave_id, 64)), approval.by
-                )
-            raise
 
 
 def check_seen_digest(wave: Wave, approval: Approval) -> None:

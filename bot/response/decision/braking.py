@@ -6,16 +6,16 @@ transaction that appends the release, so that a release of an earlier pull does 
 
 from __future__ import annotations
 
-import contextlib
 from datetime import datetime, timedelta
 
 from bot.domain.contracts import ActingLedger
 from bot.domain.entry import Entry
-from bot.domain.errors import LedgerError, NotAnApprover, Refused, StaleRequest
-from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, WishRefused
+from bot.domain.errors import Refused, StaleRequest
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
+from bot.response.record import refusals_noted
 
 # Slack's time of a request comes from another clock; a request this close to a pull may be from before it.
 _CLOCKS_APART = timedelta(minutes=1)
@@ -42,18 +42,13 @@ async def set_brake(
 
     Raises: NotAnApprover; StaleRequest when another pull is on than was meant.
     """
-    try:
+    async with refusals_noted(ledger, f"brake {'on' if on else 'off'}", approval.by):
         if not (on and anybody):
             guards.check_named(policy, approval)
         if on:
             await pull_brake(ledger, approval, request)
         else:
             await _release(ledger, approval, pull, asked_at)
-    except (NotAnApprover, StaleRequest) as no:
-        with contextlib.suppress(LedgerError):
-            refused = WishRefused(no.name, no.sentence, f"brake {'on' if on else 'off'}")
-            await ledger.record_refusal(refused, approval.by)
-        raise
     return await ledger.brake_pull()
 
 

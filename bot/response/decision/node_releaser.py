@@ -15,21 +15,19 @@ from bot.domain.errors import (
     CannotTell,
     Conflict,
     ImpossibleEvent,
-    LedgerError,
     NodeBusy,
     NothingToRelease,
-    Refused,
     UnreadableEntry,
 )
 from bot.domain.events import Escalated
 from bot.domain.fold import fold
-from bot.domain.house_events import NodeReleased, WishRefused
+from bot.domain.house_events import NodeReleased
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
-from bot.response.record import steps_not_done_words, with_left_behind
+from bot.response.record import refusals_noted, steps_not_done_words, with_left_behind
 
 SILENT = timedelta(minutes=1)  # a runner with a newer sign of life may be working on the node
 
@@ -50,15 +48,10 @@ class NodeReleaser:
         Raises: Refused, by its name, when the person may not do this, nothing holds the node, or the incident can go
         on.
         """
-        try:
+        async with refusals_noted(self.ledger, "release", approval.by, node):
             guards.check_reason(approval)
             guards.check_named(self.policy, approval)
             return await self._release(node, approval)
-        except Refused as no:
-            with contextlib.suppress(LedgerError):
-                refused = WishRefused(no.name, no.sentence, "release", one_line(node, 64))
-                await self.ledger.record_refusal(refused, approval.by)
-            raise
 
     async def _release(self, node: str, approval: Approval) -> NodeReleased:
         held = await self.ledger.hold(node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from weakref import WeakValueDictionary
@@ -19,10 +19,8 @@ from bot.domain.errors import (
     ApprovalExpired,
     CannotTell,
     Conflict,
-    LedgerError,
     NodeBusy,
     NotEnoughApprovers,
-    Refused,
     UnknownIncident,
 )
 from bot.domain.events import (
@@ -38,7 +36,6 @@ from bot.domain.events import (
     PlanProposed,
     QuestionAnswered,
 )
-from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import SAME_AGAIN, Approval, ApproverLookup, Policy
 from bot.domain.safe_text import one_line
@@ -47,7 +44,7 @@ from bot.response.decision.braking import set_brake
 from bot.response.decision.preflight import DriftDetected, Preflight
 from bot.response.decision.undo_proposer import UndoProposer
 from bot.response.execution.node_access import NodeAccess
-from bot.response.record import IncidentRecord, cured_since, may_name, unknown, with_left_behind
+from bot.response.record import IncidentRecord, cured_since, may_name, refusals_noted, unknown, with_left_behind
 
 _TRIES = 3  # on Conflict: read again, fold, decide again
 _TOO_FAST = "The incident changes faster than it can be decided."
@@ -74,7 +71,7 @@ class Responder:
         Raises: Refused, by its name and with a sentence, when the plan may not run; the refusal is recorded too.
         UnknownIncident for an unknown id.
         """
-        async with self._record_refusals("approve", incident_id, approval):
+        async with refusals_noted(self.ledger, "approve", approval.by, incident_id):
             turn = self._turns.setdefault(incident_id, asyncio.Lock())
             if turn.locked():  # a person who may not decide is told at once, without waiting for the node to be read
                 await self._check_guards(await self._read(incident_id), approval)
@@ -161,7 +158,7 @@ class Responder:
         Shape: the person who requests it is its asker. Its alert's id is `undo ID NUMBER`; `undoes` names the incident.
         Raises: as `decide`; NothingToUndo, and StateChanged when the node is not as the incident left it.
         """
-        async with self._record_refusals("undo", incident_id, approval):
+        async with refusals_noted(self.ledger, "undo", approval.by, incident_id):
             incident = await self.record.find(incident_id)
             guards.check_may_call_off(self.policy, incident, approval)
             guards.check_acting(self.policy)
@@ -215,7 +212,7 @@ class Responder:
         self, action: str, incident_id: str, approval: Approval, event_of: Callable[[Incident], IncidentEvent]
     ) -> Incident:
         """Append the event that follows from the incident; worked out again where another entry was first."""
-        async with self._record_refusals(action, incident_id, approval):
+        async with refusals_noted(self.ledger, action, approval.by, incident_id):
             for _ in range(_TRIES):
                 incident = await self.record.find(incident_id)
                 with contextlib.suppress(Conflict):
@@ -314,18 +311,6 @@ class Responder:
     async def _append_end(self, incident: Incident, event: IncidentEvent) -> None:
         with contextlib.suppress(Conflict):  # the entry that was first says how it goes on
             await self.record.append(incident, event, BOT)
-
-    @contextlib.asynccontextmanager
-    async def _record_refusals(self, action: str, incident: str, approval: Approval) -> AsyncIterator[None]:
-        """Record a refusal; the asker is told even when the ledger cannot be written."""
-        try:
-            yield
-        except (Refused, UnknownIncident) as no:
-            name = no.name if isinstance(no, Refused) else UnknownIncident.__name__
-            with contextlib.suppress(LedgerError):
-                refused = WishRefused(name, no.sentence, action, one_line(incident, 64))
-                await self.ledger.record_refusal(refused, approval.by)
-            raise
 
     def _now(self, incident: Incident) -> datetime:
         return incident.clamped(self.clock())
