@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain.entry import Entry, Head, canonical_body, entry_hash
+from bot.domain.entry import Entry, Head, canonical_body, entry_hash, is_author
 from bot.domain.errors import UnreadableEntry
 from bot.ledger.entries import entry_of
 
@@ -86,6 +86,8 @@ class Chain:
             return "its time is not written as the ledger writes times"
         if at < self._at:
             return f"is dated back: {at}, and the entry before it {self._at}"
+        if not is_author(entry.by):
+            return "its author is not written as the ledger writes authors"
         try:
             is_ours = canonical_body(entry.body) == body
         except (ValueError, RecursionError):  # such as NaN and 1e999, which are not numbers of JSON

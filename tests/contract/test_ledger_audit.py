@@ -340,12 +340,14 @@ def test_entry_that_nobody_here_can_read_is_told_and_not_passed_over(filled: Dat
     assert [(one.stream, one.seq) for one in found.unread] == [(OPEN, Ledger(filled).head(OPEN).seq + 1)]
 
 
-def added(stream: str, kind: str, body: str, at: str = "2030-01-01T00:00:00.000Z") -> Callable[[Connection], None]:
+def added(
+    stream: str, kind: str, body: str, at: str = "2030-01-01T00:00:00.000Z", by: str = "bot"
+) -> Callable[[Connection], None]:
     """A forger who appends an entry with a hash that fits."""
 
     def add(connection: Connection) -> None:
         before = head_of(connection, stream)[0]
-        fields = (stream, before.seq + 1, at, "bot", kind, body)
+        fields = (stream, before.seq + 1, at, by, kind, body)
         connection.execute(
             ENTRIES.insert(), dict(zip(FIELDS, (*fields, entry_hash(before.hash, *fields)), strict=True))
         )
@@ -369,6 +371,16 @@ def test_what_no_ledger_writes_is_broken_though_every_hash_fits(
 ) -> None:
     found = after(filled, added(stream, "BrakePulled", body, at))
     assert (found.broken[0].seq, says in found.broken[0].says) == (Ledger(filled).head(stream).seq + 1, True)
+
+
+@on_both
+@pytest.mark.parametrize("by", ["", " bot", "ann", "terminal:ann bob", "terminal:\x1b[2J"])
+def test_author_that_no_ledger_writes_is_broken_though_every_hash_fits(filled: Database, by: str) -> None:
+    found = after(filled, added(HOUSE, "BrakeReleased", '{"form":1,"pull":0,"reason":"x"}', by=by))
+    assert (found.broken[0].seq, found.broken[0].says) == (
+        Ledger(filled).head(HOUSE).seq + 1,
+        "its author is not written as the ledger writes authors",
+    )
 
 
 @on_both
