@@ -128,8 +128,8 @@ def unpacked(said: bytes) -> Mapping[str, Fact]:
     {'cpu': 'read', 'cpu.cores': 8.0}
     """
     facts = json.loads(zlib.decompressobj().decompress(said, _MOST_UNPACKED))
-    if not isinstance(facts, dict):
-        raise ValueError("no facts")
+    if not isinstance(facts, dict) or len(facts) > 2 * MOST_FACTS:  # with their rates
+        raise ValueError("no facts, or far too many")
     return {
         _shared(name): _shared(value) if isinstance(value, str) else value
         for name, value in facts.items()

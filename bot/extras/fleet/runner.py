@@ -235,7 +235,7 @@ class FleetRunner:
     async def _keep_facts(self, run: FleetRun) -> None:
         nodes = {node.name: node for node in run.nodes}
         for answer in run.answers:
-            with suppress(ValueError, zlib.error):  # a worker's own
+            with suppress(ValueError, RecursionError, zlib.error):  # a worker's own
                 facts = unpacked(b64decode(answer.figures, validate=True)) if answer.figures else {}
                 for each in self.keeps if facts else ():
                     await each.keep(nodes[answer.node], answer.status == Status.HEALTHY.value, facts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import replace
@@ -98,6 +99,8 @@ async def test_facts_of_whole_checks_are_stored_for_whoever_keeps_them_and_those
             answer("a", "healthy", packed({"cpu": "read", "cpu.cores": 8.0})),
             answer("b", "critical", packed({"cpu": "read\x1b[1m"})),
             answer("c", "healthy", b"no facts"),
+            answer("c", "healthy", zlib.compress(b"[" * 100_000)),
+            answer("c", "healthy", packed(dict.fromkeys(map(str, range(7_000)), "x"))),
             NodeAnswer("d", NodeOutcome.ANSWERED, "healthy"),
         )
 
