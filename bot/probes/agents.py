@@ -15,7 +15,7 @@ from bot.domain.known_agents import KNOWN_AGENTS, KnownAgent
 from bot.domain.probe import Probe
 from bot.domain.protected import KUBELET_UNITS
 from bot.domain.safe_text import one_line
-from bot.probes.formats.fragment import fragment, is_whole
+from bot.probes.formats.fragment import END, fragment, is_whole
 from bot.probes.formats.sections import sections
 
 
@@ -70,14 +70,14 @@ CONFIGS = ("/etc/ecs/ecs.config", "/var/lib/ecs/ecs.config")
 INIT_LOG, AGENT_LOG = "/var/log/ecs/ecs-init.log", "/var/log/ecs/ecs-agent.log"
 COUNTED = "/failed-runs"  # counted over the whole log; only its newest lines are sent
 
-_NO_SYSTEMD, _ACTIVE, _END = "no /run/systemd/system", "-- active --", "-- end --"
+_NO_SYSTEMD, _ACTIVE = "no /run/systemd/system", "-- active --"
 _NAMES = " ".join([*(unit for agent in KNOWN_AGENTS for unit in agent.units), *KUBELET_UNITS])
 # Each list is a single call to PID 1; asking for each unit's properties costs PID 1 ten times as much.
 _UNITS = fragment(f"""
     [ -d /run/systemd/system ] || {{ echo '{_NO_SYSTEMD}'; exit; }};
     systemctl list-unit-files --no-pager --no-legend {_NAMES};
     echo '{_ACTIVE}';
-    systemctl list-units --all --plain --no-legend --no-pager --full {_NAMES} && echo '{_END}'
+    systemctl list-units --all --plain --no-legend --no-pager --full {_NAMES} && echo '{END}'
 """)
 # The configuration may hold registry passwords: only the cluster's name is sent.
 _FILES = fragment(f"""
@@ -92,7 +92,7 @@ _FILES = fragment(f"""
         -e 'Registration completed' | tail -n 300; done;
     [ -r {INIT_LOG} ] && echo '==> {COUNTED} <==' &&
         tail -c 16777216 {INIT_LOG} | grep -acE 'Agent exited with code -?[1-9]';
-    echo '{_END}'
+    echo '{END}'
 """)
 
 _UNIT_FILE = re.compile(r"(\S+\.service)\s+([a-z-]+)(?:\s.*)?")
@@ -126,7 +126,7 @@ def parse(outputs: Outputs) -> AgentsReading:
     if text.strip() == _NO_SYSTEMD:
         return AgentsReading(())
     lines = text.rstrip("\n").split("\n")
-    if lines[-1] != _END or _ACTIVE not in lines:
+    if lines[-1] != END or _ACTIVE not in lines:
         raise CannotRead("agents: the list of units is cut short")
     at = lines.index(_ACTIVE)
     enabled = {row[0]: row[1] for row in _matched_rows(_UNIT_FILE, lines[:at])}
@@ -183,7 +183,7 @@ def _agent(known: KnownAgent, unit: str, enabled: str, state: tuple[str, str], k
 
 
 def _ecs(text: str | None) -> _Ecs | None:
-    if text is None or not is_whole(text, _END):
+    if text is None or not is_whole(text):
         return None
     files = sections(text)
     clusters = [

@@ -16,7 +16,7 @@ from bot.domain.known_agents import KNOWN_AGENTS
 from bot.domain.probe import Probe
 from bot.domain.protected import KUBELET_UNITS
 from bot.domain.safe_text import one_line
-from bot.probes.formats.fragment import fragment
+from bot.probes.formats.fragment import END, fragment
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ _KUBELET_FILES = (
     "etc/kubernetes/kubelet",
     "etc/eks/bootstrap.sh",
 )
-_NO_SYSTEMD, _END = "no systemd on this disk", "-- end --"
+_NO_SYSTEMD = "no systemd on this disk"
 # `systemctl --root=/` lists enabled units too, but not single instances; and reading a folder needs no process.
 # An empty unit file masks a unit like a link to /dev/null: both have size 0.
 _FILES = fragment(f"""
@@ -97,7 +97,7 @@ _FILES = fragment(f"""
     for f in $r/etc/ecs/ecs.config $r/var/lib/ecs/ecs.config; do
         [ -e $f ] || {{ p=${{f%/*}}; [ -d $p ] && [ ! -x $p ]; }} || continue;
         if [ -r $f ]; then grep -a '^[[:space:]]*ECS_CLUSTER[=]' $f; else echo 'unreadable ecs.config'; fi; done;
-    echo '{_END}'
+    echo '{END}'
 """)
 
 _ROW = re.compile(r"(enabled|vendor) (\S+\.(?:wants|requires))/(\S+)")
@@ -115,7 +115,7 @@ def parse(outputs: Outputs) -> BootUnitsReading:
     if text.strip() == _NO_SYSTEMD:
         return BootUnitsReading(systemd=False)
     *lines, last = text.rstrip("\n").split("\n")
-    if last != _END:
+    if last != END:
         raise CannotRead("boot_units: the list of units is cut short")
     units: dict[str, BootUnit] = {}
     kubelet: list[str] = []

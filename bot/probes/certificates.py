@@ -17,7 +17,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
 from bot.probes.formats.dates import DATE, instant
-from bot.probes.formats.fragment import fragment
+from bot.probes.formats.fragment import END, fragment
 from bot.probes.formats.sections import sections
 
 
@@ -69,7 +69,6 @@ class CertificatesReading:
         return min(((each.ends_at - self.now_at).total_seconds() for each in self.certificates), default=1e12)
 
 
-_END = "-- end --"
 _KUBELET, _RANCHER = "/var/lib/kubelet", "/var/lib/rancher"
 _FILES = (
     *(f"{_KUBELET}/pki/{name}" for name in ("kubelet-client-current.pem", "kubelet-server-current.pem", "kubelet.crt")),
@@ -106,7 +105,7 @@ _LOOK = fragment(f"""
             s=$(timeout -k 1 3 openssl s_client -connect 127.0.0.1:10250 </dev/null 2>/dev/null);
             case $? in 124|137) echo silent;; *) echo "$s" | {_SHOW} 2>/dev/null;; esac; fi;
     fi;
-    echo '{_END}'
+    echo '{END}'
 """)
 _NOW = re.compile(r"now ([0-9]{9,11})")
 _DATE = re.compile(rf"(notBefore|notAfter)=({DATE}) GMT")
@@ -126,7 +125,7 @@ def parse(outputs: Outputs) -> CertificatesReading:
     if lines[-1] == "no openssl":
         raise CannotRead("certificates: there is a kubelet, and openssl and base64 are missing")
     now = _NOW.fullmatch(lines[0])
-    if lines[-1] != _END or now is None:
+    if lines[-1] != END or now is None:
         raise CannotRead("certificates: the answer is cut short")
     files = sections("\n".join(lines[:-1]))
     hidden = tuple(one_line(path, 200) for path, said in files.items() if said == ("hidden",))

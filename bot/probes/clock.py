@@ -16,7 +16,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
 from bot.probes.formats.dates import DATE, instant
-from bot.probes.formats.fragment import fragment, is_whole
+from bot.probes.formats.fragment import END, fragment, whole_text
 from bot.probes.formats.sections import sections
 
 
@@ -42,7 +42,6 @@ class ClockReading:
     alone: bool = False  # it follows nothing but the node's own clock
 
 
-_END = "-- end --"
 _SYSFS = "/sys/devices/system/clocksource/clocksource0"
 # timedatectl would start a service; these commands ask only what runs already. Processes may end during the look: grep
 # reports that as an error, and without -q the error hides what it found.
@@ -58,7 +57,7 @@ _LOOK = fragment(f"""
             s=/run/systemd/timesync/synchronized;
             if [ -e $s ]; then echo yes; stat -c 'touched %Y' $s; elif [ -d ${{s%/*}} ]; then echo no; fi;;
         ntpd) echo '==> /ntp <=='; ntpq -n -c 'rv 0 leap,offset';; esac;
-    echo '{_END}'
+    echo '{END}'
 """)
 _NEVER = 1970  # what chrony prints as the year of a time that it never had
 _KEEPERS = {"chronyd": "chrony", "systemd-timesyn": "timesyncd", "ntpd": "ntp"}
@@ -76,9 +75,7 @@ def parse(outputs: Outputs) -> ClockReading:
 
     Unread when: the answer is cut short, for example because the time service is silent, or there is no clocksource.
     """
-    text = outputs.text("look")
-    if not is_whole(text, _END):
-        raise CannotRead("clock: the answer is cut short")
+    text = whole_text(outputs, "look", "clock")
     files = sections(text)
     sources = files.get("/source", ())
     if not sources or not re.fullmatch(r"[\w-]{1,40}", sources[0].strip()):
@@ -114,7 +111,7 @@ def _last_synchronised(keeper: str, files: dict[str, tuple[str, ...]]) -> tuple[
 def _synchronised_state(
     keeper: str, files: dict[str, tuple[str, ...]]
 ) -> tuple[bool | None, float | None, tuple[str, ...]]:
-    said = tuple(one_line(line, 200) for line in files.get(f"/{keeper}", ()) if line.strip() and line != _END)
+    said = tuple(one_line(line, 200) for line in files.get(f"/{keeper}", ()) if line.strip() and line != END)
     text = "\n".join(said)
     if keeper == "chrony":
         leap, off = _LEAP.search(text), _SYSTEM_TIME.search(text)

@@ -14,7 +14,7 @@ from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
-from bot.probes.formats.fragment import fragment
+from bot.probes.formats.fragment import END, fragment
 
 QUESTIONS = 3
 
@@ -50,7 +50,6 @@ class DnsReading:
         return sum(server.failed == QUESTIONS for server in self.servers)
 
 
-_END = "-- end --"
 _RESOLV = "/etc/resolv.conf"
 # Without a tool of its own, bash asks: a question in one packet, of whose answer the header has the code. What prints
 # it is a program, for bash itself sends a packet at each byte that is a line's end.
@@ -95,7 +94,7 @@ _LOOK = fragment(f"""
         fi | sed -n 's/.*status: \\([A-Z0-9]*\\),.*/\\1/p' | head -n {QUESTIONS});
         echo server $x $r ) & i=0;
         while [ $i -lt 10 ] && kill -0 $! 2>/dev/null; do sleep 0.1; i=$((i + 1)); done; done; wait;
-    echo '{_END}'
+    echo '{END}'
 """)
 _SERVER = re.compile(r"server ([0-9A-Fa-f:][0-9A-Za-z:.%]{0,79})((?: [A-Z0-9]{1,16}){0,3})\s*")
 
@@ -108,7 +107,7 @@ def parse(outputs: Outputs) -> DnsReading:
     lines = outputs.text("look").rstrip("\n").split("\n")
     if lines == ["no resolv.conf"]:
         raise CannotRead(f"dns: {_RESOLV} could not be read")
-    if lines[-1] != _END or len(lines) < 3 or not lines[1].startswith("servers"):
+    if lines[-1] != END or len(lines) < 3 or not lines[1].startswith("servers"):
         raise CannotRead("dns: the answer is cut short")
     addresses = lines[1].split()[1:]
     if not addresses:

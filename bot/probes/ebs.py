@@ -18,6 +18,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.root_command import in_folders, root_line
 from bot.domain.safe_text import one_line
+from bot.probes.formats.fragment import END
 from bot.probes.formats.sections import sections
 
 
@@ -76,7 +77,7 @@ MOST_VOLUMES = 8  # sudoers names each device; few nodes attach more
 _LIMIT = timedelta(seconds=6)
 _FOLDERS = ("/usr/sbin",)  # every distribution has nvme-cli there, so each device needs only a single sudoers line
 _MODEL = "Amazon Elastic Block Store"
-_NONE, _END = "no volume", "-- end --"
+_NONE = "no volume"
 _ARGVS = tuple(
     ("nvme", "get-log", f"/dev/nvme{number}n1", "--log-id=0xd0", "--log-len=4096") for number in range(MOST_VOLUMES)
 )
@@ -99,7 +100,7 @@ def _look_script(said: Callable[[tuple[str, ...]], str], before: str) -> tuple[s
         f"""[ -n "$d" ] || exit 1; n=1; echo '==> {argv[2]} <=='; echo "$d"; fi;"""
         for number, argv in enumerate(_ARGVS)
     )
-    return ("sh", "-c", f"{before} n=; {asked} [ -n \"$n\" ] && echo '{_END}'")
+    return ("sh", "-c", f"{before} n=; {asked} [ -n \"$n\" ] && echo '{END}'")
 
 
 def _as_root(argv: tuple[str, ...]) -> str:
@@ -115,7 +116,7 @@ def parse(outputs: Outputs) -> EbsReading:
     first, later = outputs.text("log", 0), outputs.text("log", 1)
     if first.strip() == _NONE:
         return EbsReading()
-    if not all(text.rstrip("\n").endswith(_END) for text in (first, later)):
+    if not all(text.rstrip("\n").endswith(END) for text in (first, later)):
         raise CannotRead("ebs: the answer is cut short")
     seconds = outputs.seconds_between("log")
     if not seconds:

@@ -19,7 +19,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.protected import KUBELET_UNITS, services
 from bot.domain.safe_text import one_line
-from bot.probes.formats.fragment import fragment, is_whole
+from bot.probes.formats.fragment import END, fragment, is_whole
 from bot.probes.formats.systemctl import shown_units
 
 
@@ -107,7 +107,7 @@ _PROPERTIES = (
 _STOPPED = ("inactive", "failed")
 _AT_BOOT = ("enabled", "enabled-runtime", "linked", "linked-runtime")
 
-_NO_SYSTEMD, _END = "no /run/systemd/system", "-- end --"
+_NO_SYSTEMD = "no /run/systemd/system"
 # curl's exit status 28 is a time-out; 7 means that nothing listens, for example if the check is switched off.
 _LOOK = fragment(f"""
     [ -d /run/systemd/system ] || {{ echo '{_NO_SYSTEMD}'; exit; }};
@@ -115,7 +115,7 @@ _LOOK = fragment(f"""
     echo; echo 'Id=-- health --';
     if command -v curl >/dev/null; then
         c=$(curl -s -o /dev/null -m 2 -w '%{{http_code}}' http://127.0.0.1:10248/healthz); echo "Answer=$c $?"; fi;
-    echo '{_END}'
+    echo '{END}'
 """)
 # At each start the kubelet says that PLEG "has yet to be successful": that is not a fault. A real complaint is repeated
 # within 5 s. A login that may not read the journal gets no lines and no error; this is only extra evidence, so no other
@@ -130,7 +130,7 @@ _COMPLAINTS = fragment(f"""
         [ -d $d ] && k=y; done;
     [ $k ] && for f in /run/log/journal/*/system.journal /var/log/journal/*/system.journal; do
         [ -r "$f" ] && {{ {shlex.join(_JOURNAL)} | grep -aE '{_WORDS}' | tail -n 40; break; }}; done;
-    echo '{_END}'
+    echo '{END}'
 """)
 # klog's own prefix comes first: the output of a pod's failing check is inside other lines of the kubelet.
 _COMPLAINT = re.compile(
@@ -148,8 +148,8 @@ def parse(outputs: Outputs) -> EssentialUnitsReading:
     if first.strip() == _NO_SYSTEMD:
         return EssentialUnitsReading(systemd=False)
     again = outputs.text_or_none("look", 1) or ""
-    shown, later = _properties_by_unit(first), _properties_by_unit(again if is_whole(again, _END) else "")
-    if not is_whole(first, _END) or not any(name in shown for name in _KINDS):
+    shown, later = _properties_by_unit(first), _properties_by_unit(again if is_whole(again) else "")
+    if not is_whole(first) or not any(name in shown for name in _KINDS):
         raise CannotRead("essential_units: systemctl's answer is cut short")
     listening = {name for name in _SOCKETS if shown.get(name, {}).get("ActiveState") == "active"}
     units = tuple(

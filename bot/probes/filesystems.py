@@ -16,7 +16,7 @@ from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
-from bot.probes.formats.fragment import fragment, is_whole
+from bot.probes.formats.fragment import END, fragment, whole_text
 from bot.probes.formats.sections import sections
 
 
@@ -101,7 +101,6 @@ _IMAGES = ("/var/lib/containerd", "/var/lib/docker", "/var/lib/containers")
 _PLACES = ("/", "/var", "/var/lib/kubelet", *_IMAGES, "/var/log", "/tmp", "/run")
 _TYPES = "ext2|ext3|ext4|xfs|btrfs|f2fs|jfs|reiserfs"
 _IN_MEMORY = ("tmpfs", "ramfs", "rootfs")
-_END = "-- end --"
 _KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
 # One line for each device, with its shortest mount point; with a thousand pods a device is mounted a thousand times.
 # Btrfs has a number that belongs to no device, and its source may be a device-mapper link: the log says `dm-0`.
@@ -140,7 +139,7 @@ _LOOK = fragment(f"""
     [ -r {_KUBELET_CONFIG} ] && grep -aE '^ +(nodefs|imagefs)[.](available|inodesFree): ' {_KUBELET_CONFIG};
     echo '==> /etc <=='; {{ t=$(stat -fc %T /etc); }} 2>/dev/null; echo "$t";
     if [ "$t" = overlayfs ]; then u=$(awk '{_UPPER}' /proc/self/mountinfo); [ -d "$u" ] && stat -fc %T "$u"; fi;
-    echo '{_END}'
+    echo '{END}'
 """)
 
 _MOUNT = re.compile(r"(\S{1,80}) (\w{2,12}) (\S{1,400}) (/.*)")
@@ -153,9 +152,7 @@ def parse(outputs: Outputs) -> FilesystemsReading:
 
     Unread when: the answer is cut short, for example because a dead mount blocks `df`, or it has no mounts and no room.
     """
-    text = outputs.text("look")
-    if not is_whole(text, _END):
-        raise CannotRead("filesystems: the answer is cut short")
+    text = whole_text(outputs, "look", "filesystems")
     files = sections(text)
     meant = dict(_mounts_of_fstab(files.get("/fstab", ())))
     mounts = tuple(_mounts(files.get("/mounts", ()), meant))
@@ -167,7 +164,7 @@ def parse(outputs: Outputs) -> FilesystemsReading:
         raise CannotRead("filesystems: no file system is named")
     kubelet = files.get("/kubelet", ())
     limits = ((found.group(1), float(found.group(2))) for line in kubelet if (found := _LIMIT.fullmatch(line.rstrip())))
-    etc = [line for line in files.get("/etc", ()) if line not in ("", _END)]
+    etc = [line for line in files.get("/etc", ()) if line not in ("", END)]
     return FilesystemsReading(mounts, rooms, "here" in kubelet, tuple(limits), one_line(etc[-1], 40) if etc else "")
 
 

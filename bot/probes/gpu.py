@@ -18,7 +18,7 @@ from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
-from bot.probes.formats.fragment import fragment, is_whole
+from bot.probes.formats.fragment import END, fragment, is_whole
 from bot.probes.formats.gpu_events import bus_id
 from bot.probes.formats.sections import sections
 
@@ -83,7 +83,6 @@ class GpuReading:
         return sum(gpu.remap_failed is True for gpu in self.gpus)
 
 
-_END = "-- end --"
 _NONE = "no gpu"
 # 10de is NVIDIA; class 0300 is a display controller, 0302 a controller without a display. Others are bridges and audio.
 _NVIDIA = fragment("""
@@ -94,7 +93,7 @@ _BUS = fragment(f"""
     {_NVIDIA}
     for d in $n; do c=; read -r c <$d/class;
         case $c in 0x0300*|0x0302*) l=$(readlink $d/driver); echo "${{d##*/}} $c ${{l##*/}}";; esac; done;
-    echo '{_END}'
+    echo '{END}'
 """)
 # Since driver 535 throttle reasons are called event reasons, and the limit of power the current one.
 _SETTINGS = (
@@ -118,7 +117,7 @@ _SMI = fragment(f"""
     for w in $q; do
         case $a$b$w in ID:*[!0-9]*) ;; ID:*) [ -r /proc/$w/stat ] && read -r s < /proc/$w/stat && echo "$s";; esac;
         a=$b; b=$w; done;
-    echo '{_END}'
+    echo '{END}'
 """)
 
 _ON_BUS = re.compile(r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) 0x[0-9a-f]{6} ?(\S{0,40})")
@@ -142,7 +141,7 @@ def parse(outputs: Outputs) -> GpuReading:
     Unread when: the list of the bus is cut, or has a malformed row. A silent nvidia-smi is part of the reading.
     """
     lines = outputs.text("bus").rstrip("\n").split("\n")
-    if lines[-1] != _END:
+    if lines[-1] != END:
         raise CannotRead("gpu: the list of the bus is cut short")
     rows = [(line, _ON_BUS.fullmatch(line.rstrip())) for line in lines[:-1] if line.strip()]
     for line, row in rows:
@@ -165,7 +164,7 @@ def _smi(outputs: Outputs) -> tuple[str, str]:
         return "stalled", ""
     if run.stdout.strip() in ("absent", _NONE):
         return "absent", ""
-    whole = is_whole(run.stdout, _END) and not run.cut
+    whole = is_whole(run.stdout) and not run.cut
     is_complete = "status 0" in run.stdout or _NO_DEVICES in run.stdout or _LOST.search(run.stdout) is not None
     return ("answered", run.stdout) if whole and is_complete else ("failed", "")
 

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from bot.domain.command import Command, Outputs
-from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line, redacted_line
-from bot.probes.formats.fragment import fragment, is_whole
+from bot.probes.formats.fragment import END, fragment, whole_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,6 @@ _NAMED = tuple(
     )
 )
 _MOST_DEVICES, _MOST = 64, 400
-_END = "-- end --"
 # PCI classes: 01 disks, 02 network, 03 GPUs, 12 accelerators. A virtual function has its card's link. What is read of a
 # device is its configuration space, as lspci does.
 _LOOK = fragment(f"""
@@ -115,7 +113,7 @@ _LOOK = fragment(f"""
         /sys/module/lustre/version /sys/module/efa/version;
     grep -asH ' MemTotal:' /sys/devices/system/node/node[0-9]*/meminfo;
     head -c 2048 /proc/cpuinfo 2>/dev/null | grep -am 2 -e '^model name' -e '^microcode';
-    c=; {{ read -r c </proc/cmdline; }} 2>/dev/null; echo "cmdline $c"; echo '{_END}'
+    c=; {{ read -r c </proc/cmdline; }} 2>/dev/null; echo "cmdline $c"; echo '{END}'
 """)
 _LINE = re.compile(rf"({_PCI}/[0-9a-f:.]{{7,16}}/\w+|/[^:]+|model name|microcode)\s*:\s*(\S.*)", re.ASCII)
 _LINK = re.compile(rf"{_PCI}/([0-9a-f:.]{{7,16}})/(current|max)_link_(width|speed)")
@@ -130,9 +128,7 @@ def parse(outputs: Outputs) -> HardwareReading:
 
     Unread when: the answer is cut short.
     """
-    text = outputs.text("look")
-    if not is_whole(text, _END):
-        raise CannotRead("hardware: the answer is cut short")
+    text = whole_text(outputs, "look", "hardware")
     drivers: dict[str, str] = {}
     links: dict[str, dict[str, str]] = {}
     settings: dict[str, str | float] = {}
@@ -212,7 +208,7 @@ driver 0000:00:1f.0 nvme
 model name\t: Intel(R) Xeon(R) Platinum 8259CL CPU @ 2.50GHz
 microcode\t: 0x5003801
 cmdline BOOT_IMAGE=/boot/vmlinuz root=LABEL=root ro console=tty0 nvme_core.io_timeout=4294967295
-{_END}
+{END}
 """
 
 PROBE = Probe(

@@ -14,7 +14,7 @@ from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
-from bot.probes.formats.fragment import fragment
+from bot.probes.formats.fragment import END, fragment, whole_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,13 @@ class MemoryErrorsReading:
         return sum(controller.corrected for controller in self.controllers)
 
 
-_END = "-- end --"
 _LOOK = fragment(f"""
     for f in /sys/devices/system/edac/mc/mc[0-9]*/ue_count /sys/devices/system/edac/mc/mc[0-9]*/ce_count
         /sys/devices/system/edac/mc/mc[0-9]*/seconds_since_reset; do
         {{ read -r n <"$f"; }} 2>/dev/null && echo "$f:$n"; done;
     grep -s '^HardwareCorrupted:' /proc/meminfo;
     p=; {{ read -r p </sys/class/dmi/id/product_name; }} 2>/dev/null; echo "product $p";
-    echo '{_END}'
+    echo '{END}'
 """)
 _COUNT = re.compile(r"/sys/devices/system/edac/mc/(mc[0-9]{1,4})/(\w{1,40}):([0-9]{1,19})\s*")
 _GIVEN_UP = re.compile(r"HardwareCorrupted:\s+([0-9]{1,15}) kB\s*")
@@ -71,9 +70,7 @@ def parse(outputs: Outputs) -> MemoryErrorsReading:
 
     Unread when: the answer is cut short, or a count is malformed or has no counterpart.
     """
-    lines = outputs.text("look").rstrip("\n").split("\n")
-    if lines[-1] != _END:
-        raise CannotRead("memory_errors: the answer is cut short")
+    lines = whole_text(outputs, "look", "memory_errors").rstrip("\n").split("\n")
     counts: dict[str, dict[str, tuple[int, str]]] = {}
     given_up, product = None, ""
     for line in lines[:-1]:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bot.domain.command import Command, Outputs
-from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import listed, one_line
-from bot.probes.formats.fragment import fragment, is_whole
+from bot.probes.formats.fragment import END, fragment, whole_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,6 @@ class UnfinishedReading:
         return len(self.found)
 
 
-_END = "-- end --"
 # Names as the kernel cuts them, at fifteen letters (TASK_COMM_LEN). These write firmware, or move or mend storage.
 _FIRMWARE = (
     *("fwupdtool", "fwupdmgr", "flashrom", "nvflash*", "nvfwupd", "mlxfwmanager*", "mlxburn", "flint", "mstflint"),
@@ -115,7 +113,7 @@ _LOOK = fragment(f"""
         p=; for z in /usr/sbin /sbin /usr/local/sbin /usr/bin; do [ -x "$z/zpool" ] && p=$z/zpool; done;
         if [ -n "$p" ] && z=$($p status); then printf '%s\\n' "$z"; else echo "hidden zfs"; fi;
         break; done; }} 2>/dev/null;
-    echo '{_END}'
+    echo '{END}'
 """)
 
 _PROGRAM = re.compile(r"program (firmware|storage|packages) (\S.{0,20})")
@@ -133,9 +131,7 @@ def parse(outputs: Outputs) -> UnfinishedReading:
 
     Unread when: the answer is cut short, for example because a ZFS pool is suspended and `zpool` hangs.
     """
-    text = outputs.text("look")
-    if not is_whole(text, _END):
-        raise CannotRead("unfinished: the answer is cut short")
+    text = whole_text(outputs, "look", "unfinished")
     lines = [one_line(line, 200) for line in text.splitlines()]
     hidden = {line.removeprefix("hidden ") for line in lines if line.startswith("hidden ")}
     not_read = [words for what, words in _NOT_READ.items() if what in hidden]
@@ -240,5 +236,5 @@ PROBE = Probe(
     commands=(Command("look", ("sh", "-c", _LOOK), lane="devices", output_limit_bytes=64 * 1024),),
     parse=parse,
     reading=UnfinishedReading,
-    example={"look": f"boot file vmlinuz-6.1.0-28-amd64\nboot file initrd.img-6.1.0-28-amd64\n{_END}\n"},
+    example={"look": f"boot file vmlinuz-6.1.0-28-amd64\nboot file initrd.img-6.1.0-28-amd64\n{END}\n"},
 )
