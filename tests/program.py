@@ -20,11 +20,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import IO, Any
+from typing import IO, Any, Self
 
 ROOT = Path(__file__).parents[1]
 LATE = 120.0  # seconds; also where much else runs on this machine
@@ -52,6 +53,58 @@ def zombie(
             file.seek(0)
             texts.append(file.read().decode().replace("\r\n", "\n"))
     return CompletedProcess(["zombie", *words], status, *texts)
+
+
+class Started:
+    """A command line, or a script in its place, that runs: as much of `subprocess.Popen` as tests ask for."""
+
+    def __init__(self, *words: str, script: str = "", cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> None:
+        environ = {"PYTHONPATH": str(ROOT), **(os.environ if env is None else env)}
+        pipes = [os.pipe() for _ in range(2)]
+        self.stdout, self.stderr = (os.fdopen(read, encoding="utf-8") for read, _ in pipes)
+        self.returncode: int | None = None
+        self._to = socket.socket(socket.AF_UNIX)
+        self._to.connect(nursery().address)
+        null = os.open(os.devnull, os.O_RDWR)
+        _ask(
+            self._to,
+            {"words": words, "script": script, "cwd": str(cwd), "env": environ},
+            [null, *(written for _, written in pipes)],
+        )
+        for number in (null, *(written for _, written in pipes)):
+            os.close(number)
+        self._answers = self._to.makefile("r")
+        self.pid = int(self._answers.readline())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        self.wait(LATE)
+        for closed in (self.stdout, self.stderr, self._answers, self._to):
+            closed.close()
+
+    def wait(self, timeout: float = LATE) -> int:
+        if self.returncode is None:
+            self._to.settimeout(timeout)
+            self.returncode = int(self._answers.readline())
+        return self.returncode
+
+    def communicate(self, timeout: float = LATE) -> tuple[str, str]:
+        with ThreadPoolExecutor(1) as beside:  # neither pipe may fill up while the other is read
+            said = beside.submit(self.stderr.read)
+            out, err = self.stdout.read(), said.result(timeout)
+        self.wait(timeout)
+        return out, err
+
+    def send_signal(self, number: int) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            self.send_signal(signal.SIGKILL)
 
 
 def zombie_in(folder: Path, *words: str) -> CompletedProcess[str]:
@@ -263,9 +316,15 @@ def _become(asked: dict[str, Any], files: list[int]) -> None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape" if plain else "strict", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+        beside = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path not in sys.path]
+        sys.path[:0] = beside  # packages beside the program
         sys.argv = [str(ROOT / "bot/__main__.py"), *asked["words"]]
         try:
-            status = importlib.import_module("bot.__main__").main()
+            if script := asked.get("script"):
+                exec(compile(script, "<script>", "exec"), {"__name__": "__main__"})
+                status = 0
+            else:
+                status = importlib.import_module("bot.__main__").main()
         except SystemExit as ended:
             status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
         with suppress(ValueError, OSError):

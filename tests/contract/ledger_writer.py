@@ -1,6 +1,6 @@
 """A process that writes to a ledger, COUNT times, or that stands still in the middle of a transaction.
 
-`python -m tests.contract.ledger_writer URL NAME COUNT`, or `… URL NAME hang SECONDS` (SECONDS is its patience). It says
+Its words are URL NAME COUNT, or URL NAME hang SECONDS (SECONDS is its patience). It says
 on stdout what was acknowledged, one line an entry: stream, seq, hash and its own mark.
 """
 
@@ -55,7 +55,7 @@ def hang(database: Database) -> None:
     ledger.append(SHARED, ledger.head(SHARED).seq, Cancelled("killed in the middle"), "bot")
 
 
-if __name__ == "__main__":
+def main() -> None:
     url, name, what, *patience = sys.argv[1:]
     if what == "hang":
         with Database.open(url, timedelta(seconds=float(patience[0]))) as opened:

@@ -55,18 +55,8 @@ TIDES = dict(
 
 
 def zombie(folder: Path, *words: str, beside: Path | None = None) -> subprocess.CompletedProcess[str]:
-    if beside is None:
-        return program.zombie_in(folder, *words)
-    found = os.pathsep.join(map(str, (ROOT, beside)))
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "bot", *words],
-        cwd=folder,
-        env={"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": found, "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    found = os.pathsep.join(map(str, (ROOT, *filter(None, [beside]))))
+    return program.zombie(*words, cwd=folder, env=program.environment(folder, PYTHONPATH=found))
 
 
 def listed(text: str) -> set[str]:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -20,34 +17,21 @@ from bot.domain.events import AlertJoined
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, WishRefused
 from bot.ledger import Database, Ledger, audit
+from tests import program
 from tests.contract.ledger_writer import SHARED, write
 from tests.record.incidents import ASKER, OPENING
 
-ROOT = Path(__file__).parents[2]
 EACH = 40
 ENDLESS = 100_000  # for those who do not live to see it
 
 
-@contextmanager
-def writer(url: str, name: str, *what: str) -> Iterator[subprocess.Popen[str]]:
+def writer(url: str, name: str, *what: str) -> program.Started:
     """A process that writes; it does not outlive the block."""
-    with subprocess.Popen(
-        [sys.executable, "-P", "-m", "tests.contract.ledger_writer", url, name, *what],
-        cwd=ROOT,
-        env={"PYTHONPATH": str(ROOT)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    return program.Started(url, name, *what, script="from tests.contract.ledger_writer import main; main()", env={})
 
 
-def acknowledged(process: subprocess.Popen[str], lines: int | None = None) -> list[str]:
+def acknowledged(process: program.Started, lines: int | None = None) -> list[str]:
     """The next lines that the process says, or all that are left until it ends."""
-    assert process.stdout is not None
     if lines is None:
         return process.stdout.read().splitlines()
     return [process.stdout.readline().rstrip("\n") for _ in range(lines)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests import program
 
 ROOT = Path(__file__).parents[2]
 PROBE = """from dataclasses import dataclass
@@ -72,14 +72,15 @@ class Site:
     def let_in(self, *names: str) -> None:
         (self.folder / "zombie.toml").write_text(f"[extras]\non = {json.dumps(names)}\n")
 
+    def environ(self) -> dict[str, str]:
+        return {
+            **program.environment(self.folder),
+            "PYTHONPATH": f"{ROOT}:{self.folder}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+
     def zombie(self, *words: str) -> subprocess.CompletedProcess[str]:
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("ZOMBIE_")}
-        environ |= {"PYTHONPATH": f"{ROOT}:{self.folder}", "PYTHONDONTWRITEBYTECODE": "1"}
-        environ |= {"ZOMBIE_STATE_DIR": str(self.folder / "state")}
-        command = [sys.executable, "-P", "-m", "bot", *words]
-        return subprocess.run(
-            command, cwd=self.folder, env=environ, capture_output=True, text=True, timeout=60, check=False
-        )
+        return program.zombie(*words, cwd=self.folder, env=self.environ())
 
     def checked(self) -> tuple[dict[str, Any], str]:
         done = self.zombie("check", "--local", "--samples", "1", "--json")
@@ -171,9 +172,10 @@ def test_digest_says_which_version_was_judged_with(site: Site) -> None:
     def digest(*names: str) -> str:
         ask = "from bot.app import packages; from bot.app.factories import library; packages.let_in({}); "
         code = ask.format([*names]) + "print(library().get('node-health').digest)"
-        environ = {**os.environ, "PYTHONPATH": f"{ROOT}:{site.folder}", "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, "-P", "-c", code]
-        return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=True).stdout
+        with program.Started(script=code, cwd=site.folder, env=site.environ()) as run:
+            out, err = run.communicate()
+        assert run.returncode == 0, err
+        return out
 
     without, whole = digest(), digest("tide", "flooded")
     site.write(PROBE, CAUSE.replace("def evaluate", "def evaluate("))
