@@ -18,8 +18,6 @@ from bot.domain.errors import ZombieError
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import Redactor
 from bot.domain.verdict import Verdict, outcome_parts, without_secrets
-from bot.extras.cases.playbook_once import judging_once
-from bot.extras.cases.result_cache import as_read
 from bot.extras.cases.what_if import Judge, WhatIf, Why, outcome_alone, what_ifs
 from bot.extras.cases.what_if_words import sentence
 from bot.view.plan_words import PlanWords
@@ -34,39 +32,35 @@ NICE = 10  # alerts, clicks and readings go first
 IDLE_SECONDS = 60.0  # after that a process that explains ends: it takes 60 MiB
 
 
-def why(case: Case, playbook: Playbook, replays: Playbook | None = None) -> Why:
+def why(case: Case, playbook: Playbook) -> Why:
     """Return what would change the verdict on a case; nothing where the node was not reached.
 
-    Shape: for further replays hand in `replays`, the same playbook from `judging_once`; it remembers the first replay.
     Raises: CaseError when the case holds settings that cannot be read.
     """
     redactor = Redactor()
-    verdict = run_alone(replayed(case, replays or playbook, redactor=redactor))
+    verdict = run_alone(replayed(case, playbook, redactor=redactor))
     node, draining = surroundings(case.head)
     if verdict.snapshot is None:
         return Why(case, verdict, ())
-    verdict = replace(verdict, snapshot=(snapshot := as_read(verdict.snapshot)))
-    found = what_ifs(snapshot, Judge(with_recorded_probes(case, playbook), ACTIONS, node, draining))
+    found = what_ifs(verdict.snapshot, Judge(with_recorded_probes(case, playbook), ACTIONS, node, draining))
     clean = (replace(each, verdict=_short_verdict(each.verdict, redactor)) for each in found)
     return Why(case, verdict, tuple(clean))
 
 
-def proven(explanation: Why, replays: Playbook, most: int) -> tuple[WhatIf, ...]:
+def proven(explanation: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
     """Return the first `most` changes that a replay confirms; all others are left out.
-
-    Shape: `replays` is the playbook, best as `judging_once` returns it.
 
     Raises: CaseError when the case holds settings that cannot be read.
     """
-    return run_alone(_proven(explanation, replays, most))
+    return run_alone(_proven(explanation, playbook, most))
 
 
-async def _proven(explanation: Why, replays: Playbook, most: int) -> tuple[WhatIf, ...]:
+async def _proven(explanation: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
     redactor, found = Redactor(), list[WhatIf]()
     for each in explanation.changes:
         if len(found) == most:
             break
-        again = _short_verdict(await judged_with_secrets(explanation.case, replays, [each.change]), redactor)
+        again = _short_verdict(await judged_with_secrets(explanation.case, playbook, [each.change]), redactor)
         if outcome_parts(again) == outcome_parts(each.verdict):
             found.append(each)
     return tuple(found)
@@ -83,8 +77,8 @@ def explained(case: Case, playbook: Playbook) -> Why:
 
     Raises: CaseError when the case holds settings that cannot be read.
     """
-    explanation = why(case, playbook, replays := judging_once(playbook))
-    return replace(explanation, changes=proven(explanation, replays, len(explanation.changes)))
+    explanation = why(case, playbook)
+    return replace(explanation, changes=proven(explanation, playbook, len(explanation.changes)))
 
 
 def is_as_shown(explanation: Why, shown: Verdict) -> bool:
@@ -95,7 +89,7 @@ def is_as_shown(explanation: Why, shown: Verdict) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Explainer:
-    """Says why: one case at a time, in its own thread, because it takes a tenth of a second."""
+    """Says why: one case at a time, in its own thread, because it takes some tenths of a second."""
 
     playbooks: Playbooks
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -120,10 +114,10 @@ class Explainer:
     def _why_sentences(self, case: Case, verdict: Verdict) -> Sequence[str]:
         try:
             playbook = self.playbooks.get(case.head.playbook)
-            explanation = why(case, playbook, replays := judging_once(playbook))
+            explanation = why(case, playbook)
             if playbook.digest != case.head.playbook_digest or not is_as_shown(explanation, verdict):
                 return ()
-            return [sentence(each, explanation.verdict, WORDS) for each in proven(explanation, replays, MOST_PROVEN)]
+            return [sentence(each, explanation.verdict, WORDS) for each in proven(explanation, playbook, MOST_PROVEN)]
         except ZombieError:  # it cannot be judged again, so nothing is said
             return ()
 

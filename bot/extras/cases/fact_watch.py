@@ -1,21 +1,21 @@
-"""Watching a result: readings that note which of their numbers, entries and fields are looked at."""
+"""Watching a verdict: readings that note which of their numbers, entries and fields are looked at."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import timedelta
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 from bot.domain.change import NAMES, Change, names_of
-from bot.domain.probe import CustomReading, F, R, Snapshot, Unread
+from bot.domain.playbook import Playbook
+from bot.domain.probe import CustomReading, Snapshot, Unread
 from bot.domain.verdict import Verdict
 from bot.extras.cases.facts import Fact, number
 
-Figure: TypeAlias = tuple[Any, ...]  # the function that computes it, and its arguments
 NEVER = 1e12  # seconds; stands for never, so it is no number to move
 MOST_ENTRIES = 12  # of a field: a verdict names few
 # How long a look took is no state of the node. Log and units count from the same boot as the uptime, which would
@@ -32,43 +32,34 @@ def words_of(verdict: Verdict) -> frozenset[str]:
     return frozenset(words) | {f"{before} {word}" for before, word in pairwise(words)}
 
 
+def looked_at(
+    snapshot: Snapshot, verdict: Verdict, playbook: Playbook, judge: Callable[[Snapshot], Verdict]
+) -> tuple[Fact, ...]:
+    """Return the facts that `judge` looks at in a snapshot, in order of name.
+
+    Shape: `verdict` is what it comes to; in lists, the entries that it names are facts.
+    """
+    watch = Watch(words_of(verdict))
+    judge(replace(snapshot, readings={name: watch.reading(name, each) for name, each in snapshot.readings.items()}))
+    named = [when for condition in playbook.conditions for when in re.findall(r"(\w+)\.(\w+)", condition.when)]
+    for probe, name in dict.fromkeys(named):
+        reading = snapshot.readings.get(probe)
+        if not (name.endswith("_seconds") and hasattr(reading, name.removesuffix("_seconds"))):  # once is enough
+            watch.named(reading, Change(probe, name))
+    return tuple(fact for what, fact in sorted(watch.facts.items()) if what in watch.seen)
+
+
 @dataclass(slots=True)
 class Watch:
     """Notes which facts of readings are looked at."""
 
     words: frozenset[str]
     facts: dict[str, Fact] = field(default_factory=dict)
-    seen: set[str] = field(default_factory=set)  # facts, probes, `probe.field`, and `probe.field.part` of entries
-    unwatched: set[str] = field(default_factory=set)  # probes of readings that note nothing
-    parted: set[str] = field(default_factory=set)  # fields whose entries are noted part by part
-    by_figure: dict[Figure, set[str]] = field(default_factory=dict)
-    all_seen: set[str] = field(default_factory=set)  # in the blocks that have ended
-    _depth: int = 0
-    _silent: dict[tuple[Any, str], dict[str, tuple[str, ...]]] = field(default_factory=dict)
-
-    @contextmanager
-    def noting(self) -> Iterator[set[str]]:
-        """Yield the set of what is seen while the block runs; a nested block counts for both."""
-        before, noted = frozenset(self.seen), set[str]()
-        self.seen.clear()
-        self._depth += 1
-        yield noted
-        self._depth -= 1
-        noted |= self.seen
-        if self._depth:
-            self.seen |= before
-        else:  # kept apart: by and by it is the most, and each block would copy it
-            self.all_seen |= before | noted
-            self.seen.clear()
-
-    def snapshot(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with readings that are watched."""
-        readings = {name: self.reading(name, reading) for name, reading in snapshot.readings.items()}
-        return _Watched(snapshot.node, snapshot.taken_at, snapshot.window, readings, watch=self)
+    seen: set[str] = field(default_factory=set)  # of the facts, those that were looked at
 
     def reading(self, probe: str, reading: Any) -> Any:
+        """Return the reading as one that is watched."""
         if isinstance(reading, Unread | CustomReading) or not is_dataclass(reading) or isinstance(reading, type):
-            self.unwatched.add(probe)
             return reading
         changed: dict[str, Any] = {}
         for each in fields(reading):
@@ -98,35 +89,26 @@ class Watch:
                 self.seen.add(of_part.what)
 
     def _entries(self, change: Change, held: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Watch the entries that the verdict names, and all with the same names; nothing where there is none."""
+        """Watch the entries that the verdict names; nothing where there is none."""
         spoken: dict[int, str] = {}
-        known = {id(entry): names_of(entry) for entry in _flat_records(held)}
-        for entry, names in known.items():
-            name = self._name(names)
-            if name and (name in (spoken_names := set(spoken.values())) or len(spoken_names) < MOST_ENTRIES):
-                spoken[entry] = name
-        if not spoken:
-            return ()
-        self.parted.add(change.what)
-        spoken_names = set(spoken.values())
-        return self._watched_entries(
-            held, change, spoken, {entry for entry, names in known.items() if spoken_names & names.keys()}
-        )
+        for entry in _flat_records(held):
+            name = self._name(names_of(entry))
+            if name and (name in (names := set(spoken.values())) or len(names) < MOST_ENTRIES):
+                spoken[id(entry)] = name
+        return self._watched_entries(held, change, spoken) if spoken else ()
 
-    def _watched_entries(
-        self, held: tuple[Any, ...], change: Change, spoken: Mapping[int, str], moved: Collection[int]
-    ) -> tuple[Any, ...]:
+    def _watched_entries(self, held: tuple[Any, ...], change: Change, spoken: Mapping[int, str]) -> tuple[Any, ...]:
         found = []
         for entry in held:
             if isinstance(entry, tuple):
-                found.append(self._watched_entries(entry, change, spoken, moved))
+                found.append(self._watched_entries(entry, change, spoken))
             elif name := spoken.get(id(entry)):
                 whole = replace(change, entry=name)
                 self.facts[whole.what] = Fact(whole)
                 self.seen.add(whole.what)
                 found.append(self._record(entry, whole))
-            else:  # it moves with the others, where it shares a name with them
-                found.append(self._record(entry, replace(change, entry="?"), False) if id(entry) in moved else entry)
+            else:
+                found.append(entry)
         return tuple(found)
 
     def _name(self, names: Mapping[str, str]) -> str:
@@ -138,28 +120,20 @@ class Watch:
                 found = name
         return found
 
-    def _record(self, record: Any, change: Change, tells: bool = True) -> Any:
-        """Return the record of a type that notes which of its fields are looked at; `tells`: its numbers are facts."""
+    def _record(self, record: Any, change: Change) -> Any:
+        """Return the record of a type that notes which of its numbers are looked at."""
         kind: Any = type(record)
-        what = (
-            self._note_numbers(record, change)
-            if tells
-            else self._fields_without_facts(kind, f"{change.probe}.{change.field}.")
-        )
-        made: Any = object.__new__(_noting(kind, not change.field))
-        object.__setattr__(made, "_noting", _Noting(self.seen, what))  # past the freezing
+        made: Any = object.__new__(_noting(kind))
+        object.__setattr__(made, "_noting", _Noting(self.seen, self._note_numbers(record, change)))  # past the freezing
         for _, held in _field_accessors(kind):
             held.__set__(made, held.__get__(record))
         return made
 
     def _note_numbers(self, record: Any, change: Change) -> dict[str, tuple[str, ...]]:
-        """Keep a record's numbers as facts; return what is noted by the name of each of its fields."""
+        """Keep a record's numbers as facts; return what is noted by the name of each of their fields."""
         kind: Any = type(record)
         at = f"{change.what}."
-        where = f"{change.probe}.{change.field}." if change.field else at
         noting = dict[str, tuple[str, ...]]()
-        if not change.field:
-            noting |= {name: (where + name,) for name in _worked_out(kind)}
         for name, held in _field_accessors(kind):
             value = held.__get__(record)
             if isinstance(value, _NUMBERS) and name not in _NOT_MOVED:
@@ -168,15 +142,8 @@ class Watch:
                     of = replace(change, **{"part" if change.entry else "field": name})
                     self.facts[at + name] = Fact(of, value)
                 # The first look moves the later look with it, and the later also moves alone: growth is a fact too.
-                noting[name] = tuple(dict.fromkeys((where + name, at + name, at + name.removesuffix("_later"))))
-            else:
-                noting[name] = (where + name,)
+                noting[name] = (at + name, at + name.removesuffix("_later"))
         return noting
-
-    def _fields_without_facts(self, kind: Any, where: str) -> dict[str, tuple[str, ...]]:
-        if (kind, where) not in self._silent:
-            self._silent[kind, where] = {name: (where + name,) for name, _ in _field_accessors(kind)}
-        return self._silent[kind, where]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +155,12 @@ class _Noting:
 
 
 @functools.cache
-def _noting(kind: Any, whole: bool) -> type[Any]:
-    """Return the type whose fields note that they are looked at, of a `whole` reading also what is computed.
+def _noting(kind: Any) -> type[Any]:
+    """Return the type whose fields note that they are looked at.
 
     Shape: made once for all records of a kind, for it takes as long as to watch fifty.
     """
     body: dict[str, Any] = {name: _Noted(name, held) for name, held in _field_accessors(kind)}
-    body |= {name: _Noted(name, vars(kind)[name]) for name in _worked_out(kind) if whole}
     return type(kind.__name__, (kind,), {"__slots__": ("_noting",), **body})
 
 
@@ -202,28 +168,6 @@ def _noting(kind: Any, whole: bool) -> type[Any]:
 def _field_accessors(kind: Any) -> tuple[tuple[str, Any], ...]:
     """The fields of a kind of record, each with what sets and gets it."""
     return tuple((each.name, vars(kind)[each.name]) for each in fields(kind))
-
-
-@functools.cache
-def _worked_out(kind: Any) -> tuple[str, ...]:
-    return tuple(name for name, held in vars(kind).items() if isinstance(held, property))
-
-
-@dataclass(frozen=True, slots=True)
-class _Watched(Snapshot):
-    """A snapshot that notes which probes are asked for, and what each figure depends on."""
-
-    watch: Watch = field(default_factory=lambda: Watch(frozenset()), compare=False, repr=False)
-
-    def get(self, kind: type[R]) -> R | Unread:
-        self.watch.seen.add(kind.probe)
-        return Snapshot.get(self, kind)
-
-    def once(self, work_out: Callable[..., F], *asked: Hashable) -> F:
-        with self.watch.noting() as seen:
-            figure = work_out(self, *asked)
-        self.watch.by_figure[work_out, *asked] = seen | self.watch.by_figure.get((work_out, *asked), set())
-        return figure
 
 
 def _flat_records(held: tuple[Any, ...]) -> Iterator[Any]:
@@ -246,7 +190,7 @@ class _Noted:
         if record is None:
             return self
         noting: _Noting = record._noting
-        noting.seen.update(noting.what[self._name])
+        noting.seen.update(noting.what.get(self._name, ()))
         return self._held.__get__(record, kind)
 
     def __set__(self, record: Any, value: Any) -> None:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
 
 from bot.domain.action import Action
 from bot.domain.case import Case
@@ -21,12 +20,11 @@ from bot.domain.change import NONE, Change, Places
 from bot.domain.errors import UsageError
 from bot.domain.evaluation import cause_results, combine_results
 from bot.domain.node import Node
-from bot.domain.playbook import Condition, ConfiguredCause, Playbook
-from bot.domain.probe import Snapshot, Unread
+from bot.domain.playbook import Playbook
+from bot.domain.probe import RememberingSnapshot, Snapshot, Unread
 from bot.domain.verdict import Verdict, outcome_parts
+from bot.extras.cases.fact_watch import looked_at
 from bot.extras.cases.facts import Fact, Number, number
-from bot.extras.cases.result_cache import CauseResults
-from bot.extras.cases.used_facts import looked_at
 from bot.response.diagnosis.planning import DrainSettings, with_plan
 
 FAR = 1_000_000  # how far up a number is moved, beside a thousand times what was read
@@ -83,7 +81,7 @@ class Judge:
 
     def verdict(self, snapshot: Snapshot) -> Verdict:
         """Return the verdict with its plan."""
-        return self.verdict_of(snapshot, cause_results(snapshot, self.playbook))
+        return self.verdict_of(snapshot, cause_results(RememberingSnapshot.of(snapshot), self.playbook))
 
     def verdict_of(self, snapshot: Snapshot, found: Sequence[CauseResult | None]) -> Verdict:
         """Return the verdict that results of a snapshot come to, with its plan."""
@@ -94,7 +92,7 @@ class Judge:
 def what_ifs(snapshot: Snapshot, judge: Judge) -> tuple[WhatIf, ...]:
     """Return the smallest single changes of a snapshot that change its verdict, the smallest first.
 
-    Shape: each is evaluated again before it is returned; a cause is evaluated again if a probe that it names changed.
+    Shape: each is evaluated again before it is returned; a cause is evaluated again if it names the probe that changed.
     """
     search = _Search(snapshot, judge)
     found = {each.change: each for each in (*search.left_out(), *search.numbers())}  # both may find the same
@@ -112,20 +110,18 @@ def outcome_alone(verdict: Verdict) -> Verdict:
 
 
 class _Search:
-    """The search in a snapshot; results are cached."""
+    """The search in a snapshot; each change is judged once."""
 
     def __init__(self, snapshot: Snapshot, judge: Judge) -> None:
         self._snapshot, self._judge = snapshot, (judge := judge.without_lines())
-        self._tried: dict[Change, _Flip | None] = {}
+        self._tried: dict[Change, Verdict | None] = {}
         self._places: Places = {}  # of the snapshot's readings
-        self._results = CauseResults(snapshot, judge.playbook)
-        before = judge.verdict_of(snapshot, self._results.found)
+        self._found = cause_results(RememberingSnapshot.of(snapshot), judge.playbook)
+        before = judge.verdict_of(snapshot, self._found)
         self._outcome = outcome_parts(before)
-        self._looks = looked_at(snapshot, judge, before)
-        self._facts = self._looks.facts
-        self._is_other: dict[tuple[Any, ...], bool] = {}  # by what the results decide
-        self._edges: dict[tuple[Sequence[int], Sequence[int]], tuple[Number, ...]] = {}
-        self._limits: dict[tuple[str, str, Number, Number], tuple[Number, Number]] = {}
+        self._facts = looked_at(snapshot, before, judge.playbook, judge.verdict)
+        self._naming = {probe: _naming(judge.playbook, probe) for probe in snapshot.readings}
+        self._edges = {probe: _numbers_compared_with(naming) for probe, naming in self._naming.items()}
 
     def left_out(self) -> Iterator[WhatIf]:
         """Try leaving out each reading, and each entry that the verdict names."""
@@ -159,118 +155,72 @@ class _Search:
         """Bisect between what was read and an end that changes the verdict, thresholds first."""
         if end == was or not self._flips(fact.at(_written(end))):
             return
-        alike = fact.change.probe, fact.change.field, was, end  # numbers that are counted alike often share a limit
-        same, other = self._limits.get(alike, (was, end))
-        if not (self._flips(fact.at(_written(other))) and (same == was or not self._flips(fact.at(_written(same))))):
-            same, other = was, end
-        same, other = self._limits[alike] = self._flipping_neighbours(fact, same, other)
-        yield from self._what_if_of(fact.at(_written(other)), fact.was, _written(same) if same != was else None)
-
-    def _flipping_neighbours(self, fact: Fact, same: Number, other: Number) -> tuple[Number, Number]:
-        """Return two numbers next to each other, of which the first changes nothing and the other does.
-
-        Shape: on the way only those are evaluated that the other end made decide differently, for the others mostly
-        decide as before all along. What comes of that counts if it holds with all of them; if not, all are evaluated.
-        """
-        among = self._deciding(fact.at(_written(other)))
-        found = self._bisected(fact, same, other, among)
-        if not self._flips(fact.at(_written(found[0]))) and self._flips(fact.at(_written(found[1]))):
-            return found
-        return self._bisected(fact, same, other)
-
-    def _bisected(
-        self, fact: Fact, same: Number, other: Number, among: Set[int] | None = None
-    ) -> tuple[Number, Number]:
-        was = same
-        least, most = min(same, other), max(same, other)
-        edges = [edge for edge in self._edges_of(fact) if least < edge < most and isinstance(edge, type(was))]
+        same, other = was, end
+        least, most = min(was, end), max(was, end)
+        edges = [edge for edge in self._edges[fact.change.probe] if least < edge < most and isinstance(edge, type(was))]
         if other < same:
             edges.reverse()
         first, last = 0, len(edges)  # those before `first` change nothing, those from `last` on do
         while first < last:
             middle = (first + last) // 2
-            if self._flips(fact.at(_written(edges[middle])), among):
+            if self._flips(fact.at(_written(edges[middle]))):
                 last, other = middle, edges[middle]
             else:
                 first, same = middle + 1, edges[middle]
         while abs(other - same) > max(FINE * max(abs(same), abs(other), FINE), isinstance(was, int)):
             half = _between(same, other)
-            if self._flips(fact.at(_written(half)), among):
+            if self._flips(fact.at(_written(half))):
                 other = half
             else:
                 same = half
-        return same, other
-
-    def _edges_of(self, fact: Fact) -> tuple[Number, ...]:
-        """Return the thresholds of what looks at a fact, and the numbers next to them, in order."""
-        playbook, hanging = self._judge.playbook, self._results.on(fact.change, self._looks)
-        if (those := (hanging.causes, hanging.conditions)) not in self._edges:
-            causes = [playbook.causes[at] for at in hanging.causes]
-            conditions = [playbook.conditions[at] for at in hanging.conditions]
-            self._edges[those] = _numbers_compared_with(causes, conditions)
-        return self._edges[those]
+        yield from self._what_if_of(fact.at(_written(other)), fact.was, _written(same) if same != was else None)
 
     def _what_if_of(
         self, change: Change, was: Number | bool | timedelta | None = None, still: str | None = None
     ) -> Iterator[WhatIf]:
-        if (flip := self._tried_flip(change)) is not None:
-            yield WhatIf(change, flip.verdict or self._judge.verdict_of(flip.snapshot, flip.found), was, still)
+        if (verdict := self._other_verdict(change)) is not None:
+            yield WhatIf(change, verdict, was, still)
 
-    def _flips(self, change: Change, among: Set[int] | None = None) -> bool:
-        """True if the change gives another verdict; with `among`, if all results at other places stay the same."""
-        return (self._tried_flip(change) if among is None else self._flip_with(change, among)) is not None
+    def _flips(self, change: Change) -> bool:
+        return self._other_verdict(change) is not None
 
-    def _deciding(self, change: Change) -> Set[int]:
-        """Return the places of the results that decide otherwise after a change; all if something else decides."""
-        flip, decides = self._tried_flip(change), self._results.decides
-        if flip is None or self._looks.plan_hangs_on(change):
-            return frozenset(range(len(decides)))
-        now = self._results.decided(flip.found)
-        return frozenset(at for at, before in enumerate(decides) if now[at] != before)
-
-    def _tried_flip(self, change: Change) -> _Flip | None:
-        """Return the changed snapshot and its results if they give another verdict."""
+    def _other_verdict(self, change: Change) -> Verdict | None:
+        """Return the verdict after a change, if it is another; None where the change does not fit, too."""
         if change not in self._tried:
-            self._tried[change] = self._flip_with(change)
+            self._tried[change] = self._judged(change)
         return self._tried[change]
 
-    def _flip_with(self, change: Change, among: Set[int] | None = None) -> _Flip | None:
+    def _judged(self, change: Change) -> Verdict | None:
         readings = self._snapshot.readings
         try:
             reading = change.applied(readings[change.probe], self._places)
         except UsageError:
             return None
-        found = self._results.changed(reading, change, self._looks, among)
-        decided = self._results.decided(found)
-        if not change.field or self._looks.plan_hangs_on(change):
-            decided = ((str(change),),)  # here the snapshot decides too
-        elif decided == self._results.decides:
-            return None
-        if self._is_other.get(decided) is False:
-            return None
-        snapshot, verdict = replace(self._snapshot, readings={**readings, change.probe: reading}), None
-        if decided not in self._is_other:
-            verdict = self._judge.verdict_of(snapshot, found)
-            self._is_other[decided] = outcome_parts(verdict) != self._outcome
-        return _Flip(snapshot, found, verdict) if self._is_other[decided] else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Flip:
-    """A changed snapshot with another verdict, and its results; `verdict` None: not yet put together."""
-
-    snapshot: Snapshot
-    found: Sequence[CauseResult | None]
-    verdict: Verdict | None
+        snapshot = replace(self._snapshot, readings={**readings, change.probe: reading})
+        naming = self._naming[change.probe]
+        again = iter(cause_results(RememberingSnapshot.of(snapshot), naming))
+        named = {*map(id, (*naming.causes, *naming.conditions))}
+        all_of = (*self._judge.playbook.causes, *self._judge.playbook.conditions)
+        found = [next(again) if id(each) in named else was for each, was in zip(all_of, self._found, strict=True)]
+        verdict = self._judge.verdict_of(snapshot, found)
+        return verdict if outcome_parts(verdict) != self._outcome else None
 
 
 def _no_lines(_: Snapshot) -> tuple[str, ...]:
     return ()
 
 
-def _numbers_compared_with(causes: Iterable[ConfiguredCause], conditions: Iterable[Condition]) -> tuple[Number, ...]:
-    said = [word for each in conditions for word in re.findall(r"(?<![\w.])\d+\.?\d*", each.when)]
-    numbers = [threshold.value for used in causes for threshold in used.thresholds.values()]
+def _naming(playbook: Playbook, probe: str) -> Playbook:
+    """Return the part of a playbook that looks at a probe; the rest comes out as before, whatever the probe says."""
+    causes = (used for used in playbook.causes if probe in (*used.cause.probes, *used.cause.beside))
+    conditions = (condition for condition in playbook.conditions if probe in condition.probes)
+    return replace(playbook, causes=tuple(causes), conditions=tuple(conditions))
+
+
+def _numbers_compared_with(playbook: Playbook) -> tuple[Number, ...]:
+    """Return the thresholds of a playbook, and the numbers next to them, in order."""
+    said = [word for each in playbook.conditions for word in re.findall(r"(?<![\w.])\d+\.?\d*", each.when)]
+    numbers = [threshold.value for used in playbook.causes for threshold in used.thresholds.values()]
     numbers += [float(word) for word in said]
     whole = {int(number) + step for number in numbers for step in (-1, 0, 1)}
     fine = {float(number) * (1 + step) for number in numbers for step in (-FINE / 2, 0, FINE / 2)}

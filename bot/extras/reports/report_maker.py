@@ -26,7 +26,6 @@ from bot.domain.playbook import Playbooks
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
 from bot.extras.cases.explaining import is_as_shown, proven, why
-from bot.extras.cases.playbook_once import judging_once
 from bot.extras.cases.what_if_words import sentence
 from bot.extras.reports.page import page
 from bot.extras.reports.report import whole_report
@@ -190,7 +189,7 @@ def _why_lines(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[
         playbook = playbooks.get(case.head.playbook)
         if playbook.digest != case.head.playbook_digest:
             return (), f"The playbook {case.head.playbook} has changed since, so it is not evaluated again.", None
-        explanation = why(case, playbook, replays := judging_once(playbook))
+        explanation = why(case, playbook)
     except (PlaybookError, CaseError) as no:
         return (), no.sentence, None
     if not is_as_shown(explanation, shown):
@@ -201,7 +200,7 @@ def _why_lines(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[
         )
     if not explanation.changes:
         return (), "No single change of a reading would change this verdict.", explanation.verdict
-    found = proven(explanation, replays, MOST_CHANGES)
+    found = proven(explanation, playbook, MOST_CHANGES)
     return tuple(sentence(each, explanation.verdict, WORDS) for each in found), "", explanation.verdict
 
 
