@@ -74,11 +74,6 @@ class Judge:
     node: Node
     draining: DrainSettings
 
-    def without_lines(self) -> Judge:
-        """Return a judge of the same verdicts, whose conditions do not look up the node's lines: none decides one."""
-        conditions = (replace(condition, shows=_no_lines) for condition in self.playbook.conditions)
-        return replace(self, playbook=replace(self.playbook, conditions=tuple(conditions)))
-
     def verdict(self, snapshot: Snapshot) -> Verdict:
         """Return the verdict with its plan."""
         return self.verdict_of(snapshot, cause_results(RememberingSnapshot.of(snapshot), self.playbook))
@@ -113,7 +108,7 @@ class _Search:
     """The search in a snapshot; each change is judged once."""
 
     def __init__(self, snapshot: Snapshot, judge: Judge) -> None:
-        self._snapshot, self._judge = snapshot, (judge := judge.without_lines())
+        self._snapshot, self._judge = snapshot, judge
         self._tried: dict[Change, Verdict | None] = {}
         self._places: Places = {}  # of the snapshot's readings
         self._found = cause_results(RememberingSnapshot.of(snapshot), judge.playbook)
@@ -204,10 +199,6 @@ class _Search:
         found = [next(again) if id(each) in named else was for each, was in zip(all_of, self._found, strict=True)]
         verdict = self._judge.verdict_of(snapshot, found)
         return verdict if outcome_parts(verdict) != self._outcome else None
-
-
-def _no_lines(_: Snapshot) -> tuple[str, ...]:
-    return ()
 
 
 def _naming(playbook: Playbook, probe: str) -> Playbook:

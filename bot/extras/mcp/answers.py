@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from bot.domain.alert import MCP
-from bot.domain.case import Case, CaseStore, read_case
+from bot.domain.case import CaseStore, read_case
 from bot.domain.contracts import ActingLedger, Clock, Fresh, NodeDirectory, Progress
 from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError
 from bot.domain.fold import fold, triaged_in
@@ -16,7 +15,7 @@ from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
-from bot.extras.cases.what_if import Why
+from bot.extras.cases.explaining import Explainer
 from bot.extras.cases.why_document import why_body, why_text
 from bot.extras.mcp.tools import Answer
 from bot.response.diagnosis.recorder import VerdictRecorder
@@ -30,14 +29,6 @@ from bot.view.plan_words import PlanWords
 
 MOST_LISTED = 200  # incidents in an answer; the rest is counted
 WITHHELD = "It was asked through MCP, which offers no plan: check the node in Slack or a terminal to get its plan."
-
-
-class Explains(Protocol):
-    """Judges cases again."""
-
-    async def told(self, case: Case, /) -> Why:
-        """Return what would change a case's verdict. Raises: CaseError; PlaybookError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +54,7 @@ class RecordedAnswers:
     words: PlanWords
     clock: Clock
     fresh: Fresh
-    explainer: Explains
+    explainer: Explainer
     ledger: ActingLedger | None = None
     cases: CaseStore | None = None
 
