@@ -6,8 +6,9 @@ They get nothing but jobs, they end with this process, and where one dies its jo
 than they keep up with, this process evaluates too, while it has nothing to read; in the end it also takes over what
 they have not come to yet.
 
-Those of `concurrent.futures` take as long. But they are started with all of this process's environment, tokens and an
-agent's socket among it, and go on where this process is killed.
+Those of `concurrent.futures` take as long, can forget the environment, and can end with this process. But where one of
+them dies, the program may never end: Python 3.11.7 waits for ever once a job was taken back (cancelled) before,
+earlier ones where answers are just being written to it (python/cpython#94777).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from bot.actions import ACTIONS
 from bot.app.factories import now
@@ -19,15 +19,8 @@ from bot.settings import Settings
 from bot.surfaces.metrics import Gauges, IncidentLog, Metrics, Scrape
 
 ReadTally: TypeAlias = Callable[[], Awaitable[LedgerCount]]
+WhyNot: TypeAlias = Callable[[], Awaitable[str]]  # why the bot is not ready; empty while it is
 SCRAPE_SECONDS = 2.0  # a scraper gives up after ten; counts that are not read by then are left out
-
-
-class Readiness(Protocol):
-    """Knows whether the bot is ready."""
-
-    async def why_not(self) -> str:
-        """Return why it is not ready; empty while it is."""
-        ...
 
 
 class Metering:
@@ -57,12 +50,12 @@ class Metering:
         self._counting: asyncio.Future[LedgerCount] | None = None
         self._nodes = 0
         self._readings: Readings | None = None
-        self._readiness: Readiness | None = None
+        self._why_not: WhyNot | None = None
         json_log.listen(self.metrics.heard)
 
-    def set_sources(self, nodes: int, readings: Readings, readiness: Readiness) -> None:
+    def set_sources(self, nodes: int, readings: Readings, why_not: WhyNot) -> None:
         """Set the sources of gauges that are not in the record."""
-        self._nodes, self._readings, self._readiness = nodes, readings, readiness
+        self._nodes, self._readings, self._why_not = nodes, readings, why_not
 
     async def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """Return the present metrics."""
@@ -84,11 +77,11 @@ class Metering:
         return self.metrics.exposition(standing, accept)
 
     async def _is_ready(self) -> bool:
-        if self._readiness is None:
+        if self._why_not is None:
             return False
         try:
             async with asyncio.timeout(self._patience):
-                return not await self._readiness.why_not()
+                return not await self._why_not()
         except TimeoutError:
             return False
 

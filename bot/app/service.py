@@ -61,7 +61,7 @@ class Service:
         self._renewal = Renewal(
             bot.known, lambda: inventory(Path(bot.known.origin), bot.environment), bot.stores.ledger, log, told
         )
-        metered.set_sources(len(bot.known.nodes), checks.scheduler, self)
+        metered.set_sources(len(bot.known.nodes), checks.scheduler, self.why_not)
         self._extras: list[Serves] = bot.seated("serves")
         gets = (("/metrics", metered.scrape.answer),)
         posts = [*self._chat.routes(), *bot.alerts.posts, *(post for extra in self._extras for post in extra.posts)]

@@ -53,7 +53,7 @@ async def edge(
     journal = JsonLog(io.StringIO())
     settings = Settings.load({}, environment, folder, members=settings_of())
     meter = Metering(settings, journal, tallies, patience, of_extras)
-    meter.set_sources(7, Standing(), Standing())
+    meter.set_sources(7, Standing(), Standing().why_not)
     web = WebEdge(
         "127.0.0.1:0", Standing().why_not, gets=(("/metrics", meter.scrape.answer),),
         log=journal.log, unauthorized=meter.metrics.unauthorized,
