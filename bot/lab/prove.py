@@ -23,6 +23,7 @@ from bot.lab.virtual_machine import Hardware
 from bot.response.proven import GONE, ProvenRow, ProvenTable
 
 LOOKS = 16  # kept waiting, an emulated node may not say everything in time; a flood has gaps
+_NOT_BEGUN = ("opened", "triaged", "proposed")
 Say = Callable[[str], None]
 
 
@@ -249,6 +250,9 @@ class Prover:
         def opened() -> dict[str, Any]:
             again = program.check(node.name, "--open", "--playbook", trial.playbook)
             self._say(f"  again, on record: {_short(again)}")
+            if again["plan"] and (state := program.incident(again["incident"])["state"]) != "proposed":
+                self._say(f"  nothing is proposed: {state}")  # the node did not say which machine it is
+                return {**again, "plan": None}
             return again
 
         return {**verdict, "incident": _right(trial, opened)["incident"]}
@@ -266,7 +270,7 @@ class Prover:
         state = program.incident(incident)["state"]
         self._say(f"  {what}: {state}")
         if done.returncode or state != "resolved":
-            raise (NotSeen if state == "proposed" else NotProven)(f"{what} ended as {state}: {_said(done)}")
+            raise (NotSeen if state in _NOT_BEGUN else NotProven)(f"{what} ended as {state}: {_said(done)}")
 
     def _is_over(self, program: Program, node: LabNode, trial: Trial) -> None:
         """The readings say that it is over; what the kernel's log still reports is at most degraded, without a plan."""

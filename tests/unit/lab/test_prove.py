@@ -92,6 +92,8 @@ class Says:
     def check(self, node: str, *more: str) -> dict[str, Any]:
         if "--record" in more:
             (Path(more[1]) / f"{node}.jsonl").write_text("what it said")
+        if "--open" in more:
+            self.state = "proposed"
         return next(self.verdicts)
 
     def incident(self, incident: str) -> dict[str, Any]:
@@ -188,6 +190,7 @@ def test_cure_that_does_not_heal_is_a_run_and_no_healing(
             ["resolved"],
         ),  # nobody knows whether it healed
         ([WELL, LEAKS, LEAKS], ["proposed"]),  # refused: nothing was begun
+        ([WELL, LEAKS, LEAKS], ["triaged"]),
     ],
 )
 def test_run_that_says_nothing_of_the_cure_is_no_row(
