@@ -33,13 +33,13 @@ from tests.contract.test_why import FOUNDING
 from tests.record.exporting import (
     NODE,
     SECRET,
+    Measured,
     bundle_in,
     bundle_of,
     damage,
     ended,
     judged,
     looked_at,
-    measured,
     raw_of,
     record_of,
 )
@@ -252,7 +252,8 @@ def test_forged_case_of_any_size_is_left_out_in_little_memory(tmp_path: Path) ->
         with database.writing() as connection:
             connection.execute(swell, {"body": zlib.compress(b" " * 256 * 1024 * 1024)})
     path = tmp_path / "b.jsonl"
-    said, status, megabytes = measured(tmp_path, "incidents", "export", incident_id, "-o", str(path))
+    with Measured(tmp_path) as program:
+        said, status, megabytes = program.run("incidents", "export", incident_id, "-o", str(path))
     assert status == 0, said
     assert megabytes <= 150
     with path.open("rb") as file:

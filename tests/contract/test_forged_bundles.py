@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from bot.ledger.excerpt import StoredEntry
 from bot.surfaces.incidents import incident_text
 from bot.view.context import ViewContext
 from bot.view.plan_words import PlanWords
-from tests.record.exporting import NODE, bundle_of, damage, ended, judged, looked_at, measured, raw_of, record_of
+from tests.record.exporting import NODE, Measured, bundle_of, damage, ended, judged, looked_at, raw_of, record_of
 
 
 class Scene(NamedTuple):
@@ -591,12 +591,20 @@ BIG["pieces and keys"] = lambda _: (
 )
 
 
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
+    with Measured(tmp_path_factory.mktemp("state"), "bot.extras.bundles.verification") as program:
+        yield program
+
+
 @pytest.mark.parametrize("what", BIG)
-def test_large_bundle_takes_little_memory_also_without_unicode(scene: Scene, what: str, tmp_path: Path) -> None:
+def test_large_bundle_takes_little_memory_also_without_unicode(
+    scene: Scene, program: Measured, what: str, tmp_path: Path
+) -> None:
     raw, status = BIG[what](scene)
     path = tmp_path / "b.jsonl"
     path.write_bytes(raw)
-    said, ended_with, megabytes = measured(tmp_path, "verify", str(path))
+    said, ended_with, megabytes = program.run("verify", str(path))
     assert (ended_with, "Traceback" in said) == (status, False), said[-600:]
     assert megabytes <= 150
 

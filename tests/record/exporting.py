@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from dataclasses import replace
 from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from bot.actions import ACTIONS
 from bot.app.version import program_name
@@ -41,11 +42,29 @@ from tests.shipped import shipped
 
 NODE = Node("ray-gpu-1a-0417", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"})
 ROOT = Path(__file__).parents[2]
-# A child's peak begins with that of the process that forked it: so a small one forks it.
-MEASURED = (
-    "import resource, subprocess, sys; done = subprocess.run([sys.executable, '-m', 'bot', *sys.argv[1:]]).returncode;"
-    "print(done, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024, flush=True)"
-)
+# A child's peak begins with that of the process that forked it: so one forks it that has loaded the command, no more.
+MEASURED = """
+import json, os, sys, traceback
+from bot.__main__ import main
+for name in sys.argv[1:]:
+    __import__(name)
+print("ready", flush=True)
+for line in sys.stdin:
+    if (pid := os.fork()) == 0:
+        status = 1
+        try:
+            status = main(json.loads(line))
+        except SystemExit as ended:
+            status = int(ended.code or 0)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(status)
+    _, status, used = os.wait4(pid, 0)
+    print()
+    print("ended", os.waitstatus_to_exitcode(status), used.ru_maxrss // 1024, flush=True)
+"""
 END = Escalated("no proof", "Look at its console.")
 SECRET = "xoxb-123456789012-" + "a1B2" * 6
 
@@ -138,13 +157,42 @@ def looked_at(bundle: Bundle | bytes, *heads: str) -> Verified:
     return verified(BytesIO(raw), shipped(), [NotedHead.of(head) for head in heads])
 
 
-def measured(state: Path, *command: str) -> tuple[str, int, int]:
-    """Run a command at an ASCII terminal; return what it said, its exit status, and its peak in MiB."""
-    environment = {"PATH": os.environ["PATH"], "HOME": str(state), "ZOMBIE_STATE_DIR": str(state)}
-    environment |= {"PYTHONPATH": str(ROOT), "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
-    environment |= {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    line = (sys.executable, "-c", MEASURED, *command)
-    done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=300, check=False)
-    *said, last = done.stdout.splitlines()
-    status, megabytes = map(int, last.split())
-    return "\n".join([*said, done.stderr]), status, megabytes
+class Measured:
+    """A program at an ASCII terminal that has loaded modules once, and runs command lines in forks of itself."""
+
+    def __init__(self, state: Path, *modules: str) -> None:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(state), "ZOMBIE_STATE_DIR": str(state)}
+        environment |= {"PYTHONPATH": str(ROOT), "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+        environment |= {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", MEASURED, *modules],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._until("ready")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def run(self, *words: str) -> tuple[str, int, int]:
+        """Return what a command line said, its exit status, and its peak in MiB."""
+        assert self._process.stdin is not None
+        print(json.dumps(words), file=self._process.stdin, flush=True)
+        said, last = self._until("ended ")
+        status, megabytes = map(int, last.split()[1:])
+        return said, status, megabytes
+
+    def _until(self, mark: str) -> tuple[str, str]:
+        assert self._process.stdout is not None
+        lines: list[str] = []
+        for line in self._process.stdout:
+            if line.startswith(mark):
+                return "".join(lines), line
+            lines.append(line)
+        raise AssertionError("".join(lines))
