@@ -149,7 +149,7 @@ class Unusual:
         if self.boot:
             since = f", since {datetime.fromisoformat(self.boot):%A's boot (%d %b)}"
         elif self.since in ("", "now"):
-            since = ", new with this check" if self.since else ""
+            since = ", not so at the check before" if self.since else ""
         else:
             since = f", first seen on {datetime.fromisoformat(self.since):%a %d %b at %H:%M UTC}"
         return f"{self.here} here, {self.peers}{since}"
@@ -161,8 +161,8 @@ class Unusual:
 
     @property
     def brief(self) -> str:
-        """The same in a headline's few words, such as `PCIe width of mlx5_core 0000:17:00.0, x8`."""
-        return f"{self.name}, {self.here}"
+        """The same in few words, such as `PCIe width of mlx5_core 0000:17:00.0: x8, x16 on its 211 peers`."""
+        return f"{self.name}: {self.here}, {self.peers}"
 
 
 class LeftOut(Undecided):

@@ -24,7 +24,7 @@ PROFILE_SETTLES = (  # it takes a press of a button, by whoever may ask for a ch
     "Likely, not confirmed. Profile first would settle it: perf samples every core for 10 s; it changes nothing and "
     "needs no approval."
 )
-UNUSUAL = "No known cause was found, but look here first: "
+UNUSUAL = "Look here first: "
 BRAKED = "Braked: "  # begins why something waits for the brake
 _TIME = re.compile(
     r"(?:(?<![\d-])(20\d\d-[01]\d-[0-3]\d) |(?<!-\d\d ))(?<![\d:.])([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))? UTC\b",
@@ -53,7 +53,7 @@ def cause_words(verdict: Verdict) -> str:
     Example: "leaked-memory-cgroups (confirmed, muted)", "likely leaked-memory-cgroups".
     """
     if verdict.cause is None:
-        return f"unusual: {one_line(verdict.unusual[0].brief, 100)}" if verdict.unusual else ""
+        return f"unusual: {one_line(verdict.unusual[0].brief, 120)}" if verdict.unusual else ""
     confidence, is_sure = verdict.confidence, verdict.confidence is Confidence.CONFIRMED
     first = f"{confidence} " if confidence is not None and not is_sure else ""
     said = ["confirmed"] * is_sure + ["muted"] * verdict.is_muted

@@ -278,6 +278,7 @@ def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = (), boote
     if len(standing) > ANOTHER_KIND * len(kinds):
         return Compared(stood_out=stood_out)
     ranked = sorted(most.values(), key=lambda each: (-each[0], each[1]))[:MOST_TOLD]
+    ranked.sort(key=lambda each: not isinstance(each[2], str))  # a state says more of itself than a figure does
     return Compared(
         tuple(
             _unusual(fact, value, f"{_of_peers(fact, value, peers)} on {them}", past, booted)

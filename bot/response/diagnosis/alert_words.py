@@ -58,7 +58,7 @@ def alerted(alerts: Sequence[Alert], snapshot: Snapshot | None) -> str:
     parts += [f"{_listed(unread)} {'was' if len(unread) == 1 else 'were'} not read"] if unread else []
     parts += [f"no reading names {_listed(gone)}"] if gone and not unread else []
     if not parts:
-        return "What the alert measures is not read on a node: only the node itself was judged."
+        return "What the alert measures was not measured: this may or may not explain it."
     return f"Of what the alert points at, {'; '.join(parts)}."
 
 

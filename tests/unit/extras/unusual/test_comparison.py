@@ -92,7 +92,7 @@ def test_too_few_peers_say_nothing(healthy: bool, fewest: int) -> None:
 def test_node_without_peers_is_compared_with_its_own_past_where_something_is_wrong() -> None:
     past = [node(healthy=True, days=day) for day in range(3)]
     odd = node("n", NARROW, days=4)
-    assert says(odd, Peers(), *past) == ["gpu.width: 8 here, 16 on its 3 earlier checks, new with this check"]
+    assert says(odd, Peers(), *past) == ["gpu.width: 8 here, 16 on its 3 earlier checks, not so at the check before"]
     assert says(replace(odd, is_healthy=True), Peers(), *past) == []
     assert says(odd, Peers(), *past[:2]) == []
 

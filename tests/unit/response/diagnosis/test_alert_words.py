@@ -11,7 +11,7 @@ from tests.contract.asked import evaluated
 from tests.independent import kinds
 
 OF = "Of what the alert points at,"
-NOTHING = "What the alert measures is not read on a node: only the node itself was judged."
+NOTHING = "What the alert measures was not measured: this may or may not explain it."
 
 
 def snapshot() -> Snapshot:
