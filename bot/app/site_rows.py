@@ -210,7 +210,7 @@ def _secret_form(table: SiteTable, name: str, row: Any) -> SecretForm | None:
     if any(pattern.search(each) for each in ("", mark, *own_marks())):
         problems.add(at, "form is found in an empty text or in a mark; make it find a secret alone")
         return None
-    form = SecretForm(name, tuple(has.lower() for has in row["has"]), (), False, mark, False, pattern)
+    form = SecretForm(name, tuple(has.lower() for has in row["has"]), (), False, mark, "", pattern)
     for seen in row["seen"]:
         if fault := _example_fault(form, seen):
             problems.add(table.line(name, "seen"), fault)

@@ -23,6 +23,7 @@ from bot.domain.secret_forms import (
     may_speak_of_secret,
     opens,
     table,
+    without_values,
 )
 from bot.domain.secret_names import speaks_of_secret
 
@@ -190,7 +191,8 @@ class Redactor:
             return self._redacted_rows(
                 values, [value if type(value) in _PLAIN else self.value(value) for value in values]
             )
-        texts = iter(table().cut_lines([value for value in values if isinstance(value, str)]))
+        secrets = dict[str, None]()
+        texts = iter(table().cut_lines([value for value in values if isinstance(value, str)], secrets))
         values = [next(texts) if isinstance(value, str) else value for value in values]
         found: list[Any] = []
         inside = is_next = is_value = False
@@ -198,11 +200,12 @@ class Redactor:
             if isinstance(value, str):
                 rest, inside = without_key(value, inside, above=found)
                 before, rest = rest, context().value.cut(rest) if is_value else rest
-                found.append(MARK if is_next and rest else table().cut(rest))
+                found.append(MARK if is_next and rest else table().cut(rest, secrets))
                 is_next, is_named = _precedes_secret(before)
                 is_value = is_named or (is_value and rest == before and context().on.match(before) is not None)
             else:
                 found.append(self.value(value))
+        found = [without_values(value, secrets) if isinstance(value, str) else value for value in found]
         return self._redacted_rows(values, found)
 
     def _redacted_rows(self, values: Sequence[Any], found: list[Any]) -> list[Any]:

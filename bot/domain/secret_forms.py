@@ -52,8 +52,8 @@ class SecretForm:
     """A row of the table. `form` is its pattern, or the text of it, which is not compiled before it is needed.
 
     Shape: a form with `kinds` is looked for at the names of these kinds alone, and `before` ends where they begin; what
-    a form of `hexadecimal` digits finds is a secret only where they spell one; a `block` goes over several
-    lines, and a form of `lines` is in no text of one.
+    a form to `decode`, hexadecimal digits or bytes, finds is a secret only where they spell one; a `block` goes over
+    several lines, and a form of `lines` is in no text of one.
     """
 
     name: str
@@ -61,7 +61,7 @@ class SecretForm:
     starts: tuple[str, ...]
     long: bool
     mark: str
-    hexadecimal: bool
+    decode: str
     form: str | Pattern
     block: bool = False
     kinds: tuple[str, ...] = ()
@@ -237,18 +237,28 @@ class SecretTable:
         for form in self.forms:
             form.compile()
 
-    def cut(self, text: str) -> str:
-        """Return a text with a mark in place of each secret; what a cut lays bare is searched too."""
+    def cut(self, text: str, values: dict[str, None] | None = None) -> str:
+        """Return a text with a mark in place of each secret; what a cut lays bare is searched too.
+
+        A secret goes wherever else it stands in the text. It is added to `values`, where there are more texts.
+        """
+        found = dict[str, None]()
+        text = without_values(self._cut_forms(text, found), found)
+        if values is not None:
+            values.update(found)
+        return text
+
+    def _cut_forms(self, text: str, values: dict[str, None]) -> str:
         name = _short_name(text)
         if name in self._clean:
             return text
         whole = text
         for _ in range(_ROUNDS):
-            before, text = text, self._cut_once(text)
+            before, text = text, self._cut_once(text, values)
             if text == before:
                 break
         if _WORDS_ALONE.fullmatch(whole):  # such as a command's words, one a line
-            text = self._cut_once(text.replace("\n", "\t")).replace("\t", "\n")
+            text = self._cut_once(text.replace("\n", "\t"), values).replace("\t", "\n")
         if text == whole:
             self._clean.remember(name, None)
         return text
@@ -258,7 +268,7 @@ class SecretTable:
         kept = self.cut("\n".join(words)).split("\n")
         return kept if len(kept) == len(words) else [self.cut(word) for word in words]
 
-    def cut_lines(self, lines: Sequence[str]) -> list[str]:
+    def cut_lines(self, lines: Sequence[str], values: dict[str, None] | None = None) -> list[str]:
         """Return the lines of a text with a mark in place of each line of a secret that goes over several."""
         kept = list(lines)
         for _ in range(_ROUNDS):
@@ -267,13 +277,16 @@ class SecretTable:
             for form in self._blocks:
                 is_likely = form.kinds or any(literal in lower for literal in (*form.has, *form.starts))
                 if is_likely and (cuts := form.found(view, names)):
-                    kept = _marked_lines(kept, _in_original_text(whole, cuts))
+                    cuts = _in_original_text(whole, cuts)
+                    if values is not None:
+                        values.update((whole[cut.begin : cut.end].strip(), None) for cut in cuts)
+                    kept = _marked_lines(kept, cuts)
                     whole, view, lower, names = _read_as_one(kept)
             if kept == before:
                 break
         return kept
 
-    def _cut_once(self, text: str) -> str:
+    def _cut_once(self, text: str, values: dict[str, None]) -> str:
         view = searchable(text)
         lower = view.lower()
         # Most texts hold no literal, and cost only this.
@@ -299,18 +312,48 @@ class SecretTable:
         for number in sorted(likely if has_lines else likely - self._over_lines):
             form = self.forms[number]
             cuts = form.found(view, names)
-            if form.hexadecimal:
-                cuts = [cut for cut in cuts if self._holds_secret(_decoded_hexadecimal(view[cut.begin : cut.end]))]
+            if form.decode:
+                cuts = [cut for cut in cuts if self._holds_secret(_decoded(view[cut.begin : cut.end], form.decode))]
             if cuts:
-                text = marked(text, _in_original_text(text, cuts))
+                cuts = _in_original_text(text, cuts)
+                values.update((text[cut.begin : cut.end].strip(), None) for cut in cuts)
+                text = marked(text, cuts)
                 view = searchable(text)
                 names = names and secret_names().found(view, view.lower())
         return text
 
     def _holds_secret(self, text: str) -> bool:
-        return self._cut_once(text) != text
+        return self._cut_once(text, {}) != text
 
 
+def without_values(text: str, values: Iterable[str]) -> str:
+    """Return a text without secrets that were found elsewhere: those that no other word is, the first of them.
+
+    A word of letters alone is such a one only in what a shell traces.
+    """
+    for value in itertools.islice(values, _MOST_VALUES):
+        if value not in text or not _NO_OTHER.fullmatch(value) or any(value in mark for mark in own_marks()):
+            continue
+        again = re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
+        if value.isalpha():
+            text = _TRACED.sub(functools.partial(_without, again), text)
+        else:
+            text = again.sub(MARK, text)
+    return text
+
+
+def _without(again: re.Pattern[str], line: re.Match[str]) -> str:
+    return again.sub(MARK, line[0])
+
+
+_MOST_VALUES = 100  # so that a text full of secrets costs time in proportion to its length
+# Letters with a digit or a sign, more than one word, or letters alone: no address, path, id or number.
+_NO_OTHER = re.compile(
+    r"(?!\w+://|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-|[^\n]{0,200}\[redacted)(?=[^\n]{0,200}[^\W\d_])"
+    r"(?:(?=[^\n]{0,200}[\d!#$%^&*+~?@])[^\s/]{6,200}|[^/\s][^/\n]{2,100}\s[^/\n]{3,100}"
+    r"|(?!(?i:true|false|none|null)\Z)[^\W\d_]{5,40})"
+)
+_TRACED = re.compile(r"(?m)^[^\n+]{0,80}\+{1,6} [^\n]*")
 _WORDS_ALONE = re.compile(r"(?=(?:[^\n]*\n){0,40}-)\S+(?:\n\S+)+\n?")
 
 
@@ -350,7 +393,7 @@ def _marked_lines(lines: list[str], cuts: Sequence[Cut]) -> list[str]:
 
 def searchable(text: str) -> str:
     """Return a text with blanks in place of colours and of other signs that show nothing, and without escapes."""
-    if _is_plain(text) and "&" not in text and "%25" not in text:
+    if _is_plain(text) and "&" not in text and "%25" not in text and "#040" not in text:
         return text
     return _ESCAPED_SIGN.sub(lambda found: _unescaped(found[0]), _with_blanks(text))
 
@@ -365,7 +408,7 @@ def _is_plain(text: str) -> bool:
     return text.isascii() and "\\" not in text and (text.isprintable() or _ODD.search(text) is None)
 
 
-def _in_original_text(text: str, cuts: Sequence[Cut]) -> Sequence[Cut]:
+def _in_original_text(text: str, cuts: list[Cut]) -> list[Cut]:
     """Return the cuts of a text as it is searched as cuts of the text itself."""
     places, longer = list[int](), [0]  # of the escapes, and by how much the text is longer behind each
     for escape in _ESCAPED_SIGN.finditer(_with_blanks(text)):
@@ -383,6 +426,8 @@ def _unescaped(escape: str) -> str:
         return ""
     if escape[0] == "\\":
         return chr(int(escape[2:], 16))
+    if escape[0] == "#":
+        return " "
     import html  # which is seldom needed
 
     return html.unescape(escape) if escape[0] == "&" else "%"
@@ -413,11 +458,11 @@ _SIGNS = (
 _UNSEEN = re.compile(rf"(?P<signs>{_SIGNS})|[\r\xa0\u2000-\u200a\u202f\u205f\u2800\u3000\ud800-\udfff]")
 _WITHIN_WORD = re.compile(_SIGNS)
 _ODD = re.compile(rf"[\r{CONTROLS}]")
-# What stands around names and values, as JSON, markup, JavaScript and addresses within addresses may write it. A blank
-# that is escaped is within a value. Quotes within quotes, however often, are read as those of the fourth.
+# What stands around names and values, as JSON, markup, JavaScript, sudo and addresses within addresses may write it. A
+# blank that is escaped is within a value. Quotes within quotes, however often, are read as those of the fourth.
 _ESCAPED_SIGN = re.compile(
     r"\\(?:u00|x)(?:2[267fF]|3[aAc-eC-E]|40)|&(?:lt|gt|equals|#0{0,4}(?:6[0-2]|58)|#[xX]0{0,4}(?:2[27]|3[aAc-eC-E]));"
-    rf"|%25(?=[0-9A-Fa-f]{{2}})|(?<!\\)\\{{1,60}}(?=\\{{3}}[\"'])|{_SIGNS}"
+    rf"|%25(?=[0-9A-Fa-f]{{2}})|(?<=[\w'/.,-])#040(?=\S)|(?<!\\)\\{{1,60}}(?=\\{{3}}[\"'])|{_SIGNS}"
 )
 # The letters of a log from the rarest on: a text without the rarest of a literal does not hold the literal.
 _RARE = "`^~<|{;$\\&*!?%@+#q'z\"(,j=/xkvwybg_hfmup-cld:nsroaite. "
@@ -436,9 +481,12 @@ def _word_bytes(lower: str) -> list[bytes]:
     return lower.encode("utf-8", errors="replace").translate(_TO_WORDS).split()
 
 
-def _decoded_hexadecimal(digits: str) -> str:
-    whole = digits[: len(digits) // 2 * 2]  # the last one may have been cut off
-    return bytes.fromhex(whole).decode("utf-8", errors="replace").replace("\0", " ")
+def _decoded(digits: str, form: str) -> str:
+    if form == "bytes":
+        raw = bytes(code for number in digits.split(",") if (code := int(number)) < 256)
+    else:
+        raw = bytes.fromhex(digits[: len(digits) // 2 * 2])  # the last one may have been cut off
+    return raw.decode("utf-8", errors="replace").replace("\0", " ")
 
 
 def read_forms(document: Mapping[str, Any], parts: Mapping[str, str]) -> list[SecretForm]:
@@ -450,7 +498,7 @@ def read_forms(document: Mapping[str, Any], parts: Mapping[str, str]) -> list[Se
             (*row.get("starts", ()), *_first_words(row.get("options", {}))),
             row.get("long", False),
             f"[redacted: {row['says']}]" if "says" in row else MARK,
-            row.get("decode") == "hex",
+            row.get("decode", ""),
             _form_of(row, parts),
             row.get("block", False),
             tuple(row.get("kinds", ())),
@@ -648,7 +696,8 @@ def context() -> Context:
             r"cookie|session|\Aencrypt\Z|jit_?config|initial_management|agent_recovery|agent_master|_service_registration"
         ),
         compiled(
-            r"(?:(?:\A|\s|[\"'])--?{plain}[\"']?,?|(?<![\w.-])(?P<mapped>[\w.-]{1,100}){quote}\s{0,8}:\s{0,8}[|>][+-]?"
+            r"(?:(?:\A|\s|[\"'])--?{plain}[\"']?,?(?: \\)?"
+            r"|(?<![\w.-])(?P<mapped>[\w.-]{1,100}){quote}\s{0,8}:\s{0,8}[|>][+-]?"
             r"|Set the following 'random' passwords:?)\s{0,8}\Z"
         ),
         compiled(
@@ -661,11 +710,11 @@ def context() -> Context:
         ),
         compiled(
             r"\bkind{quote}\s{0,8}:\s{0,8}{quote}Secret\b|Private-Lines:|chpasswd:|\$ANSIBLE_VAULT|random' passwords"
-            r"|\bstringData\b|\bget secrets?\b|\bjsonpath=|\AUSER \S{1,60}\Z|\b334 UGFzc3dvcmQ6"
+            r"|\bstringData\b|\bget secrets?\b|\bjsonpath=|\+ (?:echo|printf)[ ]|\AUSER \S{1,60}\Z|\b334 UGFzc3dvcmQ6"
             r"|\btokens{quote}\s{0,8}(?:[:=]?\s{0,8}\{|:\s{0,8}\Z)"
             r"|(?:password|passphrase|passcode|token|secret|credential| key)[^\n]{0,160}[:.]\s{0,8}\Z"
         ),
-        SecretForm("value", (), (), False, MARK, False, value),
+        SecretForm("value", (), (), False, MARK, "", value),
         compiled(r"{not}(?!\\N\Z|[-*.x]+\Z|\(?redacted|(?:not null|default|\w{0,20}\(\))\Z)"),
         compiled(r"{word}"),
     )

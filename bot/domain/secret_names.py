@@ -159,7 +159,7 @@ _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _OF_NAMES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+")
 _ESCAPE = re.compile(r"x[0-9a-f]{2}|u[0-9a-f]{4}|[0nrt](?=[\w-]|\Z)")
-_END = re.compile(r"\w{0,80}(?:[.-]{1,2}(?=\w)(?<!->)\w{1,80}){0,8}")
+_END = re.compile(r"\w{0,80}(?:(?<=[pP]arola) d['’]\w{2,12}|(?:[.-]{1,2}(?=\w)(?<!->)\w{1,80}){0,8})")
 _WORD_BEFORE = re.compile(r"(?<![\w.-])([a-z]{2,16})[ ]\Z")  # of what is a name with a blank in it: api key
 _LONGEST = 100  # characters of a name
 
@@ -226,6 +226,6 @@ _SAYS_WHAT = re.compile(
     r"(?i:(?<![a-z])(?:sha-?\d{0,3}(?:-\d{3})?|md5|[\w-]{0,20}(?:hash|id|uuid|guid)|digest|checksum|sum|etag"
     r"|fingerprint|nonce|serial|pv|lv|vg|lvm|peers?|pub(?:lic)?[ _]?key|account-key|sign-key-sha3-384|integrity|request"
     r"|trace|span|version|wallet|callid|revision|commit|image|layer|variable|build|model|name|host|node|volume"
-    r"|realm|cert\w{0,10})"
-    r"[\"']?\s{0,3}(?:[=: -]|\\x2d|\\)\s{0,3}[\"'\[(]?|LVM\\)\Z"
+    r"|realm|chain|cert\w{0,10})"
+    r"[\"']?\s{0,3}(?:[=: -]|\\x2d|\\)\s{0,3}[\"'\[(]?|DNSKEY \d{1,5} \d \d{1,3} |LVM\\)\Z"
 )

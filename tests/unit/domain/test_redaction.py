@@ -277,6 +277,27 @@ def test_redactor_remembers_no_secret_and_only_so_much() -> None:
     assert max(map(len, redactor.searched_texts())) < 1000
 
 
+def test_secret_goes_wherever_else_it_stands() -> None:
+    lines = ["user calvin9 of node-1", "db_password=calvin9", "calvin9x stays, calvin9 goes"]
+    kept = ["user [redacted] of node-1", "db_password=[redacted]", "calvin9x stays, [redacted] goes"]
+    assert redacted(lines) == kept
+    assert redacted_text("\n".join(lines)) == "\n".join(kept)
+    assert redacted_text("password=hobbes; x ran as hobbes") == "password=[redacted]; x ran as hobbes"
+    traced = ["+ DB_PW=hobbes", "+ '[' -z hobbes ']'", "hobbes stays"]
+    assert redacted(traced) == ["+ DB_PW=[redacted]", "+ '[' -z [redacted] ']'", "hobbes stays"]
+
+
+def test_what_a_traced_shell_feeds_to_a_program_goes_in_a_list_of_lines() -> None:
+    assert redacted(["+ echo -n hobbes", "+ cryptsetup luksOpen x"]) == [
+        "+ echo -n [redacted]",
+        "+ cryptsetup luksOpen x",
+    ]
+
+
+def test_flag_and_its_value_on_a_continued_line() -> None:
+    assert redacted(["x --db.password \\", "  Fake-Wheel-6 \\", "  -v"])[1:] == ["[redacted]", "  -v"]
+
+
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
 
 
