@@ -710,7 +710,9 @@ def context() -> Context:
         ),
         compiled(
             r"\bkind{quote}\s{0,8}:\s{0,8}{quote}Secret\b|Private-Lines:|chpasswd:|\$ANSIBLE_VAULT|random' passwords"
-            r"|\bstringData\b|\bget secrets?\b|\bjsonpath=|\+ (?:echo|printf)[ ]|\AUSER \S{1,60}\Z|\b334 UGFzc3dvcmQ6"
+            r"|\bstringData\b|\bget secrets?\b|\bjsonpath=|\+ (?:echo|printf)[ ]"
+            r"|\b(?:chpasswd|kinit|cryptsetup|passwd|stdin)\b[^\n]{0,100}<<"
+            r"|<<[^\n]{0,100}\b(?:chpasswd|kinit|cryptsetup|passwd|stdin)\b|\AUSER \S{1,60}\Z|\b334 UGFzc3dvcmQ6"
             r"|\btokens{quote}\s{0,8}(?:[:=]?\s{0,8}\{|:\s{0,8}\Z)"
             r"|(?:password|passphrase|passcode|token|secret|credential| key)[^\n]{0,160}[:.]\s{0,8}\Z"
         ),
