@@ -114,8 +114,10 @@ class EvaluationPool:
             task.cancel()
         for each in self._workers:
             each.kill()
-        ended = (each.process.wait() for each in self._workers)
-        await asyncio.gather(*working, *ended, return_exceptions=True)
+        await asyncio.gather(*working, return_exceptions=True)
+        # Read to its end: asyncio waits for ever for a process of which more was left unread than it buffers.
+        ended = (each.process.communicate() for each in self._workers)
+        await asyncio.gather(*ended, return_exceptions=True)
 
     async def judged(self, node: Node, heard: Listener, looks: EarlierCounts) -> EvaluatedNode:
         """Read a node and return its verdict; as `evaluate`, and `heard` is told of the verdict too."""

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from bot.app.check import Check, check, without_details
-from bot.app.evaluation_pool import EvaluationPool, check_in_pool, open_pool
+from bot.app.evaluation_pool import EvaluationPool, PoolProcess, check_in_pool, open_pool
 from bot.app.evaluation_worker import EvaluatedNode, EvaluationTask, EvaluationWorker
 from bot.app.factories import library
 from bot.domain.batch import Batch, Sampling
@@ -147,6 +148,20 @@ async def test_what_a_process_that_dies_still_owes_is_thought_about_here(monkeyp
         late = await pool.judged(asked.nodes[0], lambda event: None, {})
         assert late.verdict.status == told[0].verdict.status
     assert all(each.returncode is not None for each in pool.processes)
+
+
+async def test_process_of_which_much_was_left_unread_holds_up_no_end() -> None:
+    task = EvaluationTask(PLAYBOOK.name, PLAYBOOK.digest, (), what(NAMES).sampling, what(NAMES).draining)
+    pool = EvaluationPool(what(NAMES), EvaluationWorker(task, PLAYBOOK))
+    several = "import sys, time; sys.stdout.write('x' * 2**20); sys.stdout.flush(); time.sleep(60)"
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", several, stdin=pipe, stdout=pipe)
+    pool._workers.append(PoolProcess(process))
+    assert process.stdout is not None
+    await process.stdout.readexactly(1)
+    await asyncio.sleep(0.3)  # more has come by then than is buffered
+    await asyncio.wait_for(pool.stop(), 20)
+    assert process.returncode == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("ahead", [1, 16])
