@@ -278,13 +278,15 @@ def _process_table() -> dict[int, int]:
     Shape: /proc/PID/stat, proc(5); the name in parentheses may itself hold spaces and parentheses.
     """
     table = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
         try:
-            state, parent, *_ = stat.read_text(errors="replace").rpartition(")")[2].split()
+            state, parent, *_ = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()
         except (OSError, ValueError):
             continue  # ended while we looked
         if state not in "ZX":
-            table[int(stat.parent.name)] = int(parent)
+            table[int(process.name)] = int(parent)
     return table
 
 
