@@ -8,6 +8,7 @@ its reports back by another; the process that collected hands them to the report
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import itertools
 import mmap
 import os
@@ -20,6 +21,7 @@ from typing import Any, NoReturn
 import pytest
 
 _NUMBER = 2  # bytes of a file's number: a pipe gives them whole to whoever reads
+HANGS_AFTER = 300  # seconds; a test that is not marked as long takes half of that on a busy machine
 _SHOW = ("terminal", "terminalprogress", "junitxml", "cacheprovider", "stepwise")  # of pytest: what a fork leaves to us
 REPORTERS = tuple(f"_pytest.{name}" for name in _SHOW)
 
@@ -140,6 +142,7 @@ def _become(
         config = session.config
         capture: Any = config.pluginmanager.get_plugin("capturemanager")
         capture.stop_global_capturing()  # its file is shared with the other forks
+        stacks = os.dup(sys.stderr.fileno())
         for plugin in list(config.pluginmanager.get_plugins()):
             if type(plugin).__module__ in REPORTERS:
                 config.pluginmanager.unregister(plugin)
@@ -147,7 +150,8 @@ def _become(
         sender = Sender(config, out, stop)
         config.pluginmanager.register(sender)
         with suppress(KeyboardInterrupt):
-            _run_files(session, files, queue, stop)
+            _run_files(session, files, queue, stop, stacks)
+        faulthandler.dump_traceback_later(HANGS_AFTER, file=stacks, exit=True)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         config.hook.pytest_sessionfinish(session=session, exitstatus=0)  # what fixtures of the session left to be ended
         atexit._run_exitfuncs()
@@ -157,7 +161,11 @@ def _become(
         os._exit(status)
 
 
-def _run_files(session: pytest.Session, files: list[list[pytest.Item]], queue: int, stop: mmap.mmap) -> None:
+def _run_files(
+    session: pytest.Session, files: list[list[pytest.Item]], queue: int, stop: mmap.mmap, stacks: int
+) -> None:
+    """Run files until none is left; a test that hangs ends its fork, with the stacks of its threads."""
+
     def following() -> list[pytest.Item]:
         number = os.read(queue, _NUMBER)
         return list(files[int.from_bytes(number, "big")]) if number else []
@@ -165,5 +173,8 @@ def _run_files(session: pytest.Session, files: list[list[pytest.Item]], queue: i
     tests = following()
     while tests and not stop[0]:
         item = tests.pop(0)
+        if item.get_closest_marker("long") is None:
+            faulthandler.dump_traceback_later(HANGS_AFTER, file=stacks, exit=True)
         tests = tests or following()  # fixtures of more than a file stay for whoever comes next
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=tests[0] if tests else None)
+        faulthandler.cancel_dump_traceback_later()

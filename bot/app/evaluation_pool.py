@@ -115,9 +115,7 @@ class EvaluationPool:
         for each in self._workers:
             each.kill()
         await asyncio.gather(*working, return_exceptions=True)
-        # Read to its end: asyncio waits for ever for a process of which more was left unread than it buffers.
-        ended = (each.process.communicate() for each in self._workers)
-        await asyncio.gather(*ended, return_exceptions=True)
+        await asyncio.gather(*(each.wait() for each in self._workers), return_exceptions=True)
 
     async def judged(self, node: Node, heard: Listener, looks: EarlierCounts) -> EvaluatedNode:
         """Read a node and return its verdict; as `evaluate`, and `heard` is told of the verdict too."""
@@ -328,6 +326,13 @@ class PoolProcess:
         """End it at once."""
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
+
+    async def wait(self) -> None:
+        """Wait until it has ended, once it was killed and nobody waits for an answer.
+
+        Read to its end: asyncio waits for ever for a process of which more was left unread than it buffers.
+        """
+        await self.process.communicate()
 
     def jobs_not_begun(self) -> list[Owed]:
         """Return the jobs that have no answer, apart from that which it thinks about now."""

@@ -1,4 +1,4 @@
-"""Tests run in forks are reported as if they had run here, also where a fork dies or somebody interrupts."""
+"""Tests run in forks are reported as if they had run here, also where a fork dies, hangs or somebody interrupts."""
 
 import os
 import signal
@@ -13,7 +13,10 @@ from tests.waiting import until
 ROOT = Path(__file__).parents[2]
 CONFTEST = """
 import os, pytest
+from tests import forked
 from tests.conftest import pytest_addoption, pytest_runtestloop
+
+forked.HANGS_AFTER = int(os.environ.get("HANGS_AFTER", 100))
 
 @pytest.fixture(scope="session")
 def server():
@@ -81,3 +84,13 @@ def test_interrupt_ends_the_forks_and_what_they_started(project: Path) -> None:
         said, _ = run.communicate(timeout=120)
     assert (run.returncode, "KeyboardInterrupt" in said) == (2, True)
     assert "x" in (project / "ended").read_text()
+
+
+def test_what_hangs_is_named_with_its_stack_and_the_rest_is_run(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANGS_AFTER", "2")
+    with start(project, "test_waits.py", "test_three.py") as run:
+        said, _ = run.communicate(timeout=120)
+    assert run.returncode == 1
+    assert "1 failed, 1 passed" in said
+    assert "FAILED test_waits.py::test_waits - the process that ran this test" in said
+    assert 'test_waits.py", line 4 in test_waits' in said

@@ -198,8 +198,9 @@ class ExplainerBeside:
         """End the process; what it has not said never comes."""
         process = self._process
         self._end_process()
-        if process is not None:
-            await process.process.wait()
+        async with self._turn:  # whoever waits for its answer hears that it ended
+            if process is not None:
+                await process.wait()
 
 
 def explainer(bot: Bot) -> ExplainerBeside:

@@ -61,7 +61,7 @@ async def test_process_beside_says_the_same_and_another_follows_one_that_dies() 
         first = beside._process
         assert first is not None
         first.kill()
-        await first.process.wait()
+        await first.wait()
         assert await beside.sentences(verdict) == ()
         assert await beside.sentences(verdict) == said
         cancelled = asyncio.create_task(beside.sentences(verdict))
