@@ -12,13 +12,14 @@ import hashlib
 import itertools
 import operator
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from bot.domain.builtin_playbooks import SiteRows, builtin_rows
+from bot.domain.builtin_playbooks import SiteRows
 from bot.domain.secret_columns import block_values, column_values, is_head
-from bot.domain.secret_names import PASSWORD, Name, machine_made, secret_names
+from bot.domain.secret_names import PASSWORD, Name, machine_made, secret_names, secret_rows
+from bot.domain.secret_shown import command_values, environment_values, said_values
 
 T = TypeVar("T")
 
@@ -82,6 +83,11 @@ class SecretForm:
         """Return what is to be cut out of a text, from its beginning on; `names` are those in it, where known."""
         if self.form == _MACHINE_MADE:
             return [Cut(*span, self.mark) for span in machine_made(text)]
+        if isinstance(self.form, str) and (of_what_is_shown := _OF_WHAT_IS_SHOWN.get(self.form)):
+            names = secret_names().found(text, text.lower()) if names is None and self.kinds else names
+            words = sorted({*of_what_is_shown(text, names or ())})
+            cuts = [_within_quotes(text, begin, end, self.mark) for begin, end in words]
+            return [cut for cut in cuts if cut.begin < cut.end]
         if self.form == _COLUMNS:
             spans = {*_in_columns(text), *_in_blocks(text, names)}
             return [Cut(*span, self.mark) for span in sorted(spans)]
@@ -510,11 +516,16 @@ def read_forms(document: Mapping[str, Any], parts: Mapping[str, str]) -> list[Se
 
 
 _MACHINE_MADE, _COLUMNS = "machine-made", "columns"
+_OF_WHAT_IS_SHOWN: Mapping[str, Callable[[str, Sequence[Name]], Iterator[tuple[int, int]]]] = {
+    "command-line": command_values,
+    "environment": environment_values,
+    "sentence": said_values,
+}
 
 
 def _form_of(row: Mapping[str, Any], parts: Mapping[str, str]) -> str:
     if "rule" in row:
-        return {rule: rule for rule in (_MACHINE_MADE, _COLUMNS)}[row["rule"]]
+        return {rule: rule for rule in (_MACHINE_MADE, _COLUMNS, *_OF_WHAT_IS_SHOWN)}[row["rule"]]
     form = row.get("form") or row.get("after")
     parts = {**parts, "starts": "|".join(map(re.escape, row.get("starts", ())))}
     return expanded(_after_option(row["options"]) if form is None else form, parts)
@@ -554,15 +565,11 @@ _PART = re.compile(r"\{([a-z]+)\}")
 
 
 @functools.cache
-def _secret_rows() -> Mapping[str, Any]:
-    return builtin_rows("secrets")
-
-
-@functools.cache
 def _builtin_forms() -> tuple[tuple[SecretForm, ...], Mapping[str, str]]:
-    document = dict(_secret_rows())
+    document = dict(secret_rows())
     parts = document.pop("parts")
     document.pop("names")
+    document.pop("commands")
     return tuple(read_forms(document, parts)), parts
 
 

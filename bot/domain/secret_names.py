@@ -115,9 +115,15 @@ _SALTED = frozenset({"hash", "auth", "password", "encryption", "secret", "crypt"
 
 
 @functools.cache
+def secret_rows() -> Mapping[str, Any]:
+    """Return the program's own table of secrets."""
+    return builtin_rows("secrets")
+
+
+@functools.cache
 def secret_names() -> Names:
     """Return the names of the program's own table."""
-    return Names(builtin_rows("secrets")["names"])
+    return Names(secret_rows()["names"])
 
 
 def speaks_of_secret(name: str) -> bool:

@@ -17,7 +17,7 @@ from bot.domain.secret_forms import searchable, table
 ROWS: dict[str, dict[str, Any]] = tomllib.loads(
     (Path(__file__).parents[3] / "playbooks/tables/secrets.toml").read_text("utf-8")
 )
-for head in ("parts", "names"):
+for head in ("parts", "names", "commands"):
     ROWS.pop(head)
 SEEN = [(name, seen.replace("·", "")) for name, row in ROWS.items() for seen in row["seen"]]
 NEVER = [(name, never) for name, row in ROWS.items() for never in row.get("never", ())]
