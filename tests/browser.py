@@ -76,5 +76,11 @@ async def window(
     context = await browser.new_context(
         viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, is_mobile=size == PHONE
     )
-    yield Window(await context.new_page(), screenshots)
-    await context.close()
+    opened = Window(await context.new_page(), screenshots)
+    try:
+        yield opened
+    except Exception:  # what a person would have seen says more than which word was waited for
+        print(f"--- in sight of {opened.page.url}:", await opened.page.locator("body").inner_text(), sep="\n")
+        raise
+    finally:
+        await context.close()

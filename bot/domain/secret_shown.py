@@ -39,7 +39,7 @@ def command_values(text: str, _: Sequence[Name] = ()) -> Iterator[tuple[int, int
             words = [_Word(*word.span(1), word[1]) for word in _LISTED.finditer(text, found.start("list"), last)]
             if words[0].text == "-c" and len(words) > 1:
                 yield from _within(words.pop(1))
-            yield from _values(words)
+            yield from _values(words, _UNKNOWN)
             continue
         is_whole = found["option"] is None
         begin = found.end() if is_whole else found.start("option")
@@ -130,9 +130,9 @@ def _values(words: Sequence[_Word], program: str = "", is_whole: bool = False) -
                     yield from _printed(words[at + 1 :])
                     return
         elif option:
-            if _PROSE.fullmatch(text) is not None:
+            if _PROSE.fullmatch(text) is not None or not (is_whole or program or _is_strange(text)):
                 if not is_whole:
-                    return
+                    return  # a sentence that speaks of an option
             elif option == "c" and " " in text:
                 yield from _within(word)
             elif program not in table.programs and (is_whole or len(option) > 1 or _is_strange(text)):
@@ -251,6 +251,7 @@ def _is_random(word: str) -> bool:
     return len(word) >= 8 and "://" not in word and _HAS_DIGIT.search(word) is not None and _is_strange(word)
 
 
+_UNKNOWN = "?"  # the program of options that stand in a list
 _HAS_DIGIT = re.compile(r"[a-z]\d|\d[a-z]", re.IGNORECASE)
 _OPENING = ":=：「『“«`\"'"
 _ENGLISH = re.compile(r"(?i:pass(?!e\b)|pw|psk|secret|token|cred|key|jwt|otp|salt|auth|community|preshared)")
