@@ -230,7 +230,7 @@ def _is_marked(word: str, sign: str, before: str, after: str, is_english: bool) 
 def _is_said(text: str, name: Name) -> bool:
     """True if a name is one in a sentence: not quoted, a part of a path or a call, or what the mark of a cut says."""
     return (
-        text[name.begin : name.end].lower() not in ("pass", "pw", "passwd")
+        text[name.begin : name.end].lower() not in ("pass", "passes", "pw", "passwd")
         and text[name.begin - 1 : name.begin] not in tuple("/.-?&%:")
         and not text[name.end - 1].isdigit()
         and text.rfind("[redacted: ", max(name.begin - 24, 0), name.begin) < 0
@@ -241,7 +241,7 @@ def _is_said(text: str, name: Name) -> bool:
 
 def _is_word(word: str, before: str) -> bool:
     """True if a word is one of a log's sentence, or one that is no secret by its form or its place."""
-    if _is_plain(word) or _PROSE.fullmatch(word) or _SUFFIX.fullmatch(word.lower()):
+    if _is_plain(word) or _PROSE.fullmatch(word) or _SUFFIX.fullmatch(word.lower()) or _VARIABLE_NAME.fullmatch(word):
         return True
     return _BEFORE_NAMES.fullmatch(before) is not None and _IDENTIFIER.fullmatch(word) is not None
 
@@ -273,6 +273,7 @@ _BINARY = re.compile(r"\\x[89a-f][0-9a-f]|%[2-7][0-9A-F][^%\n]{0,20}%[2-7][0-9A-
 _SUFFIX = re.compile(
     r"[a-z]{2,20}(?:ed|ing|able|ible|ful|less|ary|ent|ant|ous|ive|ory|ally|tion|tions|sion|ment|ness|ity|ance|ence)"
 )
+_VARIABLE_NAME = re.compile(r"[A-Z]{2,24}(?:_[A-Z]{2,24}){1,6}")
 _PARTS = re.compile(r"[-_./:,+*@()]+")
 
 

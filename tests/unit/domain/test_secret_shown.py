@@ -20,6 +20,8 @@ SHOWN = (
     "iptables -A KUBE-SVC-ERIFXISQEP7F7OF4 -m comment --comment x -j DROP",
     "the flag --container-log-max-size is deprecated and will be removed",
     "--record stores what the nodes said, and --open opens incidents: not both at once",
+    "the check ends once its deadline passes meanwhile",
+    "a password of a database whose FLEET_DATABASE_URL has none",
     "Failed password for invalid user web12 from 10.0.0.9 port 51234 ssh2",
     "Your password does not satisfy the current policy requirements",
     "pam_unix(sshd:auth): password changed for ann by root(uid=0)",
