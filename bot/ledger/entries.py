@@ -120,6 +120,7 @@ def entry_of(row: Any) -> Entry:
     Raises: UnreadableEntry when the row is malformed.
     """
     try:
+        check_are_texts(row.stream, row.by, row.kind, row.body, row.hash)
         if memory_bytes(row.body) > MOST_ROOM:
             raise ValueError(f"its body takes more than {MOST_ROOM // 1024 // 1024} MiB of memory")
         body = _DECODER.decode(row.body)
@@ -130,6 +131,12 @@ def entry_of(row: Any) -> Entry:
         return Entry(row.stream, row.seq, instant_of(row.at), row.by, row.kind, body, row.hash)
     except (TypeError, ValueError, RecursionError) as no:
         raise UnreadableEntry(f"Entry {row.stream}/{row.seq} is malformed: {no}.") from no
+
+
+def check_are_texts(*values: object) -> None:
+    """Raises: TypeError for bytes, which SQLite stores in any column where another program wrote them."""
+    if any(isinstance(value, bytes) for value in values):
+        raise TypeError("it holds bytes where a text belongs")
 
 
 def chained_entry(stream: str, before: Head, at: str, event: Event, by: str) -> Entry:

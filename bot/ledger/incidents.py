@@ -18,7 +18,7 @@ from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.fold import fold, fold_entry
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.transitions import State
-from bot.ledger.entries import entry_of, read_stream
+from bot.ledger.entries import check_are_texts, entry_of, read_stream
 from bot.ledger.tables import ENTRIES, INCIDENTS
 
 MOST_KEPT = 300  # folded; an incident with 800 alerts takes half a megabyte
@@ -185,6 +185,7 @@ def summary_of(row: Row[Any]) -> IncidentSummary:
     """
     line = row._mapping
     try:
+        check_are_texts(*line.values())
         return IncidentSummary(
             id=line["id"],
             node=line["node"],

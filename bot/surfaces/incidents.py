@@ -7,8 +7,7 @@ from typing import Any
 
 from bot.domain.action import Plan
 from bot.domain.duration import span_words
-from bot.domain.entry import Entry, Event, instant_text
-from bot.domain.errors import UnreadableEntry
+from bot.domain.entry import Entry, instant_text
 from bot.domain.events import (
     AlertJoined,
     AlertReceived,
@@ -109,18 +108,10 @@ def entry_line(entry: Entry, words: PlanWords = BY_NAME, plan: Plan | None = Non
     """Return an entry as a line, for a story printed while it happens; below a cure, what was before and after."""
     head = f"{entry.at:%H:%M:%S}  {safe(entry.by):<14}  {safe(entry.kind):<18}  "
     line = (head + one_line(entry_words(entry, words, plan), 400)).rstrip()
-    event = _known_event(entry)
+    event = entry.known_event
     return "\n".join(
         (line, *_before_and_after(before_and_after(event.compared) if isinstance(event, Resolved) else ()))
     )
-
-
-def _known_event(entry: Entry) -> Event | None:
-    """What an entry holds; None where only a newer program knows it."""
-    try:
-        return entry.event
-    except UnreadableEntry:
-        return None
 
 
 def _before_and_after(rows: Sequence[Row]) -> list[str]:
@@ -130,7 +121,7 @@ def _before_and_after(rows: Sequence[Row]) -> list[str]:
 
 def entry_words(entry: Entry, words: PlanWords = BY_NAME, plan: Plan | None = None) -> str:
     """Return what an entry says, in words; `plan` is that of its incident, and names the steps."""
-    event = _known_event(entry)
+    event = entry.known_event
     match event:
         case None:
             return "(only a newer program knows this)"

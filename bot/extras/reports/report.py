@@ -10,7 +10,6 @@ from typing import Any
 
 from bot.domain.duration import span_words
 from bot.domain.entry import Entry
-from bot.domain.errors import UnreadableEntry
 from bot.domain.events import AlertJoined, AlertReceived
 from bot.domain.safe_text import one_line
 from bot.extras.reports import sections
@@ -130,10 +129,7 @@ def _timeline_rows(data: ReportData) -> Iterator[_Row]:
 
 def _fired_row(entry: Entry) -> Iterator[_Row]:
     """When the alert fired according to its source, which is before it was recorded."""
-    try:
-        event = entry.event
-    except UnreadableEntry:
-        return
+    event = entry.known_event
     if isinstance(event, AlertReceived | AlertJoined) and event.alert.fired_at is not None:
         alert = event.alert
         words = alert.text or alert.id

@@ -83,6 +83,33 @@ def test_list_in_json_has_the_promised_shape(run: Run, url: str) -> None:
     }
 
 
+@pytest.mark.parametrize("column", ["id", "node", "group", "state", "cause", "source_id", "opened_at"])
+@pytest.mark.parametrize("as_what", [(), ("--json",)], ids=["table", "json"])
+def test_list_names_a_row_that_holds_bytes(run: Run, url: str, column: str, as_what: tuple[str, ...]) -> None:
+    tell(url, State.RESOLVED)
+    with Database.open(url) as database, database.writing() as connection:
+        connection.execute(text(f'UPDATE incidents SET "{column}" = CAST("{column}" AS BLOB)'))
+    status, out, err = run("incidents", *as_what)
+    assert (status, out) == (2, "")
+    assert re.search(rf"The line of incident .*{ID}.* is malformed: it holds bytes where a text belongs", err)
+
+
+@pytest.mark.parametrize("column", ["by", "kind", "body", "hash"])
+@pytest.mark.parametrize("as_what", [(), ("--json",)], ids=["story", "json"])
+def test_story_names_an_entry_that_holds_bytes(run: Run, url: str, column: str, as_what: tuple[str, ...]) -> None:
+    tell(url, State.RESOLVED)
+    with Database.open(url) as database, database.writing() as connection:
+        for trigger in (
+            connection.execute(text("SELECT name FROM sqlite_master WHERE type = 'trigger'")).scalars().all()
+        ):
+            connection.execute(text(f"DROP TRIGGER {trigger}"))
+        changed = f"UPDATE entries SET {column} = CAST({column} AS BLOB) WHERE stream = :stream AND seq = 1"
+        connection.execute(text(changed), {"stream": ID})
+    status, out, err = run("incidents", "show", ID, *as_what)
+    assert (status, out) == (2, "")
+    assert f"Entry {ID}/1 is malformed: it holds bytes where a text belongs" in err
+
+
 def test_list_shows_the_newest_first_and_only_the_open_where_asked(run: Run, url: str) -> None:
     tell(url, State.RESOLVED, "older00000")
     tell(url, State.ACTING, "newer00000")
