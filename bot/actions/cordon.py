@@ -27,8 +27,9 @@ def judge(args: Args, before: Facts, now: Facts) -> Proof:
 
 
 def cordon_calls_due(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
-    """Return the calls to make now: none if the node is cordoned already."""
-    return (cluster_node.cordoning(args),) if now[UNSCHEDULABLE] != "true" else ()
+    """Return the calls to make now: none if the node is cordoned already, or in another boot."""
+    due = now[UNSCHEDULABLE] != "true" and not cluster_node.another_boot(args, now)
+    return (cluster_node.cordoning(args),) if due else ()
 
 
 def refuses(args: Args, now: Facts) -> str:

@@ -57,7 +57,9 @@ def judge(args: Args, before: Facts, now: Facts) -> Proof:
 
 
 def eviction_calls_due(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
-    """Return the calls to make now; a pod that is ending already is not evicted again."""
+    """Return the calls to make now; a pod that is ending already is not evicted again, and in another boot none is."""
+    if cluster_node.another_boot(args, now):
+        return ()
     evicted = [pod for pod in cluster_node.pods_of(now) if pod.state != GOING]
     if any(pod.state == BARE for pod in evicted) and BARE_TOO not in args:
         evicted = [pod for pod in evicted if pod.state != BARE]

@@ -204,8 +204,9 @@ class StepExecutor:
             return stopped(incident, f"{because} {'; '.join(others)}") if incident.steps else Cancelled(because, others)
         for record, step, facts in zip(incident.steps, steps, seen.facts, strict=False):
             action = self.reach.actions[step.action]
-            if action.ended_by == steps[-1].action:
-                continue
+            only_then = action.reboots or action.only_for_reboot
+            if action.ended_by == steps[-1].action or (booted and only_then and record.started is None):
+                continue  # it was taken back, or somebody else's reboot came before it
             if action.judge(step.args, facts_before(record, facts), facts) is not Proof.PROVEN:
                 return Escalated(f"{action.title_of(step.args)}: that is undone again.", steps_not_done_words(incident))
         if not in_time():

@@ -125,6 +125,9 @@ class StepProof:
         if failure and (not action.reboots or now >= began + SILENT):
             return StepFailed(record.number, f"its command failed: {failure}", seen_now)
         in_rounds = ours and action.by_calls is not None
+        if action.by_calls is not None and record.started is not None and record.started.boot_id != seen.boot_id:
+            booted = "the node was rebooted meanwhile, so nothing more is sent to its cluster"  # no fence stops a call
+            return StepFailed(record.number, self._left_words(booted, action, step, record, seen), seen_now)
         if late and (action.by_calls is not None or failure == ""):
             return StepFailed(record.number, self._too_late(key, action, step, record, seen), seen_now)
         if in_rounds:
@@ -219,10 +222,11 @@ class StepProof:
 
     def _too_late(self, key: Attempt, action: Action, step: Step, record: StepRecord, seen: NodeStatus) -> str:
         """Say that there was no proof in time, what was heard last, and what stays as it is now."""
+        heard = self.steps.attempts.said.get(key, "") if action.by_calls else ""
+        words = "; ".join(filter(None, ("no sign of its effect by its deadline", heard)))
+        return self._left_words(words, action, step, record, seen)
+
+    def _left_words(self, because: str, action: Action, step: Step, record: StepRecord, seen: NodeStatus) -> str:
+        """Say why a step failed, and what stays as it is now."""
         leaves = action.by_calls.leaves if action.by_calls is not None else lambda args, before, now: ""
-        words = (
-            "no sign of its effect by its deadline",
-            self.steps.attempts.said.get(key, "") if action.by_calls else "",
-            leaves(step.args, facts_before(record, {}), seen.facts[0]),
-        )
-        return "; ".join(filter(None, words))
+        return "; ".join(filter(None, (because, leaves(step.args, facts_before(record, {}), seen.facts[0]))))

@@ -214,6 +214,53 @@ async def test_node_that_somebody_else_rebooted_is_neither_drained_nor_uncordone
         assert len(here.calls("P")) == with_calls
 
 
+async def test_node_that_reboots_in_the_middle_of_its_drain_keeps_the_pods_of_its_new_boot(tmp_path: Path) -> None:
+    async with drain_stage(tmp_path, [worker(budgets=(Budget("ray", refuses=3),))]) as here:
+        await here.proposed()
+        await here.approve()
+        runner = here.runner()
+        await here.run(runner, until=lambda _: bool(here.calls("POST")))
+        here.machine.reboot(0, 0)
+        changes = here.calls("P")
+        done = await here.run(runner)
+        assert here.calls("P") == changes
+        assert here.cluster.evicted == []
+        assert isinstance(done.ending, Escalated), done.ending
+        assert "rebooted meanwhile" in done.ending.because
+        assert f"{NAME} stays cordoned: kubectl uncordon {NAME}" in done.ending.because
+
+
+async def test_no_pod_is_moved_once_the_cluster_knows_the_node_in_another_boot(tmp_path: Path) -> None:
+    """The name may be another machine's by now, which SSH does not see."""
+    async with drain_stage(tmp_path, [worker(budgets=(Budget("ray", refuses=3),))]) as here:
+        await here.proposed()
+        await here.approve()
+        runner = here.runner()
+        await here.run(runner, until=lambda _: bool(here.calls("POST")))
+        here.cluster.nodes[NAME].boot_id = lambda: "00000063-0000-4000-8000-000000000007"
+        changes = here.calls("P")
+        done = await here.run(runner)
+        assert here.calls("P") == changes
+        assert isinstance(done.ending, Escalated), done.ending
+
+
+@pytest.mark.parametrize("at", [1, 2], ids=["before the drain", "after the drain"])
+async def test_node_whose_reboot_somebody_else_did_is_open_again_once_its_cure_has_held(
+    tmp_path: Path, at: int
+) -> None:
+    async with drain_stage(tmp_path, [worker()]) as here:
+        here.remedy = (Step("disable_unit", {"unit": "ecs.service"}), Step("reboot"))
+        await here.proposed()
+        await here.approve()
+        runner = here.runner()
+        await here.run(runner, until=lambda one: len(one.steps) == at and one.steps[-1].outcome is not None)
+        here.machine.reboot(0, 0)
+        done = await here.run(runner)
+        assert isinstance(done.ending, Resolved), done.ending
+        assert len(here.machine.rebooted) == 1
+        assert not here.cluster.nodes[NAME].unschedulable
+
+
 async def test_plan_without_a_reboot_is_cured_only_where_its_cluster_finds_the_node_ready(tmp_path: Path) -> None:
     for name, ready in (("well", True), ("sick", False)):
         (tmp_path / name).mkdir()
