@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeAlias
 
-from bot.domain.problems import Problems
+from bot.domain.problems import Problems, decode_file
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 
@@ -56,6 +57,28 @@ class TomlText:
                 return self.lines[path]
             path = path[:-1]
         return 0
+
+
+def read_toml_file(path: Path, what: str, most_bytes: int, problems: Problems) -> TomlText:
+    """Return a file as it is parsed; `what` names it where it cannot be read.
+
+    Raises: the problems' error, with the line where there is one, when it cannot be read, is too large or not TOML.
+    """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(most_bytes + 1)
+    except OSError as no:
+        problems.fail(0, f"{what} cannot be read: {no.strerror}")
+    return read_toml(decode_file(raw, most_bytes, problems), problems)
+
+
+def is_absent(path: Path) -> bool:
+    """True if nothing is there; of a folder that may not be entered nobody knows."""
+    try:
+        path.stat()
+    except OSError as no:
+        return isinstance(no, FileNotFoundError | NotADirectoryError)
+    return False
 
 
 def read_toml(text: str, problems: Problems) -> TomlText:

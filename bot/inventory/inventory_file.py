@@ -11,10 +11,10 @@ from pathlib import Path
 from bot.domain.errors import InventoryError
 from bot.domain.listing import Listings
 from bot.domain.node import Node
-from bot.domain.problems import Problems, decode_file
+from bot.domain.problems import Problems
 from bot.domain.safe_text import one_line
 from bot.domain.toml_table import TomlTable
-from bot.domain.toml_text import read_toml
+from bot.domain.toml_text import read_toml_file
 
 SSH_KEYS = ("user", "key", "known_hosts", "config", "port", "connect_timeout")
 _LIMIT_BYTES = 8 * 1024 * 1024
@@ -47,12 +47,7 @@ class InventoryFile:
         Raises: InventoryError, with file and line, when it cannot be read or is not TOML.
         """
         problems = Problems(str(path), InventoryError)
-        try:
-            with path.open("rb") as file:
-                raw = file.read(_LIMIT_BYTES + 1)
-        except OSError as error:
-            problems.fail(0, f"the inventory cannot be read: {error.strerror}")
-        top = TomlTable(read_toml(decode_file(raw, _LIMIT_BYTES, problems), problems), (), problems)
+        top = TomlTable(read_toml_file(path, "the inventory", _LIMIT_BYTES, problems), (), problems)
         top.only(dict.fromkeys(("ssh", *tables)))
         ssh = top.table("ssh")
         folder = path.absolute().parent

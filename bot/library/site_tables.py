@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from bot.domain.errors import PlaybookError
-from bot.domain.problems import Problems, decode_file
+from bot.domain.problems import Problems
+from bot.domain.toml_text import TomlText, is_absent, read_toml_file
 
 _LIMIT_BYTES = 256 * 1024
 T = TypeVar("T")
@@ -23,27 +22,20 @@ class SiteTable:
     their names; of all of them, where the table itself cannot, by the empty name.
     """
 
-    def __init__(self, path: Path, raw: bytes | OSError) -> None:
+    def __init__(self, path: Path) -> None:
         self.source = str(path.absolute())
         self.problems = Problems(str(path), PlaybookError)
         self.left_out: dict[str, str] = {}
-        self.rows: dict[str, Any] = {}
-        self._path, self._text = path, ""
+        self._path, self._toml = path, TomlText({}, "")
         try:
-            self.rows = self._loaded(raw)
+            self._toml = read_toml_file(path, "the table", _LIMIT_BYTES, self.problems)
         except PlaybookError as no:
             self.left_out[""] = str(no)
 
-    def _loaded(self, raw: bytes | OSError) -> dict[str, Any]:
-        if isinstance(raw, OSError):
-            self.problems.fail(0, f"cannot be read: {raw.strerror}")
-        self._text = decode_file(raw, _LIMIT_BYTES, self.problems)
-        try:
-            return tomllib.loads(self._text)
-        except tomllib.TOMLDecodeError as error:
-            found = re.search(r"at line (\d+)", str(error))
-            last = self._text.rstrip().count("\n") + 1  # "at end of document"
-            self.problems.fail(int(found[1]) if found else last, f"is not TOML: {error}")
+    @property
+    def rows(self) -> Mapping[str, Any]:
+        """What it says, as TOML has it; nothing where it cannot be used."""
+        return self._toml.data
 
     def rows_by_name(
         self, rows: Iterable[tuple[str, Any]], read: Callable[[SiteTable, str, Any], T | None]
@@ -107,20 +99,9 @@ class SiteTable:
         return len(self.problems) == before
 
     def line(self, name: str, column: str = "") -> int:
-        """Return the line of a row, or of a column in it; that of the row where it is written on one."""
-        inside = found = 0
-        for number, line in enumerate(self._text.split("\n"), 1):
-            if header := re.match(r"\s*\[\s*[\"']?([^\]\"']+?)[\"']?\s*\]", line):
-                inside = number if header[1] == name else 0
-                found = found or inside
-                if column and header[1] == f"{name}.{column}":
-                    return number
-            elif key := re.match(r"\s*[\"']?([^\"'=]+?)[\"']?\s*[.=]", line):
-                if column and inside and key[1] == column:
-                    return number
-                if not inside and key[1].split(".")[0] == name:
-                    found = found or number
-        return found
+        """Return the line of a row, or of a column in it."""
+        row = (name,) if name in self.rows else name.split(".", 1)  # a line of the kernel log has a ring before it
+        return self._toml.line_of(*row, column)
 
 
 _WANTED: dict[type, str] = {str: "a text", list: "a list of texts"}
@@ -128,13 +109,6 @@ _WANTED: dict[type, str] = {str: "a text", list: "a list of texts"}
 
 def site_tables(folders: Iterable[Path], name: str) -> Iterator[SiteTable]:
     """Yield the tables of that name in these folders; a folder without one has none."""
-    for folder in folders:
-        path = folder / "tables" / f"{name}.toml"
-        raw: bytes | OSError
-        try:
-            raw = path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError as error:
-            raw = error
-        yield SiteTable(path, raw)
+    for path in (folder / "tables" / f"{name}.toml" for folder in folders):
+        if not is_absent(path):
+            yield SiteTable(path)

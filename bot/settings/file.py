@@ -11,10 +11,10 @@ from typing import Any
 from bot.domain.duration import duration_text
 from bot.domain.errors import SettingsError
 from bot.domain.link import fault_of
-from bot.domain.problems import Problems, decode_file
+from bot.domain.problems import Problems
 from bot.domain.setting import Kind, Reader, Setting, Several, keys_of
 from bot.domain.toml_table import TomlTable
-from bot.domain.toml_text import read_toml
+from bot.domain.toml_text import read_toml_file
 from bot.settings.tables import ActingLogin
 
 _LIMIT_BYTES = 1024 * 1024
@@ -54,12 +54,7 @@ class SettingsFile:
         Raises: SettingsError, with a line for each fault.
         """
         problems = Problems(str(path), SettingsError)
-        try:
-            with path.open("rb") as file:
-                raw = file.read(_LIMIT_BYTES + 1)
-        except OSError as no:
-            problems.fail(0, f"the settings cannot be read: {no.strerror}")
-        toml = read_toml(decode_file(raw, _LIMIT_BYTES, problems), problems)
+        toml = read_toml_file(path, "the settings", _LIMIT_BYTES, problems)
         top = TomlTable(toml, (), problems)
         keyed = {row.key: row for of_table in rows.values() for row in of_table.values() if row.key}
         tables = dict.fromkeys(name for key in keyed if (name := key.rpartition(".")[0]))

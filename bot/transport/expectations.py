@@ -9,13 +9,14 @@ Defined in: TOML 1.0, https://toml.io/en/v1.0.0.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bot.domain.errors import CaseError
+from bot.domain.problems import Problems
 from bot.domain.safe_text import one_line
+from bot.domain.toml_text import is_absent, read_toml_file
 
 FILE = "expected.toml"
 NONE = "none"
@@ -29,18 +30,9 @@ def expected(folder: Path) -> Mapping[str, str]:
     Raises: CaseError when the file cannot be read, is malformed, or names a case that is not there.
     """
     path = folder / FILE
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
-        if len(raw) > MOST_BYTES:
-            raise CaseError(f"{path} has more than 1 MiB.")
-        tables = tomllib.loads(raw.decode())
-    except FileNotFoundError:
+    if is_absent(path):
         return {}
-    except OSError as error:
-        raise CaseError(f"{path} cannot be read: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
-        raise CaseError(f"{path} is not TOML: {one_line(str(error), 200)}.") from error
+    tables = read_toml_file(path, "it", MOST_BYTES, Problems(str(path), CaseError)).data
     return {name: _cause(path, name, table) for name, table in tables.items()}
 
 

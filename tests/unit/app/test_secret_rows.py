@@ -73,7 +73,7 @@ def test_folder_without_a_table_adds_nothing(tmp_path: Path) -> None:
         (('never = ["acme: none"]', "[acme-key.never]\na = 'b'"), "secrets.toml:6: never should be a list"),
         (('["acme: none"]', '["acme:fake02"]'), 'secrets.toml:6: form finds "acme:fake02"'),
         (('["acme:"]', '"acme:"'), "secrets.toml:3: has should be a list of texts"),
-        (("says = ", "says "), "secrets.toml:4: is not TOML"),
+        (("says = ", "says "), "secrets.toml:4: not TOML"),
         (("acme:(?P<secret>[a-z0-9]{6,40})", ".*"), "secrets.toml:2: form is found in an empty text"),
     ],
 )

@@ -187,7 +187,7 @@ def test_row_with_a_mistake_is_left_out_and_the_others_are_known(site: Path) -> 
 
 def test_table_that_is_no_toml_is_left_out_whole(site: Path) -> None:
     verdict = judged(written(site, kernel_log="[acme", xid="[166]\nkind = 'fault'\n"), EMPTY)
-    assert "kernel-log.toml:1: is not TOML" in open_of(verdict)["kernel-log.toml"]
+    assert "kernel-log.toml:1: not TOML" in open_of(verdict)["kernel-log.toml"]
     assert 'xid.toml:1: "166" needs name and action' in open_of(verdict)["xid.toml 166"]
 
 
