@@ -183,10 +183,13 @@ def machine_made(text: str) -> list[tuple[int, int]]:
 
     Not where its place says what it is: a fingerprint, a path, an address, the id of something.
     """
+    public = [found.span() for found in _PUBLIC.finditer(text)]
     return [
         found.span()
         for found in _LONG_WORD.finditer(text)
-        if _is_random(found[0]) and not _SAYS_WHAT.search(text, max(found.start() - _PLACE, 0), found.start())
+        if _is_random(found[0])
+        and not _SAYS_WHAT.search(text, max(found.start() - _PLACE, 0), found.start())
+        and not any(begin <= found.start() < end for begin, end in public)
     ]
 
 
@@ -214,6 +217,7 @@ def _is_random(word: str) -> bool:
 
 _SURELY = 32  # characters: so many fall into no words by chance
 _FEWEST, _FEWEST_TOGETHER, _FEWEST_SMALL, _MIXED, _PLACE = 20, 12, 24, 0.4, 60
+_PUBLIC = re.compile(r"-----BEGIN (?:CERTIFICATE|PUBLIC KEY)-----[A-Za-z0-9+/=\s]{0,20000}")
 _SEGMENTS = re.compile(r"[-_.]+")
 _LONG_WORD = re.compile(r"(?<![\w+/.~%@-])[A-Za-z0-9_+][\w+/~.-]{19,}+={0,2}(?![\w(@+])")
 _NO_SIGN, _SMALL, _CAPITALS = re.compile(r"[^A-Za-z0-9]+"), re.compile("[a-z]"), re.compile("[A-Z]")

@@ -130,9 +130,11 @@ def _values(words: Sequence[_Word], program: str = "", is_whole: bool = False) -
                     yield from _printed(words[at + 1 :])
                     return
         elif option:
-            if _PROSE.fullmatch(text) is not None or not (is_whole or program or _is_strange(text)):
+            if _PROSE.fullmatch(text) is not None:
                 if not is_whole:
-                    return  # a sentence that speaks of an option
+                    return
+            elif not (is_whole or program or _is_strange(text)):
+                pass  # it may be a sentence that speaks of an option
             elif option == "c" and " " in text:
                 yield from _within(word)
             elif program not in table.programs and (is_whole or len(option) > 1 or _is_strange(text)):
@@ -201,6 +203,8 @@ def said_values(text: str, names: Sequence[Name]) -> Iterator[tuple[int, int]]:
             word, sign = found["word"], text[at : found.start("word")]
             if _ENDS.search(text, at, found.end() + 2):
                 break
+            if sign.endswith("/"):  # a path
+                continue
             if sign.endswith("[") and word.startswith("redacted"):
                 before, at, is_cut = "redacted", found.end(), False
                 continue
@@ -241,7 +245,9 @@ def _is_said(text: str, name: Name) -> bool:
 
 def _is_word(word: str, before: str) -> bool:
     """True if a word is one of a log's sentence, or one that is no secret by its form or its place."""
-    if _is_plain(word) or _PROSE.fullmatch(word) or _SUFFIX.fullmatch(word.lower()) or _VARIABLE_NAME.fullmatch(word):
+    if _is_plain(word) or _PROSE.fullmatch(word) or _SUFFIX.fullmatch(word.lower()) or _SAID_NAME.fullmatch(word):
+        return True
+    if _NAME_OF_SECRET.fullmatch(word) and secret_names().kind(word):
         return True
     return _BEFORE_NAMES.fullmatch(before) is not None and _IDENTIFIER.fullmatch(word) is not None
 
@@ -273,7 +279,8 @@ _BINARY = re.compile(r"\\x[89a-f][0-9a-f]|%[2-7][0-9A-F][^%\n]{0,20}%[2-7][0-9A-
 _SUFFIX = re.compile(
     r"[a-z]{2,20}(?:ed|ing|able|ible|ful|less|ary|ent|ant|ous|ive|ory|ally|tion|tions|sion|ment|ness|ity|ance|ence)"
 )
-_VARIABLE_NAME = re.compile(r"[A-Z]{2,24}(?:_[A-Z]{2,24}){1,6}")
+_NAME_OF_SECRET = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
+_SAID_NAME = re.compile(r"[A-Z]{2,24}(?:_[A-Z]{2,24}){1,6}|--?[a-z]+(?:-[a-z]+)*")  # of a variable, of an option
 _PARTS = re.compile(r"[-_./:,+*@()]+")
 
 
@@ -377,9 +384,9 @@ _OF_USERS = re.compile(
     r"(?i)pass|user|login|auth|cred|secret|token|connect|join|attach|regist|enrol|activat|account|identif|unlock|crypt|\A-u"
 )
 _OPEN_QUOTE = re.compile(r"(\\{0,3}[\"'`])[^\s\"'`]{0,30}\s?\Z")
-# --name, --name=value, -name=value, -Dname=value, /name:value
+# --name, --name=value, -name=value, -Dname=value, -XX:+name, /name:value
 _OPTION = re.compile(
-    r"(?:--|-D(?=[\w.-]{1,80}=)|-(?=[A-Za-z][\w.-]{2,80}(?:=|\Z))|/(?=[A-Za-z]{1,16}:(?!/)))"
+    r"(?:--|-XX:[+-]?|-D(?=[\w.-]{1,80}=)|-(?=[A-Za-z][\w.-]{2,80}(?:=|\Z))|/(?=[A-Za-z]{1,16}:(?!/)))"
     r"(?P<name>[A-Za-z][\w.-]{0,80})"
     r"(?:(?:=|(?<=.):)(?P<value>[\s\S]+))?\Z"
 )
@@ -415,7 +422,7 @@ _PLAIN = re.compile(
     rf"(?:(?:\d:)?\d{{1,4}}(?:\.\d{{1,5}}){{1,4}}[\w.+~-]{{0,30}}"
     rf"|{_NUMBER}(?:[:,x/-]{_NUMBER}){{0,16}}|(?:\d{{1,4}}(?:ms|us|ns|s|m|h|d|w)){{1,4}}"
     # a path, also relative or of another kind: file://, repository/image:tag@sha256:…
-    r"|[<>&\d]{0,3}(?:file:/{2})?(?:~|\.{1,2})?(?:/[\w.@%+,:=~*{}$-]{0,80}){1,30}"
+    r"|[<>&\d]{0,3}(?:(?:file|unix):(?:/{2})?)?(?:~|\.{1,2})?(?:/[\w.@%+,:=~*{}$-]{0,80}){1,30}"
     r"|[a-z0-9_][\w.-]{0,40}(?:/[a-z0-9_*.][\w.@+:*-]{0,80}){1,12}"
     rf"|[\w.@%+~*-]{{1,80}}\.{_ENDING}(?:\.\d|:\d{{1,6}})?"
     # an address, a host with its port
