@@ -407,7 +407,7 @@ _PROSE = re.compile(
 _SINGLE = r"(?>[A-Z]{1,24}(?![a-z])|[a-z]{0,24}(?:[A-Z][a-z]{1,20}){0,5})\d{0,4}"
 _IDENTIFIER = re.compile(rf"[(\[{{]?{_SINGLE}(?:[-_.:@/,+]{{1,2}}{_SINGLE}){{0,12}}[)\]}},:;.]?")
 _NUMBER = (
-    r"[+-]?(?:\d{1,9}(?:\.\d{1,9})?|0x[0-9a-fA-F]{1,16})(?:[kKmMgGtTpP]?i?[bB]?(?:ps)?|%|[a-z]{1,3}"
+    r"[+-]?(?:\d{1,15}(?:\.\d{1,9})?|0x[0-9a-fA-F]{1,16})(?:[kKmMgGtTpP]?i?[bB]?(?:ps)?|%|[a-z]{1,3}"
     r"|(?:day|hour|minute|second|week)s?)?"
 )
 _ENDING = (
