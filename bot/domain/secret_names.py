@@ -183,14 +183,13 @@ def machine_made(text: str) -> list[tuple[int, int]]:
 
     Not where its place says what it is: a fingerprint, a path, an address, the id of something.
     """
-    public = [found.span() for found in _PUBLIC.finditer(text)]
-    return [
+    found = [
         found.span()
         for found in _LONG_WORD.finditer(text)
-        if _is_random(found[0])
-        and not _SAYS_WHAT.search(text, max(found.start() - _PLACE, 0), found.start())
-        and not any(begin <= found.start() < end for begin, end in public)
+        if _is_random(found[0]) and not _SAYS_WHAT.search(text, max(found.start() - _PLACE, 0), found.start())
     ]
+    public = [found.span() for found in _PUBLIC.finditer(text)] if found else []
+    return [span for span in found if not any(begin <= span[0] < end for begin, end in public)]
 
 
 def _is_random(word: str) -> bool:
