@@ -110,13 +110,12 @@ class WavePlans:
         return tuple(map(safe, said))
 
     def rows(self) -> Iterator[tuple[str, ...]]:
-        """Yield a row for each node, as `ROW` says; what ends is never shortened."""
+        """Yield a row for each node, as `ROW` says; what ends, and what is touched, is never shortened."""
         for number, plan in enumerate(self.shared, 1):
             for node in plan.nodes:
-                affects = one_line("; ".join(node.affects), 500)
-                address, boot, ends = one_line(node.address, 80), one_line(node.boot, 60), node.ends_words
-                whole = one_line(ends, len(ends) + 1)
-                yield one_line(node.node, 80), str(number), node.incident, address, boot, affects, whole
+                address, boot, affects = one_line(node.address, 80), one_line(node.boot, 60), "; ".join(node.affects)
+                touched, ends = (one_line(text, len(text) + 1) for text in (affects, node.ends_words))
+                yield one_line(node.node, 80), str(number), node.incident, address, boot, touched, ends
 
     def lines(self) -> Iterator[str]:
         """Yield all of it as lines of text: what ends, each plan with every command, then a line for each node."""

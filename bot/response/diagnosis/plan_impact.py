@@ -226,7 +226,7 @@ def _busy_programs(kinds: Sequence[ProcessKind], named: Mapping[str, int], secon
         rest = kind.count - named.get(kind.name, 0)
         if rest <= 0 or kind.name.startswith((*_GUESTS, *_SYSTEM)) or kind.name == _IDLE_WORKER:
             continue
-        if is_protected((f"{kind.name}.service",)):
+        if is_protected((f"{kind.name}.service",)) and not _CLIENTS.search(kind.name):  # a backup is work, too
             continue
         if kind.cpu_seconds >= seconds or kind.name.startswith("ray::"):
             yield replace(_ended_process(kind), count=rest)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.extras.waves.wave import Turn, WaveState
-from bot.extras.waves.words import interrupted_lines
-from tests.unit.extras.waves.test_chat_card import AT, wave
+from bot.extras.waves.words import WavePlans, interrupted_lines
+from tests.unit.extras.waves.test_chat_card import AT, of_nodes, wave
 
 
 def test_interrupted_wave_that_runs_says_that_its_approval_lives_on_and_how_to_end_it() -> None:
@@ -19,3 +19,10 @@ def test_interrupted_wave_that_runs_says_that_its_approval_lives_on_and_how_to_e
     assert "zombie wave stop wave-abcd" in told
     for over in (wave(WaveState.STOPPED), wave(WaveState.COMPLETED)):
         assert interrupted_lines(over) == ("zombie: interrupted",)
+
+
+def test_every_pod_that_a_drain_moves_stands_in_terminal_and_file() -> None:
+    moved = tuple(f"ray/worker-{at}: Ray cluster train-7 (worker); loses emptyDir scratch" for at in range(60))
+    (plan,) = of_nodes(1).shared
+    drained = replace(plan, nodes=(replace(plan.nodes[0], affects=moved),))
+    assert "; ".join(moved) in "\n".join(WavePlans((drained,)).lines())

@@ -96,6 +96,11 @@ def test_a_database_that_no_unit_and_no_container_names_is_known_by_its_processe
     ]
     clients = ("redis-cli", "mysqldump", "postgres_export", "mysql", "mongorestore")
     assert ended_by_reboot(looked(processes(*(ProcessKind(name, 1, 1.0, 0.0) for name in clients)))).rows == ()
+    backup = looked(processes(ProcessKind("mysqldump", 1, 7300.0, 3.0), ProcessKind("mysqld", 1, 9000.0, 3.0)))
+    assert [(end.what, end.kind) for end in ended_by_reboot(backup).rows] == [
+        ("mysqld", "keeps"),
+        ("mysqldump", "process"),  # it keeps nothing, and is cut off
+    ]
     both = looked(processes(ProcessKind("postgres", 12, 100.0, 0.0)), units("postgresql.service"))
     assert [end.what for end in ended_by_reboot(both).rows] == ["postgresql.service"], "its unit names it"
     stopped = looked(units("postgresql.service", active="inactive"))
