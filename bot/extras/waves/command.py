@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bot.commands import approvals, options
 from bot.domain.entry import instant_of, instant_text
-from bot.domain.errors import Refused, UsageError
+from bot.domain.errors import ImpossibleEvent, Refused, UnreadableEntry, UsageError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -106,9 +106,11 @@ def _show(words: list[str], arguments: argparse.Namespace) -> int:
         if words:
             wave = waves.find(_complete_wave_id(waves.ids(), words[0]))
             assert wave is not None
-            ledger = Ledger(database)
-            found = {each.incident: ledger.incident(each.incident) for each in wave.proposal.members}
-            incidents = {name: incident for name, incident in found.items() if incident is not None}
+            ledger, incidents = Ledger(database), {}
+            for member in wave.proposal.members:
+                with contextlib.suppress(UnreadableEntry, ImpossibleEvent):  # a newer program wrote it: it is named
+                    if (incident := ledger.incident(member.incident)) is not None:
+                        incidents[incident.id] = incident
             plans = wave_plans(wave, incidents, options.plan_words())
             print(options.as_json(wave_body(wave, plans)) if arguments.json else _text(wave, plans))
             return 0

@@ -10,7 +10,7 @@ from bot.actions import ACTIONS
 from bot.chat.context import ChatContext
 from bot.chat.people import ChatApproverLookup
 from bot.domain.contracts import Leases, Log, Seconds
-from bot.domain.errors import LedgerError, UnknownIncident
+from bot.domain.errors import LedgerError
 from bot.domain.node import Node
 from bot.domain.policy import ApproverLookup
 from bot.engine.job_queue import JobQueue
@@ -83,14 +83,11 @@ def _cards(bot: Bot, lookup: ApproverLookup | None = None) -> WaveCards:
 
 def files(bot: Bot) -> tuple[PlansFile, ...]:
     """Return the files in the threads of waves' cards."""
-    waves, ledger = _waves_of(bot), bot.stores.ledger
 
     async def plans_of(name: str) -> tuple[Wave, WavePlans]:
-        if (wave := await waves.find(name)) is None:
-            raise UnknownIncident(f"There is no wave {name!r}.", "zombie wave lists them.")
-        found = [await ledger.incident(member.incident) for member in wave.proposal.members]
-        incidents = {incident.id: incident for incident in found if incident is not None}
-        return wave, wave_plans(wave, incidents, PlanWords(ACTIONS))
+        service = _parts_of(bot).service
+        wave = await service.find(name)
+        return wave, wave_plans(wave, await service.incidents(wave), PlanWords(ACTIONS))
 
     return (PlansFile(plans_of),)
 

@@ -98,12 +98,18 @@ class Waves:
         return wave
 
     async def incidents(self, wave: Wave) -> dict[str, Incident]:
-        """Return the incidents of a wave's members by id; one that is not on record is left out."""
-        found = {}
-        for member in wave.proposal.members:
-            with contextlib.suppress(UnknownIncident):
-                found[member.incident] = await self.record.find(member.incident)
-        return found
+        """Return the incidents of a wave's members by id; one that is not on record, or not to be read, is left out."""
+        found = [await self.incident(member) for member in wave.proposal.members]
+        return {incident.id: incident for incident in found if incident is not None}
+
+    async def incident(self, member: WaveMember) -> Incident | None:
+        """Return a member's incident; None where this program cannot read it: a newer one wrote it, or it is damaged.
+
+        Raises: LedgerError.
+        """
+        with contextlib.suppress(UnknownIncident, UnreadableEntry, ImpossibleEvent):
+            return await self.record.find(member.incident)
+        return None
 
     async def propose(self, wave_id: str, request: WaveRequest, found: Sequence[Incident], playbook: str) -> Wave:
         """Propose a wave over the incidents with a proposed plan, in random order.
@@ -302,8 +308,8 @@ class Waves:
     async def close(self, wave: Wave) -> None:
         """End the incidents that had no turn, once no turn will come; none of them could begin anyway."""
         for member in (*wave.waiting, *wave.proposal.controls):
-            incident = await self.record.find(member.incident)
-            if not incident.ended:
+            incident = await self.incident(member)
+            if incident is not None and not incident.ended:
                 await self.call_off(incident, f"Wave {wave.id} ended before its turn.")
 
     async def call_off(self, incident: Incident, because: str) -> None:

@@ -104,15 +104,19 @@ class WaveRun:
                 return AdvanceLater(min(left, POLL), "it waits for approval")
             await self.service.close(wave)
             return await self._append_event(wave, WaveDeclined(_why_over(wave, now) or "Nobody decided in time."))
+        why_over = _why_over(wave, now)
+        unread = ""
         for turn in wave.under_way:
-            incident = await self.service.record.find(turn.member.incident)
-            if (over := _outcome(incident)) is not None:
+            incident = await self.service.incident(turn.member)
+            if incident is None:
+                unread = f"How {turn.member.node} stands cannot be read here."
+            over = _outcome(incident) if incident is not None else _lost(wave, now, unread)
+            if over is not None:
                 outcome, because = over
                 # Alerts that came while nobody looked at the wave count from the cure, not from this entry.
-                cured_at = incident.sampled_at if outcome is TurnOutcome.CURED else None
-                ended = TurnEnded(incident.id, turn.member.node, outcome, one_line(because, 500), cured_at)
+                cured_at = incident.sampled_at if incident is not None and outcome is TurnOutcome.CURED else None
+                ended = TurnEnded(turn.member.incident, turn.member.node, outcome, one_line(because, 500), cured_at)
                 return await self._append_event(wave, ended)
-        why_over = _why_over(wave, now)
         if wave.state is WaveState.RUNNING and not why_over and (because := await self.service.why_stop(wave)):
             return await self._append_event(wave, WaveStopped(because))
         for turn in wave.under_way:
@@ -123,6 +127,8 @@ class WaveRun:
             is_left = bool(wave.waiting)
             how = WaveEnding.EXPIRED if is_left else WaveEnding.COMPLETED
             return await self._append_event(wave, WaveEnded(how, why_over if is_left else ""))
+        if unread:  # while it is, nothing else of the wave begins
+            return AdvanceLater(RETRY, unread)
         if wave.state is WaveState.RUNNING and not why_over:
             return await self._next_turn(wave)
         return AdvanceLater(POLL, f"it is {wave.state}")
@@ -139,8 +145,11 @@ class WaveRun:
         first, behind = wave.waiting[:MOST_TRIED], wave.waiting[MOST_TRIED:]
         drawn = self.service.chance.sample(range(len(behind)), min(MOST_TRIED, len(behind)))
         for member in (*first, *(behind[at] for at in sorted(drawn))):  # the first of them may never have room
+            if (incident := await self.service.incident(member)) is None:
+                because = f"How {member.node} stands cannot be read here."
+                continue
             try:
-                await self._check_room(wave, member)
+                await self._check_room(wave, member, incident)
             except (Braked, QuietHours) as no:  # it would hold up any node, and a turn lasts no longer for it
                 return AdvanceLater(POLL, f"{no.name}: {no.sentence}")
             except (BudgetSpent, NodeBusy) as no:
@@ -149,8 +158,7 @@ class WaveRun:
             return await self._append_event(wave, TurnGiven(member.incident, member.node))
         return AdvanceLater(POLL, because)
 
-    async def _check_room(self, wave: Wave, member: WaveMember) -> None:
-        incident = await self.service.record.find(member.incident)
+    async def _check_room(self, wave: Wave, member: WaveMember, incident: Incident) -> None:
         if incident.ended or incident.proposal is None:
             return  # its turn ends at once
         labels = self._labels(member.node)
@@ -184,8 +192,8 @@ class WaveRun:
 
         Shape: `over` says why no turn is given any more; empty while turns are given.
         """
-        incident = await self.service.record.find(turn.member.incident)
-        if incident.state is not State.PROPOSED:
+        incident = await self.service.incident(turn.member)
+        if incident is None or incident.state is not State.PROPOSED:
             return None  # the engine goes on with it
         is_late, late = now >= turn.given_at + self.policy.approval_expires, "It could not begin in its turn."
         if over or (is_late and wave.state is not WaveState.RUNNING):
@@ -226,6 +234,12 @@ def _why_over(wave: Wave, now: datetime) -> str:
     if wave.proposal.controls:
         return CONTROLS_GONE
     return "The time of the wave's approval is over." if wave.until is not None and now >= wave.until else ""
+
+
+def _lost(wave: Wave, now: datetime, unread: str) -> tuple[TurnOutcome, str] | None:
+    """Return the outcome of a turn whose incident cannot be read, once whoever can read it would have noted its end."""
+    is_lost = wave.until is not None and now >= wave.until + wave.proposal.expires
+    return (TurnOutcome.FAILED, unread) if is_lost else None
 
 
 def _outcome(incident: Incident) -> tuple[TurnOutcome, str] | None:

@@ -24,6 +24,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict, without_secrets
 from bot.extras.waves.contracts import WaveLedger
+from bot.extras.waves.events import WaveMember
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.waves import WaveRequest, Waves
 from bot.extras.waves.waves_run import WaveRun
@@ -137,7 +138,7 @@ async def run_here(parts: WaveParts, wave_id: str, says: Callable[[Wave, str], N
         try:
             again = await parts.run.advance(wave_id)
             wave = await parts.service.find(wave_id)
-            waits = [again, *await asyncio.gather(*(_advanced(parts, turn.member.incident) for turn in wave.under_way))]
+            waits = [again, *await asyncio.gather(*(_advanced(parts, turn.member) for turn in wave.under_way))]
         except LedgerError as error:
             says(await parts.service.find(wave_id), error.sentence)
             await asyncio.sleep(1)
@@ -149,8 +150,8 @@ async def run_here(parts: WaveParts, wave_id: str, says: Callable[[Wave, str], N
         await asyncio.sleep(min([LONGEST_PAUSE, *after]).total_seconds() if after else 0.05)
 
 
-async def _advanced(parts: WaveParts, incident_id: str) -> AdvanceLater | None:
-    incident = await parts.service.record.find(incident_id)
-    if incident.ended or incident.state in (State.PROPOSED, State.UNKNOWN):
+async def _advanced(parts: WaveParts, member: WaveMember) -> AdvanceLater | None:
+    incident = await parts.service.incident(member)
+    if incident is None or incident.ended or incident.state in (State.PROPOSED, State.UNKNOWN):
         return None  # the wave's own next step
     return await parts.acting.remediation.step(incident)

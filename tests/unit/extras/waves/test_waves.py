@@ -10,7 +10,7 @@ import pytest
 
 from bot.domain.alert import Alert
 from bot.domain.entry import WAVES
-from bot.domain.errors import CannotTell, CauseInDoubt, StaleRequest
+from bot.domain.errors import CannotTell, CauseInDoubt, StaleRequest, UnreadableEntry
 from bot.domain.events import AlertReceived
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval
@@ -291,6 +291,46 @@ def test_wave_whose_cause_comes_into_doubt_stops_for_that_and_loses_no_node() ->
                 world,
                 desk.resume("wave-abcd", Approval("terminal:bob", "go on"), drive(world, desk.last_news_at(stopped))),
             )
+
+
+@pytest.mark.parametrize("has_turn", [True, False])
+def test_wave_ends_though_a_member_was_written_by_a_newer_program(has_turn: bool) -> None:
+    with database_in_memory() as database:
+        world, stage, desk = desk_of(database, ("a", "b", "c"))
+        approved_wave(world, stage, desk)
+        wave = drive(world, desk.find("wave-abcd"))
+        newer = wave.proposal.members[0 if has_turn else 1]
+        if has_turn:
+            drive(world, desk.append(wave.id, 2, TurnGiven(newer.incident, newer.node), "bot"))
+        record: Any = NotAllRead(desk.record, newer.incident)
+        desk = replace(desk, record=record)
+        assert newer.incident not in drive(world, desk.incidents(wave)), "its plan is told as not shown"
+        others = run_until(world, stage, desk, BEGAN_AT + timedelta(hours=1))
+        assert others.state is WaveState.RUNNING
+        assert len(others.having(TurnOutcome.CURED)) == (0 if has_turn else 2)
+        assert others.until is not None
+        world.now = others.until + others.proposal.expires + timedelta(minutes=1)
+        program = WaveRun(desk, stage.responder(), stage, "p")
+        assert None in [drive(world, program.advance(wave.id)) for _ in range(5)]
+        over = drive(world, desk.find(wave.id))
+        assert over.state is WaveState.EXPIRED
+        assert [turn.member for turn in over.having(TurnOutcome.FAILED)] == ([newer] if has_turn else [])
+
+
+class NotAllRead:
+    """A record of which a newer program wrote one incident."""
+
+    def __init__(self, record: Any, newer: str) -> None:
+        self.record, self.newer = record, newer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.record, name)
+
+    async def find(self, incident: str) -> Incident:
+        if incident == self.newer:
+            raise UnreadableEntry("An entry of kind 'Later', form 1, is not known to this program.")
+        found: Incident = await self.record.find(incident)
+        return found
 
 
 class Frozen(Waves):
