@@ -24,6 +24,8 @@ from bot.response.proven import GONE, ProvenRow, ProvenTable
 
 LOOKS = 16  # kept waiting, an emulated node may not say everything in time; a flood has gaps
 _NOT_BEGUN = ("opened", "triaged", "proposed")
+# What an earlier trial's kernel said is gone for dmesg and for the journal; counters go on.
+_FORGET = "dmesg -C && journalctl -q --rotate && sleep 2 && journalctl -q --vacuum-time=1s"
 Say = Callable[[str], None]
 
 
@@ -95,8 +97,8 @@ def to_prove(kernels: Iterable[str] = (), causes: Iterable[str] = (), cgroups: s
 class Prover:
     """Boots the machines and goes through the trials; `program` returns the command line with a record of its own.
 
-    Shape: a machine on which everything was found well again is used for the next trial that wants one like it. `said`
-    is the case of the last check that gave the right verdict, a file.
+    Shape: a machine on which everything was found well again is used for the next trial that wants one like it: booting
+    is half of a trial's time. `said` is the case of the last check that gave the right verdict, a file.
     """
 
     def __init__(
@@ -111,7 +113,7 @@ class Prover:
     ) -> None:
         self._lab, self._recipe, self._program, self._folder = lab, recipe, program, folder
         self._version, self._today, self._say = version, today, say
-        self._well: tuple[str, str, Hardware] | None = None  # the machine that runs and is well
+        self._proven_on_it: Proving | None = None  # the last trial of the machine that runs; None: it may not be well
         self._records, self._up_at = 0, 0.0
         self.said = folder
 
@@ -133,19 +135,14 @@ class Prover:
 
     def _tried(self, what: Proving, before: ProvenRow | None) -> ProvenRow:
         began = time.monotonic()
-        node, is_new = self._machine(what)
-        self._records += 1
-        program = self._program(self._folder / f"record-{self._records}.db")
+        node, program = self._well_machine(what)
         row = self._row(node, what)
         runs, healed = (before.runs, before.healed) if before is not None else (0, 0)
         row = replace(row, runs=runs + 1, healed=healed + 1)
-        if is_new:
-            self._is_well(program, node, "without the fault")
         try:
             prove = self._not_there if what.is_gone else self._proven
             row = prove(program, node, what.trial, row)
-            if not (what.trial.lingers or what.trial.plan):
-                self._well = what.like
+            self._proven_on_it = what
         except NotProven as no:
             if not no.row:
                 raise
@@ -155,18 +152,39 @@ class Prover:
 
     def stop(self) -> None:
         """Stop the machine that runs, if one does."""
-        self._well = None
+        self._proven_on_it = None
         if self._lab.nodes:
             self._lab.down()
 
-    def _machine(self, what: Proving) -> tuple[LabNode, bool]:
-        if self._well == what.like:
-            self._well = None
-            return self._lab.nodes[0], False
+    def _well_machine(self, what: Proving) -> tuple[LabNode, Program]:
+        """Return a machine that was found well: the one that runs, if it is like what is wanted, else a new one."""
+        self._records += 1
+        record = self._folder / f"record-{self._records}.db"
+        earlier, self._proven_on_it = self._proven_on_it, None
+        if earlier is not None and earlier.like == what.like:
+            node, program = self._lab.nodes[0], self._program(record)
+            if self._is_well_after(earlier.trial, program, node):
+                return node, program
         self.stop()
         self._up_at = time.monotonic()
         request = LabRequest(1, what.cgroups, hardware=what.trial.hardware)
-        return self._lab.up(self._recipe(what.machine.suite), request)[0], True
+        node = self._lab.up(self._recipe(what.machine.suite), request)[0]
+        program = self._program(record)
+        self._is_well(program, node, "without the fault", LOOKS)
+        return node, program
+
+    def _is_well_after(self, trial: Trial, program: Program, node: LabNode) -> bool:
+        """Take away what a proven trial leaves, a unit or what the log still tells of, and say whether all is well."""
+        try:
+            if trial.plan:
+                _must(find(trial.fault).undo(node), "the fault's undo")
+            if trial.plan or trial.lingers:
+                _must(_ran(node, _FORGET), "the log's end")
+                self._is_well(program, node, "with its log cleared", 2)
+        except (NotProven, UsageError, subprocess.TimeoutExpired) as no:
+            self._say(f"  {no}")
+            return False
+        return True
 
     def _row(self, node: LabNode, what: Proving) -> ProvenRow:
         said = node.run("uname -r; systemctl --version").stdout.split("\n")
@@ -220,9 +238,9 @@ class Prover:
                 return replace(row, harm=measured.says)
         raise NotProven(f"the fault or its verdict is there, or not everything was read: {seen}")
 
-    def _is_well(self, program: Program, node: LabNode, when: str) -> None:
+    def _is_well(self, program: Program, node: LabNode, when: str, looks: int) -> None:
         seen = ""
-        for _ in range(LOOKS):
+        for _ in range(looks):
             verdict = program.check(node.name)
             seen = _short(verdict)
             self._say(f"  {when}: {seen}")

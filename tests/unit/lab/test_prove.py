@@ -51,9 +51,10 @@ class Node:
     """Answers every script; the unit is enabled again unless `is_back` is false."""
 
     name, console, process = "lab-1", Path("console.log"), Process.of(os.getpid())
-    is_back = True
+    is_back, forgot = True, 0
 
     def run(self, script: str, within_seconds: float = 0) -> Answer:
+        self.forgot += script.startswith("dmesg -C")
         if script.startswith("uname"):
             return Answer(0, "6.1.0-50-cloud-amd64\nsystemd 252 (252.38)\n", "")
         return Answer(0 if self.is_back or script != LEAK.undone else 1, "", "")
@@ -246,16 +247,29 @@ def test_fault_that_does_not_arise_is_a_row_of_its_own(tmp_path: Path, monkeypat
         proven(Says([WELL, WELL]), tmp_path, gone)
 
 
-def test_machine_that_is_well_again_is_used_once_more_and_any_other_is_not(tmp_path: Path) -> None:
-    lab, says = OneNode(), Says([WELL, IS_FULL, WELL, IS_FULL, WELL, *[WELL, LEAKS, LEAKS, WELL] * 2])
-    says.ends = iter(["resolved"] * 4)
+def test_machine_that_is_well_again_is_used_once_more_and_any_other_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab, undone = OneNode(), list[str]()
+
+    def undo(fault: Fault, _: object) -> Outcome:
+        undone.append(fault.name)
+        return Outcome(True, "it is gone")
+
+    monkeypatch.setattr(Fault, "undo", undo)
+    says = Says([WELL, IS_FULL, WELL, IS_FULL, WELL, *[WELL, LEAKS, LEAKS, WELL] * 3])
+    says.ends = iter(["resolved"] * 6)
     it = prover(lab, says, tmp_path)
     it.prove(OF_DISK, None)
     it.prove(OF_DISK, None)
     assert lab.booted == 1
     it.prove(OF_LEAK, None)
+    assert (lab.booted, lab.node_.forgot, undone) == (2, 0, ["disk-full"] * 2)
     it.prove(OF_LEAK, None)
-    assert lab.booted == 3, "acted upon, a machine is not used again"
+    assert (lab.booted, lab.node_.forgot, undone[2:]) == (2, 1, [LEAK.fault]), "what is left of a plan is taken away"
+    says.verdicts = iter([IS_FULL, WELL, LEAKS, LEAKS, WELL])
+    it.prove(OF_LEAK, None)
+    assert (lab.booted, lab.node_.forgot) == (3, 2), "not found well with its log cleared, it is not used again"
     it.stop()
     assert not lab.running
 
