@@ -107,8 +107,9 @@ class Pruner:
         for card in cards:
             members = connection.execute(_MEMBERS, {"card": card}).all()
             is_over = all(row.ended and row.updated_at < before for row in members)
-            if is_over and card not in waiting and stay.isdisjoint(row.id for row in members):
-                heads |= {row.id: head_of(connection, row.id)[0] for row in members}
+            names = {row.id for row in members}
+            if is_over and waiting.isdisjoint({card, *names}) and stay.isdisjoint(names):
+                heads |= {name: head_of(connection, name)[0] for name in names}
         return heads
 
     def _readable(self, connection: Connection, asked: Select[Any]) -> Iterator[Incident]:

@@ -159,6 +159,18 @@ def test_what_hangs_on_an_incident_goes_with_it(database: Database) -> None:
     assert audit(database).broken == ()
 
 
+def test_incidents_shown_together_stay_while_a_message_of_one_of_them_waits(database: Database) -> None:
+    then, outbox = Ledger(database, long_ago), Outbox(database)
+    for name in ("one", "other"):
+        tell(then, name, "group", Cancelled("asked twice"))
+    tell(Ledger(database), "new", "")
+    note = outbox.keep(Post("other", "note", "Q1", {}))  # of the incident, not of its card, as PagerDuty's are
+    assert Pruner(database, "bot").incidents(YEAR) == Pruned()
+    outbox.taken(note.id, "Q1", "n1")
+    assert Pruner(database, "bot").incidents(YEAR).incidents == 2
+    assert names(database) == {"new"}
+
+
 def test_record_is_append_only_again_and_what_is_taken_out_by_hand_is_found(database: Database) -> None:
     then = Ledger(database, long_ago)
     for name in ("gone", "kept"):
