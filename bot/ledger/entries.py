@@ -79,9 +79,18 @@ def read_stream(connection: Connection, stream: str) -> tuple[Entry, ...]:
 
 
 def head_of(connection: Connection, stream: str) -> tuple[Head, str]:
-    """Return a stream's head, and the time of its last entry as stored."""
+    """Return a stream's head, and the time of its last entry as stored.
+
+    Raises: UnreadableEntry when that row is malformed.
+    """
     row = connection.execute(_LAST, {"named": stream}).one_or_none()
-    return (Head(), "") if row is None else (Head(row.seq, row.hash), row.at)
+    if row is None:
+        return Head(), ""
+    try:
+        _check_row(row.seq, row.hash, row.at)
+    except TypeError as no:
+        raise UnreadableEntry(f"Entry {stream}/{row.seq} is malformed: {no}.") from no
+    return Head(row.seq, row.hash), row.at
 
 
 def last_brake(connection: Connection) -> Entry | None:
@@ -120,7 +129,7 @@ def entry_of(row: Any) -> Entry:
     Raises: UnreadableEntry when the row is malformed.
     """
     try:
-        check_are_texts(row.stream, row.by, row.kind, row.body, row.hash)
+        _check_row(row.seq, row.stream, row.by, row.kind, row.body, row.hash)
         if memory_bytes(row.body) > MOST_ROOM:
             raise ValueError(f"its body takes more than {MOST_ROOM // 1024 // 1024} MiB of memory")
         body = _DECODER.decode(row.body)
@@ -137,6 +146,13 @@ def check_are_texts(*values: object) -> None:
     """Raises: TypeError for bytes, which SQLite stores in any column where another program wrote them."""
     if any(isinstance(value, bytes) for value in values):
         raise TypeError("it holds bytes where a text belongs")
+
+
+def _check_row(seq: object, *texts: object) -> None:
+    """Raises: TypeError as `check_are_texts`, and for a number that is none, which SQLite stores as well."""
+    check_are_texts(*texts)
+    if not isinstance(seq, int):
+        raise TypeError("its number is none")
 
 
 def chained_entry(stream: str, before: Head, at: str, event: Event, by: str) -> Entry:

@@ -201,18 +201,26 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
 VERSION = len(MIGRATIONS)
 
 
-def refuse_newer(connection: Connection, known: int = VERSION) -> int:
-    """Return the version that the database has, 0 for none.
-
-    Raises: LedgerUnavailable when a newer program wrote it.
-    """
+def version_of(connection: Connection) -> int:
+    """Return the version that the database has, 0 for none. Raises: LedgerUnavailable when what it holds is none."""
     version = connection.exec_driver_sql("SELECT version FROM zombie_schema").scalar_one_or_none() or 0
+    if not isinstance(version, int):
+        raise LedgerUnavailable("The ledger's database is damaged: its version is not a number.")
+    return version
+
+
+def refuse_newer(connection: Connection, known: int = VERSION) -> int:
+    """Return `version_of` the database.
+
+    Raises: LedgerUnavailable as that, and when a newer program wrote it.
+    """
+    version = version_of(connection)
     if version > known:
         raise LedgerUnavailable(
             f"The ledger's database has version {version}, and this program knows up to {known}.",
             "Run a program at least as new as the program that wrote it.",
         )
-    return int(version)
+    return version
 
 
 def migrate(connection: Connection, to: int = VERSION) -> None:

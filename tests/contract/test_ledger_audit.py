@@ -477,6 +477,34 @@ def test_entry_that_is_missing_in_an_index_is_found(tmp_path: Path) -> None:
         assert "database: is damaged: row 1 missing from index brake_moved" in map(str, broken)
 
 
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        ("UPDATE entries SET seq = 'x' WHERE stream = 'house'", "is malformed: its number is none"),
+        ("UPDATE entries SET \"at\" = x'ff' WHERE stream = 'house'", "is malformed"),
+        ("UPDATE entries SET kind = x'ff', \"by\" = x'ff' WHERE stream <> 'house'", "is malformed"),
+        ("UPDATE zombie_schema SET version = 'x'", "its version is not a number"),
+    ],
+)
+def test_value_of_a_type_that_sqlite_alone_would_keep_is_a_sentence_and_no_crash(
+    damage: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ZOMBIE_STATE_DIR", str(tmp_path))
+    with Database.open(ledger_url(tmp_path / "zombie.db")) as database:
+        keep(Ledger(database), OPEN, WAYS[State.OPENED])
+    with contextlib.closing(sqlite3.connect(tmp_path / "zombie.db", isolation_level=None)) as forger:
+        for trigger in ("entries_stay", "entries_stay_as_they_are"):
+            forger.execute(f"DROP TRIGGER {trigger}")
+        forger.execute(damage)
+    said = ""
+    for command in (["incidents", "show", OPEN], ["mute"], ["brake", "on", "--reason", "rollout"]):
+        status, shown = main(command), capsys.readouterr()
+        assert status in (0, 2), (command, shown.err)
+        said += shown.err
+    assert says in said
+    assert main(["audit", "verify"]) == (2 if "version" in says else 1)
+
+
 @on_both
 @pytest.mark.parametrize(
     ("kind", "body"),
