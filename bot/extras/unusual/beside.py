@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from bot.app.factories import now
 from bot.domain.contracts import Clock, Listener, Log
-from bot.domain.errors import LedgerError
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
@@ -72,8 +70,8 @@ class UnusualFacts:
             except TimeoutError:
                 comparing.add_done_callback(lambda late: late.cancelled() or late.exception())
                 self._log("unusual_not_compared", node=node.name, error=f"it took longer than {self._patience:g} s")
-            except (LedgerError, ValueError, zlib.error) as no:  # no verdict is held back for the record
-                self._log("unusual_not_compared", node=node.name, error=str(no))
+            except Exception as no:  # noqa: BLE001 - no verdict is held back for the record, nor for what a row of it holds
+                self._log("unusual_not_compared", node=node.name, error=str(no) or repr(no))
             return verdict
 
         return both
@@ -91,8 +89,8 @@ class UnusualFacts:
         """Do as `KeepsFacts.keep`; it is one that a sweep read, and nobody is told what is unusual about it."""
         try:
             await asyncio.get_running_loop().run_in_executor(self._thread, self.stored, node, is_healthy, facts)
-        except (LedgerError, ValueError, zlib.error, RuntimeError) as no:  # the last where the program ends meanwhile
-            self._log("unusual_not_stored", node=node.name, error=str(no))
+        except Exception as no:  # noqa: BLE001 - nor is a sweep; the program may end meanwhile, too
+            self._log("unusual_not_stored", node=node.name, error=str(no) or repr(no))
 
     def stored(
         self, node: Node, is_healthy: bool, figures: Mapping[str, Fact], booted: datetime | None = None

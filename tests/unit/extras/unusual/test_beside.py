@@ -168,12 +168,15 @@ async def test_verdict_is_not_held_back_by_a_record_that_does_not_answer(
     assert bot.logged == ["unusual_not_compared"]
 
 
-@pytest.mark.parametrize("row", [b"", b"no zlib", zlib.compress(b"no json")])
-async def test_verdict_is_not_held_back_by_a_row_that_is_damaged(database: Database, row: bytes) -> None:
+@pytest.mark.parametrize("row", [b"", b"no zlib", zlib.compress(b"no json"), zlib.compress(b"[" * 100_000), "no bytes"])
+async def test_verdict_is_not_held_back_by_a_row_that_is_damaged(database: Database, row: bytes | str) -> None:
     clock = Clock()
     await Bot(database, clock).check("one")
     with database.writing() as connection:
-        connection.execute(update(FACTS).values(facts=row))
+        if isinstance(row, str):
+            connection.exec_driver_sql(f"UPDATE {FACTS.name} SET facts = '{row}'")
+        else:
+            connection.execute(update(FACTS).values(facts=row))
     bot = Bot(database, clock)
     assert (await bot.check("two")).status is Status.HEALTHY
     assert bot.logged == ["unusual_not_compared"]
