@@ -217,7 +217,7 @@ def test_many_cases_are_shared_out_and_keep_their_order(tmp_path: Path) -> None:
 
 def test_case_from_a_stranger_draws_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     case, mine = load(FOUNDING), planted(tmp_path / "mine", 10**7)
-    units = "a\x1b[2J|<script>`x`\u202e.service"
+    units = "a\x1b[2J|<script>`x`\u202e@acme/all:https://evil.example.service"
     runs = tuple(replace(run, stdout=run.stdout.replace("ecs.service", units)) for run in case.runs)
     (tmp_path / "n\x1b[2J<b>.jsonl").write_text(replace(case, runs=runs).text())
     paths = [str(path) for path in tmp_path.glob("*.jsonl")]
@@ -227,7 +227,10 @@ def test_case_from_a_stranger_draws_nothing(tmp_path: Path, capsys: pytest.Captu
     assert "FLIPS" in said
     for drawn in ("\x1b", "\u202e"):
         assert drawn not in said
-    assert "<script>" not in Path("o.md").read_text().replace("\\<script\\>", "")
+    document = Path("o.md").read_text()
+    assert "acme/all" in document
+    for markup in ("<script>", "@acme", "https://"):  # a site looks for names and links behind a backslash, too
+        assert markup not in document.replace("\\<", "")
     ElementTree.parse("o.xml")
 
 

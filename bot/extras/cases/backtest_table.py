@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 from bot.domain.safe_text import one_line, redacted_line
 from bot.domain.verdict import Verdict
 from bot.extras.cases.comparison import Cell, ChangedOutcome, ItemOutcome
+from bot.surfaces.markdown_text import inert
 from bot.surfaces.text import table_lines, wrapped
 from bot.view.plan_words import PlanWords
 from bot.view.words import cause_words
@@ -73,9 +74,8 @@ class BacktestTable:
         """Return the same for a pull request."""
         lines = ["### Backtest of playbooks", "", self.headline()]
         if self._cells_shown:
-            titles = ("case", *self._playbooks)
-            lines += ["", *(_markdown_row(row) for row in (titles, ["---"] * len(titles), *self._table_rows()))]
-            lines += ["", _markdown_row(("case", "playbook", "before", "after", "because")), _markdown_row(["---"] * 5)]
+            lines += ["", *_markdown_head("case", *self._playbooks), *map(_markdown_row, self._table_rows())]
+            lines += ["", *_markdown_head("case", "playbook", "before", "after", "because")]
         for cell in self._cells_shown:
             before, after, *because = self._difference_lines(cell)
             lines.append(_markdown_row((cell.case, cell.playbook, before, after, "; ".join(because))))
@@ -183,10 +183,11 @@ def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+def _markdown_head(*titles: str) -> Iterator[str]:
+    yield _markdown_row(titles)
+    yield "|" + " --- |" * len(titles)
+
+
 def _markdown_row(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(_markdown(cell) for cell in cells) + " |"
-
-
-def _markdown(cell: str) -> str:
-    """Return text without markup: a case's words may come from an untrusted place."""
-    return "".join(f"\\{letter}" if letter in "\\`*_[]<>|~#!&@" else letter for letter in one_line(cell, 900))
+    """A row without markup: a case's words may come from an untrusted place."""
+    return "| " + " | ".join(inert(one_line(cell, 900)) for cell in cells) + " |"

@@ -1,8 +1,4 @@
-"""A report as Markdown for a post-incident document; text from the incident is never markup.
-
-Source: https://spec.commonmark.org/0.31.2/#backslash-escapes, and for tables and task lists
-https://github.github.com/gfm/
-"""
+"""A report as Markdown for a post-incident document, with tables and task lists: https://github.github.com/gfm/"""
 
 from __future__ import annotations
 
@@ -10,16 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bot.chat.document import Line, Lines
-from bot.domain.safe_text import one_line, safe
+from bot.domain.safe_text import safe
 from bot.extras.reports.parts import Grid, Point, Points, Report, ReportPart, Section
 from bot.seats import Picture
+from bot.surfaces.markdown_text import inert
 from bot.view.words import Instant, Styled, plain
-
-# What can begin markup anywhere in a line, and what only at its start. A colon makes a link only before a slash, and an
-# underscore within a word makes nothing: those are not escaped, so that the raw document stays readable.
-_SIGNS = re.compile(r"([\\`*{}\[\]<|&~$#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|:(?=/)|(?<=www)\.)", re.IGNORECASE)
-_START = re.compile(r"\A(?:(\d{1,9})([.)])(?=\s|\Z)|()([-+](?=\s|\Z|-)|[=>]))")
-_JOINER = "\u2060"  # invisible, after @: no site takes what follows for a person's name
 
 
 def markdown(report: Report) -> str:
@@ -28,17 +19,6 @@ def markdown(report: Report) -> str:
     for section in report.sections:
         blocks += _section(section)
     return "\n\n".join(blocks) + "\n"
-
-
-def inert(text: str) -> str:
-    """Return text that Markdown shows literally, on one line.
-
-    Example:
-    >>> print(inert("1. <b> [x](javascript:1) mem_cgroup_x https://a"))
-    1\\. \\<b> \\[x\\](javascript:1) mem_cgroup_x https\\://a
-    """
-    signed = _SIGNS.sub(r"\\\1", one_line(text, 10_000))
-    return _START.sub(r"\1\3\\\2\4", signed).replace("@", f"@{_JOINER}")
 
 
 def _section(section: Section) -> Iterator[str]:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.extras.reports.markdown import inert, markdown
+from bot.extras.reports.markdown import markdown
 from bot.extras.reports.report import whole_report
+from bot.surfaces.markdown_text import inert
 from tests.unit.extras.reports.report_data import of, told_all
 
 SIGN = r"[!-/:-@\[-`{-~]"  # CommonMark: a backslash before one of these is not shown
