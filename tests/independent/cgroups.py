@@ -53,3 +53,8 @@ def dockers(machine: Machine, count: int) -> Machine:
     """Let docker have so many containers."""
     row = "{n:064x}|registry.example/shop:{n}|shop-{n}|2026-11-12 12:00:00 +0000 UTC|Up 9 days"
     return machine.docker([row.format(n=n) for n in range(count)])
+
+
+def spread(machine: Machine, cores: int, rise: int) -> Machine:
+    """Let each of so many cores serve a queue of its own, and be interrupted as often."""
+    return machine.served({core: core for core in range(cores)}, dict.fromkeys(range(cores), rise))

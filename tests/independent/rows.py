@@ -4,7 +4,8 @@ A node begins with `= title | machine | …`; what stands behind the machine is 
 `plan: disable mask`. A machine is one of `kinds`, `rhel7(kubernetes=True)`, and `any` is a `Machine`. Each further line
 changes it: a call of `Machine` or of HELPERS, `.waiting(14, "java")`; what is true otherwise, `.facts(virt="lxc")`; or
 a line of the kernel's log with how long ago it was logged, `7m  text`. `8 12x30s  text` is twelve of them, the newest
-8 s ago and the others 30 s apart, and `{n}` counts up. What is too long for a line goes on below, after four blanks.
+8 s ago and the others 30 s apart, and `{n}` counts up; `4x .core({n+40}, usr=9)` is of the cores 40 to 43. What is too
+long for a line goes on below, after four blanks.
 """
 
 from __future__ import annotations
@@ -17,13 +18,17 @@ from pathlib import Path
 from typing import Any
 
 from tests.independent import kinds
-from tests.independent.cgroups import dockers, ecs_loops, holds, kubelet_holds, starves
+from tests.independent.cgroups import dockers, ecs_loops, holds, kubelet_holds, spread, starves
 from tests.independent.label import Label
 from tests.independent.machine import Machine
 
 Helper = Callable[..., Machine]
-HELPERS: dict[str, Helper] = {each.__name__: each for each in (ecs_loops, kubelet_holds, starves, holds, dockers)}
+HELPERS: dict[str, Helper] = {
+    each.__name__: each for each in (ecs_loops, kubelet_holds, starves, holds, dockers, spread)
+}
 _LINE = re.compile(r"(?P<ago>-?[0-9.]+)(?P<unit>[mhd]?)(?: (?P<count>[0-9]+)x(?P<every>[0-9.]+)s)?  (?P<text>.+)")
+_TIMES = re.compile(r"(?P<count>[0-9]+)x (?P<calls>\..+)")
+_NUMBER = re.compile(r"\{n(?:\+([0-9]+))?\}")
 _SAID = re.compile(r"(why|corrected): (.+)")
 _UNITS = {"": 1, "m": 60, "h": 3600, "d": 86400}
 _ANSWERS = {"yes": True, "no": False}
@@ -61,7 +66,7 @@ def row(block: str, helpers: Mapping[str, Helper] = HELPERS) -> Row:
             else:
                 machine.log((ago, text))
         else:
-            for name, args, keywords in _calls(f"machine{line}"):
+            for name, args, keywords in _calls(f"machine{_repeated(line)}"):
                 if name == "facts":
                     vars(machine.facts).update(keywords)
                 elif name in helpers:
@@ -69,6 +74,17 @@ def row(block: str, helpers: Mapping[str, Helper] = HELPERS) -> Row:
                 else:
                     getattr(machine, name)(*args, **keywords)
     return Row(title, machine, tuple(each for each in more if ": " not in each), named)
+
+
+def _repeated(line: str) -> str:
+    """Return the calls of a line, of which it may say how many they are."""
+    if (times := _TIMES.fullmatch(line)) is None:
+        return line
+    return "".join(_numbered(times["calls"], n) for n in range(int(times["count"])))
+
+
+def _numbered(calls: str, n: int) -> str:
+    return _NUMBER.sub(lambda more: str(n + int(more[1] or 0)), calls)
 
 
 def labels(folder: Path) -> list[Label]:
