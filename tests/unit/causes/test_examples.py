@@ -2,8 +2,9 @@
 
 `examples/NAME.yaml` holds those of a cause of Python, in the same words. What one does not name is as on the healthy
 node of `builders`. `remedy` are all steps that are offered, none without it; `suspects` are all that are named;
-`tells` are parts of what the evidence says, with its name and probe before it, `ends` the end of the sentence, `silent`
-what evidence and sentence lack, `advice` a part of the lasting fix; `suspected` is said of what is undecided.
+`tells` are parts of what the evidence says, with its name and probe before it, `shows` parts of its lines, `ends` the
+end of the sentence, `silent` what evidence and sentence lack, `advice` a part of the lasting fix, `harm` and `found`
+the card's two sentences; `suspected` is said of what is undecided.
 """
 
 from pathlib import Path
@@ -19,7 +20,7 @@ from bot.domain.verdict import Finding
 from tests.unit.causes import builders as b
 
 HEALTHY = b.node()
-OF_A_FINDING = {"remedy", "suspects", "tells", "ends", "silent", "advice", "suspected"}
+OF_A_FINDING = {"remedy", "suspects", "tells", "shows", "ends", "silent", "advice", "harm", "found", "suspected"}
 OF_PYTHON = [
     pytest.param(path.stem, example, id=f"{path.stem}-{number}")
     for path in sorted(Path(__file__).with_name("examples").glob("*.yaml"))
@@ -69,9 +70,12 @@ def test_example_of_a_cause_of_python_holds(name: str, example: dict[str, Any]) 
         assert [" ".join([step.action, *step.args.values()]) for step in found.remedy] == wanted.get("remedy", [])
         assert list(found.suspects) == wanted.get("suspects", list(found.suspects))
         assert wanted.get("advice", "") in found.lasting_fix
+        assert (found.harm, found.found) == (wanted.get("harm", found.harm), wanted.get("found", found.found))
         told = [f"{seen.finding}: {seen.probe}: {seen.says}" for seen in found.evidence]
         assert not any(wanted.get("silent", "...") in text for text in (found.summary, *told))
         assert [part for part in wanted.get("tells", ()) if not any(part in says for says in told)] == []
+        shown = "\n".join(line for seen in found.evidence for line in seen.source)
+        assert [part for part in wanted.get("shows", ()) if part not in shown] == []
     assert wanted.get("suspected", ...) in (..., getattr(found, "suspected", None))
 
 

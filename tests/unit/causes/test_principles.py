@@ -17,7 +17,7 @@ from bot.domain.evaluation import evaluate_playbook
 from bot.domain.known_agents import KNOWN_AGENTS
 from bot.domain.probe import Unread
 from bot.domain.protected import is_protected
-from bot.domain.verdict import Finding, Status, Verdict
+from bot.domain.verdict import Confidence, Finding, Status, Verdict
 from bot.library.library import Library
 from bot.probes import PROBES
 from bot.probes.clock import ClockReading
@@ -122,6 +122,30 @@ def test_healthy_node_is_called_so_and_what_is_not_decisive_stands_below(probe: 
     assert probe in text.partition("\n")[2]
 
 
+@settings(max_examples=up_to(150))
+@given(readings=LEAKING)
+def test_nothing_is_disabled_for_a_leak_while_containers_that_may_have_left_it_were_not_seen(
+    readings: dict[str, Any],
+) -> None:
+    refused = b.containers(refused={"docker": "permission denied"})
+    for unseen in (b.unread("containers"), refused):
+        verdict = judge({**readings, "containers": unseen})
+        counted = any(line.finding == "leaker" and line.probe == "cgroups" for line in verdict.evidence)
+        if verdict.cause == LEAK and not counted:
+            assert not verdict.remedy, verdict.summary
+
+
+@settings(max_examples=up_to(150), derandomize=True)  # the same nodes each run; more by hand
+@given(readings=HARMED)
+def test_lines_that_lose_their_time_never_earn_a_reboot(readings: dict[str, Any]) -> None:
+    log = readings["kernel_log"]
+    untimed = log if log == b.unread("kernel_log") else b.log(*(replace(line, since_boot=None) for line in log.events))
+    verdict = judge({**readings, "kernel_log": untimed})
+    # A GPU that is silent now needs no time; a stall of this minute may have stood before it.
+    if ("reboot", "") in steps(verdict) and verdict.cause != "gpu-fault":
+        assert ("reboot", "") in steps(judge(readings))
+
+
 # --- one fault more
 
 
@@ -169,6 +193,25 @@ def test_more_starts_never_drop_a_suspect(starts: int, more: int, others: int, r
         return "x.service" in leak(*snapshot.values()).suspects
 
     assert suspected(starts) <= suspected(starts + more)
+
+
+@settings(max_examples=up_to(150))
+@given(
+    starts=st.tuples(st.integers(45_000, 90_000), st.integers(45_000, 90_000)),
+    states=st.tuples(st.booleans(), st.booleans()),
+    readings=LEAKING,
+)
+def test_of_two_units_that_could_both_have_left_them_none_is_named_as_sure(
+    starts: tuple[int, int], states: tuple[bool, bool], readings: dict[str, Any]
+) -> None:
+    both = [
+        (b.between_tries if looping else b.stopped)(f"{name}.service", many)
+        for name, many, looping in zip(("first", "second"), starts, states, strict=True)
+    ]
+    finding = leak(*{**readings, "cgroups": b.cgroups(DYING), "units": b.units(*both)}.values())
+    assert {"first.service", "second.service"} <= set(finding.suspects)
+    assert (finding.confidence is Confidence.CONFIRMED) <= (finding.status is CRITICAL), "by the harm alone"
+    assert finding.remedy == ()
 
 
 @given(

@@ -23,7 +23,6 @@ from bot.probes.gpu import Gpu, GpuReading
 from bot.probes.kernel_limits import KernelLimitsReading, Limit, TcpMemory
 from bot.probes.memory_errors import MemoryController, MemoryErrorsReading
 from tests.unit.causes import builders as b
-from tests.unit.causes import test_serial_console_printk
 
 ENDED = datetime(2026, 11, 18, tzinfo=UTC)
 SIGNED = [name for name, cause in CAUSES.items() if cause.signature]
@@ -36,8 +35,8 @@ SICK: dict[str, tuple[Any, ...]] = {
     "disk-full": (FilesystemsReading((ROOT,), (Room("/", 2.0, 94.0),), True),),
     "oom-kills": (b.log(b.event("oom-kill", "Out of memory: Killed process 4711 (java) total-vm:1kB")),),
     "serial-console-printk": (
-        test_serial_console_printk.host("ttyS0"),
-        b.log(test_serial_console_printk.kill(14), *test_serial_console_printk.RESET),
+        b.host(consoles=("ttyS0",), console_level=7),
+        b.log(b.event("oom-kill", "Out of memory: Killed process 812 (python3)", timedelta(seconds=194)), *b.starved()),
     ),
     "pid-or-fd-exhaustion": (KernelLimitsReading((Limit("threads", 32_000, 32_768),), 0, 0),),
     "tcp-memory-exhausted": (
