@@ -13,8 +13,16 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 
 from bot.domain.alert import BOT, TERMINAL
+from bot.domain.claim import Claim
 from bot.domain.contracts import AdvanceLater, NodeDirectory
-from bot.domain.errors import Conflict, ImpossibleEvent, InventoryError, LedgerError, UnknownIncident
+from bot.domain.errors import (
+    ApprovalExpired,
+    Conflict,
+    ImpossibleEvent,
+    InventoryError,
+    LedgerError,
+    UnknownIncident,
+)
 from bot.domain.events import (
     Cancelled,
     Escalated,
@@ -174,10 +182,20 @@ class Remediation:
         return ValidationStarted(window, "; ".join(skipped), incident.steps_left)
 
     async def _validate(self, incident: Incident, now: datetime) -> Outcome:
-        """Look whether the cure holds; where it has, begin what waited for it. While that may not begin, look on."""
-        if incident.cure_has_held and incident.steps_left:
-            outcome = await self._do_next_step(incident, now)
-            if not isinstance(outcome, AdvanceLater) or now < (incident.sampled_at or now) + MOST_BETWEEN:
-                return outcome
+        """Look whether the cure holds; where it just has, begin what waited for it.
+
+        While that may not begin, look on.
+        """
+        if incident.cure_has_held and incident.steps_left and await self._is_just_seen(incident):
+            return await self._do_next_step(incident, now)
         wait, event = await next_sample(incident, now, self.nodes, self.stepping.reach, self.diagnose)
         return AdvanceLater(wait, "the node is watched") if event is None else event
+
+    async def _is_just_seen(self, incident: Incident) -> bool:
+        """True where the last sample is new, by the ledger's time: its program may have been away since."""
+        until = (incident.sampled_at or incident.updated_at) + MOST_BETWEEN
+        try:
+            await self.stepping.ledger.is_in_time(Claim(incident.node, "", self.stepping.runner, until=until))
+        except ApprovalExpired:
+            return False
+        return True

@@ -67,6 +67,7 @@ from bot.response.record import (
     facts_before,
     facts_before_steps,
     facts_of,
+    facts_proving,
     plan_of,
     steps_not_done_words,
     stopped,
@@ -207,6 +208,8 @@ class StepExecutor:
             only_then = action.reboots or action.only_for_reboot
             if action.ended_by == steps[-1].action or (booted and only_then and record.started is None):
                 continue  # it was taken back, or somebody else's reboot came before it
+            if action.reboots and facts_proving(record) not in ({}, facts):  # its cure was not watched in this boot
+                return Escalated("The node was booted again.", steps_not_done_words(incident))
             if action.judge(step.args, facts_before(record, facts), facts) is not Proof.PROVEN:
                 return Escalated(f"{action.title_of(step.args)}: that is undone again.", steps_not_done_words(incident))
         if not in_time():

@@ -261,6 +261,41 @@ async def test_node_whose_reboot_somebody_else_did_is_open_again_once_its_cure_h
         assert not here.cluster.nodes[NAME].unschedulable
 
 
+@pytest.mark.parametrize("then", ["boots again", "falls sick"])
+async def test_node_is_opened_only_on_a_look_of_just_now_in_the_boot_that_was_watched(
+    tmp_path: Path, then: str
+) -> None:
+    """The program may be away between the last look and the step that waited for it."""
+    async with drain_stage(tmp_path, [worker()]) as here:
+        await here.proposed()
+        await here.approve()
+        await here.run(here.runner(), until=lambda one: one.cure_has_held)
+        changes = here.calls("P")
+        if then == "boots again":
+            here.machine.reboot(0, 0)
+        else:
+            here.since["began"] += timedelta(minutes=10)
+            here.cured = False
+        done = await here.run(here.runner())
+        assert here.calls("P") == changes
+        assert isinstance(done.ending, Escalated), done.ending
+        says = "The node was booted again" if then == "boots again" else "The cure does not hold"
+        assert done.ending.because.startswith(says)
+        assert f"{NAME} stays cordoned" in done.ending.try_next
+
+
+async def test_node_whose_program_was_away_is_opened_once_it_was_seen_well_again(tmp_path: Path) -> None:
+    async with drain_stage(tmp_path, [worker()]) as here:
+        await here.proposed()
+        await here.approve()
+        watched = await here.run(here.runner(), until=lambda one: one.cure_has_held)
+        here.since["began"] += timedelta(minutes=10)
+        done = await here.run(here.runner())
+        assert isinstance(done.ending, Resolved), done.ending
+        assert len(done.samples) == len(watched.samples) + 1
+        assert not here.cluster.nodes[NAME].unschedulable
+
+
 async def test_plan_without_a_reboot_is_cured_only_where_its_cluster_finds_the_node_ready(tmp_path: Path) -> None:
     for name, ready in (("well", True), ("sick", False)):
         (tmp_path / name).mkdir()
