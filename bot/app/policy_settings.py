@@ -71,6 +71,7 @@ def rules_of_acting(settings: Settings, nodes: int = 0) -> Policy:
         approvals=said.approvals,
         approvals_for_several=said.approvals_for_several,
         unnamed_kind=SLACK,
+        proven_only=act.proven_only,
     )
     for table in settings.members.values():
         if isinstance(table, Rules):

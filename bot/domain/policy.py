@@ -58,9 +58,9 @@ class Policy:
     Shape: people and groups are written `KIND:NAME`. `same_person` maps an approver's other name to theirs, so that
     nobody asks under a name and approves under another. `kinds` are the known kinds of people; a person of another kind
     is a stranger. Only `units` may be stopped, and only `start_units` started. `quiet` are spans of the day, UTC, in
-    minutes. `wave_expires` is how long a wave's approval lasts. `approvals` is how many people must approve,
-    `approvals_for_several` how many if a check or alert is about several nodes. `text` leaves `unnamed_kind` out of
-    people's names, as older records have no kinds.
+    minutes. `proven_only`: only proven cures. `wave_expires` is how long a wave's approval lasts. `approvals` is how
+    many people must approve, `approvals_for_several` how many if a check or alert is about several nodes. `text` leaves
+    `unnamed_kind` out of people's names, as older records have no kinds.
     """
 
     acting: bool = False
@@ -79,6 +79,7 @@ class Policy:
     approvals: int = APPROVALS
     approvals_for_several: int = APPROVALS
     unnamed_kind: str = ""
+    proven_only: bool = False
     wave_expires: timedelta = WAVE_EXPIRES
 
     @property
@@ -211,6 +212,8 @@ class Policy:
         }
         if self.start_units:  # older records do not have it
             rules["start_units"] = sorted(self.start_units)
+        if self.proven_only:
+            rules["proven_only"] = True
         if self.wave_expires != WAVE_EXPIRES:
             rules["wave_expires"] = self.wave_expires.total_seconds()
         return json.dumps(rules, separators=(",", ":"), sort_keys=True)
