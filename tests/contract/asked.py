@@ -32,9 +32,9 @@ class Asked:
     """A node and what may be said of it.
 
     Shape: `status` and `cause` name all that is right, divided by blanks; `-` is no cause. `plan`: the actions that the
-    readings justify. `needs`: those that must be offered. `says`: words that the summary must have. `sure`: whether it
-    may be told as confirmed.
-    `playbook`: the one that is asked.
+    readings justify. `needs`: those that must be offered. `steps`: all that is offered, each with its unit, in place of
+    both. `says`: words that the summary must have. `sure`: whether it may be told as confirmed. `playbook`: the one
+    that is asked.
     """
 
     title: str
@@ -45,6 +45,7 @@ class Asked:
     sure: bool = True
     systemd: bool = True
     needs: str = ""
+    steps: str = ""
     says: str = ""
     playbook: str = "node-health"
 
@@ -92,10 +93,13 @@ def check(asked: Asked) -> Verdict:
     verdict = judged(asked)
     assert verdict.status.value in asked.status.split(), (verdict.status, verdict.cause, verdict.summary)
     assert (verdict.cause or "-") in asked.cause.split(), verdict.summary
-    steps = {step.action.split("_")[0] for step in (verdict.plan.steps if verdict.plan else ())}
-    needs = set(asked.needs.split())
-    assert steps <= needs.union(asked.plan.split()), (steps, verdict.summary)
-    assert needs <= steps, (steps, verdict.summary, verdict.try_next)
+    plan = verdict.plan.steps if verdict.plan else ()
+    if asked.steps:
+        assert ", ".join(" ".join([step.action, *step.args.values()]) for step in plan) == asked.steps, verdict.summary
+    else:
+        steps, needs = {step.action.split("_")[0] for step in plan}, set(asked.needs.split())
+        assert steps <= needs.union(asked.plan.split()), (steps, verdict.summary)
+        assert needs <= steps, (steps, verdict.summary, verdict.try_next)
     assert asked.says in verdict.summary, verdict.summary
     assert asked.sure or verdict.confidence is not Confidence.CONFIRMED, verdict.summary
     return verdict

@@ -2,14 +2,50 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.contract.asked import Asked, scheduled, shown, uncounted
-from tests.contract.test_verdicts_once_wrong import agent_churns, harmed
+from tests.independent.cgroups import kubelet_holds, starves
+from tests.independent.facts import DAY, NOW
+from tests.independent.machine import Machine
 from tests.independent.rows import HELPERS, Row, rows
 
 FOLDER = Path(__file__).with_name("made")
-_HELPERS = HELPERS | {each.__name__: each for each in (harmed, uncounted, shown, scheduled, agent_churns)}
+CORE = 5
+
+
+def harmed(machine: Machine, dying: int = 68_440) -> Machine:
+    """Let so many be dying, a core be held by the walk, and the card reset for want of that core."""
+    return starves(kubelet_holds(machine.cgroups(240, dying), CORE), CORE, 900, 5400, 12)
+
+
+def agent_churns(machine: Machine) -> Machine:
+    """Let the ECS agent's container end and begin again inside one unit that runs."""
+    image = "amazon/amazon-ecs-agent:latest"
+    rows = [[f"{n * 64}|{image}|ecs-agent|2026-11-21 12:13:5{at} +0000 UTC|Up 9 seconds"] for at, n in enumerate("ab")]
+    machine.service("ecs.service", Restart="on-failure", started_ago=11 * DAY - 60).agent("ecs.service")
+    return machine.docker(rows[0], rows[1], {image: 44}).ecs(None, exits=68_300, every=13.9)
+
+
+def registered(machine: Machine, ago: float) -> Machine:
+    """Let the ECS agent's log tell when it last worked."""
+    at = datetime.fromtimestamp(NOW - ago, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    line = f'level=info time={at} msg="Registered container instance with cluster!"'
+    machine.facts.agent_files += f"==> /var/log/ecs/ecs-agent.log <==\n{line}\n"
+    return machine
+
+
+def walks(machine: Machine, ago: float) -> Machine:
+    """Let a call trace of that age be in the walk over memory cgroups."""
+    machine.log((ago, "CPU: 7 PID: 2114 Comm: kubelet Not tainted 5.4.0-1084-aws #91"))
+    machine.log((ago - 0.01, "RIP: 0010:mem_cgroup_node_nr_lru_pages+0x6a/0xa0"))
+    return machine.log((ago - 0.02, " memcg_numa_stat_show+0x16e/0x1f0"))
+
+
+_HELPERS = HELPERS | {
+    each.__name__: each for each in (harmed, uncounted, shown, scheduled, agent_churns, registered, walks)
+}
 
 
 def made(name: str) -> list[Asked]:

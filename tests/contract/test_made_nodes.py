@@ -6,10 +6,11 @@ import json
 
 import pytest
 
-from tests.contract.asked import LOOP, Asked, check
-from tests.contract.made_nodes import FOLDER, made
+from bot.probes import PROBES
+from tests.contract.asked import LOOP, Asked, check, judged
+from tests.contract.made_nodes import FOLDER, harmed, made
 from tests.independent.facts import DAY, MINUTE, NOW
-from tests.independent.kinds import database, metal, nano, rhel7, rocky8
+from tests.independent.kinds import database, founding, metal, nano, rhel7, rocky8
 from tests.independent.machine import Machine
 
 FILES = {path.stem: made(path.stem) for path in sorted(FOLDER.glob("*.txt"))}
@@ -120,6 +121,7 @@ WRITTEN = [
         "critical",
         "io-stall",
     ),
+    Asked("only cores and cgroups were read", Machine().without(*(PROBES.keys() - {"cpu", "cgroups"})), "unknown"),
     # What failed and is up again is history: the journal has lines about it, and the node works.
     Asked("a service failed four times an hour ago, and has run since", up_again(4), "healthy"),
     Asked("a service failed for an hour in the morning, and has run since", up_again(330), "healthy"),
@@ -137,6 +139,18 @@ def test_node_is_told_as_what_it_is(asked: Asked) -> None:
 @pytest.mark.parametrize("asked", WRITTEN, ids=lambda asked: str(asked.title))
 def test_node_that_a_program_writes_is_told_as_what_it_is(asked: Asked) -> None:
     check(asked)
+
+
+STOOD_ON = (
+    "k3s-agent rke2-agent snap.microk8s.daemon-kubelite k0sworker cri-docker etcd teleport sssd tailscaled frr slurmd "
+    "munge amazon-ssm-agent wg-quick@wg0 multipathd nvidia-fabricmanager ray"
+)
+
+
+@pytest.mark.parametrize("name", STOOD_ON.split())
+def test_what_others_stand_on_is_never_offered(name: str) -> None:
+    for machine in (founding(), harmed(founding())):
+        assert judged(Asked(name, machine.loops(f"{name}.service", 68_300, 11.2), "")).plan is None
 
 
 def test_files_hold_so_many_nodes_and_none_twice() -> None:

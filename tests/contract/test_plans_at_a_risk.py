@@ -8,8 +8,7 @@ import pytest
 
 from bot.domain.action import KEEPS
 from tests.contract.asked import CURE, LEAK, Asked, check, hold_to_their_advice, judged
-from tests.contract.made_nodes import made
-from tests.contract.test_verdicts_once_wrong import harmed, told
+from tests.contract.made_nodes import harmed, made
 from tests.independent.cgroups import ecs_loops
 from tests.independent.facts import DAY
 from tests.independent.kinds import founding, gpu_node, metal
@@ -198,9 +197,9 @@ def test_what_a_reboot_takes_from_others_is_told_with_it() -> None:
 @pytest.mark.parametrize("playbook", ["node-health", "zombie-cgroups", "network-resets", "packet-waits"])
 def test_playbook_that_does_not_look_at_memory_reboots_nothing_over_it(playbook: str) -> None:
     def steps(*lines: tuple[float, str]) -> list[str]:
-        return told(
-            metal().log((480, STUCK.format(9, "python3")), (190, STUCK.format(9, "python3")), *lines), playbook
-        )[2]
+        machine = metal().log((480, STUCK.format(9, "python3")), (190, STUCK.format(9, "python3")), *lines)
+        plan = judged(Asked("stuck", machine, "", playbook=playbook)).plan
+        return [step.action for step in plan.steps] if plan else []
 
     assert steps() == ["reboot"]
     assert steps((500, "EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0)")) == []

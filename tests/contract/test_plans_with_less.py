@@ -11,7 +11,7 @@ import pytest
 from bot.domain.command import Completed
 from bot.domain.verdict import Status, Verdict
 from tests.contract.asked import evaluated, evaluated_again
-from tests.contract.test_verdicts_once_wrong import CORE, harmed
+from tests.contract.made_nodes import CORE, harmed
 from tests.independent.cgroups import ecs_loops, starves
 from tests.independent.facts import HOUR
 from tests.independent.kinds import founding
