@@ -21,13 +21,31 @@ from tests.unit.causes import builders as b
 
 HEALTHY = b.node()
 OF_A_FINDING = {"remedy", "suspects", "tells", "shows", "ends", "silent", "advice", "harm", "found", "suspected"}
+FOLDER = Path(__file__).with_name("examples")
+CAUSE_FILES = builtin_playbooks() / "causes"
+FILES = sorted(CAUSE_FILES.glob("*.yaml"))
 OF_PYTHON = [
     pytest.param(path.stem, example, id=f"{path.stem}-{number}")
-    for path in sorted(Path(__file__).with_name("examples").glob("*.yaml"))
+    for path in sorted(FOLDER.glob("*.yaml"))
     for number, example in enumerate(yaml.load(path.read_text(), yaml.CSafeLoader))
 ]
-FILES = sorted((builtin_playbooks() / "causes").glob("*.yaml"))
 FULL = {"conntrack": {"loaded": True, "count": 9, "maximum": 10}, "log": ["conntrack-full 3m ago: dropped"]}
+
+
+def examples_of(name: str) -> list[dict[str, Any]]:
+    """Return the examples of a cause, wherever they are written."""
+    path = FOLDER / f"{name}.yaml"
+    of_python = path.exists()
+    document = yaml.load((path if of_python else CAUSE_FILES / path.name).read_text(), yaml.CSafeLoader)
+    return list(document if of_python else document["examples"])
+
+
+def readings_of(example: dict[str, Any]) -> list[Any]:
+    """Return what an example says that was read, on the healthy node's kernel."""
+    said = {"host": {}} | {key: given for key, given in example.items() if key not in OF_A_FINDING}
+    if said["host"] != "unread":
+        said["host"] = {"kernel": HEALTHY.readings["host"].kernel} | said["host"]
+    return list(snapshot_of(said).readings.values())
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.stem))
@@ -60,11 +78,8 @@ def test_example_that_does_not_hold_says_so(said: dict[str, Any], fault: str) ->
 @pytest.mark.parametrize(("name", "example"), OF_PYTHON)
 def test_example_of_a_cause_of_python_holds(name: str, example: dict[str, Any]) -> None:
     wanted = {key: example[key] for key in OF_A_FINDING & example.keys()}
-    said = {"host": {}} | {key: given for key, given in example.items() if key not in wanted}
-    if said["host"] != "unread":
-        said["host"] = {"kernel": HEALTHY.readings["host"].kernel} | said["host"]
-    found = b.evaluate(name, *snapshot_of(said).readings.values())
-    assert difference(found, said) == ""
+    found = b.evaluate(name, *readings_of(example))
+    assert difference(found, example) == ""
     assert (found.summary if isinstance(found, Finding) else found.because).endswith(wanted.get("ends", ""))
     if isinstance(found, Finding):
         assert [" ".join([step.action, *step.args.values()]) for step in found.remedy] == wanted.get("remedy", [])
