@@ -11,7 +11,7 @@ from bot.causes import CAUSES
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.command import Completed, Outputs, SampleTimes
 from bot.domain.probe import Probe, Snapshot, Unread
-from bot.domain.verdict import Finding, RuledOut, Undecided
+from bot.domain.verdict import Finding, RuledOut
 from bot.probes import PROBES
 from bot.probes.agents import Agent, AgentsReading
 from bot.probes.boot_units import BootUnit, BootUnitsReading
@@ -82,13 +82,6 @@ def ruled_out(name: str, *readings: Any, **changed: float) -> RuledOut:
     """Evaluate, and hold it to be ruled out."""
     result = evaluate(name, *readings, **changed)
     assert isinstance(result, RuledOut), result
-    return result
-
-
-def undecided(name: str, *readings: Any, **changed: float) -> Undecided:
-    """Evaluate, and hold it to be undecided."""
-    result = evaluate(name, *readings, **changed)
-    assert isinstance(result, Undecided), result
     return result
 
 

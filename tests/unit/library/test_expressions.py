@@ -207,59 +207,10 @@ def test_length_is_bounded() -> None:
         read_expression(text + " or cgroups.dying > 1" * 24, READINGS)
 
 
-_PIECES = [
-    "cgroups",
-    "host",
-    ".dying",
-    ".kernel",
-    ".__class__",
-    "._x",
-    "(",
-    ")",
-    "[",
-    "]",
-    "{",
-    "}",
-    ",",
-    ":",
-    "'a'",
-    "1",
-]
-_PIECES += [
-    "9" * 30,
-    " and ",
-    " or ",
-    " not ",
-    " in ",
-    " is ",
-    " if ",
-    " else ",
-    " for x in ",
-    "lambda: ",
-    ":=",
-    "**",
-    "%",
-]
-_PIECES += [
-    "*",
-    "/",
-    "-",
-    "~",
-    "<",
-    ">",
-    "==",
-    "abs",
-    "max",
-    "print",
-    "__import__",
-    "f'{",
-    "}'",
-    "\\",
-    "\n",
-    "#",
-    ";",
-    "await ",
-]
+_SIGNS = "cgroups host .dying .kernel .__class__ ._x ( ) [ ] { } , : 'a' 1 := ** % * / - ~ < > == abs max f'{ }' \\ # ;"
+_WORDS = "and or not in is if else"
+_PIECES = [*_SIGNS.split(), *(f" {word} " for word in _WORDS.split()), "print", "__import__", " for x in "]
+_PIECES += ["lambda: ", "await ", "\n", "9" * 30]
 _ALLOWED = (ast.Expression, ast.Constant, ast.Attribute, ast.Name, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare)
 _ALLOWED_TOO = (ast.Call, ast.Tuple, ast.List, ast.Load, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 
