@@ -103,6 +103,7 @@ class Database:
         self._sentence = sentence
         self._busy = busy
         self._write_lock = WriteLock() if engine.dialect.name == "sqlite" else None
+        self._opened: tuple[Path, os.stat_result] | None = None  # SQLite's file
 
     @classmethod
     def open(cls, url: str, busy: timedelta = BUSY) -> Database:
@@ -121,6 +122,7 @@ class Database:
                     database._begin_wal()
                 with database._transaction(writes=True) as connection:
                     migrate(connection)
+                database._opened = (path, path.stat()) if path is not None else None
         except OSError as no:
             engine.dispose()
             raise LedgerUnavailable(
@@ -145,8 +147,8 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """The only writing transaction at a time; committed at the end of the block.
 
-        Raises: LedgerUnavailable when the database is locked for too long, unreachable or full, or when a newer program
-        has migrated it since it was opened: what that one relies on is not known here.
+        Raises: LedgerUnavailable when the database is locked for too long, unreachable or full, when its file is
+        another, or when a newer program has migrated it since it was opened: what that one relies on is not known here.
         """
         with self._transaction(writes=True) as connection:
             refuse_newer(connection)
@@ -188,14 +190,34 @@ class Database:
 
     @contextlib.contextmanager
     def _transaction(self, writes: bool | str) -> Iterator[Connection]:
+        self._refuse_other_file()  # before a new connection makes an empty one
         try:
             with (
                 self._locked_for_writing(writes),
                 self._engines[writes].begin() as connection,
             ):
+                self._refuse_other_file()  # again: it may have waited for others
                 yield connection
         except (SQLAlchemyError, sqlite3.Error) as no:
             raise LedgerUnavailable(f"{self._sentence}: {_reason(no)}.", _try_next(no)) from no
+
+    def _refuse_other_file(self) -> None:
+        """Raises: LedgerUnavailable when the file was removed or replaced, such as by a backup that was brought back.
+
+        A program that has it open would go on in a record that nobody else sees, and see no brake that others pull.
+        """
+        if self._opened is None:
+            return
+        path, opened = self._opened
+        try:
+            is_same = os.path.samestat(path.stat(), opened)
+        except OSError:
+            is_same = False
+        if not is_same:
+            raise LedgerUnavailable(
+                f"{self._sentence}: its file was removed or replaced since it was opened.",
+                "Stop every program that has it open, and start it again.",
+            )
 
     @contextlib.contextmanager
     def _locked_for_writing(self, writes: bool | str) -> Iterator[None]:

@@ -18,7 +18,7 @@ from bot.domain.alert import Delivery
 from bot.domain.errors import LedgerUnavailable, SettingsError
 from bot.domain.events import StepStarted
 from bot.domain.fold import fold
-from bot.domain.house_events import HOUSE
+from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.post import Post
 from bot.domain.transitions import State
 from bot.ledger import Database, Leases, Ledger, Outbox, audit, is_file_there
@@ -26,6 +26,7 @@ from bot.ledger.health import holds_ledger, is_served, ledger_words
 from bot.ledger.inbox import Inbox
 from bot.ledger.migrations import VERSION, migrate
 from tests.record.incidents import ASKER, OPENING, VERDICT, VERIFIED
+from tests.record.ledgers import ledger_url
 from tests.record.postgresql import Postgresql
 
 VERSION_1 = Path(__file__).with_name("ledger-v1.sql")  # as the first version wrote it; it never changes
@@ -140,6 +141,23 @@ def test_newer_database_is_left_alone_also_by_a_program_that_has_it_open(empty_d
         assert Ledger(database).read("7k3m9x2qpw") == ()
     with pytest.raises(LedgerUnavailable, match="version 99"):
         Database.open(empty_database_url)
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_file_that_is_another_now_is_no_record_to_go_on_with(is_replaced: bool, tmp_path: Path) -> None:
+    path = tmp_path / "zombie.db"
+    with Database.open(ledger_url(path)) as database:
+        ledger = Ledger(database)
+        ledger.append(HOUSE, None, BrakePulled("rollout"), ASKER)
+        for file in tmp_path.iterdir():
+            file.rename(tmp_path / f"moved-{file.name}")
+        if is_replaced:  # as by a backup that is brought back, and then somebody pulls the brake
+            with Database.open(ledger_url(path)) as other:
+                Ledger(other).append(HOUSE, None, BrakePulled("restored"), ASKER)
+        for asked in (database.check, ledger.brake_pull, lambda: ledger.append(HOUSE, None, BrakePulled("x"), ASKER)):
+            with pytest.raises(LedgerUnavailable, match="its file was removed or replaced since it was opened"):
+                asked()
+    assert path.exists() is is_replaced, "nothing is made anew by a program that has it open"
 
 
 def test_opening_again_changes_nothing(empty_database_url: str) -> None:
