@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import islice
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, and_, bindparam, delete, func, or_, select
@@ -22,7 +22,7 @@ from bot.ledger.incidents import IncidentCache
 from bot.ledger.tables import ATTEMPTS, CASES, DELIVERIES, ENTRIES, HOLDS, INCIDENTS, KEPT_CASES, LEASES, POSTS, WAVES
 
 SHORTEST = timedelta(days=2)  # the guards look back for a day, and sources deliver again for two
-_CARDS_AT_ONCE = 20  # in a transaction, for which every other writer waits
+_AT_ONCE = 100  # incidents in a transaction, for which every other writer waits; those of one card are not divided
 
 _OLD = (
     select(INCIDENTS.c.id, INCIDENTS.c.group)
@@ -75,9 +75,9 @@ class Pruner:
         with self._database.reading() as connection:
             before = instant_text(self._database.instant(connection, self._time) - kept_for)
             old = connection.execute(_OLD, {"before": before})
-            cards = iter(dict.fromkeys(str(row.group or row.id) for row in old))
+            sizes = Counter(str(row.group or row.id) for row in old)
         incidents = entries = 0
-        while some := list(islice(cards, _CARDS_AT_ONCE)):
+        for some in _in_turns(sizes):
             with self._database.reading() if dry_run else self._database.writing() as connection:
                 heads = self._prunable(connection, some, before)
                 entries += sum(int(connection.execute(_COUNT, {"named": name}).scalar_one()) for name in heads)
@@ -134,6 +134,19 @@ class Pruner:
             connection.execute(delete(table).where(column.in_(heads)))
         for table, column in ((POSTS, POSTS.c.incident), (LEASES, LEASES.c.group), (CASES, CASES.c.group)):
             connection.execute(delete(table).where(column.in_([*gone, *heads])))
+
+
+def _in_turns(sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    """Yield cards, by their number of incidents, as many at a time as a transaction may remove."""
+    some, incidents = list[str](), 0
+    for card, size in sizes.items():
+        if some and incidents + size > _AT_ONCE:
+            yield some
+            some, incidents = [], 0
+        some.append(card)
+        incidents += size
+    if some:
+        yield some
 
 
 def forget(database: Database, table: Table, is_old: ColumnElement[bool], kept_for: timedelta, dry_run: bool) -> int:

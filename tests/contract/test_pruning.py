@@ -171,6 +171,17 @@ def test_incidents_shown_together_stay_while_a_message_of_one_of_them_waits(data
     assert names(database) == {"new"}
 
 
+def test_other_writers_wait_for_a_hundred_incidents_at_most_or_for_those_of_one_card(database: Database) -> None:
+    then = Ledger(database, long_ago)
+    for group, size in (("first", 40), ("second", 40), ("third", 40), ("large", 120)):
+        for number in range(size):
+            tell(then, f"{group}{number}", group, Cancelled("asked twice"))
+    tell(Ledger(database), "new", "")
+    assert Pruner(database, "bot").incidents(YEAR).incidents == 240
+    events = (entry.event for entry in Ledger(database).read(HOUSE))
+    assert [len(event.heads) for event in events if isinstance(event, IncidentsPruned)] == [80, 40, 120]
+
+
 def test_record_is_append_only_again_and_what_is_taken_out_by_hand_is_found(database: Database) -> None:
     then = Ledger(database, long_ago)
     for name in ("gone", "kept"):
