@@ -77,15 +77,22 @@ class Outbox:
             return StoredPost(_id(post.incident, post.part, row.version + 1), _place_of(row), above)
 
     def due(self, now: datetime) -> tuple[DuePost, ...]:
-        """Return the posts to be sent now, in order. They are not handed out again for a while."""
+        """Return the posts to be sent now, in order. They are not handed out again for a while.
+
+        Shape: one whose row is malformed goes on waiting, and holds up no other.
+        """
         with self._database.reading() as connection:  # polled often, and mostly empty
             if not connection.execute(self._due(connection, now).limit(1)).first():
                 return ()
         found: list[DuePost] = []
         with self._database.writing() as connection:
             for row in connection.execute(self._due(connection, now).limit(self._at_once)).all():
-                _update_row(connection, row, {"due_at": instant_text(now + self._lease)})
-                found.append(_due_post(row))
+                values = {"due_at": instant_text(now + self._lease)}
+                try:
+                    found.append(_due_post(row))
+                except (ValueError, TypeError, RecursionError) as no:
+                    values["error"] = one_line(f"its row is malformed: {no}")
+                _update_row(connection, row, values)
         return tuple(found)
 
     def taken(self, post_id: str, channel: str, ts: str) -> None:
@@ -187,14 +194,23 @@ def _delivered_content(connection: Connection, incident: str, part: str) -> Mapp
     row = _row_of_part(connection, incident, part)
     if row is None or row.waiting or row.error or row.place_ts is None:
         return None
-    content: Mapping[str, Any] = json.loads(row.content)
+    try:
+        return _content(row)
+    except (ValueError, TypeError, RecursionError):  # then it is not known what stands there, and it is sent again
+        return None
+
+
+def _content(row: Row[Any]) -> Mapping[str, Any]:
+    content = json.loads(row.content)
+    if not isinstance(content, dict):
+        raise ValueError("its content is not an object")
     return content
 
 
 def _due_post(row: Row[Any]) -> DuePost:
     return DuePost(
         id=_id(row.incident, row.part, row.version),
-        post=Post(row.incident, row.part, row.channel, json.loads(row.content), row.under),
+        post=Post(row.incident, row.part, row.channel, _content(row), row.under),
         kept_at=instant_of(row.kept_at),
         place=_place_of(row),
         thread=_message_ref(row.thread_channel, row.thread_ts),

@@ -210,6 +210,21 @@ def test_posts_are_due_in_the_order_they_were_kept(outbox: Outbox) -> None:
     assert [due.post for due in outbox.due(NOW)] == posts
 
 
+@pytest.mark.parametrize("damage", ["content = '{'", "content = '[]'", "kept_at = 'x'"])
+def test_post_whose_row_is_damaged_goes_on_waiting_and_holds_up_no_other(
+    outbox: Outbox, database: Database, damage: str
+) -> None:
+    outbox.keep(Post("one", "card", "C1", {"text": "a"}))
+    outbox.keep(Post("two", "card", "C1", {"text": "b"}))
+    with database.writing() as connection:
+        connection.exec_driver_sql(f"UPDATE posts SET {damage} WHERE incident = 'one'")
+    other = only(outbox.due(NOW))
+    assert (other.post.incident, outbox.waiting()) == ("two", 2)
+    outbox.taken(other.id, PLACE.channel, PLACE.ts)
+    outbox.keep(Post("one", "card", "C1", {"text": "c"}))  # the card changes
+    assert only(outbox.due(NOW + timedelta(minutes=1))).post.content == {"text": "c"}
+
+
 def test_dropped_post_is_not_tried_again_but_a_later_one_is(outbox: Outbox) -> None:
     outbox.keep(CARD)
     outbox.dropped(only(outbox.due(NOW)).id, "channel_not_found")
