@@ -14,7 +14,7 @@ from bot.domain.chat_request import ChatRequest
 from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
 from bot.ledger.database import Database
-from bot.ledger.leases import Leases
+from bot.ledger.leases import LONG_AGO, Leases
 from bot.ledger.tables import CHAT_REQUESTS
 
 KNOWN_FOR = timedelta(days=7)  # far longer than Slack repeats anything
@@ -87,7 +87,7 @@ class ChatRequestStore:
                 return ()
         with self._database.writing() as connection:
             return tuple(
-                ChatRequest(row.key, row.body, instant_of(row.kept_at))
+                ChatRequest(row.key, row.body, _when_kept(row.kept_at))
                 for row in self._unowned(connection)
                 if self._take(connection, row.id, row.runner)
             )
@@ -99,6 +99,14 @@ class ChatRequestStore:
     def _take(self, connection: Connection, name: str, runner: str) -> bool:
         taken = connection.execute(_TAKE.values(runner=self._leases.runner), {"of_id": name, "of_runner": runner})
         return bool(taken.rowcount)
+
+
+def _when_kept(text: Any) -> datetime:
+    """When it came; long ago where its row is malformed: so it holds up no other, and is told as too late."""
+    try:
+        return instant_of(text)
+    except (ValueError, TypeError):
+        return instant_of(LONG_AGO)
 
 
 def _id(key: str) -> str:

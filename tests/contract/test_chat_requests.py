@@ -69,6 +69,17 @@ def test_request_of_a_runner_that_died_over_it_is_taken_when_it_is_told_again(da
     assert not chat_requests(database, clock, "three").keep("cmd-1"), "two is alive, and at it"
 
 
+def test_request_whose_row_is_damaged_holds_up_no_other(database: Database, clock: Clock) -> None:
+    one = chat_requests(database, clock)
+    one.keep("sent-1", "{}")
+    one.keep("sent-2", "{}")
+    clock.now += DEAD
+    with database.writing() as connection:
+        connection.exec_driver_sql("UPDATE wishes SET kept_at = 'x' WHERE key = 'sent-1'")
+    left = {request.key: request.kept_at.year for request in chat_requests(database, clock, "two").left()}
+    assert left == {"sent-1": 1970, "sent-2": BEGAN_AT.year}
+
+
 def test_what_a_runner_left_is_carried_on_by_one_other(database: Database, clock: Clock) -> None:
     one, two = chat_requests(database, clock), chat_requests(database, clock, "two")
     one.keep("sent-1", '{"reason": "it leaks"}')
