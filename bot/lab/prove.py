@@ -24,6 +24,7 @@ from bot.response.proven import GONE, ProvenRow, ProvenTable
 
 LOOKS = 16  # kept waiting, an emulated node may not say everything in time; a flood has gaps
 _NOT_BEGUN = ("opened", "triaged", "proposed")
+_STARVED = 0.25  # the share of its time for which an emulator may wait for a CPU before its deadlines mean nothing
 # What an earlier trial's kernel said is gone for dmesg and for the journal; counters go on.
 _FORGET = "dmesg -C && journalctl -q --rotate && sleep 2 && journalctl -q --vacuum-time=1s"
 Say = Callable[[str], None]
@@ -209,7 +210,7 @@ class Prover:
                 return row
             incident = str(verdict["incident"])
             row = replace(row, harm=_harm(program.incident(incident)) or row.harm)
-            self._act(program, incident, "the cure")
+            self._act(program, node, incident, "the cure")
             self._is_over(program, node, trial)
             if trial.undone:
                 self._undo(program, node, incident, trial)
@@ -283,12 +284,16 @@ class Prover:
         self._say(f"  with the fault: {_short(verdict)}")
         return verdict
 
-    def _act(self, program: Program, incident: str, what: str) -> None:
+    def _act(self, program: Program, node: LabNode, incident: str, what: str) -> None:
+        began, starved = time.monotonic(), node.process.starved_seconds
         done = program.run(*program.approving(incident), within_seconds=1500)
+        took, starved = time.monotonic() - began, node.process.starved_seconds - starved
         state = program.incident(incident)["state"]
         self._say(f"  {what}: {state}")
         if done.returncode or state != "resolved":
-            raise (NotSeen if state in _NOT_BEGUN else NotProven)(f"{what} ended as {state}: {_said(done)}")
+            # A command that a machine without a CPU took too late was not run, and no deadline is fair to it.
+            unfair = state in _NOT_BEGUN or starved > _STARVED * took
+            raise (NotSeen if unfair else NotProven)(f"{what} ended as {state}: {_said(done)}")
 
     def _is_over(self, program: Program, node: LabNode, trial: Trial) -> None:
         """The readings say that it is over; what the kernel's log still reports is at most degraded, without a plan."""
@@ -311,7 +316,7 @@ class Prover:
         found = re.search(r"^Incident (\S+):", asked.stdout, re.MULTILINE)
         if asked.returncode or found is None:
             raise NotProven(f"the undo was refused: {_said(asked)}")
-        self._act(program, found[1], "the undo")
+        self._act(program, node, found[1], "the undo")
         if not node.run(trial.undone).ok:
             raise NotProven(f"the undo is not seen on the node: {trial.undone}")
 

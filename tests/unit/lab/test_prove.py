@@ -202,6 +202,17 @@ def test_run_that_says_nothing_of_the_cure_is_no_row(
     assert no.value.row is None
 
 
+def test_cure_that_came_too_late_on_a_machine_without_a_cpu_did_not_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert proven(Says([WELL, LEAKS, LEAKS], ["escalated"]), tmp_path, OF_LEAK).healed == 0
+    waited = iter(range(10, 100, 10))  # seconds, of a run that takes none
+    monkeypatch.setattr(Process, "starved_seconds", property(lambda _: next(waited)))
+    with pytest.raises(NotProven) as no:
+        proven(Says([WELL, LEAKS, LEAKS], ["escalated"]), tmp_path, OF_LEAK)
+    assert no.value.row is None
+
+
 @pytest.mark.parametrize(
     "breaks", [UsageError("lab-1 did not come up within 300 s."), subprocess.TimeoutExpired("check", 240)]
 )
