@@ -25,8 +25,11 @@ from bot.response.proven import GONE, ProvenRow, ProvenTable
 LOOKS = 16  # kept waiting, an emulated node may not say everything in time; a flood has gaps
 _NOT_BEGUN = ("opened", "triaged", "proposed")
 _STARVED = 0.25  # the share of its time for which an emulator may wait for a CPU before its deadlines mean nothing
-# What an earlier trial's kernel said is gone for dmesg and for the journal; counters go on.
-_FORGET = "dmesg -C && journalctl -q --rotate && sleep 2 && journalctl -q --vacuum-time=1s"
+# What the kernel said is gone for dmesg and for the journal; counters go on. It says one line anew (its help): a login
+# that may not read dmesg cannot tell an empty journal from one that it may not read.
+_FORGET = (
+    "dmesg -C && journalctl -q --rotate && sleep 2 && journalctl -q --vacuum-time=1s && echo h >/proc/sysrq-trigger"
+)
 Say = Callable[[str], None]
 
 
