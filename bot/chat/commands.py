@@ -166,7 +166,7 @@ class Commands:
             await self.context.check_reader(person)
             return await self._status()
         if asked.verb == "brake" and asked.on:
-            return await self.context.pull(person, asked.reason, request.key)
+            return await self.context.pull_brake(person, asked.reason, request.key)
         pull, asked_at = asked.pull, request.asked_at
         if asked.verb == "brake" and not pull and asked_at is None:  # what comes while the chat is asked is not meant
             present = await self.context.ledger.brake_pull()

@@ -104,7 +104,7 @@ class ChatContext:
         await self.surface.check_click(click, incident.card)
         return incident
 
-    async def pull(self, person: Person, reason: str, request: str) -> str:
+    async def pull_brake(self, person: Person, reason: str, request: str) -> str:
         """Pull the brake, and return what to tell the person; the chat is not asked about people named in [policy].
 
         Shape: where a group may name them, it is asked for `PULL_SECONDS`, and only a clear no refuses them: to stop

@@ -264,7 +264,7 @@ class Decisions:
             async with asyncio.timeout(TRIGGER_SECONDS):
                 await self._open_dialog(click, BRAKE, {}, [words], detail="on")
         except (CannotTell, TimeoutError):  # the brake does not wait for a dialog
-            outcome = await self._context.pull(click.person, "the dialog for a reason did not open", click.key)
+            outcome = await self._context.pull_brake(click.person, "the dialog for a reason did not open", click.key)
             await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, outcome)
 
     async def _ask_release(self, click: Click, number: int) -> None:
@@ -423,7 +423,7 @@ class Decisions:
             return await other.decide(intent, person, reason, again=again)
         if action == BRAKE and intent.detail == "on":
             if not (again and await self._context.ledger.pulled_by(submission.key)):
-                await self._tell(intent, person, await self._context.pull(person, reason, submission.key))
+                await self._tell(intent, person, await self._context.pull_brake(person, reason, submission.key))
             return ""
         if again and action in (APPROVE, DECLINE):
             intent = await self._without_recorded(intent, person, reason)

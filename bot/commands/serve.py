@@ -25,7 +25,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    from bot.app.serve import serve
+    from bot.app.service import serve
     from bot.settings import database_url
 
     settings = options.settings(arguments)

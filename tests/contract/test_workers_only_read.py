@@ -14,7 +14,7 @@ from tests.contract.floors import MAY_USE
 ROOT = Path(__file__).parents[2]
 ACTS = (
     "bot.app.acting",
-    "bot.app.serve",
+    "bot.app.service",
     "bot.engine",
     "bot.ledger",
     "bot.response.decision",

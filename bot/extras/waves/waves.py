@@ -153,7 +153,7 @@ class Waves:
         entry = await self.append(wave_id, 0, proposed, request.by)
         return fold_wave((entry,))
 
-    async def leave_none_waiting(self, wave_id: str, opened: Sequence[Incident]) -> None:
+    async def close_plans_left_out(self, wave_id: str, opened: Sequence[Incident]) -> None:
         """End the plans that wait for a wave without being its members; all of them if it was not proposed."""
         wave = await self.waves.find(wave_id)
         members = {member.incident for member in wave.proposal.members} if wave is not None else set[str]()

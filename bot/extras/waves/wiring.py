@@ -129,7 +129,7 @@ async def start_wave(
         return await parts.service.propose(wave_id, request, found, playbook.name)
     finally:  # what a killed program leaves behind is ended by the next
         with contextlib.suppress(LedgerError):
-            await parts.service.leave_none_waiting(wave_id, [incident for incident, _ in opened])
+            await parts.service.close_plans_left_out(wave_id, [incident for incident, _ in opened])
 
 
 async def run_here(parts: WaveParts, wave_id: str, says: Callable[[Wave, str], None]) -> Wave:

@@ -95,7 +95,7 @@ def test_one_machine_with_two_names_is_one_member_and_a_copied_image_is_another(
 def test_program_that_dies_before_its_wave_is_proposed_leaves_nothing_waiting() -> None:
     with database_in_memory() as database:
         world, stage, desk = desk_of(database, ("a", "b"))
-        drive(world, desk.leave_none_waiting("wave-abcd", [proposed(stage, "a", "wave-abcd")]))  # it failed
+        drive(world, desk.close_plans_left_out("wave-abcd", [proposed(stage, "a", "wave-abcd")]))  # it failed
         opened = AlertReceived(
             Alert("terminal", "wave-dead", "terminal:asker"), "b", "g", PLAYBOOK.name, wave="wave-dead"
         )
