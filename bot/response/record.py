@@ -22,6 +22,7 @@ from bot.domain.events import (
     Expired,
     IncidentEvent,
     QuestionAsked,
+    StepFailed,
     StepSkipped,
     StepVerified,
 )
@@ -255,20 +256,29 @@ def cured_since(incident: Incident, other: Incident) -> str:
 
 
 def left_behind_words(incident: Incident, actions: Mapping[str, Action]) -> str:
-    """Say what stays as a step left it, because the step that would have taken it back was not done."""
+    """Say what stays as a step left it, because the step that would have taken it back was not done.
+
+    Shape: a step that failed may have left it, too; of one whose end is not known, that is said.
+    """
     steps = plan_of(incident)[0].steps if incident.proposal is not None else ()
     by_action = {step.action: record for step, record in zip(steps, incident.steps, strict=False)}
     said = []
     for step, record in zip(steps, incident.steps, strict=False):
         action = actions.get(step.action)
-        if action is None or action.by_calls is None or not action.ended_by or not facts_proving(record):
+        if action is None or action.by_calls is None or not action.ended_by or record.started is None:
             continue
         taken_back = by_action.get(action.ended_by)
         outcome = taken_back.outcome if taken_back is not None else None
-        if not isinstance(outcome, StepVerified | StepSkipped):
-            now = facts_of(outcome.seen) if outcome is not None and outcome.seen else facts_proving(record)
+        if isinstance(outcome, StepVerified | StepSkipped):
+            continue
+        last = [each.seen for each in (outcome, record.outcome) if isinstance(each, StepFailed) and each.seen]
+        if now := facts_of(last[0]) if last else facts_proving(record):
             said.append(action.by_calls.leaves(step.args, facts_before(record, {}), now))
-    return "; ".join(filter(None, said))
+        else:
+            title = action.title_of(step.args)
+            said.append(f"It is not known whether “{title}” took effect, and nothing has taken it back.")
+    told = {getattr(record.outcome, "because", "") for record in incident.steps}
+    return "; ".join(words for words in said if words and not any(words in because for because in told))
 
 
 def with_left_behind(end: Escalated, incident: Incident, actions: Mapping[str, Action]) -> Escalated:

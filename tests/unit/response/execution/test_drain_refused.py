@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.cluster.pod import DemoPod
+from bot.actions import ACTIONS
+from bot.demo.cluster.pod import Budget, DemoPod
+from bot.domain.alert import BOT
 from bot.domain.errors import CannotDrain, MissingRight, UnknownCluster
-from bot.domain.events import PlanProposed, PlanWithheld, Resolved, StepFailed
+from bot.domain.events import Escalated, PlanProposed, PlanWithheld, Resolved, StepFailed
 from bot.domain.node import Node
 from bot.response.diagnosis.planning import DrainSettings
+from bot.response.record import as_evidence
 from tests.nodes.draining import LABELS, NAME, drain_stage, worker
 
 BARE = DemoPod("default", "debug", NAME)
@@ -87,6 +90,22 @@ async def test_right_that_is_taken_away_in_the_middle_fails_the_step_at_once(tmp
         assert isinstance(failed, StepFailed)
         assert 'cannot patch resource "nodes"' in failed.because
         assert here.cluster.evicted == [], "nothing is moved while new pods may come"
+
+
+async def test_node_whose_drain_failed_at_a_call_is_told_to_stay_cordoned(tmp_path: Path) -> None:
+    async with drain_stage(tmp_path, [worker(budgets=(Budget("ray", refuses=None),))]) as here:
+        await here.proposed()
+        await here.approve()
+        begun = await here.run(here.runner(), until=lambda _: bool(here.calls("POST")))
+        assert begun.proposal is not None
+        drain = begun.proposal.plan.steps[0]
+        facts = (await here.reach().look(here.node, (drain,))).facts[0]
+        seen = (as_evidence(ACTIONS["drain"], drain, facts),)
+        failed = StepFailed(1, "its command failed: POST …: 401 Unauthorized", seen)
+        await here.ledger.append("one", begun.seq, failed, BOT)
+        done = await here.run(here.runner())
+        assert isinstance(done.ending, Escalated)
+        assert f"{NAME} stays cordoned: kubectl uncordon {NAME}" in done.ending.try_next
 
 
 async def test_cluster_that_is_not_known_is_refused_by_name_and_never_guessed(tmp_path: Path) -> None:

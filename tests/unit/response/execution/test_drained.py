@@ -189,6 +189,9 @@ async def test_api_that_stays_away_becomes_a_question(tmp_path: Path) -> None:
         assert parked.question is not None
         assert f"It is not known whether “Drain {NAME}” took effect" in parked.question.question
         assert here.machine.rebooted == []
+        given_up = await here.run(runner)  # nobody answers
+        assert isinstance(given_up.ending, Escalated)
+        assert f"“Drain {NAME}” took effect, and nothing has taken it back" in given_up.ending.try_next
 
 
 async def away(server: object, how: str, is_away: bool) -> None:
