@@ -10,7 +10,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.known_agents import KNOWN_AGENTS
 from bot.domain.protected import KUBELET_UNITS, is_protected
 from bot.probes.agents import CONFIGS, INIT_LOG, PROBE, Agent, AgentsReading, parse
-from tests.readings.recorded import CAPTURES, recorded, run
+from tests.readings.recorded import run
 
 ENABLED = "ecs.service enabled enabled\n"
 LOOPS = "ecs.service loaded activating auto-restart Amazon Elastic Container Service - container agent\n"
@@ -30,24 +30,10 @@ def ecs(files: str | None, units: str = LOOPS + KUBELET) -> Agent:
     return agent
 
 
-def test_recorded_agent_loops_unused_beside_kubelet() -> None:
-    reading = parse(recorded(CAPTURES / "agents" / "debian-12--ecs-loops-beside-kubelet.out"))
-    (agent,) = reading.agents
-    assert (agent.name, agent.unit, agent.enabled, agent.active) == ("ecs", "ecs.service", "enabled", "activating")
-    assert (agent.used, reading.orchestrator, reading.unused) == (False, "kubernetes", (agent,))
-    assert "kubelet.service runs this node's work" in agent.because
-    assert (agent.log_exits, agent.log_last_at) == (2, "2026-11-21T10:00:11Z")
-    assert agent.image == "amazon/amazon-ecs-agent"
-
-
 def test_last_time_that_it_worked_is_its_last_registration() -> None:
     assert ecs(FAILED).log_worked_at == ""
     twice = REGISTERED.format("09:00:00Z") + 'level=info time=2026-11-21T09:40:00Z msg="Registration completed"\n'
     assert ecs(FAILED + twice).log_worked_at == "2026-11-21T09:40:00Z"
-
-
-def test_node_without_systemd_has_no_agents() -> None:
-    assert parse(recorded(CAPTURES / "agents" / "debian-12--no-systemd.out")) == AgentsReading(())
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.containers import EXITS_OVER, MOST_CONTAINERS, ContainersReading, parse
 from bot.probes.formats.container_lists import created_age, crictl_rows, ctr_rows
-from tests.readings.recorded import CAPTURES, recorded, run
+from tests.readings.recorded import CAPTURES, run
 
 RECORDED = CAPTURES / "containers"
 NOW = 1740787200
@@ -34,29 +34,6 @@ def read(
     return parse(Outputs(*runs))
 
 
-def test_agent_that_is_replaced_is_seen_beside_a_job_that_stays() -> None:
-    reading = parse(recorded(RECORDED / "synthetic--docker-agent-replaced.out"))
-    assert [container.image for container in reading.replaced] == ["amazon/amazon-ecs-agent:latest"]
-    agent, job = reading.containers
-    assert agent.age is not None
-    assert agent.age < timedelta(seconds=4)
-    assert (job.image, job.running, job.age) == ("ray:2.9", False, timedelta(days=9))
-    assert reading.exits_by_image == {"amazon/amazon-ecs-agent:latest": 5}
-    assert reading.exits_over == timedelta(minutes=10)
-    assert agent.source.startswith(agent.id)
-
-
-def test_node_without_runtime_is_an_answer() -> None:
-    reading = parse(recorded(RECORDED / "debian-12--none.out"))
-    assert (reading.runtimes, reading.count, reading.replaced) == ((), 0, ())
-    assert (reading.exits_over, reading.refused) == (None, {})
-
-
-def test_socket_that_is_closed_to_us_is_unread() -> None:
-    with pytest.raises(CannotRead, match="docker: sudo refused"):
-        parse(recorded(RECORDED / "synthetic--docker-socket-closed.out"))
-
-
 def test_socket_without_a_client_is_unread() -> None:
     with pytest.raises(CannotRead, match="no client to ask"):
         read(docker="-- no client --")
@@ -69,27 +46,6 @@ def test_runtime_that_refuses_beside_one_that_tells_is_named() -> None:
     assert "no client" in reading.refused["docker"]
 
 
-def test_crictl_names_pod_and_image_and_counts_attempts() -> None:
-    reading = parse(recorded(RECORDED / "synthetic--crictl-restarting-pod.out"))
-    worker, exporter = reading.containers
-    assert (worker.name, worker.image) == ("ray/ray-worker-7/worker", "example.test/ray:2.9")
-    assert (worker.running, worker.age) == (True, timedelta(days=3))
-    assert (exporter.running, exporter.status, exporter.age) == (False, "exited, attempt 57", timedelta(seconds=40))
-    assert [container.id for container in reading.replaced] == ["e" * 64]
-    assert (reading.exits_by_image, reading.exits_over) == ({}, None)
-
-
-def test_ctr_knows_no_age_and_a_second_look_that_failed_is_none() -> None:
-    reading = parse(recorded(RECORDED / "synthetic--ctr.out"))
-    assert [(c.running, c.status, c.age) for c in reading.containers] == [
-        (True, "RUNNING", None),
-        (False, "STOPPED", None),
-        (False, "no task", None),
-    ]
-    assert reading.containers[2].image == ""
-    assert (reading.runtimes, reading.containers_later, reading.replaced) == (("containerd",), None, ())
-
-
 def test_docker_without_containers_is_a_reading() -> None:
     reading = read(docker=f"\n{END}", exits=END)
     assert (reading.runtimes, reading.count, reading.exits_over) == (("docker",), 0, EXITS_OVER)
@@ -99,6 +55,11 @@ def test_both_runtimes_are_read() -> None:
     cri = '{"containers": [{"id": "x", "metadata": {"name": "n"}, "image": {"image": "i"}}]}\n' + END
     reading = read(docker=row("a") + END, cri=cri)
     assert (reading.runtimes, [container.id for container in reading.containers]) == (("docker", "cri"), ["a", "x"])
+
+
+def test_container_of_the_second_look_alone_took_anothers_place() -> None:
+    reading = read(docker=row("a") + row("job") + END, later=row("b") + row("job") + END)
+    assert [container.id for container in reading.replaced] == ["b"]
 
 
 def test_second_look_without_one_of_the_runtimes_is_no_look() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from bot.probes.cgroups import MOST_ASKED, PROBE, CgroupsReading, parse
 from bot.probes.formats.cgroup_look import END
-from tests.readings.recorded import CAPTURES, once, recorded, twice
+from tests.readings.recorded import once, twice
 from tests.unit.probes.test_cgroups import V2_STAT, v2
 from tests.unit.probes.test_fragments_on_made_trees import ask
 
@@ -66,12 +66,6 @@ def test_second_look_gives_its_own_counts() -> None:
     assert reading.dying_below["system.slice/ecs.service"] == 8800
     assert reading.dying_below_later["system.slice/ecs.service"] == 8900
     assert reading.source_below["system.slice/ecs.service"].endswith("8900")
-
-
-def test_leak_inside_one_unit() -> None:
-    reading = parse(recorded(CAPTURES / "cgroups" / "synthetic--v2-6.1-in-one-unit.out"))
-    assert (reading.dying_later, reading.growth) == (7612, 1228)
-    assert reading.dying_below_later == {"system.slice": 7600, "system.slice/ecs.service": 7586}
 
 
 # --- the fragment itself, on a tree that stands for cgroup v2

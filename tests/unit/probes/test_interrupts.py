@@ -21,16 +21,6 @@ def test_queues_that_share_one_core_are_seen() -> None:
     assert reading.irqbalance_runs is False
 
 
-def test_a_counter_goes_round_and_one_that_was_asked_for_anew_starts_at_zero() -> None:
-    rises = {line.name: line.rises for line in parse(recorded(ENA)).lines}
-    assert rises["eth0-Tx-Rx-1"] == {2: 200}
-    assert rises["eth0-Tx-Rx-2"] == {2: 7}
-
-
-def test_other_devices_are_left_out() -> None:
-    assert not any("nvme" in line.name for line in parse(recorded(ENA)).lines)
-
-
 @pytest.mark.parametrize(
     ("name", "queue"),
     [

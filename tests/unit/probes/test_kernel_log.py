@@ -10,7 +10,7 @@ from bot.domain.errors import CannotRead
 from bot.probes.formats.kernel_filter import FILTER, MOST_OF_A_SORT
 from bot.probes.formats.kernel_line import KernelEvent, kernel_line
 from bot.probes.kernel_log import PROBE, KernelLogReading, parse
-from tests.readings.recorded import CAPTURES, once, recorded
+from tests.readings.recorded import CAPTURES, once
 
 RECORDED = CAPTURES / "kernel_log"
 AWKS = [name for name in ("awk", "mawk", "gawk", "original-awk") if shutil.which(name)]
@@ -34,29 +34,6 @@ def only(text: str) -> KernelEvent:
     """The one event that a line without any prefix tells."""
     (event,) = read(text).events
     return event
-
-
-def test_founding_case_says_starved_then_reset() -> None:
-    reading = parse(recorded(RECORDED / "synthetic--founding-case.out"))
-    starved, napi, lockup, stack, reset = reading.events
-    assert (starved.kind, starved.queue, starved.napi_scheduled) == ("nic-starved", 5, True)
-    assert (napi.kind, napi.device) == ("nic-starved", "eth0")
-    assert (lockup.kind, lockup.core, lockup.process) == ("soft-lockup", 39, "kubelet")
-    assert (stack.kind, stack.core, stack.process) == ("stack-memcg-walk", 39, "kubelet")
-    assert "mem_cgroup_nr_lru_pages+0x" in stack.text
-    assert (reset.kind, reset.reason, reset.device) == ("nic-reset", "nic-starved", "eth0")
-    assert reset.since_boot == timedelta(seconds=861234.562345)
-    assert (reading.origin, reading.lines_seen, reading.nic_resets, reading.lockups) == ("journal", 1403, 1, 1)
-
-
-def test_recorded_quiet_machine_has_lines_and_no_events() -> None:
-    reading = parse(recorded(RECORDED / "debian-12--dmesg.out"))
-    assert (reading.origin, reading.lines_seen, reading.events, reading.kinds) == ("dmesg", 345, (), ())
-
-
-def test_closed_log_is_unread() -> None:
-    with pytest.raises(CannotRead, match="not permitted"):
-        parse(recorded(RECORDED / "debian-12--closed.out"))
 
 
 @pytest.mark.parametrize("text", ["", "-- dmesg: 0 lines, 0 left out --", "[1.0] x\n-- dmesg: 5 li"])

@@ -9,7 +9,7 @@ import pytest
 from bot.domain.errors import CannotRead
 from bot.probes.processes import PROBE, ProcessesReading, Waiting, parse
 from tests.readings.mutation import HOSTILE
-from tests.readings.recorded import CAPTURES, once, recorded
+from tests.readings.recorded import once
 
 AWKS = [way for way in (["mawk"], ["gawk"], ["busybox", "awk"]) if shutil.which(way[0])]
 
@@ -25,18 +25,6 @@ def answer(*lines: str, hz: int = 100) -> str:
 
 def read(text: str) -> ProcessesReading:
     return parse(once("processes", text))
-
-
-def test_recorded_node_with_a_hog_in_the_kernel() -> None:
-    path = CAPTURES / "processes" / "debian-12--core-held-in-kernel-and-forged-name.out"
-    reading = parse(recorded(path))
-    hog, threaded, forged = reading.busiest
-    assert (hog.name, hog.pid, hog.usr_seconds, hog.sys_seconds) == ("dd", 26628, 0.22, 1.21)
-    assert hog.cores_in_kernel == {1}
-    assert (forged.name, forged.pid) == ("a) R?1 (kub", 26629)  # asked to be taken for PID 1
-    assert threaded.name == r"x (y) \xff\x1b[31m"
-    assert [thread.tid for thread in threaded.threads] == [26671, 26672]
-    assert (reading.seconds, reading.seen, reading.uninterruptible) == (1.45, 109, ())
 
 
 def test_the_cores_of_a_program_with_threads_are_its_busy_threads() -> None:

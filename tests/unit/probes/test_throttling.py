@@ -1,12 +1,10 @@
 """throttling: groups with a quota, as rises, in both units of the kernel."""
 
-from datetime import timedelta
-
 import pytest
 
 from bot.domain.errors import CannotRead
 from bot.probes.throttling import ThrottlingReading, parse
-from tests.readings.recorded import CAPTURES, recorded, twice
+from tests.readings.recorded import twice
 
 
 def group(path: str, *lines: str) -> str:
@@ -24,21 +22,9 @@ def read(first: str, later: str) -> ThrottlingReading:
     return parse(twice("cpu.stat", first, later))
 
 
-def test_recorded_pod_on_cgroup_v1_was_held_back_in_every_period() -> None:
-    reading = parse(recorded(CAPTURES / "throttling" / "debian-12--cgroup-v1-pod-held-back.out"))
-    idle, pod = reading.groups
-    assert (idle.ratio, pod.ratio, reading.worst_ratio) == (0.0, 1.0, 1.0)
-    assert pod.path == "/kubepods/burstable/pod0d9d8a34-6d3b-4e52-9f0e-5b2d7d1f8c11/3f7a"
-    assert (pod.periods, pod.throttled_for) == (17, timedelta(microseconds=1351699))  # the file tells nanoseconds
-    assert (reading.groups_seen, reading.capped) == (4, False)
-
-
-def test_cgroup_v2_tells_microseconds_and_groups_that_come_or_go_are_left_out() -> None:
-    reading = parse(recorded(CAPTURES / "throttling" / "synthetic--cgroup-v2-pods.out"))
-    (pod,) = reading.groups
-    assert (pod.periods, pod.throttled, pod.throttled_for) == (47, 45, timedelta(seconds=3.7))
-    assert pod.source == ("nr_periods 3936951", "nr_throttled 6049", "throttled_usec 19178837007")
-    assert (reading.groups_seen, reading.capped) == (48, True)
+def test_ratio_is_of_the_periods_between_the_looks() -> None:
+    reading = read(v2("/a/b", 100, 50, 5) + SEEN, v2("/a/b", 150, 90, 9) + SEEN)
+    assert ([group.ratio for group in reading.groups], reading.worst_ratio, reading.capped) == ([0.8], 0.8, False)
 
 
 def test_a_group_made_anew_under_its_old_name_is_left_out() -> None:

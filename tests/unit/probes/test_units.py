@@ -13,7 +13,7 @@ from bot.domain.root_command import root_ways
 from bot.probes.formats.systemctl import failed_units, shown_units
 from bot.probes.formats.systemd_span import systemd_span
 from bot.probes.units import PROBE, UnitsReading, parse
-from tests.readings.recorded import CAPTURES, recorded, run
+from tests.readings.recorded import CAPTURES, run
 
 UNITS = CAPTURES / "units"
 ENDED = "-- status 0 --"
@@ -42,49 +42,11 @@ def test_unit_that_was_disabled_by_hand_is_known_by_its_journal() -> None:
     assert ecs.source == (line.format(at="120.000000", n=30),)
 
 
-def test_recorded_crash_loop_is_seen_by_counter_state_and_journal() -> None:
-    reading = parse(recorded(UNITS / "debian-12--crash-loop.out"))
-    ecs = reading.get("ecs.service")
-    assert ecs is not None
-    assert ecs.restarts is not None
-    assert ecs.restarts_later == ecs.restarts + 1
-    assert (ecs.restarted_in_window, ecs.protected, ecs.enabled) == (True, False, "enabled")
-    assert (ecs.restart, ecs.restart_after, ecs.exit_status) == ("on-failure", timedelta(seconds=3), 5)
-    assert ecs.restarts_logged == ecs.restarts
-    assert ecs.restarts_logged_over is not None
-    assert 4.2 < ecs.restarts_logged_over.total_seconds() / ecs.restarts_logged < 4.4
-    assert "Scheduled restart job, restart counter is at" in ecs.source[-1]
-    assert (reading.systemd_version, reading.journal_read, reading.restarting_count) == ("252", True, 1)
-    backup = reading.get("backup.service")
-    assert backup is not None
-    assert backup.description == "Nightly backup of <!channel> data, *with* blanks"
-    assert [unit.name for unit in reading.failed_units] == ["backup.service"]
-    assert reading.failed_units[0].description == backup.description
-
-
-def test_recorded_login_without_the_journal_says_so() -> None:
-    reading = parse(recorded(UNITS / "debian-12--crash-loop-journal-closed.out"))
-    assert (reading.journal_read, reading.failed_count) == (False, 1)
-    ecs = reading.get("ecs.service")
-    assert ecs is not None
-    assert (ecs.restarts_logged, ecs.restarts_logged_over) == (0, None)
-    assert ecs.most_restarts > 100
-
-
-def test_node_without_systemd_is_an_answer() -> None:
-    assert parse(recorded(UNITS / "debian-12--no-systemd.out")) == UnitsReading(systemd=False)
-
-
-def test_systemd_219_has_no_counter_and_the_journals_words_count() -> None:
-    reading = parse(recorded(UNITS / "synthetic--systemd-219-no-restart-counter.out"))
-    telegraf, sshd = reading.get("telegraf.service"), reading.get("sshd.service")
-    assert telegraf is not None
-    assert sshd is not None
-    assert (telegraf.restarts, telegraf.most_restarts, telegraf.between_tries) == (None, 0, True)
-    assert (telegraf.restarts_logged, telegraf.restarts_logged_over) == (3, timedelta(seconds=3590))
-    assert telegraf.restart_after == timedelta(seconds=90)
-    assert (sshd.restarts_logged, sshd.protected) == (0, True)  # the line that names it is not PID 1's
-    assert [unit.name for unit in reading.failed_units] == ["backup.service", "srv-data.mount"]
+def test_unit_that_is_started_again_is_counted_as_systemd_counts_or_shows_it() -> None:
+    reading = read(shown(NRestarts="7"), shown(NRestarts="8", ActiveState="activating", SubState="auto-restart"))
+    (unit,) = reading.services
+    assert (unit.restarted_in_window, unit.most_restarts, unit.between_tries) == (True, 8, True)
+    assert (reading.restarting_count, reading.failed_count) == (1, 0)
 
 
 def test_unit_in_only_one_look_is_kept() -> None:
