@@ -25,7 +25,7 @@ _EXAMPLES = """examples:
 _EXIT_CODES = """exit status:
   0  the record is intact
   1  it is broken; each line names a fault
-  2  not all of it can be read, or Slack cannot, or what was found in Slack cannot prove it
+  2  there is no entry, not all of it can be read, or Slack cannot, or what was found in Slack cannot prove it
 """
 _CHANNEL = re.compile(r"[CG][A-Z0-9]{5,}\Z")  # a Slack channel; the ids of PagerDuty's notes do not match
 
@@ -122,6 +122,11 @@ def run_verify(arguments: argparse.Namespace) -> int:
         return 1
     if found.unread:
         print(f"not all read: {len(found.unread)} of {counted}", file=sys.stderr)
+        return 2
+    if not found.entries:
+        print(
+            "empty: no entry could be checked. A record that was replaced shows against a head: --head", file=sys.stderr
+        )
         return 2
     but = ""
     if found.stepped_over:

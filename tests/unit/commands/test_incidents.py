@@ -254,6 +254,13 @@ def test_ledger_that_is_gone_is_never_called_whole(run: Run, tmp_path: Path) -> 
     assert not (tmp_path / "state").exists()
 
 
+def test_empty_record_is_not_called_whole(run: Run, url: str) -> None:
+    Database.open(url).close()
+    status, out, err = run("audit", "verify")
+    assert (status, out) == (2, "")
+    assert err.startswith("empty: no entry could be checked.")
+
+
 def test_export_is_one_line_of_json_an_entry(run: Run, url: str) -> None:
     tell(url, State.RESOLVED)
     status, out, _ = run("audit", "export")
