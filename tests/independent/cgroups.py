@@ -1,4 +1,4 @@
-"""What cases have in common: cores that are held, queues that starve, an agent that loops."""
+"""What cases have in common: cores that are held, queues that starve, an agent that loops, processes killed."""
 
 from __future__ import annotations
 
@@ -58,3 +58,44 @@ def dockers(machine: Machine, count: int) -> Machine:
 def spread(machine: Machine, cores: int, rise: int) -> Machine:
     """Let each of so many cores serve a queue of its own, and be interrupted as often."""
     return machine.served({core: core for core in range(cores)}, dict.fromkeys(range(cores), rise))
+
+
+_POD = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod7c1.slice"
+_RESET = (
+    (
+        "ena 0000:00:05.0 eth0: TX q 3 is paused for too long (threshold 5000000). "
+        "Time since last napi 6120000 usec. napi scheduled: 1"
+    ),
+    "ena 0000:00:05.0 eth0: napi handler hasn't been called for a long time but is scheduled",
+    "ena 0000:00:05.0: Device reset completed successfully, Driver info: Elastic Network Adapter (ENA) v2.13.2g",
+)
+
+
+def died(machine: Machine, ago: float) -> Machine:
+    """Let the whole machine run out of memory, and the kernel kill one process."""
+    begun = "java invoked oom-killer: gfp_mask=0x140cca(GFP_HIGHUSER_MOVABLE|__GFP_COMP), order=0, oom_score_adj=0"
+    where = (
+        "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,"
+        "task_memcg=/system.slice,task=java,pid=4211,uid=1000"
+    )
+    ended = "Out of memory: Killed process 4211 (java) total-vm:18874368kB, anon-rss:14680064kB, file-rss:0kB, UID:1000"
+    return machine.log((ago + 1, begun), (ago, where), (ago - 0.001, ended)).vmstat(oom_kill=(1, 1))
+
+
+def kills(
+    machine: Machine, newest: float, every: float, count: int, name: str = "python3", group: str = _POD
+) -> Machine:
+    """Let processes of a cgroup be killed at its limit, one after the other."""
+    where = (
+        f"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=cri-1,mems_allowed=0,oom_memcg={group},"
+        f"task_memcg={group}/cri-1,task={name},pid=7{{n}}1,uid=0"
+    )
+    ended = f"Memory cgroup out of memory: Killed process 7{{n}}1 ({name}) total-vm:9000kB, anon-rss:8000kB, UID:0"
+    machine.log_every(newest, every, count, where).log_every(newest - 0.001, every, count, ended)
+    return machine.vmstat(oom_kill=(count, count))
+
+
+def reset(machine: Machine, ago: float) -> Machine:
+    """Let the card be reset once because its driver got no core."""
+    machine.log(*((ago - n / 100, line) for n, line in enumerate(_RESET)))
+    return machine.nic(total_resets=(1, 1), suspected_poll_starvation=(1, 1))

@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.independent import kinds
-from tests.independent.cgroups import dockers, ecs_loops, holds, kubelet_holds, spread, starves
+from tests.independent.cgroups import died, dockers, ecs_loops, holds, kills, kubelet_holds, reset, spread, starves
 from tests.independent.label import Label
 from tests.independent.machine import Machine
 
 Helper = Callable[..., Machine]
-HELPERS: dict[str, Helper] = {
-    each.__name__: each for each in (ecs_loops, kubelet_holds, starves, holds, dockers, spread)
-}
+_OFTEN = (ecs_loops, kubelet_holds, starves, holds, dockers, spread, died, kills, reset)
+HELPERS: dict[str, Helper] = {each.__name__: each for each in _OFTEN}
 _LINE = re.compile(r"(?P<ago>-?[0-9.]+)(?P<unit>[mhd]?)(?: (?P<count>[0-9]+)x(?P<every>[0-9.]+)s)?  (?P<text>.+)")
 _TIMES = re.compile(r"(?P<count>[0-9]+)x (?P<calls>\..+)")
 _NUMBER = re.compile(r"\{n(?:\+([0-9]+))?\}")
