@@ -13,6 +13,12 @@ from tests.independent.rows import HELPERS, Row, rows
 
 FOLDER = Path(__file__).with_name("made")
 CORE = 5
+XID = "NVRM: Xid (PCI:0000:3b:00): {}, pid=41, name=python3, {}"
+FELL = XID.format(79, "GPU has fallen off the bus.")
+ASKS = "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)"
+STUCK = "watchdog: BUG: soft lockup - CPU#{} stuck for 22s! [{}:4411]"
+BROKE = "EXT4-fs error (device nvme0n1p1): ext4_journal_check_start:84: comm kubelet: Detected aborted journal"
+SHUT = "EXT4-fs (nvme0n1p1): Remounting filesystem read-only"
 
 
 def harmed(machine: Machine, dying: int = 68_440) -> Machine:
@@ -43,9 +49,25 @@ def walks(machine: Machine, ago: float) -> Machine:
     return machine.log((ago - 0.02, " memcg_numa_stat_show+0x16e/0x1f0"))
 
 
-_HELPERS = HELPERS | {
-    each.__name__: each for each in (harmed, uncounted, shown, scheduled, agent_churns, registered, walks)
-}
+def broken_root(machine: Machine) -> Machine:
+    """Let a root have been shut by its file system after an error."""
+    machine.fstab("UUID=6a1e / ext4 defaults 0 1").mount("nvme0n1p1 ext4 ro,relatime /")
+    return machine.log((900, BROKE), (899.9, SHUT))
+
+
+def gone_gpu(machine: Machine, ago: float = 600) -> Machine:
+    """Let a GPU have fallen off, and ask for a reboot by the driver's own word (Xid 154)."""
+    machine.gpus("0000:3b:00.0", "0000:af:00.0", listed=("0000:af:00.0",))
+    return machine.log((ago, FELL), (ago - 1, XID.format(154, ASKS)))
+
+
+def stalls(machine: Machine, core: int = 5, who: str = "python3") -> Machine:
+    """Let a core be stuck three times, and held now."""
+    return machine.log(*((ago, STUCK.format(core, who)) for ago in (420, 210, 12))).core(core, sys=100)
+
+
+_OF_MADE = (harmed, uncounted, shown, scheduled, agent_churns, registered, walks, broken_root, gone_gpu, stalls)
+_HELPERS = HELPERS | {each.__name__: each for each in _OF_MADE}
 
 
 def made(name: str) -> list[Asked]:

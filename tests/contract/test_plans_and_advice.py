@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.contract.asked import CURE, LEAK, LOOP, Asked, check, judged
-from tests.contract.made_nodes import harmed
-from tests.contract.test_plans_at_a_risk import broken_root, leaks
+from tests.contract.made_nodes import broken_root, harmed
+from tests.contract.test_plans_at_a_risk import leaks
 from tests.independent.facts import HOUR
 from tests.independent.kinds import database, founding
 from tests.independent.machine import Machine

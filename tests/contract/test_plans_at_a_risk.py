@@ -8,40 +8,19 @@ import pytest
 
 from bot.domain.action import KEEPS
 from tests.contract.asked import CURE, LEAK, Asked, check, hold_to_their_advice, judged
-from tests.contract.made_nodes import harmed, made
+from tests.contract.made_nodes import STUCK, gone_gpu, harmed, made, stalls
 from tests.independent.cgroups import ecs_loops
 from tests.independent.facts import DAY
 from tests.independent.kinds import founding, gpu_node, metal
 from tests.independent.machine import Machine
 
 GPU, LOCK = "gpu-fault", "lockup"
-XID = "NVRM: Xid (PCI:0000:3b:00): {}, pid=41, name=python3, {}"
-FELL = XID.format(79, "GPU has fallen off the bus.")
-ASKS = "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)"
-STUCK = "watchdog: BUG: soft lockup - CPU#{} stuck for 22s! [{}:4411]"
-BROKE = "EXT4-fs error (device nvme0n1p1): ext4_journal_check_start:84: comm kubelet: Detected aborted journal"
 NEXT = ("file vmlinuz-6.1.0-28-amd64", "file initrd.img-6.1.0-28-amd64")
-SHUT = "EXT4-fs (nvme0n1p1): Remounting filesystem read-only"
 
 
 def leaks() -> Machine:
     """The founding node: it leaks, is harmed, and its leaker is known."""
     return ecs_loops(harmed(founding()), 68_300, 11.2)
-
-
-def broken_root(machine: Machine) -> Machine:
-    machine.fstab("UUID=6a1e / ext4 defaults 0 1").mount("nvme0n1p1 ext4 ro,relatime /")
-    return machine.log((900, BROKE), (899.9, SHUT))
-
-
-def gone_gpu(machine: Machine, ago: float = 600) -> Machine:
-    """Let a GPU have fallen off, and ask for a reboot by the driver's own word (Xid 154)."""
-    machine.gpus("0000:3b:00.0", "0000:af:00.0", listed=("0000:af:00.0",))
-    return machine.log((ago, FELL), (ago - 1, XID.format(154, ASKS)))
-
-
-def stalls(machine: Machine, core: int = 5, who: str = "python3") -> Machine:
-    return machine.log(*((ago, STUCK.format(core, who)) for ago in (420, 210, 12))).core(core, sys=100)
 
 
 ONESHOT: dict[str, Any] = {"Type": "oneshot", "ActiveState": "activating", "SubState": "start"}

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from bot.domain.verdict import Status, Verdict
 from bot.view.words import open_points
 from tests.contract.asked import LEAK, evaluated, evaluated_again, judged
-from tests.contract.made_nodes import FOLDER, harmed, made
-from tests.contract.test_plans_at_a_risk import broken_root, gone_gpu, stalls
+from tests.contract.made_nodes import FOLDER, broken_root, gone_gpu, harmed, made, stalls
 from tests.examples import up_to
 from tests.independent import kinds
 from tests.independent.cgroups import ecs_loops, holds, starves
