@@ -99,3 +99,10 @@ def reset(machine: Machine, ago: float) -> Machine:
     """Let the card be reset once because its driver got no core."""
     machine.log(*((ago - n / 100, line) for n, line in enumerate(_RESET)))
     return machine.nic(total_resets=(1, 1), suspected_poll_starvation=(1, 1))
+
+
+def image(machine: Machine, *more: str) -> Machine:
+    """Let an image start chronyd, sshd and more at boot, and show no known agent."""
+    machine.facts.agents = {}
+    wanted = ("multi-user.target.wants/chronyd.service", "multi-user.target.wants/sshd.service")
+    return machine.boot_units(*wanted, *more)

@@ -11,20 +11,19 @@ long for a line goes on below, after four blanks.
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.independent import kinds
-from tests.independent.cgroups import died, dockers, ecs_loops, holds, kills, kubelet_holds, reset, spread, starves
+from tests.independent import cgroups, kinds
 from tests.independent.label import Label
 from tests.independent.machine import Machine
 
 Helper = Callable[..., Machine]
-_OFTEN = (ecs_loops, kubelet_holds, starves, holds, dockers, spread, died, kills, reset)
-HELPERS: dict[str, Helper] = {each.__name__: each for each in _OFTEN}
+HELPERS: dict[str, Helper] = {name: each for name, each in vars(cgroups).items() if inspect.isfunction(each)}
 _LINE = re.compile(r"(?P<ago>-?[0-9.]+)(?P<unit>[mhd]?)(?: (?P<count>[0-9]+)x(?P<every>[0-9.]+)s)?  (?P<text>.+)")
 _TIMES = re.compile(r"(?P<count>[0-9]+)x (?P<calls>\..+)")
 _NUMBER = re.compile(r"\{n(?:\+([0-9]+))?\}")
