@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.independent.machine import Machine
 
 _STARVED = (
@@ -106,3 +108,13 @@ def image(machine: Machine, *more: str) -> Machine:
     machine.facts.agents = {}
     wanted = ("multi-user.target.wants/chronyd.service", "multi-user.target.wants/sshd.service")
     return machine.boot_units(*wanted, *more)
+
+
+def four_gpus(machine: Machine, **said: Any) -> Machine:
+    """Put GPUs on the buses 1b, 43, 9b and d1."""
+    return machine.gpus("0000:1b:00.0", "0000:43:00.0", "0000:9b:00.0", "0000:d1:00.0", **said)
+
+
+def eight_gpus(machine: Machine, **said: Any) -> Machine:
+    """Put GPUs on the buses 10 to 40 and 90 to c0."""
+    return machine.gpus(*(f"0000:{bus}0:00.0" for bus in "12349abc"), **said)
