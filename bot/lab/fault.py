@@ -106,6 +106,7 @@ FAULTS: dict[str, Fault] = {
         Fault("cfs-throttling", "a service is held back by its CPU quota"),
         Fault("conntrack-full", "the table of tracked connections is full", ("open-connections.pl",)),
         Fault("io-stall", "a disk stops answering, and writers wait in state D", ("one-disk.sh", "write-files.pl")),
+        Fault("io-stall-of-a-file-server", "a file server stops answering", ("file-server.pl",)),
         Fault("filesystem-read-only", "a disk fails every request, and ext4 shuts its file system", ("one-disk.sh",)),
         Fault("disk-full", "the root file system has no blocks left"),
         Fault("disk-full-of-inodes", "the file system of the container images has no inodes left"),

@@ -162,6 +162,8 @@ TRIALS = (
     # Since 6.12, and in kernels that took it over, the options stay `rw`: the log alone says so.
     Trial("filesystem-read-only", "filesystem-read-only", _CRITICAL, confidence="likely", lingers=True),
     Trial("io-stall", "io-stall", _CRITICAL, lingers=True),
+    # The bot's login does not see what a task waits for, so that nothing says that these wait for the silent server.
+    Trial("io-stall-of-a-file-server", "io-stall", _DEGRADED, confidence="likely"),
     Trial("memory-reclaim", "memory-reclaim", _EITHER, hardware=_THREE_CORES),
     Trial("irq-affinity", "irq-affinity", _EITHER, hardware=_THREE_CORES),
     Trial("softirq-storm", "softirq-storm", _EITHER, hardware=_THREE_CORES),
