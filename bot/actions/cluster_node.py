@@ -14,7 +14,7 @@ from bot.actions.pod import Pod
 from bot.domain.action import Args, Facts
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, redacted_line
 
 # Arguments; the ledger stores them sorted by name, and they are shown in that order.
 NODE, CLUSTER, WITHIN, BARE_TOO = "node", "of_cluster", "within", "with_bare_pods"
@@ -88,7 +88,7 @@ def node_facts(args: Args, outputs: Outputs) -> dict[str, str]:
         CLUSTER_BOOT: one_line(boot, 60),
     }
     if found[READY] != "True":
-        found[WHY] = one_line(f"{ready.get('reason', '')} {ready.get('message', '')}".strip(), 200)
+        found[WHY] = redacted_line(f"{ready.get('reason', '')} {ready.get('message', '')}".strip(), 200)
     return found
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.domain.listing import MOST_MACHINES, CannotList, Machine, Place
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import redacted_line
 
 _A_PAGE = 500
 _MOST_PAGES = 2 * MOST_MACHINES // _A_PAGE
@@ -54,9 +54,9 @@ def instances(place: Place) -> tuple[Machine, ...]:
             client.close()
     except ClientError as error:
         said = error.response.get("Error", {})
-        raise CannotList(f"AWS answers {said.get('Code', '?')}: {one_line(str(error), 200)}", found) from error
+        raise CannotList(f"AWS answers {said.get('Code', '?')}: {redacted_line(str(error), 200)}", found) from error
     except (BotoCoreError, OSError) as error:
-        raise CannotList(f"AWS cannot be asked: {one_line(str(error), 200)}", found) from error
+        raise CannotList(f"AWS cannot be asked: {redacted_line(str(error), 200)}", found) from error
     except (ResponseParserError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise CannotList(f"AWS's answer is not a list of instances ({type(error).__name__})", found) from error
     return tuple(found)

@@ -6,6 +6,7 @@ node another address or cluster, or make it look simulated.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +14,9 @@ from dataclasses import replace
 
 from bot.domain.listing import Listing, Machine
 from bot.domain.node import GPUS_LABEL, Node, is_name
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, redacted_line
+from bot.domain.secret_forms import MARK
+from bot.domain.secret_names import speaks_of_secret
 from bot.inventory.kind import ListingStatus, TableNodes
 
 ADDRESS = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9._:%-]{0,252}\Z")
@@ -24,14 +27,15 @@ RESERVED = frozenset(
 _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_./-]{0,62}\Z")
 _MOST_LABELS = 60
 _LONGEST = 128
+_is_secret = functools.lru_cache(1024)(speaks_of_secret)  # a name is every machine's
 
 
 def labels_of(machine: Machine, own: Mapping[str, str]) -> dict[str, str]:
-    """Return a node's labels: the tags that people set, overridden by what the place says (`own`)."""
+    """Return a node's labels: the tags that people set, without secrets, overridden by what the place says (`own`)."""
     found: dict[str, str] = {}
     for name, value in machine.tags.items():
         if _LABEL.match(name) and name not in RESERVED and value and len(found) < _MOST_LABELS:
-            found[name] = one_line(value, _LONGEST)
+            found[name] = MARK if _is_secret(name) else redacted_line(value, _LONGEST)
     role = found.get("role") or found.get("Role")
     return found | ({"role": role} if role else {}) | {name: one_line(value, _LONGEST) for name, value in own.items()}
 

@@ -19,7 +19,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 
 from bot.domain.contracts import Seconds, Sleep
 from bot.domain.errors import PagerDutyRefused, PagerDutyUnavailable, SettingsError
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import redacted_line
 from bot.sources.addresses import is_guarded
 from bot.sources.pagerduty_settings import API, EVENTS, PagerDutySettings
 
@@ -240,7 +240,7 @@ class PagerDutyHttp:
 def _error_text(error: Exception) -> str:
     """An exception's text, without what was sent: names and addresses, never headers."""
     kind = type(error).__name__
-    return kind if isinstance(error, httpx.LocalProtocolError) else one_line(f"{kind} {error}".strip(), 160)
+    return kind if isinstance(error, httpx.LocalProtocolError) else redacted_line(f"{kind} {error}".strip(), 160)
 
 
 def _error_words(content: bytes) -> str:
@@ -251,7 +251,7 @@ def _error_words(content: bytes) -> str:
             str(error.get("message", "")),
             *(str(detail) for detail in (more if isinstance(more, list) else [more])),
         ]
-        return one_line("; ".join(part for part in parts if part), 200)
+        return redacted_line("; ".join(part for part in parts if part), 200)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ""
 

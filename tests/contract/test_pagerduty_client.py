@@ -239,6 +239,16 @@ async def test_refusal_says_what_pagerduty_said_and_no_more() -> None:
     assert no.value.sentence == "PagerDuty refuses: Not Found."
 
 
+async def test_refusal_that_shows_a_key_shows_no_beginning_of_it() -> None:
+    said = {"error": {"message": "x " * 86, "errors": ["You sent glpat-AbCdEfGhIjKlMnOpQrSt"]}}
+    refuses = httpx.MockTransport(lambda _: httpx.Response(400, json=said))
+    http = PagerDutyHttp(Access(token=SECRET), Patience(), transport=refuses)
+    with pytest.raises(PagerDutyRefused, match="You sent") as no:
+        await http.ask("GET", "/incidents/Q1")
+    await http.close()
+    assert "AbCd" not in no.value.sentence
+
+
 async def test_answer_that_is_no_json_is_no_answer() -> None:
     async with account() as pagerduty, client(pagerduty) as asking:
         pagerduty.faults.status("subscriptions", 200, times=3)

@@ -177,6 +177,15 @@ async def test_answer_that_is_none_is_unread(
         await before(prometheus)
 
 
+@pytest.mark.parametrize("body", ["You sent: {}", '{{"status":"error","error":"You sent: {}"}}'])
+async def test_refusal_that_shows_a_key_shows_no_beginning_of_it(prometheus: Prometheus, body: str) -> None:
+    key = "glpat-AbCdEfGhIjKlMnOpQrSt"
+    prometheus.broken.append(answers(403, body.format(f"{'x ' * 46}{key}").encode()))
+    with pytest.raises(CannotRead, match="answers 403: You sent") as no:
+        await before(prometheus)
+    assert "AbCd" not in no.value.sentence
+
+
 async def test_what_it_wants_kept_is_not_kept(prometheus: Prometheus) -> None:
     prometheus.broken.append(answers(200, b'{"data":{"resultType":"matrix","result":[]}}', **{"Set-Cookie": "a=b"}))
     past = PrometheusHistory(prometheus.url, NODES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from bot.domain.safe_text import decode, one_line
+from bot.domain.safe_text import decode, redacted_line
 from bot.extras.profiles.reader import Sample
 
 SECOND = 1_000_000_000
@@ -44,7 +44,7 @@ class HeldStretch:
         >>> HeldStretch(39, "kubelet", 77, "mem_cgroup_nr_lru_pages", 0.97, 300, 1.0, 7.6).says
         'core 39 ran kubelet (77) in mem_cgroup_nr_lru_pages for 97 % of samples'
         """
-        who = f"{one_line(self.process, 40)} ({self.pid}) in {one_line(self.function, 100)}"
+        who = f"{redacted_line(self.process, 40)} ({self.pid}) in {redacted_line(self.function, 100)}"
         return f"core {self.core} ran {who} for {100 * self.share:.0f} % of samples"
 
 

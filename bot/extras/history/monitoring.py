@@ -17,7 +17,7 @@ from tenacity import AsyncRetrying, RetryError, retry_if_exception_type, stop_af
 from bot.domain.addresses import is_loopback
 from bot.domain.errors import CannotRead
 from bot.domain.node import Node
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import decode, redacted_line
 
 LIMIT_SECONDS = 5.0  # for all questions together: as long as a node is watched, so that nothing waits for it
 AT_ONCE = 16  # questions for all nodes; Prometheus runs 20 at a time, and others use it too
@@ -99,7 +99,7 @@ class MonitoringStore:
                     if len(body) > self.answer_limit_bytes:
                         raise CannotRead(f"{self.called} answers with more than {self.answer_limit_bytes // MIB} MiB")
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # a Location that is no name: UnicodeError
-            why = one_line(str(error) or type(error).__name__, 120)
+            why = redacted_line(str(error) or type(error).__name__, 120)
             raise _NotNow(f"{self.called} cannot be reached: {why}") from error
         if response.status_code == 200:
             return body
@@ -110,9 +110,9 @@ class MonitoringStore:
 def _error_words(body: bytes) -> str:
     try:
         said = json.loads(body)
-        return one_line(str(said.get("error") or said["message"]), 120)
+        return redacted_line(str(said.get("error") or said["message"]), 120)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return one_line(body[:120].decode("utf-8", "replace"), 120)
+        return redacted_line(decode(body[:4000]), 120)  # of a proxy, perhaps, which shows what was sent
 
 
 def names_of(node: Node) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from bot.domain.safe_text import decode, safe
+from bot.domain.safe_text import decode, redacted_text
 from bot.extras.profiles.counts import Counts
 from bot.extras.profiles.selection import Selection
 from bot.probes.formats.functions import LOCK, MOST_FRAMES, Signature, signature_of
@@ -35,7 +35,10 @@ class CoreCount:
 
 @dataclass(frozen=True, slots=True)
 class HotFunction:
-    """An innermost function: its core, its process, how often it ran, and its share of the non-idle samples."""
+    """An innermost function: its core, its process, how often it ran, and its share of the non-idle samples.
+
+    Shape: its names are safe to show, and hold no secrets: a program names itself and what it compiles as it likes.
+    """
 
     core: int | None
     process: str
@@ -88,7 +91,7 @@ class ProfileMeaning:
                 "does": self.says,
                 "points_at": self.points_at or None,
                 "share_of_core": round(self.share_of_core, 4),
-                "under": [safe(name) for name in self.under[:MOST_FRAMES]],
+                "under": list(self.under[:MOST_FRAMES]),
                 "source": self.signature.source,
             }
         )
@@ -143,8 +146,7 @@ class Profile:
     @cached_property
     def hot(self) -> HotFunction | None:
         """The top function of the hottest core; without cores the whole node counts as a core."""
-        beginning = b"-1\t" if self.hottest is None else b"%d\t" % self.hottest.core
-        return next((self._hot_function(*counted) for counted in self.leaves.most(1, beginning)), None)
+        return None if self._hot_leaf is None else self._hot_function(*self._hot_leaf)
 
     @cached_property
     def top(self) -> tuple[HotFunction, ...]:
@@ -154,9 +156,9 @@ class Profile:
     @cached_property
     def meaning(self) -> ProfileMeaning | None:
         """What the hottest core's function means; None if everything is idle."""
-        if (hot := self.hot) is None:
+        if (hot := self.hot) is None or self._hot_leaf is None:
             return None
-        under = self._heaviest_callers(hot)
+        under = self._heaviest_callers(self._hot_leaf[0])
         first, above = signature_of([hot.function, *under])
         share = hot.share if self.hottest is None else hot.samples / self.hottest.samples
         return ProfileMeaning(share, under, first, above)
@@ -199,18 +201,24 @@ class Profile:
         number = int(core)
         return HotFunction(
             core=None if number < 0 else number,
-            process=decode(process),
+            process=redacted_text(decode(process)),
             pid=int(pid),
-            function=decode(function),
+            function=redacted_text(decode(function)),
             samples=times,
             share=times / self.busy_samples,
         )
 
-    def _heaviest_callers(self, hot: HotFunction) -> tuple[str, ...]:
+    @cached_property
+    def _hot_leaf(self) -> tuple[bytes, int] | None:
+        beginning = b"-1\t" if self.hottest is None else b"%d\t" % self.hottest.core
+        return next(iter(self.leaves.most(1, beginning)), None)
+
+    def _heaviest_callers(self, leaf: bytes) -> tuple[str, ...]:
         """The callers in the heaviest stack of this process that ends in this function, innermost first."""
-        start, end = hot.process.replace(" ", "_").encode(), f";{hot.function}".encode()
+        process, function = leaf.split(b"\t", 3)[2:]
+        start, end = process.replace(b" ", b"_"), b";" + function
         heaviest, most = b"", 0
         for key, times in self.stacks.items():
             if times > most and key.endswith(end) and key.startswith(start):
                 heaviest, most = key, times
-        return tuple(reversed(heaviest.decode("utf-8", "backslashreplace").split(";")[1:-1]))
+        return tuple(redacted_text(decode(name)) for name in reversed(heaviest.split(b";")[1:-1]))

@@ -35,7 +35,7 @@ from bot.domain.addresses import is_loopback
 from bot.domain.contracts import Log
 from bot.domain.errors import CannotTell
 from bot.domain.post import MessageRef
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, redacted_line
 from bot.sources.addresses import is_guarded
 from bot.surfaces.slack import drawing
 
@@ -182,7 +182,7 @@ class Calls(drawing.SlackDrawing, ChatService):
             return Rejected(word)
         # KeyError and ValueError: a 200 that is not Slack's answer, from a proxy on the way.
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError) as error:
-            return RetryLater(one_line(repr(error), 200))
+            return RetryLater(failure_words(error))
 
     async def _send_in_some_form(
         self, message: Message, call: Callable[[Mapping[str, Any]], Awaitable[Any]]
@@ -216,7 +216,7 @@ class Calls(drawing.SlackDrawing, ChatService):
         except SlackApiError as error:
             return _refusal(error)
         except FAILURES as error:
-            return RetryLater(one_line(repr(error)))
+            return RetryLater(failure_words(error))
         if isinstance(answer, Outcome):
             return answer
         return Delivered(MessageRef(str(answer["channel"]), str(answer["ts"])) if answer.get("ts") else None)
@@ -229,11 +229,26 @@ def error_name(error: SlackApiError) -> str:
     return one_line(str(name), 80) if name else f"http_{getattr(error.response, 'status_code', 0)}"
 
 
+def failure_words(error: BaseException) -> str:
+    """Return how a call failed, without the address and headers that aiohttp quotes: these let anybody in.
+
+    Example:
+    >>> failure_words(aiohttp.InvalidURL("wss://slack.example/?ticket=1")), failure_words(OSError("broken pipe"))
+    ('InvalidURL', "OSError('broken pipe')")
+    """
+    kind = type(error).__name__
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"{kind} http_{error.status}"
+    return kind if isinstance(error, aiohttp.InvalidURL) else redacted_line(repr(error))
+
+
 def why(error: BaseException) -> str:
     """Return in a few words why a call failed."""
     if isinstance(error, SlackApiError):
         return error_name(error)
-    return "no answer in time" if isinstance(error, TimeoutError) else one_line(str(error) or repr(error), 120)
+    if isinstance(error, aiohttp.ClientResponseError | aiohttp.InvalidURL):
+        return failure_words(error)
+    return "no answer in time" if isinstance(error, TimeoutError) else redacted_line(str(error) or repr(error), 120)
 
 
 def is_about_content(error: str) -> bool:

@@ -19,7 +19,7 @@ from slack_sdk.errors import SlackApiError
 from bot.chat.service import Timing
 from bot.domain.contracts import Log
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.calls import error_name, retry_after
+from bot.surfaces.slack.calls import error_name, failure_words, retry_after
 
 LINES = 2  # while a line is lost or refreshed, the other still receives
 LONGEST_BYTES = 4 * 1024 * 1024
@@ -83,7 +83,7 @@ class SocketMode:
     def _line_ended(self, line: asyncio.Task[None]) -> None:
         self._lines.discard(line)
         if not line.cancelled() and (error := line.exception()) is not None:
-            self.log("slack_line_failed", error=repr(error))
+            self.log("slack_line_failed", error=failure_words(error))
             asyncio.get_running_loop().call_later(self.timing.first_pause, self._begin_line)
 
     async def _keep_line_open(self) -> None:
@@ -109,7 +109,7 @@ class SocketMode:
                 asked = retry_after(error)
                 self.log("slack_line_failed", error=error_name(error))
             except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-                self.log("slack_line_failed", error=one_line(repr(error)))
+                self.log("slack_line_failed", error=failure_words(error))
             failures = 1 if self.timing.clock() - began > STEADY_SECONDS else failures + 1
             pause = min(self.timing.longest_pause, self.timing.first_pause * 2 ** min(failures - 1, 16))
             await asyncio.sleep(max(asked, pause))
@@ -159,7 +159,7 @@ class SocketMode:
     def _log_failed_acknowledgement(self, task: asyncio.Task[None]) -> None:
         self._acknowledging.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self.log("slack_envelope_failed", error=one_line(repr(error), 500))
+            self.log("slack_envelope_failed", error=failure_words(error))
 
     async def _answer_envelope(self, socket: aiohttp.ClientWebSocketResponse, envelope: Mapping[str, Any]) -> None:
         payload = await self.bring(envelope)

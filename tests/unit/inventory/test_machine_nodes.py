@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from bot.domain.listing import Listing, Machine, Place
 from bot.domain.node import Node
 from bot.inventory.kind import TableNodes
-from bot.inventory.machine_nodes import nodes_of_listings
+from bot.inventory.machine_nodes import labels_of, nodes_of_listings
 
 PLACE = Place("cloud", "here", {})
 NOW = datetime(2026, 11, 22, 3, tzinfo=UTC)
@@ -41,3 +41,9 @@ def test_place_that_lists_nothing_any_more_is_told_and_a_place_that_never_had_an
     assert known(gone=left).listings[0].complaint == "it lists nothing now, and listed 2 machines within seven days"
     assert known().listings[0].complaint == ""
     assert known(machine("i-3", "gpu-3"), gone=left).listings[0].complaint == ""
+
+
+def test_tags_become_labels_without_their_secrets() -> None:
+    tags = {"team": "ray", "deploy": f"{'x' * 105} glpat-AbCdEfGhIjKlMnOpQrSt", "db_password": "hunter2hunter2"}
+    labels = labels_of(Machine("i-1", {}, tags), {"az": "here"})
+    assert labels == {"team": "ray", "deploy": f"{'x' * 105} [redacted: token]", "db_password": "[redacted]", "az": "here"}

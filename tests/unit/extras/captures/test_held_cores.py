@@ -70,6 +70,11 @@ def test_what_a_node_calls_its_processes_stays_on_one_line() -> None:
     assert "\x1b" not in stretch.says
 
 
+def test_function_named_with_a_secret_shows_none() -> None:
+    (stretch,) = held(text(1, "node", 5, at, "get:glpat-AbCdEfGhIjKlMnOpQrSt") for at in ticks(10, 2))
+    assert "in get:[redacted: token] for" in stretch.says
+
+
 def test_a_process_that_took_its_name_late_has_that_name() -> None:
     parts = [text(2, "perl", 7, at) for at in ticks(10, 0.1)] + [text(2, "kubelet", 7, at) for at in ticks(10.1, 2)]
     assert [(stretch.process, stretch.pid) for stretch in held(parts)] == [("kubelet", 7)]
