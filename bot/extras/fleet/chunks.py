@@ -17,7 +17,7 @@ from bot.domain.errors import SchedulerError
 from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.node import is_name
 from bot.domain.playbook import Playbook
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, redacted_line
 from bot.domain.verdict import Confidence, Status
 from bot.extras.fleet.facts import MOST_PACKED
 from bot.extras.fleet.sweep import Counted, Found, JudgedBy, NodeAnswer, NodeOutcome, Sweep
@@ -151,7 +151,7 @@ class ChunkReply:
 
     @classmethod
     def of(cls, text: object, nodes: Sequence[str], sweep: Sweep) -> ChunkReply:
-        """Return the reply that a document holds; its texts are made safe and cut, as if they came from a node.
+        """Return the reply that a document holds; its texts are made safe, lose their secrets and are cut.
 
         Shape: `nodes` are the chunk's names, `sweep` what they were asked.
         Raises: SchedulerError when it is no reply, or is impossible: a node that was not asked, a node twice, a cause
@@ -213,7 +213,7 @@ def _checked_answer(answer: NodeAnswer, sweep: Sweep) -> NodeAnswer:
         unreachable_class=_safe_text(answer.unreachable_class),
         machine_id=_safe_text(answer.machine_id),
         traits=_safe_texts(answer.traits),
-        facts=_safe_texts(answer.facts),
+        facts={one_line(name, LONGEST): one_line(said, LONGEST) for name, said in answer.facts.items()},  # a thousand
         figures=answer.figures,  # what unpacks them makes them safe
         counted=tuple(_checked_count(answer.node, count, sweep) for count in answer.counted),
         seconds=float(answer.seconds),
@@ -253,4 +253,4 @@ def _safe_texts(told: Mapping[str, str]) -> dict[str, str]:
 
 
 def _safe_text(text: str) -> str:
-    return one_line(text, LONGEST)
+    return redacted_line(text, LONGEST)

@@ -20,7 +20,7 @@ from bot.domain.contracts import Clock
 from bot.domain.errors import LedgerError, SchedulerError, UsageError
 from bot.domain.mute_record import MuteRecord
 from bot.domain.node import Node
-from bot.domain.safe_text import listed, one_line
+from bot.domain.safe_text import listed, one_line, redacted_line
 from bot.extras.fleet.chunks import ChunkReply, ChunkRequest, Question
 from bot.extras.fleet.dask_worker import CONNECT_SECONDS, dask_options, read_chunk, security
 from bot.extras.fleet.run import Hears
@@ -156,7 +156,7 @@ class DaskReader:
                     continue
                 raise self._scheduler_gone() from no
             except Exception as no:  # noqa: BLE001 - whatever a worker raises comes here, and it may be anything
-                self._give_up_chunk(chunk, f"a worker failed: {one_line(f'{type(no).__name__}: {no}', 160)}")
+                self._give_up_chunk(chunk, f"a worker failed: {redacted_line(f'{type(no).__name__}: {no}', 160)}")
                 return None
             finally:
                 run.under_way.pop(key, None)

@@ -212,6 +212,15 @@ def test_texts_of_a_worker_are_made_safe_and_cut() -> None:
     assert len(told.answers[0].because) == 300
 
 
+def test_secrets_that_a_worker_let_through_are_cut_here() -> None:
+    secret = "mysql --password hunter2hunter2"
+    found = replace(FOUND, says=f"{'x' * 270} {secret}", suspects=(secret,))
+    sick = replace(SICK, because=secret, found=(found,), traits={"kernel": secret})
+    told = ChunkReply.of(replace(REPLY, answers=(sick, replace(GONE, because=secret))).text, ORDER.nodes, SWEEP)
+    assert repr(told).count("--password [redacted]") == 5
+    assert "hunter2" not in repr(told)
+
+
 def test_chunks_stay_within_a_zone() -> None:
     from bot.extras.fleet.dask_reader import chunks_of  # loads Dask, which takes long
 
