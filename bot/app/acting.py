@@ -16,8 +16,7 @@ from bot.app.kubernetes import cluster_access, draining
 from bot.app.policy_settings import policy_of
 from bot.app.version import program_name
 from bot.domain.batch import Sampling
-from bot.domain.case import CaseKeeper
-from bot.domain.contracts import ActingLedger, Transport
+from bot.domain.contracts import Transport
 from bot.domain.errors import MissingFile, SettingsError
 from bot.domain.mute_record import MuteRecord
 from bot.domain.node import Node
@@ -25,6 +24,7 @@ from bot.domain.policy import Policy
 from bot.domain.protected import is_protected
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
+from bot.ledger import CaseStore, Ledger
 from bot.library import Library
 from bot.response.decision.preflight import Preflight
 from bot.response.decision.recheck import Recheck
@@ -59,11 +59,11 @@ class Acting:
 def acting(
     settings: Settings,
     known: Inventory,
-    ledger: ActingLedger,
+    ledger: Ledger,
     environment: Mapping[str, str],
     validation: timedelta | None = None,
     runner: str = "",
-    cases: CaseKeeper | None = None,
+    cases: CaseStore | None = None,
 ) -> Acting:
     """Put it together; `validation` replaces the settings' window for a run, `runner` names who acts.
 

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.app.kubernetes import OWN, usual_kubeconfig
-from bot.domain.contracts import Clock, ClusterApi, Ledger, Log
+from bot.domain.contracts import Clock, ClusterApi, Log
 from bot.domain.duration import span_words
 from bot.domain.errors import LedgerError, UsageError
 from bot.domain.listing import CannotList, Lister, Machine, Place
 from bot.inventory.kind import ListingStatus
+from bot.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from bot.domain.contracts import ActingLedger, Log
+from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.probes.host import machine_id_of
 
+if TYPE_CHECKING:
+    from bot.ledger import Ledger
 
-async def note_machines(known: Inventory, ledger: ActingLedger, log: Log) -> None:
+
+async def note_machines(known: Inventory, ledger: Ledger, log: Log) -> None:
     """Log which names of the inventory share a machine-id; without the ledger the bot starts all the same."""
     try:
         found = await ledger.machines()

@@ -99,8 +99,4 @@ class Metering:
 def metering(settings: Settings, json_log: JsonLog, stores: Stores, of_extras: Sequence[Counts] = ()) -> Metering:
     """Return it for a bot with these stores; extras count, too."""
     counts = LedgerCounts(stores.database, [each.read for each in of_extras])
-
-    async def read() -> LedgerCount:
-        return await asyncio.get_running_loop().run_in_executor(stores.threads, counts.read)
-
-    return Metering(settings, json_log, read, of_extras=of_extras)
+    return Metering(settings, json_log, counts.read, of_extras=of_extras)

@@ -22,7 +22,7 @@ from bot.domain.alert import Reporter, SourceAlert
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
 from bot.domain.safe_text import one_line
-from bot.ledger import Outbox, on_threads
+from bot.ledger import Outbox
 from bot.response.intake.intake import PersonOf
 from bot.response.intake.page_poller import PagePoller
 from bot.response.intake.subscription_watch import SubscriptionWatch, Tell
@@ -169,7 +169,7 @@ def pagerduty_parts(
     client = PagerDutyClient.of(access, patience)
     surface = PagerDutySurface(
         client,
-        on_threads(Outbox(stores.database, OUTBOX_LEASE, parts=PARTS, at_once=1), stores.threads),
+        Outbox(stores.database, OUTBOX_LEASE, parts=PARTS, at_once=1),
         stores.ledger,
         now,
         log,

@@ -6,12 +6,13 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from bot.domain.alert import BOT, PEOPLE, SLACK, TEAMS, TERMINAL
-from bot.domain.contracts import Ledger, Log
+from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, SettingsError, UnreadableEntry
 from bot.domain.house_events import HOUSE, PolicyChanged
 from bot.domain.policy import Limits, Policy, person_of
 from bot.domain.safe_text import one_line
 from bot.inventory import Inventory
+from bot.ledger import Ledger
 from bot.seats import Rules
 from bot.settings import Settings
 from bot.surfaces.teams.settings import TeamsSettings, teams_user

@@ -26,7 +26,6 @@ from bot.domain.safe_text import one_line
 from bot.domain.secret_forms import context, table
 from bot.engine import Engine
 from bot.inventory import Inventory
-from bot.ledger import on_threads
 from bot.response.lifecycle import Lifecycle
 from bot.seats import Drains, Extra, Serves, loaded
 from bot.settings import Settings
@@ -251,7 +250,7 @@ class Service:
             return f"not connected to {self._chat.word}"
         try:
             await self._bot.stores.outbox.waiting()
-            await on_threads(self._bot.stores.database, self._bot.stores.threads).check()
+            await asyncio.to_thread(self._bot.stores.database.check)
         except LedgerError:  # whoever reaches the port learns neither its host nor its login; the log has them
             return "the ledger cannot be used, and the log says why"
         return ""

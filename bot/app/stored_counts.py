@@ -14,9 +14,9 @@ class StoredCounts:
     def __init__(self, database: Database) -> None:
         self._store = ReadingStore(database)
         self._causes: dict[str, list[str]] = {}
-        for node, cause in self._store.series():
+        for node, cause in self._store.series.now():
             self._causes.setdefault(node, []).append(cause)
 
     def looks(self, node: str) -> Mapping[str, tuple[CountSample, ...]]:
         """Return what was counted on a node, by cause."""
-        return {cause: self._store.looks(node, cause) for cause in self._causes.get(node, ())}
+        return {cause: self._store.looks.now(node, cause) for cause in self._causes.get(node, ())}

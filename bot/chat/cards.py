@@ -26,7 +26,7 @@ from bot.chat.thread_files import REPORT, FileRequest
 from bot.chat.turns import FIRST, VERDICT
 from bot.chat.why_replies import WhyReplies
 from bot.domain.action import Action
-from bot.domain.contracts import ActingLedger, Log, Outbox
+from bot.domain.contracts import Log
 from bot.domain.engine_contracts import Notices
 from bot.domain.errors import LedgerError, NothingProposed
 from bot.domain.house_events import HOUSE
@@ -36,6 +36,7 @@ from bot.domain.policy import Policy
 from bot.domain.post import CardPosts, CardRecord, MessageRef
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
+from bot.ledger import Ledger, Outbox
 from bot.response.diagnosis.progress import ReadingProgress
 from bot.response.diagnosis.requests import CheckRequests
 from bot.response.execution.usual import UsualTimes
@@ -106,7 +107,7 @@ class ChatCards:
         self,
         poster: Poster,
         outbox: Outbox,
-        ledger: ActingLedger,
+        ledger: Ledger,
         policy: Policy,
         log: Log,
         notices: Notices,

@@ -14,8 +14,7 @@ from bot.chat.document import Block, Dialog
 from bot.chat.ephemeral import Ephemeral, refusal_words
 from bot.chat.people import Askers, People, Person
 from bot.chat.service import ChatService
-from bot.domain.chat_request import ChatRequests
-from bot.domain.contracts import ActingLedger, Log
+from bot.domain.contracts import Log
 from bot.domain.entry import Entry
 from bot.domain.errors import (
     AlreadyDecided,
@@ -33,6 +32,8 @@ from bot.domain.errors import (
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy, person_of
 from bot.domain.safe_text import one_line
+from bot.ledger import Ledger
+from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.decision.guards import check_named
 from bot.response.decision.responder import Responder
 from bot.response.record import note_refusal
@@ -67,7 +68,7 @@ class ChatContext:
 
     responder: Responder
     policy: Policy
-    ledger: ActingLedger
+    ledger: Ledger
     surface: ChatCards
     people: People
     ephemeral: Ephemeral
@@ -76,7 +77,7 @@ class ChatContext:
     notices: DecisionListener
     log: Log
     askers: Askers
-    chat_requests: ChatRequests
+    chat_requests: ChatRequestStore
     picker: NodePicker | None = None
     opener: CheckOpener | None = None
 

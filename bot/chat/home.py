@@ -17,14 +17,15 @@ from bot.chat.ephemeral import refusal_words
 from bot.chat.remembered import Remembered
 from bot.chat.suggestions import FIND_NODE
 from bot.domain.alert import TERMINAL
-from bot.domain.contracts import Outbox
 from bot.domain.entry import Entry, is_wave
 from bot.domain.errors import LedgerError, Refused, UnknownIncident
 from bot.domain.incident import Incident, IncidentSummary
-from bot.domain.intake_contracts import GivenUpDelivery, Inbox
+from bot.domain.intake_contracts import GivenUpDelivery
 from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
+from bot.ledger import Outbox
+from bot.ledger.inbox import Inbox
 from bot.response.decision import guards
 from bot.response.diagnosis.progress import Readings
 from bot.view.context import NOTHING, ViewContext

@@ -17,12 +17,13 @@ from bot.chat.document import Strip
 from bot.chat.remembered import Remembered
 from bot.chat.service import ChatService, Message, Timing, Uploaded
 from bot.chat.uploads import ThreadFile, Uploads
-from bot.domain.contracts import Clock, Log, Outbox
+from bot.domain.contracts import Clock, Log
 from bot.domain.core_heat import CoreHeat
 from bot.domain.errors import LedgerError
 from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
+from bot.ledger import Outbox
 
 PICTURE = "picture-"  # prefix of their block ids, and of their parts' names in the outbox
 UNDER = "card"  # the part that a picture belongs to

@@ -29,11 +29,12 @@ from bot.chat.service import (
 )
 from bot.chat.thread_files import FileRequest, ThreadFiles
 from bot.chat.turns import LAST, SUMMARY, VERDICT, ChannelTurns, RateLimiter
-from bot.domain.contracts import Clock, Log, Outbox
+from bot.domain.contracts import Clock, Log
 from bot.domain.core_heat import CoreHeat
 from bot.domain.errors import LedgerError
 from bot.domain.post import CardPosts, MessageRef, StoredPost
 from bot.domain.safe_text import one_line
+from bot.ledger import Outbox
 
 EDITS = 40  # a minute; Slack allows 50 for a whole app, and other programs may edit too
 BEING_POSTED = 1.0  # seconds that a click waits for a card that is being posted

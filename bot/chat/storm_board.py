@@ -12,12 +12,14 @@ from bot.chat.document import Block, Document, Paragraph, Small, Title, bullets
 from bot.chat.parts import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.turns import SUMMARY
-from bot.domain.contracts import Leases, Log
+from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError
 from bot.domain.incident import IncidentSummary
-from bot.domain.intake_contracts import DedupStore, Storm, StormLimits
+from bot.domain.intake_contracts import Storm, StormLimits
 from bot.domain.safe_text import listed, one_line
 from bot.domain.transitions import State
+from bot.ledger import Leases
+from bot.ledger.dedup_store import DedupStore
 
 NAMES = ("instance_id", "private_dns", "hostname")  # labels that only name a single node, and so group nothing
 MOST_CAUSES = 12

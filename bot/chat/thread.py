@@ -29,11 +29,11 @@ from bot.chat.parts import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.remembered import Remembered
 from bot.chat.thread_files import REPORT, FileRequest
-from bot.domain.contracts import ActingLedger, Outbox
 from bot.domain.incident import Decision, Incident
 from bot.domain.post import CardRecord
 from bot.domain.safe_text import listed, one_line, safe
 from bot.domain.verdict import Verdict
+from bot.ledger import Ledger, Outbox
 from bot.view.before_after import MOST_CHANGES, changes
 from bot.view.context import ViewContext
 from bot.view.plan_words import BY_NAME, PlanWords
@@ -207,7 +207,7 @@ class ThreadReplies:
 
     _poster: Poster
     _outbox: Outbox
-    _ledger: ActingLedger
+    _ledger: Ledger
     _words: PlanWords
     # For each card, what this run has seen to.
     _said: Remembered[str, set[str]] = field(default_factory=lambda: Remembered(REMEMBERED))

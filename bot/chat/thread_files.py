@@ -15,9 +15,10 @@ from bot.chat.document import Document, plain_document
 from bot.chat.parts import CARD, MessageTarget
 from bot.chat.service import ChatService, Timing, Uploaded
 from bot.chat.uploads import ThreadFile, Uploads
-from bot.domain.contracts import Clock, Log, Outbox
+from bot.domain.contracts import Clock, Log
 from bot.domain.errors import UsageError, ZombieError
 from bot.domain.post import DuePost, Post
+from bot.ledger import Outbox
 
 FILES = "files"  # takes the place of a message's channel
 TOO_LATE = timedelta(hours=6)  # if there is no thread for this long, nobody waits for its files

@@ -12,8 +12,9 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from bot.chat.service import Timing
-from bot.domain.contracts import Outbox, Seconds
+from bot.domain.contracts import Seconds
 from bot.domain.errors import LedgerError
+from bot.ledger import Outbox
 
 SUMMARY = -1  # a message that sums up many cards goes before them
 FIRST = 0  # decisions and their outcome, and cards before their details

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.chat.service import ChatService, Rejected, RetryLater, Timing, Uploaded
-from bot.domain.contracts import Clock, Log, Outbox
+from bot.domain.contracts import Clock, Log
 from bot.domain.errors import LedgerError
 from bot.domain.safe_text import one_line
+from bot.ledger import Outbox
 
 TRIES = 3
 

@@ -152,7 +152,7 @@ def _from_slack(arguments: argparse.Namespace, database: Database) -> PostedHead
     settings = options.settings(arguments)
     tokens = SlackTokens.of(*settings.slack.access)
     routed = (route.channel for route in settings.routes)
-    named = {*settings.slack.channels, settings.slack.alerts_channel, *routed, *Outbox(database).channels()}
+    named = {*settings.slack.channels, settings.slack.alerts_channel, *routed, *Outbox(database).channels.now()}
     channels = frozenset(arguments.channel) or {channel for channel in named if _CHANNEL.match(channel)}
     if not channels:
         raise UsageError("No channel with cards is known.", "Name a channel: --channel C0123456789")

@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
                 asyncio.run(braking.set_brake(policy, stores.ledger, approval, on=arguments.verb == "on"))
             except Refused as no:
                 return approvals.say_refused(no)
-        _print_brake(arguments, Ledger(stores.database).brake_pull(), was_there, is_served(stores.database))
+        _print_brake(arguments, Ledger(stores.database).brake_pull.now(), was_there, is_served(stores.database))
     return 0
 
 

@@ -388,8 +388,7 @@ def _open_incidents(
         finally:
             await parts.cluster.close()
 
-    with record.stores_of(database, arguments.extras.serving) as stores:
-        asyncio.run(recorded(stores))
+    asyncio.run(recorded(record.stores_of(database, arguments.extras.serving)))
 
 
 def _print_table(arguments: argparse.Namespace, what: Check, verdicts: Sequence[Verdict]) -> None:

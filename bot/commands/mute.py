@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.cause, selector, until, one_line(arguments.reason.strip(), 300), by.removeprefix("terminal:")
     )
     with record.open_or_create(arguments.environ) as database:
-        Ledger(database).append(HOUSE, None, event, by)
+        Ledger(database).append.now(HOUSE, None, event, by)
     print(f"{event.cause} is muted on {selector} until {until:%Y-%m-%d %H:%M} UTC{meant}.")
     return 0
 
@@ -142,7 +142,7 @@ def _end_mute(arguments: argparse.Namespace) -> int:
     by = terminal_user(arguments.environ)
     event = CauseUnmuted(cause, selector, one_line(arguments.reason or "", 300), by.removeprefix("terminal:"))
     with record.open_existing(arguments.environ) as database:
-        Ledger(database).append(HOUSE, None, event, by)
+        Ledger(database).append.now(HOUSE, None, event, by)
     print(f"{cause} is no longer muted on {selector}.")
     return 0
 
@@ -158,7 +158,7 @@ def muted_now(arguments: argparse.Namespace) -> tuple[Mute, ...]:
     from bot.ledger import Ledger
 
     with record.open_if_there(arguments.environ) as database:
-        return mutes_in_force(Ledger(database).mutes(), now()) if database is not None else ()
+        return mutes_in_force(Ledger(database).mutes.now(), now()) if database is not None else ()
 
 
 def known_cause(cause: str, settings: Settings) -> None:

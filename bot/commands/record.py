@@ -15,17 +15,13 @@ from bot.domain.mute_record import GivenMutes
 from bot.domain.safe_text import one_line
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
     from bot.app.stored_counts import StoredCounts
-    from bot.domain.case import Case, CaseStore
-    from bot.domain.contracts import ActingLedger
+    from bot.domain.case import Case
     from bot.domain.entry import Entry
-    from bot.domain.growth import Readings
     from bot.domain.incident import IncidentSummary
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
-    from bot.ledger import Database
+    from bot.ledger import CaseStore, Database, Ledger, ReadingStore
     from bot.response.diagnosis.proposal import Proposer
     from bot.seats import Extra
 
@@ -84,7 +80,7 @@ def incidents(environment: Mapping[str, str], only_open: bool) -> tuple[Incident
     from bot.ledger import Ledger
 
     with open_if_there(environment) as database:
-        return Ledger(database).incidents(only_open) if database is not None else ()
+        return Ledger(database).incidents.now(only_open) if database is not None else ()
 
 
 def mutes(environment: Mapping[str, str]) -> GivenMutes | None:
@@ -99,7 +95,7 @@ def mutes(environment: Mapping[str, str]) -> GivenMutes | None:
         from bot.ledger import Ledger
 
         with open_existing(environment) as database:
-            return GivenMutes(Ledger(database).mutes())
+            return GivenMutes(Ledger(database).mutes.now())
     except (LedgerError, SettingsError) as no:
         print(f"zombie: what was muted cannot be read, so nothing counts as muted: {no.sentence}", file=sys.stderr)
         return None
@@ -173,7 +169,7 @@ def stored_case(environment: Mapping[str, str], beginning: str) -> Case | None:
             triaged = triaged_in(story(environment, incident))
         except UnknownIncident:
             return None
-        text = CaseStore(database).text(incident, triaged.case) if triaged is not None and triaged.case else None
+        text = CaseStore(database).text.now(incident, triaged.case) if triaged is not None and triaged.case else None
     if triaged is None or text is None:
         return None
     return read_case(text, f"The case of incident {incident}", triaged.verdict.node)
@@ -232,13 +228,12 @@ async def open_incidents(
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """What a command needs of the record; its methods are awaited, and run in `threads`."""
+    """What a command needs of the record."""
 
     database: Database
-    threads: ThreadPoolExecutor
-    ledger: ActingLedger
+    ledger: Ledger
     cases: CaseStore
-    readings: Readings
+    readings: ReadingStore
 
 
 @contextlib.contextmanager
@@ -247,19 +242,14 @@ def stores(environment: Mapping[str, str], *, create: bool = False, extras: Sequ
 
     Raises: LedgerUnavailable when there is none, or it cannot be opened.
     """
-    with (open_or_create if create else open_existing)(environment) as database, stores_of(database, extras) as found:
-        yield found
+    with (open_or_create if create else open_existing)(environment) as database:
+        yield stores_of(database, extras)
 
 
-@contextlib.contextmanager
-def stores_of(database: Database, extras: Sequence[Extra] = ()) -> Iterator[Stores]:
+def stores_of(database: Database, extras: Sequence[Extra] = ()) -> Stores:
     """The stores of an open database; `extras` as of `stores`."""
-    from concurrent.futures import ThreadPoolExecutor
-
     from bot.app.extras import doubters_of, holders_of
-    from bot.ledger import CaseStore, Ledger, ReadingStore, on_threads
+    from bot.ledger import CaseStore, Ledger, ReadingStore
 
-    with ThreadPoolExecutor(1) as threads:
-        ledger = on_threads(Ledger(database, holders=holders_of(extras), doubters=doubters_of(extras)), threads)
-        cases, readings = (on_threads(store(database), threads) for store in (CaseStore, ReadingStore))
-        yield Stores(database, threads, ledger, cases, readings)
+    ledger = Ledger(database, holders=holders_of(extras), doubters=doubters_of(extras))
+    return Stores(database, ledger, CaseStore(database), ReadingStore(database))

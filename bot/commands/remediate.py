@@ -14,9 +14,9 @@ from bot.domain.errors import AlreadyDecided, LedgerUnavailable, Refused, Unknow
 
 if TYPE_CHECKING:
     from bot.app.acting import Acting
-    from bot.domain.contracts import ActingLedger
     from bot.domain.incident import Incident
     from bot.domain.policy import Approval
+    from bot.ledger import Ledger
     from bot.response.record import IncidentRecord
 
 _EXIT_CODES = """exit status:
@@ -99,9 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if as_asked or incident.state == "resolved" else 1
 
 
-async def _run_to_the_end(
-    parts: Acting, ledger: ActingLedger, arguments: argparse.Namespace, approval: Approval
-) -> Incident:
+async def _run_to_the_end(parts: Acting, ledger: Ledger, arguments: argparse.Namespace, approval: Approval) -> Incident:
     from bot.domain.fold import fold
 
     shown = fold(await parts.responder.record.entries(arguments.id)).seq
@@ -124,7 +122,7 @@ async def _run_to_the_end(
 
 
 async def _apply_decision(
-    parts: Acting, ledger: ActingLedger, arguments: argparse.Namespace, approval: Approval
+    parts: Acting, ledger: Ledger, arguments: argparse.Namespace, approval: Approval
 ) -> Incident | None:
     """Apply the decision. None: it was made before and interrupted, and only has to be continued."""
     responder, incident_id = parts.responder, arguments.id
@@ -190,7 +188,7 @@ async def _print_new_entries(parts: Acting, incident_id: str, shown: int) -> Inc
     return incident
 
 
-async def _was_interrupted(parts: Acting, ledger: ActingLedger, incident_id: str, approval: Approval) -> bool:
+async def _was_interrupted(parts: Acting, ledger: Ledger, incident_id: str, approval: Approval) -> bool:
     """Return whether this person approved it before, and its runner has been silent since."""
     from bot.app.factories import now
 

@@ -11,10 +11,10 @@ from bot.domain.errors import Refused
 
 if TYPE_CHECKING:
     from bot.app.acting import Acting
-    from bot.domain.contracts import ActingLedger
     from bot.domain.entry import Entry
     from bot.domain.incident import Incident
     from bot.domain.policy import Approval
+    from bot.ledger import Ledger
 
 _EXIT_CODES = """exit status:
   0  an incident with the inverse plan is proposed; its id is printed
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _open_undo(
-    parts: Acting, ledger: ActingLedger, incident: str, approval: Approval
+    parts: Acting, ledger: Ledger, incident: str, approval: Approval
 ) -> tuple[Incident, tuple[Entry, ...]]:
     try:
         opened = await parts.responder.undo(incident, approval)

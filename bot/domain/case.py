@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
@@ -135,23 +135,6 @@ class Case:
             yield canonical({"run": asdict(without_secrets(run)) | {"took": took}})
         if self.judged is not None:
             yield canonical({"verdict": redacted(to_json_types(self.judged))})
-
-
-class CaseKeeper(Protocol):
-    """The cases kept with incidents.
-
-    Raises: every method raises LedgerUnavailable when the database does not answer.
-    """
-
-    async def keep(self, incident: str, case: Case) -> str:
-        """Store what an incident's node said; return its content hash, empty if it is too large to store."""
-
-
-class CaseStore(CaseKeeper, Protocol):
-    """Stored cases that can also be read."""
-
-    async def text(self, incident: str, digest: str) -> str | None:
-        """Return the text of a case, None if it was deleted."""
 
 
 @functools.lru_cache(maxsize=256)  # the same for every node, and searched for secrets as long as what a node says

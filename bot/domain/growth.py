@@ -43,16 +43,6 @@ class CountedBefore(Protocol):
         """
 
 
-class Readings(Protocol):
-    """Counts on nodes over time. Raises: every method raises LedgerUnavailable."""
-
-    async def keep(self, node: str, cause: str, look: CountSample) -> None:
-        """Store a look; storing it again changes nothing."""
-
-    async def looks(self, node: str, cause: str) -> tuple[CountSample, ...]:
-        """Return the latest looks, oldest first."""
-
-
 @dataclass(frozen=True, slots=True)
 class HarmAt:
     """The count from which it does harm, and what the harm is."""

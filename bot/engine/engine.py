@@ -13,12 +13,13 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from bot.domain.contracts import Leases, Ledger, Log, Seconds, Sleep
+from bot.domain.contracts import Log, Seconds, Sleep
 from bot.domain.engine_contracts import Advance, CardIncidents, Surface
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.engine.job_queue import Changed, Decided, JobQueue, NoticeBoard
+from bot.ledger import Leases, Ledger
 
 TICK, CLAIM_EVERY, BEAT_EVERY = 0.5, 1.0, 2.0  # seconds
 UNHEARD = 10.0  # seconds without a heartbeat on record: others take over what this runner has, so it lets go of it

@@ -13,7 +13,7 @@ from sqlalchemy import case as where
 
 from bot.domain.case import Case
 from bot.domain.errors import LedgerUnavailable
-from bot.ledger.database import Database
+from bot.ledger.database import COMPUTING, Store, on_thread, on_thread_of
 from bot.ledger.pruning import forget
 from bot.ledger.tables import KEPT_CASES
 
@@ -28,17 +28,12 @@ _IS_THERE = select(KEPT_CASES.c.digest).where(*_OF)
 _OLD = KEPT_CASES.c.kept_at < bindparam("before")
 
 
-class CaseStore:
-    """Stores cases and reads them. Each method is a blocking transaction."""
+class CaseStore(Store):
+    """The cases stored with incidents. Raises: every method raises LedgerUnavailable."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
+    @on_thread_of(COMPUTING)
     def keep(self, incident: str, case: Case) -> str:
-        """Store a case; return its content hash, empty where it is too large.
-
-        Raises: LedgerUnavailable when the database cannot be used.
-        """
+        """Store what an incident's node said; return its content hash, empty if it is too large to store."""
         text = case.text()
         digest = str(json.loads(text.removesuffix("\n").rpartition("\n")[2])["sha256"])  # its last line
         raw = text.encode()
@@ -46,17 +41,15 @@ class CaseStore:
         if len(body) > MOST_BYTES or len(raw) > MOST_TEXT:
             return ""
         row = {"incident": incident, "digest": digest, "body": body}
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             if connection.execute(_IS_THERE, {"of_incident": incident, "of_digest": digest}).first() is None:
-                connection.execute(insert(KEPT_CASES), row | {"kept_at": self._database.now(connection)})
+                connection.execute(insert(KEPT_CASES), row | {"kept_at": self.database.now(connection)})
         return digest
 
+    @on_thread
     def text(self, incident: str, digest: str, most: int = MOST_TEXT) -> str | None:
-        """Return the text of a case; None where it is no longer stored, or has more than `most` bytes.
-
-        Raises: LedgerUnavailable when the database cannot be read, or the case in it is damaged or has another content.
-        """
-        with self._database.reading() as connection:
+        """Return the text of a case, None if it was deleted."""
+        with self.database.reading() as connection:
             row = connection.execute(_ONE, {"of_incident": incident, "of_digest": digest}).one_or_none()
         if row is None:
             return None
@@ -66,12 +59,13 @@ class CaseStore:
         except (zlib.error, ValueError, TypeError) as no:
             raise LedgerUnavailable(f"The case of incident {incident} is damaged: {no}.") from no
 
+    @on_thread
     def forget(self, kept_for: timedelta, dry_run: bool = False) -> int:
         """Forget cases older than that; return how many.
 
         Raises: LedgerUnavailable when the database cannot be used.
         """
-        return forget(self._database, KEPT_CASES, _OLD, kept_for, dry_run)
+        return forget(self.database, KEPT_CASES, _OLD, kept_for, dry_run)
 
 
 def stored_cases(connection: Connection) -> Iterator[tuple[str, str, str]]:

@@ -13,7 +13,7 @@ from sqlalchemy.dialects import postgresql
 from bot.domain.chat_request import ChatRequest
 from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
-from bot.ledger.database import Database
+from bot.ledger.database import DOORS, Database, Store, on_thread, on_thread_of
 from bot.ledger.leases import LONG_AGO, Leases
 from bot.ledger.tables import CHAT_REQUESTS
 
@@ -34,24 +34,28 @@ _LEFT = (
 _OLD = delete(CHAT_REQUESTS).where(CHAT_REQUESTS.c.kept_at < bindparam("before"))
 
 
-class ChatRequestStore:
-    """A runner's view. Each method is a blocking transaction; `domain/chat_request.py` says what it guarantees.
+class ChatRequestStore(Store):
+    """The chat requests of all programs that share a database, as a runner sees them; `leases` say which are alive.
 
-    Shape: `leases` say which runners are alive. `time` replaces the database's clock in tests.
+    Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
     def __init__(self, database: Database, leases: Leases, time: Clock | None = None) -> None:
-        self._database = database
+        super().__init__(database, time)
         self._leases = leases
-        self._time = time
         self._swept_at: datetime | None = None
 
+    @on_thread_of(DOORS)
     def keep(self, key: str, body: str = "", *, done: bool = False) -> bool:
-        """Note a request; False if it is done, or a live runner handles it."""
+        """Take a request; False if it was taken before and is done, or if a live program is handling it.
+
+        Shape: a request with a body is continued after a crash (`left`); without a body only its key is known. With
+        `done` it counts as done at once, for what nobody would go on with.
+        """
         row: dict[str, Any] = {"id": _id(key), "key": _storable_key(key), "body": body, "done": done}
         row["runner"] = self._leases.runner
-        with self._database.adding() as connection:
-            row["kept_at"] = instant_text(self._database.instant(connection, self._time))
+        with self.database.adding() as connection:
+            row["kept_at"] = instant_text(self.database.instant(connection, self.time))
             if connection.dialect.name == "postgresql":
                 if connection.execute(_ADD, row).first() is not None:
                     return True
@@ -65,27 +69,30 @@ class ChatRequestStore:
                 return False
             return self._take(connection, row["id"], known.runner)
 
+    @on_thread
     def done(self, key: str) -> None:
-        """Record that a request is handled."""
-        with self._database.adding() as connection:
+        """Mark a request as done; its key stays known for some days."""
+        with self.database.adding() as connection:
             connection.execute(_DONE, {"of_id": _id(key)})
-            now = self._database.instant(connection, self._time)
+            now = self.database.instant(connection, self.time)
             if self._swept_at is None or now - self._swept_at > SWEPT_EVERY:
                 connection.execute(_OLD, {"before": instant_text(now - KNOWN_FOR)})
                 self._swept_at = now
 
+    @on_thread
     def is_open(self, key: str) -> bool:
-        """True while a stored request is not done, also while another runner handles it."""
-        with self._database.reading() as connection:
+        """True for a request that any program has taken and that is not done."""
+        with self.database.reading() as connection:
             known = connection.execute(_KNOWN, {"of_id": _id(key)}).one_or_none()
         return known is not None and not known.done
 
+    @on_thread
     def left(self) -> tuple[ChatRequest, ...]:
-        """Take over requests without a live runner."""
-        with self._database.reading() as connection:  # polled often, and mostly empty
+        """Take over the requests that no live program is handling, and return them, oldest first."""
+        with self.database.reading() as connection:  # polled often, and mostly empty
             if not self._unowned(connection):
                 return ()
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             return tuple(
                 ChatRequest(row.key, row.body, _when_kept(row.kept_at))
                 for row in self._unowned(connection)

@@ -5,7 +5,8 @@ waiting writer sleep for longer and longer (https://sqlite.org/c3ref/busy_timeou
 others go first again and again. So threads wait at `WriteLock`, and a process asks anew after some milliseconds.
 PostgreSQL: an advisory lock allows a single writer, as in SQLite; https://www.postgresql.org/docs/15/explicit-locking.html.
 
-An event loop awaits them by `on_threads`.
+Whatever reads and writes is a store, whose methods an event loop awaits (`on_thread`): a cancelled or slow one never
+stops in the middle of a transaction, and a command without an event loop needs none (`now`).
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Coroutine, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import MappingProxyType, TracebackType
-from typing import Any, Protocol
+from types import MethodType, TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from bot.domain.contracts import Clock
-from bot.domain.entry import instant_of
+from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import LedgerUnavailable, SettingsError
 from bot.domain.safe_text import one_line
 from bot.ledger.entries import database_time
@@ -39,6 +40,13 @@ from bot.ledger.migrations import migrate, refuse_newer
 BUSY = timedelta(seconds=10)  # how long a process waits for another's transaction, which takes milliseconds
 ASKS_AGAIN = timedelta(milliseconds=5)
 URGENT_IN_A_ROW = 8  # inserts of the inbox before another waiting write has its turn; each takes milliseconds
+LEDGER, DOORS, COMPUTING = "ledger", "inbox", "cases"
+# How many threads. Those of the inbox only store what came, so that senders need not wait; to take the secrets out of a
+# case is computing.
+_THREADS = {LEDGER: 4, DOORS: 2, COMPUTING: 1}
+S = TypeVar("S", bound="HasDatabase")
+P = ParamSpec("P")
+T = TypeVar("T")
 _WRITES, _ADDS = "zombie_writes", "adds"
 _ADVISORY_LOCK = int.from_bytes(b"zombie")
 # A process that hangs in a transaction must not block the others: the server ends its session before they time out.
@@ -94,7 +102,7 @@ class WriteLock:
 class Database:
     """An open database. Threads may share it: each transaction has its own connection.
 
-    Shape: `engine` is SQLAlchemy's, for what needs a connection outside transactions.
+    Shape: `engine` is SQLAlchemy's, for what needs a connection outside transactions. `threads` run what is awaited.
     """
 
     def __init__(self, engine: Engine, sentence: str, busy: timedelta = BUSY) -> None:
@@ -104,6 +112,7 @@ class Database:
         self._busy = busy
         self._write_lock = WriteLock() if engine.dialect.name == "sqlite" else None
         self._opened: tuple[Path, os.stat_result] | None = None  # SQLite's file
+        self.threads = {lane: ThreadPoolExecutor(most, lane) for lane, most in _THREADS.items()}
 
     @classmethod
     def open(cls, url: str, busy: timedelta = BUSY) -> Database:
@@ -140,7 +149,9 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        """Close every connection."""
+        """Wait for what is running, and close every connection."""
+        for threads in self.threads.values():
+            threads.shutdown()
         self.engine.dispose()
 
     @contextlib.contextmanager
@@ -404,32 +415,53 @@ def _try_next(error: Exception) -> str:
     )
 
 
-_NONE: Mapping[str, ThreadPoolExecutor] = MappingProxyType({})
+# --- Stores: what is read and written in such transactions
 
 
-class _Verb(Protocol):
-    def __call__(self, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]: ...
+class Store:
+    """What each store has: its database, and a clock that replaces the database's in tests."""
+
+    def __init__(self, database: Database, time: Clock | None = None) -> None:
+        self.database = database
+        self.time = time
+
+    def stamp(self, connection: Connection) -> str:
+        """Return the time in the format of entries."""
+        return instant_text(self.time()) if self.time is not None else database_time(connection)
 
 
-class _OnThreads:
-    def __init__(self, blocking: object, threads: ThreadPoolExecutor, apart: Mapping[str, ThreadPoolExecutor]) -> None:
-        self._blocking = blocking
+class HasDatabase(Protocol):
+    """Anything whose methods run in the threads of a database."""
+
+    @property
+    def database(self) -> Database:
+        """Its database."""
+
+
+class Awaited(Generic[P, T]):
+    """A method of a store, to be awaited; `now` is the same in the calling thread, which it blocks."""
+
+    def __init__(self, now: Callable[P, T], threads: Executor) -> None:
+        self.now = now
         self._threads = threads
-        self._apart = apart
 
-    def __getattr__(self, name: str) -> _Verb:
-        verb, threads = getattr(self._blocking, name), self._apart.get(name, self._threads)
-
-        async def awaited(*args: Any, **kwargs: Any) -> Any:
-            return await asyncio.get_running_loop().run_in_executor(threads, functools.partial(verb, *args, **kwargs))
-
-        return awaited
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run it in a thread. A cancelled wait does not stop its transaction: that is committed or rolled back."""
+        run = functools.partial(self.now, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
 
 
-def on_threads(blocking: object, threads: ThreadPoolExecutor, apart: Mapping[str, ThreadPoolExecutor] = _NONE) -> Any:
-    """Return a store's methods as awaitable ones, each run in a thread; the caller names the contract it then keeps.
+class on_thread(Generic[S, P, T]):  # noqa: N801 - a decorator
+    """Makes a blocking method one that is awaited, and runs in a thread of the store's database."""
 
-    Shape: `apart` names methods that run in separate threads. A cancelled wait does not stop the running transaction:
-    it is committed or rolled back as a whole.
-    """
-    return _OnThreads(blocking, threads, apart)
+    def __init__(self, method: Callable[Concatenate[S, P], T], lane: str = LEDGER) -> None:
+        self.method = method
+        self._lane = lane
+
+    def __get__(self, store: S, _: type[S]) -> Awaited[P, T]:
+        return Awaited(MethodType(self.method, store), store.database.threads[self._lane])
+
+
+def on_thread_of(lane: str) -> Callable[[Callable[Concatenate[S, P], T]], on_thread[S, P, T]]:
+    """Return `on_thread` for threads that do nothing else."""
+    return lambda method: on_thread(method, lane)

@@ -9,10 +9,9 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, func, insert, literal_column, select, update
 
 from bot.domain.alert import AlertGroup, AlertStatus, Delivery, SourceKind
-from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.intake_contracts import Correlation, NodeSignal, OpenAlertGroup, Recurrence, Storm, StormLimits
-from bot.ledger.database import Database
+from bot.ledger.database import Store, on_thread
 from bot.ledger.incidents import summary_of
 from bot.ledger.tables import CASES, INCIDENTS, SIGNALS
 
@@ -59,21 +58,21 @@ _OF_STORM = (
 )
 
 
-class DedupStore:
-    """The store of cases. Each method is a blocking transaction; the contract says what it guarantees.
+class DedupStore(Store):
+    """Which group of incidents each case of a source has; every method is one transaction, so that replicas agree.
 
-    Shape: `time` replaces the database's clock in tests.
+    Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
-    def __init__(self, database: Database, time: Clock | None = None) -> None:
-        self._database = database
-        self._time = time
-
+    @on_thread
     def record_firing(self, delivery: Delivery, key: str, group: str, brakes: StormLimits) -> Correlation:
-        """Record that a case fires, and return where it goes. A repeated delivery gets the same answer."""
+        """Record that a case fires, and return where it goes; the same delivery gets the same answer again.
+
+        Shape: `key` stands for its nodes and signature, empty if it may join no other case. A new case gets `group`.
+        """
         alarm = _alarm_of(delivery)
-        with self._database.writing() as connection:
-            now = self._database.instant(connection, self._time)
+        with self.database.writing() as connection:
+            now = self.database.instant(connection, self.time)
             row = connection.execute(_ROW, _case_key(alarm)).one_or_none()
             if row is not None:
                 if row.delivery == delivery.id:
@@ -99,10 +98,14 @@ class DedupStore:
             _write_case(connection, alarm, values, is_there=row is not None)
             return Correlation(course.group, course.turn, storm)
 
+    @on_thread
     def signals(self, alarm: AlertGroup, seen: Sequence[NodeSignal], opened: Collection[str]) -> None:
-        """Record which alerts of a case fire on which nodes; what is over and old is forgotten."""
-        with self._database.writing() as connection:
-            now = self._database.instant(connection, self._time)
+        """Record which alerts of a case fire on which nodes, and since when; a repetition changes nothing.
+
+        Shape: `opened` are the nodes of which this delivery opened incidents, which say the same.
+        """
+        with self.database.writing() as connection:
+            now = self.database.instant(connection, self.time)
             connection.execute(_FORGET, {"before": instant_text(now - SIGNALS_KEPT)})
             known = {
                 (row.key, row.node): (row.firing, row.since) for row in connection.execute(_SIGNALS, _case_key(alarm))
@@ -123,11 +126,12 @@ class DedupStore:
                     connection.execute(insert(SIGNALS), named | values)
                 known[which] = (signal.firing, since)
 
+    @on_thread
     def record_over(self, delivery: Delivery) -> str:
         """Record that a case is over, and return its group; empty if it has none, or was reopened after this end."""
         alarm = _alarm_of(delivery)
-        with self._database.writing() as connection:
-            now = self._database.instant(connection, self._time)
+        with self.database.writing() as connection:
+            now = self.database.instant(connection, self.time)
             over_at = instant_text(alarm.occurred_at or now)
             row = connection.execute(_ROW, _case_key(alarm)).one_or_none()
             if row is not None and over_at < row.reopened_at:
@@ -142,16 +146,18 @@ class DedupStore:
             _write_case(connection, alarm, values, is_there=False)
             return _NOWHERE
 
+    @on_thread
     def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenAlertGroup, ...]:
-        """Return a source's open cases that began since then."""
-        with self._database.reading() as connection:
+        """Return a source's cases that opened since then and are not over."""
+        with self.database.reading() as connection:
             rows = connection.execute(_OPEN, {"of_source": source, "since": instant_text(since)})
             return tuple(OpenAlertGroup(source, row.name, row.group, instant_of(row.opened_at)) for row in rows)
 
+    @on_thread
     def storm(self, name: str, brakes: StormLimits) -> Storm:
-        """Return the state of a storm."""
-        with self._database.reading() as connection:
-            since = instant_text(self._database.instant(connection, self._time) - brakes.storm_window)
+        """Return the storm of that name as it stands."""
+        with self.database.reading() as connection:
+            since = instant_text(self.database.instant(connection, self.time) - brakes.storm_window)
             is_on = connection.execute(_STORM, {"since": since}).scalar_one_or_none() == name
             cases = int(connection.execute(_IN_STORM, {"of_storm": name}).scalar_one())
             return Storm(name, is_on, cases, tuple(map(summary_of, connection.execute(_OF_STORM, {"of_storm": name}))))

@@ -19,7 +19,7 @@ from bot.domain.errors import UnreadableEntry
 from bot.domain.intake_contracts import GivenUpDelivery, StoredDelivery
 from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.safe_text import one_line
-from bot.ledger.database import Database
+from bot.ledger.database import DOORS, Database, on_thread, on_thread_of
 from bot.ledger.leases import SILENT, Leases, is_due, live_runners
 from bot.ledger.tables import DELIVERIES
 
@@ -44,11 +44,13 @@ _OLD = delete(DELIVERIES).where(DELIVERIES.c.done, DELIVERIES.c.kept_at < bindpa
 
 @dataclass(slots=True, eq=False)
 class Inbox:
-    """A runner's inbox. Each method is a blocking transaction; the contract says what it guarantees.
+    """Deliveries that are stored and not handled yet, as a runner sees them; they survive a restart.
 
     Shape: `known_for` is how long the id of a handled delivery is kept, so that its repetition is known. `leases` say
     which runners are alive; without them, those with a recent heartbeat are. `time` replaces the database's clock in
     tests.
+
+    Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
     database: Database
@@ -59,8 +61,9 @@ class Inbox:
     known_for: timedelta = DELIVERIES_KNOWN_FOR
     _swept_at: datetime | None = field(default=None, init=False)
 
+    @on_thread_of(DOORS)
     def keep(self, delivery: Delivery) -> bool:
-        """Store a delivery; False if it is known already."""
+        """Store a delivery; False if it is stored already. Once this returns, the delivery survives a restart."""
         body = json.dumps(
             to_json_types(delivery), separators=(",", ":")
         )  # outside the transaction, because it may take long
@@ -85,8 +88,12 @@ class Inbox:
             connection.execute(_INSERT, row)
         return True
 
+    @on_thread
     def claim(self, at_once: int, busy: Collection[str] = ()) -> tuple[StoredDelivery, ...]:
-        """Take deliveries that no other live runner handles, in order of arrival; of each case only the first."""
+        """Take deliveries that no other live runner has, in order of arrival; of each case only the first.
+
+        Shape: `busy` are the keys of deliveries that this runner is handling.
+        """
         with self.database.reading() as connection:  # polled often, and mostly empty
             if not self._unclaimed_rows(connection, at_once, busy):
                 return ()
@@ -101,8 +108,9 @@ class Inbox:
                 connection.execute(_UPDATE, _delivery_key(row.source, row.id) | values)
         return tuple(found)
 
+    @on_thread
     def done(self, delivery: Delivery) -> None:
-        """Record that a delivery is handled. Its id stays known for some days."""
+        """Mark a delivery as handled; its id stays known for some days."""
         with self.database.writing() as connection:
             values = {"done": True, "runner": "", "body": "", "error": ""}
             connection.execute(_UPDATE, _delivery_key(delivery.source, delivery.id) | values)
@@ -111,8 +119,9 @@ class Inbox:
                 connection.execute(_OLD, {"before": instant_text(now - self.known_for)})
                 self._swept_at = now
 
+    @on_thread
     def failed(self, delivery: Delivery, retry_after: timedelta, error: str) -> None:
-        """Record that handling failed, and when to try again."""
+        """Mark it as failed, to be tried again after that time; later deliveries of its case wait for it."""
         named = {"of_source": delivery.source, "of_id": delivery.id}
         with self.database.writing() as connection:
             due_at = instant_text(self.database.instant(connection, self.time) + retry_after)
@@ -120,19 +129,22 @@ class Inbox:
             values = {"runner": "", "due_at": due_at, "attempts": tried + 1, "error": one_line(error)}
             connection.execute(_UPDATE, named | values)
 
+    @on_thread
     def give_up(self, delivery: Delivery, error: str) -> None:
-        """Record that a delivery is given up. Its content stays as long as its id."""
+        """Stop trying it; `given_up` lists it until its id is forgotten."""
         with self.database.writing() as connection:
             values = {"done": True, "runner": "", "error": one_line(error) or "no reason was given"}
             connection.execute(_UPDATE, _delivery_key(delivery.source, delivery.id) | values)
 
+    @on_thread
     def given_up(self) -> tuple[GivenUpDelivery, ...]:
-        """Return the newest deliveries that were given up, also those that this program cannot read."""
+        """Return the deliveries given up in the last days, newest first, a hundred at most."""
         with self.database.reading() as connection:
             return tuple(map(_given_up, connection.execute(_GIVEN_UP)))
 
+    @on_thread
     def waiting(self) -> int:
-        """Return the number of deliveries that are not handled yet."""
+        """Return how many deliveries are not handled yet."""
         with self.database.reading() as connection:
             return int(connection.execute(_COUNT).scalar_one())
 

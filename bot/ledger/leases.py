@@ -38,7 +38,7 @@ from bot.domain.contracts import Clock
 from bot.domain.entry import instant_text
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.safe_text import one_line
-from bot.ledger.database import Database
+from bot.ledger.database import Database, on_thread
 from bot.ledger.tables import HOLDS, INCIDENTS, LEASES, POSTS, RUNNERS
 
 SILENT = timedelta(seconds=10)  # a runner without a heartbeat for this long counts as dead
@@ -186,9 +186,14 @@ class RunnerLiveness:
 
 @dataclass(slots=True, eq=False)
 class Leases:
-    """A runner's leases. Each method is a blocking transaction; `contracts.Leases` says what it guarantees.
+    """Which of the programs that share a ledger handles which groups of incidents; time is the database's.
+
+    Each instance belongs to a single runner. Leases only avoid double work; the ledger itself makes sure that nothing
+    is done twice.
 
     Shape: `presence` shows at once that a runner is gone. `time` replaces the database's clock in tests.
+
+    Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
     database: Database
@@ -197,8 +202,9 @@ class Leases:
     presence: RunnerLiveness | None = None
     time: Clock | None = None
 
+    @on_thread
     def beat(self) -> None:
-        """Send the heartbeat of this runner and of its holds."""
+        """Say that this runner is alive, and working on the nodes it holds."""
         if self.presence is not None:
             self.presence.enter()
         with self.database.writing() as connection:
@@ -206,8 +212,9 @@ class Leases:
             self._write_heartbeat(connection, now)
             connection.execute(_HOLDS, {"me": self.runner, "beat_at": instant_text(now)})
 
+    @on_thread
     def take(self, group: str, by_force: bool = False) -> bool:
-        """Take the lease of a group. False while another live runner has it, unless `by_force`."""
+        """Take a group's lease; False while another live runner has it, unless `by_force`."""
         with self.database.writing() as connection:
             found = _owner(connection, group)
             others = {found} - {None, self.runner}
@@ -225,8 +232,9 @@ class Leases:
             self._write_heartbeat(connection, self.database.instant(connection, self.time))
             self._write_leases(connection, [group])
 
+    @on_thread
     def claim(self) -> tuple[str, ...]:
-        """Take the leases of all open groups that no live runner has, and return those groups."""
+        """Take the lease of every open group that no live runner has, and return those groups."""
         with self.database.reading() as connection:  # polled often, and mostly empty
             if not self._unseen(connection, self.alive(connection)):
                 return ()
@@ -239,20 +247,23 @@ class Leases:
                 connection.execute(_OF_DEAD.values(beat_at=LONG_AGO), {"live": sorted(alive), "cards": cards})
         return tuple(cards)
 
+    @on_thread
     def mine(self) -> frozenset[str]:
-        """Return the groups that this runner has a lease of."""
+        """Return the groups whose lease this runner has."""
         with self.database.reading() as connection:
             return frozenset(connection.execute(_MINE, {"me": self.runner}).scalars())
 
+    @on_thread
     def let_go(self, groups: Iterable[str]) -> None:
-        """Give up the leases of these groups, except those with waiting posts."""
+        """Release the leases of these groups, except groups whose posts are still waiting."""
         rows = [{"named": group, "me": self.runner} for group in groups]
         if rows:
             with self.database.writing() as connection:
                 connection.execute(_LET_GO, rows)
 
+    @on_thread
     def leave(self) -> None:
-        """Give up everything, so that others take over at once."""
+        """Release every lease at once, for the other runners."""
         with self.database.writing() as connection:
             connection.execute(update(HOLDS).where(HOLDS.c.runner == self.runner).values(beat_at=LONG_AGO))
             connection.execute(delete(RUNNERS).where(RUNNERS.c.id == self.runner))

@@ -42,7 +42,7 @@ from bot.domain.house_events import (
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.post import CardRecord
 from bot.ledger import holds
-from bot.ledger.database import Database
+from bot.ledger.database import Database, Store, on_thread
 from bot.ledger.entries import (
     MUTES,
     HouseEntries,
@@ -74,11 +74,15 @@ NO_HOLDERS: Mapping[str, Holder] = {}
 Doubter: TypeAlias = Callable[[Connection], Doubts]  # says of the record, as it stands, which causes offer no plans
 
 
-class Ledger:
-    """Reads and appends. Each method is a blocking transaction; the contract says what it guarantees.
+class Ledger(Store):
+    """The append-only record that incidents are folded from, and the lock against two decisions at once.
+
+    It also keeps the limits across incidents: who acts on which node, how many at once, and the brake.
 
     Shape: `time` replaces the database's clock in tests; `most_kept` is how many incidents are kept folded. `holders`
     are what may hold a step, by the extra's name; `doubters` are what may doubt a cause.
+
+    Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
     def __init__(
@@ -89,25 +93,28 @@ class Ledger:
         holders: Mapping[str, Holder] = NO_HOLDERS,
         doubters: Sequence[Doubter] = (),
     ) -> None:
+        super().__init__(database, time)
         self._holders = holders
         self._doubters = doubters
-        self._database = database
-        self._time = time
         self._folds = IncidentCache(most_kept)
         self._mutes = HouseEntries(MUTES)
 
+    @on_thread
     def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
-        """Append an event as entry `expected_seq + 1` and return the entry.
+        """Append an event as entry `expected_seq + 1`, with its secrets removed, and return that entry.
 
-        Shape: for a request that has pulled the brake already, its entry; the brake is not pulled again.
-        Raises: Conflict when the stream has another length; ImpossibleEvent when the event cannot come next;
-        StaleRequest when it would release an earlier pull than the present.
+        `expected_seq` None means the end of the stream, whatever its length; only `house` allows that. The end of an
+        incident writes its head into `house` in the same transaction. A request that has pulled the brake already gets
+        its entry, and the brake is not pulled again.
+
+        Raises: Conflict when the stream has another length by now; ImpossibleEvent when the event cannot come next;
+        StaleRequest when it would release an earlier pull of the brake than the present pull.
         """
         _check_names(stream, by)
         belongs = (stream == HOUSE) == isinstance(event, HOUSE_EVENTS) and not isinstance(event, OwnEvent)
         if not belongs or is_wave(stream) or (stream != HOUSE and expected_seq is None):
             raise ImpossibleEvent(f"{kind_of(event)} does not belong into the stream {stream} so.")
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             if stream == HOUSE:
                 if isinstance(event, BrakePulled) and event.request and (pulled := pull_of(connection, event.request)):
                     return pulled
@@ -116,37 +123,42 @@ class Ledger:
                 return self._append_event(connection, HOUSE, expected_seq, event, by)
             return self._append_to_incident(connection, stream, expected_seq, (event,), by)[-1]
 
+    @on_thread
     def append_all(self, stream: str, expected_seq: int, events: Sequence[IncidentEvent], by: str) -> tuple[Entry, ...]:
-        """Append several events of an incident, from entry `expected_seq + 1` on: all of them, or none.
+        """Append several events of an incident in one transaction: all of them, or none.
 
-        Raises: as `append`.
+        Raises: what `append` does.
         """
-        return self.append_together((Append(stream, expected_seq, tuple(events), by),))
+        return self.append_together.now((Append(stream, expected_seq, tuple(events), by),))
 
+    @on_thread
     def append_together(self, appends: Sequence[Append]) -> tuple[Entry, ...]:
-        """Append to several incidents, in the order given: all of it, or nothing.
+        """Append to several incidents in one transaction, in the order given: all of it, or nothing.
 
-        Raises: as `append`.
+        Raises: what `append` does.
         """
         for each in appends:
             _check_names(each.stream, each.by)
             if each.stream == HOUSE or is_wave(each.stream) or not each.events:
                 raise ImpossibleEvent(f"{len(each.events)} events do not belong into the stream {each.stream} so.")
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             added = [
                 self._append_to_incident(connection, each.stream, each.expected_seq, each.events, each.by)
                 for each in appends
             ]
         return tuple(entry for entries in added for entry in entries)
 
+    @on_thread
     def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
-        """Append the start of a step and take its node, in the same transaction as every limit and the brake.
+        """Append the beginning of a step and take its node, in one transaction that checks every limit and the brake.
 
-        Raises: Conflict, ImpossibleEvent; ApprovalExpired, Braked, QuietHours, WaveHeld, NodeBusy, BudgetSpent,
-        AlreadyTried, or what a holder raises, when it may not begin now.
+        A further attempt of a step that has begun keeps its node, whatever the limits say now.
+
+        Raises: what `append` does; ApprovalExpired, Braked, QuietHours, WaveHeld, NodeBusy, BudgetSpent, AlreadyTried,
+        or what a holder raises, when it may not begin now.
         """
-        with self._database.writing() as connection:
-            at = self._now(connection)
+        with self.database.writing() as connection:
+            at = self.stamp(connection)
             holds.check_open(connection, claim, instant_of(at))
             # Its first attempt counts in the budgets already; after a release it has to ask again.
             incident = self._folds.incident(connection, stream)
@@ -162,24 +174,28 @@ class Ledger:
             holds.record_hold(connection, stream, event.number, claim, instant_text(entry.at))
             return entry
 
+    @on_thread
     def is_in_time(self, claim: Claim) -> None:
-        """Raises: ApprovalExpired for a claim that is too old, or whose age is not known."""
-        with self._database.reading() as connection:
-            holds.is_in_time(claim, instant_of(self._now(connection)))
+        """Raises: ApprovalExpired for a claim that is too old by the ledger's clock, or whose age is not known."""
+        with self.database.reading() as connection:
+            holds.is_in_time(claim, instant_of(self.stamp(connection)))
 
+    @on_thread
     def hold(self, node: str, machine_id: str = "") -> Hold | None:
-        """Return the hold on the node, or on that machine under another name."""
-        with self._database.reading() as connection:
-            return holds.hold_on(connection, node, machine_id, instant_of(self._now(connection)))
+        """Return the hold on the node, or on the same machine under another name."""
+        with self.database.reading() as connection:
+            return holds.hold_on(connection, node, machine_id, instant_of(self.stamp(connection)))
 
+    @on_thread
     def free(self, hold: Hold, event: NodeReleased, by: str, end: Append | None = None) -> Entry:
         """Release the node of an incident that cannot go on, and record that; `end` ends the incident with it.
 
-        Raises: Conflict when the incident has changed, another incident has the node now, or its runner is alive.
+        Raises: Conflict when another incident holds the node by now, or its runner was active; with `end` also what
+        `append` does.
         """
         _check_names(hold.incident, by)
-        with self._database.writing() as connection:
-            now = holds.hold_on(connection, hold.node, "", instant_of(self._now(connection)))
+        with self.database.writing() as connection:
+            now = holds.hold_on(connection, hold.node, "", instant_of(self.stamp(connection)))
             if now is None or now.incident != hold.incident or now.silent_for < hold.silent_for:
                 raise Conflict(f"{hold.node} is now held by another incident.", "Look at it again.")
             if end is not None:  # which releases its node
@@ -189,45 +205,54 @@ class Ledger:
                 mark_changed(connection, hold.incident)
             return self._append_event(connection, HOUSE, None, event, by)
 
+    @on_thread
     def record_refusal(self, event: WishRefused, by: str) -> None:
-        """Record a refusal, or count it where many like it are there already."""
+        """Record a refusal; repeated refusals of a person are recorded once an hour, and the rest are counted."""
         _check_names(HOUSE, by)
-        with self._database.writing() as connection:
-            written = counted_refusal(connection, event, by, instant_of(self._now(connection)))
+        with self.database.writing() as connection:
+            written = counted_refusal(connection, event, by, instant_of(self.stamp(connection)))
             if written is not None:
                 self._append_event(connection, HOUSE, None, written, by)
 
+    @on_thread
     def machines(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the names of machines with several names, by machine-id."""
-        with self._database.reading() as connection:
+        """Return the names of each machine that has several, by machine-id."""
+        with self.database.reading() as connection:
             return names_of_machines(connection)
 
+    @on_thread
     def beat(self, incident: str, runner: str) -> None:
-        """Record that the runner is alive and works on the incident."""
-        with self._database.writing() as connection:
-            holds.beat(connection, incident, runner, self._now(connection))
+        """Say that the runner is alive and at work on the incident."""
+        with self.database.writing() as connection:
+            holds.beat(connection, incident, runner, self.stamp(connection))
 
+    @on_thread
     def brake_pull(self) -> Entry | None:
         """Return the entry that pulled the brake, None while it is off."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return holds.brake(connection)
 
+    @on_thread
     def pulled_by(self, request: str) -> Entry | None:
-        """Return the entry with which that request pulled the brake, released or not; None where it did not."""
-        with self._database.reading() as connection:
+        """Return the entry by which that request pulled the brake, if it is among the last hundred; otherwise None."""
+        with self.database.reading() as connection:
             return pull_of(connection, request)
 
+    @on_thread
     def last_try(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
-        """Return the last incident that began this plan within that time, on this node or on that machine."""
-        with self._database.reading() as connection:
-            return _last_try(connection, plan, machine_id, instant_of(self._now(connection)) - within)
+        """Return the last incident that began this plan within that time, on its node or on that machine."""
+        with self.database.reading() as connection:
+            return _last_try(connection, plan, machine_id, instant_of(self.stamp(connection)) - within)
 
+    @on_thread
     def decision_record(self, stream: str, within: timedelta) -> DecisionRecord | None:
-        """Return an incident with all that a decision about it depends on; None if there is no such stream.
+        """Return an incident with all that a decision about it depends on, in one read; None without such a stream.
 
-        Raises: as `incident`.
+        Shape: `within` as for `last_try`.
+
+        Raises: what `incident` does.
         """
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             incident = self._folds.incident(connection, stream)
             if incident is None:
                 return None
@@ -235,14 +260,15 @@ class Ledger:
             if incident.proposal is None:
                 return DecisionRecord(incident, pulled, doubts)
             plan, machine_id = incident.proposal.plan, incident.proposal.binds.get("machine_id", "")
-            now = instant_of(self._now(connection))
+            now = instant_of(self.stamp(connection))
             held = holds.hold_on(connection, incident.node, machine_id, now)
             return DecisionRecord(incident, pulled, doubts, held, _last_try(connection, plan, machine_id, now - within))
 
+    @on_thread
     def proposal_record(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
-        """Return what it depends on whether a plan is offered."""
-        with self._database.reading() as connection:
-            since = instant_of(self._now(connection)) - within
+        """Return what it depends on whether a plan is offered, in one read; `within` as for `last_try`."""
+        with self.database.reading() as connection:
+            since = instant_of(self.stamp(connection)) - within
             return ProposalRecord(
                 _last_try(connection, plan, machine_id, since),
                 names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else (),
@@ -250,69 +276,86 @@ class Ledger:
                 self._doubts(connection),
             )
 
+    @on_thread
     def read(self, stream: str) -> tuple[Entry, ...]:
-        """Return the stream's entries in order; none if there is no such stream."""
-        with self._database.reading() as connection:
+        """Return the stream's entries in order; empty if there is no such stream."""
+        with self.database.reading() as connection:
             return read_stream(connection, stream)
 
+    @on_thread
     def mutes(self) -> tuple[Entry, ...]:
-        """Return every entry that muted or unmuted a cause, the oldest first."""
-        with self._database.reading() as connection:
+        """Return every entry that muted or unmuted a cause, oldest first."""
+        with self.database.reading() as connection:
             return self._mutes.read(connection)
 
+    @on_thread
     def doubts(self) -> Doubts:
         """Return which causes offer no plans, as the record stands."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return self._doubts(connection)
 
+    @on_thread
     def incident(self, stream: str) -> Incident | None:
-        """Return a stream's incident; None if there is no such stream.
+        """Return the incident folded from a stream's entries, None if there is no such stream.
 
-        Raises: ImpossibleEvent, UnreadableEntry when the entries cannot be folded.
+        Entries that were folded before are not folded again: only new entries cost time.
+
+        Raises: ImpossibleEvent when the entries do not form an incident; UnreadableEntry when an entry cannot be read.
         """
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return self._folds.incident(connection, stream)
 
+    @on_thread
     def head(self, stream: str) -> Head:
         """Return where the stream ends."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return head_of(connection, stream)[0]
 
+    @on_thread
     def incidents(
         self, only_open: bool = False, node: str | None = None, since: datetime | None = None
     ) -> tuple[IncidentSummary, ...]:
         """Return a summary of each incident, of all nodes or of one, newest first; of ended ones, of news `since`."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return read_summaries(connection, only_open, node, since)
 
+    @on_thread
     def nodes(self, group: str) -> frozenset[str]:
         """Return the nodes of a group's incidents."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return nodes_of_group(connection, group)
 
+    @on_thread
     def policy(self) -> Entry | None:
-        """Return the last entry that noted a policy."""
-        with self._database.reading() as connection:
+        """Return the latest entry of `house` that noted a policy."""
+        with self.database.reading() as connection:
             return last_policy(connection)
 
+    @on_thread
     def changed(self, since: int | None = None) -> Changes:
-        """Return the incidents that changed after that change number; all open ones for None."""
-        with self._database.reading() as connection:
+        """Return the incidents that have new entries since that change; for None, all open incidents."""
+        with self.database.reading() as connection:
             return changes(connection, since)
 
+    @on_thread
     def together(self, card: str) -> tuple[str, ...]:
-        """Return the ids of the incidents that are shown together, the oldest first."""
-        with self._database.reading() as connection:
+        """Return the ids of the incidents that share a card (`IncidentSummary.card`), oldest first."""
+        with self.database.reading() as connection:
             return together(connection, card)
 
+    @on_thread
     def group(self, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
-        """Return those incidents, and by id why others among them cannot be read."""
-        with self._database.reading() as connection:
+        """Return those incidents as they were at one moment, and by id why others among them cannot be read."""
+        with self.database.reading() as connection:
             return self._folds.readable(connection, together(connection, card))
 
+    @on_thread
     def card(self, card: str, part: str, of_incident: bool = False) -> CardRecord:
-        """Return all that a card is drawn from; with `of_incident`, the card with the incident of that id."""
-        with self._database.reading() as connection:
+        """Return all that a card is drawn from, in one read; `part` is the part whose content is among it.
+
+        Shape: with `of_incident`, `card` is the id of an incident on it.
+        """
+        with self.database.reading() as connection:
             name = card_of(connection, card) if of_incident else card
             return CardRecord(
                 name,
@@ -323,12 +366,17 @@ class Ledger:
                 self._doubts(connection),
             )
 
+    @on_thread
     def earlier(
         self, incident: Incident, cause: str, machine_id: str, within: timedelta, most: int
     ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
-        """Return what the incident's node had before; none where none of it had that cause."""
+        """Return what the node had before, in one read; by id also why others among it cannot be read.
+
+        Shape: incidents opened within that time before this one, also under the machine's other names, oldest first:
+        the last `most` of them, and none where none of them had that cause.
+        """
         found: dict[str, IncidentSummary] = {}
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             others = names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else ()
             for node in dict.fromkeys((incident.node, *others)):
                 for line in read_summaries(connection, only_open=False, node=node):
@@ -339,11 +387,16 @@ class Ledger:
             in_order = sorted(found.values(), key=lambda line: (line.opened_at, line.id))
             return self._folds.readable(connection, [line.id for line in in_order[-most:]])
 
+    @on_thread
     def begun_for(
         self, incident: Incident, cause: str, machine_id: str, within: timedelta
     ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
-        """Return in which incidents a plan for that cause was begun on the incident's machine within that time."""
-        with self._database.reading() as connection:
+        """Return other incidents with that cause in which a plan was begun within that time before this one, in one
+        read, oldest first; by id also why others among them cannot be read.
+
+        Shape: on the incident's node, under the machine's other names, and on that machine.
+        """
+        with self.database.reading() as connection:
             others = names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else ()
             names, since = (incident.node, *others), incident.opened_at - within
             found = holds.begun_for(connection, cause, names, machine_id, since)
@@ -358,7 +411,7 @@ class Ledger:
     def _append_to_incident(
         self, connection: Connection, stream: str, expected_seq: int | None, events: Sequence[Event], by: str
     ) -> tuple[Entry, ...]:
-        now = self._now(connection)  # of all of it: however long it takes, no note is later than its entry
+        now = self.stamp(connection)  # of all of it: however long it takes, no note is later than its entry
         entries = [append_entry(connection, stream, expected_seq, events[0], by, now)]
         entries += [append_entry(connection, stream, None, event, by, now) for event in events[1:]]
         # Folded as it will be read, without secrets. If that fails the transaction is rolled back.
@@ -383,10 +436,7 @@ class Ledger:
     def _append_event(
         self, connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str
     ) -> Entry:
-        return append_entry(connection, stream, expected_seq, event, by, self._now(connection))
-
-    def _now(self, connection: Connection) -> str:
-        return instant_text(self._time()) if self._time is not None else self._database.now(connection)
+        return append_entry(connection, stream, expected_seq, event, by, self.stamp(connection))
 
 
 def _last_try(connection: Connection, plan: Plan, machine_id: str, since: datetime) -> str | None:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from sqlalchemy import Connection, func, select
 
 from bot.ledger import holds
-from bot.ledger.database import Database
+from bot.ledger.database import Database, Store, on_thread
 from bot.ledger.inbox import GIVEN_UP
 from bot.ledger.tables import DELIVERIES, INCIDENTS, POSTS
 
@@ -36,21 +36,22 @@ class LedgerCount:
     of_extras: Gauged = field(default_factory=dict)
 
 
-class LedgerCounts:
+class LedgerCounts(Store):
     """Counts, and caches the counts of incidents until an incident changes; extras count in the same transaction."""
 
     def __init__(self, database: Database, of_extras: Sequence[Callable[[Connection], Gauged]] = ()) -> None:
-        self._database = database
+        super().__init__(database)
         self._of_extras = of_extras
         self._counted_at = -1
         self._incidents: Mapping[tuple[str, str], int] = {}
 
+    @on_thread
     def read(self) -> LedgerCount:
         """Count.
 
         Raises: LedgerUnavailable when the database cannot be read.
         """
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             change = int(connection.execute(_LAST_CHANGE).scalar_one())
             if change != self._counted_at:
                 rows = connection.execute(_INCIDENTS)

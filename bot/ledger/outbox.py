@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, s
 from bot.domain.entry import instant_of, instant_text, is_stream
 from bot.domain.post import CardPosts, DuePost, MessageRef, Post, StoredPost
 from bot.domain.safe_text import one_line
-from bot.ledger.database import Database
+from bot.ledger.database import Database, Store, on_thread
 from bot.ledger.leases import Leases, is_due
 from bot.ledger.tables import LEASES, POSTS, TURNS
 
@@ -25,8 +25,11 @@ LONGEST_TURN = timedelta(minutes=10)  # a later turn was written before the cloc
 _SOON = ""  # sorts before every instant
 
 
-class Outbox:
-    """Stores a row for each (incident, part). Each method is a blocking transaction."""
+class Outbox(Store):
+    """The posts that have not been delivered yet, a row for each (incident, part); they survive a restart.
+
+    Raises: every method raises LedgerUnavailable when the database does not answer.
+    """
 
     def __init__(
         self,
@@ -45,23 +48,24 @@ class Outbox:
         `leases`: hand out only posts of groups that no other live runner has; without it all posts. What nobody has
         belongs to the program that keeps a post of it, which sends it at once: no other program sends it as well.
         """
-        self._database = database
+        super().__init__(database)
         self._lease = lease
         self._at_once = at_once
         self._leases = leases
         not_ours = [POSTS.c.part.not_like(f"{prefix}%") for prefix in of_others]
         self._ours = and_(POSTS.c.part.startswith(parts), *not_ours)
 
+    @on_thread
     def keep(self, post: Post) -> StoredPost:
-        """Store a post to be sent; it replaces an earlier post of its incident and part."""
+        """Store a post to be sent; it replaces an earlier post of the same incident and part."""
         if not (is_stream(post.incident) and is_stream(post.part)):
             raise ValueError(f"{post.incident!r} and {post.part!r} cannot name a post")
         content = json.dumps(post.content, separators=(",", ":"))
         values: dict[str, Any] = {"channel": post.channel, "under": post.under, "content": content, "waiting": True}
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             if self._leases is not None:
                 self._leases.take_unowned(connection, post.incident)
-            values["kept_at"] = self._database.now(connection)
+            values["kept_at"] = self.database.now(connection)
             row = _row_of_part(connection, post.incident, post.part)
             above = _place_of(_row_of_part(connection, post.incident, post.under)) if post.under else None
             if row is None:
@@ -76,16 +80,17 @@ class Outbox:
             _update_row(connection, row, values)
             return StoredPost(_id(post.incident, post.part, row.version + 1), _place_of(row), above)
 
+    @on_thread
     def due(self, now: datetime) -> tuple[DuePost, ...]:
-        """Return the posts to be sent now, in order. They are not handed out again for a while.
+        """Return what is to be sent now, in the order it was stored; no other program gets these posts for a while.
 
         Shape: one whose row is malformed goes on waiting, and holds up no other.
         """
-        with self._database.reading() as connection:  # polled often, and mostly empty
+        with self.database.reading() as connection:  # polled often, and mostly empty
             if not connection.execute(self._due(connection, now).limit(1)).first():
                 return ()
         found: list[DuePost] = []
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             for row in connection.execute(self._due(connection, now).limit(self._at_once)).all():
                 values = {"due_at": instant_text(now + self._lease)}
                 try:
@@ -95,9 +100,10 @@ class Outbox:
                 _update_row(connection, row, values)
         return tuple(found)
 
+    @on_thread
     def taken(self, post_id: str, channel: str, ts: str) -> None:
-        """Record that a post was delivered. A later version that came meanwhile is due at once."""
-        with self._database.writing() as connection:
+        """Say that a post was delivered to that message."""
+        with self.database.writing() as connection:
             row, is_last = _row_of_post(connection, post_id)
             if row is None:
                 return
@@ -108,29 +114,29 @@ class Outbox:
                 values |= {"place_channel": channel, "place_ts": ts}
             _update_row(connection, row, values)
 
+    @on_thread
     def failed(self, post_id: str, retry_at: datetime, error: str) -> bool:
-        """Record that a delivery failed, and when to try again, which also holds for later versions.
-
-        Shape: False where there is a later version: whoever sent this one must not send it again.
-        """
-        with self._database.writing() as connection:
+        """Say that a post was not delivered, and when to try again; False where a later one has taken its place."""
+        with self.database.writing() as connection:
             row, is_last = _row_of_post(connection, post_id)
             if row is not None:  # if it was delivered after all, only `waiting` counts
                 retry = {"due_at": instant_text(retry_at), "attempts": row.attempts + 1, "error": one_line(error)}
                 _update_row(connection, row, retry)
         return is_last
 
+    @on_thread
     def dropped(self, post_id: str, error: str) -> None:
-        """Record that a post can never be delivered. A later post of the same part is tried again."""
-        with self._database.writing() as connection:
+        """Say that a post cannot be delivered; a later post of the same part is tried again."""
+        with self.database.writing() as connection:
             row, is_last = _row_of_post(connection, post_id)
             if row is not None and row.waiting:
                 _update_row(connection, row, {"due_at": _SOON, "waiting": not is_last, "error": one_line(error)})
 
+    @on_thread
     def turn(self, channel: str, apart: timedelta) -> timedelta:
-        """Reserve the channel's next slot, `apart` from every other program's; return the time until then."""
-        with self._database.writing() as connection:
-            now = self._database.instant(connection)
+        """Reserve the channel's next slot, `apart` from all others; return how long it is until then."""
+        with self.database.writing() as connection:
+            now = self.database.instant(connection)
             row = connection.execute(select(TURNS.c.free_at).where(TURNS.c.channel == channel)).scalar_one_or_none()
             free_at = instant_of(row) if row is not None else now
             at = free_at if now < free_at < now + LONGEST_TURN else now
@@ -141,30 +147,35 @@ class Outbox:
                 connection.execute(update(TURNS).where(TURNS.c.channel == channel).values(values))
         return at - now
 
+    @on_thread
     def place(self, incident: str, part: str) -> MessageRef | None:
-        """Return where a part was posted, None before its first delivery."""
-        with self._database.reading() as connection:
+        """Return the message of a part, once any version of it was delivered."""
+        with self.database.reading() as connection:
             return _place_of(_row_of_part(connection, incident, part))
 
+    @on_thread
     def standing(self, incident: str, part: str) -> Mapping[str, Any] | None:
-        """Return the delivered content of a part, None while a later version waits."""
-        with self._database.reading() as connection:
+        """Return the content of a part that was delivered last, if no later version of it waits."""
+        with self.database.reading() as connection:
             return _delivered_content(connection, incident, part)
 
+    @on_thread
     def card(self, incident: str, part: str) -> CardPosts:
-        """Return where all its parts were posted, and what stands in this part."""
-        with self._database.reading() as connection:
+        """Return the messages of all its parts, and what stands in this part, in one read."""
+        with self.database.reading() as connection:
             return posts_of(connection, incident, part)
 
+    @on_thread
     def channels(self) -> frozenset[str]:
         """Return where posts were delivered: channels, or what a surface stores in that field."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             rows = connection.execute(select(POSTS.c.place_channel).where(self._ours).distinct())
             return frozenset(str(channel) for channel in rows.scalars() if channel)
 
+    @on_thread
     def waiting(self) -> int:
-        """Return the number of posts that are not delivered yet."""
-        with self._database.reading() as connection:
+        """Return how many posts are not delivered yet."""
+        with self.database.reading() as connection:
             count = connection.execute(select(func.count()).select_from(POSTS).where(POSTS.c.waiting, self._ours))
             return int(count.scalar_one())
 

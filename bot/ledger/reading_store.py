@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, insert, select
 
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.growth import CountSample
-from bot.ledger.database import Database
+from bot.ledger.database import Store, on_thread
 from bot.ledger.pruning import forget
 from bot.ledger.tables import READINGS
 
@@ -24,31 +24,32 @@ _NODES = select(READINGS.c.node, READINGS.c.cause).distinct().order_by(READINGS.
 _OLD = READINGS.c.at < bindparam("before")
 
 
-class ReadingStore:
-    """Stores looks and reads them. Each method is a blocking transaction; all raise LedgerUnavailable."""
+class ReadingStore(Store):
+    """Counts on nodes over time. Raises: every method raises LedgerUnavailable."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
+    @on_thread
     def keep(self, node: str, cause: str, look: CountSample) -> None:
-        """Store a look, once."""
+        """Store a look; storing it again changes nothing."""
         at = instant_text(look.at)
         row = {"node": node, "cause": cause, "at": at, "value": look.value, "boot": look.boot}
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             if connection.execute(_IS_THERE, {"of_node": node, "of_cause": cause, "of_at": at}).first() is None:
                 connection.execute(insert(READINGS), row)
 
+    @on_thread
     def looks(self, node: str, cause: str) -> tuple[CountSample, ...]:
-        """Return the latest looks, the oldest first."""
-        with self._database.reading() as connection:
+        """Return the latest looks, oldest first."""
+        with self.database.reading() as connection:
             rows = connection.execute(_LOOKS, {"of_node": node, "of_cause": cause}).all()
         return tuple(CountSample(instant_of(row.at), float(row.value), row.boot) for row in reversed(rows))
 
+    @on_thread
     def series(self) -> tuple[tuple[str, str], ...]:
         """Return every node and cause with looks."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return tuple((row.node, row.cause) for row in connection.execute(_NODES))
 
+    @on_thread
     def forget(self, kept_for: timedelta, dry_run: bool = False) -> int:
         """Forget looks older than that; return how many."""
-        return forget(self._database, READINGS, _OLD, kept_for, dry_run)
+        return forget(self.database, READINGS, _OLD, kept_for, dry_run)

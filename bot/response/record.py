@@ -7,10 +7,11 @@ import hashlib
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from bot.domain.action import Action, Facts, Plan, Step
 from bot.domain.alert import BOT, Alert, SourceKind
-from bot.domain.contracts import ActingLedger, Ledger, Log
+from bot.domain.contracts import Log
 from bot.domain.entry import Entry, is_author, is_stream
 from bot.domain.errors import LedgerError, Refused, UnknownIncident, ZombieError
 from bot.domain.events import (
@@ -32,6 +33,9 @@ from bot.domain.incident import Incident, StepRecord
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence
+
+if TYPE_CHECKING:
+    from bot.ledger import Ledger
 
 OVER_BY_NOW = "Its source says that the alert is over."
 
@@ -131,7 +135,7 @@ def readable(found: tuple[Incident, ...], unreadable: Mapping[str, str], log: Lo
     return found
 
 
-async def note_refusal(ledger: ActingLedger, action: str, by: str, no: ZombieError, about: str = "") -> None:
+async def note_refusal(ledger: Ledger, action: str, by: str, no: ZombieError, about: str = "") -> None:
     """Record what was refused to whom; the person is told even when the ledger cannot be written."""
     with contextlib.suppress(LedgerError):
         refused = WishRefused(type(no).__name__, no.sentence, action, one_line(about, 64))
@@ -139,7 +143,7 @@ async def note_refusal(ledger: ActingLedger, action: str, by: str, no: ZombieErr
 
 
 @contextlib.asynccontextmanager
-async def refusals_noted(ledger: ActingLedger, action: str, by: str, about: str = "") -> AsyncIterator[None]:
+async def refusals_noted(ledger: Ledger, action: str, by: str, about: str = "") -> AsyncIterator[None]:
     """Record what is refused while the block runs."""
     try:
         yield

@@ -13,8 +13,8 @@ from aiohttp import web
 from bot.domain.alert import Delivery
 from bot.domain.contracts import Clock, Log, Seconds
 from bot.domain.errors import LedgerError, MalformedDelivery
-from bot.domain.intake_contracts import Inbox
 from bot.domain.safe_text import one_line
+from bot.ledger.inbox import Inbox
 from bot.sources.source import Webhook
 from bot.surfaces.web import Handler
 from bot.surfaces.web_limits import AGAIN_SECONDS, UNREAD, body_of

@@ -15,13 +15,14 @@ from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 from bot.chat.remembered import Remembered
-from bot.domain.contracts import Clock, Ledger, Log, Outbox
+from bot.domain.contracts import Clock, Log
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
 from bot.domain.pagerduty import Note, OutgoingAlert, PageWriter
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
+from bot.ledger import Ledger, Outbox
 from bot.surfaces import PAGES
 from bot.surfaces.pagerduty_note import facts, is_read, mark, not_fixed, note_text, pages_of, without_head
 from bot.view.context import NOTHING, ViewContext

@@ -16,5 +16,5 @@ def give_up(folder: Path, count: int = 1) -> None:
         box = Inbox(database, "another")
         for number in range(count):
             brought = PagerDutyWebhook([]).delivery({}, raw(page_event(f"E{number}", f"Q{number}", title="*pinned*")))
-            box.keep(brought)
-            box.give_up(brought, "a fault of ours")
+            box.keep.now(brought)
+            box.give_up.now(brought, "a fault of ours")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,7 +15,7 @@ from bot.domain.node import Node
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
 from bot.extras.waves.store import WaveStore
-from bot.ledger import Database, Leases, Ledger, on_threads
+from bot.ledger import Database, Leases, Ledger
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
 from bot.response.intake.alert_recorder import AlertRecorder
@@ -42,7 +41,7 @@ ALERTS = [page_alert("A1", {"host": "node-1"})]
 class Stage:
     """An intake over one database, with a clock that is handed in and a PagerDuty that is told what to say."""
 
-    def __init__(self, database: Database, threads: ThreadPoolExecutor) -> None:
+    def __init__(self, database: Database) -> None:
         self.now = BEGAN_AT
         self.alerts: dict[str, Sequence[dict[str, Any]]] = {}
         self.refuses: list[Exception] = []
@@ -50,9 +49,9 @@ class Stage:
         self.seen: list[str] = []
         self.lines: list[tuple[str, dict[str, Any]]] = []
         self.leases = Leases(database, "one", time=self.clock)
-        self.ledger = on_threads(Ledger(database, self.clock), threads)
-        self.inbox = on_threads(Inbox(database, "one", time=self.clock), threads)
-        self.cases = on_threads(DedupStore(database, self.clock), threads)
+        self.ledger = Ledger(database, self.clock)
+        self.inbox = Inbox(database, "one", time=self.clock)
+        self.cases = DedupStore(database, self.clock)
         self.recorder = AlertRecorder(self.ledger)
         self.waves = WaveStore(database, self.clock)
         self.brakes = StormLimits(storm_alerts=3)
@@ -94,7 +93,7 @@ class Stage:
         await self.kept(AlertmanagerWebhook("").delivery({}, raw(group_body(alerts, truncated))))
 
     async def kept(self, delivery: Any) -> None:
-        await asyncio.to_thread(self.leases.beat)
+        await asyncio.to_thread(self.leases.beat.now)
         self.now += timedelta(milliseconds=1)
         await self.inbox.keep(delivery)
         await self.worked()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
-from bot.ledger import Database, Ledger, Outbox, on_threads
+from bot.ledger import Database, Ledger, Outbox
 from bot.surfaces.pagerduty import PARTS, PagerDutySurface
 from tests.alerts.pagerduty import Naps, PagerDuty, client
 from tests.slack.workspace import SteppedClock
@@ -26,8 +25,7 @@ async def surface(
     pagerduty: PagerDuty, database: Database, clock: SteppedClock, log: Log | None = None, **settings: Any
 ) -> AsyncIterator[PagerDutySurface]:
     """A surface as a program that has just started has it."""
-    with ThreadPoolExecutor(1) as threads:
-        outbox = on_threads(Outbox(database, timedelta(seconds=60), parts=PARTS, at_once=1), threads)
-        ledger = on_threads(Ledger(database), threads)
-        async with client(pagerduty, naps=Naps(clock)) as asking:
-            yield PagerDutySurface(asking, outbox, ledger, clock, log if log is not None else Log(), **settings)
+    outbox = Outbox(database, timedelta(seconds=60), parts=PARTS, at_once=1)
+    ledger = Ledger(database)
+    async with client(pagerduty, naps=Naps(clock)) as asking:
+        yield PagerDutySurface(asking, outbox, ledger, clock, log if log is not None else Log(), **settings)

@@ -166,7 +166,7 @@ async def edge(
     async with aiohttp.ClientSession(auto_decompress=False) as client:
         found = Edge("", Kept(), client)
         hooks = Hooks(
-            found.inbox,
+            found.inbox,  # type: ignore[arg-type]
             lambda: BEGAN_AT,
             found.log,
             found.arrived,

@@ -25,9 +25,9 @@ MOST_OF_A_CORE = 0.02
 def opened(ledger: Ledger, number: int) -> None:
     name, node = f"open-{number}", f"node-{number}"
     plan = Plan(node, STEPS)
-    ledger.append(name, 0, AlertReceived(ALERT, node, f"group-{number}"), ASKER)
-    ledger.append(name, 1, Triaged(replace(VERDICT, node=node, plan=plan)), "bot")
-    ledger.append(name, 2, PlanProposed.of(plan, {}), "bot")
+    ledger.append.now(name, 0, AlertReceived(ALERT, node, f"group-{number}"), ASKER)
+    ledger.append.now(name, 1, Triaged(replace(VERDICT, node=node, plan=plan)), "bot")
+    ledger.append.now(name, 2, PlanProposed.of(plan, {}), "bot")
 
 
 def cpu_seconds(pid: int) -> float:

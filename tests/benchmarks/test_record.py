@@ -20,7 +20,7 @@ from bot.domain.events import AlertJoined, AlertReceived
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.policy import Policy
 from bot.domain.post import Post
-from bot.ledger import Database, Leases, Ledger, Outbox, Pruner, exported, on_threads
+from bot.ledger import Database, Leases, Ledger, Outbox, Pruner, exported
 from bot.ledger.pruning import SHORTEST
 from tests.contract.test_ledger_acting import FIRST, approved, claim
 from tests.record.incidents import ALERT, ASKER
@@ -70,42 +70,42 @@ def test_brake_guards_and_joins_do_not_feel_its_size(url: str) -> None:
             for name in islice((f"begins-{number}" for number in numbers), TIMES):
                 approved(ledger, name, f"node-{name}")
                 began = time.perf_counter()
-                ledger.begin(name, 4, FIRST, "bot", claim(f"node-{name}", at_once=1000, per_hour=1000))
+                ledger.begin.now(name, 4, FIRST, "bot", claim(f"node-{name}", at_once=1000, per_hour=1000))
                 seconds.append(time.perf_counter() - began)
             print(f"beginning a step: {statistics.median(seconds) * 1000:.2f} ms")
             return statistics.median(seconds)
 
-        ledger.append("joined", 0, AlertReceived(ALERT, "node-joined", "group-joined"), ASKER)
+        ledger.append.now("joined", 0, AlertReceived(ALERT, "node-joined", "group-joined"), ASKER)
         lengths = count(1)
 
         def joins() -> None:
             length = next(lengths)
-            ledger.append("joined", length, AlertJoined(Alert("alertmanager", f"a{length}")), "bot")
+            ledger.append.now("joined", length, AlertJoined(Alert("alertmanager", f"a{length}")), "bot")
 
         for _ in range(JOINED):
             joins()
         seconds = {
-            "reading the brake": took("reading the brake", ledger.brake_pull),
+            "reading the brake": took("reading the brake", ledger.brake_pull.now),
             "beginning": begins(),
-            "pulling": took("pulling the brake", lambda: ledger.append(HOUSE, None, BrakePulled("stop"), "bot")),
-            "releasing": took("releasing it", lambda: ledger.append(HOUSE, None, BrakeReleased("over"), "bot")),
+            "pulling": took("pulling the brake", lambda: ledger.append.now(HOUSE, None, BrakePulled("stop"), "bot")),
+            "releasing": took("releasing it", lambda: ledger.append.now(HOUSE, None, BrakeReleased("over"), "bot")),
             "joining": took(f"joining after {JOINED} others", joins),
-            "folding": took("reading that incident", lambda: ledger.incident("joined")),
-            "beating": took("a heartbeat", leases.beat),
-            "posting": took("a new post", lambda: outbox.keep(Post(f"new-{next(numbers)}", "card", "C1", {}))),
-            "due": took("what is due", lambda: outbox.due(datetime.now(UTC))),
-            "a group": took("a group's nodes, for a proposal", lambda: ledger.nodes("group-joined")),
+            "folding": took("reading that incident", lambda: ledger.incident.now("joined")),
+            "beating": took("a heartbeat", leases.beat.now),
+            "posting": took("a new post", lambda: outbox.keep.now(Post(f"new-{next(numbers)}", "card", "C1", {}))),
+            "due": took("what is due", lambda: outbox.due.now(datetime.now(UTC))),
+            "a group": took("a group's nodes, for a proposal", lambda: ledger.nodes.now("group-joined")),
             "tried": took(
-                "whether it was tried", lambda: ledger.last_try(Plan("node-3", ()), "ab" * 16, timedelta(days=1))
+                "whether it was tried", lambda: ledger.last_try.now(Plan("node-3", ()), "ab" * 16, timedelta(days=1))
             ),
         }
     assert {name: took for name, took in seconds.items() if took > MOST} == {}
 
 
 async def test_policy_is_compared_without_reading_the_house(url: str) -> None:
-    with Database.open(url) as database, ThreadPoolExecutor(1) as threads:
+    with Database.open(url) as database:
         began = time.perf_counter()
-        await note_policy(Policy(), on_threads(Ledger(database), threads), lambda *_, **__: None)
+        await note_policy(Policy(), Ledger(database), lambda *_, **__: None)
         seconds = time.perf_counter() - began
     print(f"comparing the policy at the start: {seconds * 1000:.1f} ms")
     assert seconds < 0.2
@@ -138,7 +138,7 @@ def test_pruning_it_keeps_nobody_waiting(url: str) -> None:
         pruning = threads.submit(pruner.incidents, max(SHORTEST, datetime.now(UTC) - old))
         while not pruning.done():
             before = time.perf_counter()
-            leases.beat()
+            leases.beat.now()
             waited.append(time.perf_counter() - before)
         found, seconds = pruning.result(), time.monotonic() - began
     print(

@@ -17,13 +17,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "settings": BESIDE,
     "inventory": BESIDE,
     "ledger": BESIDE,
-    "engine": BESIDE,
+    "engine": {"domain", "ledger"},
     "actions": {"domain", "probes"},
     "causes": {"domain", "probes", "library"},  # the language of their files
-    "response": {"domain", "probes", "causes", "actions", "library"},  # the rest is handed in as contracts
+    # its stores alone are named as they are: nothing else implements them; the rest is handed in as contracts
+    "response": {"domain", "probes", "causes", "actions", "library", "ledger"},
     "view": {"domain", "response"},
-    "chat": {"domain", "response", "view", "seats"},  # it knows what the chats of extras are
-    "surfaces": {"domain", "sources", "response", "view", "chat", "seats"},
+    "chat": {"domain", "ledger", "response", "view", "seats"},  # it knows what the chats of extras are
+    "surfaces": {"domain", "ledger", "sources", "response", "view", "chat", "seats"},
     "demo": {"domain", "probes", "sources", "response"},  # probes say what a healthy node answers
     "lab": {"domain", "sources", "response"},
 }

@@ -27,7 +27,7 @@ def write(ledger: Ledger, name: str, times: int) -> None:
     for number in range(times):
         mark = f"{name}.{number}"
         if number % 2:
-            entry = ledger.append(HOUSE, None, WishRefused("SelfApproval", mark), "bot")
+            entry = ledger.append.now(HOUSE, None, WishRefused("SelfApproval", mark), "bot")
         else:
             entry = join(ledger, mark)
         print(entry.stream, entry.seq, entry.hash, mark, flush=True)
@@ -37,7 +37,7 @@ def join(ledger: Ledger, mark: str) -> Entry:
     """Compare and append until it is this one's turn."""
     while True:
         try:
-            return ledger.append(SHARED, ledger.head(SHARED).seq, AlertJoined(Alert("grafana", mark)), "bot")
+            return ledger.append.now(SHARED, ledger.head.now(SHARED).seq, AlertJoined(Alert("grafana", mark)), "bot")
         except Conflict:
             continue
 
@@ -52,7 +52,7 @@ def hang(database: Database) -> None:
             threading.Event().wait()
 
     ledger = Ledger(database)
-    ledger.append(SHARED, ledger.head(SHARED).seq, Cancelled("killed in the middle"), "bot")
+    ledger.append.now(SHARED, ledger.head.now(SHARED).seq, Cancelled("killed in the middle"), "bot")
 
 
 def main() -> None:

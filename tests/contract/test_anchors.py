@@ -39,18 +39,18 @@ def test_opening_every_yes_and_every_begun_step_is_anchored_in_the_house_as_it_h
     ]
     anchors: list[EntryAnchored] = []
     for seq, (event, by, is_anchored) in enumerate(told):
-        entry = ledger.append(ID, seq, event, by)
+        entry = ledger.append.now(ID, seq, event, by)
         if is_anchored:
             anchors.append(EntryAnchored(ID, entry.kind, entry.seq, entry.hash))
-        assert [noted.event for noted in ledger.read(HOUSE)] == anchors
+        assert [noted.event for noted in ledger.read.now(HOUSE)] == anchors
 
 
 def test_what_cannot_be_appended_is_not_anchored(ledger: Ledger) -> None:
     keep(ledger, ID, (OPENING, TRIAGED, PROPOSED))
     for wrong in (Approved("another", "x"), StepStarted(1)):
         with pytest.raises(ImpossibleEvent):
-            ledger.append(ID, 3, wrong, APPROVER)
-    assert [noted.body["kind"] for noted in ledger.read(HOUSE)] == ["AlertReceived"]
+            ledger.append.now(ID, 3, wrong, APPROVER)
+    assert [noted.body["kind"] for noted in ledger.read.now(HOUSE)] == ["AlertReceived"]
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_trigger_that_drops_what_is_written_lets_nothing_be_done_and_is_told(
         with database.writing() as connection:
             connection.exec_driver_sql(change)
         with pytest.raises(LedgerUnavailable, match="did not keep entry house/1"):
-            Ledger(database).append(HOUSE, None, BrakePulled("rollout"), "terminal:ann")
-        assert Ledger(database).read(HOUSE) == ()
+            Ledger(database).append.now(HOUSE, None, BrakePulled("rollout"), "terminal:ann")
+        assert Ledger(database).read.now(HOUSE) == ()
         found = audit(database)
     assert (found.broken, [str(each) for each in found.unread]) == (
         (),

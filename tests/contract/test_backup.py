@@ -41,8 +41,8 @@ def typed(commands: str, url: str, folder: Path) -> None:
 def incident(url: str, name: str) -> None:
     with Database.open(url) as database:
         ledger = Ledger(database)
-        ledger.append(name, 0, AlertReceived(ALERT, "node-1", name), ASKER)
-        ledger.append(name, 1, Cancelled("asked twice"), "bot")
+        ledger.append.now(name, 0, AlertReceived(ALERT, "node-1", name), ASKER)
+        ledger.append.now(name, 1, Cancelled("asked twice"), "bot")
 
 
 def known(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from tests.unit.response.execution.test_before_reboot import LEFT, Cases
 pytestmark = pytest.mark.real_sshd
 
 
-async def words(sshd: Sshd, cases: Cases, limit: timedelta, host_key: str = "") -> tuple[str, str, float]:
+async def words(sshd: Sshd, cases: Any, limit: timedelta, host_key: str = "") -> tuple[str, str, float]:
     """Keep the last words of a real node; return the hash, what was said of it, and the seconds that it took."""
     way = over_ssh(sshd)
     assert isinstance(way.transport, SshTransport)

@@ -26,9 +26,9 @@ def test_bundle_is_verified_in_another_checkout(tmp_path: Path, monkeypatch: pyt
     monkeypatch.delenv("ZOMBIE_DATABASE_URL", raising=False)
     main(["check", "--local", "--samples", "1", "--open", "--json"])
     with record_of(state) as database:
-        (incident,) = Ledger(database).incidents()
+        (incident,) = Ledger(database).incidents.now()
         acted = ended(database)
-        verdict = fold(Ledger(database).read(acted)).verdict
+        verdict = fold(Ledger(database).read.now(acted)).verdict
     assert verdict is not None
     assert verdict.plan is not None
     for name, exported_as in ((incident.id, "incident.jsonl"), (acted, "acted.jsonl")):

@@ -40,10 +40,10 @@ def with_readings_before_a_step(folder: Path) -> tuple[Bundle, str]:
     with record_of(folder) as database:
         incident_id = judged(database)
         ledger = Ledger(database)
-        proposal = fold(ledger.read(incident_id)).proposal
+        proposal = fold(ledger.read.now(incident_id)).proposal
         assert proposal is not None
         said = Case(Head(NODE.name, BEGAN_AT), (Completed("kernel log", "log", 0, f"napi starved\ntoken={SECRET}\n"),))
-        digest = CaseStore(database).keep(incident_id, said)
+        digest = CaseStore(database).keep.now(incident_id, said)
         step = StepStarted(1, 1, BOOT, kept=digest, kept_says="kernel log, 1 kB in 0.1 s")
         keep(ledger, incident_id, (Approved(proposal.digest, "it is drained"), step, END))
         return bundle_of(database, incident_id), digest

@@ -63,7 +63,7 @@ def test_bundle_has_everything_and_holds(tmp_path: Path) -> None:
         judged(database, replace(NODE, name="another"))
         incident_id = ended(database)
         bundle = bundle_of(database, incident_id)
-        head = Ledger(database).head("house")
+        head = Ledger(database).head.now("house")
         assert audit(database).broken == ()
     raw = raw_of(bundle)
     assert raw_of(bundle_in(raw)) == raw
@@ -223,7 +223,7 @@ def test_head_on_a_card_is_reached_where_it_is_asked_for(tmp_path: Path) -> None
     with record_of(tmp_path) as database:
         incident_id = judged(database)
         judged(database, replace(NODE, name="later"))
-        later = Ledger(database).head("house")
+        later = Ledger(database).head.now("house")
         short = bundle_of(database, incident_id)
         assert any("Export it with --head" in each for each in look(short, later.noted))
         long = bundle_of(database, incident_id, NotedHead.of(later.noted))
@@ -237,7 +237,7 @@ def test_what_came_after_the_end_is_in_it_with_its_note(tmp_path: Path) -> None:
         incident_id, ledger = ended(database), Ledger(database)
         judged(database, replace(NODE, name="another"))
         keep(ledger, incident_id, (AlertCleared("alertmanager", "a"), AlertCleared("alertmanager", "b")))
-        head = ledger.head("house").noted
+        head = ledger.head.now("house").noted
         judged(database, replace(NODE, name="later"))
         bundle = bundle_of(database, incident_id)
     found = looked_at(bundle, head)
@@ -268,12 +268,12 @@ def test_forged_case_of_any_size_is_left_out_in_little_memory(tmp_path: Path) ->
 def test_case_that_was_exchanged_in_the_database_is_nobodys(tmp_path: Path) -> None:
     with record_of(tmp_path) as database:
         incident_id, other = judged(database), judged(database, replace(NODE, name="another"))
-        digest = next(e.event.case for e in Ledger(database).read(incident_id) if isinstance(e.event, Triaged))
+        digest = next(e.event.case for e in Ledger(database).read.now(incident_id) if isinstance(e.event, Triaged))
         with database.writing() as connection:
             exchanged = "UPDATE kept_cases SET body = (SELECT body FROM kept_cases WHERE incident = :other)"
             connection.execute(text(f"{exchanged} WHERE incident = :id"), {"other": other, "id": incident_id})
         for use in (
-            lambda: CaseStore(database).text(incident_id, digest),
+            lambda: CaseStore(database).text.now(incident_id, digest),
             lambda: bundle_of(database, incident_id),
             lambda: stored_case({"ZOMBIE_STATE_DIR": str(tmp_path)}, incident_id),
         ):
@@ -300,19 +300,19 @@ def test_broken_record_is_not_exported(tmp_path: Path) -> None:
 def test_kept_case_goes_with_its_incident_or_when_it_is_old(tmp_path: Path) -> None:
     with record_of(tmp_path) as database:
         incident_id = judged(database)
-        digest = next(e.event.case for e in Ledger(database).read(incident_id) if isinstance(e.event, Triaged))
+        digest = next(e.event.case for e in Ledger(database).read.now(incident_id) if isinstance(e.event, Triaged))
         cases = CaseStore(database)
-        kept = cases.text(incident_id, digest)
+        kept = cases.text.now(incident_id, digest)
         assert kept is not None
-        assert cases.keep(incident_id, read_case(kept, "here", "n")) == digest, "twice is once"
-        assert cases.forget(timedelta(days=2)) == 0
+        assert cases.keep.now(incident_id, read_case(kept, "here", "n")) == digest, "twice is once"
+        assert cases.forget.now(timedelta(days=2)) == 0
         assert (audit(database).broken, audit(database).gone) == ((), 0)
-        assert (cases.forget(-timedelta(days=1), dry_run=True), cases.forget(-timedelta(days=1))) == (1, 1)
-        assert cases.text(incident_id, digest) is None
+        assert (cases.forget.now(-timedelta(days=1), dry_run=True), cases.forget.now(-timedelta(days=1))) == (1, 1)
+        assert cases.text.now(incident_id, digest) is None
         assert (audit(database).broken, audit(database).gone) == ((), 1)
         noise = Completed("host", "noise", 0, os.urandom(2 * 1024 * 1024).hex())
         huge = replace(read_case(kept, "here", "n"), runs=(noise,))
-        assert cases.keep(incident_id, huge) == "", "larger than is kept"
+        assert cases.keep.now(incident_id, huge) == "", "larger than is kept"
 
 
 def test_export_names_its_file_by_itself(

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from bot.domain.command import Outputs
-from bot.domain.entry import Entry
 from bot.domain.errors import CannotTell
 from bot.domain.node import Node
 from bot.extras.captures.access import MachineIdentity
@@ -20,6 +19,7 @@ from bot.extras.captures.record import CaptureDecision, RollingCapture, captures
 from bot.extras.captures.status import RollingStatus, parse_status
 from bot.extras.captures.store import CaptureStore
 from bot.ledger import audit
+from bot.ledger.database import on_thread
 from tests.schedules.captures import played_captures, printed
 from tests.schedules.drawn import database_in_memory
 from tests.schedules.world import APART
@@ -52,17 +52,17 @@ def drawn(part: int, number: int) -> None:
     assert len(ends) > 5, ends
 
 
-def on_an_older_look(self: CaptureStore, decide: CaptureDecision, by: str, _seen: list[Any] = []) -> tuple[Entry, ...]:  # noqa: B006
+def on_an_older_look(self: CaptureStore, decide: CaptureDecision, by: str, _seen: list[Any] = []) -> Any:  # noqa: B006
     """What `append` was: the limits asked of one look at the record, the entry appended after it."""
-    entries = self.entries()
+    entries = self.entries.now()
     _seen.append(entries)
     return WHOLE(self, lambda record: decide(replace(record, captures=captures_of(_seen[-2:][0]))), by)
 
 
-WHOLE = CaptureStore.append
+WHOLE: Any = vars(CaptureStore)["append"].method
 
 
-def without_the_brake(self: CaptureStore, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
+def without_the_brake(self: CaptureStore, decide: CaptureDecision, by: str) -> Any:
     return WHOLE(self, lambda record: decide(replace(record, pulled=None)), by)
 
 
@@ -87,8 +87,8 @@ def unread_is_none(outputs: Outputs) -> RollingStatus:
     ("where", "hole", "found"),
     [
         ("tests.schedules.captures.parse_status", unread_is_none, "ran on after"),
-        ("bot.extras.captures.store.CaptureStore.append", on_an_older_look, ""),
-        ("bot.extras.captures.store.CaptureStore.append", without_the_brake, "while the brake was on"),
+        ("bot.extras.captures.store.CaptureStore.append", on_thread(on_an_older_look), ""),
+        ("bot.extras.captures.store.CaptureStore.append", on_thread(without_the_brake), "while the brake was on"),
         ("bot.extras.captures.control.has_arrived", lambda *_: True, "ran on after"),
         ("bot.extras.captures.control.same_machine", lambda *_: None, "run on another machine"),
         ("bot.extras.captures.control.same_machine", same_but_for_the_key, "run on another machine"),

@@ -36,37 +36,37 @@ def database(database_url: str) -> Iterator[Database]:
 
 def chat_requests(database: Database, clock: Clock, runner: str = "one") -> ChatRequestStore:
     leases = Leases(database, runner, time=clock)
-    leases.beat()
+    leases.beat.now()
     return ChatRequestStore(database, leases, clock)
 
 
 def test_request_is_taken_once_whoever_hears_of_it(database: Database, clock: Clock) -> None:
     one, two = chat_requests(database, clock), chat_requests(database, clock, "two")
-    assert one.keep("cmd-1\ud800\x00")
-    assert not one.keep("cmd-1\ud800\x00")
-    assert not two.keep("cmd-1\ud800\x00")
-    one.done("cmd-1\ud800\x00")
+    assert one.keep.now("cmd-1\ud800\x00")
+    assert not one.keep.now("cmd-1\ud800\x00")
+    assert not two.keep.now("cmd-1\ud800\x00")
+    one.done.now("cmd-1\ud800\x00")
     clock.now += DEAD
-    assert not two.keep("cmd-1\ud800\x00"), "what is done is done, also once its runner is gone"
-    assert two.keep("cmd-2")
+    assert not two.keep.now("cmd-1\ud800\x00"), "what is done is done, also once its runner is gone"
+    assert two.keep.now("cmd-2")
 
 
 def test_request_that_counts_as_done_at_once_is_taken_once_for_good(database: Database, clock: Clock) -> None:
     one = chat_requests(database, clock)
-    assert one.keep("click-1", done=True)
-    assert not one.is_open("click-1")
+    assert one.keep.now("click-1", done=True)
+    assert not one.is_open.now("click-1")
     clock.now += DEAD
     two = chat_requests(database, clock, "two")
-    assert not two.keep("click-1", done=True)
-    assert two.left() == ()
+    assert not two.keep.now("click-1", done=True)
+    assert two.left.now() == ()
 
 
 def test_request_of_a_runner_that_died_over_it_is_taken_when_it_is_told_again(database: Database, clock: Clock) -> None:
     one = chat_requests(database, clock)
-    assert one.keep("cmd-1")
+    assert one.keep.now("cmd-1")
     clock.now += DEAD
-    assert chat_requests(database, clock, "two").keep("cmd-1")
-    assert not chat_requests(database, clock, "three").keep("cmd-1"), "two is alive, and at it"
+    assert chat_requests(database, clock, "two").keep.now("cmd-1")
+    assert not chat_requests(database, clock, "three").keep.now("cmd-1"), "two is alive, and at it"
 
 
 def test_request_whose_row_is_damaged_holds_up_no_other(database: Database, clock: Clock) -> None:
@@ -82,29 +82,29 @@ def test_request_whose_row_is_damaged_holds_up_no_other(database: Database, cloc
 
 def test_what_a_runner_left_is_carried_on_by_one_other(database: Database, clock: Clock) -> None:
     one, two = chat_requests(database, clock), chat_requests(database, clock, "two")
-    one.keep("sent-1", '{"reason": "it leaks"}')
-    one.keep("cmd-1")
-    one.keep("sent-2", "{}")
-    one.done("sent-2")
-    assert two.left() == (), "one is alive, and at it"
-    assert one.left() == ()
+    one.keep.now("sent-1", '{"reason": "it leaks"}')
+    one.keep.now("cmd-1")
+    one.keep.now("sent-2", "{}")
+    one.done.now("sent-2")
+    assert two.left.now() == (), "one is alive, and at it"
+    assert one.left.now() == ()
     clock.now += DEAD
     two, three = chat_requests(database, clock, "two"), chat_requests(database, clock, "three")
-    (left,) = two.left()
+    (left,) = two.left.now()
     assert (left.key, left.body, left.kept_at) == ("sent-1", '{"reason": "it leaks"}', BEGAN_AT)
-    assert three.left() == ()
-    assert two.left() == ()
+    assert three.left.now() == ()
+    assert two.left.now() == ()
 
 
 def test_request_is_open_for_everybody_until_it_is_done(database: Database, clock: Clock) -> None:
     one, two = chat_requests(database, clock), chat_requests(database, clock, "two")
-    assert not two.is_open("fleet-stop x")
-    one.keep("fleet-stop x")
-    assert two.is_open("fleet-stop x")
+    assert not two.is_open.now("fleet-stop x")
+    one.keep.now("fleet-stop x")
+    assert two.is_open.now("fleet-stop x")
     clock.now += DEAD
-    assert two.is_open("fleet-stop x"), "also where whoever kept it is gone"
-    two.done("fleet-stop x")
-    assert not one.is_open("fleet-stop x")
+    assert two.is_open.now("fleet-stop x"), "also where whoever kept it is gone"
+    two.done.now("fleet-stop x")
+    assert not one.is_open.now("fleet-stop x")
 
 
 def test_many_at_once_take_it_once(database: Database, clock: Clock) -> None:
@@ -116,10 +116,10 @@ def test_many_at_once_take_it_once(database: Database, clock: Clock) -> None:
 
 def test_what_is_long_over_is_forgotten(database: Database, clock: Clock) -> None:
     store = chat_requests(database, clock)
-    store.keep("cmd-1")
-    store.done("cmd-1")
+    store.keep.now("cmd-1")
+    store.done.now("cmd-1")
     clock.now += KNOWN_FOR + SWEPT_EVERY
     store = chat_requests(database, clock)
-    store.keep("cmd-2")
-    store.done("cmd-2")
-    assert store.keep("cmd-1")
+    store.keep.now("cmd-2")
+    store.done.now("cmd-2")
+    assert store.keep.now("cmd-1")

@@ -38,7 +38,7 @@ def test_no_transaction_waits_for_the_reader(database: Database) -> None:
         if number % 100 == 1:
             busy.append(database.engine.pool.checkedout())  # type: ignore[attr-defined]
         if number == 700:  # what comes later is not among them, so that a busy record's export ends, too
-            Ledger(database).append(HOUSE, None, BrakePulled("meanwhile"), "terminal:ann")
+            Ledger(database).append.now(HOUSE, None, BrakePulled("meanwhile"), "terminal:ann")
     assert set(busy) == {0}
     assert number + 1 == INCIDENTS * ENTRIES + INCIDENTS + HOUSE_BEGINS_WITH
 

@@ -45,7 +45,7 @@ Forgery: TypeAlias = Callable[[Scene], Bundle]
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     with record_of(tmp_path_factory.mktemp("forged")) as database:
         first = ended(database)
-        head = Ledger(database).head("house").noted
+        head = Ledger(database).head.now("house").noted
         second = judged(database, replace(NODE, name="another"))
         return Scene(bundle_of(database, first), bundle_of(database, second), head)
 

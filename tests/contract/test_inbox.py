@@ -69,34 +69,34 @@ def inbox(database: Database, clock: Clock, runner: str = "one") -> Inbox:
 
 
 def claimed(box: Inbox, at_once: int = 10, busy: tuple[str, ...] = ()) -> list[str]:
-    return [one.delivery.id for one in box.claim(at_once, [f"pagerduty/{name}" for name in busy])]
+    return [one.delivery.id for one in box.claim.now(at_once, [f"pagerduty/{name}" for name in busy])]
 
 
 def test_delivery_is_known_however_often_it_comes(database: Database, clock: Clock) -> None:
     box = inbox(database, clock)
-    assert [box.keep(delivery(1)), box.keep(delivery(1)), inbox(database, clock, "two").keep(delivery(1))] == [
+    assert [box.keep.now(delivery(1)), box.keep(delivery(1)), inbox(database, clock, "two").keep(delivery(1))] == [
         True, False, False,
     ]  # fmt: skip
-    (kept,) = box.claim(10)
+    (kept,) = box.claim.now(10)
     assert (kept.delivery, kept.attempts, kept.kept_at) == (delivery(1), 0, BEGAN_AT)
-    box.done(delivery(1))
-    assert (box.keep(delivery(1)), box.waiting(), box.claim(10)) == (False, 0, ())
+    box.done.now(delivery(1))
+    assert (box.keep.now(delivery(1)), box.waiting.now(), box.claim.now(10)) == (False, 0, ())
 
 
 def test_seen_to_once_by_whoever_claims_first(database: Database, clock: Clock) -> None:
     one, two = inbox(database, clock), inbox(database, clock, "two")
     for runner in ("one", "two"):
-        Leases(database, runner, time=clock).beat()
+        Leases(database, runner, time=clock).beat.now()
     for number in (1, 2, 3):
-        one.keep(delivery(number))
+        one.keep.now(delivery(number))
     assert (claimed(one, 2), claimed(two)) == (["E1", "E2"], ["E3"])
-    assert (claimed(one, busy=("E1",)), one.waiting()) == (["E2"], 3), "what it lost sight of is still its own"
+    assert (claimed(one, busy=("E1",)), one.waiting.now()) == (["E2"], 3), "what it lost sight of is still its own"
 
 
 def test_claims_of_a_silent_runner_are_taken_over(database: Database, clock: Clock) -> None:
     one, two = inbox(database, clock), inbox(database, clock, "two")
-    Leases(database, "one", time=clock).beat()
-    one.keep(delivery(1))
+    Leases(database, "one", time=clock).beat.now()
+    one.keep.now(delivery(1))
     assert (claimed(one), claimed(two)) == (["E1"], [])
     clock.now += timedelta(seconds=9)
     assert claimed(two) == []
@@ -108,71 +108,75 @@ def test_alert_that_failed_while_the_clock_was_hours_ahead_is_tried_again_by_the
     database: Database, clock: Clock
 ) -> None:
     inbox = Inbox(database, "runner-1", time=clock)
-    inbox.keep(delivery(1))
+    inbox.keep.now(delivery(1))
     clock.now += timedelta(hours=5)
-    (first,) = inbox.claim(10)
-    inbox.failed(first.delivery, MINUTE, "PagerDuty is away")
-    assert inbox.claim(10) == ()
+    (first,) = inbox.claim.now(10)
+    inbox.failed.now(first.delivery, MINUTE, "PagerDuty is away")
+    assert inbox.claim.now(10) == ()
     clock.now -= timedelta(hours=5)
-    assert [each.delivery.id for each in inbox.claim(10)] == ["E1"]
+    assert [each.delivery.id for each in inbox.claim.now(10)] == ["E1"]
 
 
 def test_what_came_later_for_a_case_waits_for_what_came_first(database: Database, clock: Clock) -> None:
     box = inbox(database, clock)
-    box.keep(delivery(1, "Q"))
-    box.keep(delivery(2, "Q", AlertStatus.RESOLVED))
-    box.keep(delivery(3, "R"))
+    box.keep.now(delivery(1, "Q"))
+    box.keep.now(delivery(2, "Q", AlertStatus.RESOLVED))
+    box.keep.now(delivery(3, "R"))
     assert claimed(box) == ["E1", "E3"]
     assert claimed(box, busy=("E1", "E3")) == []
-    box.failed(delivery(1), MINUTE, "PagerDuty is down\nfor now")
+    box.failed.now(delivery(1), MINUTE, "PagerDuty is down\nfor now")
     assert claimed(box, busy=("E3",)) == []
     clock.now += MINUTE
-    (again,) = box.claim(10, ["pagerduty/E3"])
+    (again,) = box.claim.now(10, ["pagerduty/E3"])
     assert (again.delivery.id, again.attempts) == ("E1", 1)
-    box.done(delivery(1))
+    box.done.now(delivery(1))
     assert claimed(box, busy=("E3",)) == ["E2"]
 
 
 def test_ids_are_forgotten_after_some_days(database: Database, clock: Clock) -> None:
     box = inbox(database, clock)
-    box.keep(delivery(1))
-    box.done(delivery(1))
+    box.keep.now(delivery(1))
+    box.done.now(delivery(1))
     clock.now += DELIVERIES_KNOWN_FOR + MINUTE
-    box.keep(delivery(2))
-    box.done(delivery(2))
-    assert (box.keep(delivery(2)), box.keep(delivery(1))) == (False, True)
+    box.keep.now(delivery(2))
+    box.done.now(delivery(2))
+    assert (box.keep.now(delivery(2)), box.keep.now(delivery(1))) == (False, True)
 
 
 def test_what_was_given_up_is_told_until_it_is_forgotten_and_holds_up_nothing(database: Database, clock: Clock) -> None:
     box = inbox(database, clock)
-    box.keep(delivery(1, "Q"))
-    box.keep(delivery(2, "Q", AlertStatus.RESOLVED))
+    box.keep.now(delivery(1, "Q"))
+    box.keep.now(delivery(2, "Q", AlertStatus.RESOLVED))
     assert claimed(box) == ["E1"]
-    box.give_up(delivery(1, "Q"), "no such table\nin here")
+    box.give_up.now(delivery(1, "Q"), "no such table\nin here")
     assert claimed(box) == ["E2"], "what came later for its case goes on"
-    box.done(delivery(2, "Q"))
-    assert box.given_up() == (
+    box.done.now(delivery(2, "Q"))
+    assert box.given_up.now() == (
         GivenUpDelivery("pagerduty", "E1", "Q", BEGAN_AT, "no such table in here", delivery(1, "Q").alarm),
     )
-    assert (box.keep(delivery(1, "Q")), box.waiting(), LedgerCounts(database).read().deliveries_given_up) == (
+    assert (
+        box.keep.now(delivery(1, "Q")),
+        box.waiting.now(),
+        LedgerCounts(database).read.now().deliveries_given_up,
+    ) == (
         False,
         0,
         1,
     )
     clock.now += DELIVERIES_KNOWN_FOR + MINUTE
     later = inbox(database, clock)
-    later.keep(delivery(3))
-    later.done(delivery(3))
-    assert (later.given_up(), LedgerCounts(database).read().deliveries_given_up) == ((), 0)
+    later.keep.now(delivery(3))
+    later.done.now(delivery(3))
+    assert (later.given_up.now(), LedgerCounts(database).read.now().deliveries_given_up) == ((), 0)
 
 
 def test_delivery_of_another_version_is_told_as_given_up(database: Database, clock: Clock) -> None:
     box = inbox(database, clock)
-    box.keep(delivery(1))
+    box.keep.now(delivery(1))
     with database.writing() as connection:
         connection.execute(update(DELIVERIES).values(body="{}"))
     assert claimed(box) == []
-    (lost,) = box.given_up()
+    (lost,) = box.given_up.now()
     assert (lost.id, lost.alarm) == ("E1", None)
     assert "malformed" in lost.because
 
@@ -185,41 +189,43 @@ def test_what_was_given_up_is_found_by_an_index(tmp_path: Path) -> None:
 
 def test_same_nodes_and_signature_join_within_the_cooldown(database: Database, clock: Clock) -> None:
     cases, calm = DedupStore(database, clock), replace(BRAKES, storm_alerts=20)
-    assert cases.record_firing(delivery(1), "k", "g1", calm) == Correlation("g1", Recurrence.NEW)
-    assert cases.record_firing(delivery(1), "k", "g1", calm) == Correlation("g1", Recurrence.NEW), (
+    assert cases.record_firing.now(delivery(1), "k", "g1", calm) == Correlation("g1", Recurrence.NEW)
+    assert cases.record_firing.now(delivery(1), "k", "g1", calm) == Correlation("g1", Recurrence.NEW), (
         "asked again after a crash"
     )
     clock.now += 29 * MINUTE
-    assert cases.record_firing(delivery(2), "k", "g2", calm) == Correlation("g1", Recurrence.JOINS)
-    assert cases.record_firing(delivery(3), "other", "g3", calm) == Correlation("g3", Recurrence.NEW)
+    assert cases.record_firing.now(delivery(2), "k", "g2", calm) == Correlation("g1", Recurrence.JOINS)
+    assert cases.record_firing.now(delivery(3), "other", "g3", calm) == Correlation("g3", Recurrence.NEW)
     clock.now += 2 * MINUTE
-    assert cases.record_firing(delivery(4), "k", "g4", calm) == Correlation("g4", Recurrence.NEW), (
+    assert cases.record_firing.now(delivery(4), "k", "g4", calm) == Correlation("g4", Recurrence.NEW), (
         "joining must not lengthen it"
     )
-    assert cases.record_firing(delivery(5), "", "g5", calm) == Correlation("g5", Recurrence.NEW), (
+    assert cases.record_firing.now(delivery(5), "", "g5", calm) == Correlation("g5", Recurrence.NEW), (
         "without a key it joins nothing"
     )
 
 
 def test_case_that_comes_back_keeps_its_group(database: Database, clock: Clock) -> None:
     cases = DedupStore(database, clock)
-    cases.record_firing(delivery(1, "Q"), "k", "g1", BRAKES)
+    cases.record_firing.now(delivery(1, "Q"), "k", "g1", BRAKES)
     clock.now += 2 * MINUTE
-    assert cases.record_over(delivery(2, "Q", AlertStatus.RESOLVED, clock.now)) == "g1"
+    assert cases.record_over.now(delivery(2, "Q", AlertStatus.RESOLVED, clock.now)) == "g1"
     clock.now += timedelta(hours=2)
-    assert cases.record_firing(delivery(3, "Q", AlertStatus.REOPENED, clock.now), "k", "g2", BRAKES) == Correlation(
+    assert cases.record_firing.now(delivery(3, "Q", AlertStatus.REOPENED, clock.now), "k", "g2", BRAKES) == Correlation(
         "g1", Recurrence.AGAIN
     )
-    cases.record_over(delivery(4, "Q", AlertStatus.RESOLVED, clock.now))
+    cases.record_over.now(delivery(4, "Q", AlertStatus.RESOLVED, clock.now))
     clock.now += timedelta(days=2)
-    assert cases.record_firing(delivery(5, "Q", at=clock.now), "k", "g5", BRAKES) == Correlation("g5", Recurrence.NEW)
+    assert cases.record_firing.now(delivery(5, "Q", at=clock.now), "k", "g5", BRAKES) == Correlation(
+        "g5", Recurrence.NEW
+    )
 
 
 def test_end_that_was_told_first_stands(database: Database, clock: Clock) -> None:
     cases = DedupStore(database, clock)
-    assert cases.record_over(delivery(2, "Q", AlertStatus.RESOLVED, BEGAN_AT + MINUTE)) == ""
-    assert cases.record_firing(delivery(1, "Q"), "k", "g1", BRAKES).turn is Recurrence.OVER
-    assert cases.record_firing(delivery(3, "Q", at=BEGAN_AT + 2 * MINUTE), "k", "g1", BRAKES) == Correlation(
+    assert cases.record_over.now(delivery(2, "Q", AlertStatus.RESOLVED, BEGAN_AT + MINUTE)) == ""
+    assert cases.record_firing.now(delivery(1, "Q"), "k", "g1", BRAKES).turn is Recurrence.OVER
+    assert cases.record_firing.now(delivery(3, "Q", at=BEGAN_AT + 2 * MINUTE), "k", "g1", BRAKES) == Correlation(
         "g1", Recurrence.NEW
     )
 
@@ -227,55 +233,55 @@ def test_end_that_was_told_first_stands(database: Database, clock: Clock) -> Non
 @pytest.mark.parametrize("is_open", [False, True], ids=["the end in between was told", "it was not"])
 def test_end_from_before_it_was_reopened_does_not_end_it(database: Database, clock: Clock, is_open: bool) -> None:
     cases, reopened_at = DedupStore(database, clock), BEGAN_AT + 2 * MINUTE
-    cases.record_firing(delivery(1, "Q"), "k", "g1", BRAKES)
+    cases.record_firing.now(delivery(1, "Q"), "k", "g1", BRAKES)
     if not is_open:
-        cases.record_over(delivery(2, "Q", AlertStatus.RESOLVED, BEGAN_AT + MINUTE))
+        cases.record_over.now(delivery(2, "Q", AlertStatus.RESOLVED, BEGAN_AT + MINUTE))
     again = delivery(3, "Q", AlertStatus.REOPENED, reopened_at)
-    assert cases.record_firing(again, "k", "g3", BRAKES) == Correlation("g1", Recurrence.AGAIN)
-    assert cases.record_over(delivery(4, "Q", AlertStatus.RESOLVED, reopened_at - timedelta(seconds=1))) == ""
-    assert [one.case for one in cases.open_cases("pagerduty", BEGAN_AT - MINUTE)] == ["Q"]
-    assert cases.record_over(delivery(5, "Q", AlertStatus.RESOLVED, reopened_at)) == "g1"
-    assert cases.open_cases("pagerduty", BEGAN_AT - MINUTE) == ()
+    assert cases.record_firing.now(again, "k", "g3", BRAKES) == Correlation("g1", Recurrence.AGAIN)
+    assert cases.record_over.now(delivery(4, "Q", AlertStatus.RESOLVED, reopened_at - timedelta(seconds=1))) == ""
+    assert [one.case for one in cases.open_cases.now("pagerduty", BEGAN_AT - MINUTE)] == ["Q"]
+    assert cases.record_over.now(delivery(5, "Q", AlertStatus.RESOLVED, reopened_at)) == "g1"
+    assert cases.open_cases.now("pagerduty", BEGAN_AT - MINUTE) == ()
 
 
 def test_of_two_ends_the_later_counts_whichever_is_told_last(database: Database, clock: Clock) -> None:
     cases = DedupStore(database, clock)
-    cases.record_firing(delivery(1, "Q"), "k", "g1", BRAKES)
+    cases.record_firing.now(delivery(1, "Q"), "k", "g1", BRAKES)
     for number, minutes in ((2, 5), (3, 1)):
-        cases.record_over(delivery(number, "Q", AlertStatus.RESOLVED, BEGAN_AT + minutes * MINUTE))
+        cases.record_over.now(delivery(number, "Q", AlertStatus.RESOLVED, BEGAN_AT + minutes * MINUTE))
     late = delivery(4, "Q", AlertStatus.REOPENED, BEGAN_AT + 3 * MINUTE)
-    assert cases.record_firing(late, "k", "g4", BRAKES) == Correlation("g1", Recurrence.OVER)
+    assert cases.record_firing.now(late, "k", "g4", BRAKES) == Correlation("g1", Recurrence.OVER)
 
 
 def test_group_that_is_brought_whole_is_never_taken_for_late(database: Database, clock: Clock) -> None:
     cases = DedupStore(database, clock)
     end, late = delivery(2, "Q", AlertStatus.RESOLVED, BEGAN_AT + MINUTE), delivery(1, "Q")
     assert late.alarm is not None
-    cases.record_over(end)
+    cases.record_over.now(end)
     whole = replace(late, alarm=replace(late.alarm, whole=True))
-    assert cases.record_firing(whole, "k", "g1", BRAKES) == Correlation("g1", Recurrence.NEW)
+    assert cases.record_firing.now(whole, "k", "g1", BRAKES) == Correlation("g1", Recurrence.NEW)
 
 
 def test_more_cases_than_usual_are_a_storm(database: Database, clock: Clock) -> None:
     cases = DedupStore(database, clock)
-    told = [cases.record_firing(delivery(number), f"k{number}", f"g{number}", BRAKES) for number in range(5)]
+    told = [cases.record_firing.now(delivery(number), f"k{number}", f"g{number}", BRAKES) for number in range(5)]
     assert [course.storm for course in told] == ["", "", "", "storm-20261121-093000", "storm-20261121-093000"]
-    storm = cases.storm("storm-20261121-093000", BRAKES)
+    storm = cases.storm.now("storm-20261121-093000", BRAKES)
     assert (storm.is_on, storm.cases, storm.incidents) == (True, 2, ())
     clock.now += 6 * MINUTE
-    assert not cases.storm("storm-20261121-093000", BRAKES).is_on
-    assert cases.record_firing(delivery(9), "k9", "g9", BRAKES).storm == ""
+    assert not cases.storm.now("storm-20261121-093000", BRAKES).is_on
+    assert cases.record_firing.now(delivery(9), "k9", "g9", BRAKES).storm == ""
 
 
 def test_open_cases_are_those_that_are_not_over(database: Database, clock: Clock) -> None:
     cases = DedupStore(database, clock)
-    cases.record_firing(delivery(1, "Q"), "k", "g1", BRAKES)
-    cases.record_firing(delivery(2, "R"), "l", "g2", BRAKES)
-    cases.record_over(delivery(3, "R", AlertStatus.RESOLVED))
-    assert [one.case for one in cases.open_cases("pagerduty", BEGAN_AT - MINUTE)] == ["Q"]
-    assert cases.open_cases("grafana", BEGAN_AT - MINUTE) == ()
+    cases.record_firing.now(delivery(1, "Q"), "k", "g1", BRAKES)
+    cases.record_firing.now(delivery(2, "R"), "l", "g2", BRAKES)
+    cases.record_over.now(delivery(3, "R", AlertStatus.RESOLVED))
+    assert [one.case for one in cases.open_cases.now("pagerduty", BEGAN_AT - MINUTE)] == ["Q"]
+    assert cases.open_cases.now("grafana", BEGAN_AT - MINUTE) == ()
 
 
 def test_delivery_without_a_case_is_no_case(database: Database, clock: Clock) -> None:
     with pytest.raises(ValueError, match="no case"):
-        DedupStore(database, clock).record_over(replace(delivery(1), alarm=None))
+        DedupStore(database, clock).record_over.now(replace(delivery(1), alarm=None))

@@ -14,7 +14,7 @@ from bot.domain.claim import Claim
 from bot.domain.events import AlertReceived, Approved, Escalated, PlanProposed, StepStarted, Triaged
 from bot.domain.policy import Limits
 from bot.domain.post import Post
-from bot.ledger import Database, Leases, Ledger, Outbox, on_threads
+from bot.ledger import Database, Leases, Ledger, Outbox
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
 
 SILENT = timedelta(seconds=10)
@@ -53,7 +53,7 @@ def ledger(database: Database, clock: Clock) -> Ledger:
 
 
 def opened(ledger: Ledger, incident: str, group: str = "") -> None:
-    ledger.append(incident, 0, AlertReceived(ALERT, f"node-{incident}", group), ASKER)
+    ledger.append.now(incident, 0, AlertReceived(ALERT, f"node-{incident}", group), ASKER)
 
 
 def begun(ledger: Ledger, incident: str, runner: str) -> None:
@@ -62,14 +62,14 @@ def begun(ledger: Ledger, incident: str, runner: str) -> None:
     plan = Plan(node, STEPS)
     proposal = PlanProposed.of(plan, {})
     opened(ledger, incident)
-    ledger.append(incident, 1, Triaged(replace(VERDICT, node=node, plan=plan)), "bot")
-    ledger.append(incident, 2, proposal, "bot")
-    ledger.append(incident, 3, Approved(proposal.digest, "it leaks"), APPROVER)
-    ledger.begin(incident, 4, StepStarted(1, 1, "", (), runner), "bot", Claim(node, node, runner, Limits(9)))
+    ledger.append.now(incident, 1, Triaged(replace(VERDICT, node=node, plan=plan)), "bot")
+    ledger.append.now(incident, 2, proposal, "bot")
+    ledger.append.now(incident, 3, Approved(proposal.digest, "it leaks"), APPROVER)
+    ledger.begin.now(incident, 4, StepStarted(1, 1, "", (), runner), "bot", Claim(node, node, runner, Limits(9)))
 
 
 def silence(ledger: Ledger, incident: str) -> timedelta:
-    hold = ledger.hold(f"node-{incident}")
+    hold = ledger.hold.now(f"node-{incident}")
     assert hold is not None
     return hold.silent_for
 
@@ -78,9 +78,9 @@ def test_open_group_that_nobody_sees_to_is_claimed_once(ledger: Ledger, runner: 
     for incident, group in (("one", "g1"), ("two", "g1"), ("three", "")):
         opened(ledger, incident, group)
     a, b = runner("a"), runner("b")
-    assert a.claim() == ("g1", "three"), "an incident without a group is a group of its own"
-    assert (a.claim(), b.claim()) == ((), ())
-    assert (sorted(a.mine()), sorted(b.mine())) == (["g1", "three"], [])
+    assert a.claim.now() == ("g1", "three"), "an incident without a group is a group of its own"
+    assert (a.claim.now(), b.claim.now()) == ((), ())
+    assert (sorted(a.mine.now()), sorted(b.mine.now())) == (["g1", "three"], [])
 
 
 def test_ended_incident_is_claimed_by_nobody_unless_its_runner_died_before_it_was_let_go(
@@ -89,13 +89,13 @@ def test_ended_incident_is_claimed_by_nobody_unless_its_runner_died_before_it_wa
     for incident in ("one", "two"):
         opened(ledger, incident)
     a, b = runner("a"), runner("b")
-    assert a.claim() == ("one", "two")
+    assert a.claim.now() == ("one", "two")
     for incident in ("one", "two"):
-        ledger.append(incident, 1, Escalated("enough"), "bot")
-    a.let_go(["one"])
-    assert b.claim() == ()
+        ledger.append.now(incident, 1, Escalated("enough"), "bot")
+    a.let_go.now(["one"])
+    assert b.claim.now() == ()
     clock.now += SILENT + SOON
-    assert b.claim() == ("two",), "its end may not be shown yet"
+    assert b.claim.now() == ("two",), "its end may not be shown yet"
 
 
 def test_silent_runner_is_taken_over_and_one_that_beats_is_not(
@@ -104,15 +104,15 @@ def test_silent_runner_is_taken_over_and_one_that_beats_is_not(
     opened(ledger, "one")
     opened(ledger, "two")
     a, b = runner("a"), runner("b")
-    assert a.claim() == ("one", "two")
+    assert a.claim.now() == ("one", "two")
     clock.now += SILENT - SOON
-    a.beat()
+    a.beat.now()
     clock.now += SILENT
-    assert b.claim() == ()
+    assert b.claim.now() == ()
     clock.now += SOON
-    assert b.claim() == ("one", "two")
-    a.beat()
-    assert (a.claim(), a.mine()) == ((), frozenset()), "what wakes up again sees that it was taken over"
+    assert b.claim.now() == ("one", "two")
+    a.beat.now()
+    assert (a.claim.now(), a.mine.now()) == ((), frozenset()), "what wakes up again sees that it was taken over"
 
 
 def test_runner_that_could_not_beat_does_not_take_over_from_itself(
@@ -120,43 +120,43 @@ def test_runner_that_could_not_beat_does_not_take_over_from_itself(
 ) -> None:
     opened(ledger, "one")
     a = runner("a")
-    a.claim()
+    a.claim.now()
     clock.now += SILENT + SOON
-    assert (a.claim(), sorted(a.mine())) == ((), ["one"])
+    assert (a.claim.now(), sorted(a.mine.now())) == ((), ["one"])
 
 
 def test_runner_heard_of_in_the_future_is_not_waited_for(
     ledger: Ledger, runner: Callable[[str], Leases], clock: Clock
 ) -> None:
     opened(ledger, "one")
-    runner("a").claim()
+    runner("a").claim.now()
     clock.now -= timedelta(hours=1)
-    assert runner("b").claim() == ("one",)
+    assert runner("b").claim.now() == ("one",)
 
 
 def test_group_is_taken_from_a_live_runner_by_force_alone(runner: Callable[[str], Leases]) -> None:
     a, b = runner("a"), runner("b")
-    assert a.take("g1")
-    assert a.take("g1"), "it is ours already"
-    assert not b.take("g1")
-    assert b.take("g1", by_force=True)
-    assert (sorted(a.mine()), sorted(b.mine())) == ([], ["g1"])
+    assert a.take.now("g1")
+    assert a.take.now("g1"), "it is ours already"
+    assert not b.take.now("g1")
+    assert b.take.now("g1", by_force=True)
+    assert (sorted(a.mine.now()), sorted(b.mine.now())) == ([], ["g1"])
 
 
 def test_group_of_a_dead_runner_is_taken_without_force(runner: Callable[[str], Leases], clock: Clock) -> None:
-    runner("a").take("g1")
+    runner("a").take.now("g1")
     clock.now += SILENT + SOON
-    assert runner("b").take("g1")
+    assert runner("b").take.now("g1")
 
 
 def test_who_leaves_leaves_everything_at_once(ledger: Ledger, runner: Callable[[str], Leases]) -> None:
     a = runner("a")
     begun(ledger, "one", "a")
-    a.claim()
+    a.claim.now()
     assert silence(ledger, "one") < SILENT
-    a.leave()
+    a.leave.now()
     assert silence(ledger, "one") > SILENT, "its node waits for nobody"
-    assert runner("b").claim() == ("one",)
+    assert runner("b").claim.now() == ("one",)
 
 
 def test_group_is_kept_until_its_posts_are_taken(
@@ -164,17 +164,17 @@ def test_group_is_kept_until_its_posts_are_taken(
 ) -> None:
     outbox, a = Outbox(database), runner("a")
     for group in ("g1", "g2"):
-        a.take(group)
-    post = outbox.keep(Post("g1", "card", "C1")).id
-    a.let_go(["g1", "g2"])
-    assert a.mine() == {"g1"}
-    outbox.taken(post, "C1", "1.2")
-    a.let_go(["g1"])
-    assert a.mine() == frozenset()
+        a.take.now(group)
+    post = outbox.keep.now(Post("g1", "card", "C1")).id
+    a.let_go.now(["g1", "g2"])
+    assert a.mine.now() == {"g1"}
+    outbox.taken.now(post, "C1", "1.2")
+    a.let_go.now(["g1"])
+    assert a.mine.now() == frozenset()
     b = runner("b")
-    b.take("g3")
-    a.let_go(["g3"])
-    assert b.mine() == {"g3"}, "only its own"
+    b.take.now("g3")
+    a.let_go.now(["g3"])
+    assert b.mine.now() == {"g3"}, "only its own"
 
 
 def test_beat_speaks_for_the_nodes_of_groups_that_are_its_own(
@@ -183,10 +183,10 @@ def test_beat_speaks_for_the_nodes_of_groups_that_are_its_own(
     a, b = runner("a"), runner("b")
     for incident in ("one", "two"):
         begun(ledger, incident, "a")
-    a.claim()
-    b.take("two", by_force=True)
+    a.claim.now()
+    b.take.now("two", by_force=True)
     clock.now += SILENT
-    a.beat()
+    a.beat.now()
     assert (silence(ledger, "one"), silence(ledger, "two")) == (timedelta(0), SILENT)
 
 
@@ -195,10 +195,10 @@ def test_node_of_a_dead_runner_waits_for_nobody_and_that_of_a_terminal_does(
 ) -> None:
     begun(ledger, "one", "a")
     begun(ledger, "two", "terminal")
-    runner("a").claim()
+    runner("a").claim.now()
     clock.now += SILENT + SOON
-    ledger.beat("two", "terminal")
-    assert runner("b").claim() == ("one", "two")
+    ledger.beat.now("two", "terminal")
+    assert runner("b").claim.now() == ("one", "two")
     assert silence(ledger, "one") > timedelta(days=1)
     assert silence(ledger, "two") == timedelta(0)
 
@@ -206,9 +206,9 @@ def test_node_of_a_dead_runner_waits_for_nobody_and_that_of_a_terminal_does(
 def test_runners_that_went_without_a_word_are_forgotten(
     database: Database, runner: Callable[[str], Leases], clock: Clock
 ) -> None:
-    runner("a").beat()
+    runner("a").beat.now()
     clock.now += timedelta(days=2)
-    runner("b").beat()
+    runner("b").beat.now()
     with database.reading() as connection:
         assert connection.exec_driver_sql("SELECT id FROM runners").scalars().all() == ["b"]
 
@@ -221,41 +221,40 @@ def test_every_group_is_claimed_by_exactly_one_of_several_at_once(
             names = {f"i{turn}-{number}" for number in range(5)}
             for name in names:
                 opened(ledger, name)
-            claimed = [one for got in threads.map(lambda name: runner(name).claim(), "abcd") for one in got]
+            claimed = [one for got in threads.map(lambda name: runner(name).claim.now(), "abcd") for one in got]
             assert sorted(claimed) == sorted(names)
 
 
 def test_what_changed_is_told_once_and_the_last_change_last(ledger: Ledger) -> None:
-    assert ledger.changed() == ledger.changed(0)
+    assert ledger.changed.now() == ledger.changed.now(0)
     opened(ledger, "one", "g1")
     opened(ledger, "two")
-    told = ledger.changed(0)
+    told = ledger.changed.now(0)
     assert [(one.id, one.card) for one in told.incidents] == [("one", "g1"), ("two", "two")]
-    assert ledger.changed(told.cursor).incidents == ()
-    ledger.append("one", 1, Escalated("enough"), "bot")
-    again = ledger.changed(told.cursor)
+    assert ledger.changed.now(told.cursor).incidents == ()
+    ledger.append.now("one", 1, Escalated("enough"), "bot")
+    again = ledger.changed.now(told.cursor)
     assert [(one.id, one.ended) for one in again.incidents] == [("one", True)], "its end is told too"
     assert again.cursor > told.cursor
-    from_now = ledger.changed()
+    from_now = ledger.changed.now()
     assert (from_now.cursor, [one.id for one in from_now.incidents]) == (again.cursor, ["two"])
 
 
 def test_incidents_of_one_card_are_told_together_the_oldest_first(ledger: Ledger) -> None:
     for incident, group in (("one", "g1"), ("two", ""), ("three", "g1")):
         opened(ledger, incident, group)
-    assert sorted(ledger.together("g1")) == ["one", "three"]
-    assert (ledger.together("two"), ledger.together("g2"), ledger.together("")) == (("two",), (), ())
+    assert sorted(ledger.together.now("g1")) == ["one", "three"]
+    assert (ledger.together.now("two"), ledger.together.now("g2"), ledger.together.now("")) == (("two",), (), ())
 
 
 async def test_awaited_leases_are_the_same_leases(ledger: Ledger, runner: Callable[[str], Leases]) -> None:
     opened(ledger, "one")
-    with ThreadPoolExecutor(2) as threads:
-        awaited = on_threads(runner("a"), threads)
-        await awaited.beat()
-        assert await awaited.claim() == ("one",)
-        assert await awaited.take("two", by_force=True)
-        await awaited.let_go(["two"])
-        assert await awaited.mine() == {"one"}
-        await awaited.leave()
-        assert runner("b").claim() == ("one",)
-        assert len((await on_threads(ledger, threads).changed()).incidents) == 1
+    awaited = runner("a")
+    await awaited.beat()
+    assert await awaited.claim() == ("one",)
+    assert await awaited.take("two", by_force=True)
+    await awaited.let_go(["two"])
+    assert await awaited.mine() == {"one"}
+    await awaited.leave()
+    assert runner("b").claim.now() == ("one",)
+    assert len((await ledger.changed()).incidents) == 1

@@ -57,7 +57,7 @@ def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         ledger = Ledger(database)
         for stream, state in STATES:
             keep(ledger, stream, WAYS[state])
-        ledger.append(HOUSE, None, BrakePulled("rollout"), ASKER)
+        ledger.append.now(HOUSE, None, BrakePulled("rollout"), ASKER)
         yield database
 
 
@@ -154,10 +154,10 @@ def rewritten(database: Database, stream: str, change: dict[str, Any]) -> Callab
 @on_both
 def test_untouched_record_is_whole(filled: Database) -> None:
     found = audit(filled)
-    head = Ledger(filled).head(HOUSE)
+    head = Ledger(filled).head.now(HOUSE)
     assert (found.broken, found.incidents, found.house, found.entries) == ((), 3, head, len(rows(filled)))
     assert audit(filled, heads(head.hash[:32].upper())).broken == ()
-    assert audit(filled, heads(Ledger(filled).head(OPEN).hash)).broken == ()
+    assert audit(filled, heads(Ledger(filled).head.now(OPEN).hash)).broken == ()
 
 
 @on_both
@@ -175,7 +175,7 @@ def test_any_field_of_any_entry_changed_is_found_and_named(filled: Database, fie
 
 
 def _ends_noted(database: Database) -> set[tuple[str, int]]:
-    return {(stream, Ledger(database).head(stream).seq) for stream in (ENDED, DECLINED)}
+    return {(stream, Ledger(database).head.now(stream).seq) for stream in (ENDED, DECLINED)}
 
 
 def test_changed_field_is_one_broken_line(filled_on_sqlite: Database) -> None:
@@ -190,7 +190,7 @@ def test_changed_field_is_one_broken_line(filled_on_sqlite: Database) -> None:
 def test_entry_taken_out_of_the_middle_is_named(filled: Database) -> None:
     for row in rows(filled):
         stream, seq = row["stream"], row["seq"]
-        if seq < Ledger(filled).head(stream).seq:
+        if seq < Ledger(filled).head.now(stream).seq:
             assert (stream, seq) in named(after(filled, removed(stream, seq, seq))), row
 
 
@@ -208,7 +208,7 @@ def test_two_entries_that_changed_places_are_named(filled: Database) -> None:
 
 @on_both
 def test_end_cut_off_an_ended_incident_is_found(filled: Database) -> None:
-    last = Ledger(filled).head(ENDED).seq
+    last = Ledger(filled).head.now(ENDED).seq
     for left in range(last):
         found = after(filled, removed(ENDED, left + 1))
         assert (ENDED, left) in named(found)
@@ -227,7 +227,7 @@ def test_end_cut_off_the_house_is_found_by_the_incidents_that_ended(filled: Data
 @on_both
 def test_end_cut_off_is_found_by_a_noted_head(filled: Database) -> None:
     for stream in (OPEN, HOUSE):
-        head = Ledger(filled).head(stream)
+        head = Ledger(filled).head.now(stream)
         cut = removed(stream, head.seq)
         if stream == HOUSE:
             assert after(filled, cut).broken == (), "the brake was the last, nothing else tells of it"
@@ -337,7 +337,7 @@ def test_entry_that_nobody_here_can_read_is_told_and_not_passed_over(filled: Dat
 
     found = after(filled, add)
     assert found.broken == ()
-    assert [(one.stream, one.seq) for one in found.unread] == [(OPEN, Ledger(filled).head(OPEN).seq + 1)]
+    assert [(one.stream, one.seq) for one in found.unread] == [(OPEN, Ledger(filled).head.now(OPEN).seq + 1)]
 
 
 def added(
@@ -370,7 +370,7 @@ def test_what_no_ledger_writes_is_broken_though_every_hash_fits(
     filled: Database, stream: str, body: str, at: str, says: str
 ) -> None:
     found = after(filled, added(stream, "BrakePulled", body, at))
-    assert (found.broken[0].seq, says in found.broken[0].says) == (Ledger(filled).head(stream).seq + 1, True)
+    assert (found.broken[0].seq, says in found.broken[0].says) == (Ledger(filled).head.now(stream).seq + 1, True)
 
 
 @on_both
@@ -378,7 +378,7 @@ def test_what_no_ledger_writes_is_broken_though_every_hash_fits(
 def test_author_that_no_ledger_writes_is_broken_though_every_hash_fits(filled: Database, by: str) -> None:
     found = after(filled, added(HOUSE, "BrakeReleased", '{"form":1,"pull":0,"reason":"x"}', by=by))
     assert (found.broken[0].seq, found.broken[0].says) == (
-        Ledger(filled).head(HOUSE).seq + 1,
+        Ledger(filled).head.now(HOUSE).seq + 1,
         "its author is not written as the ledger writes authors",
     )
 
@@ -404,7 +404,7 @@ def test_note_with_a_number_that_no_entry_can_have_is_broken(
     filled: Database, kind: str, body: dict[str, Any], says: str
 ) -> None:
     (broken,) = after(filled, added(HOUSE, kind, canonical_body({"form": 1, **body}))).broken
-    assert (broken.stream, broken.seq, says in broken.says) == (HOUSE, Ledger(filled).head(HOUSE).seq + 1, True)
+    assert (broken.stream, broken.seq, says in broken.says) == (HOUSE, Ledger(filled).head.now(HOUSE).seq + 1, True)
 
 
 def anchored_today(connection: Connection) -> None:
@@ -463,8 +463,8 @@ def test_genuine_record_is_whole_whatever_its_clock_did(tmp_path: Path) -> None:
 def test_entry_that_is_missing_in_an_index_is_found(tmp_path: Path) -> None:
     path = tmp_path / "zombie.db"
     with Database.open(f"sqlite:///{path}") as database:
-        Ledger(database).append(HOUSE, None, BrakePulled("rollout"), ASKER)
-        head = Ledger(database).head(HOUSE)
+        Ledger(database).append.now(HOUSE, None, BrakePulled("rollout"), ASKER)
+        head = Ledger(database).head.now(HOUSE)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as forger:
         (ours,) = forger.execute("SELECT sql FROM sqlite_master WHERE name = 'brake_moved'").fetchone()
         for statement in ("DROP INDEX brake_moved", f"{ours} AND seq < 1", "PRAGMA writable_schema = ON"):
@@ -472,7 +472,7 @@ def test_entry_that_is_missing_in_an_index_is_found(tmp_path: Path) -> None:
         forger.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'brake_moved'", (ours,))
         forger.execute("PRAGMA writable_schema = RESET")
     with Database.open(f"sqlite:///{path}") as database:
-        assert Ledger(database).brake_pull() is None, "the brake seems to be off"
+        assert Ledger(database).brake_pull.now() is None, "the brake seems to be off"
         broken = audit(database, [NotedHead.of(head.noted)]).broken
         assert "database: is damaged: row 1 missing from index brake_moved" in map(str, broken)
 
@@ -517,7 +517,7 @@ def test_value_of_a_type_that_sqlite_alone_would_keep_is_a_sentence_and_no_crash
 def test_row_with_a_huge_duration_is_a_finding_and_no_crash(filled: Database, kind: str, body: dict[str, Any]) -> None:
     found = after(filled, added(OPEN, kind, canonical_body({"form": 1, **body})))
     assert [(each.stream, each.seq) for each in (*found.broken, *found.unread)] == [
-        (OPEN, Ledger(filled).head(OPEN).seq + 1)
+        (OPEN, Ledger(filled).head.now(OPEN).seq + 1)
     ]
 
 
@@ -526,12 +526,12 @@ def test_row_with_a_huge_duration_is_a_finding_and_no_crash(filled: Database, ki
 def test_note_that_nobody_here_can_read_is_told_and_not_passed_over(filled: Database, kind: str) -> None:
     found = after(filled, added(HOUSE, kind, '{"form":1}'))
     assert found.broken == ()
-    assert [(one.stream, one.seq) for one in found.unread] == [(HOUSE, Ledger(filled).head(HOUSE).seq + 1)]
+    assert [(one.stream, one.seq) for one in found.unread] == [(HOUSE, Ledger(filled).head.now(HOUSE).seq + 1)]
 
 
 @on_both
 def test_incident_that_was_pruned_has_no_entries(filled: Database) -> None:
-    head = Ledger(filled).head(ENDED)
+    head = Ledger(filled).head.now(ENDED)
     body = {"form": 1, "heads": {ENDED: f"{head.seq}:{head.hash}"}, "before": "2026-11-21T10:00:00+00:00"}
     (broken,) = after(filled, added(HOUSE, "IncidentsPruned", canonical_body(body))).broken
     assert str(broken) == f"{ENDED}/{head.seq}: was pruned, as house says, and has entries all the same"
@@ -569,20 +569,20 @@ def test_key_that_stands_twice_in_a_body_is_found_though_every_hash_fits(filled:
 
 @on_both
 def test_head_with_its_number_is_looked_up_in_the_house(filled: Database) -> None:
-    house = Ledger(filled).read(HOUSE)
+    house = Ledger(filled).read.now(HOUSE)
     for entry in house:
         assert audit(filled, heads(Head(entry.seq, entry.hash).noted)).broken == ()
     (other,) = audit(filled, heads(f"{house[0].seq}:{house[1].hash}")).broken
     assert "entry 1 does not have the hash" in other.says
     (beyond,) = audit(filled, heads(f"{len(house) + 1}:{house[-1].hash}")).broken
     assert f"ends with entry {len(house)}, before the head {len(house) + 1}:" in beyond.says
-    (of_incident,) = audit(filled, heads(f"1:{Ledger(filled).read(OPEN)[0].hash}")).broken
+    (of_incident,) = audit(filled, heads(f"1:{Ledger(filled).read.now(OPEN)[0].hash}")).broken
     assert "was rewritten" in of_incident.says
 
 
 @on_both
 def test_house_rewritten_after_a_noted_head_is_found_by_it(filled: Database) -> None:
-    noted = Ledger(filled).head(HOUSE).noted
+    noted = Ledger(filled).head.now(HOUSE).noted
     (broken,) = after(filled, rewritten(filled, HOUSE, {"by": "slack:T1/SOMEBODYELSE"}), noted).broken
     assert noted in broken.says
 
@@ -590,7 +590,7 @@ def test_house_rewritten_after_a_noted_head_is_found_by_it(filled: Database) -> 
 @on_both
 def test_chain_written_anew_is_found_by_the_end_that_the_house_noted(filled: Database) -> None:
     found = after(filled, rewritten(filled, ENDED, {"by": "slack:T1/SOMEBODYELSE"}))
-    assert [(one.stream, one.seq) for one in found.broken] == [(ENDED, 1), (ENDED, Ledger(filled).head(ENDED).seq)]
+    assert [(one.stream, one.seq) for one in found.broken] == [(ENDED, 1), (ENDED, Ledger(filled).head.now(ENDED).seq)]
 
 
 def renoted(
@@ -615,13 +615,13 @@ def renoted(
 def test_later_note_does_not_take_the_place_of_the_first(
     filled: Database, stream: str, note: type[EntryAnchored | IncidentEnded]
 ) -> None:
-    found = after(filled, renoted(filled, stream, note), Ledger(filled).head(HOUSE).noted)
+    found = after(filled, renoted(filled, stream, note), Ledger(filled).head.now(HOUSE).noted)
     assert f"{stream}/1: is not the entry that house noted: it was rewritten" in map(str, found.broken)
 
 
 @on_both
 def test_record_written_anew_as_a_whole_is_found_by_a_noted_head(filled: Database) -> None:
-    head = Ledger(filled).head(HOUSE).hash
+    head = Ledger(filled).head.now(HOUSE).hash
     forged = rewritten(filled, HOUSE, {"by": "slack:T1/SOMEBODYELSE"})
     assert after(filled, forged).broken == ()
     assert len(after(filled, forged, head).broken) == 1

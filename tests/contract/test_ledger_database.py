@@ -87,25 +87,25 @@ def test_older_database_is_brought_up_to_date(older_url: str) -> None:
             "and the list of what is older than anchors"
         )
         ledger = Ledger(database)
-        assert [(one.id, one.state) for one in ledger.incidents()] == [
+        assert [(one.id, one.state) for one in ledger.incidents.now()] == [
             ("ended00000", State.RESOLVED),
             ("open000000", State.ACTING),
         ]
-        assert tuple(line.id for line in ledger.incidents(only_open=True)) == ("open000000",)
-        assert fold(ledger.read("open000000")).verdict == VERDICT
+        assert tuple(line.id for line in ledger.incidents.now(only_open=True)) == ("open000000",)
+        assert fold(ledger.read.now("open000000")).verdict == VERDICT
 
 
 def test_older_record_goes_on_where_it_was(older_url: str) -> None:
     with Database.open(older_url) as database:
         ledger = Ledger(database)
-        ledger.append("open000000", 5, VERIFIED, "bot")
-        ledger.append("open000000", 6, StepStarted(2), "bot")
-        Outbox(database).keep(Post("open000000", "card", "C1"))
+        ledger.append.now("open000000", 5, VERIFIED, "bot")
+        ledger.append.now("open000000", 6, StepStarted(2), "bot")
+        Outbox(database).keep.now(Post("open000000", "card", "C1"))
         with pytest.raises(LedgerUnavailable, match="only ever appended"), database.writing() as connection:
             connection.execute(text("DELETE FROM entries"))
     with Database.open(older_url) as database:
         assert audit(database).broken == ()
-        assert fold(Ledger(database).read("open000000")).next_step == 3
+        assert fold(Ledger(database).read.now("open000000")).next_step == 3
 
 
 def test_migration_that_fails_leaves_the_older_database_as_it_was(older_url: str) -> None:
@@ -121,24 +121,24 @@ def test_migration_that_fails_leaves_the_older_database_as_it_was(older_url: str
 def test_damaged_incident_does_not_lock_up_the_others(older_url: str) -> None:
     done(older_url, "UPDATE entries SET body = '{' WHERE stream = 'open000000' AND seq = 2", "SELECT 1")
     with Database.open(older_url) as database:
-        assert [one.id for one in Ledger(database).incidents()] == ["ended00000"]
+        assert [one.id for one in Ledger(database).incidents.now()] == ["ended00000"]
         assert [(one.stream, one.seq) for one in audit(database).broken] == [("open000000", 2)]
 
 
 def test_newer_database_is_left_alone_also_by_a_program_that_has_it_open(empty_database_url: str) -> None:
     with Database.open(empty_database_url) as database:
-        Ledger(database).append("7k3m9x2qpv", 0, OPENING, ASKER)
+        Ledger(database).append.now("7k3m9x2qpv", 0, OPENING, ASKER)
         with database.writing() as connection:
             connection.execute(text("UPDATE zombie_schema SET version = 99"))
         with pytest.raises(LedgerUnavailable, match="version 99"):
-            Ledger(database).append("7k3m9x2qpw", 0, OPENING, ASKER)
+            Ledger(database).append.now("7k3m9x2qpw", 0, OPENING, ASKER)
         with pytest.raises(LedgerUnavailable, match="version 99"):
             database.check()  # so /readyz says why
-        assert Inbox(database, "runner").keep(Delivery("pagerduty", "E1", None)), (
+        assert Inbox(database, "runner").keep.now(Delivery("pagerduty", "E1", None)), (
             "what comes is taken all the same, for the newer program"
         )
-        assert len(Ledger(database).read("7k3m9x2qpv")) == 1
-        assert Ledger(database).read("7k3m9x2qpw") == ()
+        assert len(Ledger(database).read.now("7k3m9x2qpv")) == 1
+        assert Ledger(database).read.now("7k3m9x2qpw") == ()
     with pytest.raises(LedgerUnavailable, match="version 99"):
         Database.open(empty_database_url)
 
@@ -165,11 +165,11 @@ def test_opening_again_changes_nothing(empty_database_url: str) -> None:
         before = shaped(database)
         with database.writing() as connection:
             migrate(connection)
-        Ledger(database).append("7k3m9x2qpv", 0, OPENING, ASKER)
+        Ledger(database).append.now("7k3m9x2qpv", 0, OPENING, ASKER)
     with Database.open(empty_database_url) as database:
         assert shaped(database) == before
-        assert Ledger(database).head("7k3m9x2qpv").seq == 1
-        assert Ledger(database).head(HOUSE).seq == 1, "the opening is anchored"
+        assert Ledger(database).head.now("7k3m9x2qpv").seq == 1
+        assert Ledger(database).head.now(HOUSE).seq == 1, "the opening is anchored"
 
 
 def test_file_and_its_folder_are_made_for_their_owner_alone(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_file_and_its_folder_are_made_for_their_owner_alone(tmp_path: Path) -> N
     url = f"sqlite:///{path}"
     assert not is_file_there(url)
     with Database.open(url) as database:
-        Ledger(database).append("7k3m9x2qpv", 0, OPENING, ASKER)
+        Ledger(database).append.now("7k3m9x2qpv", 0, OPENING, ASKER)
         modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in path.parent.iterdir()}
         with database.reading() as connection:
             pragmas = [
@@ -241,7 +241,7 @@ def test_whether_there_is_a_ledger_and_who_serves_is_told_without_making_one(emp
     with Database.open(empty_database_url) as database:
         assert holds_ledger(empty_database_url)
         assert not is_served(database)
-        Leases(database, "serving").beat()
+        Leases(database, "serving").beat.now()
         assert is_served(database)
 
 

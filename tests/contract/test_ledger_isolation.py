@@ -71,7 +71,7 @@ class Meeting:
 
 def begins(incident: str, node: str, machine_id: str = "", at_once: int = 9) -> Callable[[Ledger], object]:
     claim = Claim(node, f"remedy of {node}", "r1", Limits(at_once), {}, machine_id=machine_id)
-    return lambda ledger: ledger.begin(incident, 4, StepStarted(1), "bot", claim)
+    return lambda ledger: ledger.begin.now(incident, 4, StepStarted(1), "bot", claim)
 
 
 def test_step_that_waited_for_the_brakes_commit_does_not_begin(url: str) -> None:
@@ -79,10 +79,10 @@ def test_step_that_waited_for_the_brakes_commit_does_not_begin(url: str) -> None
         approved(Ledger(database), "one", "node-1")
         pulls = BrakePulled("stop")
         no = Meeting(url, database, threads).of(
-            lambda ledger: ledger.append(HOUSE, None, pulls, "terminal:ann"), begins("one", "node-1")
+            lambda ledger: ledger.append.now(HOUSE, None, pulls, "terminal:ann"), begins("one", "node-1")
         )
         assert isinstance(no, Braked)
-        assert Ledger(database).head("one").seq == 4
+        assert Ledger(database).head.now("one").seq == 4
 
 
 def test_of_two_writes_that_meet_the_later_is_decided_by_what_the_earlier_wrote(url: str) -> None:
@@ -95,25 +95,25 @@ def test_of_two_writes_that_meet_the_later_is_decided_by_what_the_earlier_wrote(
         assert isinstance(meeting.of(begins("i3", "node-3", "a" * 32), begins("i4", "node-4", "a" * 32)), NodeBusy)
         enough = Escalated("enough")
         twice = meeting.of(
-            lambda first: first.append("i5", 4, enough, "bot"), lambda second: second.append("i5", 4, enough, "bot")
+            lambda first: first.append.now("i5", 4, enough, "bot"), lambda second: second.append("i5", 4, enough, "bot")
         )
         assert isinstance(twice, Conflict)
         # The brake is pulled anew while somebody releases the pull from before.
-        earlier = ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
+        earlier = ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
         over = BrakeReleased("it is over", earlier.seq)
         stale = meeting.of(
-            lambda first: first.append(HOUSE, None, BrakePulled("it burns"), "terminal:bob"),
-            lambda second: second.append(HOUSE, None, over, "terminal:ann"),
+            lambda first: first.append.now(HOUSE, None, BrakePulled("it burns"), "terminal:bob"),
+            lambda second: second.append.now(HOUSE, None, over, "terminal:ann"),
         )
         assert isinstance(stale, StaleRequest)
-        assert ledger.brake_pull() is not None
+        assert ledger.brake_pull.now() is not None
         # A request that pulls it comes twice at once.
         pull = BrakePulled("it burns", "sent-1")
         again = meeting.of(
-            lambda first: first.append(HOUSE, None, pull, "terminal:bob"),
-            lambda second: second.append(HOUSE, None, pull, "terminal:bob"),
+            lambda first: first.append.now(HOUSE, None, pull, "terminal:bob"),
+            lambda second: second.append.now(HOUSE, None, pull, "terminal:bob"),
         )
-        requests = [entry.body.get("request") for entry in ledger.read(HOUSE) if entry.kind == "BrakePulled"]
+        requests = [entry.body.get("request") for entry in ledger.read.now(HOUSE) if entry.kind == "BrakePulled"]
         assert (again, requests.count("sent-1")) == (None, 1)
 
 

@@ -42,7 +42,7 @@ def marks(ledger: Ledger) -> dict[str, str]:
     found = [
         (event.alert.id if isinstance(event, AlertJoined) else event.sentence, f"{e.stream} {e.seq} {e.hash}")
         for stream in (SHARED, HOUSE)
-        for e in ledger.read(stream)
+        for e in ledger.read.now(stream)
         if isinstance(event := e.event, AlertJoined | WishRefused)
     ]
     assert max(Counter(mark for mark, _ in found).values()) == 1, "something was written twice"
@@ -52,7 +52,7 @@ def marks(ledger: Ledger) -> dict[str, str]:
 def test_killed_writers_lose_and_double_nothing(database_url: str) -> None:
     with Database.open(database_url) as database, ExitStack() as ending:
         ledger = Ledger(database)
-        ledger.append(SHARED, 0, OPENING, ASKER)
+        ledger.append.now(SHARED, 0, OPENING, ASKER)
         names = ["lives1", "killed1", "killed2", "killed3", "lives2"]
         times = {name: EACH if name.startswith("lives") else ENDLESS for name in names}
         writers = {name: ending.enter_context(writer(database_url, name, str(times[name]))) for name in names}
@@ -80,15 +80,15 @@ def test_killed_writers_lose_and_double_nothing(database_url: str) -> None:
 def test_writer_killed_in_the_middle_of_a_transaction_leaves_nothing_of_it(database_url: str) -> None:
     with Database.open(database_url) as database:
         ledger = Ledger(database)
-        ledger.append(SHARED, 0, OPENING, ASKER)
+        ledger.append.now(SHARED, 0, OPENING, ASKER)
         with writer(database_url, "x", "hang", "10") as hanging:
             assert acknowledged(hanging, 1) == ["inside"]
-            assert (ledger.head(SHARED).seq, ledger.head(HOUSE).seq) == (1, 1), "others read on meanwhile"
+            assert (ledger.head.now(SHARED).seq, ledger.head.now(HOUSE).seq) == (1, 1), "others read on meanwhile"
             hanging.kill()
             hanging.wait(timeout=10)
             write(ledger, "next", 2)  # and write as soon as it is dead
-        incident = fold(ledger.read(SHARED))
-        assert (incident.ended, len(incident.joined), ledger.head(HOUSE).seq) == (False, 1, 2)
+        incident = fold(ledger.read.now(SHARED))
+        assert (incident.ended, len(incident.joined), ledger.head.now(HOUSE).seq) == (False, 1, 2)
         assert audit(database).broken == ()
 
 
@@ -121,10 +121,10 @@ def test_processes_that_start_at_once_on_no_file_all_start(tmp_path: Path) -> No
 def test_writer_that_stands_still_in_a_transaction_does_not_stop_the_others(database_url: str) -> None:
     with Database.open(database_url) as database, ExitStack() as ending:
         ledger = Ledger(database)
-        ledger.append(SHARED, 0, OPENING, ASKER)
+        ledger.append.now(SHARED, 0, OPENING, ASKER)
         still = ending.enter_context(writer(database_url, "x", "hang", "1"))
         assert acknowledged(still, 1) == ["inside"]
         write(ledger, "other", 2)
         still.kill()
         assert audit(database).broken == ()
-        assert not fold(ledger.read(SHARED)).ended
+        assert not fold(ledger.read.now(SHARED)).ended

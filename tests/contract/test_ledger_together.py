@@ -32,22 +32,22 @@ def ledger(database: Database) -> Ledger:
     """A ledger with a proposal that waits for a decision."""
     ledger = Ledger(database)
     for seq, event in enumerate(WAYS[State.PROPOSED]):
-        ledger.append(OLD, seq, event, by_whom(event))
+        ledger.append.now(OLD, seq, event, by_whom(event))
     return ledger
 
 
 def test_both_incidents_are_written_with_all_that_follows(ledger: Ledger, database: Database) -> None:
-    cursor = ledger.changed().cursor
-    entries = ledger.append_together((WITHDRAWN, OPENED))
+    cursor = ledger.changed.now().cursor
+    entries = ledger.append_together.now((WITHDRAWN, OPENED))
     assert [(entry.stream, entry.seq, entry.kind, entry.by) for entry in entries] == [
         (OLD, 4, "Cancelled", BOT),
         (NEW, 1, "AlertReceived", ASKER),
     ]
-    assert fold(ledger.read(OLD)).state is State.CANCELLED
-    assert tuple(line.id for line in ledger.incidents(only_open=True)) == (NEW,)
-    assert set(ledger.together(OPENING.group)) == {OLD, NEW}
-    assert {line.id for line in ledger.changed(cursor).incidents} == {OLD, NEW}
-    assert [entry.kind for entry in ledger.read(HOUSE)[-2:]] == ["IncidentEnded", "EntryAnchored"]
+    assert fold(ledger.read.now(OLD)).state is State.CANCELLED
+    assert tuple(line.id for line in ledger.incidents.now(only_open=True)) == (NEW,)
+    assert set(ledger.together.now(OPENING.group)) == {OLD, NEW}
+    assert {line.id for line in ledger.changed.now(cursor).incidents} == {OLD, NEW}
+    assert [entry.kind for entry in ledger.read.now(HOUSE)[-2:]] == ["IncidentEnded", "EntryAnchored"]
     assert audit(database).broken == ()
 
 
@@ -66,13 +66,13 @@ def test_both_incidents_are_written_with_all_that_follows(ledger: Ledger, databa
 def test_where_a_part_cannot_be_written_nothing_is(
     ledger: Ledger, appends: tuple[Append, ...], why: type[Exception]
 ) -> None:
-    house = ledger.head(HOUSE)
+    house = ledger.head.now(HOUSE)
     with pytest.raises(why):
-        ledger.append_together(appends)
-    assert (ledger.head(OLD).seq, ledger.head(NEW).seq, ledger.head(HOUSE)) == (3, 0, house)
-    for incident in (ledger.incident(OLD), fold(ledger.read(OLD))):  # what was folded before is as what is read
+        ledger.append_together.now(appends)
+    assert (ledger.head.now(OLD).seq, ledger.head.now(NEW).seq, ledger.head.now(HOUSE)) == (3, 0, house)
+    for incident in (ledger.incident.now(OLD), fold(ledger.read.now(OLD))):  # what was folded before is as what is read
         assert incident is not None
         assert incident.state is State.PROPOSED
-    assert ledger.incident(NEW) is None
-    ledger.append_together((WITHDRAWN, OPENED))
-    assert (ledger.head(OLD).seq, ledger.head(NEW).seq) == (4, 1)
+    assert ledger.incident.now(NEW) is None
+    ledger.append_together.now((WITHDRAWN, OPENED))
+    assert (ledger.head.now(OLD).seq, ledger.head.now(NEW).seq) == (4, 1)

@@ -14,15 +14,15 @@ WRONG = VerdictMarked("7k3m9x2qpv", "io-stall", False, "n-1", "ef" * 32, "click-
 def test_mark_is_written_once_whichever_program_takes_it(database_url: str) -> None:
     with Database.open(database_url) as database, Database.open(database_url) as elsewhere:
         marks, other = MarkStore(database), MarkStore(elsewhere)
-        first = marks.append(WRONG, "slack:T0/U1")
-        assert other.append(WRONG, "slack:T0/U1") == first, "the same click, delivered to another"
-        assert other.append(replace(WRONG, request="click-2"), "slack:T0/U1") == first, "the same word"
-        right = other.append(replace(WRONG, right=True, request="click-3"), "slack:T0/U1")
-        assert marks.append(WRONG, "slack:T0/U1") == first, "an old click brings nothing back"
-        marks.append(WRONG, "slack:T0/U2")
-        marks.append(CauseLookedAt("io-stall", "raised"), "terminal:ann")
+        first = marks.append.now(WRONG, "slack:T0/U1")
+        assert other.append.now(WRONG, "slack:T0/U1") == first, "the same click, delivered to another"
+        assert other.append.now(replace(WRONG, request="click-2"), "slack:T0/U1") == first, "the same word"
+        right = other.append.now(replace(WRONG, right=True, request="click-3"), "slack:T0/U1")
+        assert marks.append.now(WRONG, "slack:T0/U1") == first, "an old click brings nothing back"
+        marks.append.now(WRONG, "slack:T0/U2")
+        marks.append.now(CauseLookedAt("io-stall", "raised"), "terminal:ann")
         for asked in (marks, other):
-            kinds = [(entry.kind, entry.by) for entry in asked.read()]
+            kinds = [(entry.kind, entry.by) for entry in asked.read.now()]
             assert kinds == [
                 ("VerdictMarked", "slack:T0/U1"),
                 ("VerdictMarked", "slack:T0/U1"),
@@ -30,5 +30,5 @@ def test_mark_is_written_once_whichever_program_takes_it(database_url: str) -> N
                 ("CauseLookedAt", "terminal:ann"),
             ]
         assert right.seq > first.seq
-        (score,) = scores(marks.read())
+        (score,) = scores(marks.read.now())
         assert (score.right, score.wrong, score.ever_right, score.ever_wrong) == (0, 0, 1, 1)

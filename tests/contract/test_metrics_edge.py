@@ -91,18 +91,15 @@ async def test_causes_are_told_as_right_as_people_marked_them_until_somebody_loo
         counts = MarkCounts(Policy(approvers=frozenset(f"slack:U{number}" for number in range(10))))
         marks, tallies = MarkStore(database), LedgerCounts(database, [counts.read])
         for number in range(10):
-            marks.append(VerdictMarked(f"i{number}", "leak", number == 0), f"slack:T1/U{number}")
-        marks.append(VerdictMarked("i0", "leak", False), "slack:T1/U0")
+            marks.append.now(VerdictMarked(f"i{number}", "leak", number == 0), f"slack:T1/U{number}")
+        marks.append.now(VerdictMarked("i0", "leak", False), "slack:T1/U0")
 
-        async def of_record() -> LedgerCount:
-            return tallies.read()
-
-        async with edge(tmp_path, tallies=of_record, of_extras=[counts]) as (client, _, _):
+        async with edge(tmp_path, tallies=tallies.read, of_extras=[counts]) as (client, _, _):
             lines = (await client.get("/metrics")).text.splitlines()
             assert 'zombie_verdict_marks{cause="leak",said="right"} 0.0' in lines
             assert 'zombie_verdict_marks{cause="leak",said="wrong"} 10.0' in lines
             assert 'zombie_cause_in_doubt{cause="leak"} 1.0' in lines
-            marks.append(CauseLookedAt("leak", "the threshold is another"), "terminal:ann")
+            marks.append.now(CauseLookedAt("leak", "the threshold is another"), "terminal:ann")
             lines = (await client.get("/metrics")).text.splitlines()
             assert 'zombie_cause_in_doubt{cause="leak"} 0.0' in lines
 

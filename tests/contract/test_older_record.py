@@ -63,7 +63,7 @@ def test_every_entry_still_holds(older: Database) -> None:
 
 
 def test_incidents_older_than_anchors_are_listed_once_and_none_can_be_added_to_them(older: Database) -> None:
-    noted = [entry.event for entry in Ledger(older).read(HOUSE) if isinstance(entry.event, OlderNoted)]
+    noted = [entry.event for entry in Ledger(older).read.now(HOUSE) if isinstance(entry.event, OlderNoted)]
     assert [len(each.heads) for each in noted] == [17]
     with older.writing() as connection:
         entry = chained_entry("forged0000", Head(), "2019-01-01T00:00:00.000Z", OPENING, ASKER)
@@ -85,7 +85,7 @@ def test_list_of_older_incidents_takes_no_other_also_at_once(older: Database) ->
 
 def test_older_incident_may_go_on_but_is_what_it_was(older: Database) -> None:
     ledger = Ledger(older)
-    ledger.append("proposed00", ledger.head("proposed00").seq, Declined("not now"), ASKER)
+    ledger.append.now("proposed00", ledger.head.now("proposed00").seq, Declined("not now"), ASKER)
     assert audit(older).broken == ()
     with older.writing() as connection:
         for statement in TRIGGERS:
@@ -100,12 +100,12 @@ def test_older_incident_may_go_on_but_is_what_it_was(older: Database) -> None:
 
 @pytest.mark.parametrize("state", list(State))
 def test_incident_of_each_state_is_still_in_it(older: Database, state: State) -> None:
-    incident = fold(Ledger(older).read(f"{state.value}0".ljust(10, "0")))
+    incident = fold(Ledger(older).read.now(f"{state.value}0".ljust(10, "0")))
     assert (incident.state, incident.node) == (state, f"node-{state.value}")
 
 
 def test_list_of_incidents_is_the_same(older: Database) -> None:
-    listed = {incident.node: incident.state.value for incident in Ledger(older).incidents()}
+    listed = {incident.node: incident.state.value for incident in Ledger(older).incidents.now()}
     assert {node: state for node, state in listed.items() if node == f"node-{state}"} == {
         f"node-{state.value}": state.value for state in State
     }
@@ -116,23 +116,23 @@ def test_list_of_incidents_is_the_same(older: Database) -> None:
 def test_wave_that_was_left_in_the_middle_is_where_it_was(later: Database) -> None:
     found = audit(later)
     assert (found.broken, found.incidents) == ((), 6)
-    wave = WaveStore(later).find("wave-eszgzd8a0q")
+    wave = WaveStore(later).find.now("wave-eszgzd8a0q")
     assert wave is not None
     assert (wave.state, [approval.by for approval in wave.approvals]) == (WaveState.RUNNING, ["terminal:bob"])
     assert [(turn.member.node, turn.outcome) for turn in wave.turns] == [("n3", TurnOutcome.CURED), ("n0", None)]
-    states = {incident.node: incident.state for incident in Ledger(later).incidents()}
+    states = {incident.node: incident.state for incident in Ledger(later).incidents.now()}
     assert (states["n3"], states["n0"]) == (State.RESOLVED, State.PROPOSED)
 
 
 def test_marks_mutes_captures_and_counts_are_still_known(later: Database) -> None:
     ledger = Ledger(later)
-    house = ledger.read(HOUSE)
+    house = ledger.read.now(HOUSE)
     (score,) = scores(house)
     assert (score.cause, score.right, score.wrong) == ("failed-units", 0, 1)
-    (mute,) = mutes_in_force(ledger.mutes(), LEFT_AT)
+    (mute,) = mutes_in_force(ledger.mutes.now(), LEFT_AT)
     assert (mute.cause, mute.selector, mute.reason) == ("failed-units", "b*", "known")
     (capture,) = captures_of(house).values()
     assert (capture.node, capture.request.hours, capture.state) == ("s1", 1, RollingState.RUNNING)
     readings = ReadingStore(later)
-    counts = {node: [look.value for look in readings.looks(node, cause)] for node, cause in readings.series()}
+    counts = {node: [look.value for look in readings.looks.now(node, cause)] for node, cause in readings.series.now()}
     assert counts == {"b1": [31.0], "s1": [52112.0]}

@@ -77,33 +77,33 @@ def test_runner_is_there_until_it_leaves(database: Database) -> None:
 def test_program_that_was_killed_is_taken_over_at_once_and_one_that_is_stopped_is_not(
     database: Database, database_url: str
 ) -> None:
-    Ledger(database).append("one", 0, AlertReceived(ALERT, "node-1"), ASKER)
+    Ledger(database).append.now("one", 0, AlertReceived(ALERT, "node-1"), ASKER)
     presence = RunnerLiveness(database, "me")
     me = Leases(database, "me", presence=presence)
-    me.beat()
+    me.beat.now()
     with another(database_url) as process:
-        assert me.claim() == ()
+        assert me.claim.now() == ()
         process.send_signal(signal.SIGSTOP)
-        assert me.claim() == ()
+        assert me.claim.now() == ()
         process.kill()
         process.wait()
         # PostgreSQL learns of it from the kernel in its own time, which is milliseconds.
-        assert until(me.claim) == ("one",)
-    me.leave()
+        assert until(me.claim.now) == ("one",)
+    me.leave.now()
 
 
 def test_who_left_leaves_no_file_and_what_a_killed_one_left_is_taken_away(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'zombie.db'}"
     with Database.open(url) as database:
-        Ledger(database).append("one", 0, AlertReceived(ALERT, "node-1"), ASKER)
+        Ledger(database).append.now("one", 0, AlertReceived(ALERT, "node-1"), ASKER)
         me = Leases(database, "me", presence=RunnerLiveness(database, "me"))
-        me.beat()
+        me.beat.now()
         with another(url):
             assert sorted(path.name for path in tmp_path.glob("*.alive")) == [
                 "zombie.db.me.alive",
                 "zombie.db.other.alive",
             ]
-        assert me.claim() == ("one",)
+        assert me.claim.now() == ("one",)
         assert [path.name for path in tmp_path.glob("*.alive")] == ["zombie.db.me.alive"]
-        me.leave()
+        me.leave.now()
         assert list(tmp_path.glob("*.alive")) == []

@@ -36,7 +36,8 @@ from tests.examples import up_to
 from tests.monitoring.exporters import KNOWN
 from tests.monitoring.prometheus import Prometheus, simulated
 from tests.monitoring.promql import selectors
-from tests.unit.response.diagnosis.test_growing import Before, Kept
+from tests.unit.response.diagnosis.test_growing import Before
+from tests.unit.response.diagnosis.test_growing import looks as looks_kept
 from tests.unit.response.diagnosis.test_growing import playbook as counting
 from tests.unit.surfaces.verdicts import FOUNDING
 
@@ -335,7 +336,7 @@ async def test_count_that_none_can_be_costs_no_verdict(prometheus: Prometheus, p
         looks = await past.counted(NODE, "leaked-memory-cgroups", UNTIL)
         host = HostReading("5.4.0", "boot", timedelta(hours=20))
         snapshot = Snapshot(NODE.name, UNTIL, timedelta(0), {"host": host})
-        told = await store_count_and_growth(Kept(), NODE.name, snapshot, counting(), None, [Before(looks)])
+        told = await store_count_and_growth(looks_kept(), NODE.name, snapshot, counting(), None, [Before(looks)])
         assert canonical_body(to_json_types(told))
         with contextlib.suppress(CannotRead):
             assert all(len(one.says) < 300 for one in await past.before(NODE, UNTIL))

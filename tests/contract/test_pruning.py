@@ -49,9 +49,9 @@ def long_ago() -> datetime:
 
 
 def tell(ledger: Ledger, name: str, group: str, *events: IncidentEvent, opening: AlertReceived | None = None) -> None:
-    ledger.append(name, 0, opening or AlertReceived(ALERT, f"node-{name}", group), ASKER)
+    ledger.append.now(name, 0, opening or AlertReceived(ALERT, f"node-{name}", group), ASKER)
     for seq, event in enumerate(events, 1):
-        ledger.append(name, seq, event, "bot")
+        ledger.append.now(name, seq, event, "bot")
 
 
 def names(database: Database) -> set[str]:
@@ -71,20 +71,20 @@ def test_only_what_ended_long_ago_and_stands_beside_nothing_newer_goes(database:
     tell(then, "undone", "undone-group", over)
     tell(then, "waits", "waiting-group", over)
     undoing = AlertReceived(ALERT, "node-undone", "undoing-group", undoes="undone")
-    Outbox(database).keep(Post("waiting-group", "card", "C1", {}))
+    Outbox(database).keep.now(Post("waiting-group", "card", "C1", {}))
     tell(now, "new", "new-group", over)
     tell(now, "undoes", "undoing-group", opening=undoing)
     stay = {"still-open", "beside-open", "beside-new", "undone", "waits", "new", "undoes"}
     pruner = Pruner(database, "terminal:ann")
     assert pruner.incidents(YEAR, dry_run=True) == Pruned(incidents=3, entries=6)
     assert names(database) == stay | {"gone", "gone-too", "alone"}
-    heads = {name: then.head(name) for name in ("gone", "gone-too", "alone")}
+    heads = {name: then.head.now(name) for name in ("gone", "gone-too", "alone")}
 
     assert pruner.incidents(YEAR) == Pruned(incidents=3, entries=6)
 
-    assert names(database) == stay == {line.id for line in now.incidents()}
+    assert names(database) == stay == {line.id for line in now.incidents.now()}
     assert audit(database).broken == ()
-    noted = now.read(HOUSE)[-1]
+    noted = now.read.now(HOUSE)[-1]
     assert noted.by == "terminal:ann"
     assert isinstance(noted.event, IncidentsPruned)
     assert noted.event.heads == {name: f"{head.seq}:{head.hash}" for name, head in heads.items()}
@@ -96,9 +96,9 @@ def test_incident_whose_name_holds_a_word_for_a_secret_is_pruned_with_its_head(d
     for name in ("3pw4k2m9xz", "9psk2pass7"):
         tell(then, name, f"of-{name}", Cancelled("asked twice"))
     tell(Ledger(database), "new", "new-group")
-    heads = {name: f"2:{then.head(name).hash}" for name in ("3pw4k2m9xz", "9psk2pass7")}
+    heads = {name: f"2:{then.head.now(name).hash}" for name in ("3pw4k2m9xz", "9psk2pass7")}
     Pruner(database, "terminal:ann").incidents(YEAR)
-    noted = then.read(HOUSE)[-1].event
+    noted = then.read.now(HOUSE)[-1].event
     assert isinstance(noted, IncidentsPruned)
     assert noted.heads == heads
     assert audit(database).broken == ()
@@ -113,11 +113,11 @@ def test_incidents_of_a_wave_stay_until_it_has_ended(database: Database) -> None
     member = WaveMember("node-one", "one", "ab" * 32)
     proposed = WaveProposed(("*",), ("c",), (member,), (), stages_of(1), timedelta(hours=8), "p", "").sealed()
     waves = WaveStore(database)
-    waves.append(name, 0, proposed, ASKER)
+    waves.append.now(name, 0, proposed, ASKER)
     pruner = Pruner(database, "terminal:ann")
     pruner.incidents(YEAR)
     assert names(database) - {name} == {"one", "new"}, "the wave asks for it at each look"
-    waves.append(name, 1, WaveDeclined("nobody decided"), "bot")
+    waves.append.now(name, 1, WaveDeclined("nobody decided"), "bot")
     pruner.incidents(YEAR)
     assert names(database) - {name} == {"new"}
 
@@ -139,14 +139,14 @@ def test_undo_goes_once_what_it_undoes_is_gone(database: Database) -> None:
 def test_what_hangs_on_an_incident_goes_with_it(database: Database) -> None:
     then = Ledger(database, long_ago)
     alarm = delivery(1)
-    DedupStore(database, long_ago).record_firing(alarm, "key", "gone-group", BRAKES)
+    DedupStore(database, long_ago).record_firing.now(alarm, "key", "gone-group", BRAKES)
     approved(then, "gone", "node-1")
-    then.begin("gone", 4, FIRST, "bot", claim("node-1"))
-    then.append("gone", 5, Escalated("no proof"), "bot")
+    then.begin.now("gone", 4, FIRST, "bot", claim("node-1"))
+    then.append.now("gone", 5, Escalated("no proof"), "bot")
     tell(then, "in-group", "gone-group", Cancelled("asked twice"))
-    Leases(database, "r1").take("gone-group")
+    Leases(database, "r1").take.now("gone-group")
     outbox = Outbox(database)
-    outbox.taken(outbox.keep(Post("gone-group", "card", "C1", {})).id, "C1", "1.1")
+    outbox.taken.now(outbox.keep.now(Post("gone-group", "card", "C1", {})).id, "C1", "1.1")
     tell(Ledger(database), "new", "")
     Pruner(database, "bot").incidents(YEAR)
     with database.reading() as connection:
@@ -202,7 +202,7 @@ def test_record_is_append_only_again_and_what_is_taken_out_by_hand_is_found(data
 def test_pruning_that_names_another_end_than_house_noted_is_found(database: Database) -> None:
     then = Ledger(database, long_ago)
     tell(then, "gone", "gone", Cancelled("asked twice"))
-    then.append(HOUSE, None, IncidentsPruned({"gone": f"1:{'ab' * 32}"}, long_ago() - YEAR), "bot")
+    then.append.now(HOUSE, None, IncidentsPruned({"gone": f"1:{'ab' * 32}"}, long_ago() - YEAR), "bot")
     with database.writing() as connection, deletions_allowed(connection):
         connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == "gone"))
         connection.execute(delete(INCIDENTS))
@@ -214,8 +214,8 @@ def test_pruning_that_names_another_end_than_house_noted_is_found(database: Data
 def removed_by_hand(database: Database, name: str, before: datetime) -> None:
     """A forger removes an incident, and writes that it was pruned."""
     ledger = Ledger(database)
-    head = ledger.head(name)
-    ledger.append(HOUSE, None, IncidentsPruned({name: f"{head.seq}:{head.hash}"}, before), "terminal:ann")
+    head = ledger.head.now(name)
+    ledger.append.now(HOUSE, None, IncidentsPruned({name: f"{head.seq}:{head.hash}"}, before), "terminal:ann")
     with database.writing() as connection, deletions_allowed(connection):
         connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == name))
         connection.execute(delete(INCIDENTS).where(INCIDENTS.c.id == name))
@@ -249,7 +249,7 @@ BEFORE = datetime.now(UTC) - timedelta(days=3)
 @pytest.mark.parametrize("seq", [2, 3])
 def test_later_note_of_an_end_makes_it_no_older(database: Database, seq: int) -> None:
     tell(Ledger(database), "gone", "gone", Cancelled("asked twice"))
-    end = Ledger(database).head("gone")
+    end = Ledger(database).head.now("gone")
     again = IncidentEnded("gone", "cancelled", seq, end.hash if seq == end.seq else "ab" * 32)
     pruned = IncidentsPruned({"gone": f"{again.seq}:{again.head}"}, BEFORE)
     noted_again(database, BrakePulled("rollout"), again, pruned)
@@ -263,7 +263,7 @@ def test_later_note_of_an_end_makes_it_no_older(database: Database, seq: int) ->
 def test_end_that_is_noted_for_the_pruning_is_told(database: Database) -> None:
     tell(Ledger(database, lambda: BEFORE - timedelta(days=1)), "gone", "gone")
     tell(Ledger(database), "stays", "stays")
-    head = Ledger(database).head("gone")
+    head = Ledger(database).head.now("gone")
     with database.reading() as connection:
         now = database_time(connection)
     noted_again(
@@ -285,7 +285,7 @@ def test_end_that_is_noted_for_the_pruning_is_told(database: Database) -> None:
 def test_pruning_of_a_time_to_come_is_told(database: Database) -> None:
     tell(Ledger(database), "gone", "gone", Cancelled("asked twice"))
     to_come = datetime.now(UTC) + timedelta(days=3)
-    head = Ledger(database).head("gone")
+    head = Ledger(database).head.now("gone")
     pruned = IncidentsPruned({"gone": f"{head.seq}:{head.hash}"}, to_come - timedelta(days=2))
     noted_again(database, pruned, at=instant_text(to_come))
     with database.writing() as connection, deletions_allowed(connection):
@@ -320,22 +320,22 @@ def test_who_follows_the_record_misses_nothing_after_it_was_pruned(database: Dat
     then = Ledger(database, long_ago)
     for name in ("first", "last"):
         tell(then, name, name, Cancelled("asked twice"))
-    cursor = then.changed(None).cursor
+    cursor = then.changed.now(None).cursor
     Pruner(database, "bot").incidents(YEAR)
     tell(Ledger(database), "new", "new")
-    assert [line.id for line in then.changed(cursor).incidents] == ["new"]
+    assert [line.id for line in then.changed.now(cursor).incidents] == ["new"]
 
 
 def test_deliveries_that_were_seen_to_are_forgotten(database: Database) -> None:
     box = Inbox(database, "r1", time=long_ago)
     for number in (1, 2):
-        box.keep(delivery(number))
-    box.done(delivery(1))
+        box.keep.now(delivery(number))
+    box.done.now(delivery(1))
     pruner = Pruner(database, "bot")
     assert pruner.deliveries(YEAR, dry_run=True) == pruner.deliveries(YEAR) == Pruned(deliveries=1)
-    assert box.waiting() == 1
-    assert box.keep(delivery(1))
-    assert not box.keep(delivery(2))
+    assert box.waiting.now() == 1
+    assert box.keep.now(delivery(1))
+    assert not box.keep.now(delivery(2))
 
 
 @pytest.mark.parametrize("kept_for", [timedelta(0), timedelta(hours=47)])

@@ -54,33 +54,33 @@ def asked(database: Database) -> dict[str, Callable[[], object]]:
     ledger, leases, outbox = Ledger(database), Leases(database, "r1"), Outbox(database)
     for name in ("begun", "begins"):
         approved(ledger, name, f"node-{name}")
-    ledger.begin("begun", 4, FIRST, "bot", claim("node-begun", at_once=9))
-    ledger.append("opened", 0, AlertReceived(ALERT, "node-new", "group-new"), ASKER)
-    leases.beat()
-    leases.take("begun")
-    cursor = ledger.changed(None).cursor
+    ledger.begin.now("begun", 4, FIRST, "bot", claim("node-begun", at_once=9))
+    ledger.append.now("opened", 0, AlertReceived(ALERT, "node-new", "group-new"), ASKER)
+    leases.beat.now()
+    leases.take.now("begun")
+    cursor = ledger.changed.now(None).cursor
     joins = AlertJoined(Alert("alertmanager", "z9", text="NodeSlow"))
     return {
-        "the brake": ledger.brake_pull,
-        "whether a request pulled it": lambda: ledger.pulled_by("sent-1"),
-        "the last policy": ledger.policy,
-        "the beginning of a step": lambda: ledger.begin(
+        "the brake": ledger.brake_pull.now,
+        "whether a request pulled it": lambda: ledger.pulled_by.now("sent-1"),
+        "the last policy": ledger.policy.now,
+        "the beginning of a step": lambda: ledger.begin.now(
             "begins", 4, FIRST, "bot", claim("node-begins", at_once=9, per_hour=9)
         ),
-        "pulling the brake": lambda: ledger.append(HOUSE, None, BrakePulled("stop"), "terminal:ann"),
-        "releasing it": lambda: ledger.append(HOUSE, None, BrakeReleased("over"), "terminal:ann"),
-        "a join": lambda: ledger.append("opened", 1, joins, "bot"),
-        "the nodes of a group": lambda: ledger.nodes("group-new"),
-        "the incidents of a node": lambda: ledger.incidents(node="node-new"),
-        "what changed": lambda: ledger.changed(cursor),
-        "what stands together": lambda: ledger.together("group-new"),
-        "whether it was tried": lambda: ledger.last_try(Plan("node-new", ()), "ab" * 16, timedelta(days=1)),
-        "a heartbeat": leases.beat,
-        "a step's heartbeat": lambda: ledger.beat("begun", "r1"),
-        "a new post": lambda: outbox.keep(Post("group-new", "card", "C1", {})),
-        "due posts": lambda: outbox.due(datetime.now(UTC)),
-        "a storm": lambda: DedupStore(database).storm("storm-1", BRAKES),
-        "unseen groups": leases.claim,
+        "pulling the brake": lambda: ledger.append.now(HOUSE, None, BrakePulled("stop"), "terminal:ann"),
+        "releasing it": lambda: ledger.append.now(HOUSE, None, BrakeReleased("over"), "terminal:ann"),
+        "a join": lambda: ledger.append.now("opened", 1, joins, "bot"),
+        "the nodes of a group": lambda: ledger.nodes.now("group-new"),
+        "the incidents of a node": lambda: ledger.incidents.now(node="node-new"),
+        "what changed": lambda: ledger.changed.now(cursor),
+        "what stands together": lambda: ledger.together.now("group-new"),
+        "whether it was tried": lambda: ledger.last_try.now(Plan("node-new", ()), "ab" * 16, timedelta(days=1)),
+        "a heartbeat": leases.beat.now,
+        "a step's heartbeat": lambda: ledger.beat.now("begun", "r1"),
+        "a new post": lambda: outbox.keep.now(Post("group-new", "card", "C1", {})),
+        "due posts": lambda: outbox.due.now(datetime.now(UTC)),
+        "a storm": lambda: DedupStore(database).storm.now("storm-1", BRAKES),
+        "unseen groups": leases.claim.now,
     }
 
 
@@ -128,14 +128,14 @@ def test_eight_hundredth_alert_that_joins_costs_what_the_tenth_did(tmp_path: Pat
         Large(2, joined, still_open=1).fill(url)
         with opened(url) as (database, steps):
             ledger, name = Ledger(database), Large(2).name(1)
-            incident = ledger.incident(name)
+            incident = ledger.incident.now(name)
             assert incident is not None
             assert incident.seq == joined
             for number in (1, 2):  # the first time, SQLAlchemy writes statements that it keeps
                 joins = AlertJoined(Alert("alertmanager", f"a{number}", text="NodeSlow"))
                 steps[0] = 0
-                appended = calls(partial(ledger.append, name, joined - 1 + number, joins, "bot"))
-                costs[joined] = (appended, calls(partial(ledger.incident, name)), steps[0])
+                appended = calls(partial(ledger.append.now, name, joined - 1 + number, joins, "bot"))
+                costs[joined] = (appended, calls(partial(ledger.incident.now, name)), steps[0])
     few, many = costs[10], costs[800]
     assert all(more <= less * 1.2 + 100 for less, more in zip(few, many, strict=True)), costs
 
@@ -145,28 +145,28 @@ def test_incident_is_what_its_entries_say_whoever_appended_them(database_url: st
     with Database.open(database_url) as database:
         ours, theirs = Ledger(database, most_kept=most_kept), Ledger(database)
         for name in ("first", "second"):
-            ours.append(name, 0, AlertReceived(ALERT, "node-1", "group"), ASKER)
+            ours.append.now(name, 0, AlertReceived(ALERT, "node-1", "group"), ASKER)
         for seq in range(1, 12):
             for name in ("first", "second"):
                 writer = ours if seq % 3 else theirs
-                writer.append(name, seq, AlertJoined(Alert("alertmanager", f"{name}-{seq}")), "bot")
+                writer.append.now(name, seq, AlertJoined(Alert("alertmanager", f"{name}-{seq}")), "bot")
                 for ledger in (ours, theirs):
-                    assert ledger.incident(name) == fold(ledger.read(name))
-        assert ours.incident("nobody") is None
+                    assert ledger.incident.now(name) == fold(ledger.read.now(name))
+        assert ours.incident.now("nobody") is None
 
 
 def test_incident_whose_past_was_written_anew_is_folded_anew(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'zombie.db'}"
     with Database.open(url) as database:
         ledger = Ledger(database)
-        ledger.append("first", 0, AlertReceived(ALERT, "node-1", "group"), ASKER)
-        assert ledger.incident("first") is not None
+        ledger.append.now("first", 0, AlertReceived(ALERT, "node-1", "group"), ASKER)
+        assert ledger.incident.now("first") is not None
         with database.writing() as connection:
             for statement in (
                 "DROP TRIGGER entries_stay_as_they_are",
                 "UPDATE entries SET hash = 'other', body = replace(body, 'node-1', 'node-2')",
             ):
                 connection.exec_driver_sql(statement)
-        incident = ledger.incident("first")
+        incident = ledger.incident.now("first")
         assert incident is not None
         assert (incident.node, incident.head) == ("node-2", "other")

@@ -17,15 +17,15 @@ def test_refusals_of_one_kind_and_person_are_counted_once_they_are_many(database
         ledger = Ledger(database, lambda: now[0])
         no = WishRefused("NotAnApprover", "They are not.", "approve", "one")
         for _ in range(40):
-            ledger.record_refusal(no, "slack:T1/U1")
-        ledger.record_refusal(no, "slack:T1/U2")
-        ledger.record_refusal(replace(no, wish="decline"), "slack:T1/U1")
-        assert len(ledger.read(HOUSE)) == 12
+            ledger.record_refusal.now(no, "slack:T1/U1")
+        ledger.record_refusal.now(no, "slack:T1/U2")
+        ledger.record_refusal.now(replace(no, wish="decline"), "slack:T1/U1")
+        assert len(ledger.read.now(HOUSE)) == 12
         now[0] += timedelta(hours=1)
-        ledger.record_refusal(no, "slack:T1/U1")
-        last = ledger.read(HOUSE)[-1].event
+        ledger.record_refusal.now(no, "slack:T1/U1")
+        last = ledger.read.now(HOUSE)[-1].event
         assert isinstance(last, WishRefused)
-        assert (len(ledger.read(HOUSE)), last.unwritten) == (13, 30)
+        assert (len(ledger.read.now(HOUSE)), last.unwritten) == (13, 30)
         assert audit(database).broken == ()
 
 
@@ -39,17 +39,17 @@ def test_refusals_of_people_without_end_are_counted_too_and_told_by_the_next(
         ledger = Ledger(database, lambda: now[0])
         no = WishRefused("NotAnApprover", "They are not.", "approve", "one")
         for number in range(12):
-            ledger.record_refusal(no, f"slack:T1/U{number}")
-        assert len(ledger.read(HOUSE)) == 5
+            ledger.record_refusal.now(no, f"slack:T1/U{number}")
+        assert len(ledger.read.now(HOUSE)) == 5
         now[0] += timedelta(hours=1)
-        ledger.record_refusal(no, "slack:T1/U11")
-        ledger.record_refusal(no, "slack:T1/U12")
-        first, second = (entry.event for entry in ledger.read(HOUSE)[5:])
+        ledger.record_refusal.now(no, "slack:T1/U11")
+        ledger.record_refusal.now(no, "slack:T1/U12")
+        first, second = (entry.event for entry in ledger.read.now(HOUSE)[5:])
         assert isinstance(first, WishRefused)
         assert isinstance(second, WishRefused)
         assert (first.unwritten, second.unwritten) == (7, 0)
         now[0] += refusals.FORGOTTEN + timedelta(hours=1)
-        ledger.record_refusal(no, "slack:T1/U99")
+        ledger.record_refusal.now(no, "slack:T1/U99")
         with database.reading() as connection:
             rows = connection.exec_driver_sql("SELECT count(*) FROM refusals").scalar_one()
         assert (rows, audit(database).broken) == (2, ())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,7 +18,7 @@ from bot.extras.fleet.settings import SweepSettings
 from bot.extras.fleet.store import SweepStore
 from bot.extras.fleet.sweep import Counted, Found, JudgedBy, NodeAnswer, NodeOutcome
 from bot.extras.fleet.sweeps import Sweeps, scheduled
-from bot.ledger import Database, Leases, ReadingStore, on_threads
+from bot.ledger import Database, Leases, ReadingStore
 from bot.ledger.chat_requests import ChatRequestStore
 
 PLAYBOOK = library().get("node-health")
@@ -55,7 +54,7 @@ class Desk:
 class Replica:
     """One program at the database, with a clock that all share."""
 
-    def __init__(self, database: Database, threads: ThreadPoolExecutor, name: str, desk: Desk, clock: list[datetime]):
+    def __init__(self, database: Database, name: str, desk: Desk, clock: list[datetime]):
         leases = Leases(database, name)
         self.leases = leases
         self.told: list[Any] = []
@@ -67,9 +66,9 @@ class Replica:
         self.sweeps = Sweeps(
             scheduled((SAID,), PLAYBOOK),
             cast(Any, desk),
-            on_threads(ChatRequestStore(database, leases), threads),
-            on_threads(ReadingStore(database), threads),
-            SweepStore(database, threads),
+            ChatRequestStore(database, leases),
+            ReadingStore(database),
+            SweepStore(database),
             tells,
             lambda: clock[0],
             lambda event, **more: self.lines.append(event),
@@ -78,10 +77,10 @@ class Replica:
 
 async def test_each_slot_is_swept_once_news_waits_for_the_morning_and_urgent_harm_does_not(database_url: str) -> None:
     clock, desk = [AT_NIGHT], Desk()
-    with Database.open(database_url) as database, ThreadPoolExecutor(2) as threads:
-        ours, other = (Replica(database, threads, name, desk, clock) for name in ("a", "b"))
+    with Database.open(database_url) as database:
+        ours, other = (Replica(database, name, desk, clock) for name in ("a", "b"))
         for replica in (ours, other):
-            replica.leases.beat()
+            replica.leases.beat.now()
         for replica in (ours, other, ours, other):
             await replica.sweeps.due()
         assert desk.runs == 1, "one slot, one sweep"
@@ -99,13 +98,13 @@ async def test_each_slot_is_swept_once_news_waits_for_the_morning_and_urgent_har
         desk.dying += 3_000
         await ours.sweeps.due()
         assert ours.told == [], "what the other told is told, and harm is not at half the time"
-        assert len(ReadingStore(database).looks("gpu-1", LEAK)) == 6
+        assert len(ReadingStore(database).looks.now("gpu-1", LEAK)) == 6
 
 
 async def test_news_of_the_night_is_told_in_the_morning_and_once(database_url: str) -> None:
     clock, desk = [AT_NIGHT], Desk()
-    with Database.open(database_url) as database, ThreadPoolExecutor(2) as threads:
-        ours = Replica(database, threads, "a", desk, clock)
+    with Database.open(database_url) as database:
+        ours = Replica(database, "a", desk, clock)
         await ours.sweeps.due()
         assert (desk.runs, ours.told) == (1, []), "it is night"
         clock[0] += timedelta(hours=9)
@@ -118,14 +117,14 @@ async def test_news_of_the_night_is_told_in_the_morning_and_once(database_url: s
 
 async def test_a_sweep_that_a_dead_program_had_begun_is_taken_over(database_url: str) -> None:
     clock, desk = [AT_NIGHT.replace(hour=12)], Desk()
-    with Database.open(database_url) as database, ThreadPoolExecutor(2) as threads:
-        dead, heir = (Replica(database, threads, name, desk, clock) for name in ("dead", "heir"))
-        dead.leases.beat()
+    with Database.open(database_url) as database:
+        dead, heir = (Replica(database, name, desk, clock) for name in ("dead", "heir"))
+        dead.leases.beat.now()
         (sweep,) = scheduled((SAID,), PLAYBOOK)
-        assert ChatRequestStore(database, dead.leases).keep(f"sweep-{sweep.name}-{sweep.slot(clock[0])}")
+        assert ChatRequestStore(database, dead.leases).keep.now(f"sweep-{sweep.name}-{sweep.slot(clock[0])}")
         await heir.sweeps.due()
         assert desk.runs == 0
-        dead.leases.leave()
+        dead.leases.leave.now()
         await heir.sweeps.due()
         assert desk.runs == 1
         assert len(heir.told) == 1
@@ -134,8 +133,8 @@ async def test_a_sweep_that_a_dead_program_had_begun_is_taken_over(database_url:
 async def test_a_sweep_that_means_no_node_is_logged_and_not_tried_again_in_its_slot(database_url: str) -> None:
     clock, desk = [AT_NIGHT], Desk()
     desk.fails = True
-    with Database.open(database_url) as database, ThreadPoolExecutor(2) as threads:
-        ours = Replica(database, threads, "a", desk, clock)
+    with Database.open(database_url) as database:
+        ours = Replica(database, "a", desk, clock)
         await ours.sweeps.due()
         await ours.sweeps.due()
         assert ours.lines == ["sweep_failed"]
@@ -144,8 +143,8 @@ async def test_a_sweep_that_means_no_node_is_logged_and_not_tried_again_in_its_s
 async def test_nodes_that_could_not_be_asked_hide_no_news_of_the_others(database_url: str) -> None:
     clock, desk = [AT_NIGHT.replace(hour=12)], Desk()
     desk.lacks_a_key = True
-    with Database.open(database_url) as database, ThreadPoolExecutor(2) as threads:
-        ours = Replica(database, threads, "a", desk, clock)
+    with Database.open(database_url) as database:
+        ours = Replica(database, "a", desk, clock)
         await ours.sweeps.due()
         assert ours.lines == ["sweep_failed", "swept"]
         assert [found.new for found in ours.told] == [{LEAK: ("gpu-1",)}]
@@ -153,10 +152,10 @@ async def test_nodes_that_could_not_be_asked_hide_no_news_of_the_others(database
 
 async def test_what_was_kept_and_cannot_be_read_is_as_nothing_told(database_url: str) -> None:
     clock, desk = [AT_NIGHT.replace(hour=12)], Desk()
-    with Database.open(database_url) as database, ThreadPoolExecutor(2) as threads:
-        ours = Replica(database, threads, "a", desk, clock)
+    with Database.open(database_url) as database:
+        ours = Replica(database, "a", desk, clock)
         (sweep,) = scheduled((SAID,), PLAYBOOK)
-        await SweepStore(database, threads).tell(sweep.name, json.dumps({"nodes": 7}))
+        await SweepStore(database).tell(sweep.name, json.dumps({"nodes": 7}))
         await ours.sweeps.due()
         assert len(ours.told) == 1
 

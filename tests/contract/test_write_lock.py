@@ -140,7 +140,7 @@ def test_heartbeats_are_heard_while_deliveries_flood_in(tmp_path: Path) -> None:
         def flood(thread: int) -> None:
             box = Inbox(database, "flooded")
             while not floods.is_set():
-                box.keep(delivery(flooded[thread] * len(flooded) + thread))
+                box.keep.now(delivery(flooded[thread] * len(flooded) + thread))
                 flooded[thread] += 1
 
         flooding = [threads.submit(flood, thread) for thread in range(len(flooded))]
@@ -149,7 +149,7 @@ def test_heartbeats_are_heard_while_deliveries_flood_in(tmp_path: Path) -> None:
             beating, waited = Leases(database, "r1"), list[float]()
             for _ in range(10):
                 began, before = time.monotonic(), sum(flooded)
-                beating.beat()
+                beating.beat.now()
                 waited.append(time.monotonic() - began)
                 until(partial(gone_on, before + 20), what="the flood to go on")
         finally:

@@ -115,9 +115,9 @@ async def test_five_hundred_webhooks_with_a_kill_in_the_middle(tmp_path: Path, p
             with Database.open(url) as database:
                 told = await _whole(database, runners)
                 took = time.monotonic() - began
-                assert Inbox(database, "looking").waiting() == 0
+                assert Inbox(database, "looking").waiting.now() == 0
                 assert audit(database).broken == ()
-                stories = [Ledger(database).read(one.id) for one in told]
+                stories = [Ledger(database).read.now(one.id) for one in told]
             storm = await slack.until(
                 lambda: next(
                     (one for one in cards(slack, "alerts") if "0 still" not in one.text and _is_storm(one)), None
@@ -162,12 +162,12 @@ async def _whole(database: Database, runners: list[Runner]) -> tuple[IncidentSum
     """Wait until every page has its verdict."""
     told: tuple[IncidentSummary, ...] = ()
     for _ in range(240):
-        told = await asyncio.to_thread(Ledger(database).incidents)
+        told = await asyncio.to_thread(Ledger(database).incidents.now)
         if len(told) >= PAGES and all(one.ended for one in told):
             return told
         await asyncio.sleep(0.5)
     states = Counter(one.state.value for one in told)
-    waiting = Inbox(database, "looking").waiting()
+    waiting = Inbox(database, "looking").waiting.now()
     events = [Counter(line["event"] for line in runner.lines) for runner in runners]
     last = [line for line in runners[-1].lines if line["event"] not in ("alarm", "delivery", "incident", "checked")][
         -30:

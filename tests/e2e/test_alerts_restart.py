@@ -86,8 +86,8 @@ async def test_ledger_of_an_older_program_goes_on_where_that_one_died_between_ve
         ledger = Ledger(database)
         for node in ("node-1", "node-2"):
             received = AlertReceived(alert, node, "g1", "node-health", channel=ALERTS)
-            ledger.append(f"i-{node}", 0, received, BOT)
-        ledger.append("i-node-1", 1, Triaged(verdict, "node-health", 1), BOT)
+            ledger.append.now(f"i-{node}", 0, received, BOT)
+        ledger.append.now("i-node-1", 1, Triaged(verdict, "node-health", 1), BOT)
     async with (
         workspace() as slack,
         ClientSession() as session,

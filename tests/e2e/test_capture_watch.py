@@ -17,7 +17,7 @@ from bot.extras.captures.watch import RollingNews, RollingWatch
 from bot.ledger import Leases
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.record import null_log
-from tests.nodes.ring import ANN, Asynchronous, Patient
+from tests.nodes.ring import ANN, Patient
 from tests.nodes.sshd import OWN_LOGIN
 
 pytestmark = OWN_LOGIN
@@ -65,8 +65,8 @@ class Telling:
 def looks_of(patient: Patient, runner: str) -> tuple[ReadTurns, Leases]:
     """What one of several programs at the record looks at."""
     leases = Leases(patient.database, runner)
-    leases.beat()
-    chat_requests: Any = Asynchronous(ChatRequestStore(patient.database, leases))
+    leases.beat.now()
+    chat_requests = ChatRequestStore(patient.database, leases)
     return ReadTurns(chat_requests), leases
 
 
@@ -105,7 +105,7 @@ async def test_of_two_programs_one_looks_and_the_other_goes_on_when_it_is_gone(p
     for keeper in (one, other, one):
         await keeper.look_at_each()
     assert heard == ["one", "one"]
-    leases.leave()
+    leases.leave.now()
     await other.look_at_each()
     assert heard == ["one", "one", "other"]
     await patient.stopped(capture)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -24,7 +23,6 @@ from bot.domain.alert import BOT, Alert
 from bot.domain.batch import Sampling
 from bot.domain.cause import Tuning
 from bot.domain.command import Command, Outputs
-from bot.domain.contracts import ActingLedger
 from bot.domain.events import AlertReceived, Triaged
 from bot.domain.fold import fold
 from bot.domain.node import Node
@@ -32,7 +30,7 @@ from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.policy import Approval, Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Finding, Status, Verdict
-from bot.ledger import Database, Ledger, on_threads
+from bot.ledger import Database, Ledger
 from bot.response.decision.preflight import Preflight
 from bot.response.decision.recheck import Recheck
 from bot.response.decision.responder import Responder
@@ -55,9 +53,9 @@ ANN = Approval("terminal:alice", "it leaks")
 
 
 @asynccontextmanager
-async def record(url: str) -> AsyncIterator[ActingLedger]:
-    with Database.open(url) as database, ThreadPoolExecutor(1) as threads:
-        yield on_threads(Ledger(database), threads)
+async def record(url: str) -> AsyncIterator[Ledger]:
+    with Database.open(url) as database:
+        yield Ledger(database)
 
 
 async def first_command_after(

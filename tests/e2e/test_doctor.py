@@ -193,8 +193,8 @@ async def test_record_is_looked_at_and_left_as_it_was(here: Surroundings) -> Non
 
     with Database.open(f"sqlite:///{path}") as database:
         for name in ("node-1", "node-2"):
-            Ledger(database).append(f"of-{name}", 0, AlertReceived(ALERT, name), ASKER)
-            Ledger(database).append(
+            Ledger(database).append.now(f"of-{name}", 0, AlertReceived(ALERT, name), ASKER)
+            Ledger(database).append.now(
                 f"of-{name}", 1, Triaged(replace(VERDICT, plan=None, node=name), machine_id="m1"), "bot"
             )
     assert (await here.examined())["one machine"].seen.startswith("node-1, node-2 share a machine-id")
@@ -217,7 +217,7 @@ async def test_deliveries_that_were_given_up_are_told(here: Surroundings) -> Non
 
 async def test_brake_that_is_on_is_told_with_who_pulled_it_and_what_releases_it(here: Surroundings) -> None:
     with Database.open(f"sqlite:///{here.folder / 'state' / 'zombie.db'}") as database:
-        Ledger(database).append(HOUSE, None, BrakePulled("a rollout"), ASKER)
+        Ledger(database).append.now(HOUSE, None, BrakePulled("a rollout"), ASKER)
     found = (await here.examined())["brake"]
     assert (found.mark, f"{ASKER}: a rollout" in found.seen) == (Mark.NOTE, True)
     assert "zombie brake off" in found.to_do

@@ -34,18 +34,18 @@ async def test_two_checks_have_a_rate_and_more_of_them_a_time_to_harm(tmp_path: 
         first = (await here.opened(NODE))[NODE]
         with database(here) as opened:
             store = ReadingStore(opened)
-            (look,) = store.looks(NODE, LEAK)
-            incident = Ledger(opened).incident(first)
+            (look,) = store.looks.now(NODE, LEAK)
+            incident = Ledger(opened).incident.now(first)
             assert incident is not None
             assert incident.triage is not None
             assert incident.triage.growth is None, "one look grows nowhere"
-            store.keep(NODE, LEAK, CountSample(look.at - timedelta(hours=10), look.value - 1_000, look.boot))
+            store.keep.now(NODE, LEAK, CountSample(look.at - timedelta(hours=10), look.value - 1_000, look.boot))
         second = (await here.opened(NODE))[NODE]
         assert "looks: too few for an interval)." in card_of(here, second)
         with database(here) as opened:
             store = ReadingStore(opened)
             for hours in range(1, 9):
-                store.keep(
+                store.keep.now(
                     NODE, LEAK, CountSample(look.at - timedelta(hours=hours), look.value - 100 * hours, look.boot)
                 )
         third = (await here.opened(NODE))[NODE]
@@ -68,11 +68,11 @@ async def test_two_checks_have_a_rate_and_more_of_them_a_time_to_harm(tmp_path: 
         assert said_now["per_hour"] == pytest.approx(100, rel=0.5)
         assert said_now["harm_at"] > 0
         with database(here) as opened:
-            assert len(ReadingStore(opened).looks(NODE, LEAK)) == 12, "and is not stored"
+            assert len(ReadingStore(opened).looks.now(NODE, LEAK)) == 12, "and is not stored"
 
 
 def card_of(here: Site, incident_id: str) -> str:
     with database(here) as opened:
-        incident = fold(Ledger(opened).read(incident_id))
+        incident = fold(Ledger(opened).read.now(incident_id))
     assert datetime.now(UTC) > incident.opened_at
     return json.dumps(incident_card(group_view((incident,), ViewContext())).blocks, ensure_ascii=False)

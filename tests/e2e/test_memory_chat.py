@@ -301,16 +301,16 @@ async def test_without_a_chat_nothing_is_taken_from_those_that_share_the_record_
     readings, nobody = Readings(), memory()
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
         left, outbox = ChatRequestStore(database, Leases(database, "gone")), Outbox(database)
-        assert left.keep("sent-1", '{"metadata": "of Slack", "reason": "it burns"}')
-        outbox.keep(Post("incident", "card", IN_SLACK.channel, {"text": "Escalated: node-1"}))
+        assert left.keep.now("sent-1", '{"metadata": "of Slack", "reason": "it burns"}')
+        outbox.keep.now(Post("incident", "card", IN_SLACK.channel, {"text": "Escalated: node-1"}))
     environment = {"ALERTMANAGER_TOKEN": "t" * 20}
     settings: dict[str, Any] = {"chat": NoChat(), "environment": environment, "toml": ALERTS}
     async with serving(nobody, tmp_path, readings, **settings) as bot:
         await asyncio.sleep(10 * QUICK.sweep_every)
         assert bot.logged("ready")
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
-        assert [kept.key for kept in ChatRequestStore(database, Leases(database, "next")).left()] == ["sent-1"]
-        assert Outbox(database).waiting() == 1
+        assert [kept.key for kept in ChatRequestStore(database, Leases(database, "next")).left.now()] == ["sent-1"]
+        assert Outbox(database).waiting.now() == 1
 
 
 @pytest.mark.parametrize(("token", "status"), [("t" * 20, 0), ("", 2)])

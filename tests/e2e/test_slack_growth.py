@@ -29,7 +29,7 @@ async def test_card_of_a_persons_check_tells_how_fast_it_grows(tmp_path: Path) -
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
         for hours in range(1, 7):
             at = datetime.now(UTC) - timedelta(hours=hours)
-            ReadingStore(database).keep("node-1", LEAK, CountSample(at, 20_000.0 - 100 * hours))
+            ReadingStore(database).keep.now("node-1", LEAK, CountSample(at, 20_000.0 - 100 * hours))
     async with workspace() as slack, serving(slack, tmp_path, Readings(verdict)) as bot:
         await slack.say("alice", CHANNEL, "/zombie check node-1")
         card = await card_saying(slack, "more dying memory cgroups an hour")

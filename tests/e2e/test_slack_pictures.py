@@ -84,8 +84,8 @@ async def test_every_card_has_a_picture_of_its_own_in_its_own_channel(slack: Sla
     assert len(slack.asked(BEGIN)) == 2, "one upload a card"
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
         # `zombie audit verify --from-slack` reads what stands there.
-        assert Outbox(database).channels() == {cards(slack)[0].channel}
-        assert Outbox(database).waiting() == 0
+        assert Outbox(database).channels.now() == {cards(slack)[0].channel}
+        assert Outbox(database).waiting.now() == 0
 
 
 async def test_card_of_several_nodes_has_their_strips_in_its_thread(slack: SlackWorkspace, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +17,7 @@ from bot.extras.captures.record import RollingCapture, RollingState
 from bot.extras.captures.recorder import RollingRequest
 from bot.extras.captures.watch import RollingNews, RollingWatch
 from bot.extras.profiles.sketches import Sketches
-from bot.ledger import CaseStore, Database, Leases, Outbox, on_threads
+from bot.ledger import CaseStore, Database, Leases, Outbox
 from tests.e2e.test_slack_sketches import DRAWN
 from tests.slack.acting_team import ActingTeam, acting_team
 from tests.slack.workspace import SlackWorkspace, workspace
@@ -30,16 +29,16 @@ SAID = "reset at 12:03:07.412 UTC; in the 6.6 s before it core 39 ran <!channel>
 class Parts:
     """Makes what tells it, anew as each start of the program does, of what the team's database is reached by."""
 
-    def __call__(self, team: ActingTeam, _: object, database: Database, threads: ThreadPoolExecutor) -> None:
-        self.team, self.database, self.threads = team, database, threads
+    def __call__(self, team: ActingTeam, _: object, database: Database) -> None:
+        self.team, self.database = team, database
 
     def made(self) -> tuple[CaptureCards, Sketches]:
-        cases: Any = on_threads(CaseStore(self.database), self.threads)
-        outbox: Any = on_threads(Outbox(self.database), self.threads)
+        cases: Any = CaseStore(self.database)
+        outbox: Any = Outbox(self.database)
         team: Any = self.team
         log = JsonLog(team.log).log
         sketches = Sketches(cases, lambda: datetime.now(UTC), "zombie", log)
-        leases: Any = on_threads(Leases(self.database, "runner-1"), self.threads)
+        leases: Any = Leases(self.database, "runner-1")
         stores = SimpleNamespace(
             ledger=team.ledger, outbox=outbox, leases=leases, chat_requests=team.chat_requests, case_store=cases
         )

@@ -160,7 +160,7 @@ async def test_doubt_a_policy_that_changes_and_a_brake_stop_it_before_anything_i
         wave = await started(here)
         with Database.open(f"sqlite:///{here.folder / 'state' / 'zombie.db'}") as database:
             for who in ("alice", "bob"):  # who may approve; there are no others
-                MarkStore(database).append(VerdictMarked("i1", CAUSE, right=False), f"terminal:{who}")
+                MarkStore(database).append.now(VerdictMarked("i1", CAUSE, right=False), f"terminal:{who}")
         no = await yes(here, wave["id"], "bob")
         assert (no.status, no.err.split(": ")[1]) == (1, "CauseInDoubt")
         assert (
@@ -191,7 +191,9 @@ async def test_bot_that_serves_carries_a_wave_on_and_another_goes_on_where_it_wa
         await bots.joins()
         await first.kill()
         with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
-            await until(lambda: (found := WaveStore(database).find(wave)) is not None and found.ended, "the end", 200)
+            await until(
+                lambda: (found := WaveStore(database).find.now(wave)) is not None and found.ended, "the end", 200
+            )
         over = await told(here, wave)
         assert (over["state"], {node["turn"] for node in over["nodes"]}) == ("completed", {"cured"}), over
         assert [here.machine(name).reboots for name in nodes] == [1, 1, 1]

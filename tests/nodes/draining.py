@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -18,7 +17,6 @@ from bot.domain.action import Step
 from bot.domain.alert import BOT, Alert
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
-from bot.domain.contracts import ActingLedger
 from bot.domain.errors import ConnectionRefused
 from bot.domain.events import AlertReceived, IncidentEvent, Triaged
 from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, fenced, refusal_text
@@ -29,7 +27,7 @@ from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.policy import Approval, Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
-from bot.ledger import Ledger, on_threads
+from bot.ledger import Ledger
 from bot.probes.host import HostReading
 from bot.response.decision.preflight import Preflight
 from bot.response.decision.responder import Responder
@@ -139,7 +137,7 @@ class Machine:
 class DrainStage:
     """One incident of one node in a cluster; `now` is everybody's clock."""
 
-    ledger: ActingLedger
+    ledger: Ledger
     server: ClusterServer
     machine: Machine
     kubeconfig: Path
@@ -242,8 +240,8 @@ async def drain_stage(folder: Path, pods: Sequence[DemoPod], cordoned: bool = Fa
     node = DemoNode(NAME, machine.in_cluster, lambda: seconds() >= machine.ready_at, cordoned)
     cluster = Cluster.of([node], pods, seconds)
     kubeconfig = folder / "kubeconfig"
-    with ledger_in(folder) as database, ThreadPoolExecutor(1) as threads:
-        ledger = on_threads(Ledger(database, lambda: BEGAN_AT + since["began"]), threads)
+    with ledger_in(folder) as database:
+        ledger = Ledger(database, lambda: BEGAN_AT + since["began"])
         async with ClusterServer.running(cluster) as server:
             kubeconfig.write_text(server.kubeconfig("prod"))
             yield DrainStage(ledger, server, machine, kubeconfig, since)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from bot.domain.node import Node
 from bot.extras.captures.access import RingAccess
@@ -19,7 +18,6 @@ from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.store import CaptureStore
 from bot.extras.captures.watch import RollingNews, RollingWatch
 from bot.ledger import Database, Ledger
-from bot.ledger.chat_requests import ChatRequestStore
 from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_script import SshScriptTransport
@@ -77,7 +75,7 @@ class Patient:
         """Another program each time: nothing but the record is kept."""
         keyring = Keyring(self.sshd.known_hosts)
         access = RingAccess(SshTransport(keyring, nonce), SshScriptTransport(keyring), nonce, self.places)
-        ledger: Any = Asynchronous(self.store)
+        ledger = self.store
         return RollingControl(
             access, ledger, self.limits, lambda: datetime.now(UTC) + self.ahead, lambda: next(self.ids), seconds
         )
@@ -105,7 +103,7 @@ class Patient:
         self.texts[name] = self.texts.get(name, b"") + text
 
     def kinds(self) -> list[str]:
-        return [entry.kind for entry in self.store.entries()]
+        return [entry.kind for entry in self.store.entries.now()]
 
     def plant(self, seconds: float, core: int = 39) -> None:
         """Put samples of a burst that began so long ago into what the recorder copies."""
@@ -129,19 +127,6 @@ class Patient:
         until(lambda: not self.recording(), within=timedelta(seconds=12), what="the end of the recorder")
         assert not self.ring.exists()
         assert files_of(self.sshd.user) <= {self.sshd.home, *self.sshd.home.rglob("*")}
-
-
-class Asynchronous:
-    """A part of the record whose verbs can be awaited."""
-
-    def __init__(self, ledger: CaptureStore | ChatRequestStore) -> None:
-        self._ledger = ledger
-
-    def __getattr__(self, name: str) -> Any:
-        async def verb(*words: Any) -> Any:
-            return getattr(self._ledger, name)(*words)
-
-        return verb
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -27,7 +26,7 @@ from bot.domain.node import Node
 from bot.domain.verdict import Verdict, without_secrets
 from bot.extras.bundles.bundle import ORDER, Bundle, BundleFile
 from bot.extras.bundles.verification import Verified, export, verified
-from bot.ledger import CaseStore, Database, Ledger, on_threads
+from bot.ledger import CaseStore, Database, Ledger
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.triage import Triage
@@ -89,11 +88,10 @@ def judged(database: Database, at_node: Node = NODE) -> str:
 
 async def _judged(database: Database, at_node: Node) -> str:
     verdict, playbook = await verdict_of(at_node), shipped().get("node-health")
-    with ThreadPoolExecutor(1) as threads:
-        ledger, cases = (on_threads(each, threads) for each in (Ledger(database), CaseStore(database)))
-        recorder = VerdictRecorder(ledger, Offering(), null_log, cases)  # type: ignore[arg-type]
-        request = IncidentRequest("slack", "1700000000.000100", ASKER, f"check {at_node.name}", playbook.name)
-        return (await recorder.record(request.unrecorded(at_node.name, BEGAN_AT), verdict, playbook)).id
+    ledger, cases = (each for each in (Ledger(database), CaseStore(database)))
+    recorder = VerdictRecorder(ledger, Offering(), null_log, cases)  # type: ignore[arg-type]
+    request = IncidentRequest("slack", "1700000000.000100", ASKER, f"check {at_node.name}", playbook.name)
+    return (await recorder.record(request.unrecorded(at_node.name, BEGAN_AT), verdict, playbook)).id
 
 
 async def verdict_of(at_node: Node) -> Verdict:
@@ -116,7 +114,7 @@ def ended(database: Database) -> str:
     """Put it on record up to its end."""
     incident_id = judged(database)
     ledger = Ledger(database)
-    proposal = fold(ledger.read(incident_id)).proposal
+    proposal = fold(ledger.read.now(incident_id)).proposal
     assert proposal is not None
     keep(ledger, incident_id, (Approved(proposal.digest, "it is drained"), StepStarted(1, 1, BOOT), END))
     return incident_id

@@ -17,7 +17,7 @@ from tests.record.incidents import by_whom
 def keep(ledger: Ledger, stream: str, events: Iterable[IncidentEvent]) -> tuple[Entry, ...]:
     """Append events to an incident, from its beginning on or where it stands, and return its entries."""
     for event in events:
-        stands = ledger.read(stream)
+        stands = ledger.read.now(stream)
         if isinstance(event, StepStarted):
             incident = fold(stands)
             assert incident.proposal is not None
@@ -32,7 +32,7 @@ def keep(ledger: Ledger, stream: str, events: Iterable[IncidentEvent]) -> tuple[
                 cure=plan.cure,
                 not_again_within=never_mind,
             )
-            ledger.begin(stream, len(stands), event, by_whom(event), claim)
+            ledger.begin.now(stream, len(stands), event, by_whom(event), claim)
         else:
-            ledger.append(stream, len(stands), event, by_whom(event))
-    return ledger.read(stream)
+            ledger.append.now(stream, len(stands), event, by_whom(event))
+    return ledger.read.now(stream)

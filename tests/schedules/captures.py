@@ -186,10 +186,10 @@ class CaptureRecorder:
     recorder: Recorder
 
     async def record(self) -> CaptureRecord:
-        return await self.recorder.do(self.store.record)  # type: ignore[no-any-return]
+        return await self.recorder.do(self.store.record.now)  # type: ignore[no-any-return]
 
     async def append(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
-        return await self.recorder.do(self.store.append, decide, by)  # type: ignore[no-any-return]
+        return await self.recorder.do(self.store.append.now, decide, by)  # type: ignore[no-any-return]
 
 
 @dataclass
@@ -211,7 +211,7 @@ class PlayedCaptures:
 
     def _on_record(self) -> Iterator[str]:
         braked, seen = False, Counter[tuple[str, str]]()
-        for entry in self.ledger.read(HOUSE):
+        for entry in self.ledger.read.now(HOUSE):
             if entry.kind in (BrakePulled.__name__, BrakeReleased.__name__):
                 braked = entry.kind == BrakePulled.__name__
             elif entry.seq > self.before and "capture" in entry.body:
@@ -243,7 +243,7 @@ class PlayedCaptures:
     def _owner(self, node: RecordingNode, run: Run) -> Any:
         for each in self.captures.values():
             if each.started is not None and (each.started.machine_id, each.started.uptime) == (node.machine_id, run.of):
-                ended = [entry for entry in self.store.entries() if entry.kind == "CaptureEnded"]
+                ended = [entry for entry in self.store.entries.now() if entry.kind == "CaptureEnded"]
                 at = next((entry.at for entry in ended if entry.body["capture"] == each.id), None)
                 return Owner(each.id, each.ended.because if each.ended else "", at)
         return None
@@ -262,8 +262,8 @@ def played_captures(database: Database, seed: int) -> PlayedCaptures:
     """Some captures of three names of two or three machines, two programs that look, people who stop, and a brake."""
     world = World(seed, deadly=0.015)
     ledger, store = Ledger(database, lambda: world.now), CaptureStore(database, lambda: world.now)
-    before = ledger.head(HOUSE).seq
-    entries = store.entries()  # of earlier schedules in this record, whose times never go back
+    before = ledger.head.now(HOUSE).seq
+    entries = store.entries.now()  # of earlier schedules in this record, whose times never go back
     world.now = world.began_at = max([BEGAN_AT, *(entry.at + timedelta(days=1) for entry in entries[-1:])])
     mute, up_since = world.random.choice((0.0, 0.0, 0.05)), world.now - timedelta(days=11)
     machines = [RecordingNode(world, f"{seed}-{number}", up_since=up_since, mute=mute) for number in range(3)]
@@ -280,7 +280,7 @@ def played_captures(database: Database, seed: int) -> PlayedCaptures:
             known.without, known.since = world.random.choice(("n0", "n1")), at
 
     def watch(most: int = AT_ONCE) -> RollingWatch:
-        recorder = CaptureRecorder(store, Recorder(world, ledger, 0.01))
+        recorder: Any = CaptureRecorder(store, Recorder(world, ledger, 0.01))
         limits = CaptureSettings(at_once=most, most_hours=24, a_day=100)
         return RollingWatch(RollingControl(access, recorder, limits, world.clock, lambda: next(names)))
 
@@ -320,9 +320,9 @@ def played_captures(database: Database, seed: int) -> PlayedCaptures:
 
     async def brakes() -> None:
         await world.sleep(world.random.choice((0.0, 0.5, 1.5)))
-        ledger.append(HOUSE, None, BrakePulled("stop", f"{seed}"), "terminal:ann")
+        ledger.append.now(HOUSE, None, BrakePulled("stop", f"{seed}"), "terminal:ann")
         await world.sleep(world.random.choice((2, 30)))
-        ledger.append(HOUSE, None, BrakeReleased("go"), "terminal:ann")
+        ledger.append.now(HOUSE, None, BrakeReleased("go"), "terminal:ann")
 
     for name in world.random.choice((("n0", "n0"), ("n0", "n1", "n2"), ("n0", "n2", "n0"))):
         world.start(f"asks {name}", partial(asks, name, []))
@@ -333,7 +333,7 @@ def played_captures(database: Database, seed: int) -> PlayedCaptures:
     for _ in range(2):
         world.start("looks", looks)
     world.run(200_000)
-    ours = {name: each for name, each in captures_of(store.entries()).items() if name.startswith(f"{seed:08d}")}
+    ours = {name: each for name, each in captures_of(store.entries.now()).items() if name.startswith(f"{seed:08d}")}
     return PlayedCaptures(seed, ledger, store, before, machines, ours, way.strangers)
 
 

@@ -107,9 +107,9 @@ class ChatPlay:
         node = self.stage.nodes[self.node]
         seen = NodeStatus(node.boot_id, node.machine_id, KEY)
         bound = binds(verdict, self.stage.find(self.node), seen, PLAYBOOK, self.stage.policy)
-        self.ledger.append(self.id, 0, opening.received(self.node), opening.by)
-        self.ledger.append(self.id, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
-        self.ledger.append(self.id, 2, PlanProposed.of(verdict.plan, bound), BOT)
+        self.ledger.append.now(self.id, 0, opening.received(self.node), opening.by)
+        self.ledger.append.now(self.id, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
+        self.ledger.append.now(self.id, 2, PlanProposed.of(verdict.plan, bound), BOT)
 
     async def _serving(self, slot: int) -> None:
         """Let a program serve, and another one after its death."""
@@ -164,7 +164,7 @@ class ChatPlay:
 
     @property
     def incident(self) -> Incident:
-        return fold(self.ledger.read(self.id))
+        return fold(self.ledger.read.now(self.id))
 
     def faults(self) -> Iterator[str]:
         """Yield what must not have happened."""
@@ -216,7 +216,7 @@ class ChatPlay:
     def _in_the_chat(self) -> Iterator[str]:
         cards = [each for each in self.seat.posted if each.channel == self.seat.channel and not each.thread_ts]
         cards = [each for each in cards if not each.only_for]
-        place = Outbox(self.database).place(self.card, CARD)
+        place = Outbox(self.database).place.now(self.card, CARD)
         card = next((each for each in cards if place is not None and each.ts == place.ts), None)
         if card is None:
             yield "it has no card"

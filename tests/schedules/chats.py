@@ -134,7 +134,7 @@ class Stored:
         self._world, self._store = world, store
 
     def __getattr__(self, verb: str) -> Any:
-        does = getattr(self._store, verb)
+        does = getattr(self._store, verb).now
 
         async def done(*given: Any, **named: Any) -> Any:
             if verb == "record_refusal":
@@ -175,21 +175,20 @@ class Program:
         timing = Timing(clock=asyncio.get_running_loop().time, posts_apart=0.0)
         self.connection = connection(timing, self.log)
         self.leases = Leases(database, self.name, time=world.clock)
-        stores = (
-            stage.recorder,
-            Stored(world, Outbox(database, leases=self.leases)),
-            Stored(world, ChatRequestStore(database, self.leases, world.clock)),
-        )
-        ledger, self.outbox, _ = stores
+        ledger = stage.recorder
+        outbox: Any = Stored(world, Outbox(database, leases=self.leases))
+        self.outbox = outbox
+        requests = Stored(world, ChatRequestStore(database, self.leases, world.clock))
         reach = NodeAccess(stage.wire, ACTIONS)
         preflight = Preflight(reach, stage, WholeLook(reach, stage.diagnose))
         responder = Responder(stage.policy, stage.record, ledger, reach, stage, preflight, world.clock)
         self.remediation = stage.remediation()
-        self.poster = Poster(self.connection.calls, self.outbox, timing, world.clock, self.log)
+        self.poster = Poster(self.connection.calls, outbox, timing, world.clock, self.log)
         view = ViewContext()
-        cards = ChatCards(self.poster, self.outbox, ledger, stage.policy, self.log, self, ACTIONS, view)
+        cards = ChatCards(self.poster, outbox, ledger, stage.policy, self.log, self, ACTIONS, view)
         return desk(
-            self, self.connection, self.poster, cards, responder, ledger, *stores[1:], Inbox(database, self.name),
+            self, self.connection, self.poster, cards, responder, ledger, self.outbox, requests,
+            Inbox(database, self.name),
             policy=stage.policy, view=view, timing=timing, log=self.log, names=tuple(stage.nodes),
         )  # fmt: skip
 
@@ -235,11 +234,11 @@ class Program:
         while True:
             await self.world.boundary()
             with contextlib.suppress(LedgerError):
-                self.leases.beat()
-                self.leases.claim()
+                self.leases.beat.now()
+                self.leases.claim.now()
                 await self.desk.decisions.carry_on()
                 await self.poster.sweep()
-                for group in sorted(self.leases.mine()):
+                for group in sorted(self.leases.mine.now()):
                     if group not in advancing or advancing[group].done():
                         advancing[group] = asyncio.create_task(self._advance(group))
             await asyncio.sleep(TICK)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from bot.domain.entry import Entry
 from bot.domain.fence import Fence, FenceRefusal
 from bot.domain.incident import Incident
 from bot.ledger import Ledger, holds
 from bot.ledger.chat_requests import ChatRequestStore
+from bot.ledger.database import on_thread
 from bot.response.decision import braking, guards
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.step_proof import StepProof
@@ -115,16 +115,16 @@ def voice_not_asked_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def brake_past_a_resend(patch: pytest.MonkeyPatch) -> None:
-    whole, brake = Ledger.begin, holds.brake
+    whole, brake = vars(Ledger)["begin"].method, holds.brake
 
-    def begin(self: Ledger, stream: str, seq: int, event: Any, by: str, claim: Any) -> Entry:
+    def begin(self: Ledger, stream: str, seq: int, event: Any, by: str, claim: Any) -> Any:
         patch.setattr(holds, "brake", brake if event.attempt == 1 else lambda connection: None)
         try:
             return whole(self, stream, seq, event, by, claim)
         finally:
             patch.setattr(holds, "brake", brake)
 
-    patch.setattr(Ledger, "begin", begin)
+    patch.setattr(Ledger, "begin", on_thread(begin))
 
 
 def quiet_by_our_clock_alone(patch: pytest.MonkeyPatch) -> None:

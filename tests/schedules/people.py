@@ -65,7 +65,7 @@ class People:
         world = self.stage.world
         for _ in range(200):
             await world.sleep(world.random.uniform(2, 12))
-            asked_at = (told := fold(self.stage.ledger.read(incident))).asked_at
+            asked_at = (told := fold(self.stage.ledger.read.now(incident))).asked_at
             if told.ended:
                 return
             if asked_at is None:
@@ -118,14 +118,14 @@ class People:
         self.replicas += 1
         leases = Leases(self.database, f"replica {self.replicas} of {key}", time=lambda: world.now)
         chat_requests = ChatRequestStore(self.database, leases, lambda: world.now)
-        leases.beat()
+        leases.beat.now()
         await world.boundary()
-        if not chat_requests.keep(key):
+        if not chat_requests.keep.now(key):
             return
         await world.boundary()
         await request(key)
         await world.boundary()
-        chat_requests.done(key)
+        chat_requests.done.now(key)
 
     async def _pull(self, key: str) -> None:
         await self._tried(lambda: self.stage.responder().brake(True, Approval("terminal:bob", key), request=key))
@@ -133,7 +133,7 @@ class People:
     async def _release_by_dialog(self) -> None:
         world = self.stage.world
         await world.sleep(world.random.uniform(0, 60))
-        if (pulled := self.stage.ledger.brake_pull()) is None:
+        if (pulled := self.stage.ledger.brake_pull.now()) is None:
             return
         await world.sleep(world.random.uniform(0, 40))
         await self._release(pulled.seq)
@@ -143,7 +143,7 @@ class People:
         await world.sleep(world.random.uniform(60, 200))
         for _ in range(100):
             await world.sleep(5)
-            if (pulled := self.stage.ledger.brake_pull()) is not None:
+            if (pulled := self.stage.ledger.brake_pull.now()) is not None:
                 await self._release(pulled.seq)
             elif world.now - world.began_at > timedelta(seconds=300):  # nothing that was delivered pulls it any more
                 return

@@ -44,98 +44,98 @@ class Recorder:
         return done
 
     async def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
-        return await self.do(self.ledger.append, stream, expected_seq, event, by)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.append.now, stream, expected_seq, event, by)  # type: ignore[no-any-return]
 
     async def append_all(
         self, stream: str, expected_seq: int, events: Sequence[IncidentEvent], by: str
     ) -> tuple[Entry, ...]:
-        return await self.do(self.ledger.append_all, stream, expected_seq, events, by)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.append_all.now, stream, expected_seq, events, by)  # type: ignore[no-any-return]
 
     async def append_together(self, appends: Sequence[Append]) -> tuple[Entry, ...]:
-        return await self.do(self.ledger.append_together, appends)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.append_together.now, appends)  # type: ignore[no-any-return]
 
     async def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
-        return await self.do(self.ledger.begin, stream, expected_seq, event, by, claim)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.begin.now, stream, expected_seq, event, by, claim)  # type: ignore[no-any-return]
 
     async def read(self, stream: str) -> tuple[Entry, ...]:
-        return await self.do(self.ledger.read, stream)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.read.now, stream)  # type: ignore[no-any-return]
 
     async def mutes(self) -> tuple[Entry, ...]:
-        return await self.do(self.ledger.mutes)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.mutes.now)  # type: ignore[no-any-return]
 
     async def doubts(self) -> Doubts:
-        return await self.do(self.ledger.doubts)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.doubts.now)  # type: ignore[no-any-return]
 
     async def incident(self, stream: str) -> Incident | None:
-        return await self.do(self.ledger.incident, stream)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.incident.now, stream)  # type: ignore[no-any-return]
 
     async def head(self, stream: str) -> Head:
-        return await self.do(self.ledger.head, stream)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.head.now, stream)  # type: ignore[no-any-return]
 
     async def incidents(
         self, only_open: bool = False, node: str | None = None, since: datetime | None = None
     ) -> tuple[IncidentSummary, ...]:
-        return await self.do(self.ledger.incidents, only_open, node, since)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.incidents.now, only_open, node, since)  # type: ignore[no-any-return]
 
     async def nodes(self, group: str) -> frozenset[str]:
-        return await self.do(self.ledger.nodes, group)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.nodes.now, group)  # type: ignore[no-any-return]
 
     async def policy(self) -> Entry | None:
-        return await self.do(self.ledger.policy)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.policy.now)  # type: ignore[no-any-return]
 
     async def changed(self, since: int | None = None) -> Changes:
-        return await self.do(self.ledger.changed, since)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.changed.now, since)  # type: ignore[no-any-return]
 
     async def together(self, card: str) -> tuple[str, ...]:
-        return await self.do(self.ledger.together, card)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.together.now, card)  # type: ignore[no-any-return]
 
     async def group(self, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
-        return await self.do(self.ledger.group, card)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.group.now, card)  # type: ignore[no-any-return]
 
     async def card(self, card: str, part: str, of_incident: bool = False) -> CardRecord:
-        return await self.do(self.ledger.card, card, part, of_incident)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.card.now, card, part, of_incident)  # type: ignore[no-any-return]
 
     async def is_in_time(self, claim: Claim) -> None:
-        self.ledger.is_in_time(
+        self.ledger.is_in_time.now(
             claim
         )  # no boundary: asked where a clock is wrong alone, and schedules stay as they were
 
     async def hold(self, node: str, machine_id: str = "") -> Hold | None:
-        return await self.do(self.ledger.hold, node, machine_id)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.hold.now, node, machine_id)  # type: ignore[no-any-return]
 
     async def free(self, hold: Hold, event: NodeReleased, by: str, end: Append | None = None) -> Entry:
-        return await self.do(self.ledger.free, hold, event, by, end)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.free.now, hold, event, by, end)  # type: ignore[no-any-return]
 
     async def machines(self) -> Mapping[str, tuple[str, ...]]:
-        return await self.do(self.ledger.machines)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.machines.now)  # type: ignore[no-any-return]
 
     async def earlier(
         self, incident: Incident, cause: str, machine_id: str, within: timedelta, most: int
     ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
-        return await self.do(self.ledger.earlier, incident, cause, machine_id, within, most)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.earlier.now, incident, cause, machine_id, within, most)  # type: ignore[no-any-return]
 
     async def begun_for(
         self, incident: Incident, cause: str, machine_id: str, within: timedelta
     ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
-        return await self.do(self.ledger.begun_for, incident, cause, machine_id, within)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.begun_for.now, incident, cause, machine_id, within)  # type: ignore[no-any-return]
 
     async def record_refusal(self, event: WishRefused, by: str) -> None:
-        await self.do(self.ledger.record_refusal, event, by)
+        await self.do(self.ledger.record_refusal.now, event, by)
 
     async def beat(self, incident: str, runner: str) -> None:
-        await self.do(self.ledger.beat, incident, runner)
+        await self.do(self.ledger.beat.now, incident, runner)
 
     async def brake_pull(self) -> Entry | None:
-        return await self.do(self.ledger.brake_pull)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.brake_pull.now)  # type: ignore[no-any-return]
 
     async def pulled_by(self, request: str) -> Entry | None:
-        return await self.do(self.ledger.pulled_by, request)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.pulled_by.now, request)  # type: ignore[no-any-return]
 
     async def decision_record(self, stream: str, within: timedelta) -> DecisionRecord | None:
-        return await self.do(self.ledger.decision_record, stream, within)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.decision_record.now, stream, within)  # type: ignore[no-any-return]
 
     async def proposal_record(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
-        return await self.do(self.ledger.proposal_record, plan, machine_id, group, within)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.proposal_record.now, plan, machine_id, group, within)  # type: ignore[no-any-return]
 
     async def last_try(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
-        return await self.do(self.ledger.last_try, plan, machine_id, within)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.last_try.now, plan, machine_id, within)  # type: ignore[no-any-return]

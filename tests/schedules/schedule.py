@@ -135,7 +135,7 @@ def played(database: Database, seed: int) -> Played:
     world.jumps = clocks if clocks.random() < CLOCKED else None
     times = random.Random(f"{seed} times")
     ledger = Ledger(database, world.record)
-    before = ledger.head(HOUSE).seq
+    before = ledger.head.now(HOUSE).seq
     aliased, leaves = world.chance(ALIASED), world.chance(LEFT)
     names = [f"n{seed}a", f"n{seed}b"][: 2 if aliased else world.random.choice((1, 1, 1, 2))]
     endings = {name: world.random.choice(ENDINGS) for name in names}
@@ -177,7 +177,7 @@ def played(database: Database, seed: int) -> Played:
     if braked:
         people.move_the_brake(f"{seed}")
     world.run()
-    told = {incident: ledger.read(incident) for incident in incidents}
+    told = {incident: ledger.read.now(incident) for incident in incidents}
     found = {incident: fold(entries) for incident, entries in told.items()}
     answers = tuple(answer for entries in told.values() for answer in _answers(entries))
     begun_over = frozenset(incident for incident, entries in told.items() if _began_over(entries))
@@ -191,7 +191,7 @@ def played(database: Database, seed: int) -> Played:
 
 def _is_over(ledger: Ledger, incident: str) -> None:
     """Let its source say that it is over."""
-    ledger.append(incident, ledger.head(incident).seq, AlertCleared("pagerduty", incident), BOT)
+    ledger.append.now(incident, ledger.head.now(incident).seq, AlertCleared("pagerduty", incident), BOT)
 
 
 def _began_over(entries: Sequence[Entry]) -> bool:

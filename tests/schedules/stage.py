@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 from bot.actions import ACTIONS
 from bot.domain.action import Plan, Step
@@ -44,7 +45,7 @@ class Stage:
     policy: Policy
     nodes: dict[str, CountingNode]
     wire: Wire
-    recorder: Recorder
+    recorder: Any  # a Recorder
     refusals: Counter[str] = field(default_factory=Counter)
     runners: int = 0
     lookup: ApproverLookup | None = None
@@ -101,12 +102,12 @@ class Stage:
         assert verdict.plan is not None
         seen = NodeStatus(node.boot_id, node.machine_id.lower(), KEY)
         alert = alert or Alert("terminal", wave or "group", "terminal:asker")
-        self.ledger.append(
+        self.ledger.append.now(
             incident, 0, AlertReceived(alert, name, f"group-{incident}", PLAYBOOK.name, wave=wave), "terminal:asker"
         )
-        self.ledger.append(incident, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
+        self.ledger.append.now(incident, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
         bound = binds(verdict, self.find(name), seen, PLAYBOOK, self.policy)
-        self.ledger.append(incident, 2, PlanProposed.of(verdict.plan, bound), BOT)
+        self.ledger.append.now(incident, 2, PlanProposed.of(verdict.plan, bound), BOT)
 
     @property
     def record(self) -> IncidentRecord:
@@ -167,11 +168,11 @@ class Stage:
         async def run() -> None:
             remediation = self.remediation()
             ours = leases(f"{incident}-{remediation.stepping.runner}")
-            while any(line.id == incident for line in self.ledger.incidents(only_open=True)):
+            while any(line.id == incident for line in self.ledger.incidents.now(only_open=True)):
                 await self.world.boundary()
-                ours.beat()
-                ours.claim()
-                if not ours.mine():
+                ours.beat.now()
+                ours.claim.now()
+                if not ours.mine.now():
                     await self.world.sleep(1)
                     continue
                 await self.world.boundary()  # it may be frozen here, and wake up when it was taken over long ago
@@ -180,7 +181,7 @@ class Stage:
                 except LedgerUnavailable:
                     again = AdvanceLater(timedelta(seconds=1))
                 await self.world.sleep(min(max(0.01, again.after.total_seconds() if again is not None else 0), 2))
-            ours.leave()
+            ours.leave.now()
 
         self.world.start(f"{name} sees to {incident}", run)
 

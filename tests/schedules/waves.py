@@ -47,7 +47,7 @@ class WaveRecorder:
         self.world, self.waves, self.fails = world, waves, fails
 
     def __getattr__(self, name: str) -> Any:
-        verb = getattr(self.waves, name)
+        verb = getattr(self.waves, name).now
 
         async def awaited(*args: Any, **named: Any) -> Any:
             await self.world.boundary()
@@ -237,7 +237,7 @@ class Play:
             while True:
                 try:
                     again = await runs.advance(self.wave)
-                    found = [ledger.incident(incident) for incident in self.incidents]
+                    found = [ledger.incident.now(incident) for incident in self.incidents]
                     left = [incident for incident in found if incident is not None and not incident.ended]
                     for incident in left:
                         if incident.state is not State.PROPOSED:
@@ -248,7 +248,7 @@ class Play:
                     await self.world.sleep(1)
                     continue
                 pause = again.after.total_seconds() if again is not None else 5
-                stands = self.waves.find(self.wave)
+                stands = self.waves.find.now(self.wave)
                 idle = stands is not None and stands.state is WaveState.STOPPED and not stands.under_way
                 await self.world.sleep(20.0 if idle else min(10.0, max(0.05, pause)))
 
@@ -265,7 +265,7 @@ class Play:
                 await self.world.sleep(after)
                 for _ in range(4):
                     try:
-                        wave = self.waves.find(self.wave)
+                        wave = self.waves.find.now(self.wave)
                         assert wave is not None
                         seen, reason = (wave.proposal.digest, f"{verb} it") if saw is None else (saw, BLIND)
                         approval = Approval(f"terminal:{name}", reason, digest=seen)
@@ -297,8 +297,8 @@ class Play:
         chance, soon = world.chance, partial(world.random.uniform, 5, 240)
         if chance(0.3):  # the brake, and its release
             at = soon()
-            self.at(at, lambda: self.stage.ledger.append(HOUSE, None, BrakePulled("odd"), "terminal:ann"))
-            self.at(at + 40, lambda: self.stage.ledger.append(HOUSE, None, BrakeReleased("over"), "terminal:ann"))
+            self.at(at, lambda: self.stage.ledger.append.now(HOUSE, None, BrakePulled("odd"), "terminal:ann"))
+            self.at(at + 40, lambda: self.stage.ledger.append.now(HOUSE, None, BrakeReleased("over"), "terminal:ann"))
         if chance(0.3):
             self.says("ann", "stop", soon())
         if chance(0.2):
@@ -317,7 +317,7 @@ class Play:
             return
 
         async def comes() -> None:
-            while not (wave := self.waves.find(self.wave)) or not (cured := wave.having(TurnOutcome.CURED)):
+            while not (wave := self.waves.find.now(self.wave)) or not (cured := wave.having(TurnOutcome.CURED)):
                 await self.world.sleep(5)
                 if wave is not None and wave.ended:
                     return
@@ -325,7 +325,7 @@ class Play:
             alert = Alert("alertmanager", alarm_of(self.seed), "", "It is sick again")
             received = AlertReceived(alert, chance.choice(cured).member.node, alarm_of(self.seed))
             with contextlib.suppress(Conflict):
-                self.stage.ledger.append(alarm_of(self.seed), 0, received, BOT)
+                self.stage.ledger.append.now(alarm_of(self.seed), 0, received, BOT)
 
         self.world.start("an alert", comes)
 
@@ -359,7 +359,7 @@ def played_wave(
     world.follow(seed % APART)
     ledger = TimedLedger(world, database)
     waves = WaveStore(database, world.record)
-    before = ledger.head(HOUSE).seq
+    before = ledger.head.now(HOUSE).seq
     number = members or world.random.choice((2, 3, 4, 6))
     names = [f"w{seed}n{at}" for at in range(number)]
     approvals = 1 if is_approved else world.random.choice((1, 1, 2))
@@ -387,7 +387,7 @@ def played_wave(
     drawn = list[WaveMember]()
     for incident, name in zip(incidents, names, strict=True):
         stage.propose(incident, name, wave)
-        found = ledger.incident(incident)
+        found = ledger.incident.now(incident)
         assert found is not None
         assert found.proposal is not None
         drawn.append(WaveMember(name, incident, found.proposal.digest))
@@ -404,9 +404,9 @@ def played_wave(
         "",
         approvals,
     )
-    waves.append(wave, 0, (sealed := proposed.sealed()), "terminal:asker")
+    waves.append.now(wave, 0, (sealed := proposed.sealed()), "terminal:asker")
     if is_approved:
-        waves.append(wave, 1, WaveApproved(sealed.digest, "go", needed=approvals), "terminal:bob")
+        waves.append.now(wave, 1, WaveApproved(sealed.digest, "go", needed=approvals), "terminal:bob")
     rights = Rights(world)
     play = Play(database, seed, world, stage, waves, rights, wave, incidents)
     play.says("asker", "decide", 1)  # who asked may not
@@ -426,8 +426,8 @@ def played_wave(
 def _over(play: Play, before: int) -> PlayedWave:
     ledger = play.stage.ledger
     assert isinstance(ledger, TimedLedger)
-    found = {name: incident for name in play.incidents if (incident := ledger.incident(name)) is not None}
-    entries = [entry for name in found for entry in ledger.read(name)]
+    found = {name: incident for name in play.incidents if (incident := ledger.incident.now(name)) is not None}
+    entries = [entry for name in found for entry in ledger.read.now(name)]
     told = ledger.told_at
     at = {entry.hash: told[entry.stream, entry.seq] for entry in entries}
     approved = {entry.stream: at[entry.hash] for entry in entries if entry.kind == Approved.__name__}
@@ -435,9 +435,9 @@ def _over(play: Play, before: int) -> PlayedWave:
     asked = f"SELECT kind, body FROM entries WHERE stream = 'house' AND seq > {before} ORDER BY seq"
     with play.database.reading() as connection:
         house = tuple((row.kind, json.loads(row.body)) for row in connection.exec_driver_sql(asked))
-    wave = play.waves.find(play.wave)
+    wave = play.waves.find.now(play.wave)
     assert wave is not None
-    turns = {entry.seq: str(entry.body.get("incident", "")) for entry in play.waves.read(play.wave)}
+    turns = {entry.seq: str(entry.body.get("incident", "")) for entry in play.waves.read.now(play.wave)}
     return PlayedWave(
         play.seed, play.stage, wave, found, house, approved, play.rights, told, failed, play.unseen, turns
     )

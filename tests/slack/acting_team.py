@@ -6,7 +6,6 @@ import asyncio
 import io
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -44,7 +43,7 @@ from bot.extras.marks.store import MarkStore
 from bot.extras.profiles.chat_file import SketchFile
 from bot.extras.reports.report_maker import ReportMaker
 from bot.inventory import Inventory
-from bot.ledger import Database, Leases, Ledger, Outbox, on_threads
+from bot.ledger import Database, Leases, Ledger, Outbox
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.ledger.inbox import Inbox
 from bot.response.decision.preflight import Preflight, binds
@@ -293,7 +292,7 @@ async def acting_team(
     absent: frozenset[str] = frozenset(),
     chat: Any = None,
     cast: Cast = IN_SLACK,
-    fleet: Callable[[ActingTeam, SlackConnection, Database, ThreadPoolExecutor], Any] = lambda *_: None,
+    fleet: Callable[[ActingTeam, SlackConnection, Database], Any] = lambda *_: None,
 ) -> AsyncIterator[ActingTeam]:
     """Put it together over a database in a folder, listening to the workspace, for the length of a block.
 
@@ -303,10 +302,10 @@ async def acting_team(
     world: Any = FastWorld()
     log = io.StringIO()
     json_log = JsonLog(log)
-    with ledger_in(folder) as database, ThreadPoolExecutor(4, "ledger") as threads:
+    with ledger_in(folder) as database:
         kept = Ledger(database, world.clock, holders=holders_of(shipped().on), doubters=doubters_of(shipped().on))
-        ledger: Any = Gone(on_threads(kept, threads))
-        outbox: Any = Gone(on_threads(Outbox(database), threads))
+        ledger: Any = Gone(kept)
+        outbox: Any = Gone(Outbox(database))
         machines = {f"node-{n}": CountingNode(world, f"node-{n}", endings) for n in range(1, nodes + 1)}
         for machine in machines.values():
             machine.down_until = world.began_at
@@ -325,7 +324,7 @@ async def acting_team(
         tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)
         logger = json_log.logger("slack")
         connection = chat or SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), json_log.log, logger)
-        made = ReportMaker(database, threads, library(), Inventory({}, "none"))
+        made = ReportMaker(database, library(), Inventory({}, "none"))
         kinds = (*((ReportFile(made.page),) if "report" not in absent else ()), SketchFile())
         sending = ThreadFiles(kinds, connection.calls, outbox, QUICK, lambda: datetime.now(UTC), json_log.log)
         poster = Poster(
@@ -337,7 +336,7 @@ async def acting_team(
             files=sending if reports else None,
         )
         team = ActingTeam(slack, world, stage, ledger, poster, responder, remediation, log, cast=cast)
-        team.marks = Gone(on_threads(MarkStore(database, world.clock), threads))
+        team.marks = Gone(MarkStore(database, world.clock))
 
         def chats(context: ChatContext) -> Sequence[Chat]:
             others: Any = getattr(fleet, "chats", lambda _: [])
@@ -346,8 +345,8 @@ async def acting_team(
         view = ViewContext(absent=absent, asks=(QUESTION,))
 
         def runs(runner: str) -> ChatHandlers:
-            team.chat_requests = Gone(on_threads(ChatRequestStore(database, Leases(database, runner)), threads))
-            fleet(team, connection, database, threads)
+            team.chat_requests = Gone(ChatRequestStore(database, Leases(database, runner)))
+            fleet(team, connection, database)
             cards = ChatCards(
                 poster,
                 outbox,
@@ -368,7 +367,7 @@ async def acting_team(
                 ledger,
                 outbox,
                 team.chat_requests,
-                on_threads(Inbox(database, "runner-1"), threads),
+                Inbox(database, "runner-1"),
                 policy=policy,
                 view=view,
                 timing=QUICK,

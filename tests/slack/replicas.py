@@ -7,7 +7,6 @@ import contextlib
 import json
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval
 from bot.inventory import Inventory
-from bot.ledger import Database, Ledger, on_threads
+from bot.ledger import Database, Ledger
 from bot.settings import Settings
 from bot.sources import settings_of
 from tests.nodes.acting_fleet import POLICY, Site, site
@@ -93,13 +92,12 @@ class Replicas:
         """Say yes, and leave the rest to whoever serves."""
         settings = Settings.load({}, self.here.environ, self.here.folder, members=settings_of())
         known = Inventory.load(self.here.fleet.inventory)
-        with ThreadPoolExecutor(1) as threads:
-            ledger = on_threads(Ledger(self._database), threads)
-            parts = acting(settings, known, ledger, self.here.environ)
-            await parts.responder.decide(incident, Approval("terminal:alice", "it leaks", os_user="tests"))
+        ledger = Ledger(self._database)
+        parts = acting(settings, known, ledger, self.here.environ)
+        await parts.responder.decide(incident, Approval("terminal:alice", "it leaks", os_user="tests"))
 
     def story(self, incident: str) -> tuple[Entry, ...]:
-        return Ledger(self._database).read(incident)
+        return Ledger(self._database).read.now(incident)
 
     def incident(self, incident: str) -> Incident:
         return fold(self.story(incident))

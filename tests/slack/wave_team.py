@@ -6,7 +6,6 @@ import asyncio
 import json
 import random
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,7 +29,7 @@ from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import Wave
 from bot.extras.waves.waves import WaveRequest, Waves
 from bot.extras.waves.waves_run import WaveRun
-from bot.ledger import Database, on_threads
+from bot.ledger import Database
 from bot.seats import Chat, CureRequest
 from bot.surfaces.slack.connection import SlackConnection
 from bot.view.plan_words import PlanWords
@@ -90,11 +89,9 @@ class Fleet:
         self.team: ActingTeam
         self.cards: WaveCards
 
-    def __call__(
-        self, team: ActingTeam, connection: SlackConnection, database: Database, threads: ThreadPoolExecutor
-    ) -> None:
+    def __call__(self, team: ActingTeam, connection: SlackConnection, database: Database) -> None:
         people = connection.people(team.responder.policy.approver_groups)
-        kept: Any = on_threads(WaveStore(database, team.world.clock), threads)
+        kept: Any = WaveStore(database, team.world.clock)
         lookup = ChatApproverLookup(people, team.responder.policy)
         self.team, chance = team, random.Random(7)
         self.desk = Waves(

@@ -85,7 +85,7 @@ def export(database: Database, incident_id: str, at: datetime, path: Path, until
         incident = fold(entries)
         triaged = triaged_in(entries)
         cases = CaseStore(database)
-        case = cases.text(incident_id, triaged.case, MOST_LINE) if triaged is not None and triaged.case else None
+        case = cases.text.now(incident_id, triaged.case, MOST_LINE) if triaged is not None and triaged.case else None
         kept, form = _stored_texts(incident, entries, cases, Ledger(database))
         head, report = _head_and_report(incident, entries, found.before, found.last, at)
         case = case if fits_a_line(case) else None
@@ -409,8 +409,10 @@ def _stored_texts(
     """Return what is still stored of it, as texts that are read one by one, and the bundle form that can hold it."""
     named = dict(_hashes_named(entries))
     # The sketch of a profile that changed a verdict is stored with the incident whose card asked for it.
-    of_card = dict.fromkeys((incident.id, *ledger.together(incident.card)))
-    texts = (next(filter(None, (cases.text(name, digest, MOST_LINE) for name in of_card)), None) for digest in named)
+    of_card = dict.fromkeys((incident.id, *ledger.together.now(incident.card)))
+    texts = (
+        next(filter(None, (cases.text.now(name, digest, MOST_LINE) for name in of_card)), None) for digest in named
+    )
     return (text for text in texts if text and fits_a_line(text)), FORM if named else PLAIN_FORM
 
 

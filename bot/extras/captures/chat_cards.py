@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.chat.parts import CARD, MessageTarget
 from bot.chat.remembered import Remembered
-from bot.domain.chat_request import ChatRequest, ChatRequests
+from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
@@ -32,6 +32,7 @@ from bot.extras.captures.record import RollingCapture, incident_of
 from bot.extras.captures.recorder import RollingRequest
 from bot.extras.captures.watch import RollingNews, RollingWatch
 from bot.extras.profiles.chat_file import attach_pictures
+from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.record import short_id
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class ReadTurns:
     Raises: every verb raises LedgerUnavailable when the database cannot be asked.
     """
 
-    chat_requests: ChatRequests
+    chat_requests: ChatRequestStore
     shown: dict[str, MessageTarget] = field(default_factory=dict)
     _mine: set[str] = field(default_factory=set)
 

@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
             from bot.response.record import null_log
 
             settings = options.settings(arguments)
-            watch = rolling_watch(settings, stores.database, stores.threads, arguments.environ, stores.cases, null_log)
+            watch = rolling_watch(settings, stores.database, arguments.environ, stores.cases, null_log)
             asyncio.run(arguments.does(arguments, watch))
             return 0
     except Refused as no:

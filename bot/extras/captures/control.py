@@ -37,7 +37,7 @@ from bot.extras.captures.events import (
     CaptureStopping,
     SymptomCaught,
 )
-from bot.extras.captures.record import CaptureLedger, CaptureRecord, RollingCapture
+from bot.extras.captures.record import CaptureRecord, RollingCapture
 from bot.extras.captures.recorder import (
     ROOM_KIB,
     ROOT_SECONDS,
@@ -52,6 +52,7 @@ from bot.extras.captures.recorder import (
 )
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.status import RollingStatus
+from bot.extras.captures.store import CaptureStore
 from bot.extras.profiles.profiler import perf_missing, too_starved
 
 _SETTLES = 45.0  # seconds from the fence until systemd has started the unit: what runs before it takes 10 s each
@@ -63,7 +64,7 @@ class RollingControl:
     """Starts and stops captures. `new_id` makes a capture's id; `seconds` replaces its hours in tests."""
 
     access: RingAccess
-    ledger: CaptureLedger
+    ledger: CaptureStore
     limits: CaptureSettings
     now: Clock
     new_id: Fresh

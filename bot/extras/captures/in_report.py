@@ -21,7 +21,7 @@ def shown(
     database: Database, incident: Incident, entries: tuple[Entry, ...], ended: datetime | None
 ) -> Iterator[Moment | Picture]:
     """Yield the moments of the node's captures, and the pictures of the cores that they caught."""
-    captures = CaptureStore(database).entries()
+    captures = CaptureStore(database).entries.now()
     of_node = {name for name, rolling in captures_of(captures).items() if rolling.node == incident.node}
     caught: list[tuple[str, str]] = []
     for entry in captures:

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from bot.domain.claim import CLOCK_TOLERANCE
 from bot.domain.incident import IncidentSummary
@@ -114,16 +114,6 @@ class CaptureRecord:
 
 # What to append, as it follows from the record: nothing, or events that go in together. It may raise, and is pure.
 CaptureDecision: TypeAlias = Callable[[CaptureRecord], Sequence[CaptureEvent]]
-
-
-class CaptureLedger(Protocol):
-    """The record of captures, as `store.py` has it; every method raises LedgerUnavailable without the database."""
-
-    async def record(self) -> CaptureRecord:
-        """Return what is on record now."""
-
-    async def append(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
-        """Append what `decide` says about the captures on record; whatever it raises appends nothing."""
 
 
 def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:

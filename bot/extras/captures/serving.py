@@ -41,7 +41,7 @@ def chat(bot: Bot, context: ChatContext) -> CaptureChat:
 def capture_cards(bot: Bot) -> CaptureCards:
     """Return what shows captures in a chat."""
     stores = bot.stores
-    watch = rolling_watch(bot.settings, stores.database, stores.threads, bot.environment, stores.case_store, bot.log)
+    watch = rolling_watch(bot.settings, stores.database, bot.environment, stores.case_store, bot.log)
     return CaptureCards(bot, watch, ReadTurns(stores.chat_requests))
 
 

@@ -10,43 +10,39 @@ from bot.domain.house_events import HOUSE
 from bot.extras.captures.events import KINDS
 from bot.extras.captures.record import CaptureDecision, CaptureRecord, captures_of
 from bot.ledger import holds
-from bot.ledger.database import Database
+from bot.ledger.database import Database, Store, on_thread
 from bot.ledger.entries import HouseEntries, append_entry
 
 
-class CaptureStore:
-    """Reads and appends what is on record about captures. Each method is a blocking transaction.
-
-    Shape: `time` replaces the database's clock in tests.
-    """
+class CaptureStore(Store):
+    """The record of captures. Raises: every method raises LedgerUnavailable when the database does not answer."""
 
     def __init__(self, database: Database, time: Clock | None = None) -> None:
-        self._database = database
-        self._time = time
+        super().__init__(database, time)
         self._entries = HouseEntries(tuple(KINDS))
 
+    @on_thread
     def entries(self) -> tuple[Entry, ...]:
         """Return every entry of captures, the oldest first."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return self._entries.read(connection)
 
+    @on_thread
     def record(self) -> CaptureRecord:
         """Return what is on record now."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return self._record(connection)
 
+    @on_thread
     def append(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
-        """Append what `decide` says about the captures on record, which it reads in the transaction that appends.
-
-        Raises: whatever `decide` raises; then nothing is appended.
-        """
+        """Append what `decide` says about the captures on record; whatever it raises appends nothing."""
         if not is_author(by):
             raise ValueError(f"{by!r} cannot be the author of an entry")
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             record = self._record(connection)
             now = instant_text(record.now)
             return tuple(append_entry(connection, HOUSE, None, event, by, now) for event in decide(record))
 
     def _record(self, connection: Connection) -> CaptureRecord:
         captures = captures_of(self._entries.read(connection))
-        return CaptureRecord(captures, holds.brake(connection), self._database.instant(connection, self._time))
+        return CaptureRecord(captures, holds.brake(connection), self.database.instant(connection, self.time))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from bot.app.factories import incident_id, nonce, now, ssh_scripts, ssh_transport
 from bot.app.version import program_name
-from bot.domain.case import CaseStore
 from bot.domain.contracts import Log, NodeDirectory
 from bot.domain.errors import (
     CannotRead,
@@ -27,7 +25,7 @@ from bot.extras.captures.access import MachineIdentity, RingAccess
 from bot.extras.captures.control import RollingControl, has_arrived, owns, same_machine
 from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.held_cores import HELD_SECONDS, HeldCores, HeldStretch
-from bot.extras.captures.record import CaptureLedger, RollingCapture
+from bot.extras.captures.record import RollingCapture
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.status import RollingStatus, Segment, Symptom, symptoms
 from bot.extras.captures.store import CaptureStore
@@ -35,7 +33,7 @@ from bot.extras.profiles.by_core import CoreRuns
 from bot.extras.profiles.reader import Reader, Sample
 from bot.extras.profiles.sketch import sketch
 from bot.extras.profiles.sketches import Sketches
-from bot.ledger import Database, on_threads
+from bot.ledger import CaseStore, Database
 from bot.settings import Settings
 
 BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # around a symptom: the text that is copied to the bot
@@ -307,15 +305,13 @@ class RollingWatch:
 def rolling_watch(
     settings: Settings,
     database: Database,
-    threads: ThreadPoolExecutor,
     environment: Mapping[str, str],
     cases: CaseStore,
     log: Log,
 ) -> RollingWatch:
     """Return what starts, stops and looks at captures, with the limits of the settings."""
     access = RingAccess(ssh_transport(environment), ssh_scripts(environment), nonce)
-    ledger: CaptureLedger = on_threads(CaptureStore(database), threads)
-    control = RollingControl(access, ledger, settings.of(CaptureSettings), now, incident_id)
+    control = RollingControl(access, CaptureStore(database), settings.of(CaptureSettings), now, incident_id)
     return RollingWatch(control, Sketches(cases, now, program_name(), log))
 
 

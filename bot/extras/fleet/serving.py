@@ -29,7 +29,7 @@ def serving(bot: Bot) -> Sweeps | None:
         await poster.enqueue(key, CARD, MessageTarget(sweep.channel), digest_card(sweep, found))
         poster.finished(key)
 
-    store = SweepStore(stores.database, stores.threads)
+    store = SweepStore(stores.database)
     return Sweeps(sweeps, bot.once(_runner), stores.chat_requests, stores.readings, store, post, now, bot.log)
 
 

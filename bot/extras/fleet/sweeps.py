@@ -12,11 +12,10 @@ from typing import Any, TypeAlias
 
 from bot.causes import CAUSES
 from bot.chat.document import Block, Document, Paragraph, Title, bullets, clipped, small
-from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import Clock, Log
 from bot.domain.duration import is_in_day_span, span_words
 from bot.domain.errors import LedgerError, UsageError
-from bot.domain.growth import CountSample, Growth, Readings, growth
+from bot.domain.growth import CountSample, Growth, growth
 from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.playbook import Playbook
 from bot.domain.safe_text import listed, one_line
@@ -26,6 +25,8 @@ from bot.extras.fleet.runner import FleetRunner
 from bot.extras.fleet.settings import SweepSettings
 from bot.extras.fleet.store import SweepStore
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome, Sweep
+from bot.ledger import ReadingStore
+from bot.ledger.chat_requests import ChatRequestStore
 from bot.view.growth_words import harm_words, sparkline
 
 NEAR = timedelta(days=7)  # harm that is farther away is not reported
@@ -157,8 +158,8 @@ class Sweeps:
 
     sweeps: Sequence[ScheduledSweep]
     runner: FleetRunner
-    chat_requests: ChatRequests
-    readings: Readings
+    chat_requests: ChatRequestStore
+    readings: ReadingStore
     store: SweepStore
     tells: Tells
     now: Clock

@@ -16,7 +16,6 @@ from bot.domain.incident import Incident
 from bot.extras.marks.marker import MarkResult, VerdictMarker, has_said
 from bot.extras.marks.marker import marked as verdict_of
 from bot.extras.marks.store import MarkStore
-from bot.ledger import on_threads
 from bot.view.context import ClosingQuestion
 from bot.view.words import diagnosis
 
@@ -38,8 +37,7 @@ def asks(_: Bot) -> ClosingQuestion:
 
 def chat(bot: Bot, context: ChatContext) -> MarkClicks:
     """Return what takes the answers."""
-    marks = on_threads(MarkStore(bot.stores.database), bot.stores.threads)
-    return MarkClicks(context, VerdictMarker(context.policy, marks, context.responder.clock))
+    return MarkClicks(context, VerdictMarker(context.policy, MarkStore(bot.stores.database), context.responder.clock))
 
 
 class MarkClicks:

@@ -60,7 +60,6 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.domain.safe_text import one_line
     from bot.extras.marks.marker import VerdictMarker
     from bot.extras.marks.store import MarkStore
-    from bot.ledger import on_threads
     from bot.response.record import IncidentRecord
 
     by = terminal_user(arguments.environ)
@@ -68,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     incident_id = record.complete_id(arguments.environ, arguments.id)
     with record.stores(arguments.environ) as stores:
         incident = asyncio.run(IncidentRecord(stores.ledger).find(incident_id))
-        marker = VerdictMarker(policy, on_threads(MarkStore(stores.database), stores.threads), now)
+        marker = VerdictMarker(policy, MarkStore(stores.database), now)
         try:
             done = asyncio.run(
                 marker.mark(

@@ -31,14 +31,13 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.commands.login import terminal_user
     from bot.extras.marks.marker import VerdictMarker
     from bot.extras.marks.store import MarkStore
-    from bot.ledger import on_threads
 
     if not (arguments.reason or "").strip():
         raise UsageError("What was found? It goes on record.", "zombie playbooks looked-at CAUSE --reason TEXT")
     by = terminal_user(arguments.environ)
     policy = rules_of_acting(options.settings(arguments))
     with record.stores(arguments.environ) as stores:
-        marker = VerdictMarker(policy, on_threads(MarkStore(stores.database), stores.threads), now)
+        marker = VerdictMarker(policy, MarkStore(stores.database), now)
         try:
             was = asyncio.run(marker.look(arguments.cause, arguments.reason, by, by.removeprefix("terminal:")))
         except Refused as no:

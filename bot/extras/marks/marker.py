@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Protocol
 
 from bot.domain.allowance import Allowance
 from bot.domain.contracts import Clock
@@ -17,20 +16,11 @@ from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status, Verdict
 from bot.extras.marks.marks import CauseLookedAt, Score, VerdictMarked, named, score_of
+from bot.extras.marks.store import MarkStore
 from bot.response.decision.guards import check_named
 
 WAS = 300  # characters of what it was
 PER_PERSON = Allowance(30, timedelta(minutes=10))
-
-
-class MarkLedger(Protocol):
-    """The marks on record; `store.py` implements it. Raises: every method raises LedgerUnavailable."""
-
-    async def read(self) -> tuple[Entry, ...]:
-        """Return every mark and every look at a cause, oldest first."""
-
-    async def append(self, event: VerdictMarked | CauseLookedAt, by: str) -> Entry:
-        """Append it and return its entry; for a mark that says nothing new, the entry that said so before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +52,7 @@ class VerdictMarker:
     """Takes marks. The surface has checked before whether the person may mark."""
 
     policy: Policy
-    marks: MarkLedger
+    marks: MarkStore
     clock: Clock
 
     async def mark(

@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     policy = rules_of_acting(options.settings(arguments))
     with record.open_if_there(arguments.environ) as database:
-        entries = MarkStore(database).read() if database is not None else ()
+        entries = MarkStore(database).read.now() if database is not None else ()
     found, others = scores(entries, policy), uncounted(entries, policy)
     print(
         stats_document(found, others) + "\n" if arguments.json else stats_text(found, others, options.width()), end=""

@@ -10,42 +10,39 @@ from sqlalchemy import Connection
 from bot.app.policy_settings import rules_of_acting
 from bot.domain.claim import Doubts
 from bot.domain.contracts import Clock
-from bot.domain.entry import Entry, instant_text, is_author
+from bot.domain.entry import Entry, is_author
 from bot.domain.house_events import HOUSE
 from bot.domain.policy import Policy
 from bot.extras.marks.marks import KINDS, CauseLookedAt, VerdictMarked, redundant_with, score_of, scores
-from bot.ledger.database import Database
+from bot.ledger.database import Database, Store, on_thread
 from bot.ledger.entries import HouseEntries, append_entry
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
 
 
-class MarkStore:
-    """Reads and appends marks. Each method is a blocking transaction.
-
-    Shape: `time` replaces the database's clock in tests.
-    """
+class MarkStore(Store):
+    """The marks on record. Raises: every method raises LedgerUnavailable."""
 
     def __init__(self, database: Database, time: Clock | None = None) -> None:
-        self._database = database
-        self._time = time
+        super().__init__(database, time)
         self._marks = HouseEntries(tuple(KINDS))
 
+    @on_thread
     def read(self) -> tuple[Entry, ...]:
-        """Return every entry that says whether a verdict was right, or that a cause was looked at, the oldest first."""
-        with self._database.reading() as connection:
+        """Return every mark and every look at a cause, oldest first."""
+        with self.database.reading() as connection:
             return self._marks.read(connection)
 
+    @on_thread
     def append(self, event: VerdictMarked | CauseLookedAt, by: str) -> Entry:
-        """Append it and return its entry; for a mark that says nothing new, return the entry that said so before."""
+        """Append it and return its entry; for a mark that says nothing new, the entry that said so before."""
         if not is_author(by):
             raise ValueError(f"{by!r} cannot be the author of an entry")
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             if isinstance(event, VerdictMarked) and (said := redundant_with(self._marks.read(connection), event, by)):
                 return said
-            now = instant_text(self._time()) if self._time is not None else self._database.now(connection)
-            return append_entry(connection, HOUSE, None, event, by, now)
+            return append_entry(connection, HOUSE, None, event, by, self.stamp(connection))
 
 
 class MarkDoubts:

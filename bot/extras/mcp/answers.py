@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain.alert import MCP
-from bot.domain.case import CaseStore, read_case
-from bot.domain.contracts import ActingLedger, Clock, Fresh, NodeDirectory, Progress
+from bot.domain.case import read_case
+from bot.domain.contracts import Clock, Fresh, NodeDirectory, Progress
 from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError
 from bot.domain.fold import fold, triaged_in
 from bot.domain.playbook import Playbook, Playbooks
@@ -18,6 +18,7 @@ from bot.domain.verdict import Status, Verdict
 from bot.extras.cases.explaining import Explainer
 from bot.extras.cases.why_document import why_body, why_text
 from bot.extras.mcp.tools import Answer
+from bot.ledger import CaseStore, Ledger
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler
 from bot.response.record import IncidentRecord, IncidentRequest, note_refusal, null_log, received
@@ -55,7 +56,7 @@ class RecordedAnswers:
     clock: Clock
     fresh: Fresh
     explainer: Explainer
-    ledger: ActingLedger | None = None
+    ledger: Ledger | None = None
     cases: CaseStore | None = None
 
     async def check(self, nodes: Sequence[str]) -> Answer:
@@ -139,7 +140,7 @@ class RecordedAnswers:
         if self.ledger is not None:
             await note_refusal(self.ledger, action, self.asker.by, no)
 
-    def _ledger_or_refuse(self, incident_id: str) -> ActingLedger:
+    def _ledger_or_refuse(self, incident_id: str) -> Ledger:
         if self.ledger is None:
             raise UnknownIncident(f"There is no incident {one_line(incident_id, 64)}.", "There is no record here.")
         return self.ledger

@@ -12,8 +12,7 @@ from bot.commands import options
 from bot.domain.errors import UsageError
 
 if TYPE_CHECKING:
-    from bot.domain.case import CaseStore
-    from bot.domain.contracts import ActingLedger
+    from bot.ledger import CaseStore, Ledger
 
 _EXAMPLES = """examples:
   zombie mcp --inventory inventory.toml           for a client that starts it, on stdin and stdout
@@ -86,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _open_record(arguments: argparse.Namespace) -> Iterator[tuple[ActingLedger | None, CaseStore | None]]:
+def _open_record(arguments: argparse.Namespace) -> Iterator[tuple[Ledger | None, CaseStore | None]]:
     """The record, where it exists; as in a terminal, a check does not create it."""
     from bot.commands import record
 
@@ -94,5 +93,5 @@ def _open_record(arguments: argparse.Namespace) -> Iterator[tuple[ActingLedger |
         if database is None:
             yield None, None
             return
-        with record.stores_of(database) as stores:
-            yield stores.ledger, stores.cases
+        stores = record.stores_of(database)
+        yield stores.ledger, stores.cases

@@ -15,14 +15,14 @@ from bot.app.factories import incident_id, library, now, ssh_transport
 from bot.app.json_log import JsonLog
 from bot.app.stores import open_stores
 from bot.domain.alert import MCP, SLACK
-from bot.domain.case import CaseStore
-from bot.domain.contracts import ActingLedger, Log
+from bot.domain.contracts import Log
 from bot.domain.errors import SettingsError
 from bot.extras.cases.explaining import Explainer
 from bot.extras.mcp.answers import Asker, RecordedAnswers
 from bot.extras.mcp.settings import McpSettings
 from bot.extras.mcp.tools import PATH, Toolbox
 from bot.inventory import Inventory
+from bot.ledger import CaseStore, Ledger
 from bot.library import Library
 from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler
 from bot.settings import Settings
@@ -64,7 +64,7 @@ def toolbox_of(
     playbooks: Library,
     scheduler: CheckScheduler,
     asker: Asker,
-    ledger: ActingLedger | None,
+    ledger: Ledger | None,
     cases: CaseStore | None,
     log: Log,
 ) -> Toolbox:
@@ -89,7 +89,7 @@ def lone_toolbox(
     settings: Settings,
     known: Inventory,
     asker: Asker,
-    ledger: ActingLedger | None,
+    ledger: Ledger | None,
     cases: CaseStore | None,
     environment: Mapping[str, str],
     log: Log,

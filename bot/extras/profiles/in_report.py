@@ -28,7 +28,7 @@ def shown(
         if entry.kind == ProfileTaken.__name__ and isinstance(event := entry.event, ProfileTaken) and event.sketch
     ]
     # A profile that changed a verdict is in two incidents of a card; its sketch is stored with the first.
-    together = Ledger(database).together(incident.card) if profiles else ()
+    together = Ledger(database).together.now(incident.card) if profiles else ()
     yield from sketch_pictures(CaseStore(database), [(under, digest) for digest in profiles for under in together])
 
 
@@ -41,7 +41,7 @@ def sketch_pictures(kept: CaseStore, wanted: Iterable[tuple[str, str]]) -> Itera
 
 def _sketch(kept: CaseStore, under: str, digest: str) -> Sketch | None:
     try:
-        return sketch_in(kept.text(under, digest))
+        return sketch_in(kept.text.now(under, digest))
     except LedgerUnavailable:  # a damaged picture must not stop the report
         return None
 

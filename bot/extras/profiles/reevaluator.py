@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from bot.domain.alert import BOT
-from bot.domain.case import Case, CaseStore, read_case
-from bot.domain.contracts import Ledger, Log
+from bot.domain.case import Case, read_case
+from bot.domain.contracts import Log
 from bot.domain.entry import Append
 from bot.domain.errors import CaseError, Conflict, ImpossibleEvent, LedgerError, PlaybookError, UsageError
 from bot.domain.events import AlertReceived, Cancelled, PlanWithheld, ProfileTaken, Triaged
@@ -16,6 +16,7 @@ from bot.domain.incident import Incident, newest
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict, outcome_parts
+from bot.ledger import CaseStore, Ledger
 from bot.probes.profile import PROFILE, as_run
 from bot.response.record import IncidentRecord, short_id
 

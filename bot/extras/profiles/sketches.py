@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.domain.case import Case, CaseStore, Head, read_case
+from bot.domain.case import Case, Head, read_case
 from bot.domain.command import Completed
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import CaseError, LedgerError
 from bot.domain.json_form import NotOfForm
 from bot.domain.safe_text import one_line
 from bot.extras.profiles.sketch import Sketch, read_sketch
+from bot.ledger import CaseStore
 
 SKETCH = "sketch"  # takes the place of a probe's name in a case
 

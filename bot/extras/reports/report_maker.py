@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
@@ -66,7 +64,7 @@ def report_data(
     the entries form no incident that this program understands.
     """
     ledger = Ledger(database)
-    entries = ledger.read(incident_id) if incident_id != HOUSE else ()
+    entries = ledger.read.now(incident_id) if incident_id != HOUSE else ()
     if not entries:
         raise UnknownIncident(f"There is no incident {one_line(incident_id, 40)!r}.")
     incident = fold(entries)
@@ -77,7 +75,7 @@ def report_data(
         if case is None or incident.verdict is None
         else _why_lines(case, playbooks, incident.verdict)
     )
-    together = ledger.together(incident.card)
+    together = ledger.together.now(incident.card)
     ended = incident.updated_at if incident.ended else None
     added = [
         each for shown in named_by(extras, "reports").values() for each in shown(database, incident, entries, ended)
@@ -111,7 +109,6 @@ class ReportMaker:
     """
 
     database: Database
-    threads: Executor
     playbooks: Playbooks
     known: Inventory
     extras: Sequence[Extra] = ()
@@ -119,12 +116,11 @@ class ReportMaker:
 
     async def page(self, incident_id: str) -> str:
         """Return an incident's page; raises as `report_data`."""
-        in_thread = partial(asyncio.get_running_loop().run_in_executor, self.threads)
-        data = await in_thread(self._data, incident_id)
+        data = await asyncio.to_thread(self._data, incident_id)
         if self.bot is not None:
             people = self.bot.chat_handlers.people
             data = replace(data, names={by: one_line(await people.named(by), 80) for by in data.people})
-        return await in_thread(lambda: page(whole_report(data)))
+        return await asyncio.to_thread(lambda: page(whole_report(data)))
 
     def _data(self, incident_id: str) -> ReportData:
         return report_data(self.database, incident_id, self.playbooks, now(), self._labels, self.extras)
@@ -148,7 +144,7 @@ def _stored_case(database: Database, incident_id: str, entries: tuple[Entry, ...
     if triaged is None:
         return None, "There is no verdict yet."
     try:
-        text = CaseStore(database).text(incident_id, triaged.case) if triaged.case else None
+        text = CaseStore(database).text.now(incident_id, triaged.case) if triaged.case else None
         if text is None:
             return None, "What the node said is not stored, so it cannot be evaluated again."
         return read_case(text, "What the node said", triaged.verdict.node), ""
@@ -163,7 +159,7 @@ def _stored_answers(database: Database, incident: Incident) -> Iterator[StoredAn
             continue
         yield StoredAnswer(f"Before step {step.number}: {step.started.kept_says}.", "")
         try:
-            text = CaseStore(database).text(incident.id, step.started.kept) if step.started.kept else None
+            text = CaseStore(database).text.now(incident.id, step.started.kept) if step.started.kept else None
             runs = read_case(text, "What was kept", incident.node).runs if text is not None else ()
         except (CaseError, LedgerUnavailable) as no:
             yield StoredAnswer(no.sentence, "")
@@ -206,5 +202,5 @@ def _why_lines(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[
 
 def thread_files(bot: Bot) -> tuple[ThreadFileKind, ...]:
     """Return the kind of file that brings an incident's report into its card's thread."""
-    maker = ReportMaker(bot.stores.database, bot.stores.threads, bot.playbooks, bot.known, bot.extras, bot)
+    maker = ReportMaker(bot.stores.database, bot.playbooks, bot.known, bot.extras, bot)
     return (ReportFile(maker.page),)

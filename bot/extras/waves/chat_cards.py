@@ -18,7 +18,7 @@ from bot.chat.parts import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.thread_files import FileRequest
 from bot.chat.uploads import ThreadFile
-from bot.domain.chat_request import ChatRequest, ChatRequests
+from bot.domain.chat_request import ChatRequest
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, UnknownIncident, UsageError
 from bot.domain.node import Node
@@ -27,6 +27,7 @@ from bot.extras.waves.chat_card import IN_FILE, checking_card, no_wave_card, wav
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.waves import Waves
 from bot.extras.waves.words import WavePlans, wave_lines, wave_plans
+from bot.ledger.chat_requests import ChatRequestStore
 from bot.seats import CureRequest
 from bot.view.plan_words import PlanWords
 
@@ -66,7 +67,7 @@ class WaveCards:
     background: Background
     watching: Background
     log: Log
-    chat_requests: ChatRequests
+    chat_requests: ChatRequestStore
     looks_every: float = LOOKS_EVERY
 
     async def begin(self, request: CureRequest, nodes: Sequence[Node]) -> None:

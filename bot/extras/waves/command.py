@@ -104,17 +104,17 @@ def _show(words: list[str], arguments: argparse.Namespace) -> int:
     with record.open_existing(arguments.environ) as database:
         waves = WaveStore(database)
         if words:
-            wave = waves.find(_complete_wave_id(waves.ids(), words[0]))
+            wave = waves.find.now(_complete_wave_id(waves.ids.now(), words[0]))
             assert wave is not None
             ledger, incidents = Ledger(database), {}
             for member in wave.proposal.members:
                 with contextlib.suppress(UnreadableEntry, ImpossibleEvent):  # a newer program wrote it: it is named
-                    if (incident := ledger.incident(member.incident)) is not None:
+                    if (incident := ledger.incident.now(member.incident)) is not None:
                         incidents[incident.id] = incident
             plans = wave_plans(wave, incidents, options.plan_words())
             print(options.as_json(wave_body(wave, plans)) if arguments.json else _text(wave, plans))
             return 0
-        every = [wave for name in waves.ids() if (wave := waves.find(name)) is not None]
+        every = [wave for name in waves.ids.now() if (wave := waves.find.now(name)) is not None]
     every.sort(key=lambda wave: wave.opened_at, reverse=True)
     if arguments.json:
         print(options.as_json({"waves": [wave_body(wave) for wave in every]}))
@@ -310,14 +310,12 @@ def _parts(arguments: argparse.Namespace, create: bool = False) -> Iterator[Wave
     from bot.commands import record
     from bot.extras.waves.store import WaveStore
     from bot.extras.waves.wiring import wave_parts
-    from bot.ledger import on_threads
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
     with record.stores(arguments.environ, create=create, extras=arguments.extras.serving) as stores:
         parts = acting(settings, known, stores.ledger, arguments.environ, cases=stores.cases)
-        waves = on_threads(WaveStore(stores.database), stores.threads)
-        yield wave_parts(parts, known, stores.ledger, waves, cases=stores.cases)
+        yield wave_parts(parts, known, stores.ledger, WaveStore(stores.database), cases=stores.cases)
 
 
 def _complete_wave_id(ids: tuple[str, ...], beginning: str) -> str:

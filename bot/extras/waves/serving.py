@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING, Any
 from bot.actions import ACTIONS
 from bot.chat.context import ChatContext
 from bot.chat.people import ChatApproverLookup
-from bot.domain.contracts import Leases, Log, Seconds
+from bot.domain.contracts import Log, Seconds
 from bot.domain.errors import LedgerError
 from bot.domain.node import Node
 from bot.domain.policy import ApproverLookup
 from bot.engine.job_queue import JobQueue
 from bot.extras.waves.chat_cards import PlansFile, WaveCards
 from bot.extras.waves.chat_decisions import WaveDecisions
-from bot.extras.waves.contracts import WaveLedger
 from bot.extras.waves.store import WaveCounts, WaveStore
 from bot.extras.waves.wave import Wave
 from bot.extras.waves.waves import WaveRequest
 from bot.extras.waves.waves_run import WaveRun
 from bot.extras.waves.wiring import WaveParts, known_causes, start_wave, wave_parts
 from bot.extras.waves.words import WavePlans, wave_plans
-from bot.ledger import on_threads
+from bot.ledger import Leases
 from bot.seats import CureRequest
 from bot.view.plan_words import PlanWords
 
@@ -37,12 +36,9 @@ ORPHANS_EVERY = 60.0  # seconds between looks for incidents of waves that were n
 def _parts_of(bot: Bot, lookup: ApproverLookup | None = None) -> WaveParts:
     stores = bot.stores
     kept = stores.case_store
-    return wave_parts(bot.acting, bot.known, stores.ledger, _waves_of(bot), cases=kept, lookup=lookup, log=bot.log)
-
-
-def _waves_of(bot: Bot) -> WaveLedger:
-    waves: WaveLedger = on_threads(WaveStore(bot.stores.database), bot.stores.threads)
-    return waves
+    return wave_parts(
+        bot.acting, bot.known, stores.ledger, WaveStore(bot.stores.database), cases=kept, lookup=lookup, log=bot.log
+    )
 
 
 def serving(bot: Bot) -> WaveKeeper:
@@ -95,7 +91,7 @@ def files(bot: Bot) -> tuple[PlansFile, ...]:
 class WaveKeeper:
     """Runs every wave without another live owner, while the bot serves."""
 
-    def __init__(self, run: WaveRun, waves: WaveLedger, leases: Leases, log: Log, clock: Seconds) -> None:
+    def __init__(self, run: WaveRun, waves: WaveStore, leases: Leases, log: Log, clock: Seconds) -> None:
         self._run = run
         self._clock = clock
         self._waves = waves

@@ -14,7 +14,6 @@ from sqlalchemy import Connection, bindparam, func, insert, select, union_all, u
 
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
-from bot.domain.contracts import Clock
 from bot.domain.entry import Entry, instant_of, instant_text, is_author, is_wave, kind_of
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry, WaveHeld
 from bot.domain.fold import fold
@@ -23,7 +22,7 @@ from bot.domain.incident import Incident
 from bot.extras.waves.events import WAVE_EVENTS, WaveEvent
 from bot.extras.waves.wave import NodeAlarm, Wave, WaveState, fold_wave, fold_wave_entry
 from bot.ledger import holds
-from bot.ledger.database import Database
+from bot.ledger.database import Store, on_thread
 from bot.ledger.entries import append_entry, head_of, read_stream
 from bot.ledger.tables import INCIDENTS, MACHINES, SIGNALS, WAVES
 
@@ -32,25 +31,16 @@ _TICK = timedelta(milliseconds=1)
 _UPDATE = update(WAVES).where(WAVES.c.id == bindparam("named"))
 
 
-class WaveStore:
-    """Reads and appends to waves. Each method is a blocking transaction.
+class WaveStore(Store):
+    """The streams of waves. Raises: every method raises LedgerUnavailable when the database does not answer."""
 
-    Shape: `time` replaces the database's clock in tests.
-    """
-
-    def __init__(self, database: Database, time: Clock | None = None) -> None:
-        self._database = database
-        self._time = time
-
+    @on_thread
     def append(self, wave: str, expected_seq: int, event: WaveEvent, by: str) -> Entry:
-        """Append an event as the wave's entry `expected_seq + 1`, and return the entry.
-
-        Raises: Conflict when the stream has another length; ImpossibleEvent when the event cannot come next.
-        """
+        """Append an event. Raises: Conflict or ImpossibleEvent when it cannot come next."""
         if not is_wave(wave) or not is_author(by) or not isinstance(event, WAVE_EVENTS):
             raise ImpossibleEvent(f"{kind_of(event)} does not belong into the stream {wave} so.")
-        with self._database.writing() as connection:
-            now, (_, last_at) = self._now(connection), head_of(connection, wave)
+        with self.database.writing() as connection:
+            now, (_, last_at) = self.stamp(connection), head_of(connection, wave)
             # Each has a time of its own, as whoever resumes a wave names the last that they know by its time.
             later = instant_text(instant_of(last_at) + _TICK) if last_at else now
             entry = append_entry(connection, wave, expected_seq, event, by, max(now, later))
@@ -60,49 +50,44 @@ class WaveStore:
             append_entry(connection, HOUSE, None, anchor, BOT, now)
             return entry
 
+    @on_thread
     def find(self, wave: str) -> Wave | None:
-        """Return a stream's wave; None if there is no such stream.
-
-        Raises: ImpossibleEvent, UnreadableEntry when the entries cannot be folded.
-        """
+        """Return the wave of that id; None if there is none."""
         if not is_wave(wave):
             return None
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             entries = read_stream(connection, wave)
         return fold_wave(entries) if entries else None
 
+    @on_thread
     def read(self, wave: str) -> tuple[Entry, ...]:
         """Return the wave's entries in order."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return read_stream(connection, wave) if is_wave(wave) else ()
 
+    @on_thread
     def ids(self, only_open: bool = False) -> tuple[str, ...]:
         """Return the ids of the waves."""
         asked = select(WAVES.c.id).order_by(WAVES.c.id)
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return tuple(connection.execute(asked.where(~WAVES.c.ended) if only_open else asked).scalars())
 
+    @on_thread
     def room(self, incident: str, claim: Claim) -> None:
-        """Check whether a step could begin now; its beginning checks again.
-
-        Raises: Braked, QuietHours, NodeBusy, BudgetSpent or AlreadyTried when it could not.
-        """
-        with self._database.reading() as connection:
-            now = instant_of(self._now(connection))
+        """Raises: Braked, NodeBusy, BudgetSpent or AlreadyTried when a step could not begin now."""
+        with self.database.reading() as connection:
+            now = instant_of(self.stamp(connection))
             holds.check_open(connection, claim, now)
             holds.may_begin(connection, incident, claim, now)
 
+    @on_thread
     def alarms(self, since: datetime, people: frozenset[str]) -> tuple[NodeAlarm, ...]:
-        """Return the alerts of sources about nodes since then; `people` are the kinds of alerts by people, left out.
-
-        Shape: an alert counts as the incident that it opened, else as itself: in a case that fires already, or on a
-        node whose incident is open or over, it opens none.
-        """
+        """Return the alerts of sources about nodes since then, except those of these kinds."""
         opened = select(INCIDENTS.c.node, INCIDENTS.c.opened_at.label("at")).where(
             INCIDENTS.c.opened_at >= instant_text(since), INCIDENTS.c.source.not_in(people)
         )
         others = select(SIGNALS.c.node, SIGNALS.c.at).where(SIGNALS.c.at >= instant_text(since), ~SIGNALS.c.opened)
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             machines = {row.node: row.machine_id for row in connection.execute(select(MACHINES)) if row.machine_id}
             names: dict[str, set[str]] = {}
             for node, machine_id in machines.items():
@@ -112,6 +97,7 @@ class WaveStore:
                 for row in connection.execute(union_all(opened, others))
             )
 
+    @on_thread
     def orphans(self, before: datetime) -> tuple[str, ...]:
         """Return the open incidents, opened before then, of waves that were never proposed."""
         asked = select(INCIDENTS.c.id).where(
@@ -120,16 +106,14 @@ class WaveStore:
             INCIDENTS.c.source_id.not_in(select(WAVES.c.id)),
             INCIDENTS.c.opened_at < instant_text(before),
         )
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return tuple(connection.execute(asked).scalars())
 
+    @on_thread
     def now(self) -> datetime:
-        """Return the ledger's time, by which approvals expire."""
-        with self._database.reading() as connection:
-            return instant_of(self._now(connection))
-
-    def _now(self, connection: Connection) -> str:
-        return instant_text(self._time()) if self._time is not None else self._database.now(connection)
+        """Return the ledger's time."""
+        with self.database.reading() as connection:
+            return instant_of(self.stamp(connection))
 
 
 def wave_line(wave: Wave) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from bot.domain.alert import BOT, TERMINAL
 from bot.domain.claim import CLOCK_TOLERANCE, check_brake_off, check_not_quiet
-from bot.domain.contracts import ActingLedger, Clock, Log
+from bot.domain.contracts import Clock, Log
 from bot.domain.entry import Entry
 from bot.domain.errors import (
     AlreadyDecided,
@@ -31,7 +31,6 @@ from bot.domain.safe_text import one_line
 from bot.domain.sample import Randomness
 from bot.domain.transitions import State
 from bot.extras.waves.approvers import WaveApprovers
-from bot.extras.waves.contracts import WaveLedger
 from bot.extras.waves.events import (
     TurnEnded,
     WaveApproved,
@@ -43,6 +42,7 @@ from bot.extras.waves.events import (
     WaveResumed,
     WaveStopped,
 )
+from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import (
     USUAL,
     NodeAlarm,
@@ -54,6 +54,7 @@ from bot.extras.waves.wave import (
     stages_of,
     why_stop,
 )
+from bot.ledger import Ledger
 from bot.response.decision import guards
 from bot.response.record import IncidentRecord, null_log, refusals_noted
 
@@ -84,8 +85,8 @@ class Waves:
 
     policy: Policy
     record: IncidentRecord
-    ledger: ActingLedger
-    waves: WaveLedger
+    ledger: Ledger
+    waves: WaveStore
     clock: Clock
     chance: Randomness
     lookup: ApproverLookup | None = None

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from bot.app.acting import Acting
 from bot.app.factories import incident_id, randomness
 from bot.domain.alert import TERMINAL, SourceKind
-from bot.domain.case import CaseKeeper
-from bot.domain.contracts import ActingLedger, AdvanceLater, Log, NodeDirectory
+from bot.domain.contracts import AdvanceLater, Log, NodeDirectory
 from bot.domain.errors import LedgerError, UsageError
 from bot.domain.incident import Incident
 from bot.domain.nearest import did_you_mean
@@ -23,12 +22,13 @@ from bot.domain.policy import ApproverLookup
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict, without_secrets
-from bot.extras.waves.contracts import WaveLedger
 from bot.extras.waves.events import WaveMember
+from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.waves import WaveRequest, Waves
 from bot.extras.waves.waves_run import WaveRun
 from bot.inventory import Inventory
+from bot.ledger import CaseStore, Ledger
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.record import IncidentRecord, IncidentRequest, null_log
 
@@ -53,10 +53,10 @@ class WaveParts:
 def wave_parts(
     acting: Acting,
     known: Inventory,
-    ledger: ActingLedger,
-    waves: WaveLedger,
+    ledger: Ledger,
+    waves: WaveStore,
     *,
-    cases: CaseKeeper | None = None,
+    cases: CaseStore | None = None,
     lookup: ApproverLookup | None = None,
     log: Log = null_log,
 ) -> WaveParts:

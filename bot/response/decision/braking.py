@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from bot.domain.contracts import ActingLedger
 from bot.domain.entry import Entry
 from bot.domain.errors import Refused, StaleRequest
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
+from bot.ledger import Ledger
 from bot.response.decision import guards
 from bot.response.record import refusals_noted
 
@@ -24,7 +24,7 @@ _NO_REASON = "no reason given"
 
 async def set_brake(
     policy: Policy,
-    ledger: ActingLedger,
+    ledger: Ledger,
     approval: Approval,
     *,
     on: bool,
@@ -52,12 +52,12 @@ async def set_brake(
     return await ledger.brake_pull()
 
 
-async def pull_brake(ledger: ActingLedger, approval: Approval, request: str = "") -> None:
+async def pull_brake(ledger: Ledger, approval: Approval, request: str = "") -> None:
     """Pull the brake for anybody; `request` as for `set_brake`."""
     await ledger.append(HOUSE, None, BrakePulled(_reason(approval), request), approval.by)
 
 
-async def _release(ledger: ActingLedger, approval: Approval, pull: int, asked_at: datetime | None) -> None:
+async def _release(ledger: Ledger, approval: Approval, pull: int, asked_at: datetime | None) -> None:
     present = await ledger.brake_pull()
     if present is None:
         return

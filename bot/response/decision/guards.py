@@ -11,7 +11,6 @@ from typing import Protocol, TypeVar
 from bot.domain.action import Action, Facts, Plan
 from bot.domain.alert import TERMINAL
 from bot.domain.claim import Doubts
-from bot.domain.contracts import Ledger
 from bot.domain.errors import (
     AlreadyDecided,
     ApprovalExpired,
@@ -33,6 +32,7 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
+from bot.ledger import Ledger
 
 YesT = TypeVar("YesT", bound="Yes")
 

@@ -9,7 +9,6 @@ from datetime import timedelta
 
 from bot.domain.action import Action
 from bot.domain.claim import Hold
-from bot.domain.contracts import ActingLedger
 from bot.domain.entry import Append
 from bot.domain.errors import (
     CannotTell,
@@ -26,6 +25,7 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
+from bot.ledger import Ledger
 from bot.response.decision import guards
 from bot.response.record import refusals_noted, steps_not_done_words, with_left_behind
 
@@ -37,7 +37,7 @@ class NodeReleaser:
     """Frees nodes; `actions` are those that this program knows."""
 
     policy: Policy
-    ledger: ActingLedger
+    ledger: Ledger
     actions: Mapping[str, Action]
 
     async def release(self, node: str, approval: Approval) -> NodeReleased:

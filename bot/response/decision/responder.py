@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from bot.domain.alert import BOT
 from bot.domain.claim import DecisionRecord, Doubts, busy_with, check_brake_off, check_not_quiet
-from bot.domain.contracts import ActingLedger, Clock, NodeDirectory
+from bot.domain.contracts import Clock, NodeDirectory
 from bot.domain.entry import Entry
 from bot.domain.errors import (
     AlreadyCured,
@@ -39,6 +39,7 @@ from bot.domain.events import (
 from bot.domain.incident import Incident
 from bot.domain.policy import SAME_AGAIN, Approval, ApproverLookup, Policy
 from bot.domain.safe_text import one_line
+from bot.ledger import Ledger
 from bot.response.decision import guards
 from bot.response.decision.braking import set_brake
 from bot.response.decision.preflight import DriftDetected, Preflight
@@ -56,7 +57,7 @@ class Responder:
 
     policy: Policy
     record: IncidentRecord
-    ledger: ActingLedger
+    ledger: Ledger
     reach: NodeAccess
     nodes: NodeDirectory
     preflight: Preflight

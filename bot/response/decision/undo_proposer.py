@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot.domain.action import Action, Plan, Proof, Step
 from bot.domain.alert import BOT, Alert
-from bot.domain.contracts import ActingLedger, NodeDirectory
+from bot.domain.contracts import NodeDirectory
 from bot.domain.entry import Append
 from bot.domain.errors import (
     AlreadyDecided,
@@ -29,6 +29,7 @@ from bot.domain.incident import Incident
 from bot.domain.policy import SAME_AGAIN, Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status, Verdict
+from bot.ledger import Ledger
 from bot.response.decision import guards
 from bot.response.decision.preflight import another_machine, bindings, unit_state_evidence, unit_state_words
 from bot.response.execution.node_access import NodeAccess
@@ -43,7 +44,7 @@ class UndoProposer:
     """Proposes inverse plans; what it needs is handed in."""
 
     policy: Policy
-    ledger: ActingLedger
+    ledger: Ledger
     reach: NodeAccess
     nodes: NodeDirectory
 

@@ -6,18 +6,22 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from bot.domain.errors import CannotRead
-from bot.domain.growth import CountedBefore, CountSample, Growth, Readings, growth
+from bot.domain.growth import CountedBefore, CountSample, Growth, growth
 from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
+
+if TYPE_CHECKING:
+    from bot.ledger import ReadingStore
 
 SOON = timedelta(days=14)  # on a healthy node, harm that is farther away is not reported
 
 
 async def store_count_and_growth(
-    readings: Readings,
+    readings: ReadingStore,
     node: str,
     snapshot: Snapshot,
     playbook: Playbook,
@@ -60,7 +64,7 @@ def _growth_to_show(found: Mapping[str, Growth], cause: str | None) -> Growth | 
 
 
 async def _samples_with(
-    readings: Readings, node: str, snapshot: Snapshot, used: ConfiguredCause, before: Sequence[CountedBefore]
+    readings: ReadingStore, node: str, snapshot: Snapshot, used: ConfiguredCause, before: Sequence[CountedBefore]
 ) -> Growth | None:
     grows, look, cause = used.cause.grows, _sample(snapshot, used), used.cause.name
     if grows is None or look is None:

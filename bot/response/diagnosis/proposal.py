@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain.action import Plan
-from bot.domain.contracts import ActingLedger, Clock, NodeDirectory
+from bot.domain.contracts import Clock, NodeDirectory
 from bot.domain.duration import span_words
 from bot.domain.errors import (
     CannotDrain,
@@ -27,6 +27,7 @@ from bot.domain.policy import SAME_AGAIN, Policy
 from bot.domain.probe import Unread
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Verdict
+from bot.ledger import Ledger
 from bot.probes.host import HostReading, machine_id_of
 from bot.response.decision.guards import check_units_named, raised_by_stranger, units_of
 from bot.response.decision.preflight import binds
@@ -48,7 +49,7 @@ class Proposer:
 
     policy: Policy
     reach: NodeAccess
-    ledger: ActingLedger
+    ledger: Ledger
     nodes: NodeDirectory
     user: str = ""
     clock: Clock | None = None

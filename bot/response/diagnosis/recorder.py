@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.domain.alert import BOT
-from bot.domain.case import CaseKeeper
-from bot.domain.contracts import ActingLedger, Log
+from bot.domain.contracts import Log
 from bot.domain.errors import Conflict, ImpossibleEvent
 from bot.domain.events import Cancelled, IncidentEvent, PlanProposed, PlanWithheld, Triaged
 from bot.domain.fold import fold_entry
-from bot.domain.growth import CountedBefore, Readings
+from bot.domain.growth import CountedBefore
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict, recorded_verdict
+from bot.ledger import CaseStore, Ledger, ReadingStore
 from bot.probes.host import machine_id_of
 from bot.response.diagnosis.growing import store_count_and_growth
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
@@ -40,11 +40,11 @@ class VerdictRecorder:
     know counts from before the record began.
     """
 
-    ledger: ActingLedger
+    ledger: Ledger
     proposer: Proposer | None
     log: Log
-    cases: CaseKeeper | None = None
-    readings: Readings | None = None
+    cases: CaseStore | None = None
+    readings: ReadingStore | None = None
     before: Sequence[CountedBefore] = ()
 
     async def opened(self, incident: Incident) -> None:

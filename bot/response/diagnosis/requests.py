@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.domain.contracts import Clock, Leases, Ledger, Log
+from bot.domain.contracts import Clock, Log
 from bot.domain.entry import Append
 from bot.domain.errors import Conflict, LedgerError
 from bot.domain.safe_text import one_line
+from bot.ledger import Leases, Ledger
 from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.record import IncidentRequest
 

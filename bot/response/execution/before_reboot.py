@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bot.domain.batch import Batch, Sampling
-from bot.domain.case import Case, CaseKeeper, Head, asked_by
+from bot.domain.case import Case, Head, asked_by
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.contracts import ActingTransport, Clock
 from bot.domain.errors import CannotRead, LedgerError, Unreachable
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
+from bot.ledger import CaseStore
 from bot.probes import cgroups, kernel_log, processes
 
 LIMIT = timedelta(seconds=8)  # with connecting: what comes later is not stored
@@ -56,7 +57,7 @@ class PreRebootReader:
     """Reads what a reboot destroys and stores it; `program` names this program in what is stored."""
 
     transport: ActingTransport
-    cases: CaseKeeper
+    cases: CaseStore
     clock: Clock
     program: str
     limit: timedelta = LIMIT

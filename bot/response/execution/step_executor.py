@@ -15,7 +15,7 @@ from bot.domain.action import Ends, Proof, Step
 from bot.domain.alert import BOT
 from bot.domain.claim import CLOCK_TOLERANCE, Claim, check_brake_off, check_not_quiet
 from bot.domain.command import Completed
-from bot.domain.contracts import ActingLedger, AdvanceLater, Clock, NodeDirectory, Sleep
+from bot.domain.contracts import AdvanceLater, Clock, NodeDirectory, Sleep
 from bot.domain.errors import (
     AlreadyTried,
     ApprovalExpired,
@@ -48,6 +48,7 @@ from bot.domain.mute_record import mutes_in_force
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line, redacted_line
+from bot.ledger import Ledger
 from bot.response.decision import guards
 from bot.response.decision.preflight import (
     added_side_effects,
@@ -148,7 +149,7 @@ class StepExecutor:
     """
 
     policy: Policy
-    ledger: ActingLedger
+    ledger: Ledger
     reach: NodeAccess
     nodes: NodeDirectory
     clock: Clock

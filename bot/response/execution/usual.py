@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from bot.domain.contracts import Ledger, Log, NodeDirectory
+from bot.domain.contracts import Log, NodeDirectory
 from bot.domain.errors import ImpossibleEvent, InventoryError, UnreadableEntry
 from bot.domain.events import StepVerified
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
+
+if TYPE_CHECKING:
+    from bot.ledger import Ledger
 
 KIND = "instance_type"  # the label that groups nodes by kind
 FEWEST = 3  # with fewer nothing is said

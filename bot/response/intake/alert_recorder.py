@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain.alert import BOT, Alert, SourceKind
-from bot.domain.contracts import Ledger
 from bot.domain.entry import Append
 from bot.domain.errors import Conflict, ImpossibleEvent, UnknownIncident, UnreadableEntry
 from bot.domain.events import (
@@ -21,6 +20,7 @@ from bot.domain.events import (
 from bot.domain.fold import fold_entry
 from bot.domain.incident import Incident, newest
 from bot.domain.transitions import State
+from bot.ledger import Ledger
 from bot.response.record import short_id
 
 MOST_OPTIONS = 100  # what the menu of a chat can show

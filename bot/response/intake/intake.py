@@ -21,17 +21,11 @@ from bot.domain.duration import duration_text
 from bot.domain.engine_contracts import Notices
 from bot.domain.entry import is_author
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyUnavailable
-from bot.domain.intake_contracts import (
-    Correlation,
-    DedupStore,
-    Inbox,
-    NodeSignal,
-    Recurrence,
-    StoredDelivery,
-    StormLimits,
-)
+from bot.domain.intake_contracts import Correlation, NodeSignal, Recurrence, StoredDelivery, StormLimits
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
+from bot.ledger.dedup_store import DedupStore
+from bot.ledger.inbox import Inbox
 from bot.response.intake.alert_recorder import MOST_OPTIONS, AlertRecorder, IncidentSeed, group_name
 from bot.response.intake.routing import Named, Names, Places, Route, Routes
 

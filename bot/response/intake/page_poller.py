@@ -15,9 +15,10 @@ from typing import Any, TypeAlias
 from bot.domain.alert import AlertGroup, AlertStatus, Delivery
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import MalformedDelivery, PagerDutyRefused
-from bot.domain.intake_contracts import DedupStore, Inbox
 from bot.domain.pagerduty import PAGERDUTY, Page, PageReader
 from bot.domain.safe_text import one_line
+from bot.ledger.dedup_store import DedupStore
+from bot.ledger.inbox import Inbox
 
 LONGEST = timedelta(hours=24)  # how far back to look, however long nothing was heard
 MARGIN = timedelta(minutes=5)  # clocks differ, and a page exists before its case

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +13,7 @@ import pytest
 
 from bot.app.pagerduty import PagerDutyParts, pagerduty_parts
 from bot.domain.errors import SettingsError
-from bot.ledger import Ledger, on_threads
+from bot.ledger import Ledger
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
 from bot.response.record import null_log
@@ -48,14 +47,13 @@ async def tell(name: str, says: str) -> None:
 
 @asynccontextmanager
 async def parts(pagerduty: PagerDuty, folder: Path, toml: str = "") -> AsyncIterator[tuple[PagerDutyParts, Inbox]]:
-    with ledger_in(folder) as database, ThreadPoolExecutor(2) as threads:
+    with ledger_in(folder) as database:
         inbox = Inbox(database, "one")
         stores: Any = SimpleNamespace(
             database=database,
-            threads=threads,
-            ledger=on_threads(Ledger(database), threads),
-            inbox=on_threads(inbox, threads),
-            cases=on_threads(DedupStore(database), threads),
+            ledger=Ledger(database),
+            inbox=inbox,
+            cases=DedupStore(database),
         )
         found = settings(folder, toml, **environment(pagerduty))
         made = pagerduty_parts(found, stores, lambda *_, **__: None, tell, asyncio.Event(), QUICK)
@@ -87,7 +85,7 @@ async def test_polling_house_finds_its_pages_without_a_webhook(tmp_path: Path) -
     async with account() as pagerduty, parts(pagerduty, tmp_path, toml) as (made, inbox):
         page = pagerduty.account.trigger("node is slow")
         made.start()
-        kept = await pagerduty.until(lambda: inbox.claim(10), what="a delivery")
+        kept = await pagerduty.until(lambda: inbox.claim.now(10), what="a delivery")
         assert [one.delivery.alarm.case for one in kept if one.delivery.alarm] == [page.id]
         assert not pagerduty.asked("subscriptions"), "there is none to be watched"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,10 @@ from typing import Any
 import pytest
 
 from bot.app.policy_settings import note_policy, rules_of_acting
-from bot.domain.contracts import ActingLedger
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE, BrakePulled, PolicyChanged
 from bot.domain.policy import Policy
-from bot.ledger import Ledger, on_threads
+from bot.ledger import Ledger
 from bot.settings import Settings
 from bot.sources import settings_of
 from tests.record.ledgers import ledger_in
@@ -24,9 +22,9 @@ UNITS = frozenset({"ecs.service"})
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[ActingLedger]:
-    with ledger_in(tmp_path) as database, ThreadPoolExecutor(1) as threads:
-        yield on_threads(Ledger(database), threads)
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with ledger_in(tmp_path) as database:
+        yield Ledger(database)
 
 
 @pytest.mark.parametrize(
@@ -39,16 +37,14 @@ def ledger(tmp_path: Path) -> Iterator[ActingLedger]:
         (Policy(acting=True, approvers=frozenset({"slack:U1"}), units=UNITS), "acting_on", "ecs.service"),
     ],
 )
-async def test_start_says_whether_anybody_may_approve(
-    ledger: ActingLedger, policy: Policy, event: str, says: str
-) -> None:
+async def test_start_says_whether_anybody_may_approve(ledger: Ledger, policy: Policy, event: str, says: str) -> None:
     lines: list[tuple[str, dict[str, Any]]] = []
     await note_policy(policy, ledger, lambda event, **fields: lines.append((event, fields)))
     assert lines[0][0] == event
     assert says in str(lines[0][1])
 
 
-async def test_another_policy_than_before_is_put_on_record_once(ledger: ActingLedger) -> None:
+async def test_another_policy_than_before_is_put_on_record_once(ledger: Ledger) -> None:
     first, second = Policy(), Policy(acting=True, approvers=frozenset({"slack:U1"}), units=UNITS)
     for policy in (first, first, second, second, first):
         await note_policy(policy, ledger, lambda *_, **__: None)

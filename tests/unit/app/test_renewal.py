@@ -10,11 +10,11 @@ from typing import Any, cast
 import pytest
 
 from bot.app.listings import Renewal
-from bot.domain.contracts import Ledger
 from bot.domain.errors import InventoryError, LedgerUnavailable, UnknownNode
 from bot.domain.node import Node
 from bot.inventory import Inventory
 from bot.inventory.kind import ListingStatus, TableNodes
+from bot.ledger import Ledger
 
 MINUTE = timedelta(minutes=1)
 

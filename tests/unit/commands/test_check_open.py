@@ -42,7 +42,7 @@ def test_each_node_gets_an_incident_of_one_group(
     nodes = {one["node"]: one for one in json.loads(capsys.readouterr().out)["nodes"]}
     with ledger_in(tmp_path / "state") as database:
         ledger = Ledger(database)
-        found = {node: fold(ledger.read(one["incident"])) for node, one in nodes.items()}
+        found = {node: fold(ledger.read.now(one["incident"])) for node, one in nodes.items()}
         assert audit(database).broken == ()
     assert set(found) == {"node-1", "node-2"}
     assert len({incident.group for incident in found.values()}) == 1

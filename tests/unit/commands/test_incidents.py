@@ -129,7 +129,7 @@ def test_story_in_json_is_the_summary_with_every_entry(run: Run, url: str) -> No
     assert (status, shown) == (0, summary)
     assert [set(entry) for entry in entries] == [{"seq", "at", "by", "kind", "body"}] * len(WAYS[State.RESOLVED])
     with Database.open(url) as database:
-        kept = Ledger(database).read(ID)
+        kept = Ledger(database).read.now(ID)
     assert [(one["seq"], one["by"], one["kind"], one["body"]) for one in entries] == [
         (entry.seq, entry.by, entry.kind, entry.body) for entry in kept
     ]
@@ -175,7 +175,7 @@ def test_record_that_is_whole_is_said_to_be(run: Run, url: str) -> None:
     status, out, err = run("audit", "verify")
     assert err == "not kept: what nodes said, which 1 entry names\n"
     with Database.open(url) as database:
-        head = Ledger(database).head("house")
+        head = Ledger(database).head.now("house")
     assert (status, out) == (0, f"whole: 14 entries, 1 incident; the house ends with {head.noted}\n")
     assert run("audit", "verify", "--head", head.noted)[0] == 0
     assert run("audit", "verify", "--head", f"{head.seq}:{head.hash}")[0] == 0
@@ -273,8 +273,8 @@ def test_export_is_one_line_of_json_an_entry(run: Run, url: str) -> None:
 def test_what_people_and_sources_wrote_is_made_safe_to_look_at(run: Run, url: str) -> None:
     tell(url, State.ACTING)
     with Database.open(url) as database:
-        Ledger(database).append(ID, 5, Escalated("\x1b[31mred \u202egnp.exe"), "bot")
-        assert fold(Ledger(database).read(ID)).ended
+        Ledger(database).append.now(ID, 5, Escalated("\x1b[31mred \u202egnp.exe"), "bot")
+        assert fold(Ledger(database).read.now(ID)).ended
     for arguments in (("show", ID), ("show", ID, "--json")):
         out = run("incidents", *arguments)[1]
         assert "\x1b" not in out

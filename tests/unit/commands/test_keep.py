@@ -29,11 +29,11 @@ def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("ZOMBIE_DATABASE_URL", url)
     with Database.open(url) as database:
         ledger = Ledger(database)
-        kept = CaseStore(database).keep(ENDED, load(FOUNDING))
+        kept = CaseStore(database).keep.now(ENDED, load(FOUNDING))
         for stream in (ENDED, OPEN):
             triaged = replace(TRIAGED, case=kept if stream == ENDED else "")
-            ledger.append_all(stream, 0, (OPENING, triaged, PROPOSED), "bot")
-        ledger.append(ENDED, 3, Declined("no"), "terminal:ann")
+            ledger.append_all.now(stream, 0, (OPENING, triaged, PROPOSED), "bot")
+        ledger.append.now(ENDED, 3, Declined("no"), "terminal:ann")
     return url
 
 

@@ -222,7 +222,7 @@ def test_incident_is_found_by_the_beginning_of_its_id(run: Run, tmp_path: Path) 
     with ledger_in(tmp_path / "state") as database:
         for stream in ("7k3m9x2qpv", "7k4aaaaaaa"):
             for seq, event in enumerate(WAYS[State.PROPOSED]):
-                Ledger(database).append(stream, seq, event, by_whom(event))
+                Ledger(database).append.now(stream, seq, event, by_whom(event))
     assert run("incidents", "show", "7k3")[0] == run("incidents", "show", "7k3m9x2qpv")[0] == 0
     status, says = run("incidents", "show", "7k")
     assert (status, says.splitlines()[0].split(":")[1]) == (2, " 2 incidents begin with 7k")
@@ -249,7 +249,7 @@ def a_ledger(folder: Path) -> Database:
 
 def test_brake_that_nobody_may_release_says_so_when_it_is_pulled(run: Run, tmp_path: Path) -> None:
     with a_ledger(tmp_path) as database:
-        Leases(database, "serving").beat()
+        Leases(database, "serving").beat.now()
         status, says = run("brake", "on", "--reason", "a rollout")
         assert (status, "terminal_approvers" in says) == (0, True)
         (tmp_path / "zombie.toml").write_text('[policy]\nterminal_approvers = ["alice"]\n')
@@ -283,9 +283,9 @@ def test_brake_makes_no_ledger_of_another_programs_database(run: Run, tmp_path: 
 def test_brake_of_a_ledger_at_which_nobody_serves_says_where_that_is(run: Run, tmp_path: Path) -> None:
     with a_ledger(tmp_path) as database:
         status, says = run("brake", "on", "--reason", "it burns")
-        assert (status, Ledger(database).brake_pull() is not None) == (0, True)
+        assert (status, Ledger(database).brake_pull.now() is not None) == (0, True)
         assert f"no bot serves at {tmp_path / 'state' / 'zombie.db'} just now" in says
-        Leases(database, "serving").beat()
+        Leases(database, "serving").beat.now()
         assert "serves" not in run("brake", "status")[1]
 
 

@@ -53,7 +53,7 @@ def test_mute_is_on_record_with_who_and_why_and_says_how_many_nodes_it_means(
     assert said.startswith("failed-units is muted on gpu-* until ")
     assert said.endswith(", which matches 2 of 3 nodes now.\n")
     with Database.open(url) as database:
-        (entry,) = Ledger(database).mutes()
+        (entry,) = Ledger(database).mutes.now()
         assert (entry.kind, entry.by, entry.body["reason"]) == ("CauseMuted", "terminal:ann", "replaced")
         assert audit(database).broken == ()
     (told,) = listed(capsys)
@@ -68,7 +68,7 @@ def test_unmuted_is_muted_no_more(url: str, capsys: pytest.CaptureFixture[str], 
     assert main([*words, "failed-units", "gpu-*", "--reason", "it was replaced"]) == 0
     assert capsys.readouterr().out.endswith("failed-units is no longer muted on gpu-*.\n")
     with Database.open(url) as database:
-        ended = Ledger(database).mutes()[-1]
+        ended = Ledger(database).mutes.now()[-1]
         assert (ended.kind, ended.by, ended.body["reason"]) == ("CauseUnmuted", "terminal:ann", "it was replaced")
     assert listed(capsys) == []
     assert main([*words, "failed-units", "gpu-*"]) == 2

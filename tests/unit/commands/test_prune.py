@@ -41,7 +41,7 @@ def url(folder: Path) -> str:
 
 def streams(folder: Path) -> set[str]:
     with Database.open(url(folder)) as database:
-        return {line.id for line in Ledger(database).incidents()}
+        return {line.id for line in Ledger(database).incidents.now()}
 
 
 @pytest.fixture
@@ -50,8 +50,8 @@ def kept(tmp_path: Path) -> Path:
     with Database.open(url(tmp_path)) as database:
         for name, ago in (("old", timedelta(days=730)), ("new", timedelta(0))):
             ledger = Ledger(database, lambda ago=ago: datetime.now(UTC) - ago)  # type: ignore[misc]
-            ledger.append(name, 0, AlertReceived(ALERT, "node-1", name), ASKER)
-            ledger.append(name, 1, Cancelled("asked twice"), "bot")
+            ledger.append.now(name, 0, AlertReceived(ALERT, "node-1", name), ASKER)
+            ledger.append.now(name, 1, Cancelled("asked twice"), "bot")
     return tmp_path
 
 
@@ -72,13 +72,13 @@ def test_what_is_older_goes_and_the_house_says_who_removed_it(run: Run, kept: Pa
     assert run(settings)[1].startswith("incidents: 1 older than 400d removed, with 2 entries\n")
     assert streams(kept) == {"new"}
     with Database.open(url(kept)) as database:
-        assert Ledger(database).read(HOUSE)[-1].by == terminal_user(os.environ)
+        assert Ledger(database).read.now(HOUSE)[-1].by == terminal_user(os.environ)
     assert main(("audit", "verify")) == 0
 
 
 def test_what_nodes_said_goes_with_the_incident_and_sooner_where_that_is_asked_for(run: Run, kept: Path) -> None:
     with Database.open(url(kept)) as database:
-        cases = {name: CaseStore(database).keep(name, Case(Head(name))) for name in ("old", "new")}
+        cases = {name: CaseStore(database).keep.now(name, Case(Head(name))) for name in ("old", "new")}
         with database.writing() as connection:
             older = "UPDATE kept_cases SET kept_at = '2024-01-01T00:00:00.000Z' WHERE incident = 'new'"
             connection.execute(text(older))
@@ -86,10 +86,10 @@ def test_what_nodes_said_goes_with_the_incident_and_sooner_where_that_is_asked_f
     assert f"{what} would be removed" in run(settings, "--dry-run")[1]
     assert f"{what} removed" in run(settings)[1]
     with Database.open(url(kept)) as database:
-        assert [CaseStore(database).text(name, cases[name]) is None for name in ("old", "new")] == [False, True]
+        assert [CaseStore(database).text.now(name, cases[name]) is None for name in ("old", "new")] == [False, True]
     run('[retention]\nincidents = "400d"\n')
     with Database.open(url(kept)) as database:
-        assert CaseStore(database).text("old", cases["old"]) is None
+        assert CaseStore(database).text.now("old", cases["old"]) is None
 
 
 def test_place_without_a_record_is_said_and_none_is_made(run: Run, tmp_path: Path) -> None:

@@ -29,10 +29,10 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "zombie.toml").write_text('[policy]\nterminal_approvers = ["ann"]\n')
     with Database.open(url) as database:
         ledger = Ledger(database)
-        ledger.append(ID, 0, OPENING, ASKER)
-        ledger.append_all(ID, 1, (TRIAGED, PROPOSED), "bot")
-        ledger.append(ID, 3, APPROVED, APPROVER)
-        ledger.begin(ID, 4, StepStarted(1, runner="host-1"), "bot", Claim(NODE, PROPOSED.plan.remedy, "host-1"))
+        ledger.append.now(ID, 0, OPENING, ASKER)
+        ledger.append_all.now(ID, 1, (TRIAGED, PROPOSED), "bot")
+        ledger.append.now(ID, 3, APPROVED, APPROVER)
+        ledger.begin.now(ID, 4, StepStarted(1, runner="host-1"), "bot", Claim(NODE, PROPOSED.plan.remedy, "host-1"))
     return url
 
 
@@ -44,15 +44,15 @@ def test_node_of_a_parked_incident_is_free_and_who_did_it_is_on_record(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Database.open(url) as database:
-        Ledger(database).append(ID, 5, QuestionAsked("Is it back?"), "bot")
+        Ledger(database).append.now(ID, 5, QuestionAsked("Is it back?"), "bot")
     assert release() == 0
     assert capsys.readouterr().out == (
         f"{NODE} is free. Incident {ID} held it, and cannot go on: it waits for an answer.\n"
     )
     with Database.open(url) as database:
-        assert Ledger(database).hold(NODE) is None
-        assert fold(Ledger(database).read(ID)).state is State.ESCALATED
-        last = Ledger(database).read(HOUSE)[-1]
+        assert Ledger(database).hold.now(NODE) is None
+        assert fold(Ledger(database).read.now(ID)).state is State.ESCALATED
+        last = Ledger(database).read.now(HOUSE)[-1]
     assert (last.kind, last.by, last.body["reason"]) == ("NodeReleased", "terminal:ann", "it was looked at by hand")
     assert last.body["os_user"]
 
@@ -71,8 +71,8 @@ def test_what_is_refused_goes_by_its_name(
     assert release(node=node, by=by) == 1
     assert capsys.readouterr().err.startswith(f"zombie: {says}")
     with Database.open(url) as database:
-        assert Ledger(database).hold(NODE) is not None
-        assert Ledger(database).read(HOUSE)[-1].body["wish"] == "release"
+        assert Ledger(database).hold.now(NODE) is not None
+        assert Ledger(database).read.now(HOUSE)[-1].body["wish"] == "release"
 
 
 def test_without_approver_or_reason_nothing_is_asked(url: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ def world() -> World:
 def runner(world: World) -> Callable[..., Runner]:
     def made(me: str = "a", sleep: Any = never) -> Runner:
         made = Runner.__new__(Runner)
-        leases = HandedLeases(world, me)
+        leases: Any = HandedLeases(world, me)
         engine = Engine(
             advance=lambda incident: made.advance(incident),
             ledger=world,  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ def runner(world: World) -> Callable[..., Runner]:
         engine = Engine(
             advance=lambda incident: made.advance(incident),
             ledger=world,  # type: ignore[arg-type]
-            leases=HandedLeases(world, me),
+            leases=HandedLeases(world, me),  # type: ignore[arg-type]
             groups=world,
             surfaces=(made,),
             log=lambda event, **fields: made.logged.append({"event": event, **fields}),

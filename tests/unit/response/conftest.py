@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -51,5 +50,5 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 @pytest.fixture
 def intake(tmp_path: Path) -> Iterator[IntakeStage]:
     """An intake over a database of its own."""
-    with ledger_in(tmp_path) as database, ThreadPoolExecutor(2) as threads:
-        yield IntakeStage(database, threads)
+    with ledger_in(tmp_path) as database:
+        yield IntakeStage(database)

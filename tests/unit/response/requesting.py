@@ -22,18 +22,18 @@ def do(stage: Stage, work: Any) -> Any:
 
 
 def incident(stage: Stage, name: str = "one") -> Incident:
-    return fold(stage.ledger.read(name))
+    return fold(stage.ledger.read.now(name))
 
 
 def refusals(stage: Stage) -> list[tuple[str, str]]:
-    entries = [entry for entry in stage.ledger.read(HOUSE) if entry.kind == "WishRefused"]
+    entries = [entry for entry in stage.ledger.read.now(HOUSE) if entry.kind == "WishRefused"]
     return [(str(entry.body["wish"]), str(entry.body["refusal"])) for entry in entries]
 
 
 def approve(stage: Stage, name: str = "one", by: str = "terminal:ann") -> None:
     found = incident(stage, name)
     assert found.proposal is not None
-    stage.ledger.append(name, found.seq, Approved(found.proposal.digest, "it leaks"), by)
+    stage.ledger.append.now(name, found.seq, Approved(found.proposal.digest, "it leaks"), by)
 
 
 def run(stage: Stage, name: str = "one") -> Incident:

@@ -99,7 +99,7 @@ def test_clock_put_forward_after_the_yes_ends_it_before_its_first_step(stage: St
 def test_clock_that_goes_back_and_forth_between_the_steps_reboots_once(stage: Stage) -> None:
     found = incident(stage)
     assert found.proposal is not None
-    stage.ledger.append("one", found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
+    stage.ledger.append.now("one", found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
     remediation = stage.remediation()
     for turn in range(400):
         stage.world.skew = timedelta(seconds=(0, -7200, 10, -60)[turn % 4])

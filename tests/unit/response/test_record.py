@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -12,14 +11,13 @@ import pytest
 
 from bot.domain.action import Plan, Step
 from bot.domain.alert import BOT
-from bot.domain.contracts import ActingLedger
 from bot.domain.errors import Conflict, ImpossibleEvent, UnknownIncident
 from bot.domain.events import Cancelled
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
-from bot.ledger import Ledger, on_threads
+from bot.ledger import Ledger
 from bot.response.record import IncidentRecord, IncidentRequest, cured_since
 from tests.record.incidents import ASKER, NODE, OPENING, PROPOSED, TRIAGED, VERDICT, WAYS, entries
 from tests.record.ledgers import ledger_in
@@ -29,12 +27,12 @@ WISH = IncidentRequest("terminal", "7k3m9x2qpv", ASKER, f"check {NODE}", "node-h
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[ActingLedger]:
-    with ledger_in(tmp_path) as database, ThreadPoolExecutor(1) as threads:
-        yield on_threads(Ledger(database), threads)
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with ledger_in(tmp_path) as database:
+        yield Ledger(database)
 
 
-async def test_who_tells_late_hears_of_it(ledger: ActingLedger) -> None:
+async def test_who_tells_late_hears_of_it(ledger: Ledger) -> None:
     record = IncidentRecord(ledger)
     await ledger.append(WISH.incident(NODE), 0, WISH.received(NODE), ASKER)
     opened = await record.find(WISH.incident(NODE))
@@ -48,7 +46,7 @@ async def test_who_tells_late_hears_of_it(ledger: ActingLedger) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["nosuchone0", "house", "../x", ""])
-async def test_incident_that_is_not_there_is_said_to_be_unknown(ledger: ActingLedger, wrong: str) -> None:
+async def test_incident_that_is_not_there_is_said_to_be_unknown(ledger: Ledger, wrong: str) -> None:
     with pytest.raises(UnknownIncident):
         await IncidentRecord(ledger).find(wrong)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +16,7 @@ from bot.chat.poster import Poster
 from bot.chat.service import Delivered, Message, RetryLater
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.post import MessageRef, Post, StoredPost
-from bot.ledger import Leases, Outbox, on_threads
+from bot.ledger import Leases, Outbox
 from bot.surfaces.slack.calls import Calls
 from bot.surfaces.slack.drawing import draw
 from tests.record.ledgers import ledger_in
@@ -83,8 +82,8 @@ class SlowOutbox:
 @asynccontextmanager
 async def poster_at(folder: Path) -> AsyncIterator[tuple[Poster, Channel, SlowOutbox]]:
     channel = Channel()
-    with ledger_in(folder) as database, ThreadPoolExecutor(2) as threads:
-        outbox = SlowOutbox(on_threads(Outbox(database), threads))
+    with ledger_in(folder) as database:
+        outbox = SlowOutbox(Outbox(database))
         timing, log = QUICK, lambda *_, **__: None
         poster = Poster(cast(Calls, channel), cast(Any, outbox), timing, lambda: datetime.now(UTC), log)
         yield poster, channel, outbox
@@ -190,10 +189,10 @@ class BusyChannel(Channel):
 
 async def test_what_a_program_is_sending_is_left_to_it_by_all_others(tmp_path: Path) -> None:
     channel = BusyChannel()
-    with ledger_in(tmp_path) as database, ThreadPoolExecutor(2) as threads:
+    with ledger_in(tmp_path) as database:
 
         def program(name: str) -> Poster:
-            outbox: Any = on_threads(Outbox(database, leases=Leases(database, name)), threads)
+            outbox: Any = Outbox(database, leases=Leases(database, name))
             return Poster(cast(Calls, channel), outbox, QUICK, lambda: datetime.now(UTC), lambda *_, **__: None)
 
         ours, theirs = program("a"), program("b")
@@ -227,8 +226,8 @@ class DownOnce(Channel):
 
 async def test_wording_that_another_program_has_replaced_meanwhile_is_not_sent_again(tmp_path: Path) -> None:
     channel = DownOnce()
-    with ledger_in(tmp_path) as database, ThreadPoolExecutor(2) as threads:
-        outbox: Any = on_threads(Outbox(database), threads)
+    with ledger_in(tmp_path) as database:
+        outbox: Any = Outbox(database)
         ours, theirs = (
             Poster(cast(Calls, channel), outbox, QUICK, lambda: datetime.now(UTC), lambda *_, **__: None)
             for _ in range(2)
@@ -243,4 +242,4 @@ async def test_wording_that_another_program_has_replaced_meanwhile_is_not_sent_a
         await ours.drain(10.0)
         await theirs.drain(10.0)
         assert channel.edits == ["the end"], "the card does not go back"
-        assert Outbox(database).waiting() == 0
+        assert Outbox(database).waiting.now() == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,7 +16,7 @@ from bot.chat.poster import Poster
 from bot.chat.service import Delivered, Message, Timing
 from bot.chat.turns import SUMMARY
 from bot.domain.post import MessageRef
-from bot.ledger import Outbox, on_threads
+from bot.ledger import Outbox
 from bot.surfaces.slack.calls import Calls
 from bot.surfaces.slack.drawing import draw
 from tests.record.ledgers import ledger_in
@@ -47,11 +46,11 @@ class Posted:
 @contextmanager
 def two_programs(folder: Path, slack: Posted, timing: Timing) -> Iterator[list[Poster]]:
     """Two posters at one record."""
-    with ledger_in(folder) as database, ThreadPoolExecutor(2) as threads:
+    with ledger_in(folder) as database:
         yield [
             Poster(
                 cast(Calls, slack),
-                on_threads(Outbox(database), threads),
+                Outbox(database),
                 timing,
                 lambda: datetime.now(UTC),
                 lambda *_, **__: None,

@@ -37,6 +37,7 @@ from bot.extras.captures.status import parse_status
 from bot.extras.captures.store import CaptureStore
 from bot.extras.captures.watch import RollingWatch
 from bot.ledger import Database, Ledger
+from bot.ledger.database import on_thread
 from tests.record.ledgers import ledger_in
 from tests.schedules.captures import Access, CaptureRecorder, Known, RecordingNode, printed
 from tests.schedules.recorder import Recorder
@@ -69,7 +70,7 @@ class Stage:
         self.limits = CaptureSettings(at_once=2, most_hours=24, a_day=9)
 
     def watch(self, access: Any = None) -> RollingWatch:
-        recorder = CaptureRecorder(self.store, Recorder(self.world, self.ledger, 0.0))
+        recorder: Any = CaptureRecorder(self.store, Recorder(self.world, self.ledger, 0.0))
         way: Any = access or self.access
         control = RollingControl(way, recorder, self.limits, self.world.clock, lambda: next(self.names))
         return RollingWatch(control)
@@ -87,12 +88,12 @@ class Stage:
         return through(self.watch().stopped(self.known, self.find(capture), "terminal:bob")).rolling
 
     def kinds(self) -> list[str]:
-        return [entry.kind for entry in self.store.entries()]
+        return [entry.kind for entry in self.store.entries.now()]
 
     def asked(self, name: str = "n0") -> None:
         """What a program leaves that died before it looked at the node."""
         decided = (CaptureAsked(next(self.names), name, 1, 2, ("lockup",)),)
-        self.store.append(lambda _: decided, "terminal:ann")
+        self.store.append.now(lambda _: decided, "terminal:ann")
 
 
 @pytest.fixture
@@ -129,7 +130,7 @@ class Between:
 
 def test_brake_that_is_pulled_while_the_node_is_looked_at_stops_the_start(stage: Stage) -> None:
     def pull() -> None:
-        stage.ledger.append(HOUSE, None, BrakePulled("stop"), "terminal:eve")
+        stage.ledger.append.now(HOUSE, None, BrakePulled("stop"), "terminal:eve")
 
     with pytest.raises(Braked):
         stage.ask(access=Between(stage.access, pull))
@@ -142,15 +143,15 @@ def test_brake_that_is_pulled_while_the_node_is_looked_at_stops_the_start(stage:
 def test_brake_that_is_pulled_before_the_command_is_sent_stops_it(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    starts = CaptureStore.append
+    starts = vars(CaptureStore)["append"].method
 
     def pulled_after(self: CaptureStore, decide: Any, by: str) -> Any:
         entries = starts(self, decide, by)
         if any(entry.kind == "CaptureStarting" for entry in entries):
-            stage.ledger.append(HOUSE, None, BrakePulled("stop"), "terminal:eve")
+            stage.ledger.append.now(HOUSE, None, BrakePulled("stop"), "terminal:eve")
         return entries
 
-    monkeypatch.setattr(CaptureStore, "append", pulled_after)
+    monkeypatch.setattr(CaptureStore, "append", on_thread(pulled_after))
     with pytest.raises(Braked):
         stage.ask()
     assert stage.machine.runs == []
@@ -176,7 +177,7 @@ def test_one_machine_with_two_names_is_recorded_once(stage: Stage) -> None:
 def test_whoever_calls_it_off_too_late_stops_its_recorder(stage: Stage) -> None:
     stage.asked()
     before = stage.find()
-    stage.store.append(lambda _: (_starting(stage),), "bot")
+    stage.store.append.now(lambda _: (_starting(stage),), "bot")
     stage.machine.does(stage.machine.identity(), "systemd-run")
     through(stage.watch().stopped(stage.known, before, "terminal:bob"))
     assert stage.machine.run is None
@@ -232,7 +233,7 @@ def test_look_at_another_machine_says_nothing_of_the_recorder_and_removes_nothin
 
 def test_command_that_never_arrived_is_said_so_once_it_cannot_any_more(stage: Stage) -> None:
     stage.asked()
-    stage.store.append(lambda _: (_starting(stage),), "bot")
+    stage.store.append.now(lambda _: (_starting(stage),), "bot")
     assert not stage.seen().is_over
     stage.world.now += timedelta(seconds=61)
     assert stage.seen().ended.because == "it did not start: the node shows no recorder of it, and no segment"
@@ -378,7 +379,7 @@ def test_captures_of_a_person_within_a_day_are_limited(stage: Stage) -> None:
 
 def test_stop_whose_program_died_before_its_command_is_carried_out_by_the_next_look(stage: Stage) -> None:
     stage.ask()
-    stage.store.append(lambda _: (CaptureStopping("capture000"),), "terminal:bob")
+    stage.store.append.now(lambda _: (CaptureStopping("capture000"),), "terminal:bob")
     stage.seen()
     assert stage.machine.run is None
     assert stage.seen().ended.because == "terminal:bob stopped it"

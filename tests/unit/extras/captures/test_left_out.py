@@ -32,8 +32,8 @@ def older(tmp_path: Path) -> Path:
     (tmp_path / "state").mkdir()
     with ledger_in(tmp_path / "state") as database:
         store = CaptureStore(database)
-        store.append(lambda _: (CaptureAsked(CAPTURE, "n1", 1, 2, ("lockup",)),), ASKER)
-        store.append(lambda _: (CaptureEnded(CAPTURE, "it was not started"),), "bot")
+        store.append.now(lambda _: (CaptureAsked(CAPTURE, "n1", 1, 2, ("lockup",)),), ASKER)
+        store.append.now(lambda _: (CaptureEnded(CAPTURE, "it was not started"),), "bot")
     (tmp_path / "zombie.toml").write_text('[extras]\noff = ["captures"]\n')
     return tmp_path
 

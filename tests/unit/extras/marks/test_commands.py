@@ -26,7 +26,7 @@ def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def marked(url: str, right: int, wrong: int) -> None:
     with Database.open(url) as database:
         for number, said in enumerate([True] * right + [False] * wrong):
-            MarkStore(database).append(VerdictMarked(f"i{number}", CAUSE, said), f"slack:T0/U{number}")
+            MarkStore(database).append.now(VerdictMarked(f"i{number}", CAUSE, said), f"slack:T0/U{number}")
 
 
 def test_mark_is_on_record_and_counts(record: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,7 +38,7 @@ def test_mark_is_on_record_and_counts(record: str, capsys: pytest.CaptureFixture
     (told,) = json.loads(capsys.readouterr().out)["causes"]
     assert (told["cause"], told["right"], told["wrong"], told["precision"]) == (CAUSE, 0, 1, 0.0)
     with Database.open(record) as database:
-        (entry,) = MarkStore(database).read()
+        (entry,) = MarkStore(database).read.now()
     assert entry.by.startswith("terminal:")
     assert (entry.body["incident"], bool(entry.body["case"])) == (ENDED, True)
 
@@ -48,7 +48,7 @@ def test_mark_says_what_it_was_and_is_taken_back(record: str, capsys: pytest.Cap
     assert main(["mark", ENDED, "back"]) == 0
     assert f"is yours to judge again. {CAUSE}: 0 of 0 right." in capsys.readouterr().out
     with Database.open(record) as database:
-        wrong, back = MarkStore(database).read()
+        wrong, back = MarkStore(database).read.now()
     assert (wrong.body["was"], back.body["taken_back"]) == ("io-stall", True)
 
 
@@ -67,7 +67,7 @@ def test_login_that_the_policy_does_not_name_is_on_record_and_does_not_count(
     told = json.loads(capsys.readouterr().out)
     assert (told["causes"], told["uncounted"]) == ([], 1)
     with Database.open(record) as database:
-        MarkStore(database).append(VerdictMarked(ENDED, CAUSE, right=True), "slack:T0/U012AB")
+        MarkStore(database).append.now(VerdictMarked(ENDED, CAUSE, right=True), "slack:T0/U012AB")
     settings.write_text(f'[policy]\nterminal_approvers = ["{login}=U012AB"]\n')
     assert main(["playbooks", "stats", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

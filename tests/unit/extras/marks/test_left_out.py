@@ -45,26 +45,26 @@ def without(tmp_path: Path) -> tuple[Extra, ...]:
 
 def doubted(database: Database) -> None:
     for number in range(3):
-        MarkStore(database).append(VerdictMarked(f"i{number}", CAUSE, right=False), f"slack:T0/U{number}")
+        MarkStore(database).append.now(VerdictMarked(f"i{number}", CAUSE, right=False), f"slack:T0/U{number}")
 
 
 def doubts(database: Database, extras: tuple[Extra, ...]) -> Doubts:
-    return Ledger(database, doubters=doubters_of(extras)).proposal_record(PLAN, "", "", timedelta(days=1)).doubts
+    return Ledger(database, doubters=doubters_of(extras)).proposal_record.now(PLAN, "", "", timedelta(days=1)).doubts
 
 
 def test_cause_in_doubt_is_not_trusted_until_somebody_looks_and_not_doubted_without_marks(
     database: Database, without: tuple[Extra, ...]
 ) -> None:
     ledger = Ledger(database, doubters=doubters_of(shipped().serving))
-    check_causes_trusted(POLICY, (CAUSE,), ledger.doubts())
+    check_causes_trusted(POLICY, (CAUSE,), ledger.doubts.now())
     doubted(database)
     with pytest.raises(CauseInDoubt, match="3 of 3 people who may approve"):
-        check_causes_trusted(POLICY, ("lockup", CAUSE), ledger.doubts())
+        check_causes_trusted(POLICY, ("lockup", CAUSE), ledger.doubts.now())
     assert doubts(database, shipped().serving)(POLICY, CAUSE)
-    assert ledger.card("one", "card").doubts(POLICY, CAUSE)
+    assert ledger.card.now("one", "card").doubts(POLICY, CAUSE)
     assert doubts(database, without)(POLICY, CAUSE) == ""
-    MarkStore(database).append(CauseLookedAt(CAUSE, "the threshold was too low"), "slack:T0/U1")
-    check_causes_trusted(POLICY, (CAUSE,), ledger.doubts())
+    MarkStore(database).append.now(CauseLookedAt(CAUSE, "the threshold was too low"), "slack:T0/U1")
+    check_causes_trusted(POLICY, (CAUSE,), ledger.doubts.now())
 
 
 def test_extra_that_cannot_be_loaded_doubts_every_cause(database: Database) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,7 +31,7 @@ from bot.domain.transitions import State
 from bot.extras.profiles.chat import ProfileChat
 from bot.extras.profiles.perf_command import CaptureRequest
 from bot.extras.profiles.runner import ProfileAnswer, ProfileRunner
-from bot.ledger import Database, Leases, Outbox, on_threads
+from bot.ledger import Database, Leases, Outbox
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.surfaces.slack.calls import Calls
 from tests.record.incidents import WAYS, entries
@@ -99,16 +98,16 @@ class Program:
 class Bench:
     """A database and a channel that outlive every program."""
 
-    def __init__(self, database: Database, threads: ThreadPoolExecutor) -> None:
-        self.database, self.threads, self.channel = database, threads, Wall()
+    def __init__(self, database: Database) -> None:
+        self.database, self.channel = database, Wall()
 
     def program(self, name: str, says: ProfileAnswer | Exception | None = None, **of_context: Any) -> Program:
         def log(event: str, **_: object) -> None:
             return
 
         desk, leases, background = Desk(says), Leases(self.database, name), Background(log)
-        outbox: Any = on_threads(Outbox(self.database, leases=leases), self.threads)
-        chat_requests: Any = on_threads(ChatRequestStore(self.database, leases), self.threads)
+        outbox: Any = Outbox(self.database, leases=leases)
+        chat_requests: Any = ChatRequestStore(self.database, leases)
         poster = Poster(cast(Calls, self.channel), outbox, QUICK, lambda: datetime.now(UTC), log)
         nothing: Any = None
         context: Any = SimpleNamespace(chat_requests=chat_requests, log=log, **of_context)
@@ -118,8 +117,8 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    with ledger_in(tmp_path) as database, ThreadPoolExecutor(2) as threads:
-        yield Bench(database, threads)
+    with ledger_in(tmp_path) as database:
+        yield Bench(database)
 
 
 async def test_profile_that_a_kill_broke_off_is_answered_by_the_next_run(bench: Bench) -> None:
@@ -133,7 +132,7 @@ async def test_profile_that_a_kill_broke_off_is_answered_by_the_next_run(bench: 
     assert beside.desk.begun == 0, "another delivery of the click"
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
-    killed.leases.leave()
+    killed.leases.leave.now()
 
     (kept,) = await beside.chat_requests.left()
     assert beside.profiles.takes(kept)
@@ -150,7 +149,7 @@ async def test_profile_that_fails_for_any_reason_is_answered_and_done(bench: Ben
     await program.ends()
     said = [*bench.channel.posts, *bench.channel.edits]
     assert said[-1] == "node-1 was not profiled: The key file is gone. Put it back."
-    program.leases.leave()
+    program.leases.leave.now()
     assert await bench.program("b").chat_requests.left() == ()
 
 

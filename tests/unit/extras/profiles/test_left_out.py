@@ -40,20 +40,20 @@ def database(tmp_path: Path) -> Iterator[Database]:
     """A record with an incident, a profile from its card, and what a capture of its node caught."""
     with ledger_in(tmp_path) as opened:
         ledger, store = Ledger(opened), CaptureStore(opened)
-        ledger.append(ID, 0, OPENING, ASKER)
-        ledger.append(ID, 1, TRIAGED, "bot")
+        ledger.append.now(ID, 0, OPENING, ASKER)
+        ledger.append.now(ID, 1, TRIAGED, "bot")
         taken = ProfileTaken("Core 39 ran kubelet.", "cycles at 49 Hz for 10 s.", "", READING, kept(opened, ID, 39))
-        ledger.append(ID, 2, taken, APPROVER)
-        at = ledger.read(ID)[0].at - timedelta(minutes=1)
+        ledger.append.now(ID, 2, taken, APPROVER)
+        at = ledger.read.now(ID)[0].at - timedelta(minutes=1)
         caught = SymptomCaught(CAPTURE, "lockup", at, 100.0, "soft lockup", sketch=kept(opened, CAPTURE, 7))
         asked = CaptureAsked(CAPTURE, NODE, 1, 2, ("lockup",))
-        store.append(lambda _: (asked, CaptureBegan(CAPTURE, 1), caught), ASKER)
+        store.append.now(lambda _: (asked, CaptureBegan(CAPTURE, 1), caught), ASKER)
         yield opened
 
 
 def kept(database: Database, under: str, core: int) -> str:
     case = Case(Head(NODE, BEGAN_AT, 1, "test"), (Completed(SKETCH, SKETCH, 0, sketch_of(core).text()),))
-    return CaseStore(database).keep(under, case)
+    return CaseStore(database).keep.now(under, case)
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def reported(database: Database, extras: tuple[Extra, ...]) -> ReportData:
 
 
 def test_profile_on_record_is_still_evaluated(database: Database) -> None:
-    incident: Incident | None = Ledger(database).incident(ID)
+    incident: Incident | None = Ledger(database).incident.now(ID)
     assert incident is not None
     assert incident.profile == READING
 

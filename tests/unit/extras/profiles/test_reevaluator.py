@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Verdict
 from bot.extras.profiles.reevaluator import Reevaluator
-from bot.ledger import CaseStore, Ledger, on_threads
+from bot.ledger import CaseStore, Ledger
 from bot.probes.profile import PROFILE, ProfileReading, as_text
 from bot.response.record import IncidentRecord
 from tests.record.incidents import APPROVER, BEGAN_AT, NODE, OPENING, PROPOSED, TRIAGED, VERDICT, by_whom
@@ -36,7 +35,6 @@ class Bench:
     """A ledger with one incident, what its node said, and a judge whom a profile may convince."""
 
     ledger: Ledger
-    threads: ThreadPoolExecutor
     kept: CaseStore
     convinced: Verdict = VERDICT
     judged: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
@@ -51,35 +49,35 @@ class Bench:
     def stands(self, *events: IncidentEvent) -> Incident:
         """Put an incident on record."""
         for seq, event in enumerate(events):
-            self.ledger.append(ID, seq, event, by_whom(event))
+            self.ledger.append.now(ID, seq, event, by_whom(event))
         return self.now()
 
     def proposed(self) -> Incident:
         """An incident with a likely verdict, whose plan nobody has decided on, and its case."""
         case = Case(Head(NODE, BEGAN_AT), (Completed("cgroups", "cgroups", 0, "memory 4 68700 1"),))
-        digest = self.kept.keep(ID, case)
+        digest = self.kept.keep.now(ID, case)
         return self.stands(OPENING, replace(TRIAGED, verdict=LIKELY, case=digest), PROPOSED)
 
     def taken(self, incident: Incident, taken: ProfileTaken = TAKEN) -> Incident:
         """Put the profile on record, as the desk does."""
-        self.ledger.append(ID, incident.seq, taken, APPROVER)
+        self.ledger.append.now(ID, incident.seq, taken, APPROVER)
         return self.now()
 
     def now(self, name: str = ID) -> Incident:
-        return fold(self.ledger.read(name))
+        return fold(self.ledger.read.now(name))
 
     async def consider(
         self, incident: Incident, taken: ProfileTaken = TAKEN, around: Callable[[Any], Any] = lambda ledger: ledger
     ) -> str:
-        ledger: Any = around(on_threads(self.ledger, self.threads))
-        cases: Any = on_threads(self.kept, self.threads)
+        ledger: Any = around(self.ledger)
+        cases: Any = self.kept
         result = Reevaluator(
             IncidentRecord(ledger), ledger, cases, self.judge, lambda event, **_: self.lines.append(event)
         )
         return await result.consider(incident, taken)
 
     def others(self) -> Sequence[str]:
-        return [name for name in self.ledger.together(OPENING.group) if name != ID]
+        return [name for name in self.ledger.together.now(OPENING.group) if name != ID]
 
 
 class Broken:
@@ -123,8 +121,8 @@ class Deadly:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    with ledger_in(tmp_path) as database, ThreadPoolExecutor(1) as threads:
-        yield Bench(Ledger(database), threads, CaseStore(database))
+    with ledger_in(tmp_path) as database:
+        yield Bench(Ledger(database), CaseStore(database))
 
 
 async def test_changed_verdict_withdraws_the_offer_and_has_the_node_read_anew(bench: Bench) -> None:
@@ -138,7 +136,7 @@ async def test_changed_verdict_withdraws_the_offer_and_has_the_node_read_anew(be
     assert "likely" in old.ending.because
     assert (new.state, new.node, new.card, new.playbook) == (State.OPENED, NODE, OPENING.group, "node-health")
     assert new.alert == old.alert, "it is the same person's wish"
-    assert [entry.kind for entry in bench.ledger.read(name)] == ["AlertReceived", "ProfileTaken"]
+    assert [entry.kind for entry in bench.ledger.read.now(name)] == ["AlertReceived", "ProfileTaken"]
     assert bench.judged == [(("cgroups",), "node-health"), (("cgroups", "profile"), "node-health")]
 
 
@@ -151,7 +149,7 @@ async def test_profile_that_changes_nothing_leaves_the_offer(bench: Bench) -> No
 @pytest.mark.parametrize("decided", [Approved(PROPOSED.digest, "drained"), Declined("no", PROPOSED.digest, "ann")])
 async def test_what_somebody_has_decided_is_left_to_them(bench: Bench, decided: IncidentEvent) -> None:
     incident = bench.taken(bench.proposed())
-    bench.ledger.append(ID, incident.seq, decided, APPROVER)
+    bench.ledger.append.now(ID, incident.seq, decided, APPROVER)
     assert await bench.consider(incident) == ""
     assert bench.now().ending is None or isinstance(bench.now().ending, Declined)
     assert (bench.others(), bench.judged) == ([], [])
@@ -162,7 +160,7 @@ async def test_yes_that_comes_while_it_is_evaluated_wins(bench: Bench) -> None:
 
     def approved() -> None:
         bench.meanwhile = lambda: None
-        bench.ledger.append(ID, incident.seq, Approved(PROPOSED.digest, "drained"), APPROVER)
+        bench.ledger.append.now(ID, incident.seq, Approved(PROPOSED.digest, "drained"), APPROVER)
 
     bench.meanwhile = approved
     assert await bench.consider(incident) == ""
@@ -170,7 +168,7 @@ async def test_yes_that_comes_while_it_is_evaluated_wins(bench: Bench) -> None:
 
 
 async def test_verdict_without_a_plan_is_followed_by_a_new_one_and_nothing_is_withdrawn(bench: Bench) -> None:
-    digest = bench.kept.keep(ID, Case(Head(NODE, BEGAN_AT), (Completed("cgroups", "cgroups", 0, "memory"),)))
+    digest = bench.kept.keep.now(ID, Case(Head(NODE, BEGAN_AT), (Completed("cgroups", "cgroups", 0, "memory"),)))
     bench.stands(OPENING, replace(TRIAGED, verdict=replace(LIKELY, plan=None), case=digest))
     assert "read again" in await bench.consider(bench.taken(bench.now()))
     assert (bench.now().state, len(bench.others())) == (State.TRIAGED, 1)

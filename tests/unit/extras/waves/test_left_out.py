@@ -87,17 +87,17 @@ def approved(ledger: Ledger, incident: str, wave: str = "") -> PlanProposed:
     """Put an approved incident on record; whoever approved it, its wave is what says whether it begins."""
     plan = Plan(f"node-{incident}", STEPS)
     proposal = PlanProposed.of(plan, {})
-    ledger.append(incident, 0, AlertReceived(ALERT, plan.node, wave=wave), ASKER)
-    ledger.append(incident, 1, Triaged(replace(VERDICT, node=plan.node, plan=plan)), "bot")
-    ledger.append(incident, 2, proposal, "bot")
-    ledger.append(incident, 3, Approved(proposal.digest, "it leaks"), APPROVER)
+    ledger.append.now(incident, 0, AlertReceived(ALERT, plan.node, wave=wave), ASKER)
+    ledger.append.now(incident, 1, Triaged(replace(VERDICT, node=plan.node, plan=plan)), "bot")
+    ledger.append.now(incident, 2, proposal, "bot")
+    ledger.append.now(incident, 3, Approved(proposal.digest, "it leaks"), APPROVER)
     return proposal
 
 
 def begin(ledger: Ledger, incident: str, seq: int = 4, attempt: int = 1) -> None:
     plan = Plan(f"node-{incident}", STEPS)
     claim = Claim(plan.node, plan.remedy, "r1", Limits(at_once=9), {}, cure=plan.cure)
-    ledger.begin(incident, seq, StepStarted(1, attempt), "bot", claim)
+    ledger.begin.now(incident, seq, StepStarted(1, attempt), "bot", claim)
 
 
 def running(database: Database, incident: str, proposal: PlanProposed, time: Clock | None = None) -> None:
@@ -105,9 +105,9 @@ def running(database: Database, incident: str, proposal: PlanProposed, time: Clo
     member = WaveMember(f"node-{incident}", incident, proposal.digest)
     proposed = WaveProposed(("*",), ("c",), (member,), (), stages_of(1), timedelta(hours=8), "p", "").sealed()
     waves = WaveStore(database, time)
-    waves.append(WAVE, 0, proposed, ASKER)
-    waves.append(WAVE, 1, WaveApproved(proposed.digest, "go"), APPROVER)
-    waves.append(WAVE, 2, TurnGiven(incident, member.node), "bot")
+    waves.append.now(WAVE, 0, proposed, ASKER)
+    waves.append.now(WAVE, 1, WaveApproved(proposed.digest, "go"), APPROVER)
+    waves.append.now(WAVE, 2, TurnGiven(incident, member.node), "bot")
 
 
 def test_incident_of_a_wave_never_begins_where_waves_are_left_out(
@@ -119,7 +119,7 @@ def test_incident_of_a_wave_never_begins_where_waves_are_left_out(
         begin(ledger, "one")
     with pytest.raises(WaveHeld, match="left out"):
         begin(Ledger(database), "one")
-    assert ledger.head("one").seq == 4, "nothing of it is on record"
+    assert ledger.head.now("one").seq == 4, "nothing of it is on record"
     approved(ledger, "two")
     begin(ledger, "two")
     with_waves = Ledger(database, holders=holders_of(shipped().on))
@@ -135,7 +135,7 @@ def test_incident_of_a_wave_begins_only_as_its_wave_says(database: Database) -> 
         approved(ledger, name, WAVE)
     with pytest.raises(WaveHeld, match="not on record"):
         begin(ledger, "one")
-    proposal = ledger.incident("one")
+    proposal = ledger.incident.now("one")
     assert proposal is not None
     assert proposal.proposal is not None
     running(database, "one", proposal.proposal)
@@ -152,12 +152,12 @@ def of_two(database: Database, ledger: Ledger) -> WaveStore:
         members.append(WaveMember(f"node-{name}", name, proposal.digest))
     proposed = WaveProposed(("*",), ("c",), tuple(members), (), stages_of(3), timedelta(hours=8), "p", "").sealed()
     waves = WaveStore(database)
-    waves.append(WAVE, 0, proposed, ASKER)
-    waves.append(WAVE, 1, WaveApproved(proposed.digest, "go"), APPROVER)
-    waves.append(WAVE, 2, TurnGiven("three", "node-three"), "bot")
-    waves.append(WAVE, 3, TurnEnded("three", "node-three", TurnOutcome.CURED), "bot")
-    waves.append(WAVE, 4, TurnGiven("one", "node-one"), "bot")
-    waves.append(WAVE, 5, TurnGiven("two", "node-two"), "bot")
+    waves.append.now(WAVE, 0, proposed, ASKER)
+    waves.append.now(WAVE, 1, WaveApproved(proposed.digest, "go"), APPROVER)
+    waves.append.now(WAVE, 2, TurnGiven("three", "node-three"), "bot")
+    waves.append.now(WAVE, 3, TurnEnded("three", "node-three", TurnOutcome.CURED), "bot")
+    waves.append.now(WAVE, 4, TurnGiven("one", "node-one"), "bot")
+    waves.append.now(WAVE, 5, TurnGiven("two", "node-two"), "bot")
     begin(ledger, "one")
     return waves
 
@@ -180,16 +180,16 @@ def test_nothing_of_a_wave_begins_once_one_of_its_nodes_is_not_fixed_whoever_not
 ) -> None:
     ledger = Ledger(database, holders=holders_of(shipped().on))
     waves = of_two(database, ledger)
-    ledger.append_all("one", 5, shows, "bot")
+    ledger.append_all.now("one", 5, shows, "bot")
     with pytest.raises(WaveHeld, match="node-one was acted on and is not fixed"):
         begin(ledger, "two")
-    waves.append(WAVE, 6, TurnEnded("one", "node-one", TurnOutcome.FAILED), "bot")
+    waves.append.now(WAVE, 6, TurnEnded("one", "node-one", TurnOutcome.FAILED), "bot")
     with pytest.raises(WaveHeld):
         begin(ledger, "two")
-    waves.append(WAVE, 7, WaveStopped("node-one was acted on and is not fixed"), "bot")
+    waves.append.now(WAVE, 7, WaveStopped("node-one was acted on and is not fixed"), "bot")
     with pytest.raises(WaveHeld, match="is stopped"):
         begin(ledger, "two")
-    waves.append(WAVE, 8, WaveResumed("a broken disk"), APPROVER)
+    waves.append.now(WAVE, 8, WaveResumed("a broken disk"), APPROVER)
     begin(ledger, "two")
 
 
@@ -199,20 +199,20 @@ def test_plan_whose_first_step_was_needless_begins_no_later_than_its_waves_time(
         ledger = Ledger(database, lambda: at, holders=holders_of(shipped().on))
         plan = Plan("node-one", (Step("disable_unit", {"unit": "ecs.service"}, ("a",)), Step("reboot", {}, ("b",))))
         proposal = PlanProposed.of(plan, {})
-        ledger.append("one", 0, AlertReceived(ALERT, plan.node, wave=WAVE), ASKER)
-        ledger.append("one", 1, Triaged(replace(VERDICT, node=plan.node, plan=plan)), "bot")
-        ledger.append("one", 2, proposal, "bot")
-        ledger.append("one", 3, Approved(proposal.digest, "it leaks"), APPROVER)
+        ledger.append.now("one", 0, AlertReceived(ALERT, plan.node, wave=WAVE), ASKER)
+        ledger.append.now("one", 1, Triaged(replace(VERDICT, node=plan.node, plan=plan)), "bot")
+        ledger.append.now("one", 2, proposal, "bot")
+        ledger.append.now("one", 3, Approved(proposal.digest, "it leaks"), APPROVER)
         running(database, "one", proposal, lambda: at)
-        ledger.append("one", 4, StepSkipped(1, "that is so already"), "bot")
+        ledger.append.now("one", 4, StepSkipped(1, "that is so already"), "bot")
         claim = Claim(plan.node, plan.remedy, "r1", Limits(at_once=9), {}, cure=plan.cure)
         at += timedelta(hours=8, milliseconds=1)  # the yes was an entry after the proposal
         with pytest.raises(WaveHeld, match="was valid until"):
-            ledger.begin("one", 5, StepStarted(2, 1), "bot", claim)
+            ledger.begin.now("one", 5, StepStarted(2, 1), "bot", claim)
         at -= timedelta(seconds=1)
-        ledger.begin("one", 5, StepStarted(2, 1), "bot", claim)
+        ledger.begin.now("one", 5, StepStarted(2, 1), "bot", claim)
         at += timedelta(seconds=1)
-        ledger.begin("one", 6, StepStarted(2, 2), "bot", claim)  # what has begun may go on
+        ledger.begin.now("one", 6, StepStarted(2, 2), "bot", claim)  # what has begun may go on
 
 
 def holds(_: object, incident: Any, is_first: bool, __: object) -> None:

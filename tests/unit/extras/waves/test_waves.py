@@ -67,7 +67,7 @@ def drive(world: World, work: Any) -> Any:
 
 def proposed(stage: Stage, name: str, wave: str) -> Incident:
     stage.propose(f"i{name}", name, wave)
-    incident = stage.ledger.incident(f"i{name}")
+    incident = stage.ledger.incident.now(f"i{name}")
     assert incident is not None
     return incident
 
@@ -84,7 +84,7 @@ def test_one_machine_with_two_names_is_one_member_and_a_copied_image_is_another(
         found = [proposed(stage, name, "wave-abcd") for name in ("a", "b", "c")]
         wave = drive(world, desk.propose("wave-abcd", REQUEST, found, PLAYBOOK.name))
         assert {member.node for member in wave.proposal.members} == {"a", "c"}
-        left = stage.ledger.incident("ib")
+        left = stage.ledger.incident.now("ib")
         assert left is not None
         assert (left.state, getattr(left.ending, "because", "")) == (
             State.CANCELLED,
@@ -99,15 +99,15 @@ def test_program_that_dies_before_its_wave_is_proposed_leaves_nothing_waiting() 
         opened = AlertReceived(
             Alert("terminal", "wave-dead", "terminal:asker"), "b", "g", PLAYBOOK.name, wave="wave-dead"
         )
-        stage.ledger.append("ib", 0, opened, "terminal:asker")  # it was killed
+        stage.ledger.append.now("ib", 0, opened, "terminal:asker")  # it was killed
         drive(world, desk.end_orphans())
-        waits = stage.ledger.incident("ib")
+        waits = stage.ledger.incident.now("ib")
         assert waits is not None
         assert not waits.ended, "its program may still be at it"
         world.now += PUT_TOGETHER + timedelta(seconds=1)
         drive(world, desk.end_orphans())
         for name in ("ia", "ib"):
-            ended = stage.ledger.incident(name)
+            ended = stage.ledger.incident.now(name)
             assert ended is not None
             assert getattr(ended.ending, "because", "") == NEVER_PROPOSED
 
@@ -118,10 +118,10 @@ def test_incident_whose_source_only_has_such_a_name_is_nobodys_orphan() -> None:
         opened = AlertReceived(
             Alert("alertmanager", "wave-height-17", "", "The harbour is high"), "a", "g", PLAYBOOK.name
         )
-        stage.ledger.append("ia", 0, opened, "bot")
+        stage.ledger.append.now("ia", 0, opened, "bot")
         world.now += PUT_TOGETHER + timedelta(seconds=1)
         drive(world, desk.end_orphans())
-        waits = stage.ledger.incident("ia")
+        waits = stage.ledger.incident.now("ia")
         assert waits is not None
         assert not waits.ended
 
@@ -129,7 +129,7 @@ def test_incident_whose_source_only_has_such_a_name_is_nobodys_orphan() -> None:
 def alarmed(stage: Stage, node: str, name: str) -> None:
     """Let a source's alert about a node come, of which nobody had heard."""
     alert = Alert("alertmanager", name, "", "It is sick again")
-    stage.ledger.append(f"i{name}", 0, AlertReceived(alert, node, f"g{name}", PLAYBOOK.name), "bot")
+    stage.ledger.append.now(f"i{name}", 0, AlertReceived(alert, node, f"g{name}", PLAYBOOK.name), "bot")
 
 
 def stopped_wave(world: World, stage: Stage, desk: Waves) -> Wave:
@@ -231,7 +231,7 @@ def run_until(world: World, stage: Stage, desk: Waves, end: datetime) -> Wave:
         again = drive(world, program.advance("wave-abcd"))
         wave: Wave = drive(world, desk.find("wave-abcd"))
         for turn in wave.under_way:
-            incident = stage.ledger.incident(turn.member.incident)
+            incident = stage.ledger.incident.now(turn.member.incident)
             if incident is not None and incident.state is not State.PROPOSED:
                 drive(world, remediation.advance(incident.id))
         if wave.state is not WaveState.RUNNING or world.now >= end or again is None:

@@ -56,14 +56,14 @@ def offered(
     for name, alert in opened.items():
         stage.nodes.setdefault(name, CountingNode(stage.world, name, "cured"))
         received = AlertReceived(alert, name, group, PLAYBOOK.name)
-        stage.ledger.append(f"of-{name}", 0, received, alert.asked_by or BOT)
+        stage.ledger.append.now(f"of-{name}", 0, received, alert.asked_by or BOT)
     host = HostReading("5.4.0", stage.nodes[first].boot_id, timedelta(days=3))
     snapshot = Snapshot(first, stage.world.now - ago, timedelta(seconds=5), {"host": host})
     verdict = replace(stage.verdict(first), snapshot=snapshot)
-    stage.ledger.append(f"of-{first}", 1, Triaged(replace(verdict, snapshot=None), PLAYBOOK.name, 1), BOT)
+    stage.ledger.append.now(f"of-{first}", 1, Triaged(replace(verdict, snapshot=None), PLAYBOOK.name, 1), BOT)
     proposer = Proposer(policy, NodeAccess(stage.wire, ACTIONS), stage.recorder, stage, clock=stage.world.clock)
-    event = do(stage, proposer.event(verdict, PLAYBOOK, fold(stage.ledger.read(f"of-{first}"))))
-    stage.ledger.append(f"of-{first}", 2, event, BOT)
+    event = do(stage, proposer.event(verdict, PLAYBOOK, fold(stage.ledger.read.now(f"of-{first}"))))
+    stage.ledger.append.now(f"of-{first}", 2, event, BOT)
     return event
 
 
@@ -138,7 +138,7 @@ THREE = replace(TWO, approvers=TWO.approvers | {"slack:U3"}, approvals=1)
 def told(stage: Stage, *events: Any) -> None:
     """Have something happen to the incident after its plan was proposed."""
     for event in events:
-        stage.ledger.append("of-x1", len(stage.ledger.read("of-x1")), event, BOT)
+        stage.ledger.append.now("of-x1", len(stage.ledger.read.now("of-x1")), event, BOT)
 
 
 def test_stranger_who_is_named_after_the_proposal_makes_another_voice_necessary(stage: Stage) -> None:
@@ -155,7 +155,7 @@ def test_stranger_who_is_named_after_the_proposal_makes_another_voice_necessary(
 
 def test_node_that_is_added_after_the_proposal_makes_it_several(stage: Stage) -> None:
     offered(stage, replace(THREE, approvals_for_several=2), {"x1": ALARM})
-    stage.ledger.append("of-x2", 0, AlertReceived(ALARM, "x2", "g", PLAYBOOK.name), BOT)
+    stage.ledger.append.now("of-x2", 0, AlertReceived(ALARM, "x2", "g", PLAYBOOK.name), BOT)
     first = do(stage, stage.responder().decide("of-x1", BOB))
     assert isinstance(first, Incident), first
     assert (first.state, first.approvals_needed) == ("proposed", 2)
@@ -164,10 +164,10 @@ def test_node_that_is_added_after_the_proposal_makes_it_several(stage: Stage) ->
 def test_whoever_picked_the_node_has_asked(stage: Stage) -> None:
     stage.policy = THREE
     stage.nodes["x1"] = CountingNode(stage.world, "x1", "cured")
-    stage.ledger.append("of-x1", 0, AlertReceived(ALARM, "", "g", PLAYBOOK.name), BOT)
-    stage.ledger.append("of-x1", 1, QuestionAsked("Which node?", ("x1", "x2")), BOT)
-    stage.ledger.append("of-x1", 2, NodePicked("x1"), BOB.by)
-    picked = fold(stage.ledger.read("of-x1"))
+    stage.ledger.append.now("of-x1", 0, AlertReceived(ALARM, "", "g", PLAYBOOK.name), BOT)
+    stage.ledger.append.now("of-x1", 1, QuestionAsked("Which node?", ("x1", "x2")), BOT)
+    stage.ledger.append.now("of-x1", 2, NodePicked("x1"), BOB.by)
+    picked = fold(stage.ledger.read.now("of-x1"))
     assert guards.has_asked(THREE, picked, BOB)
     assert not guards.has_asked(THREE, picked, CAROL)
     with pytest.raises(SelfApproval):
@@ -187,7 +187,7 @@ def test_earlier_voice_that_turns_out_to_have_asked_counts_no_more(stage: Stage)
     third = do(stage, stage.responder().decide("of-x1", CAROL))
     assert isinstance(third, Incident), third
     assert third.state == "approved"
-    assert audit(stage.ledger._database).broken == ()
+    assert audit(stage.ledger.database).broken == ()
 
 
 def test_earlier_voice_whose_login_turns_out_to_have_asked_counts_no_more(stage: Stage) -> None:

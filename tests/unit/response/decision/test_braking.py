@@ -21,12 +21,12 @@ def test_approver_pulls_and_releases_the_brake(stage: Stage) -> None:
 @pytest.mark.parametrize("on", [True, False])
 def test_nobody_else_moves_it(stage: Stage, on: bool) -> None:
     if not on:
-        stage.ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
+        stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
     refused = do(stage, stage.responder().brake(on, STRANGER))
     assert isinstance(refused, Refused)
     assert refused.name == "NotAnApprover"
     assert refusals(stage) == [("brake on" if on else "brake off", "NotAnApprover")]
-    assert (stage.ledger.brake_pull() is None) is on
+    assert (stage.ledger.brake_pull.now() is None) is on
 
 
 def test_release_that_was_meant_for_an_earlier_pull_does_nothing_and_says_so(stage: Stage) -> None:
@@ -37,7 +37,7 @@ def test_release_that_was_meant_for_an_earlier_pull_does_nothing_and_says_so(sta
     assert isinstance(refused, Refused)
     assert refused.name == "StaleRequest"
     assert f"Pull #{second.seq} is on" in refused.sentence
-    assert stage.ledger.brake_pull() == second
+    assert stage.ledger.brake_pull.now() == second
     assert refusals(stage) == [("brake off", "StaleRequest")]
     assert do(stage, stage.responder().brake(False, BOB, pull=second.seq)) is None
 

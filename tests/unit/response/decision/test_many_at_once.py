@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -16,7 +15,6 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.policy import Approval
-from bot.ledger import on_threads
 from bot.response.decision.preflight import Preflight
 from bot.response.decision.recheck import RecheckResult
 from bot.response.decision.responder import Responder
@@ -50,16 +48,15 @@ async def responders(stage: Stage, count: int) -> AsyncIterator[tuple[list[Respo
     )
     stage.propose("many", "n1")
     counted = Counted(stage)
-    with ThreadPoolExecutor(1) as threads:
-        ledger = on_threads(stage.ledger, threads)
-        preflight = Preflight(NodeAccess(stage.wire, ACTIONS), stage, counted)
-        made = [
-            replace(stage.responder(), record=IncidentRecord(ledger), ledger=ledger, preflight=preflight)
-            for _ in range(count)
-        ]
-        for one in made:  # a program's own turns
-            object.__setattr__(one, "_turns", type(one._turns)())
-        yield made, counted
+    ledger = stage.ledger
+    preflight = Preflight(NodeAccess(stage.wire, ACTIONS), stage, counted)
+    made = [
+        replace(stage.responder(), record=IncidentRecord(ledger), ledger=ledger, preflight=preflight)
+        for _ in range(count)
+    ]
+    for one in made:  # a program's own turns
+        object.__setattr__(one, "_turns", type(one._turns)())
+    yield made, counted
 
 
 async def test_one_program_looks_once_for_all_who_click_at_once(stage: Stage) -> None:
@@ -86,9 +83,9 @@ async def test_two_programs_look_once_each_and_decide_once(stage: Stage) -> None
 
 
 def _one_decided(stage: Stage, told: list[Incident | BaseException]) -> None:
-    first = fold(stage.ledger.read("many")).approval
+    first = fold(stage.ledger.read.now("many")).approval
     assert first is not None
     refused = [one for one in told if isinstance(one, Refused)]
     assert Counter(one.name for one in refused) == {"AlreadyDecided": len(PEOPLE) - 1}
     assert all(one.sentence.startswith(f"{first.by} approved it at ") for one in refused)
-    assert [entry.kind for entry in stage.ledger.read("many")].count("Approved") == 1
+    assert [entry.kind for entry in stage.ledger.read.now("many")].count("Approved") == 1

@@ -31,7 +31,7 @@ def held(stage: Stage) -> Stage:
     proposal = incident(stage).proposal
     assert proposal is not None
     started = StepStarted(1, 1, stage.nodes["n1"].boot_id, (), "died")
-    stage.ledger.begin("one", 4, started, BOT, Claim("n1", proposal.plan.remedy, "died"))
+    stage.ledger.begin.now("one", 4, started, BOT, Claim("n1", proposal.plan.remedy, "died"))
     stage.world.now += SILENT
     return stage
 
@@ -41,12 +41,12 @@ def release(stage: Stage, approval: Approval = ANN, node: str = "n1", actions: A
 
 
 def on_record(stage: Stage) -> list[object]:
-    return [entry.event for entry in stage.ledger.read(HOUSE) if entry.kind == "NodeReleased"]
+    return [entry.event for entry in stage.ledger.read.now(HOUSE) if entry.kind == "NodeReleased"]
 
 
 def of_a_newer_form(stage: Stage) -> None:
     """Leave an entry that this program cannot read, as a newer one would have."""
-    with stage.ledger._database.writing() as connection:
+    with stage.ledger.database.writing() as connection:
         connection.exec_driver_sql(
             """INSERT INTO entries SELECT stream, 6, "at", "by", 'StepPaused', '{"form":1}', hash FROM entries
             WHERE stream = 'one' AND seq = 5"""
@@ -58,7 +58,7 @@ def test_node_is_freed_of_a_runner_whose_last_sign_of_life_is_of_a_time_that_com
     of_a_newer_form(held)
     held.world.now -= timedelta(hours=5)
     assert isinstance(release(held), NodeReleased)
-    assert held.ledger.hold("n1") is None
+    assert held.ledger.hold.now("n1") is None
 
 
 @pytest.mark.parametrize(
@@ -76,26 +76,26 @@ def test_incident_that_can_go_on_and_whoever_may_not_are_refused_by_name(
     no = release(held, approval, node)
     assert isinstance(no, Refused)
     assert (no.name, refusals(held)) == (name, [("release", name)])
-    assert held.ledger.hold("n1") is not None
+    assert held.ledger.hold.now("n1") is not None
     if name == "NodeBusy":
         assert "it is acting" in no.sentence
         assert "zombie remediate one" in no.try_next
 
 
 def test_parked_incident_is_handed_to_a_person_and_its_node_is_free(held: Stage) -> None:
-    held.ledger.append("one", 5, QuestionAsked("Is it back?"), BOT)
-    held.ledger.beat("one", "r2")  # whoever serves asks, and waits: nobody acts
+    held.ledger.append.now("one", 5, QuestionAsked("Is it back?"), BOT)
+    held.ledger.beat.now("one", "r2")  # whoever serves asks, and waits: nobody acts
     done = release(held, node="N1")
     assert done == NodeReleased("n1", "one", "it waits for an answer", ANN.reason, "carol")
     ended = incident(held)
     assert (ended.state, isinstance(ended.ending, Escalated)) == (State.ESCALATED, True)
     assert "terminal:ann released n1, for it waits for an answer: the node is needed" in ended.ending.because  # type: ignore[union-attr]
-    assert held.ledger.hold("n1") is None
+    assert held.ledger.hold.now("n1") is None
     assert on_record(held) == [done]
 
 
 def test_incident_ends_with_the_release_on_record_or_not_at_all(held: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    held.ledger.append("one", 5, QuestionAsked("Is it back?"), BOT)
+    held.ledger.append.now("one", 5, QuestionAsked("Is it back?"), BOT)
 
     def full(connection: Any, stream: str, seq: int | None, event: object, *rest: str) -> Entry:
         if isinstance(event, NodeReleased):
@@ -106,12 +106,12 @@ def test_incident_ends_with_the_release_on_record_or_not_at_all(held: Stage, mon
     with pytest.raises(LedgerUnavailable):
         release(held)
     assert incident(held).state is State.UNKNOWN
-    assert held.ledger.hold("n1") is not None
+    assert held.ledger.hold.now("n1") is not None
 
 
 def test_incident_of_a_newer_program_is_left_as_it_is_and_its_node_is_free(held: Stage) -> None:
     of_a_newer_form(held)
-    held.ledger.beat("one", "newer")
+    held.ledger.beat.now("one", "newer")
     busy = release(held)
     assert isinstance(busy, Refused)
     assert (busy.name, "newer works on incident one" in busy.sentence) == ("NodeBusy", True)
@@ -119,7 +119,7 @@ def test_incident_of_a_newer_program_is_left_as_it_is_and_its_node_is_free(held:
     done = release(held)
     assert isinstance(done, NodeReleased)
     assert "cannot read its record" in done.because
-    assert (held.ledger.head("one").seq, held.ledger.hold("n1")) == (6, None)
+    assert (held.ledger.head.now("one").seq, held.ledger.hold.now("n1")) == (6, None)
     assert on_record(held) == [done]
     assert isinstance(release(held), Refused), "it is free already"
 
@@ -129,4 +129,4 @@ def test_plan_that_only_a_newer_program_knows_is_ended(held: Stage) -> None:
     assert isinstance(done, NodeReleased)
     assert "does not know “disable_unit”" in done.because
     assert incident(held).state is State.ESCALATED
-    assert held.ledger.hold("n1") is None
+    assert held.ledger.hold.now("n1") is None

@@ -26,7 +26,7 @@ def test_asker_or_approver_calls_it_off_before_anything_is_done(stage: Stage, by
     assert isinstance(done, Incident)
     assert isinstance(done.ending, Cancelled)
     assert done.ending.because == f"{by.by} called it off: {by.reason}"
-    assert stage.ledger.read("one")[-1].by == by.by
+    assert stage.ledger.read.now("one")[-1].by == by.by
 
 
 def test_stranger_calls_nothing_off(stage: Stage) -> None:
@@ -67,7 +67,7 @@ def test_answer_goes_on_from_where_it_was_parked_by_looking_once_more(stage: Sta
     done = do(stage, stage.responder().answer("one", GO_ON, ANN))
     assert isinstance(done, Incident)
     assert done.state == "acting"
-    assert isinstance(stage.ledger.read("one")[-1].event, QuestionAnswered)
+    assert isinstance(stage.ledger.read.now("one")[-1].event, QuestionAnswered)
 
 
 @pytest.mark.parametrize("ending", ["other-key", "other-machine"])
@@ -77,7 +77,7 @@ def test_another_machine_is_asked_about_again_whatever_the_answer_was(stage: Sta
         do(stage, stage.responder().answer("one", GO_ON, ANN))
         stage.world.now += timedelta(seconds=20)  # whoever ran it is taken for dead
         do(stage, stage.remediation().advance("one"))
-        assert isinstance(stage.ledger.read("one")[-1].event, QuestionAsked)
+        assert isinstance(stage.ledger.read.now("one")[-1].event, QuestionAsked)
     assert stage.nodes["n1"].done_as_stranger == 0
 
 

@@ -35,11 +35,11 @@ def decided(stage: Stage, approval: Approval = ANN) -> Incident | Refused:
 
 
 def state(stage: Stage) -> Incident:
-    return fold(stage.ledger.read("one"))
+    return fold(stage.ledger.read.now("one"))
 
 
 def refusals(stage: Stage) -> list[str]:
-    return [str(entry.body["refusal"]) for entry in stage.ledger.read(HOUSE) if entry.kind == "WishRefused"]
+    return [str(entry.body["refusal"]) for entry in stage.ledger.read.now(HOUSE) if entry.kind == "WishRefused"]
 
 
 def test_yes_is_on_record_with_who_and_why(stage: Stage) -> None:
@@ -77,17 +77,17 @@ def gone(stage: Stage) -> None:
 
 
 def braked(stage: Stage) -> None:
-    stage.ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:bob")
+    stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:bob")
 
 
 def done_before(stage: Stage) -> None:
     stage.propose("two", "n1")
-    digest = fold(stage.ledger.read("two")).proposal
+    digest = fold(stage.ledger.read.now("two")).proposal
     assert digest is not None
     stage.world.do(stage.responder().decide("two", ANN))  # type: ignore[attr-defined]
     claim = Claim("n1", digest.plan.remedy, "r1")
-    stage.ledger.begin("two", 4, StepStarted(1), "bot", claim)
-    stage.ledger.append("two", 5, Escalated("enough"), "bot")
+    stage.ledger.begin.now("two", 4, StepStarted(1), "bot", claim)
+    stage.ledger.append.now("two", 5, Escalated("enough"), "bot")
 
 
 def cured_beside(stage: Stage) -> None:
@@ -96,7 +96,7 @@ def cured_beside(stage: Stage) -> None:
     assert stage.world.do(stage.responder().decide("two", ANN)).state == "approved"  # type: ignore[attr-defined]
     stage.run_by("two", "r1")
     stage.world.run()
-    assert fold(stage.ledger.read("two")).state == "resolved"
+    assert fold(stage.ledger.read.now("two")).state == "resolved"
 
 
 @pytest.mark.parametrize(
@@ -187,13 +187,13 @@ def known_elsewhere(stage: Stage, name: str = "alias", begun: bool = False) -> N
     """Put an incident of the same machine under another name on record, held by whoever began its plan."""
     stage.nodes[name] = stage.nodes["n1"]
     stage.propose("two", name)
-    found = fold(stage.ledger.read("two")).proposal
+    found = fold(stage.ledger.read.now("two")).proposal
     assert found is not None
-    stage.ledger.append("two", 3, Approved(found.digest, "it leaks"), "terminal:ann")
+    stage.ledger.append.now("two", 3, Approved(found.digest, "it leaks"), "terminal:ann")
     if begun:
         plan, machine_id = found.plan, found.binds["machine_id"]
         named = Claim(name, plan.remedy, "r1", machine_id=machine_id, cure=plan.cure)
-        stage.ledger.begin("two", 4, StepStarted(1, 1, "", (), "r1"), "bot", named)
+        stage.ledger.begin.now("two", 4, StepStarted(1, 1, "", (), "r1"), "bot", named)
 
 
 def test_other_names_of_the_machine_stand_beside_the_plan(stage: Stage) -> None:
@@ -211,7 +211,7 @@ def test_machine_that_is_acted_on_under_another_name_is_busy_and_its_plan_counts
     busy = decided(stage)
     assert isinstance(busy, Refused)
     assert (busy.name, "its other name alias" in busy.sentence) == ("NodeBusy", True)
-    stage.ledger.append("two", 5, Escalated("enough"), "bot")
+    stage.ledger.append.now("two", 5, Escalated("enough"), "bot")
     again = offered(stage)
     assert isinstance(again, Escalated)
     tried = decided(stage)

@@ -74,12 +74,12 @@ def test_what_was_taken_back_today_is_not_taken_back_again(stage: Stage) -> None
 
 def test_undo_is_on_record_with_its_proposal_or_not_at_all(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     cured(stage)
-    before, changed = stage.ledger.head(HOUSE), iter((mark_changed,))
+    before, changed = stage.ledger.head.now(HOUSE), iter((mark_changed,))
     monkeypatch.setattr("bot.ledger.ledger.mark_changed", lambda *known: next(changed, dies)(*known))
     with pytest.raises(LedgerUnavailable):
         do(stage, stage.responder().undo("one", ANN))
-    assert [found.id for found in stage.ledger.incidents()] == ["one"]
-    assert stage.ledger.head(HOUSE) == before
+    assert [found.id for found in stage.ledger.incidents.now()] == ["one"]
+    assert stage.ledger.head.now(HOUSE) == before
 
 
 def dies(*_: object) -> None:
@@ -90,10 +90,10 @@ def half_proposed(stage: Stage) -> Incident:
     """An undo of an older program, which died after its first entry."""
     cured(stage)
     opened = do(stage, stage.responder().undo("one", ANN))
-    first = stage.ledger.read(opened.id)[0].event
+    first = stage.ledger.read.now(opened.id)[0].event
     do(stage, stage.responder().decline(opened.id, BOB))
     name = hashlib.sha256(b"undo\none\n2").hexdigest()[:12]
-    stage.ledger.append(name, 0, first, "terminal:ann")
+    stage.ledger.append.now(name, 0, first, "terminal:ann")
     return incident(stage, name)
 
 
@@ -145,7 +145,7 @@ def test_undo_is_offered_only_while_it_makes_sense(stage: Stage, change: Any, na
     assert isinstance(refused, Refused), refused
     assert refused.name == name
     assert refusals(stage) == [("undo", name)]
-    assert [one.id for one in stage.ledger.incidents()] == ["one"], "nothing was opened"
+    assert [one.id for one in stage.ledger.incidents.now()] == ["one"], "nothing was opened"
 
 
 def test_undo_of_what_did_nothing_is_refused(stage: Stage) -> None:
@@ -168,7 +168,7 @@ def test_record_of_all_this_is_whole(stage: Stage) -> None:
     cured(stage)
     do(stage, stage.responder().undo("one", ANN))
     do(stage, stage.responder().undo("one", STRANGER))
-    assert audit(stage.ledger._database).broken == ()
+    assert audit(stage.ledger.database).broken == ()
 
 
 def test_undo_is_named_once_also_where_the_record_forgot_an_earlier_one(
@@ -178,9 +178,9 @@ def test_undo_is_named_once_also_where_the_record_forgot_an_earlier_one(
     done = cured(stage)
     first = do(stage, stage.responder().undo("one", ANN))
     do(stage, stage.responder().decline(first.id, BOB))
-    database, stage.world.now = stage.ledger._database, stage.world.now + timedelta(days=30)
+    database, stage.world.now = stage.ledger.database, stage.world.now + timedelta(days=30)
     monkeypatch.setattr(Database, "now", lambda *_: instant_text(stage.world.now))
-    stage.ledger.append("beside", 0, AlertReceived(Alert("pagerduty", "Q1", ""), "n2", done.group), "bot")
+    stage.ledger.append.now("beside", 0, AlertReceived(Alert("pagerduty", "Q1", ""), "n2", done.group), "bot")
     assert Pruner(database, "bot").incidents(timedelta(days=2)).incidents == 0, "what it undoes is on record"
     again = do(stage, stage.responder().undo("one", BOB))
     assert isinstance(again, Incident)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from bot.causes import CAUSES
 from bot.domain.cause import Threshold
@@ -41,6 +42,11 @@ class Kept:
         return tuple(self.all)
 
 
+def looks(*those: CountSample) -> Any:
+    """Return these looks as the store that has them."""
+    return Kept(*those)
+
+
 class Before:
     """What was counted before the record began; None: it cannot be told."""
 
@@ -54,20 +60,20 @@ class Before:
 
 
 async def test_a_count_is_kept_with_its_boot_and_one_alone_says_nothing() -> None:
-    kept = Kept()
+    kept = looks()
     assert await store_count_and_growth(kept, "gpu-1", SNAPSHOT, playbook(), LEAK) is None
     assert kept.all == [CountSample(AT, 1_000.0, "boot")]
 
 
 async def test_what_was_not_read_is_not_kept() -> None:
-    kept = Kept()
+    kept = looks()
     assert await store_count_and_growth(kept, "gpu-1", SNAPSHOT, playbook(None), LEAK) is None
     assert kept.all == []
 
 
 async def test_what_was_counted_before_joins_in_as_far_as_this_boot_goes_back() -> None:
     history = Before(tuple(CountSample(AT - at * HOUR, 1_000.0 - 10 * at) for at in range(40, 0, -1)))
-    told = await store_count_and_growth(Kept(), "gpu-1", SNAPSHOT, playbook(), LEAK, [history])
+    told = await store_count_and_growth(looks(), "gpu-1", SNAPSHOT, playbook(), LEAK, [history])
     assert told is not None
     assert (told.counted, told.per_hour, told.grows) == (20, 10, True)
 
@@ -75,7 +81,7 @@ async def test_what_was_counted_before_joins_in_as_far_as_this_boot_goes_back() 
 async def test_our_own_looks_count_before_what_others_counted_meanwhile() -> None:
     ours = [CountSample(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
     told = await store_count_and_growth(
-        Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK, [Before((CountSample(AT - 2.5 * HOUR, 9e9),))]
+        looks(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK, [Before((CountSample(AT - 2.5 * HOUR, 9e9),))]
     )
     assert told is not None
     assert (told.counted, told.per_hour) == (6, 10)
@@ -83,15 +89,15 @@ async def test_our_own_looks_count_before_what_others_counted_meanwhile() -> Non
 
 async def test_a_past_that_cannot_be_told_changes_nothing() -> None:
     ours = [CountSample(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
-    without = await store_count_and_growth(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK)
-    assert await store_count_and_growth(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK, [Before(None)]) == without
+    without = await store_count_and_growth(looks(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK)
+    assert await store_count_and_growth(looks(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK, [Before(None)]) == without
 
 
 async def test_without_keeping_anything_the_same_is_told() -> None:
     ours = [CountSample(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
     told = growth_without_storing({LEAK: ours}, SNAPSHOT, playbook(), LEAK)
     assert told is not None
-    assert told == await store_count_and_growth(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK)
+    assert told == await store_count_and_growth(looks(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK)
     assert told.counted == len(ours) + 1
     assert growth_without_storing({}, SNAPSHOT, playbook(), LEAK) is None
     assert growth_without_storing({LEAK: ours}, SNAPSHOT, playbook(None), LEAK) is None
@@ -99,7 +105,7 @@ async def test_without_keeping_anything_the_same_is_told() -> None:
 
 async def test_of_a_node_that_is_well_only_harm_that_is_near_is_told() -> None:
     ours = [CountSample(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
-    assert await store_count_and_growth(Kept(*ours), "gpu-1", SNAPSHOT, playbook(harm=50_000), None) is None
-    near = await store_count_and_growth(Kept(*ours), "gpu-1", SNAPSHOT, playbook(harm=1_500), None)
+    assert await store_count_and_growth(looks(*ours), "gpu-1", SNAPSHOT, playbook(harm=50_000), None) is None
+    near = await store_count_and_growth(looks(*ours), "gpu-1", SNAPSHOT, playbook(harm=1_500), None)
     assert near is not None
     assert near.harm_in is not None

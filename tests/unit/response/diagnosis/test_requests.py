@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +12,7 @@ import pytest
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
-from bot.ledger import Leases, Ledger, on_threads
+from bot.ledger import Leases, Ledger
 from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.requests import CheckRequests
 from bot.response.record import IncidentRecord, IncidentRequest
@@ -42,11 +41,11 @@ class Begun:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Iterator[tuple[Any, Any, Any]]:
-    with ledger_in(tmp_path) as database, ThreadPoolExecutor(1) as threads:
+    with ledger_in(tmp_path) as database:
         yield (
-            on_threads(Ledger(database), threads),
-            on_threads(Leases(database, "a"), threads),
-            on_threads(Leases(database, "b"), threads),
+            Ledger(database),
+            Leases(database, "a"),
+            Leases(database, "b"),
         )
 
 

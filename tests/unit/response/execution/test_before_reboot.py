@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,7 +68,7 @@ def approved() -> Incident:
     return fold(entries(WAYS[State.APPROVED]))
 
 
-def words(way: Answering, cases: Cases, limit: timedelta = LIMIT) -> PreRebootReader:
+def words(way: Answering, cases: Any, limit: timedelta = LIMIT) -> PreRebootReader:
     return PreRebootReader(way, cases, lambda: BEGAN_AT, "zombie 0.1.0", limit)
 
 
@@ -81,8 +82,8 @@ async def test_all_of_it_is_kept_by_its_hash_with_words_that_say_what_and_how_mu
     assert kept.case == cases.kept[0].digest
     assert kept.says.startswith("kernel log, memory cgroups, processes and memory, 0 kB in ")
     with ledger_in(tmp_path) as database:
-        digest = CaseStore(database).keep("i1", cases.kept[0])
-        text = CaseStore(database).text("i1", digest)
+        digest = CaseStore(database).keep.now("i1", cases.kept[0])
+        text = CaseStore(database).text.now("i1", digest)
     assert digest == kept.case
     assert text is not None
     assert SECRET not in text

@@ -47,10 +47,10 @@ def proposed(stage: Stage, *steps: Step, ends: Ends | None = None, **bound: str)
     seen = NodeStatus(
         node.boot_id, node.machine_id, KEY, also={f"also, step {key[-1]}": told for key, told in bound.items()}
     )
-    stage.ledger.append("two", 0, AlertReceived(ALERT, "n1", "group-two", PLAYBOOK.name), "terminal:asker")
-    stage.ledger.append("two", 1, Triaged(verdict, PLAYBOOK.name, 1), "bot")
+    stage.ledger.append.now("two", 0, AlertReceived(ALERT, "n1", "group-two", PLAYBOOK.name), "terminal:asker")
+    stage.ledger.append.now("two", 1, Triaged(verdict, PLAYBOOK.name, 1), "bot")
     offered = PlanProposed.of(plan, binds(verdict, stage.find("n1"), seen, PLAYBOOK, stage.policy))
-    stage.ledger.append("two", 2, offered, "bot")
+    stage.ledger.append.now("two", 2, offered, "bot")
     approve(stage, "two")
     return wire
 
@@ -179,12 +179,12 @@ def test_bot_that_may_not_act_any_more_sends_nothing_and_the_yes_expires(stage: 
 def test_brake_between_the_yes_and_a_step_lets_it_begin_only_once_released(stage: Stage) -> None:
     wire = proposed(stage, OFF, BACK)
     after_the_first(stage)
-    stage.ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
+    stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
     remediation = stage.remediation()
     for _ in range(3):
         assert do(stage, remediation.advance("two")) is not None
     assert len(wire.lines) == 1
-    stage.ledger.append(HOUSE, None, BrakeReleased("it is over"), "terminal:ann")
+    stage.ledger.append.now(HOUSE, None, BrakeReleased("it is over"), "terminal:ann")
     to_the_end(stage)
     assert len(wire.lines) == 2
 

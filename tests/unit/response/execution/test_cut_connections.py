@@ -83,7 +83,7 @@ def carried_on(stage: Stage, cut: Cut, name: str = "one") -> tuple[Iterator[Adva
         stage.propose(name, "n1")
     found = incident(stage, name)
     assert found.proposal is not None
-    stage.ledger.append(name, found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
+    stage.ledger.append.now(name, found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
     wire = CutWire(stage.wire, cut)
     return carried_on_by(stage, wire, name), wire
 
@@ -138,7 +138,9 @@ def test_what_was_cut_is_not_sent_again_before_the_first_command_is_past_its_tim
     stage: Stage, words: str, number: int
 ) -> None:
     ended(stage, Cut(words, after=False))
-    started = [(entry.at, entry.event) for entry in stage.ledger.read("one") if isinstance(entry.event, StepStarted)]
+    started = [
+        (entry.at, entry.event) for entry in stage.ledger.read.now("one") if isinstance(entry.event, StepStarted)
+    ]
     (_, first), (at, second) = ((at, event) for at, event in started if event.number == number)
     assert (at - BEGAN_AT + timedelta(days=11)).total_seconds() >= first.until_uptime
     assert second.until_uptime > first.until_uptime
@@ -177,7 +179,7 @@ def test_cut_in_any_look_is_looked_at_again(stage: Stage, nth: int) -> None:
 
 def test_node_that_cannot_be_read_after_its_first_step_is_a_question_and_then_a_persons(stage: Stage) -> None:
     done, wire = ended(stage, Cut(LOOK, after=False, nth=2, for_seconds=3600))
-    kinds = [entry.kind for entry in stage.ledger.read("one")]
+    kinds = [entry.kind for entry in stage.ledger.read.now("one")]
     assert kinds[-2:] == ["QuestionAsked", "Escalated"]
     assert isinstance(done.ending, Escalated)
     assert "It is not known whether “Disable ecs.service” took effect" in done.ending.because
@@ -192,7 +194,7 @@ def test_node_that_cannot_be_read_before_anything_is_done_expires(stage: Stage) 
 
 def test_node_that_cannot_be_read_while_it_is_watched_is_not_called_cured(stage: Stage) -> None:
     def is_watched() -> bool:
-        return any(entry.kind == "ValidationStarted" for entry in stage.ledger.read("one"))
+        return any(entry.kind == "ValidationStarted" for entry in stage.ledger.read.now("one"))
 
     done, _ = ended(stage, Cut(LOOK, after=False, for_seconds=3600, once=is_watched))
     assert isinstance(done.ending, Escalated)
@@ -201,7 +203,7 @@ def test_node_that_cannot_be_read_while_it_is_watched_is_not_called_cured(stage:
 
 def test_short_cut_while_it_is_watched_changes_nothing(stage: Stage) -> None:
     def is_watched() -> bool:
-        return any(entry.kind == "ValidationStarted" for entry in stage.ledger.read("one"))
+        return any(entry.kind == "ValidationStarted" for entry in stage.ledger.read.now("one"))
 
     done, _ = ended(stage, Cut(LOOK, after=False, once=is_watched))
     assert done.state == "resolved"
@@ -212,11 +214,11 @@ def test_short_cut_while_it_is_watched_changes_nothing(stage: Stage) -> None:
 
 
 def pull(stage: Stage) -> None:
-    stage.ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:bob")
+    stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:bob")
 
 
 def release(stage: Stage) -> None:
-    stage.ledger.append(HOUSE, None, BrakeReleased("done"), "terminal:ann")
+    stage.ledger.append.now(HOUSE, None, BrakeReleased("done"), "terminal:ann")
 
 
 def pulled_when_it_is_cut(stage: Stage, words: str) -> tuple[Iterator[AdvanceLater], CutWire]:
@@ -271,6 +273,6 @@ def test_what_was_cut_waits_for_the_end_of_quiet_hours(stage: Stage) -> None:
     said = [again.because.partition(":")[0] for again in advances]
     assert "QuietHours" in said
     assert incident(stage, "again").state == "resolved"
-    starts = [entry.at for entry in stage.ledger.read("again") if isinstance(entry.event, StepStarted)]
+    starts = [entry.at for entry in stage.ledger.read.now("again") if isinstance(entry.event, StepStarted)]
     assert starts[1] >= began_at + timedelta(minutes=4)
     assert wire.sent == [DISABLE, DISABLE, REBOOT]

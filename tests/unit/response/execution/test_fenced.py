@@ -95,7 +95,7 @@ def test_every_command_carries_machine_boot_and_a_deadline(stage: Stage) -> None
         fence, _ = told
         assert (fence.boot_id, fence.machine_id) == (boot, stage.nodes["n1"].machine_id)
         assert 0 < fence.until - up <= SENT_WITHIN.total_seconds() + 60
-    starts = [entry.event for entry in stage.ledger.read("one") if isinstance(entry.event, StepStarted)]
+    starts = [entry.event for entry in stage.ledger.read.now("one") if isinstance(entry.event, StepStarted)]
     until = [told[0].until + JOURNAL_WITHIN.total_seconds() for told in found if told is not None]
     assert [started.until_uptime for started in starts] == until, "its line in the journal may hold it up so long"
 
@@ -104,7 +104,7 @@ def test_journal_of_the_node_is_told_who_approved_each_command_and_why(stage: St
     wire = lines(stage)
     found = incident(stage, "one")
     assert found.proposal is not None
-    stage.ledger.append("one", found.seq, Approved(found.proposal.digest, "$(reboot)\nagreed"), "slack:T1/U1")
+    stage.ledger.append.now("one", found.seq, Approved(found.proposal.digest, "$(reboot)\nagreed"), "slack:T1/U1")
     assert advanced(stage).state == "resolved"
     ends = "approved by slack:T1/U1; why: $(reboot) agreed\n"
     assert wire.told == [
@@ -178,7 +178,7 @@ def test_second_connection_that_lands_on_another_machine_runs_nothing(stage: Sta
         assert "booted since" in done.ending.because
     else:
         assert done.state == "unknown"
-        assert isinstance(stage.ledger.read("one")[-1].event, QuestionAsked)
+        assert isinstance(stage.ledger.read.now("one")[-1].event, QuestionAsked)
 
 
 def test_node_that_was_booted_between_look_and_command_is_not_touched(stage: Stage) -> None:

@@ -61,7 +61,7 @@ def test_command_that_was_begun_long_ago_does_not_arrive_after_the_end(stage: St
         await carried_out(stage, stage.remediation())
         node.enabled = node.active = True  # somebody needs it after all
 
-    ledger = StandsStill(stage.recorder, "begin", meanwhile)
+    ledger: Any = StandsStill(stage.recorder, "begin", meanwhile)
     late.stepping.ledger = ledger
     do(stage, late.advance("one"))
     assert ledger.stood_still
@@ -77,7 +77,8 @@ def test_runner_that_stood_still_alone_looks_again_and_goes_on(stage: Stage) -> 
     async def meanwhile() -> None:
         stage.world.now += MINUTE
 
-    late.stepping.ledger = StandsStill(stage.recorder, "begin", meanwhile)
+    ledger: Any = StandsStill(stage.recorder, "begin", meanwhile)
+    late.stepping.ledger = ledger
     do(stage, carried_out(stage, late))
     assert incident(stage).state == "resolved"
     assert [step.attempt for step in incident(stage).steps] == [2, 1]
@@ -116,7 +117,7 @@ async def test_round_of_a_drain_that_another_runner_ended_moves_nothing(tmp_path
             await here.run(here.runner())
             here.cluster.pods.append(worker("worker-2"))
 
-        ledger = StandsStill(here.ledger, "beat" if begins else "begin", meanwhile)
+        ledger: Any = StandsStill(here.ledger, "beat" if begins else "begin", meanwhile)
         late.stepping.ledger = ledger
         await late.advance("one")
         assert ledger.stood_still
@@ -141,7 +142,7 @@ def test_step_whose_runner_died_is_not_sent_again_under_other_rules(stage: Stage
     proposal = incident(stage).proposal
     assert proposal is not None
     started = StepStarted(1, 1, stage.nodes["n1"].boot_id, (), "died")
-    stage.ledger.begin("one", 4, started, "bot", Claim("n1", proposal.plan.remedy, "died"))
+    stage.ledger.begin.now("one", 4, started, "bot", Claim("n1", proposal.plan.remedy, "died"))
     stage.policy = policy
     done = run(stage)
     assert stage.nodes["n1"].enabled, "nothing was sent"
@@ -153,7 +154,7 @@ def test_step_whose_runner_died_is_not_sent_again_into_another_boot(stage: Stage
     proposal, node = incident(stage).proposal, stage.nodes["n1"]
     assert proposal is not None
     started = StepStarted(1, 1, node.boot_id, (), "died")
-    stage.ledger.begin("one", 4, started, "bot", Claim("n1", proposal.plan.remedy, "died"))
+    stage.ledger.begin.now("one", 4, started, "bot", Claim("n1", proposal.plan.remedy, "died"))
     node.reboot(by_us=False)
     done = run(stage)
     assert node.enabled, "whoever booted it may want it"
@@ -170,11 +171,11 @@ def test_step_begun_while_the_ledgers_clock_was_ahead_holds_its_node_no_longer_t
     approve(stage)
     proposal, node, world = incident(stage).proposal, stage.nodes["n1"], stage.world
     assert proposal is not None
-    stage.ledger.append("one", 4, StepSkipped(1, "it is off already"), "bot")
+    stage.ledger.append.now("one", 4, StepSkipped(1, "it is off already"), "bot")
     world.put = timedelta(hours=6)
     before = Evidence("reboot", "look", "", (f"boot_id={node.boot_id}",))
     started = StepStarted(2, 1, node.boot_id, (before,), "died")
-    stage.ledger.begin("one", 5, started, "bot", Claim("n1", proposal.plan.remedy, "died"))
+    stage.ledger.begin.now("one", 5, started, "bot", Claim("n1", proposal.plan.remedy, "died"))
     world.put = timedelta(0)
     stage.policy = replace(POLICY, acting=False)  # so that the step is not sent again
     if not answers:
@@ -182,4 +183,4 @@ def test_step_begun_while_the_ledgers_clock_was_ahead_holds_its_node_no_longer_t
     ended = run(stage)
     assert isinstance(ended.ending, Escalated)
     assert world.now - world.began_at < POLICY.reboot_deadline + MINUTE
-    assert stage.ledger.hold("n1") is None
+    assert stage.ledger.hold.now("n1") is None

@@ -72,7 +72,7 @@ def test_yes_from_a_clock_that_was_hours_ahead_lives_no_longer(stage: Stage) -> 
     stage.world.now += timedelta(hours=9)
     found = incident(stage)
     assert found.proposal is not None
-    stage.ledger.append("one", found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
+    stage.ledger.append.now("one", found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
     stage.world.now -= timedelta(hours=9)
     assert isinstance(run(stage).ending, Expired)
 
@@ -99,10 +99,10 @@ def test_yes_from_a_clock_that_was_hours_ahead_does_not_wait_behind_the_brake_un
     stage.propose("two", "n1")
     approve(stage, "two")
     stage.world.now -= timedelta(hours=9)
-    stage.ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:eve")
+    stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:eve")
     do(stage, stage.remediation().advance("two"))
     stage.world.now += timedelta(hours=9)
-    stage.ledger.append(HOUSE, None, BrakeReleased("it is over"), "terminal:ann")
+    stage.ledger.append.now(HOUSE, None, BrakeReleased("it is over"), "terminal:ann")
     assert isinstance(run(stage, "two").ending, Expired)
     assert stage.nodes["n1"].enabled
 
@@ -124,7 +124,7 @@ def test_yes_from_a_clock_that_was_hours_ahead_does_not_wait_for_its_node_until_
 
 def mute(stage: Stage, cause: str = "leaked-memory-cgroups", selector: str = "n*") -> None:
     accepted = CauseMuted(cause, selector, stage.world.now + timedelta(days=1), "it is replaced on Monday")
-    stage.ledger.append(HOUSE, None, accepted, "terminal:eve")
+    stage.ledger.append.now(HOUSE, None, accepted, "terminal:eve")
 
 
 def test_plan_whose_cause_is_accepted_after_the_yes_does_not_begin(stage: Stage) -> None:
@@ -151,7 +151,7 @@ def test_plan_whose_cause_comes_into_doubt_after_the_yes_waits_and_begins_once_i
     def doubts(_: object) -> Doubts:
         return lambda policy, cause: f"{cause} was wrong." if doubted[0] and policy == POLICY else ""
 
-    stage.recorder.ledger = stage.ledger = Ledger(stage.ledger._database, lambda: stage.world.now, doubters=[doubts])
+    stage.recorder.ledger = stage.ledger = Ledger(stage.ledger.database, lambda: stage.world.now, doubters=[doubts])
     approve(stage)
     waits = do(stage, stage.remediation().advance("one"))
     assert waits is not None
@@ -171,7 +171,7 @@ def test_plan_whose_cause_is_doubted_or_accepted_while_the_node_is_read_for_the_
     def doubts(_: object) -> Doubts:
         return lambda policy, cause: next(iter(doubted), "")
 
-    stage.recorder.ledger = stage.ledger = Ledger(stage.ledger._database, lambda: stage.world.now, doubters=[doubts])
+    stage.recorder.ledger = stage.ledger = Ledger(stage.ledger.database, lambda: stage.world.now, doubters=[doubts])
     responder, remediation = stage.responder(), stage.remediation()
     reach = remediation.stepping.reach = responder.reach
     lately: dict[str, NodeStatus] = {}  # there is no event loop that would say how old it is
@@ -201,10 +201,10 @@ def test_plan_whose_cause_is_doubted_or_accepted_while_the_node_is_read_for_the_
 def test_plan_whose_source_says_after_the_yes_that_it_is_over_does_not_begin(stage: Stage, both: bool) -> None:
     """It waited, as for the brake or for its turn, and the node got well by itself or by somebody's hand."""
     stage.propose("two", "n1", alert=Alert("pagerduty", "Q1"))
-    stage.ledger.append("two", 3, AlertJoined(Alert("pagerduty", "Q2")), "bot")
+    stage.ledger.append.now("two", 3, AlertJoined(Alert("pagerduty", "Q2")), "bot")
     approve(stage, "two")
     for number in range(1 + both):
-        stage.ledger.append("two", 5 + number, AlertCleared("pagerduty", f"Q{number + 1}"), "bot")
+        stage.ledger.append.now("two", 5 + number, AlertCleared("pagerduty", f"Q{number + 1}"), "bot")
     done = run(stage, "two")
     assert stage.nodes["n1"].enabled is both
     if both:
@@ -218,7 +218,7 @@ def test_plan_that_has_begun_is_finished_though_its_alert_is_over(stage: Stage) 
     approve(stage, "two")
     do(stage, stage.remediation().advance("two"))
     found = incident(stage, "two")
-    stage.ledger.append("two", found.seq, AlertCleared("pagerduty", "Q1"), "bot")
+    stage.ledger.append.now("two", found.seq, AlertCleared("pagerduty", "Q1"), "bot")
     assert run(stage, "two").state == "resolved"
 
 
@@ -232,9 +232,9 @@ def test_plan_of_a_node_that_another_incident_has_cured_since_the_yes_does_not_b
     stage.nodes[name] = stage.nodes["n1"]
     less = replace(found.verdict.plan, node=name, steps=found.verdict.plan.steps[:1])
     verdict = replace(found.verdict, node=name, plan=less)
-    stage.ledger.append("two", 0, AlertReceived(found.alert, name, "group-two", found.playbook), "terminal:asker")
-    stage.ledger.append("two", 1, Triaged(verdict, found.playbook, 1), "bot")
-    stage.ledger.append("two", 2, PlanProposed.of(less, found.proposal.binds), "bot")
+    stage.ledger.append.now("two", 0, AlertReceived(found.alert, name, "group-two", found.playbook), "terminal:asker")
+    stage.ledger.append.now("two", 1, Triaged(verdict, found.playbook, 1), "bot")
+    stage.ledger.append.now("two", 2, PlanProposed.of(less, found.proposal.binds), "bot")
     approve(stage)
     approve(stage, "two")
     assert run(stage, "two").state == "resolved"
@@ -270,7 +270,7 @@ def test_nobody_proposes_to_take_back_where_nobody_acts(stage: Stage) -> None:
     refused = do(stage, stage.responder().undo("one", ASKER))
     assert isinstance(refused, Refused), refused
     assert refused.name == "NotAnApprover"
-    assert [one.id for one in stage.ledger.incidents()] == ["one"], "nothing was opened"
+    assert [one.id for one in stage.ledger.incidents.now()] == ["one"], "nothing was opened"
 
 
 # --- what a unit is called besides
@@ -336,14 +336,14 @@ def test_plan_of_a_newer_program_is_not_held_for_ever_by_an_older_one(stage: Sta
     assert proposal is not None
     if begun:
         started = StepStarted(1, 1, stage.nodes["n1"].boot_id, (), "newer")
-        stage.ledger.begin("one", 4, started, "bot", Claim("n1", proposal.plan.remedy, "newer"))
+        stage.ledger.begin.now("one", 4, started, "bot", Claim("n1", proposal.plan.remedy, "newer"))
     older = stage.remediation()
     older.stepping.reach.actions = {}
     while (again := do(stage, older.advance("one"))) is not None:
         assert again.after > timedelta(0)
         stage.world.now += again.after
     assert isinstance(incident(stage).ending, Escalated if begun else Cancelled)
-    assert stage.ledger.hold("n1") is None
+    assert stage.ledger.hold.now("n1") is None
 
 
 @pytest.mark.parametrize("wish", ["approve", "undo"])
@@ -359,5 +359,5 @@ def test_plan_of_a_newer_program_is_refused_by_its_name_and_on_record(stage: Sta
 
 def test_check_of_a_terminal_that_died_before_its_verdict_is_called_off(stage: Stage) -> None:
     alert = Alert("terminal", "check", "terminal:asker")
-    stage.ledger.append("two", 0, AlertReceived(alert, "n1", "group-two"), "terminal:asker")
+    stage.ledger.append.now("two", 0, AlertReceived(alert, "n1", "group-two"), "terminal:asker")
     assert isinstance(run(stage, "two").ending, Cancelled)

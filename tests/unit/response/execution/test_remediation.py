@@ -37,12 +37,12 @@ def staged(parts: tuple[Ledger, World], ending: str = "cured") -> Stage:
     stage.propose("one", "n1")
     proposal = state(stage).proposal
     assert proposal is not None
-    ledger.append("one", 3, Approved(proposal.digest, "it leaks"), "terminal:ann")
+    ledger.append.now("one", 3, Approved(proposal.digest, "it leaks"), "terminal:ann")
     return stage
 
 
 def state(stage: Stage) -> Incident:
-    return fold(stage.ledger.read("one"))
+    return fold(stage.ledger.read.now("one"))
 
 
 def run(stage: Stage, runners: int = 1) -> Incident:
@@ -53,7 +53,7 @@ def run(stage: Stage, runners: int = 1) -> Incident:
 
 
 def kinds(stage: Stage) -> list[str]:
-    return [entry.kind for entry in stage.ledger.read("one")][4:]
+    return [entry.kind for entry in stage.ledger.read.now("one")][4:]
 
 
 def test_each_step_is_proved_before_the_next_begins(ledger_and_world: tuple[Ledger, World]) -> None:
@@ -92,7 +92,7 @@ def test_another_machine_is_a_question_and_hears_nothing_more(
     stage = staged(ledger_and_world, ending)
     done = run(stage)
     assert "QuestionAsked" in kinds(stage)
-    assert isinstance(stage.ledger.read("one")[-2].event, QuestionAsked)
+    assert isinstance(stage.ledger.read.now("one")[-2].event, QuestionAsked)
     assert done.state == "escalated", "nobody answered"
     assert stage.nodes["n1"].done_as_stranger == 0
 
@@ -165,7 +165,7 @@ def test_unit_that_is_off_already_is_skipped(ledger_and_world: tuple[Ledger, Wor
 
 def test_braked_it_waits_and_expires_where_nobody_releases_it(ledger_and_world: tuple[Ledger, World]) -> None:
     stage = staged(ledger_and_world)
-    stage.ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
+    stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
     assert run(stage).state == "expired"
     assert kinds(stage) == ["Expired"]
 
@@ -216,14 +216,14 @@ def test_cure_ends_what_was_proposed_for_the_node_before_and_leaves_what_came_la
     stage.nodes["n2"] = CountingNode(stage.world, "n2", "cured")
     stage.propose("elsewhere", "n2")
     assert run(stage).state == "resolved"
-    beside = fold(stage.ledger.read("card"))
+    beside = fold(stage.ledger.read.now("card"))
     assert isinstance(beside.ending, Cancelled)
     assert "Incident one has cured n1 since this was read" in beside.ending.because
-    assert fold(stage.ledger.read("elsewhere")).state == "proposed"
+    assert fold(stage.ledger.read.now("elsewhere")).state == "proposed"
 
 
 def test_what_did_not_cure_the_node_ends_nothing_beside_it(ledger_and_world: tuple[Ledger, World]) -> None:
     stage = staged(ledger_and_world, "swallowed")
     stage.propose("card", "n1")
     assert run(stage).state == "escalated"
-    assert fold(stage.ledger.read("card")).state == "proposed"
+    assert fold(stage.ledger.read.now("card")).state == "proposed"

@@ -127,7 +127,7 @@ def test_new_alert_of_a_case_that_fires_is_on_record_with_its_node_and_time_and_
     intake: Stage,
 ) -> None:
     def alarms() -> list[tuple[str, int]]:
-        found = intake.waves.alarms(BEGAN_AT, frozenset(("terminal",)))
+        found = intake.waves.alarms.now(BEGAN_AT, frozenset(("terminal",)))
         return sorted((alarm.node, (alarm.at - BEGAN_AT) // MINUTE) for alarm in found)
 
     async def story() -> None:
@@ -155,7 +155,7 @@ def test_alert_that_joins_the_open_incident_of_another_case_is_on_record(intake:
         await intake.page("E2", "Q2")
         (one,) = await intake.incidents()
         assert len(one.joined) == 1
-        found = intake.waves.alarms(BEGAN_AT, frozenset())
+        found = intake.waves.alarms.now(BEGAN_AT, frozenset())
         assert sorted((alarm.node, (alarm.at - BEGAN_AT) // MINUTE) for alarm in found) == [
             ("node-1", 0),
             ("node-1", 5),

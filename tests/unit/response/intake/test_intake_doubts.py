@@ -136,7 +136,7 @@ def test_page_is_asked_for_its_alerts_again_while_pagerduty_is_down(intake: Stag
         await intake.worked()
         assert await intake.incidents() == [], "it said when to come back"
         intake.now += timedelta(seconds=11)
-        await asyncio.to_thread(intake.leases.beat)
+        await asyncio.to_thread(intake.leases.beat.now)
         await intake.worked()
         assert (nodes(await intake.incidents()), await intake.inbox.waiting()) == (["node-1"], 0)
 
@@ -150,7 +150,7 @@ def test_delivery_that_fails_forty_times_is_given_up_and_stays_known(intake: Sta
         for _ in range(GIVEN_UP_AFTER - 1):
             assert await intake.inbox.given_up() == ()
             intake.now += LONGEST_PAUSE
-            await asyncio.to_thread(intake.leases.beat)
+            await asyncio.to_thread(intake.leases.beat.now)
             await intake.worked()
         assert (intake.refuses, await intake.incidents(), await intake.inbox.waiting()) == ([], [], 0)
         (lost,) = await intake.inbox.given_up()
@@ -202,7 +202,7 @@ def test_delivery_that_was_half_done_is_done_once(intake: Stage) -> None:
         intake.changed = kept  # type: ignore[method-assign]
         intake.intake = intake.build()
         intake.now += MINUTE
-        await asyncio.to_thread(intake.leases.beat)
+        await asyncio.to_thread(intake.leases.beat.now)
         await intake.worked()
         (one,) = await intake.incidents()
         kinds = [entry.kind for entry in await intake.ledger.read(one.id)]

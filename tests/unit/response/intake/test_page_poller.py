@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +14,6 @@ from bot.demo.pagerduty.account import Incident
 from bot.domain.alert import AlertStatus, Delivery, Reporter
 from bot.domain.errors import PagerDutyUnavailable
 from bot.domain.intake_contracts import StormLimits
-from bot.ledger import on_threads
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
 from bot.response.intake.page_poller import PagePoller
@@ -41,14 +39,14 @@ class Bench:
 
     def taken(self) -> list[Delivery]:
         """See to everything that waits, as the intake does, and return it."""
-        found = [one.delivery for one in self.inbox.claim(100)]
+        found = [one.delivery for one in self.inbox.claim.now(100)]
         for one in found:
             assert one.alarm is not None
             if one.alarm.happening is AlertStatus.RESOLVED:
-                self.cases.record_over(one)
+                self.cases.record_over.now(one)
             else:
-                self.cases.record_firing(one, "", f"g-{one.alarm.case.lower()}", StormLimits())
-            self.inbox.done(one)
+                self.cases.record_firing.now(one, "", f"g-{one.alarm.case.lower()}", StormLimits())
+            self.inbox.done.now(one)
         return found
 
     def told(self) -> list[tuple[str, str]]:
@@ -59,22 +57,22 @@ class Bench:
         """Take a page in as a webhook tells of it."""
         body = b'{"event": {"id": "E%s", "event_type": "incident.triggered", "data": {"id": "%s"}}}'
         raw = body % (page.id.encode(), page.id.encode())
-        self.inbox.keep(PagerDutyWebhook(["s"]).delivery({}, raw))
+        self.inbox.keep.now(PagerDutyWebhook(["s"]).delivery({}, raw))
         self.taken()
 
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     clock = SteppedClock()
-    with ledger_in(tmp_path) as database, ThreadPoolExecutor(1) as threads:
+    with ledger_in(tmp_path) as database:
         async with AsyncExitStack() as stack:
             pagerduty = await stack.enter_async_context(account(clock=clock))
             asking = await stack.enter_async_context(client(pagerduty))
             inbox, cases = Inbox(database, "one", time=clock), DedupStore(database, time=clock)
             watch = PagePoller(
                 asking,
-                on_threads(inbox, threads),
-                on_threads(cases, threads),
+                inbox,
+                cases,
                 alarm_of_page,
                 clock,
                 lambda *_, **__: None,
@@ -99,7 +97,7 @@ async def test_page_that_a_webhook_told_of_is_not_opened_again(bench: Bench) -> 
     await bench.watch.look(bench.clock() - HOUR)
     (again,) = bench.taken()
     assert again.id.startswith("alerts-")
-    assert [one.case for one in bench.cases.open_cases(again.source, bench.clock() - HOUR)] == [page.id]
+    assert [one.case for one in bench.cases.open_cases.now(again.source, bench.clock() - HOUR)] == [page.id]
 
 
 async def test_alert_that_is_added_later_is_told_as_new(bench: Bench) -> None:
@@ -172,7 +170,7 @@ async def test_page_that_came_back_is_told_as_reopened(bench: Bench) -> None:
     bench.pagerduty.account.reopen(page)
     await bench.watch.look(bench.clock() - HOUR)
     assert bench.told() == [(page.id, "reopened")]
-    assert [one.case for one in bench.cases.open_cases(PagerDutyWebhook.kind, bench.clock() - HOUR)] == [page.id]
+    assert [one.case for one in bench.cases.open_cases.now(PagerDutyWebhook.kind, bench.clock() - HOUR)] == [page.id]
 
 
 async def test_page_older_than_the_list_is_looked_at_by_itself(bench: Bench) -> None:
