@@ -135,41 +135,6 @@ class PageReader(Protocol):
         """Return a person's e-mail address."""
 
 
-class PageWriter(Protocol):
-    """Writes on pages; it never changes a page's status.
-
-    Raises: every method raises PagerDutyUnavailable or PagerDutyRefused.
-    """
-
-    async def page(self, page_id: str) -> Page:
-        """Return a page as it stands."""
-
-    async def notes(self, page_id: str) -> tuple[Note, ...]:
-        """Return a page's notes, oldest first."""
-
-    async def add_note(self, page_id: str, content: str) -> Note:
-        """Add a note. If the answer is lost, the note may exist or not: look for it before trying again."""
-
-    async def edit_note(self, page_id: str, note_id: str, content: str) -> None:
-        """Replace a note's text."""
-
-    async def custom_fields(self, page_id: str) -> Mapping[str, Any]:
-        """Return a page's custom fields by name."""
-
-    async def set_custom_fields(self, page_id: str, values: Mapping[str, str]) -> None:
-        """Set custom fields, by name."""
-
-    async def raise_alert(self, raised: OutgoingAlert) -> None:
-        """Raise an alert; the same key again is the same alert."""
-
-
-class OnCallReader(Protocol):
-    """Reads schedules."""
-
-    async def on_call(self, schedule: str) -> OnCall:
-        """Return who is on call by a schedule now. Raises: PagerDutyUnavailable or PagerDutyRefused."""
-
-
 class OnCallSource(Protocol):
     """Says who is on call by the configured schedule."""
 

@@ -23,9 +23,10 @@ WITH_RAISER = {"include[]": "first_trigger_log_entries"}  # otherwise the answer
 
 
 class PagerDutyClient:
-    """Implements `PageReader`, `PageWriter`, `Subscriptions` and `OnCallReader`.
+    """Reads and writes pages and subscriptions, as `PageReader` and `Subscriptions` promise; never a page's status.
 
-    It never makes up ids: each comes from PagerDuty.
+    It never makes up ids: each comes from PagerDuty. Raises: every method raises PagerDutyUnavailable or
+    PagerDutyRefused.
     """
 
     def __init__(self, http: PagerDutyHttp) -> None:
@@ -101,7 +102,7 @@ class PagerDutyClient:
         return tuple(_note(note) for note in oldest_first)
 
     async def add_note(self, page_id: str, content: str) -> Note:
-        """Add a note; see `PageWriter.add_note`."""
+        """Add a note. If the answer is lost, the note may exist or not: look for it before trying again."""
         body = {"note": {"content": content}}
         return _note(
             _object(await self._http.ask("POST", f"/incidents/{_quoted_for_path(page_id)}/notes", body=body), "note")

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from bot.domain.contracts import Seconds
 from bot.domain.errors import PagerDutyFailed
-from bot.domain.pagerduty import OnCall, OnCallReader
+from bot.domain.pagerduty import OnCall
 from bot.domain.safe_text import one_line
+from bot.sources.pagerduty_client import PagerDutyClient
 
 REMEMBERED_SECONDS = 60.0
 ANSWER_SECONDS = 3.0  # a card waits for it
@@ -19,7 +20,7 @@ SAID = 120
 class OnCallNow:
     """Reads a schedule; a failure is cached for a minute too. `clock` is in monotonic seconds."""
 
-    reader: OnCallReader
+    reader: PagerDutyClient
     schedule: str
     clock: Seconds
     _known: tuple[float, OnCall] | None = None

@@ -19,10 +19,11 @@ from bot.domain.contracts import Clock, Log
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
-from bot.domain.pagerduty import Note, OutgoingAlert, PageWriter
+from bot.domain.pagerduty import Note, OutgoingAlert
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
 from bot.ledger import Ledger, Outbox
+from bot.sources.pagerduty_client import PagerDutyClient
 from bot.surfaces import PAGES
 from bot.surfaces.pagerduty_note import facts, is_read, mark, not_fixed, note_text, pages_of, without_head
 from bot.view.context import NOTHING, ViewContext
@@ -49,7 +50,7 @@ class PagerDutySurface:
     the policy and the words for plans.
     """
 
-    pagerduty: PageWriter
+    pagerduty: PagerDutyClient
     outbox: Outbox
     ledger: Ledger
     now: Clock

@@ -7,10 +7,10 @@ checked before other code sees it, and a refusal is a sentence that says what is
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from bot.domain.allowance import Allowance
 from bot.domain.contracts import Log, Seconds
@@ -20,6 +20,9 @@ from bot.domain.errors import Refused, TooManyRequests, UsageError, ZombieError
 from bot.domain.node import valid_name
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
+
+if TYPE_CHECKING:
+    from bot.extras.mcp.answers import RecordedAnswers
 
 PATH = "/mcp"  # where they are served by HTTP
 _ID = {"type": "string", "maxLength": 64, "description": "the incident's id, as check and incidents give it"}
@@ -41,30 +44,6 @@ class Answer:
 
     document: Mapping[str, Any]
     text: str
-
-
-class Answers(Protocol):
-    """Answers the tools; failures are raised as `ZombieError`."""
-
-    async def check(self, nodes: Sequence[str]) -> Answer:
-        """Read these nodes now, and return a verdict for each."""
-        ...
-
-    async def incidents(self, state: State | None) -> Answer:
-        """Return the incidents on record, the newest first."""
-        ...
-
-    async def incident(self, incident_id: str) -> Answer:
-        """Return an incident with all its entries."""
-        ...
-
-    async def explain(self, incident_id: str) -> Answer:
-        """Return what would change the verdict."""
-        ...
-
-    async def refused(self, no: Refused, action: str) -> None:
-        """Put on record that a call was refused."""
-        ...
 
 
 def tools(nodes_per_call: int) -> tuple[Tool, ...]:
@@ -117,7 +96,7 @@ class Toolbox:
     Shape: `calls` counts every call of every tool, also those that are refused. The count is this program's own.
     """
 
-    answers: Answers
+    answers: RecordedAnswers
     log: Log
     clock: Seconds
     calls: Allowance

@@ -33,7 +33,8 @@ class Desk:
     time: float = 0.0
 
     def toolbox(self, calls: str = "1000/1m") -> Toolbox:
-        return Toolbox(self, lambda event, **fields: None, lambda: self.time, Allowance.parse(calls), 20)
+        answers: Any = self
+        return Toolbox(answers, lambda event, **fields: None, lambda: self.time, Allowance.parse(calls), 20)
 
     async def check(self, nodes: Sequence[str]) -> Answer:
         return self._heard("check", list(nodes))
