@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ActingTransport, Fresh, TakesBytes
 from bot.domain.errors import CannotRead, ConnectionLost, MissingRight, StateChanged
@@ -21,7 +19,7 @@ from bot.extras.captures.recorder import HERE, READ_SECONDS, TEXT_SECONDS, Place
 from bot.extras.captures.status import RollingStatus, parse_status, status_commands
 from bot.extras.profiles.profiler import RIGHTS
 from bot.extras.profiles.wire import CaptureWire
-from bot.response.execution.node_access import IDENTITY, identity, uptime
+from bot.response.execution.node_access import IDENTITY, identity, runs_by_probe, uptime
 
 _LOOK_LIMIT = timedelta(seconds=25)
 _COMMAND_LIMIT = timedelta(seconds=15)
@@ -64,7 +62,7 @@ class RingAccess:
         Raises: Unreachable when nobody could talk to the node; CannotRead when it does not say which machine it is.
         """
         asked = [("identity", IDENTITY), *(("ring", command) for command in status_commands(self.places))]
-        runs = await self._runs(node, asked, _LOOK_LIMIT)
+        runs = await runs_by_probe(self.transport, node, asked, _LOOK_LIMIT)
         outputs = Outputs(*runs.get("identity", ()))
         boot_id, machine_id = identity(node, outputs)
         if (up := uptime(outputs)) is None:
@@ -80,7 +78,9 @@ class RingAccess:
         """
         argv = ("sh", "-c", whom.fence.fenced_line(line))
         command = Command("run", argv, limit=_COMMAND_LIMIT, output_limit_bytes=8192)
-        runs = await self._runs(node, [("run", command)], _COMMAND_LIMIT + _BEYOND_LIMIT, whom.host_key)
+        runs = await runs_by_probe(
+            self.transport, node, [("run", command)], _COMMAND_LIMIT + _BEYOND_LIMIT, whom.host_key
+        )
         ended = next(iter(runs.get("run", ())), None)
         if ended is None:
             raise ConnectionLost(f"{node.name} did not say how the command ended.")
@@ -111,12 +111,3 @@ class RingAccess:
         if not wire.taken:
             said = redacted_line(wire.end().said, 160) or "perf printed none"
             raise CannotRead(f"no text of the segments came ({said})", RIGHTS)
-
-    async def _runs(
-        self, node: Node, asked: Sequence[tuple[str, Command]], deadline: timedelta, host_key: str | None = None
-    ) -> dict[str, list[Completed]]:
-        runs: dict[str, list[Completed]] = {}
-        async with aclosing(self.transport.read(node, Batch.of(asked, Sampling(1)), deadline, host_key)) as arriving:
-            async for run in arriving:
-                runs.setdefault(run.probe, []).append(run)
-        return runs

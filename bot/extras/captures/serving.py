@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from bot.app.while_serving import WhileServing
 from bot.chat.context import ChatContext
 from bot.domain.contracts import Log, NodeDirectory
 from bot.domain.errors import ZombieError
@@ -53,7 +53,7 @@ class OnCaptureRead(Protocol):
 
 
 @dataclass(slots=True)
-class RollingKeeper:
+class RollingKeeper(WhileServing):
     """Keeps looking. What it finds is recorded, and told to `hears`; what it cannot read is logged once a reason."""
 
     watch: RollingWatch
@@ -62,22 +62,7 @@ class RollingKeeper:
     log: Log
     hears: OnCaptureRead | None = None
     _said: dict[str, str] = field(default_factory=dict)
-    _task: asyncio.Task[None] | None = None
-
-    @property
-    def posts(self) -> Sequence[tuple[str, Any]]:
-        """None: nobody posts to it."""
-        return ()
-
-    async def start(self) -> None:
-        """Begin to look."""
-        self._task = asyncio.create_task(self.run(), name="captures")
-
-    async def stop(self) -> None:
-        """Look no more; a look that is broken off is made again by the next program."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+    named = "captures"
 
     async def run(self) -> None:
         """Look until cancelled."""

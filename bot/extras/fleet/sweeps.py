@@ -8,8 +8,9 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from bot.app.while_serving import WhileServing
 from bot.causes import CAUSES
 from bot.chat.document import Block, Document, Paragraph, Title, bullets, clipped, small
 from bot.domain.contracts import Clock, Log
@@ -149,7 +150,7 @@ def scheduled(settings: Sequence[SweepSettings], playbook: Playbook) -> tuple[Sc
 
 
 @dataclass(slots=True, eq=False)
-class Sweeps:
+class Sweeps(WhileServing):
     """Runs due sweeps.
 
     Shape: a sweep's slot is a chat request, which only one live program can take; those of a dead program are redone.
@@ -164,24 +165,10 @@ class Sweeps:
     tells: Tells
     now: Clock
     log: Log
-    _running: asyncio.Task[None] | None = field(default=None, init=False)
+    named = "scheduled sweeps"
 
-    @property
-    def posts(self) -> Sequence[tuple[str, Any]]:
-        """None: nobody posts to them."""
-        return ()
-
-    async def start(self) -> None:
-        """Begin to run due sweeps."""
-        self._running = asyncio.create_task(self._run(), name="scheduled sweeps")
-
-    async def stop(self) -> None:
-        """End; the next program runs a sweep anew that has not ended."""
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
-
-    async def _run(self) -> None:
+    async def run(self) -> None:
+        """Run due sweeps until cancelled."""
         while True:
             await self.due()
             await asyncio.sleep(LOOKS_EVERY)

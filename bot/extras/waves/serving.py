@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
+from bot.app.while_serving import WhileServing
 from bot.chat.context import ChatContext
 from bot.chat.people import ChatApproverLookup
 from bot.domain.contracts import Log, Seconds
@@ -88,8 +89,10 @@ def files(bot: Bot) -> tuple[PlansFile, ...]:
     return (PlansFile(plans_of),)
 
 
-class WaveKeeper:
+class WaveKeeper(WhileServing):
     """Runs every wave without another live owner, while the bot serves."""
+
+    named = "waves"
 
     def __init__(self, run: WaveRun, waves: WaveStore, leases: Leases, log: Log, clock: Seconds) -> None:
         self._run = run
@@ -98,28 +101,14 @@ class WaveKeeper:
         self._leases = leases
         self._log = log
         self._work = JobQueue(self._carry_on, 4, clock, log, "wave_failed", "wave")
-        self._task: asyncio.Task[None] | None = None
-
-    @property
-    def posts(self) -> Sequence[tuple[str, Any]]:
-        """None: nobody posts to it."""
-        return ()
-
-    async def start(self) -> None:
-        """Begin to look for waves."""
-        self._task = asyncio.create_task(self._watch_waves(), name="waves")
-
-    async def stop(self) -> None:
-        """Nothing is left to stop once it is drained."""
 
     async def drain(self, seconds: float) -> None:
         """Begin nothing more, and wait for what is being done."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self.stop()
         await self._work.finish(seconds)
 
-    async def _watch_waves(self) -> None:
+    async def run(self) -> None:
+        """Look for waves until cancelled."""
         unavailable, looked = "", -ORPHANS_EVERY
         while True:
             try:

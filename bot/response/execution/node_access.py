@@ -36,6 +36,7 @@ __all__ = [
     "identity",
     "lacking_of",
     "right_questions",
+    "runs_by_probe",
     "uptime",
 ]
 
@@ -96,7 +97,7 @@ class NodeAccess:
             action = self.actions[step.action]
             asked += [(f"step {number}", command) for command in action.looks(step.args) if action.by_calls is None]
         asked += [(name, command) for name, commands in asking for command in commands]
-        runs = await self._runs(node, asked, _LOOK_LIMIT)
+        runs = await runs_by_probe(self._transport, node, asked, _LOOK_LIMIT)
         outputs = Outputs(*runs.get("identity", ()))
         boot_id, machine_id = identity(node, outputs)
         facts = []
@@ -220,7 +221,9 @@ class NodeAccess:
             own = replace(fence, until=fence.until - self.seconds_after_fence(step, number + 1))
             argv = ("sh", "-c", own.fenced_line(line))
             command = Command("run", argv, limit=limit, output_limit_bytes=16 * 1024, stdin=why and journal_line(why))
-            runs = await self._runs(self._acting(node), [("step", command)], limit + _BEYOND_LIMIT, fence.host_key)
+            runs = await runs_by_probe(
+                self._transport, self._acting(node), [("step", command)], limit + _BEYOND_LIMIT, fence.host_key
+            )
             ended = next(iter(runs.get("step", ())), None)
             if ended is not None and (refusal := refusal_of(ended)) is not None:
                 raise NotRun(refusal)
@@ -241,7 +244,7 @@ class NodeAccess:
         """
         rights = self.rights(steps)
         asked = [(f"right {number}", command) for number, command in enumerate(right_questions(rights))]
-        runs = await self._runs(self._acting(node), asked, _LOOK_LIMIT) if asked else {}
+        runs = await runs_by_probe(self._transport, self._acting(node), asked, _LOOK_LIMIT) if asked else {}
         answers = [Outputs(*runs.get(f"right {number}", ())) for number in range(len(rights))]
         missing = list(lacking_of(node, rights, answers))
         for step in steps:
@@ -254,14 +257,20 @@ class NodeAccess:
         on_node = [step for step in steps if not self.by_calls(step)]
         return tuple(dict.fromkeys(argv for step in on_node for argv in self.actions[step.action].rights_of(step.args)))
 
-    async def _runs(
-        self, node: Node, asked: Sequence[tuple[str, Command]], deadline: timedelta, host_key: str | None = None
-    ) -> dict[str, list[Completed]]:
-        runs: dict[str, list[Completed]] = {}
-        async with aclosing(self._transport.read(node, Batch.of(asked, Sampling(1)), deadline, host_key)) as arriving:
-            async for run in arriving:
-                runs.setdefault(run.probe, []).append(run)
-        return runs
+
+async def runs_by_probe(
+    transport: ActingTransport,
+    node: Node,
+    asked: Sequence[tuple[str, Command]],
+    deadline: timedelta,
+    host_key: str | None = None,
+) -> dict[str, list[Completed]]:
+    """Run commands over a single connection, and return what each printed, by the probe's name."""
+    runs: dict[str, list[Completed]] = {}
+    async with aclosing(transport.read(node, Batch.of(asked, Sampling(1)), deadline, host_key)) as arriving:
+        async for run in arriving:
+            runs.setdefault(run.probe, []).append(run)
+    return runs
 
 
 def identity(node: Node, outputs: Outputs) -> tuple[str, str]:
