@@ -25,7 +25,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import MethodType, TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
@@ -458,7 +458,9 @@ class on_thread(Generic[S, P, T]):  # noqa: N801 - a decorator
         self.method = method
         self._lane = lane
 
-    def __get__(self, store: S, _: type[S]) -> Awaited[P, T]:
+    def __get__(self, store: S | None, _: type[S]) -> Awaited[P, T]:
+        if store is None:  # asked of the class, as tools and tests do
+            return cast("Awaited[P, T]", self)
         return Awaited(MethodType(self.method, store), store.database.threads[self._lane])
 
 

@@ -15,7 +15,7 @@ from bot.ledger import Ledger, holds
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.ledger.database import on_thread
 from bot.response.decision import braking, guards
-from bot.response.execution.node_access import NodeAccess
+from bot.response.execution.node_access import runs_by_probe
 from bot.response.execution.step_proof import StepProof
 
 
@@ -60,12 +60,10 @@ def journal_outside_the_fence(patch: pytest.MonkeyPatch) -> None:
 
 
 def key_not_demanded(patch: pytest.MonkeyPatch) -> None:
-    whole = NodeAccess._runs
+    async def runs(way: Any, node: Any, asked: Any, deadline: Any, host_key: str | None = None) -> Any:
+        return await runs_by_probe(way, node, asked, deadline, None)
 
-    async def runs(self: NodeAccess, node: Any, asked: Any, deadline: Any, host_key: str | None = None) -> Any:
-        return await whole(self, node, asked, deadline, None)
-
-    patch.setattr(NodeAccess, "_runs", runs)
+    patch.setattr("bot.response.execution.node_access.runs_by_probe", runs)
 
 
 def sent_again_at_once(patch: pytest.MonkeyPatch) -> None:
