@@ -71,12 +71,12 @@ def test_request_of_a_runner_that_died_over_it_is_taken_when_it_is_told_again(da
 
 def test_request_whose_row_is_damaged_holds_up_no_other(database: Database, clock: Clock) -> None:
     one = chat_requests(database, clock)
-    one.keep("sent-1", "{}")
-    one.keep("sent-2", "{}")
+    one.keep.now("sent-1", "{}")
+    one.keep.now("sent-2", "{}")
     clock.now += DEAD
     with database.writing() as connection:
         connection.exec_driver_sql("UPDATE wishes SET kept_at = 'x' WHERE key = 'sent-1'")
-    left = {request.key: request.kept_at.year for request in chat_requests(database, clock, "two").left()}
+    left = {request.key: request.kept_at.year for request in chat_requests(database, clock, "two").left.now()}
     assert left == {"sent-1": 1970, "sent-2": BEGAN_AT.year}
 
 
@@ -110,7 +110,7 @@ def test_request_is_open_for_everybody_until_it_is_done(database: Database, cloc
 def test_many_at_once_take_it_once(database: Database, clock: Clock) -> None:
     runners = [chat_requests(database, clock, f"runner-{number}") for number in range(4)]
     with ThreadPoolExecutor(4) as threads:
-        taken = list(threads.map(lambda store: [store.keep(f"cmd-{number}") for number in range(10)], runners))
+        taken = list(threads.map(lambda store: [store.keep.now(f"cmd-{number}") for number in range(10)], runners))
     assert [sum(column) for column in zip(*taken, strict=True)] == [1] * 10
 
 

@@ -74,9 +74,8 @@ def claimed(box: Inbox, at_once: int = 10, busy: tuple[str, ...] = ()) -> list[s
 
 def test_delivery_is_known_however_often_it_comes(database: Database, clock: Clock) -> None:
     box = inbox(database, clock)
-    assert [box.keep.now(delivery(1)), box.keep(delivery(1)), inbox(database, clock, "two").keep(delivery(1))] == [
-        True, False, False,
-    ]  # fmt: skip
+    other = inbox(database, clock, "two")
+    assert [each.keep.now(delivery(1)) for each in (box, box, other)] == [True, False, False]
     (kept,) = box.claim.now(10)
     assert (kept.delivery, kept.attempts, kept.kept_at) == (delivery(1), 0, BEGAN_AT)
     box.done.now(delivery(1))

@@ -148,13 +148,17 @@ def test_file_that_is_another_now_is_no_record_to_go_on_with(is_replaced: bool, 
     path = tmp_path / "zombie.db"
     with Database.open(ledger_url(path)) as database:
         ledger = Ledger(database)
-        ledger.append(HOUSE, None, BrakePulled("rollout"), ASKER)
+        ledger.append.now(HOUSE, None, BrakePulled("rollout"), ASKER)
         for file in tmp_path.iterdir():
             file.rename(tmp_path / f"moved-{file.name}")
         if is_replaced:  # as by a backup that is brought back, and then somebody pulls the brake
             with Database.open(ledger_url(path)) as other:
-                Ledger(other).append(HOUSE, None, BrakePulled("restored"), ASKER)
-        for asked in (database.check, ledger.brake_pull, lambda: ledger.append(HOUSE, None, BrakePulled("x"), ASKER)):
+                Ledger(other).append.now(HOUSE, None, BrakePulled("restored"), ASKER)
+        for asked in (
+            database.check,
+            ledger.brake_pull.now,
+            lambda: ledger.append.now(HOUSE, None, BrakePulled("x"), ASKER),
+        ):
             with pytest.raises(LedgerUnavailable, match="its file was removed or replaced since it was opened"):
                 asked()
     assert path.exists() is is_replaced, "nothing is made anew by a program that has it open"

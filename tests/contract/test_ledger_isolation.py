@@ -95,7 +95,8 @@ def test_of_two_writes_that_meet_the_later_is_decided_by_what_the_earlier_wrote(
         assert isinstance(meeting.of(begins("i3", "node-3", "a" * 32), begins("i4", "node-4", "a" * 32)), NodeBusy)
         enough = Escalated("enough")
         twice = meeting.of(
-            lambda first: first.append.now("i5", 4, enough, "bot"), lambda second: second.append("i5", 4, enough, "bot")
+            lambda first: first.append.now("i5", 4, enough, "bot"),
+            lambda second: second.append.now("i5", 4, enough, "bot"),
         )
         assert isinstance(twice, Conflict)
         # The brake is pulled anew while somebody releases the pull from before.
@@ -121,5 +122,5 @@ def test_delivery_that_comes_twice_at_once_is_kept_once_and_is_no_error(url: str
     with Database.open(url) as database, ThreadPoolExecutor(8) as threads:
         boxes = [Inbox(database, f"r{number}") for number in range(8)]
         for number in range(10):
-            kept = list(threads.map(lambda box, at=number: box.keep(delivery(at)), boxes))
+            kept = list(threads.map(lambda box, at=number: box.keep.now(delivery(at)), boxes))
             assert sorted(kept) == [False] * 7 + [True]

@@ -216,15 +216,15 @@ def test_posts_are_due_in_the_order_they_were_kept(outbox: Outbox) -> None:
 def test_post_whose_row_is_damaged_goes_on_waiting_and_holds_up_no_other(
     outbox: Outbox, database: Database, damage: str
 ) -> None:
-    outbox.keep(Post("one", "card", "C1", {"text": "a"}))
-    outbox.keep(Post("two", "card", "C1", {"text": "b"}))
+    outbox.keep.now(Post("one", "card", "C1", {"text": "a"}))
+    outbox.keep.now(Post("two", "card", "C1", {"text": "b"}))
     with database.writing() as connection:
         connection.exec_driver_sql(f"UPDATE posts SET {damage} WHERE incident = 'one'")
-    other = only(outbox.due(NOW))
-    assert (other.post.incident, outbox.waiting()) == ("two", 2)
-    outbox.taken(other.id, PLACE.channel, PLACE.ts)
-    outbox.keep(Post("one", "card", "C1", {"text": "c"}))  # the card changes
-    assert only(outbox.due(NOW + timedelta(minutes=1))).post.content == {"text": "c"}
+    other = only(outbox.due.now(NOW))
+    assert (other.post.incident, outbox.waiting.now()) == ("two", 2)
+    outbox.taken.now(other.id, PLACE.channel, PLACE.ts)
+    outbox.keep.now(Post("one", "card", "C1", {"text": "c"}))  # the card changes
+    assert only(outbox.due.now(NOW + timedelta(minutes=1))).post.content == {"text": "c"}
 
 
 def test_dropped_post_is_not_tried_again_but_a_later_one_is(outbox: Outbox) -> None:

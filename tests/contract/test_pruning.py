@@ -164,9 +164,9 @@ def test_incidents_shown_together_stay_while_a_message_of_one_of_them_waits(data
     for name in ("one", "other"):
         tell(then, name, "group", Cancelled("asked twice"))
     tell(Ledger(database), "new", "")
-    note = outbox.keep(Post("other", "note", "Q1", {}))  # of the incident, not of its card, as PagerDuty's are
+    note = outbox.keep.now(Post("other", "note", "Q1", {}))  # of the incident, not of its card, as PagerDuty's are
     assert Pruner(database, "bot").incidents(YEAR) == Pruned()
-    outbox.taken(note.id, "Q1", "n1")
+    outbox.taken.now(note.id, "Q1", "n1")
     assert Pruner(database, "bot").incidents(YEAR).incidents == 2
     assert names(database) == {"new"}
 
@@ -178,7 +178,7 @@ def test_other_writers_wait_for_a_hundred_incidents_at_most_or_for_those_of_one_
             tell(then, f"{group}{number}", group, Cancelled("asked twice"))
     tell(Ledger(database), "new", "")
     assert Pruner(database, "bot").incidents(YEAR).incidents == 240
-    events = (entry.event for entry in Ledger(database).read(HOUSE))
+    events = (entry.event for entry in Ledger(database).read.now(HOUSE))
     assert [len(event.heads) for event in events if isinstance(event, IncidentsPruned)] == [80, 40, 120]
 
 
