@@ -16,7 +16,6 @@ from bot.domain.duration import span_words
 from bot.domain.errors import LedgerError, UsageError
 from bot.domain.listing import CannotList, Lister, Machine, Place
 from bot.inventory.kind import ListingStatus
-from bot.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from bot.domain.node import Node
     from bot.inventory import Inventory
     from bot.inventory.listing_cache import ListingCache
+    from bot.ledger import Ledger
 
 FOLDER = "inventory"  # in the state folder
 

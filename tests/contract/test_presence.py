@@ -24,8 +24,8 @@ from bot.ledger import Database, Leases
 from bot.ledger.leases import RunnerLiveness
 database = Database.open(sys.argv[1])
 leases = Leases(database, "other", presence=RunnerLiveness(database, "other"))
-leases.beat()
-print(len(leases.claim()), flush=True)
+leases.beat.now()
+print(len(leases.claim.now()), flush=True)
 sys.stdin.readline()
 """
 

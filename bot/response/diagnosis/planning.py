@@ -146,7 +146,7 @@ def _need_words(snapshot: Snapshot, unit: str) -> str:
     known = () if isinstance(agents, Unread) else agents.agents
     if (agent := next((each for each in known if each.unit == unit), None)) is None or agent.used is not False:
         return f"Whether anything here needs {unit} is not known."
-    return f"{unit} is not needed here: {agent.because.partition(',')[0] or 'nobody uses it'}."
+    return f"{unit} is not needed: {agent.because.partition(',')[0] or 'nobody uses it'}."
 
 
 def _as_allowed(step: Step, allowed: Sequence[str], actions: Mapping[str, Action]) -> Step:

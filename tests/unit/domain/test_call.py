@@ -31,7 +31,13 @@ def test_what_is_no_call_is_refused_and_nothing_is_ever_deleted(line: str) -> No
 def test_eviction_of_any_pod_fits_what_was_approved_and_nothing_else_does() -> None:
     drain = ACTIONS["drain"]
     assert drain.by_calls is not None
-    now = {"unschedulable": "false", "pods": "1", f"pod {'ray'}/w-0.x": Pod("ray", "w-0.x", "u-1").to_fact}
+    now = {
+        "unschedulable": "false",
+        "pods": "1",
+        "boot_id": "b1",
+        "cluster_boot": "b1",
+        f"pod {'ray'}/w-0.x": Pod("ray", "w-0.x", "u-1").to_fact,
+    }
     first, second = drain.by_calls.calls({"node": "n1"}, {}, now)
     assert (is_as_approved(first, CORDON), is_as_approved(second, EVICT)) == (True, True)
     assert is_as_approved(second.replace('"u-1"', '"8C5A-1"'), EVICT)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.demo.cluster.pod import Budget
+from bot.domain.entry import Entry
 from bot.domain.events import Escalated, Resolved, StepFailed
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.response.execution.remediation import Remediation
@@ -91,11 +92,11 @@ async def test_brake_pulled_within_a_round_holds_back_the_rest_of_it(tmp_path: P
 
 async def test_brake_pulled_while_the_node_is_cordoned_evicts_nobody(tmp_path: Path) -> None:
     async with drain_stage(tmp_path, [worker()]) as here:
-        pulling: list[asyncio.Task[object]] = []
+        pulled: list[Entry] = []
 
         def pulls(line: str) -> None:
-            if line.startswith("PATCH") and not pulling:
-                pulling.append(asyncio.ensure_future(here.ledger.append(HOUSE, None, PULL, "terminal:bob")))
+            if line.startswith("PATCH") and not pulled:
+                pulled.append(here.ledger.append.now(HOUSE, None, PULL, "terminal:bob"))
 
         await here.proposed()
         await here.approve()

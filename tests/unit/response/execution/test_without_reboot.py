@@ -70,7 +70,7 @@ def test_what_losing_a_unit_costs_stands_beside_the_plan_as_far_as_it_was_read()
         return plan.notes[-2]
 
     assert said(False, "kubelet.service runs this node's work") == (
-        "ecs.service is not needed here: kubelet.service runs this node's work."
+        "ecs.service is not needed: kubelet.service runs this node's work."
     )
     assert said(None, "its log could not be read") == "Whether anything here needs ecs.service is not known."
     assert said(True) == "Whether anything here needs ecs.service is not known.", "its use is never called none"
