@@ -17,6 +17,7 @@ from bot.chat.dialog import Intent, MetadataSigner
 from bot.chat.remembered import Seen
 from bot.chat.service import Delivered
 from bot.ledger.chat_requests import ChatRequestStore
+from bot.ledger.database import on_thread
 from bot.surfaces.slack.connection import SignedHttp
 from bot.surfaces.teams.activities import Spoken
 from bot.surfaces.teams.calls import TeamsCalls
@@ -75,7 +76,7 @@ def signature_not_proved(patch: pytest.MonkeyPatch) -> None:
 
 
 def delivery_not_known(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ChatRequestStore, "keep", lambda self, key, body="", *, done=False: True)
+    patch.setattr(ChatRequestStore, "keep", on_thread(lambda self, key, body="", *, done=False: True))
 
 
 def dropped_yes_on_record(patch: pytest.MonkeyPatch) -> None:

@@ -97,7 +97,7 @@ def answered_by_any_dialog(patch: pytest.MonkeyPatch) -> None:
 
 
 def delivery_not_known(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ChatRequestStore, "keep", lambda self, key, body="": True)
+    patch.setattr(ChatRequestStore, "keep", on_thread(lambda self, key, body="": True))
     patch.setattr("bot.ledger.ledger.pull_of", lambda connection, request: None)
 
 
