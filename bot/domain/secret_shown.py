@@ -133,11 +133,11 @@ def _values(words: Sequence[_Word], program: str = "", is_whole: bool = False) -
             if _PROSE.fullmatch(text) is not None:
                 if not is_whole:
                     return
-            elif not (is_whole or program or _is_strange(text)):
-                pass  # it may be a sentence that speaks of an option
             elif option == "c" and " " in text:
                 yield from _within(word)
-            elif program not in table.programs and (is_whole or len(option) > 1 or _is_strange(text)):
+            elif program not in table.programs and (
+                is_whole or (program and len(option) > 1) or _is_strange(text)  # else it may be a sentence
+            ):
                 yield from _of_value(option, word)
             option = ""
         elif not is_whole and text in table.programs:
