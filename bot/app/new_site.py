@@ -299,7 +299,8 @@ command -v visudo >/dev/null || {{
 }}
 draft=$(mktemp)
 trap 'rm -f "$draft"' EXIT
-# Only the lines whose program and device are here; timeout(1) and its four words stand before the program.
+# Only the lines whose program and device are here; timeout(1) and its four words stand before the program. What is set
+# for the login (Defaults) names no program, and stays.
 while IFS= read -r line; do
     command=${{line##* NOPASSWD: /usr/bin/timeout -k }}
     set -f; set -- $command; set +f

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,54 @@ def test_every_root_line_of_a_probe_is_among_the_rights() -> None:
             said |= {tuple(place if word == "$p" else word for word in shlex.split(argv)) for place in places.split()}
         assert line.count("sudo -n") == line.count("for p in"), "each is run by its full path"
     assert said == set(WAYS)
+
+
+# Prints whether sudo, built or told to know its node's full name (`fqdn`), asked the only name server, which is silent.
+ASKS = r"""
+import pathlib, socket, subprocess, sys
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("127.0.0.1", 53))
+subprocess.run(["hostname", "node-without-an-address"], check=True)
+subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/etc/sudoers.d"], check=True)
+for name, text in (
+    ("resolv.conf", "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"),
+    ("hosts", "127.0.0.1 localhost\n"),
+    ("nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"),
+    ("sudoers", "Defaults fqdn\n@includedir /etc/sudoers.d\n"),
+    ("sudoers.d/lines", sys.stdin.read()),
+):
+    here, there = pathlib.Path(sys.argv[1], pathlib.Path(name).name), pathlib.Path("/etc", name)
+    here.write_text(text)
+    here.chmod(0o444)
+    if not there.exists():
+        there.touch()
+    subprocess.run(["mount", "--bind", here, there], check=True)
+done = subprocess.run(["setpriv", "--reuid", "nobody", "--clear-groups", "sudo", "-n", "-l"], stdout=subprocess.DEVNULL)
+server.setblocking(False)
+try:
+    asked = bool(server.recv(512))
+except BlockingIOError:
+    asked = False
+print(done.returncode, asked)
+"""
+
+
+@pytest.mark.parametrize("has_line", [True, False])
+def test_sudo_of_the_login_waits_for_no_name_server(tmp_path: Path, has_line: bool) -> None:
+    """Debian 11's sudo waits 10 s where names fail: with its log unread, the node that is sick so was only unknown."""
+    lines = reading_lines("nobody", PROBES.values())
+    if not has_line:
+        lines = lines.replace("Defaults:nobody !fqdn\n", "")
+    inside = "ip link set lo up && exec " + shlex.join([sys.executable, "-c", ASKS, str(tmp_path)])
+    said = subprocess.run(
+        ["unshare", "--mount", "--net", "--uts", "sh", "-c", inside],
+        input=lines,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert said.stdout == f"0 {not has_line}\n", said.stderr
 
 
 def test_program_that_runs_others_by_their_names_stands_only_under_a_secure_path(sshd: Sshd) -> None:

@@ -36,7 +36,7 @@ def reading_lines(user: str, probes: Iterable[Probe], there: Collection[str] | N
     """
     checked_login(user)
     head = f"# Reading only: what {user} may run as root, exactly as written. Check with: visudo -cf FILE"
-    return "\n".join((head, *_lines_of(user, probes, False, there))) + "\n"
+    return "\n".join((head, _no_lookup(user), *_lines_of(user, probes, False, there))) + "\n"
 
 
 def reading_ways(probes: Iterable[Probe]) -> tuple[tuple[str, ...], ...]:
@@ -154,7 +154,13 @@ def acting_text(user: str, rights: Sequence[Sequence[str]]) -> str:
     if not rights:
         return ""
     head = f"# Acting: what {user} may change as root, exactly as written. Leave it out where the bot only looks.\n"
-    return head + "".join(f"{line}\n" for line in dict.fromkeys(acting_lines(user, rights)))
+    return head + "".join(f"{line}\n" for line in dict.fromkeys((_no_lookup(user), *acting_lines(user, rights))))
+
+
+def _no_lookup(user: str) -> str:
+    # A sudo built `--with-fqdn`, as Debian's is, looks up the node's own name whenever it runs. Where nothing but silent
+    # name servers could know it, it waits for them, and longer than a command may take.
+    return f"Defaults:{user} !fqdn"
 
 
 def checked_login(user: str) -> None:
