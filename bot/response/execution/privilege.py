@@ -158,8 +158,8 @@ def acting_text(user: str, rights: Sequence[Sequence[str]]) -> str:
 
 
 def _no_lookup(user: str) -> str:
-    # A sudo built `--with-fqdn`, as Debian's is, looks up the node's own name whenever it runs. Where nothing but silent
-    # name servers could know it, it waits for them, and longer than a command may take.
+    # A sudo built `--with-fqdn`, as Debian's is, looks up the node's own name whenever it runs. Where only silent
+    # name servers could know it, it waits for them longer than a command may take.
     return f"Defaults:{user} !fqdn"
 
 
