@@ -68,10 +68,14 @@ class Proving:
         """The machine that it needs."""
         return self.machine.suite, self.cgroups, self.trial.hardware
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Which fault on which machine, as in the table."""
+        return self.trial.fault, self.machine.suite, self.cgroups
+
     def row_in(self, table: ProvenTable) -> ProvenRow | None:
         """Return its row, if there is one."""
-        key = self.trial.fault, self.machine.suite, self.cgroups
-        return next((row for row in table.rows if row.key == key), None)
+        return next((row for row in table.rows if row.key == self.key), None)
 
 
 def to_prove(kernels: Iterable[str] = (), causes: Iterable[str] = (), cgroups: str | None = None) -> Iterator[Proving]:
