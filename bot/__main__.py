@@ -69,8 +69,8 @@ class _Version(argparse.Action):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit status."""
     from bot.app.extras import extras_in_force
-    from bot.commands.login import complete
     from bot.commands.parser import as_called, program_as_called
+    from bot.commands.terminal_login import complete
 
     _open_closed_streams()
     gc.set_threshold(ALLOCATIONS_BETWEEN_LOOKS)
@@ -84,9 +84,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             if name not in extras.chosen:
                 print(f"zombie: the extra {name} is left out: {why}", file=sys.stderr)
         if extras.wanted:
-            from bot.app.packages import let_in
+            from bot.app.plugins import enable_plugins
 
-            let_in(extras.wanted - extras.off)
+            enable_plugins(extras.wanted - extras.off)
         arguments = parser(command, extras, next(iter(words), "")).parse_args(argv)
         arguments.environ = os.environ  # read here, handed down from here
         arguments.extras = extras

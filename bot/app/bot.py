@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bot.app.acting import Acting, acting
 from bot.app.alerts import Alerts, alerts, rules_of
 from bot.app.chat import ChatPosting, chat_cards, chat_posting
-from bot.app.checking import Checking, checking
+from bot.app.check_service import CheckService, make_check_service
 from bot.app.json_log import JsonLog
 from bot.app.metrics import Metering, metering
 from bot.app.pagerduty import PagerDutyParts, serving_pagerduty
@@ -155,9 +155,9 @@ class Bot:
         return chat_cards(self)
 
     @cached_property
-    def checking(self) -> Checking:
+    def check_service(self) -> CheckService:
         """What reads nodes, judges them and puts that on record. Raises: SettingsError."""
-        return checking(self)
+        return make_check_service(self)
 
     @cached_property
     def alerts(self) -> Alerts:

@@ -148,7 +148,7 @@ def chat_handlers(bot: Bot) -> ChatHandlers:
     may_ask = frozenset(person_of(who).rpartition(":")[2] for who in settings.policy.askers)
     asking = connection.people({f"{people.chat}:{group}" for group in groups_among(may_ask)})
     askers = Askers(asking, bot.timing.clock, may_ask, chat_settings(settings).checks_per_person)
-    requests = CheckRequests(stores.ledger, stores.leases, bot.checking.diagnosis, now, log)
+    requests = CheckRequests(stores.ledger, stores.leases, bot.check_service.diagnosis, now, log)
     context = ChatContext(
         responder=responder,
         policy=policy,
@@ -165,7 +165,7 @@ def chat_handlers(bot: Bot) -> ChatHandlers:
         opener=CheckOpener(requests, bot.cards, bot.playbooks.get().name),
         chat_requests=stores.chat_requests,
     )
-    nodes, readings = len(bot.known.names), bot.checking.scheduler
+    nodes, readings = len(bot.known.names), bot.check_service.scheduler
     home = HomePublisher(context, posting.work, stores.outbox, nodes, readings, stores.inbox, bot.pagerduty)
     of_extras: list[Chat] = bot.seated("chat", context)
     typed = [chat for chat in of_extras if isinstance(chat, Typed)]

@@ -18,7 +18,7 @@ from bot.app.factories import inventory, library, now, ssh_transport
 from bot.app.json_log import JsonLog
 from bot.app.service import Service
 from bot.app.stores import open_stores
-from bot.app.watching import shown_progress, terminal_width
+from bot.app.terminal_progress import shown_progress, terminal_width
 from bot.demo.fleet import CLUSTER_SETTINGS
 from bot.demo.pagerduty.account import SCHEDULE
 from bot.demo.pagerduty.page import Suggestion

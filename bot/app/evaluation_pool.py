@@ -27,7 +27,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from bot.app import packages
+from bot.app import plugins
 from bot.app.check import Check, check_in_process
 from bot.app.evaluation_worker import (
     LENGTH,
@@ -305,7 +305,7 @@ class PoolProcess:
         """
         pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
         command, environment = (
-            (sys.executable, "-P", "-c", _PROGRAM, *packages.names_let_in()),
+            (sys.executable, "-P", "-c", _PROGRAM, *plugins.enabled_plugins()),
             _environment(os.environ),
         )
         # A session of its own: Ctrl-C is meant for this process, which keeps what came.

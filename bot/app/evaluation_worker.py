@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bot.actions import ACTIONS
-from bot.app import packages
+from bot.app import plugins
 from bot.app.check import growth_of, without_details
 from bot.app.factories import library, now
 from bot.app.many_nodes import MANY, collect_garbage_less_often
@@ -138,9 +138,9 @@ class EvaluationWorker:
         """Return what comes of a job."""
         given, task = _JobAnswers(job), self.task
         triage = Triage(given, ACTIONS, lambda: job.taken_at, task.sampling, draining=task.draining, mutes=given)
-        return await self.outcome(triage, job)
+        return await self.evaluate_answers(triage, job)
 
-    async def outcome(self, triage: Triage, job: EvaluationJob) -> Any:
+    async def evaluate_answers(self, triage: Triage, job: EvaluationJob) -> Any:
         """Return the `EvaluatedNode`; `triage` reads what the node answered."""
         judged = await triage.diagnose(job.node, self._playbook)
         verdict = without_secrets(replace(judged, took=now() - job.taken_at), self._redactor)
@@ -167,7 +167,7 @@ def _read_message(stream: BinaryIO) -> Any:
 
 def main() -> int:
     """Think until stdin ends; 2 where the playbook here is another than there."""
-    packages.let_in(sys.argv[1:])
+    plugins.enable_plugins(sys.argv[1:])
     try:
         worker = _read_message(sys.stdin.buffer).worker()
     except UsageError:

@@ -101,7 +101,7 @@ def extras_in_force(argv: Sequence[str], environment: Mapping[str, str], folder:
             absent |= dict.fromkeys(extra.settings, name)
         else:
             found[name] = extra
-    for name in wanted - found.keys() - left_out.keys() - set(_rules_beside(wanted)):
+    for name in wanted - found.keys() - left_out.keys() - set(_plugin_rule_names(wanted)):
         left_out[name] = "no package that is installed here has it"
     while lacking := [extra for extra in found.values() if not found.keys() >= set(extra.needs)]:
         for extra in lacking:
@@ -129,7 +129,7 @@ def load_failure_words(no: BaseException) -> str:
     return one_line(f"it cannot be loaded: {type(no).__name__}: {no}", 300)
 
 
-def holders_of(extras: Sequence[Extra]) -> dict[str, Callable[..., object]]:
+def step_blockers(extras: Sequence[Extra]) -> dict[str, Callable[..., object]]:
     """Return what may hold a step, by the extra's name; one that cannot be loaded holds every step."""
     return {extra.name: _holder(extra.name, extra.holds) for extra in extras if extra.holds}
 
@@ -147,7 +147,7 @@ def _holder(name: str, holds: Named) -> Callable[..., object]:
     return found
 
 
-def doubters_of(extras: Sequence[Extra]) -> list[Callable[..., Doubts]]:
+def cause_doubters(extras: Sequence[Extra]) -> list[Callable[..., Doubts]]:
     """Return what may doubt a cause, for one open record; one that cannot be loaded doubts every cause."""
     return [_doubter(extra.name, extra.doubts) for extra in extras if extra.doubts]
 
@@ -170,7 +170,7 @@ def hold_every_step(*_: object) -> None:
     )
 
 
-def named_by(extras: Sequence[Extra], seat: str) -> dict[str, Any]:
+def seat_values(extras: Sequence[Extra], seat: str) -> dict[str, Any]:
     """Return what the extras name in a seat, by the extra's name; one that cannot be loaded is left out."""
     found = {}
     for extra in extras:
@@ -182,11 +182,11 @@ def named_by(extras: Sequence[Extra], seat: str) -> dict[str, Any]:
 
 def rights_of(extras: Sequence[Extra]) -> tuple[tuple[str, ...], ...]:
     """Return the argument lists that the extras run as root on nodes."""
-    return tuple(argv for rights in named_by(extras, "rights").values() for argv in rights())
+    return tuple(argv for rights in seat_values(extras, "rights").values() for argv in rights())
 
 
-def _rules_beside(wanted: frozenset[str]) -> Iterator[str]:
-    """Yield the names of probes and causes that packages bring; what `packages.py` loads is left out there."""
+def _plugin_rule_names(wanted: frozenset[str]) -> Iterator[str]:
+    """Yield the names of probes and causes that packages bring; what `plugins.py` loads is left out there."""
     if wanted:
         from importlib.metadata import entry_points
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
-from bot.app import packages
+from bot.app import plugins
 from bot.causes import CAUSES
 from bot.causes.declared import causes_of_site
 from bot.domain.builtin_playbooks import builtin_playbooks
@@ -84,7 +84,7 @@ def library(extra: Sequence[Path] = (), usual: str = "", *, strict: bool = False
     Raises: PlaybookError when a directory cannot be read, or a form of a secret cannot be used; with `strict` also when
     a cause or another row of a table cannot.
     """
-    own_probes, own_causes = packages.rules()
+    own_probes, own_causes = plugins.probes_and_causes()
     probes, causes = {**PROBES, **own_probes}, {**CAUSES, **own_causes}
     if extra:
         from bot.app.site_rows import add_site_rows

@@ -17,7 +17,7 @@ FEWEST_NODES = 100  # to start a process takes as long as result so many
 ALLOCATIONS_BETWEEN_LOOKS = 20_000  # each run visits the objects of all running nodes; Python's default is 700
 
 
-def room_for(nodes: int, limits: Any = resource) -> int:
+def read_concurrency(nodes: int, limits: Any = resource) -> int:
     """Return how many nodes may be read at once; raises the limit of open files as far as possible.
 
     Shape: `limits` are those of this process, as the module `resource` has them.
@@ -40,11 +40,11 @@ def collect_garbage_less_often(nodes: int) -> None:
         gc.set_threshold(ALLOCATIONS_BETWEEN_LOOKS, 10, 50)
 
 
-def how_many(nodes: int, cores: int) -> int:
+def worker_count(nodes: int, cores: int) -> int:
     """Return how many processes should evaluate beside the process that reads; see `evaluation_pool.py`.
 
     Example:
-    >>> how_many(1_000, 2), how_many(1_000, 4), how_many(1_000, 64), how_many(20, 64)
+    >>> worker_count(1_000, 2), worker_count(1_000, 4), worker_count(1_000, 64), worker_count(20, 64)
     (1, 2, 2, 0)
     """
     return 0 if cores < FEWEST_CORES or nodes < FEWEST_NODES else min(cores // 2, MOST_BESIDE, nodes // FEWEST_NODES)

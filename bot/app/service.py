@@ -86,7 +86,7 @@ class Service:
     def __init__(self, bot: Bot) -> None:
         """Put it together. Raises: SettingsError, PlaybookError when the settings cannot be used."""
         self._bot, log = bot, bot.log
-        metered, acts, checks, chat_handlers = bot.metered, bot.acting, bot.checking, bot.chat_handlers
+        metered, acts, checks, chat_handlers = bot.metered, bot.acting, bot.check_service, bot.chat_handlers
         self._chat = bot.posting.connection
         shown: list[Surface] = [bot.cards, metered.incident_log]
         if bot.pagerduty is not None:
@@ -182,7 +182,7 @@ class Service:
         await asyncio.gather(
             self._bot.alerts.stop(self._bot.timing.post_drain),
             self._bot.posting.work.drain(self._bot.timing.drain),
-            self._bot.checking.diagnosis.drain(self._bot.timing.drain),
+            self._bot.check_service.diagnosis.drain(self._bot.timing.drain),
             self._bot.posting.watching.drain(0),
             *(work.drain(self._bot.timing.drain) for work in self._extras if isinstance(work, Drains)),
             self._engine.drain(self._bot.timing.drain),
@@ -199,7 +199,7 @@ class Service:
             await self._bot.pagerduty.stop()
         await self._engine.leave()
         await self._bot.acting.cluster.close()
-        for more in self._bot.checking.more:
+        for more in self._bot.check_service.more:
             await more.close()
         await self._chat.stop()
         await self._web.stop()

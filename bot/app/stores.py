@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.app.extras import doubters_of, holders_of
+from bot.app.extras import cause_doubters, step_blockers
 from bot.app.factories import runner_name
 from bot.domain.defaults import DELIVERIES_KNOWN_FOR
 from bot.ledger import CaseStore, Database, Leases, Ledger, Outbox, ReadingStore
@@ -55,7 +55,7 @@ def open_stores(
         leases = Leases(database, runner, presence=RunnerLiveness(database, runner))
         yield Stores(
             runner,
-            Ledger(database, holders=holders_of(extras), doubters=doubters_of(extras)),
+            Ledger(database, holders=step_blockers(extras), doubters=cause_doubters(extras)),
             Outbox(database, leases=leases, of_others=PARTS_OF_OTHERS),
             leases,
             Inbox(database, runner, leases=leases, known_for=known_for),

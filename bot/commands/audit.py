@@ -93,16 +93,16 @@ def run_verify(arguments: argparse.Namespace) -> int:
 
     Raises: UsageError when Slack or the record cannot be read.
     """
-    from bot.app.extras import named_by
-    from bot.commands import record
+    from bot.app.extras import seat_values
+    from bot.commands import open_record
     from bot.domain.safe_text import one_line
     from bot.ledger import audit
 
     options.print_anything()
-    with record.open_existing(arguments.environ) as database:
+    with open_record.open_existing(arguments.environ) as database:
         posted = _from_slack(arguments, database) if arguments.from_slack else None
         noted = [*arguments.head, *(posted.heads if posted is not None else ())]
-        found = audit(database, noted, named_by(arguments.extras.on, "follows"))
+        found = audit(database, noted, seat_values(arguments.extras.on, "follows"))
     counted = f"{found.entries} entries, {found.incidents} incident{'s' * (found.incidents != 1)}"
     for broken in found.broken:
         print(one_line(f"broken: {broken}", 600))
@@ -161,10 +161,10 @@ def _from_slack(arguments: argparse.Namespace, database: Database) -> PostedHead
 
 def run_export(arguments: argparse.Namespace) -> int:
     """Print every entry."""
-    from bot.commands import record
+    from bot.commands import open_record
     from bot.ledger import exported
 
-    with record.open_existing(arguments.environ) as database:
+    with open_record.open_existing(arguments.environ) as database:
         for line in exported(database):
             print(line)
     return 0

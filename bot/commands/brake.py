@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.commands import approvals, options
+from bot.commands import options, terminal_approval
 from bot.domain.errors import Refused
 
 if TYPE_CHECKING:
@@ -40,7 +40,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("verb", choices=("on", "off", "status"), metavar="on|off|status")
     parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, for the record")
     parser.add_argument(
-        "--approve-as", type=approvals.name, metavar="NAME", help="a name in terminal_approvers (else your login)"
+        "--approve-as",
+        type=terminal_approval.name,
+        metavar="NAME",
+        help="a name in terminal_approvers (else your login)",
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
     parser.set_defaults(run=run)
@@ -48,18 +51,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    from bot.commands import record
+    from bot.commands import open_record
     from bot.ledger import Ledger
     from bot.ledger.health import holds_ledger, is_served
     from bot.response.decision import braking
     from bot.settings import database_url
 
-    approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
+    approval = terminal_approval.approval(arguments.environ, arguments.approve_as, arguments.reason)
     was_there = holds_ledger(database_url(arguments.environ))
     if arguments.verb == "status" and not was_there:
         _print_brake(arguments, None, was_there, is_served=False)
         return 0
-    with record.stores(arguments.environ, create=True) as stores:
+    with open_record.stores(arguments.environ, create=True) as stores:
         if arguments.verb == "on" and not arguments.approve_as:  # everybody with access to the machine may pull it
             asyncio.run(braking.pull_brake(stores.ledger, approval))
             _warn_where_nobody_may_release_it(arguments)
@@ -70,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
             try:
                 asyncio.run(braking.set_brake(policy, stores.ledger, approval, on=arguments.verb == "on"))
             except Refused as no:
-                return approvals.say_refused(no)
+                return terminal_approval.say_refused(no)
         _print_brake(arguments, Ledger(stores.database).brake_pull.now(), was_there, is_served(stores.database))
     return 0
 

@@ -108,10 +108,10 @@ def run(arguments: argparse.Namespace) -> int:
     what = _check_of(arguments)
     if arguments.record is not None:
         return _record_cases(arguments, what)
-    from bot.commands import record
+    from bot.commands import open_record
 
     # Opened before any node is read, so that an unusable database is reported first.
-    with record.open_or_create(arguments.environ) if arguments.open else contextlib.nullcontext() as database:
+    with open_record.open_or_create(arguments.environ) if arguments.open else contextlib.nullcontext() as database:
         return _judge_nodes(arguments, what, database)
 
 
@@ -119,7 +119,7 @@ def _record_cases(arguments: argparse.Namespace, what: Check) -> int:
     """Write each node's case as its verdict comes, and print its path; with --json print the verdicts."""
     from bot.app.cases import Recording
     from bot.app.check import check, exit_status, without_details
-    from bot.app.watching import shown_progress
+    from bot.app.terminal_progress import shown_progress
     from bot.domain.verdict import Status
 
     recording = Recording(what, arguments.record, judges=arguments.json)
@@ -155,10 +155,10 @@ def _record_cases(arguments: argparse.Namespace, what: Check) -> int:
 def _judge_nodes(arguments: argparse.Namespace, what: Check, database: Database | None) -> int:
     verdicts: list[Verdict] = []
     stream = _json_stream(arguments, what)
-    from bot.commands import record
+    from bot.commands import open_record
 
     try:
-        with record.counts(arguments.environ) if stream is not None else contextlib.nullcontext() as counts:
+        with open_record.counts(arguments.environ) if stream is not None else contextlib.nullcontext() as counts:
             asyncio.run(_check_nodes(arguments, what, stream, verdicts, counts, database))
     except KeyboardInterrupt:
         _finish(arguments, what, verdicts, database, stream)
@@ -215,20 +215,20 @@ def _check_of(arguments: argparse.Namespace) -> Check:
     program = program_name() if arguments.open else ""
     mutes = None
     if arguments.record is None:  # a case is what the node said, without people's mutes
-        from bot.commands import record
+        from bot.commands import open_record
 
-        mutes = record.mutes(arguments.environ)
+        mutes = open_record.mutes(arguments.environ)
     parallel, folders = _parallel(nodes, settings), tuple(settings.playbooks)
     return Check(nodes, playbook, transport, sampling, deadline, parallel, drains, mutes, program, folders)
 
 
 def _parallel(nodes: Sequence[Node], settings: Settings) -> int:
     """How many are read at once; fewer than requested if this process may not open so many connections."""
-    from bot.app.many_nodes import AT_ONCE, collect_garbage_less_often, room_for
+    from bot.app.many_nodes import AT_ONCE, collect_garbage_less_often, read_concurrency
 
     wanted = min(settings.parallel or AT_ONCE, len(nodes))
     collect_garbage_less_often(len(nodes))
-    if (room := room_for(wanted)) < wanted and settings.parallel is not None:
+    if (room := read_concurrency(wanted)) < wanted and settings.parallel is not None:
         print(f"zombie: only {room} nodes at once: the limit of open files (ulimit -n) allows no more", file=sys.stderr)
     return max(1, min(room, wanted))
 
@@ -242,7 +242,7 @@ async def _check_nodes(
     database: Database | None,
 ) -> None:
     from bot.app.check import check, growth_of, without_details
-    from bot.app.watching import shown_progress
+    from bot.app.terminal_progress import shown_progress
 
     opens = database is not None
     tell = None if stream is not None else _verdict_printer(arguments, len(what.nodes) > 1)
@@ -257,9 +257,9 @@ async def _check_nodes(
                 clear()
                 tell(verdict)
 
-        from bot.app.many_nodes import cores, how_many
+        from bot.app.many_nodes import cores, worker_count
 
-        if opens or not (several := how_many(len(what.nodes), cores())):
+        if opens or not (several := worker_count(len(what.nodes), cores())):
             await check(what, heard, concluded, _beside(arguments, database))
             return
 
@@ -372,23 +372,23 @@ def _open_incidents(
     Raises: LedgerError when an incident could not be written.
     """
     from bot.app.acting import acting
-    from bot.commands import record
-    from bot.commands.login import terminal_user
+    from bot.commands import open_record
+    from bot.commands.terminal_login import terminal_user
 
     by = terminal_user(arguments.environ)
 
-    async def recorded(stores: record.Stores) -> None:
+    async def recorded(stores: open_record.RecordStores) -> None:
         settings = options.settings(arguments)
         if arguments.local:
-            await record.open_incidents(stores, verdicts, playbook, incidents, None, by)
+            await open_record.open_incidents(stores, verdicts, playbook, incidents, None, by)
             return
         parts = acting(settings, options.inventory(arguments, settings), stores.ledger, arguments.environ)
         try:
-            await record.open_incidents(stores, verdicts, playbook, incidents, parts.proposer, by)
+            await open_record.open_incidents(stores, verdicts, playbook, incidents, parts.proposer, by)
         finally:
             await parts.cluster.close()
 
-    asyncio.run(recorded(record.stores_of(database, arguments.extras.serving)))
+    asyncio.run(recorded(open_record.stores_of(database, arguments.extras.serving)))
 
 
 def _print_table(arguments: argparse.Namespace, what: Check, verdicts: Sequence[Verdict]) -> None:

@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     import asyncio
 
     from bot.app.doctor import Doctor
-    from bot.app.watching import terminal_width
+    from bot.app.terminal_progress import terminal_width
     from bot.domain.doctor_finding import all_well
     from bot.settings import database_url
     from bot.surfaces.doctor_report import examination_document, examination_text

@@ -35,11 +35,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run_list(arguments: argparse.Namespace) -> int:
     """Print the list."""
-    from bot.commands import record
+    from bot.commands import open_record
     from bot.surfaces.incidents import incidents_body, incidents_text
 
     options.print_anything()
-    summaries = record.incidents(arguments.environ, arguments.open)
+    summaries = open_record.incidents(arguments.environ, arguments.open)
     print(options.as_json(incidents_body(summaries)) + "\n" if arguments.json else incidents_text(summaries), end="")
     return 0
 
@@ -49,13 +49,13 @@ def run_show(arguments: argparse.Namespace) -> int:
 
     Raises: UnknownIncident when there is no such incident.
     """
-    from bot.commands import record
+    from bot.commands import open_record
     from bot.domain.fold import fold, impossible_on_error
     from bot.surfaces.incidents import incident_body, incident_text
     from bot.view.context import ViewContext
 
     options.print_anything()
-    entries = record.story(arguments.environ, record.complete_id(arguments.environ, arguments.id))
+    entries = open_record.story(arguments.environ, open_record.complete_id(arguments.environ, arguments.id))
     incident = fold(entries)
     with impossible_on_error(f"Incident {incident.id} cannot be shown"):
         if arguments.json:

@@ -70,8 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.cause is None:
         return _list_mutes(arguments)
     from bot.app.factories import now
-    from bot.commands import record
-    from bot.commands.login import terminal_user
+    from bot.commands import open_record
+    from bot.commands.terminal_login import terminal_user
     from bot.domain.house_events import HOUSE, CauseMuted
     from bot.domain.mute import valid_selector
     from bot.domain.safe_text import one_line
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     event = CauseMuted(
         arguments.cause, selector, until, one_line(arguments.reason.strip(), 300), by.removeprefix("terminal:")
     )
-    with record.open_or_create(arguments.environ) as database:
+    with open_record.open_or_create(arguments.environ) as database:
         Ledger(database).append.now(HOUSE, None, event, by)
     print(f"{event.cause} is muted on {selector} until {until:%Y-%m-%d %H:%M} UTC{meant}.")
     return 0
@@ -126,8 +126,8 @@ def _list_mutes(arguments: argparse.Namespace) -> int:
 
 def _end_mute(arguments: argparse.Namespace) -> int:
     """End a mute early. Raises: UsageError when there is no such mute."""
-    from bot.commands import record
-    from bot.commands.login import terminal_user
+    from bot.commands import open_record
+    from bot.commands.terminal_login import terminal_user
     from bot.domain.house_events import HOUSE, CauseUnmuted
     from bot.domain.safe_text import one_line
     from bot.ledger import Ledger
@@ -141,7 +141,7 @@ def _end_mute(arguments: argparse.Namespace) -> int:
         )
     by = terminal_user(arguments.environ)
     event = CauseUnmuted(cause, selector, one_line(arguments.reason or "", 300), by.removeprefix("terminal:"))
-    with record.open_existing(arguments.environ) as database:
+    with open_record.open_existing(arguments.environ) as database:
         Ledger(database).append.now(HOUSE, None, event, by)
     print(f"{cause} is no longer muted on {selector}.")
     return 0
@@ -153,11 +153,11 @@ def muted_now(arguments: argparse.Namespace) -> tuple[Mute, ...]:
     Raises: LedgerUnavailable when the record cannot be read.
     """
     from bot.app.factories import now
-    from bot.commands import record
+    from bot.commands import open_record
     from bot.domain.mute_record import mutes_in_force
     from bot.ledger import Ledger
 
-    with record.open_if_there(arguments.environ) as database:
+    with open_record.open_if_there(arguments.environ) as database:
         return mutes_in_force(Ledger(database).mutes.now(), now()) if database is not None else ()
 
 

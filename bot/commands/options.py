@@ -95,7 +95,7 @@ def selection(
 
     Raises: UsageError when a selector matches no node.
     """
-    from bot.app.selecting import sampled, selected
+    from bot.app.workload_selection import sampled, selected
 
     if getattr(arguments, "all", False):
         meant = known.nodes
@@ -129,7 +129,7 @@ def print_anything() -> None:
 
 def width(elsewhere: int = 80) -> int:
     """Return the width of text in columns; `elsewhere` is that of text that is not for a terminal."""
-    from bot.app.watching import terminal_width
+    from bot.app.terminal_progress import terminal_width
 
     return min(100, terminal_width()) if sys.stdout.isatty() else elsewhere
 

@@ -199,16 +199,16 @@ def run_keep(arguments: argparse.Namespace) -> int:
 
     Raises: CaseError when there is no such case, or the folder cannot be written; UsageError for an unknown cause.
     """
-    from bot.commands import record
+    from bot.commands import open_record
     from bot.commands.mute import known_cause
     from bot.domain.safe_text import one_line
     from bot.transport import case_file, expectations
 
     if arguments.expect != expectations.NONE:
         known_cause(arguments.expect, options.settings(arguments))
-    case = record.named_case(arguments.environ, arguments.case)
+    case = open_record.named_case(arguments.environ, arguments.case)
     is_kept = not arguments.case.exists()  # with its incident
-    of = record.complete_id(arguments.environ, str(arguments.case)) if is_kept else ""
+    of = open_record.complete_id(arguments.environ, str(arguments.case)) if is_kept else ""
     folder = case_file.make_folder(arguments.dir)
     path = case_file.write(folder, case, of)
     expectations.expect(folder, path.name, arguments.expect)

@@ -35,14 +35,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prune, say how much, and return 0."""
-    from bot.commands import record
-    from bot.commands.login import terminal_user
+    from bot.commands import open_record
+    from bot.commands.terminal_login import terminal_user
     from bot.domain.duration import duration_text
     from bot.ledger import CaseStore, Pruner, ReadingStore
 
     retention = options.settings(arguments).retention
     done = "would be removed" if arguments.dry_run else "removed"
-    with record.open_existing(arguments.environ) as database:
+    with open_record.open_existing(arguments.environ) as database:
         pruner = Pruner(database, terminal_user(arguments.environ))
         if retention.incidents is None:
             print("incidents: kept for ever, [retention] incidents is not set")

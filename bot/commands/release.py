@@ -6,7 +6,7 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from bot.commands import approvals, options
+from bot.commands import options, terminal_approval
 from bot.domain.errors import Refused, UsageError
 
 _EXIT_CODES = """exit status:
@@ -33,7 +33,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         group="act",
     )
     parser.add_argument("node", metavar="NODE", help="the node that is held, by its name in the record")
-    parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="a name in terminal_approvers")
+    parser.add_argument(
+        "--approve-as", type=terminal_approval.name, metavar="NAME", help="a name in terminal_approvers"
+    )
     parser.add_argument("--reason", metavar="TEXT", help="the reason, for the record")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
     parser.set_defaults(run=run)
@@ -46,18 +48,18 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from bot.actions import ACTIONS
     from bot.app.policy_settings import rules_of_acting
-    from bot.commands import record
+    from bot.commands import open_record
     from bot.response.decision.node_releaser import NodeReleaser
 
     lacks = [f"--{name.replace('_', '-')}" for name in ("approve_as", "reason") if getattr(arguments, name) is None]
     if lacks:
         raise UsageError(f"A release needs {' and '.join(lacks)}.", "zombie release --help")
-    approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
+    approval = terminal_approval.approval(arguments.environ, arguments.approve_as, arguments.reason)
     policy = rules_of_acting(options.settings(arguments))
-    with record.stores(arguments.environ) as stores:
+    with open_record.stores(arguments.environ) as stores:
         try:
             done = asyncio.run(NodeReleaser(policy, stores.ledger, ACTIONS).release(arguments.node, approval))
         except Refused as no:
-            return approvals.say_refused(no)
+            return terminal_approval.say_refused(no)
     print(f"{done.node} is free. Incident {done.incident} held it, and cannot go on: {done.because}.")
     return 0

@@ -9,7 +9,7 @@ import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from bot.commands import approvals, options
+from bot.commands import options, terminal_approval
 from bot.domain.errors import AlreadyDecided, LedgerUnavailable, Refused, UnknownIncident, UsageError
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         group="act",
     )
     parser.add_argument("id", metavar="ID", help="the incident: zombie incidents")
-    parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="a name in terminal_approvers")
+    parser.add_argument(
+        "--approve-as", type=terminal_approval.name, metavar="NAME", help="a name in terminal_approvers"
+    )
     parser.add_argument("--reason", metavar="TEXT", help="the reason, for the record")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--decline", action="store_true", help="decline the plan instead")
@@ -76,20 +78,20 @@ def run(arguments: argparse.Namespace) -> int:
     Raises: UnknownIncident when there is no such incident; UsageError when the approver or the reason is missing.
     """
     from bot.app.acting import acting
-    from bot.commands import record
+    from bot.commands import open_record
 
     lacks = [f"--{name.replace('_', '-')}" for name in ("approve_as", "reason") if getattr(arguments, name) is None]
     if lacks and not arguments.cancel:
         raise UsageError(f"A decision needs {' and '.join(lacks)}.", "zombie remediate --help")
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
-    approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason or "")
-    with record.stores(arguments.environ, extras=arguments.extras.serving) as stores:
+    approval = terminal_approval.approval(arguments.environ, arguments.approve_as, arguments.reason or "")
+    with open_record.stores(arguments.environ, extras=arguments.extras.serving) as stores:
         parts = acting(settings, known, stores.ledger, arguments.environ, arguments.validation, cases=stores.cases)
         try:
             incident = asyncio.run(_run_to_the_end(parts, stores.ledger, arguments, approval))
         except Refused as no:
-            return approvals.say_refused(no)
+            return terminal_approval.say_refused(no)
         except (KeyboardInterrupt, BrokenPipeError):  # Ctrl-C; the reader of the output left, as in `… | head`
             print(f"zombie: interrupted; a running `zombie serve` goes on with {arguments.id}.", file=sys.stderr)
             again = f"Without one: the same command again, in {_SILENT.total_seconds():g} s if it had begun."

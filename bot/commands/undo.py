@@ -6,7 +6,7 @@ import argparse
 import asyncio
 from typing import TYPE_CHECKING
 
-from bot.commands import approvals, options
+from bot.commands import options, terminal_approval
 from bot.domain.errors import Refused
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--as",
         "--approve-as",
         dest="claimed",
-        type=approvals.name,
+        type=terminal_approval.name,
         metavar="NAME",
         help="who asks (default: your login)",
     )
@@ -58,18 +58,18 @@ def run(arguments: argparse.Namespace) -> int:
     Raises: UnknownIncident for an unknown id.
     """
     from bot.app.acting import acting
-    from bot.commands import record
+    from bot.commands import open_record
     from bot.surfaces.incidents import entry_line
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
-    approval = approvals.approval(arguments.environ, arguments.claimed, arguments.reason)
-    with record.stores(arguments.environ, extras=arguments.extras.serving) as stores:
+    approval = terminal_approval.approval(arguments.environ, arguments.claimed, arguments.reason)
+    with open_record.stores(arguments.environ, extras=arguments.extras.serving) as stores:
         parts = acting(settings, known, stores.ledger, arguments.environ)
         try:
             opened, entries = asyncio.run(_open_undo(parts, stores.ledger, arguments.id, approval))
         except Refused as no:
-            return approvals.say_refused(no)
+            return terminal_approval.say_refused(no)
     for entry in entries:
         print(entry_line(entry, options.plan_words()))
     print(f"Incident {opened.id}: another person has to approve it with")

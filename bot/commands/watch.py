@@ -29,10 +29,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: UnknownIncident when there is no such incident.
     """
-    from bot.commands import record
+    from bot.commands import open_record
 
-    incident_id = record.complete_id(arguments.environ, arguments.id)
-    with record.stores(arguments.environ) as stores:
+    incident_id = open_record.complete_id(arguments.environ, arguments.id)
+    with open_record.stores(arguments.environ) as stores:
 
         async def watch() -> None:
             from bot.domain.fold import fold

@@ -18,7 +18,7 @@ from sqlalchemy import text
 
 from bot.__main__ import main
 from bot.app.factories import library
-from bot.commands.record import stored_case
+from bot.commands.open_record import stored_case
 from bot.domain.case import read_case
 from bot.domain.command import Completed
 from bot.domain.entry import NotedHead, entry_hash

@@ -16,7 +16,7 @@ CHECK = ["check", "--all", "--json", "--samples", "1", "--parallel", "40"]
 # The same as if there were many more nodes: two processes beside it parse and evaluate what they answer.
 BESIDE = (
     "import sys, bot.app.many_nodes as many; from bot.__main__ import main; "
-    "many.how_many = lambda nodes, cores: 2; sys.exit(main(sys.argv[1:]))"
+    "many.worker_count = lambda nodes, cores: 2; sys.exit(main(sys.argv[1:]))"
 )
 COUNT = 30
 

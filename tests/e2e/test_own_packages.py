@@ -170,7 +170,7 @@ def test_none_of_ours_is_replaced(site: Site) -> None:
 
 def test_digest_says_which_version_was_judged_with(site: Site) -> None:
     def digest(*names: str) -> str:
-        ask = "from bot.app import packages; from bot.app.factories import library; packages.let_in({}); "
+        ask = "from bot.app import plugins; from bot.app.factories import library; plugins.enable_plugins({}); "
         code = ask.format([*names]) + "print(library().get('node-health').digest)"
         with program.Started(script=code, cwd=site.folder, env=site.environ()) as run:
             out, err = run.communicate()

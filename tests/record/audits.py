@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.app.extras import named_by, shipped
+from bot.app.extras import seat_values, shipped
 from bot.domain.entry import NotedHead
 from bot.ledger import Audit, Database
 from bot.ledger import audit as audit_with
@@ -12,4 +12,4 @@ from bot.ledger import audit as audit_with
 
 def audit(database: Database, noted: Sequence[NotedHead] = ()) -> Audit:
     """Return what it finds."""
-    return audit_with(database, noted, named_by(shipped().on, "follows"))
+    return audit_with(database, noted, seat_values(shipped().on, "follows"))

@@ -97,7 +97,7 @@ def desk(
         stores=SimpleNamespace(outbox=outbox, leases=None, ledger=ledger, inbox=inbox, chat_requests=chat_requests),
         posting=SimpleNamespace(connection=connection, poster=poster, work=work, view=view),
         acting=SimpleNamespace(policy=policy, responder=responder),
-        checking=SimpleNamespace(scheduler=work, diagnosis=None),
+        check_service=SimpleNamespace(scheduler=work, diagnosis=None),
         cards=cards,
         playbooks=SimpleNamespace(get=lambda: SimpleNamespace(name="node-health")),
         timing=timing,

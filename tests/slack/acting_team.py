@@ -14,7 +14,7 @@ from typing import Any
 
 from bot.actions import ACTIONS
 from bot.app.chat import ChatHandlers
-from bot.app.extras import doubters_of, holders_of, shipped
+from bot.app.extras import cause_doubters, shipped, step_blockers
 from bot.app.factories import library
 from bot.app.json_log import JsonLog
 from bot.chat.cards import ChatCards
@@ -303,7 +303,7 @@ async def acting_team(
     log = io.StringIO()
     json_log = JsonLog(log)
     with ledger_in(folder) as database:
-        kept = Ledger(database, world.clock, holders=holders_of(shipped().on), doubters=doubters_of(shipped().on))
+        kept = Ledger(database, world.clock, holders=step_blockers(shipped().on), doubters=cause_doubters(shipped().on))
         ledger: Any = Gone(kept)
         outbox: Any = Gone(Outbox(database))
         machines = {f"node-{n}": CountingNode(world, f"node-{n}", endings) for n in range(1, nodes + 1)}

@@ -35,14 +35,14 @@ def run(arguments: argparse.Namespace) -> int:
     Raises: UnknownIncident when there is no such incident; BundleError when the record of it is broken.
     """
     from bot.app.factories import now
-    from bot.commands import record
+    from bot.commands import open_record
     from bot.extras.bundles.verification import export, is_written_in_place
 
-    incident = record.complete_id(arguments.environ, arguments.id)
+    incident = open_record.complete_id(arguments.environ, arguments.id)
     path = arguments.out or Path(f"incident-{incident}.jsonl")
     # Beside the bundle, not in it.
     told = sys.stderr if is_written_in_place(path) else sys.stdout
-    with record.open_existing(arguments.environ) as database:
+    with open_record.open_existing(arguments.environ) as database:
         done = export(database, incident, now(), path, arguments.head)
     said = "with what the node said" if done.has_case else "without what the node said: it was not kept, or is too long"
     print(f"{path}: {done.entries} entries, {said}; house up to {done.head.house_head or 'no note'}", file=told)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.commands import approvals, options
+from bot.commands import options, terminal_approval
 from bot.domain.errors import Refused, Unreachable, UsageError
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: UsageError for values that no sudoers line can allow, and for an unknown capture.
     """
-    from bot.commands import record
+    from bot.commands import open_record
     from bot.domain.errors import CannotRead
     from bot.ledger import is_file_there
     from bot.settings import database_url
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         _print_list(arguments, [])
         return 0
     try:
-        with record.stores(arguments.environ, create=arguments.verb == "start") as stores:
+        with open_record.stores(arguments.environ, create=arguments.verb == "start") as stores:
             from bot.extras.captures.watch import rolling_watch
             from bot.response.record import null_log
 
@@ -100,14 +100,14 @@ def run(arguments: argparse.Namespace) -> int:
             asyncio.run(arguments.does(arguments, watch))
             return 0
     except Refused as no:
-        return approvals.say_refused(no)
+        return terminal_approval.say_refused(no)
     except (CannotRead, Unreachable) as no:
         print(f"zombie: {no.sentence.rstrip('.')}. {no.try_next}".rstrip(), file=sys.stderr)
         return 4 if isinstance(no, Unreachable) else 3
 
 
 async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> None:
-    from bot.commands.login import terminal_user
+    from bot.commands.terminal_login import terminal_user
     from bot.extras.captures.recorder import RollingRequest, hours_of, minutes_of
 
     try:
@@ -153,7 +153,7 @@ async def _print_capture(arguments: argparse.Namespace, watch: RollingWatch) -> 
 
 async def _look_or_stop(arguments: argparse.Namespace, watch: RollingWatch) -> RollingNews:
     """Look at it; where it is to be stopped, before that: the last samples are read before the ring is removed."""
-    from bot.commands.login import terminal_user
+    from bot.commands.terminal_login import terminal_user
     from bot.extras.captures.watch import RollingNews
 
     rolling = await watch.control.find(arguments.capture)

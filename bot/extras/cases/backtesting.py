@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from bot.actions import ACTIONS
-from bot.app import packages
+from bot.app import plugins
 from bot.app.cases import ENOUGH, judged_with_secrets, run_alone, surroundings, with_recorded_probes
 from bot.app.factories import library
 from bot.domain.batch import Sampling
@@ -52,7 +52,9 @@ def backtested(change: Change, files: Sequence[Path], processes: int = 1) -> tup
         return run_alone(backtest.cells_of(files))
     share = -(-len(files) // processes)
     shares = [files[at : at + share] for at in range(0, len(files), share)]
-    with ProcessPoolExecutor(processes, get_context("spawn"), packages.let_in, (packages.names_let_in(),)) as workers:
+    with ProcessPoolExecutor(
+        processes, get_context("spawn"), plugins.enable_plugins, (plugins.enabled_plugins(),)
+    ) as workers:
         return tuple(cell for cells in workers.map(backtested, [change] * len(shares), shares) for cell in cells)
 
 

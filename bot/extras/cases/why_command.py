@@ -53,11 +53,11 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: CaseError when the case cannot be read.
     """
-    from bot.commands import record
+    from bot.commands import open_record
     from bot.extras.cases.explaining import explained
 
     settings = options.settings(arguments)
-    case = record.named_case(arguments.environ, arguments.case)
+    case = open_record.named_case(arguments.environ, arguments.case)
     playbook = options.library(settings).get(arguments.playbook or case.head.playbook)
     explanation = explained(case, playbook)
     print(

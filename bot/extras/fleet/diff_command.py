@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _run_and_sick_nodes(arguments: argparse.Namespace) -> tuple[FleetRun, tuple[str, ...]]:
     """Return the run, and the names of the sick nodes. `--sample` takes some of the peers."""
     from bot.app.factories import ssh_transport
-    from bot.app.selecting import sampled, selected
+    from bot.app.workload_selection import sampled, selected
     from bot.extras.fleet.run import MOST_AT_ONCE
     from bot.extras.fleet.runner import SweepDependencies
 

@@ -16,9 +16,9 @@ from bot.app.evaluation_pool import open_pool
 from bot.app.evaluation_worker import EvaluationJob, EvaluationTask, EvaluationWorker
 from bot.app.factories import library, now, randomness
 from bot.app.kubernetes import draining
-from bot.app.many_nodes import cores, how_many
-from bot.app.selecting import find_selected
+from bot.app.many_nodes import cores, worker_count
 from bot.app.version import program_name
+from bot.app.workload_selection import find_selected
 from bot.domain.batch import Sampling
 from bot.domain.contracts import Transport
 from bot.domain.errors import UsageError
@@ -109,7 +109,7 @@ class SweepDependencies:
 
         A single look says so little that handing it over costs as much as judging it.
         """
-        several = how_many(len(nodes), cores()) if sweep.needs_window else 0
+        several = worker_count(len(nodes), cores()) if sweep.needs_window else 0
         if not several:
             return None
         folders = tuple(self.settings.playbooks)
@@ -151,7 +151,7 @@ class SweepWorker(EvaluationWorker):
         super().__init__(task, sweep.playbook)
         self._sweep = sweep
 
-    async def outcome(self, triage: Triage, job: EvaluationJob) -> NodeAnswer:
+    async def evaluate_answers(self, triage: Triage, job: EvaluationJob) -> NodeAnswer:
         """Return the node's answer."""
         return await ChunkReader(triage, self._sweep, 1).answer(job.node)
 

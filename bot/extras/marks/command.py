@@ -6,7 +6,7 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from bot.commands import approvals, options
+from bot.commands import options, terminal_approval
 from bot.domain.errors import Refused
 
 SAID = ("right", "wrong", "back")
@@ -55,8 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from bot.app.factories import now
     from bot.app.policy_settings import rules_of_acting
-    from bot.commands import record
-    from bot.commands.login import terminal_user
+    from bot.commands import open_record
+    from bot.commands.terminal_login import terminal_user
     from bot.domain.safe_text import one_line
     from bot.extras.marks.marker import VerdictMarker
     from bot.extras.marks.store import MarkStore
@@ -64,8 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     by = terminal_user(arguments.environ)
     policy = rules_of_acting(options.settings(arguments))
-    incident_id = record.complete_id(arguments.environ, arguments.id)
-    with record.stores(arguments.environ) as stores:
+    incident_id = open_record.complete_id(arguments.environ, arguments.id)
+    with open_record.stores(arguments.environ) as stores:
         incident = asyncio.run(IncidentRecord(stores.ledger).find(incident_id))
         marker = VerdictMarker(policy, MarkStore(stores.database), now)
         try:
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
                 )
             )
         except Refused as no:
-            return approvals.say_refused(no)
+            return terminal_approval.say_refused(no)
     score = done.score
     said = f"was {arguments.said}" if arguments.said != "back" else "is yours to judge again"
     print(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 
-from bot.commands import approvals, options
+from bot.commands import options, terminal_approval
 from bot.domain.errors import Refused, UsageError
 
 
@@ -27,8 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from bot.app.factories import now
     from bot.app.policy_settings import rules_of_acting
-    from bot.commands import record
-    from bot.commands.login import terminal_user
+    from bot.commands import open_record
+    from bot.commands.terminal_login import terminal_user
     from bot.extras.marks.marker import VerdictMarker
     from bot.extras.marks.store import MarkStore
 
@@ -36,12 +36,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("What was found? It goes on record.", "zombie playbooks looked-at CAUSE --reason TEXT")
     by = terminal_user(arguments.environ)
     policy = rules_of_acting(options.settings(arguments))
-    with record.stores(arguments.environ) as stores:
+    with open_record.stores(arguments.environ) as stores:
         marker = VerdictMarker(policy, MarkStore(stores.database), now)
         try:
             was = asyncio.run(marker.look(arguments.cause, arguments.reason, by, by.removeprefix("terminal:")))
         except Refused as no:
-            return approvals.say_refused(no)
+            return terminal_approval.say_refused(no)
     said = f"{was.against} of {was.voices} people who may approve said that {was.cause} was wrong."
     print(f"{said} Counting starts again; its plans are offered again.")
     return 0

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises: UsageError when the token is missing, or a file is wrong; SettingsError when the package is not installed.
     """
     from bot.app.json_log import JsonLog
-    from bot.commands.login import terminal_user
+    from bot.commands.terminal_login import terminal_user
     from bot.extras.mcp.answers import Asker
     from bot.extras.mcp.serving import asker_of, lone_toolbox, not_installed, serve_alone
     from bot.extras.mcp.settings import McpSettings
@@ -87,11 +87,11 @@ def run(arguments: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _open_record(arguments: argparse.Namespace) -> Iterator[tuple[Ledger | None, CaseStore | None]]:
     """The record, where it exists; as in a terminal, a check does not create it."""
-    from bot.commands import record
+    from bot.commands import open_record
 
-    with record.open_if_there(arguments.environ) as database:
+    with open_record.open_if_there(arguments.environ) as database:
         if database is None:
             yield None, None
             return
-        stores = record.stores_of(database)
+        stores = open_record.stores_of(database)
         yield stores.ledger, stores.cases

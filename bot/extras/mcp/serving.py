@@ -152,7 +152,7 @@ def serving(bot: Bot) -> McpServing | None:
         bot.settings,
         bot.known,
         bot.playbooks,
-        bot.checking.scheduler,
+        bot.check_service.scheduler,
         asker,
         bot.stores.ledger,
         bot.stores.case_store,

@@ -75,11 +75,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _report_data(arguments: argparse.Namespace) -> ReportData:
     from bot.app.factories import inventory, now
-    from bot.commands import record
+    from bot.commands import open_record
     from bot.extras.reports.report_maker import report_data
 
     settings = options.settings(arguments)
-    incident = record.complete_id(arguments.environ, arguments.id)
+    incident = open_record.complete_id(arguments.environ, arguments.id)
     playbooks = options.library(settings)
 
     def labels(node: str) -> Mapping[str, str]:
@@ -91,5 +91,5 @@ def _report_data(arguments: argparse.Namespace) -> ReportData:
         except InventoryError:
             return {}
 
-    with record.open_existing(arguments.environ) as database:
+    with open_record.open_existing(arguments.environ) as database:
         return report_data(database, incident, playbooks, now(), labels, arguments.extras.on)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
-from bot.app.extras import named_by
+from bot.app.extras import seat_values
 from bot.app.factories import now
 from bot.app.version import program_name
 from bot.chat.thread_files import ReportFile
@@ -78,7 +78,7 @@ def report_data(
     together = ledger.together.now(incident.card)
     ended = incident.updated_at if incident.ended else None
     added = [
-        each for shown in named_by(extras, "reports").values() for each in shown(database, incident, entries, ended)
+        each for shown in seat_values(extras, "reports").values() for each in shown(database, incident, entries, ended)
     ]
     heat = (incident.verdict.heat if incident.verdict is not None else None) or (again.heat if again else None)
     return ReportData(

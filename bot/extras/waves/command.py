@@ -11,7 +11,7 @@ from collections.abc import Coroutine, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bot.commands import approvals, options
+from bot.commands import options, terminal_approval
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import ImpossibleEvent, Refused, UnreadableEntry, UsageError
 
@@ -62,7 +62,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="the namespace of pod/… and job/…")
     parser.add_argument("--digest", metavar="D", help="of `approve`: the digest that was printed with the plans")
     parser.add_argument("--seen", metavar="TIME", help="of `resume`: the time that was printed with why it was stopped")
-    parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="a name in terminal_approvers")
+    parser.add_argument(
+        "--approve-as", type=terminal_approval.name, metavar="NAME", help="a name in terminal_approvers"
+    )
     parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, for the record")
     parser.add_argument("-p", "--playbook", metavar="NAME", help="the playbook (default: node-health)")
     parser.add_argument("--samples", type=options.window, metavar="N", help="the window of each check, in seconds")
@@ -86,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
             words, arguments
         )
     except Refused as no:
-        return approvals.say_refused(no)
+        return terminal_approval.say_refused(no)
 
 
 def _control_is_gone(_: str) -> None:
@@ -94,14 +96,14 @@ def _control_is_gone(_: str) -> None:
 
 
 def _show(words: list[str], arguments: argparse.Namespace) -> int:
-    from bot.commands import record
+    from bot.commands import open_record
     from bot.extras.waves.store import WaveStore
     from bot.extras.waves.words import wave_body, wave_headline, wave_plans
     from bot.ledger import Ledger
 
     if len(words) > 1:
         raise UsageError(f"Name a single wave, or a verb: {', '.join(_VERBS)}.", "zombie wave --help")
-    with record.open_existing(arguments.environ) as database:
+    with open_record.open_existing(arguments.environ) as database:
         waves = WaveStore(database)
         if words:
             wave = waves.find.now(_complete_wave_id(waves.ids.now(), words[0]))
@@ -124,8 +126,8 @@ def _show(words: list[str], arguments: argparse.Namespace) -> int:
 
 
 def _start_wave(words: list[str], arguments: argparse.Namespace) -> int:
-    from bot.app.selecting import selected
-    from bot.commands.login import terminal_user
+    from bot.app.workload_selection import selected
+    from bot.commands.terminal_login import terminal_user
     from bot.extras.waves.waves import WaveRequest
     from bot.extras.waves.wiring import known_causes, start_wave
     from bot.extras.waves.words import wave_body
@@ -250,7 +252,7 @@ def _wave_named(beginning: str, arguments: argparse.Namespace, verb: str) -> Wav
     lacks = [name for name, said in given.items() if not said]
     if lacks and verb != "stop":
         raise UsageError(f"A decision needs {' and '.join(lacks)}.", "zombie wave --help")
-    approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
+    approval = terminal_approval.approval(arguments.environ, arguments.approve_as, arguments.reason)
     with _parts(arguments) as parts:
         wave = asyncio.run(_decide(parts, beginning, approval, verb, arguments))
     print(_text(wave))
@@ -307,13 +309,13 @@ def _run_wave(words: list[str], arguments: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _parts(arguments: argparse.Namespace, create: bool = False) -> Iterator[WaveParts]:
     from bot.app.acting import acting
-    from bot.commands import record
+    from bot.commands import open_record
     from bot.extras.waves.store import WaveStore
     from bot.extras.waves.wiring import wave_parts
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
-    with record.stores(arguments.environ, create=create, extras=arguments.extras.serving) as stores:
+    with open_record.stores(arguments.environ, create=create, extras=arguments.extras.serving) as stores:
         parts = acting(settings, known, stores.ledger, arguments.environ, cases=stores.cases)
         yield wave_parts(parts, known, stores.ledger, WaveStore(stores.database), cases=stores.cases)
 

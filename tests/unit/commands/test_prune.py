@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from bot.__main__ import main
-from bot.commands.login import terminal_user
+from bot.commands.terminal_login import terminal_user
 from bot.domain.case import Case, Head
 from bot.domain.events import AlertReceived, Cancelled
 from bot.domain.house_events import HOUSE

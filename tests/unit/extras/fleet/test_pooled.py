@@ -25,7 +25,7 @@ def beside(sweep: Sweep) -> Reads | None:
 async def test_answers_of_a_sweep_made_beside_are_those_that_are_made_here(
     wants_facts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.extras.fleet.runner.how_many", lambda nodes, cores: 2)
+    monkeypatch.setattr("bot.extras.fleet.runner.worker_count", lambda nodes, cores: 2)
     sweep, asked = replace(Sweep.of(PLAYBOOK, full=True), wants_facts=wants_facts), what(NAMES)
     reader = beside(sweep)
     assert reader is not None
@@ -46,6 +46,6 @@ async def test_answers_of_a_sweep_made_beside_are_those_that_are_made_here(
 
 
 def test_single_look_is_not_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.extras.fleet.runner.how_many", lambda nodes, cores: 2)
+    monkeypatch.setattr("bot.extras.fleet.runner.worker_count", lambda nodes, cores: 2)
     assert beside(Sweep.of(PLAYBOOK)) is None
     assert beside(Sweep.of(PLAYBOOK, ["io-stall"])) is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.__main__ import main
-from bot.commands.login import terminal_user
+from bot.commands.terminal_login import terminal_user
 from bot.extras.marks.marks import VerdictMarked
 from bot.extras.marks.store import MarkStore
 from bot.ledger import Database

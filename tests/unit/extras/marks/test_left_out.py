@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.extras import doubters_of, extras_in_force, shipped
+from bot.app.extras import cause_doubters, extras_in_force, shipped
 from bot.domain.claim import Doubts
 from bot.domain.entry import OwnEvent, event_of
 from bot.domain.errors import CauseInDoubt, UsageError
@@ -49,13 +49,13 @@ def doubted(database: Database) -> None:
 
 
 def doubts(database: Database, extras: tuple[Extra, ...]) -> Doubts:
-    return Ledger(database, doubters=doubters_of(extras)).proposal_record.now(PLAN, "", "", timedelta(days=1)).doubts
+    return Ledger(database, doubters=cause_doubters(extras)).proposal_record.now(PLAN, "", "", timedelta(days=1)).doubts
 
 
 def test_cause_in_doubt_is_not_trusted_until_somebody_looks_and_not_doubted_without_marks(
     database: Database, without: tuple[Extra, ...]
 ) -> None:
-    ledger = Ledger(database, doubters=doubters_of(shipped().serving))
+    ledger = Ledger(database, doubters=cause_doubters(shipped().serving))
     check_causes_trusted(POLICY, (CAUSE,), ledger.doubts.now())
     doubted(database)
     with pytest.raises(CauseInDoubt, match="3 of 3 people who may approve"):

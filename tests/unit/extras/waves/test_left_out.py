@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bot.__main__ import parser
-from bot.app.extras import extras_in_force, holders_of, named_by, shipped
+from bot.app.extras import extras_in_force, seat_values, shipped, step_blockers
 from bot.chat.parts import MessageTarget
 from bot.domain.action import Plan, Step
 from bot.domain.claim import Claim
@@ -113,7 +113,7 @@ def running(database: Database, incident: str, proposal: PlanProposed, time: Clo
 def test_incident_of_a_wave_never_begins_where_waves_are_left_out(
     database: Database, without: tuple[Extra, ...]
 ) -> None:
-    ledger = Ledger(database, holders=holders_of(without))
+    ledger = Ledger(database, holders=step_blockers(without))
     running(database, "one", approved(ledger, "one", WAVE))
     with pytest.raises(WaveHeld, match="left out"):
         begin(ledger, "one")
@@ -122,7 +122,7 @@ def test_incident_of_a_wave_never_begins_where_waves_are_left_out(
     assert ledger.head.now("one").seq == 4, "nothing of it is on record"
     approved(ledger, "two")
     begin(ledger, "two")
-    with_waves = Ledger(database, holders=holders_of(shipped().on))
+    with_waves = Ledger(database, holders=step_blockers(shipped().on))
     begin(with_waves, "one")
     with pytest.raises(WaveHeld, match="left out"):
         begin(ledger, "one", 5, 2)  # nor is it sent again
@@ -130,7 +130,7 @@ def test_incident_of_a_wave_never_begins_where_waves_are_left_out(
 
 
 def test_incident_of_a_wave_begins_only_as_its_wave_says(database: Database) -> None:
-    ledger = Ledger(database, holders=holders_of(shipped().on))
+    ledger = Ledger(database, holders=step_blockers(shipped().on))
     for name in ("one", "two"):
         approved(ledger, name, WAVE)
     with pytest.raises(WaveHeld, match="not on record"):
@@ -178,7 +178,7 @@ NOT_FIXED: tuple[tuple[IncidentEvent, ...], ...] = (
 def test_nothing_of_a_wave_begins_once_one_of_its_nodes_is_not_fixed_whoever_notes_that(
     database: Database, shows: tuple[IncidentEvent, ...]
 ) -> None:
-    ledger = Ledger(database, holders=holders_of(shipped().on))
+    ledger = Ledger(database, holders=step_blockers(shipped().on))
     waves = of_two(database, ledger)
     ledger.append_all.now("one", 5, shows, "bot")
     with pytest.raises(WaveHeld, match="node-one was acted on and is not fixed"):
@@ -196,7 +196,7 @@ def test_nothing_of_a_wave_begins_once_one_of_its_nodes_is_not_fixed_whoever_not
 def test_plan_whose_first_step_was_needless_begins_no_later_than_its_waves_time(tmp_path: Path) -> None:
     at = datetime(2027, 1, 1, 9, 0, tzinfo=UTC)
     with ledger_in(tmp_path) as database:
-        ledger = Ledger(database, lambda: at, holders=holders_of(shipped().on))
+        ledger = Ledger(database, lambda: at, holders=step_blockers(shipped().on))
         plan = Plan("node-one", (Step("disable_unit", {"unit": "ecs.service"}, ("a",)), Step("reboot", {}, ("b",))))
         proposal = PlanProposed.of(plan, {})
         ledger.append.now("one", 0, AlertReceived(ALERT, plan.node, wave=WAVE), ASKER)
@@ -223,13 +223,13 @@ def holds(_: object, incident: Any, is_first: bool, __: object) -> None:
 
 def test_any_extra_may_hold_any_step_and_one_that_cannot_be_loaded_holds_all(database: Database) -> None:
     tides = Extra("tides", "tides", holds=f"{__name__}:holds")
-    ledger = Ledger(database, holders=holders_of([*shipped().on, tides]))
+    ledger = Ledger(database, holders=step_blockers([*shipped().on, tides]))
     for name in ("one", "two", "three"):
         approved(ledger, name)
     begin(ledger, "one")
     with pytest.raises(BudgetSpent, match="The tide is high"):
         begin(ledger, "two")
-    wrecked = Ledger(database, holders=holders_of([replace(tides, holds="bot.no_such_module:holds")]))
+    wrecked = Ledger(database, holders=step_blockers([replace(tides, holds="bot.no_such_module:holds")]))
     with pytest.raises(CannotTell, match="extra tides may hold this step: it cannot be loaded"):
         begin(wrecked, "three")
 
@@ -237,12 +237,12 @@ def test_any_extra_may_hold_any_step_and_one_that_cannot_be_loaded_holds_all(dat
 def test_extra_that_is_wanted_and_cannot_be_loaded_holds_every_step(database: Database, tmp_path: Path) -> None:
     (tmp_path / "zombie.toml").write_text('[extras]\non = ["freeze"]\n')
     found = extras_in_force((), {}, tmp_path)
-    ledger = Ledger(database, holders=holders_of(found.serving))
+    ledger = Ledger(database, holders=step_blockers(found.serving))
     approved(ledger, "one")
     with pytest.raises(CannotTell, match=r"\[extras\] on names may hold this step, and could not be loaded"):
         begin(ledger, "one")
     assert [extra.name for extra in found.on] == [extra.name for extra in shipped().on]
-    begin(Ledger(database, holders=holders_of(shipped().serving)), "one")
+    begin(Ledger(database, holders=step_blockers(shipped().serving)), "one")
 
 
 def test_wave_in_a_terminal_begins_nothing_while_a_wanted_extra_cannot_be_loaded(tmp_path: Path) -> None:
@@ -296,12 +296,12 @@ class BrandNew(OwnEvent):
 def test_only_known_kinds_are_stepped_over(database: Database, without: tuple[Extra, ...]) -> None:
     ledger = Ledger(database)
     running(database, "one", approved(ledger, "one", WAVE))
-    found = audit(database, (), named_by(without, "follows"))
+    found = audit(database, (), seat_values(without, "follows"))
     assert (found.broken, found.unread, found.stepped_over) == ((), (), 1)
     with database.writing() as connection:
         forged = chained_entry("wave-0000000000", Head(), "2027-01-01T00:00:00.000Z", BrandNew(), "bot")
         insert_entry(connection, forged)
-    unread = audit(database, (), named_by(without, "follows")).unread
+    unread = audit(database, (), seat_values(without, "follows")).unread
     assert [(each.stream, "kind 'BrandNew'" in each.says) for each in unread] == [("wave-0000000000", True)]
 
 

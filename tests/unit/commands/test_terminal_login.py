@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.login import complete, os_login, terminal_user
+from bot.commands.terminal_login import complete, os_login, terminal_user
 from bot.domain.entry import is_author
 
 UNSET = str(2**32 - 1)

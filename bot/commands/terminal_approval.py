@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def approval(environment: Mapping[str, str], claimed: str | None, reason: str) -> Approval:
     """Return the approval under the claimed name, else under the login's. The login is always recorded."""
-    from bot.commands.login import terminal_user
+    from bot.commands.terminal_login import terminal_user
     from bot.domain.policy import Approval
 
     login = terminal_user(environment)

@@ -39,17 +39,17 @@ class _Wanted:
 _WANTED = _Wanted()
 
 
-def let_in(names: Iterable[str]) -> None:
+def enable_plugins(names: Iterable[str]) -> None:
     """Let the packages of these names in, from the next library on; a process that helps is told by its arguments."""
     _WANTED.names = frozenset(names)
 
 
-def names_let_in() -> tuple[str, ...]:
+def enabled_plugins() -> tuple[str, ...]:
     """Return the names that are let in."""
     return tuple(sorted(_WANTED.names))
 
 
-def rules() -> tuple[Mapping[str, Probe], Mapping[str, Cause]]:
+def probes_and_causes() -> tuple[Mapping[str, Probe], Mapping[str, Cause]]:
     """Return the probes and causes that are let in, by their names."""
     return _rules(_WANTED.names)
 

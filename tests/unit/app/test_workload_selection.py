@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.app.selecting import nodes_that_run
+from bot.app.workload_selection import nodes_that_run
 from bot.domain.call import Answered, Call
 from bot.domain.errors import UsageError
 from bot.domain.listing import CannotList, Place

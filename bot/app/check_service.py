@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Checking:
+class CheckService:
     """The parts that a service needs; `more` is what extras read beside each check."""
 
     scheduler: CheckScheduler
@@ -25,7 +25,7 @@ class Checking:
     more: Sequence[ReadsMore]
 
 
-def checking(bot: Bot) -> Checking:
+def make_check_service(bot: Bot) -> CheckService:
     """Put them together; the cards of checks follow each while it runs.
 
     Raises: SettingsError when an extra that reads more cannot be used as it is set up.
@@ -39,4 +39,4 @@ def checking(bot: Bot) -> Checking:
     recorder = VerdictRecorder(stores.ledger, acts.proposer, bot.log, stores.case_store, stores.readings, more)
     people, known = acts.policy.kinds, bot.known
     diagnosis = Diagnosis(scheduler, bot.record, recorder, known, acts.playbooks, bot.log, (bot.cards,), people=people)
-    return Checking(scheduler, diagnosis, more)
+    return CheckService(scheduler, diagnosis, more)

@@ -198,7 +198,7 @@ def named_case(environment: Mapping[str, str], named: Path) -> Case:
 
 
 async def open_incidents(
-    stores: Stores,
+    stores: RecordStores,
     verdicts: Sequence[Verdict],
     playbook: Playbook,
     ids: MutableMapping[str, str],
@@ -227,7 +227,7 @@ async def open_incidents(
 
 
 @dataclass(frozen=True, slots=True)
-class Stores:
+class RecordStores:
     """What a command needs of the record."""
 
     database: Database
@@ -237,7 +237,9 @@ class Stores:
 
 
 @contextlib.contextmanager
-def stores(environment: Mapping[str, str], *, create: bool = False, extras: Sequence[Extra] = ()) -> Iterator[Stores]:
+def stores(
+    environment: Mapping[str, str], *, create: bool = False, extras: Sequence[Extra] = ()
+) -> Iterator[RecordStores]:
     """Open the record; with `create` it need not exist. `extras` may hold steps that are begun here, and doubt causes.
 
     Raises: LedgerUnavailable when there is none, or it cannot be opened.
@@ -246,10 +248,10 @@ def stores(environment: Mapping[str, str], *, create: bool = False, extras: Sequ
         yield stores_of(database, extras)
 
 
-def stores_of(database: Database, extras: Sequence[Extra] = ()) -> Stores:
+def stores_of(database: Database, extras: Sequence[Extra] = ()) -> RecordStores:
     """The stores of an open database; `extras` as of `stores`."""
-    from bot.app.extras import doubters_of, holders_of
+    from bot.app.extras import cause_doubters, step_blockers
     from bot.ledger import CaseStore, Ledger, ReadingStore
 
-    ledger = Ledger(database, holders=holders_of(extras), doubters=doubters_of(extras))
-    return Stores(database, ledger, CaseStore(database), ReadingStore(database))
+    ledger = Ledger(database, holders=step_blockers(extras), doubters=cause_doubters(extras))
+    return RecordStores(database, ledger, CaseStore(database), ReadingStore(database))
