@@ -48,7 +48,7 @@ def inverse(args: Args, before: Facts) -> tuple[Step, ...]:
     """Return the step that uncordons the node once the cluster finds it Ready; none if it was cordoned before."""
     if before.get(UNSCHEDULABLE) != "false":
         return ()
-    return (Step("uncordon", {NODE: args[NODE], CLUSTER: args[CLUSTER]}, (uncordon.once_ready(args),)),)
+    return (Step("uncordon", {NODE: args[NODE], CLUSTER: args[CLUSTER]}, (uncordon.undo_call(args),)),)
 
 
 ACTION = Action(

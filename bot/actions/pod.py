@@ -64,7 +64,7 @@ class Pod:
             str(name),
             str(uid),
             state,
-            "; ".join(filter(None, (_job_words(_mapping_in(meta, "labels"), owner), _empty_dirs_words(spec)))),
+            "; ".join(filter(None, (_workload_words(_mapping_in(meta, "labels"), owner), _empty_dirs_words(spec)))),
             str(spec.get("nodeName", "")),
             not stays and not ended,
         )
@@ -94,7 +94,7 @@ class Pod:
         return f"{self.full_name}: {told}" if told else self.full_name
 
 
-def _job_words(labels: Mapping[str, Any], owner: Mapping[str, Any] | None) -> str:
+def _workload_words(labels: Mapping[str, Any], owner: Mapping[str, Any] | None) -> str:
     role = next((f" ({one_line(str(labels[label]), 40)})" for label in _ROLES if label in labels), "")
     for label, word in _JOBS:
         if label in labels:

@@ -25,7 +25,7 @@ def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
     return (with_remark(call(args), "once the cure has held; not if it was cordoned before the drain"),)
 
 
-def once_ready(args: Args) -> str:
+def undo_call(args: Args) -> str:
     """Return the call as used to undo a cordon."""
     return with_remark(call(args), "once the node is Ready")
 

@@ -17,7 +17,7 @@ def _is_healthy(reading: EssentialUnitsReading) -> bool:
     return len(reading.health) > 1 and all(said == "ok" for said in reading.health)
 
 
-def is_spare(reading: EssentialUnitsReading | Unread, names: Sequence[str]) -> bool:
+def is_redundant_unit(reading: EssentialUnitsReading | Unread, names: Sequence[str]) -> bool:
     """True for a kubelet or runtime beside which another kubelet runs at both looks, and is well, without it."""
     if isinstance(reading, Unread) or not _is_healthy(reading):
         return False
@@ -49,7 +49,7 @@ def is_idle(
 
     Units: `minutes` after which a kubelet without its runtime calls itself ill.
     """
-    if is_spare(reading, names) or _serves_nobody(reading, names):
+    if is_redundant_unit(reading, names) or _serves_nobody(reading, names):
         return True
     if isinstance(reading, Unread) or isinstance(host, Unread) or not _is_healthy(reading):
         return False

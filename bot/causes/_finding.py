@@ -11,7 +11,7 @@ from bot.domain.verdict import Confidence, Evidence, Finding, Status
 _TOLD = 3  # sentences of a summary; people find the others among the evidence
 
 
-def found(
+def make_finding(
     cause: str,
     status: Status,
     confidence: Confidence,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.causes import _recent
 from bot.causes._figures import count, memory, percent
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_cores
-from bot.causes._packet_waits import waits_on
+from bot.causes._packet_waits import packet_wait_evidence
 from bot.causes._starvation import Starvation, held_by_another, paced_resets, recurs, starvation, were_before
 from bot.domain.cause import Tuning
 from bot.domain.growth import HarmAt
@@ -33,9 +33,9 @@ _BYSTANDERS = ("swapper", "ksoftirqd", "migration", "watchdog")  # processes tha
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The cost of reading the memory statistics on this kernel; `dear` None: the kernel is not known."""
+    """The cost of reading the memory statistics on this kernel; `is_costly` None: the kernel is not known."""
 
-    dear: bool | None
+    is_costly: bool | None
     says: str
     source: tuple[str, ...] = ()
 
@@ -44,15 +44,15 @@ class Walk:
 class Harm:
     """A harm that the cgroups cause, and how surely.
 
-    Shape: `of_now` False: its time is not known. `behind` tells it as the way in which other harm comes about; it is
-    empty for what work on the node feels by itself.
+    Shape: `is_recent` False: its time is not known. `mechanism` tells it as the way in which other harm comes about; it
+    is empty for what work on the node feels by itself.
     """
 
     short: str  # without a tense: it is told of a sick node, and after the cure
     confidence: Confidence
     evidence: Evidence
-    of_now: bool = True
-    behind: str = ""  # said after how many they are
+    is_recent: bool = True
+    mechanism: str = ""  # said after how many they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,27 +86,27 @@ class Harms:
     @property
     def short(self) -> str:
         """All of it in a few words; what work on the node feels comes first."""
-        return "; ".join(harm.short for harm in sorted(self.seen, key=lambda harm: bool(harm.behind)))
+        return "; ".join(harm.short for harm in sorted(self.seen, key=lambda harm: bool(harm.mechanism)))
 
     @property
-    def felt(self) -> str:
+    def symptom_words(self) -> str:
         """What work on the node feels, in a few words; all of it, where none of it is felt.
 
         Shape: what work feels is measured, and only its cause may be likely; how it comes about is no surer than that.
         """
         likely = "" if self.confidence is Confidence.CONFIRMED else "likely "
-        return "; ".join(harm.short for harm in self.seen if not harm.behind) or f"{likely}{self.short}"
+        return "; ".join(harm.short for harm in self.seen if not harm.mechanism) or f"{likely}{self.short}"
 
     @property
-    def behind(self) -> str:
-        """How that comes about, beginning with a semicolon; empty where `felt` says it already."""
-        behind = [harm.behind for harm in self.seen if harm.behind]
-        return "; ".join(["", *behind]) if len(behind) < len(self.seen) else ""
+    def mechanism_words(self) -> str:
+        """How that comes about, beginning with a semicolon; empty where `symptom_words` says it already."""
+        mechanisms = [harm.mechanism for harm in self.seen if harm.mechanism]
+        return "; ".join(["", *mechanisms]) if len(mechanisms) < len(self.seen) else ""
 
     @property
-    def of_now(self) -> bool:
+    def is_recent(self) -> bool:
         """True when one of them is known to be recent."""
-        return any(harm.of_now for harm in self.seen)
+        return any(harm.is_recent for harm in self.seen)
 
     @property
     def by_stack(self) -> bool:
@@ -134,20 +134,20 @@ def harms_of_leak(snapshot: Snapshot, mode: str, dying: int, proven: bool, tunin
     held = snapshot.once(held_cores, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
     walks = _events(snapshot, tuning, "stack-memcg-walk")
     short = _too_short(dying, tuning)
-    stacks = () if short else _may_be_of_now(snapshot, walks, tuning)
-    caught = _is_of_now(snapshot, stacks, tuning)
-    cost = Walk(False, f"{walk.says}, but {short}") if walk.dear and short else walk
+    stacks = () if short else _perhaps_recent(snapshot, walks, tuning)
+    caught = _is_recent(snapshot, stacks, tuning)
+    cost = Walk(False, f"{walk.says}, but {short}") if walk.is_costly and short else walk
     profiled = walk_seen(snapshot)
     other = profile_of_other_function(snapshot, held)
     if other is not None:
         cost = Walk(False, other.says, other.source)
     judged = (
         _harm_by_profile(profiled, walk) if profiled is not None else None,
-        _harm_by_stack(snapshot, stacks, tuning) if stacks else _not_of_them(snapshot, walks, short),
+        _harm_by_stack(snapshot, stacks, tuning) if stacks else _harmless_walk(snapshot, walks, short),
         _harm_of_held_core(held, cost, caught),
         _harm_of_resets(snapshot, held, cost, caught, proven, tuning) or _harm_of_paced_resets(snapshot, cost, tuning),
         _memory_gone(snapshot, dying, proven, tuning),
-        _ids_spent(snapshot, dying, tuning),
+        _ids_exhausted(snapshot, dying, tuning),
     )
     kinds = (CpuReading, ProcessesReading, KernelLogReading, ReclaimReading)
     return Harms(
@@ -159,7 +159,7 @@ def harms_of_leak(snapshot: Snapshot, mode: str, dying: int, proven: bool, tunin
         ),
         walk=walk,
         unread=tuple(reading for kind in kinds if isinstance(reading := snapshot.get(kind), Unread)),
-        waited=waits_on(snapshot, tuple(core.core for core in held.cores)),
+        waited=packet_wait_evidence(snapshot, tuple(core.core for core in held.cores)),
         unproven=tuple(seen for seen in judged if isinstance(seen, Unproven)),
     )
 
@@ -174,13 +174,13 @@ def _harm_by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...], tuning: 
         "the kernel was caught walking memory cgroups",
         Confidence.CONFIRMED,
         Evidence("memcg-walk-stack", "kernel_log", says, _recent.lines(stacks)),
-        _is_of_now(snapshot, stacks, tuning),
-        behind="the kernel was caught walking them",
+        _is_recent(snapshot, stacks, tuning),
+        mechanism="the kernel was caught walking them",
     )
 
 
 def _harm_by_profile(seen: ProfileReading, walk: Walk) -> Harm | Evidence:
-    if walk.dear is False:
+    if walk.is_costly is False:
         says = f"{seen.says}; not attributed to the dying cgroups: {walk.says}"
         return Evidence("memcg-walk-profile-cheap", "profile", says, seen.source)
     caught, on = f"perf caught {seen.process} walking", "a core" if seen.core is None else f"core {seen.core}"
@@ -188,7 +188,7 @@ def _harm_by_profile(seen: ProfileReading, walk: Walk) -> Harm | Evidence:
         f"{caught} memory cgroups on {on}",
         Confidence.CONFIRMED,
         Evidence("memcg-walk-profile", "profile", seen.says, seen.source),
-        behind=f"{caught} them on {on}",
+        mechanism=f"{caught} them on {on}",
     )
 
 
@@ -200,17 +200,17 @@ def _too_short(dying: int, tuning: Tuning) -> str:
     return f"a walk over {dying:,} takes about {seconds:.2f} s, too little to hold a core"
 
 
-def _may_be_of_now(snapshot: Snapshot, events: Iterable[KernelEvent], tuning: Tuning) -> tuple[KernelEvent, ...]:
+def _perhaps_recent(snapshot: Snapshot, events: Iterable[KernelEvent], tuning: Tuning) -> tuple[KernelEvent, ...]:
     """Return the events recent enough to be present harm; an event without a time counts too."""
     return _recent.events_perhaps_within(snapshot, events, tuning["harm_minutes"])
 
 
-def _is_of_now(snapshot: Snapshot, events: Iterable[KernelEvent], tuning: Tuning) -> bool:
+def _is_recent(snapshot: Snapshot, events: Iterable[KernelEvent], tuning: Tuning) -> bool:
     """True if one of them is known to be recent enough: only that may justify a reboot."""
     return bool(_recent.surely_within(snapshot, events, tuning["harm_minutes"]))
 
 
-def _not_of_them(snapshot: Snapshot, walks: tuple[KernelEvent, ...], short: str) -> Evidence | None:
+def _harmless_walk(snapshot: Snapshot, walks: tuple[KernelEvent, ...], short: str) -> Evidence | None:
     if not walks:
         return None
     seen = f"a call trace in the walk over memory cgroups, {_recent.ago(snapshot, walks[-1])}"
@@ -223,7 +223,7 @@ def _not_of_them(snapshot: Snapshot, walks: tuple[KernelEvent, ...], short: str)
 def _harm_of_held_core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Unproven | Evidence | None:
     if held.core is None or held.walker is None:
         return Evidence("core-held", "cpu", held.says, held.source) if held.cores else None
-    if not (walk.dear or stack):
+    if not (walk.is_costly or stack):
         says = f"{held.says}; not attributed to the dying cgroups: {walk.says}, and no call trace names the walk"
         short = f"core {held.core.core} is held in the kernel by {held.walker.name}"
         return Unproven(short, Evidence("core-held", "cpu", says, held.source))
@@ -231,7 +231,7 @@ def _harm_of_held_core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Unpro
         f"core {held.core.core} held in the kernel by {held.walker.name}, walking dying cgroups",
         Confidence.CONFIRMED if stack else Confidence.LIKELY,
         Evidence("core-held-by-walker", "cpu", held.says, held.source),
-        behind=f"{held.walker.name} walks them and holds core {held.core.core}",
+        mechanism=f"{held.walker.name} walks them and holds core {held.core.core}",
     )
 
 
@@ -243,22 +243,22 @@ def _harm_of_resets(
         return None
     probe, says, source = "kernel_log" if starved.events else "nic", starved.says, starved.source
     other, is_clear = held_by_another(snapshot, held, starved, tuning)
-    if (other or not walk.dear) and not stack:
+    if (other or not walk.is_costly) and not stack:
         why = other or f"{walk.says}, and no call trace names the walk"
         evidence = Evidence("nic-starved", probe, f"{says}; not attributed to the dying cgroups: {why}", source)
         comes_back = recurs(snapshot, starved.events, tuning["recurs_few"])
         short = f"the network card was {_resets_words(starved, tuning)} for lack of CPU" + (
             f", and {other}" if other else ""
         )
-        is_now = comes_back or starved.rose or bool(_may_be_of_now(snapshot, starved.events, tuning))
+        is_now = comes_back or starved.rose or bool(_perhaps_recent(snapshot, starved.events, tuning))
         return Unproven(short, evidence, comes_back) if is_now else evidence
     is_now = (
-        _is_of_now(snapshot, starved.events, tuning)
+        _is_recent(snapshot, starved.events, tuning)
         or starved.rose
         or _may_hold_now(held)
         or recurs(snapshot, starved.events, tuning["recurs_few"])
     )
-    if not (is_now or _may_be_of_now(snapshot, starved.events, tuning)):
+    if not (is_now or _perhaps_recent(snapshot, starved.events, tuning)):
         last = f"the last was {_recent.ago(snapshot, starved.events[-1])}, " if starved.events else ""
         says += f"; {last}too long ago, or at an unknown time, to be present harm"
         return Evidence("nic-starved-earlier", probe, says, source)
@@ -299,13 +299,13 @@ def _harm_of_paced_resets(snapshot: Snapshot, walk: Walk, tuning: Tuning) -> Har
         says = f"{short}; its driver does not say that it was for lack of CPU"
         return Unproven(short, Evidence("nic-resets", "kernel_log", says, _recent.lines(resets, 3))) if resets else None
     lines = _recent.lines(paced.events, 3)
-    if not walk.dear:
+    if not walk.is_costly:
         says = f"{paced.says}; not attributed to the dying cgroups: {walk.says}"
         return Unproven(paced.says, Evidence("nic-resets-paced", "kernel_log", says, lines), True)
     says = f"{paced.says}; the dying cgroups were many before the first"
     evidence = Evidence("nic-resets-paced", "kernel_log", says, lines)
     # A pace names them, and earns no reboot: nobody saw them hold a core, nor the driver say that it had none.
-    return Harm(f"{_cut(paced.count)}, at an even pace", Confidence.LIKELY, evidence, of_now=False)
+    return Harm(f"{_cut(paced.count)}, at an even pace", Confidence.LIKELY, evidence, is_recent=False)
 
 
 def _may_hold_now(held: HeldCores) -> bool:
@@ -352,7 +352,7 @@ def kib_each(snapshot: Snapshot, tuning: Mapping[str, float]) -> float:
     return few + (many - few) * max(0, cpus - 2) / 94
 
 
-def _ids_spent(snapshot: Snapshot, dying: int, tuning: Tuning) -> Harm | Evidence | None:
+def _ids_exhausted(snapshot: Snapshot, dying: int, tuning: Tuning) -> Harm | Evidence | None:
     """Judge the last cgroup that the kernel refused to make; None if the log has none.
 
     It is harm if it was recently, and because dying ones hold nearly all ids, on old kernels only. Live cgroups that
@@ -384,7 +384,7 @@ def harm_to_come(snapshot: Snapshot, tuning: Mapping[str, float]) -> HarmAt | No
     found: list[HarmAt] = []
     if isinstance(cgroups, Unread):
         return None
-    if walk_of(snapshot, cgroups.mode).dear:
+    if walk_of(snapshot, cgroups.mode).is_costly:
         seconds = tuning["core_held_seconds"]
         many = 10_000 * seconds / tuning["walk_seconds_per_10000"]
         found.append(HarmAt(round(many), f"each read of the statistics holds a core for {seconds:g} s"))

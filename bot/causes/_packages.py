@@ -18,7 +18,7 @@ _NAMES = (
 )
 
 
-def at_work(snapshot: Snapshot) -> Evidence | None:
+def running_package_manager(snapshot: Snapshot) -> Evidence | None:
     """Return the package manager that is at work; None if none was seen."""
     unfinished = snapshot.get(UnfinishedReading)
     for each in () if isinstance(unfinished, Unread) else unfinished.found:

@@ -11,7 +11,7 @@ from bot.probes.softirq_waits import SoftirqWaitsReading
 _MOST = 4  # cores
 
 
-def waits_on(snapshot: Snapshot, cores: Sequence[int]) -> tuple[Evidence, ...]:
+def packet_wait_evidence(snapshot: Snapshot, cores: Sequence[int]) -> tuple[Evidence, ...]:
     """Return what was seen on these cores; empty if it was not measured or not read."""
     reading = snapshot.get(SoftirqWaitsReading)
     if isinstance(reading, Unread):

@@ -41,7 +41,7 @@ def risks(snapshot: Snapshot) -> tuple[Evidence, ...]:
     return tuple(_all_risks(snapshot))
 
 
-def of_a_boot_alone(snapshot: Snapshot) -> tuple[Evidence, ...]:
+def risks_of_reboot_only(snapshot: Snapshot) -> tuple[Evidence, ...]:
     """Return the same for a reboot before which nothing is stopped: one that has just been did not help."""
     host = snapshot.get(HostReading)
     if isinstance(host, Unread) or host.uptime >= _JUST_BOOTED:
@@ -50,7 +50,7 @@ def of_a_boot_alone(snapshot: Snapshot) -> tuple[Evidence, ...]:
     return (*snapshot.once(risks), booted)
 
 
-def undoing_a_stop(snapshot: Snapshot) -> tuple[Evidence, ...]:
+def risks_of_undoing_a_stop(snapshot: Snapshot) -> tuple[Evidence, ...]:
     """Return the same for a reboot after a unit was disabled: where /etc is in memory, the boot enables it again."""
     reading = snapshot.get(FilesystemsReading)
     if isinstance(reading, Unread) or not reading.forgets_etc:
@@ -59,11 +59,11 @@ def undoing_a_stop(snapshot: Snapshot) -> tuple[Evidence, ...]:
     return (*snapshot.once(risks), Evidence("etc-forgets", "filesystems", says, (f"/etc {reading.etc_type}",)))
 
 
-def offered_no_reboot(risks: tuple[Evidence, ...]) -> str:
+def no_reboot_words(risks: tuple[Evidence, ...]) -> str:
     """Return the sentence that says why none is offered.
 
     Example:
-    >>> offered_no_reboot((Evidence("is-container", "host", "this is a container, and a reboot keeps its kernel"),))
+    >>> no_reboot_words((Evidence("is-container", "host", "this is a container, and a reboot keeps its kernel"),))
     'No reboot is offered: this is a container, and a reboot keeps its kernel.'
     """
     return f"No reboot is offered: {'; '.join(risk.says for risk in risks[:2])}."
@@ -73,7 +73,7 @@ def _all_risks(snapshot: Snapshot) -> Iterator[Evidence]:
     host = snapshot.get(HostReading)
     if not isinstance(host, Unread) and host.is_container:
         yield Evidence("is-container", "host", "this is a container, and a reboot keeps its kernel")
-    if (packages := _packages.at_work(snapshot)) is not None:
+    if (packages := _packages.running_package_manager(snapshot)) is not None:
         yield replace(packages, says=f"{packages.says}: a boot in between may not come up")
     yield from _unfinished(snapshot)
     waiting = _waiting(snapshot)

@@ -19,7 +19,7 @@ from datetime import timedelta
 
 from bot.causes import _churn, _loops, _recent
 from bot.causes._churn import Churn
-from bot.causes._essential import is_spare
+from bot.causes._essential import is_redundant_unit
 from bot.causes._figures import span
 from bot.causes._loops import Loop, LoopState
 from bot.causes._unit_state import WHY_ENDS, UnitState, keep_from_starting, unit_state_of
@@ -85,7 +85,9 @@ def _finding_of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, t
         least = f"{tuning['proven_minutes']:.0f} minutes"
         doubt = f"That it has looped for {least} was not seen: it may recover by itself."
     critical = _loops.is_essential(loop.unit) and confidence is not Confidence.POSSIBLE
-    critical = critical and not is_spare(snapshot.get(EssentialUnitsReading), (loop.unit.name, *loop.unit.aliases))
+    critical = critical and not is_redundant_unit(
+        snapshot.get(EssentialUnitsReading), (loop.unit.name, *loop.unit.aliases)
+    )
     return _finding(
         snapshot,
         state,
@@ -145,15 +147,15 @@ def _finding(
     status: Status,
     doubt: str = "",
 ) -> Finding:
-    steps, why_not = keep_from_starting(state, snapshot)
+    steps, no_step_because = keep_from_starting(state, snapshot)
     if steps and doubt:
-        steps, why_not = (), doubt
+        steps, no_step_because = (), doubt
     surely = confidence is not Confidence.POSSIBLE
     return Finding(
         cause=NAME,
         status=status,
         confidence=confidence,
-        summary=says if steps or not surely else f"{says}. {why_not}",
+        summary=says if steps or not surely else f"{says}. {no_step_because}",
         evidence=(evidence,),
         suspects=(suspect,),
         remedy=steps if surely else (),

@@ -186,12 +186,12 @@ class _Seen:
 
     def looks(self, scope: Scope) -> Iterable[Unknown | None]:
         """Yield once for each that is seen, with the item set; what is unknown as itself."""
-        items = (None,) if self.each is None else self.each.run(scope)
+        items = (None,) if self.each is None else self.each.evaluate(scope)
         if isinstance(items, Unknown):
             yield items
             return
         for scope.items[self.item] in items:
-            held = True if self.when is None else self.when.run(scope)
+            held = True if self.when is None else self.when.evaluate(scope)
             if isinstance(held, Unknown):
                 yield held
             elif held:
@@ -206,7 +206,7 @@ class _Seen:
 
     def source(self, scope: Scope) -> tuple[str, ...]:
         """Return the node's own lines."""
-        found = () if self.lines is None else self.lines.run(scope)
+        found = () if self.lines is None else self.lines.evaluate(scope)
         if isinstance(found, Unknown):
             return ()
         if isinstance(found, str):
@@ -235,9 +235,9 @@ class _Otherwise:
             if not isinstance(reading, Unread):
                 return None
             why = f" ({reading.reason})"
-        if self.when is not None and self.when.run(scope) is not True:
+        if self.when is not None and self.when.evaluate(scope) is not True:
             return None
-        says: str = self.says.run(scope)
+        says: str = self.says.evaluate(scope)
         return says + why
 
 
@@ -260,13 +260,13 @@ class Declared:
                 if unknown is not None:
                     open_ = open_ or (unknown,)
                     continue
-                says.append(seen.says.run(scope))
+                says.append(seen.says.evaluate(scope))
                 if seen.name is not None:
-                    evidence.append(Evidence(seen.name.run(scope), seen.probe, says[-1], seen.source(scope)))
+                    evidence.append(Evidence(seen.name.evaluate(scope), seen.probe, says[-1], seen.source(scope)))
                     sure.append(seen.confidence)
         if not evidence:
             return self._nothing_seen(scope, open_)
-        grave = False if self.critical is None else self.critical.run(scope)
+        grave = False if self.critical is None else self.critical.evaluate(scope)
         if isinstance(grave, Unknown) and self.critical is not None:
             told = f"whether it is critical is not known: {grave.because}"
             evidence.append(Evidence("gravity-open", self.critical.probes[0], told))
@@ -274,7 +274,7 @@ class Declared:
             self.name,
             Status.CRITICAL if grave is True else Status.DEGRADED,
             max(sure, key=lambda confidence: confidence.rank),
-            sentence(*says[:_TOLD]) if self.summary is None else self.summary.run(scope),
+            sentence(*says[:_TOLD]) if self.summary is None else self.summary.evaluate(scope),
             tuple(evidence),
         )
 

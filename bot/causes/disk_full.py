@@ -10,7 +10,7 @@ Remedy: none planned: whatever fills the disk is still there after a reboot.
 from __future__ import annotations
 
 from bot.causes._figures import percent
-from bot.causes._finding import found
+from bot.causes._finding import make_finding
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import services
@@ -42,7 +42,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
                 says = f"{room.point} has {percent(free)} of its {what} left; {percent(least)} is the least"
                 evidence.append(Evidence(f"{what}-low", "filesystems", says, room.lines))
     if evidence:
-        return found(NAME, Status.CRITICAL if gone else Status.DEGRADED, Confidence.CONFIRMED, evidence)
+        return make_finding(NAME, Status.CRITICAL if gone else Status.DEGRADED, Confidence.CONFIRMED, evidence)
     if not rooms:
         return RuledOut(NAME, "every file system that was looked at is an image, which nobody can fill", applies=False)
     fullest = min(rooms, key=lambda room: room.free_percent)

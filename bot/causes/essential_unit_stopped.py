@@ -17,7 +17,7 @@ from datetime import timedelta
 from bot.causes import _packages
 from bot.causes._essential import is_idle
 from bot.causes._figures import span
-from bot.causes._finding import found
+from bot.causes._finding import make_finding
 from bot.domain.action import Step
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
@@ -59,7 +59,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         says = f"the kubelet says that its container runtime does not answer, {newest} ago"
         source = tuple(complaint.text for complaint in silent[-2:])
         evidence.append(Evidence("runtime-silent", "essential_units", says, source))
-    packages = snapshot.once(_packages.at_work)
+    packages = snapshot.once(_packages.running_package_manager)
     if stopped and packages is not None:
         evidence.append(packages)
     if not evidence:
@@ -81,7 +81,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
             would_decide="a later look",
             worst=Status.CRITICAL if takes_no_work else Status.DEGRADED,
         )
-    return found(
+    return make_finding(
         NAME,
         Status.CRITICAL if takes_no_work else Status.DEGRADED,
         Confidence.CONFIRMED,

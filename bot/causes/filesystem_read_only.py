@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.causes import _recent, _shut_filesystems
-from bot.causes._finding import found
+from bot.causes._finding import make_finding
 from bot.domain.action import Step
 from bot.domain.cause import Cause, CauseResult, Tuning
 from bot.domain.probe import Snapshot, Unread
@@ -61,7 +61,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
             )
     if not evidence:
         return _ruled_out(log, doubtful)
-    return found(
+    return make_finding(
         NAME,
         Status.CRITICAL,
         Confidence.CONFIRMED if sure else Confidence.LIKELY,

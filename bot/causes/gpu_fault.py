@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from bot.causes import _recent
 from bot.causes._figures import count, sentence
-from bot.causes._reboot_risks import BESIDE, of_a_boot_alone, offered_no_reboot
+from bot.causes._reboot_risks import BESIDE, no_reboot_words, risks_of_reboot_only
 from bot.domain.action import Step
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.defaults import NOT_REBOOTED_AGAIN_WITHIN
@@ -63,14 +63,14 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         else _remedy(state, xids, faults, not isinstance(log, Unread))
     )
     against: tuple[Evidence, ...] = ()
-    why_not = _why_not_by_reboot(state, xids) if is_of_no_use else ""
-    if remedy == _REBOOT and (against := of_a_boot_alone(snapshot)):
-        remedy, why_not = (Step("cordon"),), offered_no_reboot(against)
+    no_reboot = _no_reboot_words(state, xids) if is_of_no_use else ""
+    if remedy == _REBOOT and (against := risks_of_reboot_only(snapshot)):
+        remedy, no_reboot = (Step("cordon"),), no_reboot_words(against)
     return Finding(
         cause=NAME,
         status=Status.CRITICAL if is_of_no_use else Status.DEGRADED,
         confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY,
-        summary=". ".join([sentence(*(item.says for item in evidence[:3])), *([why_not] if why_not else [])]),
+        summary=". ".join([sentence(*(item.says for item in evidence[:3])), *([no_reboot] if no_reboot else [])]),
         evidence=(*evidence, *against),
         suspects=tuple(dict.fromkeys(bus for bus in (*_sick_gpus(state), *(x.bus for x in faults)) if bus)),
         remedy=remedy,
@@ -148,14 +148,12 @@ def _remedy(state: Sequence[Gpu], xids: Sequence[Xid], faults: Sequence[Xid], lo
     by_code = any(
         "reboot" in x.meaning.action for x in faults if x.bus in silent and not x.is_switch and x.code != FALLEN_OFF
     )
-    if not _why_not_by_reboot(state, xids) and (
-        by_code or any("reboot" in action.lower() for action in asked.values())
-    ):
+    if not _no_reboot_words(state, xids) and (by_code or any("reboot" in action.lower() for action in asked.values())):
         return _REBOOT
     return (Step("cordon"),) if log_read else ()
 
 
-def _why_not_by_reboot(state: Sequence[Gpu], xids: Sequence[Xid]) -> str:
+def _no_reboot_words(state: Sequence[Gpu], xids: Sequence[Xid]) -> str:
     """Why a reboot would not be what NVIDIA asks for, whatever else speaks for one; empty where nothing does."""
     asked = _recovery_by_gpu(state, xids)
     if drains := next((bus for bus, action in asked.items() if "drain" in action.lower()), None):

@@ -22,7 +22,7 @@ from datetime import timedelta
 
 from bot.causes import _recent, _waiters
 from bot.causes._figures import count, percent
-from bot.causes._finding import found
+from bot.causes._finding import make_finding
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
@@ -54,7 +54,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     silent = _silent_server(snapshot, waiting, tuning)
     io_is_pressed = pressed is not None or _io_some_percent(snapshot) >= tuning["io_some_avg10"]
     stuck = _stuck_disks(storage, waiting, io_is_pressed, _nothing_waits(snapshot))
-    still, slow = _still_stalled(storage, waiting, tuning)
+    still, slow = _stalled_disks_and_server(storage, waiting, tuning)
     crowd = _many_wait_under_pressure(storage, waiting, pressed, tuning)
     hung = not isinstance(storage, Unread) and bool(storage.hung_tasks_rise)
     evidence = [*told, *silent, *stuck, *(_crawling_disks(storage) if crowd else ())]
@@ -77,7 +77,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     seen = {item.finding for item in evidence}
     sure = stalled or held or "hung-task" in seen or ("disk-error" in seen and waiting)
     status = Status.CRITICAL if held or (now and (waiting or pressed is not None)) else Status.DEGRADED
-    return found(NAME, status, Confidence.CONFIRMED if sure else Confidence.LIKELY, evidence)
+    return make_finding(NAME, status, Confidence.CONFIRMED if sure else Confidence.LIKELY, evidence)
 
 
 def _log_evidence(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> tuple[list[Evidence], bool]:
@@ -210,7 +210,9 @@ def _crawling_disks(storage: StorageReading | Unread) -> list[Evidence]:
     ]
 
 
-def _still_stalled(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], tuning: Tuning) -> tuple[bool, bool]:
+def _stalled_disks_and_server(
+    storage: StorageReading | Unread, waiting: tuple[Waiting, ...], tuning: Tuning
+) -> tuple[bool, bool]:
     """Whether many tasks are known to wait for disks that complete no request, and whether many wait for a file server.
 
     Idle disks prove nothing of a file server, and it tells when it does not answer: until then it may only be slow.

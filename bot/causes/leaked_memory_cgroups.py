@@ -25,7 +25,7 @@ from bot.causes._figures import count, memory, sentence, span
 from bot.causes._harm import Harms
 from bot.causes._held_cores import held_cores
 from bot.causes._leaker import Blame, Suspect, Suspects
-from bot.causes._reboot_risks import BESIDE, offered_no_reboot, undoing_a_stop
+from bot.causes._reboot_risks import BESIDE, no_reboot_words, risks_of_undoing_a_stop
 from bot.causes._starvation import starvation
 from bot.causes._unit_state import WHY_ENDS, keep_from_starting
 from bot.domain.action import Step
@@ -156,22 +156,22 @@ def _finding_with_leaker(
     evidence: tuple[Evidence, ...],
     freed: bool,
 ) -> Finding:
-    steps, why_not = keep_from_starting(leaker.unit_state, snapshot)
+    steps, no_step_because = keep_from_starting(leaker.unit_state, snapshot)
     if steps and leaker.steady and not leaker.unit_state.unused_because:
-        steps, why_not = (), f"{leaker.name} runs steadily now: disabling it would stop a working service."
+        steps, no_step_because = (), f"{leaker.name} runs steadily now: disabling it would stop a working service."
     if steps and leaker.ends_well and not leaker.unit_state.unused_because:
-        steps, why_not = (), f"The runs of {leaker.name} end well: disabling it would stop a working service."
+        steps, no_step_because = (), f"The runs of {leaker.name} end well: disabling it would stop a working service."
     if steps and doubt:
-        steps, why_not = (), doubt
+        steps, no_step_because = (), doubt
     verb = f"leaked memory cgroups and {leaker.stopped}" if leaker.stopped else "leaks memory cgroups"
     if leaker.steady and not leaker.goes_on:
         verb = "leaked memory cgroups and runs steadily now"
     summary = f"{leaker.name} {verb}: {said}"
     if harms.seen:
-        against, is_sure = undoing_a_stop(snapshot), harms.confidence is Confidence.CONFIRMED
+        against, is_sure = risks_of_undoing_a_stop(snapshot), harms.confidence is Confidence.CONFIRMED
         why_none = _why_no_reboot(harms, freed, against)
         if not steps:
-            advice = f"{why_not} A reboot alone is not offered: the next boot would leak again."
+            advice = f"{no_step_because} A reboot alone is not offered: the next boot would leak again."
         elif why_none:
             advice = f"Disable {leaker.name}. {why_none}"
         else:
@@ -182,17 +182,17 @@ def _finding_with_leaker(
             confidence=harms.confidence,
             summary=f"{summary}. {'Harm' if is_sure else 'Likely harm'}: {harms.short}. {advice}",
             settled_by="" if is_sure else f"a profile of the cores, or a count after {leaker.name} is stopped,",
-            harm=harms.felt,
-            found=f"{summary}{harms.behind}. {advice}",
+            harm=harms.symptom_words,
+            found=f"{summary}{harms.mechanism_words}. {advice}",
             evidence=(*evidence, *against),
             suspects=(leaker.name,),
             remedy=(*steps, Step("reboot")) if steps and not why_none else steps,
         )
     if steps and leaker.stopped and leaker.unit_state.enabled in ("disabled", "masked"):
-        steps, why_not = (), f"It is {leaker.unit_state.enabled} already."
+        steps, no_step_because = (), f"It is {leaker.unit_state.enabled} already."
     ends = "it cannot begin again" if leaker.stopped else "the leak ends"
     ends = f"If {leaker.name} is disabled, {ends}."
-    advice = ends if steps else why_not
+    advice = ends if steps else no_step_because
     left = f"A reboot would clear what is left{_held_memory_words(snapshot)}; {_no_harm(harms)}."
     if recurs := _recurs(harms):
         left = "No reboot is offered for it."
@@ -211,9 +211,9 @@ def _finding_with_leaker(
 def _why_no_reboot(harms: Harms, freed: bool, against: tuple[Evidence, ...]) -> str:
     if freed:
         return "No reboot is offered: what it left is being freed now."
-    if not harms.of_now:
+    if not harms.is_recent:
         return "No reboot is offered: that the harm goes on, and by them alone, was not seen."
-    return offered_no_reboot(against) if against else ""
+    return no_reboot_words(against) if against else ""
 
 
 def _finding_without_leaker(
@@ -226,8 +226,8 @@ def _finding_without_leaker(
             status=Status.CRITICAL,
             confidence=Confidence.CONFIRMED if harms.by_stack else Confidence.LIKELY,
             summary=f"{said}, and harm: {harms.short}; but {blame.says}. {no_plan}",
-            harm=harms.felt,
-            found=f"{said}{harms.behind}; but {blame.says}. {no_plan}",
+            harm=harms.symptom_words,
+            found=f"{said}{harms.mechanism_words}; but {blame.says}. {no_plan}",
             evidence=evidence,
             suspects=blame.looping,
         )

@@ -21,7 +21,7 @@ from datetime import timedelta
 from bot.causes import _recent
 from bot.causes._figures import count, percent, sentence
 from bot.causes._irq_placement import core_rows
-from bot.causes._reboot_risks import BESIDE, of_a_boot_alone, offered_no_reboot
+from bot.causes._reboot_risks import BESIDE, no_reboot_words, risks_of_reboot_only
 from bot.causes._starvation import starvation
 from bot.domain.action import Step
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
@@ -93,7 +93,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
             worst, _ = cpu.hottest("steal_percent")
             evidence.append(Evidence("cpu-stolen", "cpu", took, core_rows(cpu, (worst,), 2)))
             says += f"; {took}"
-    against = of_a_boot_alone(snapshot)
+    against = risks_of_reboot_only(snapshot)
     printing = _recent.surely_within(snapshot, log.of("stack-console"), tuning["now_minutes"])
     if printing:
         says += "; its core prints to a serial console, and what is printed comes again after a reboot"
@@ -102,7 +102,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     goes_on = (bool(lately) and is_held) or _recurs(lately, tuning)
     may_reboot = goes_on and not (walks or printing or stolen or flooded or isinstance(cpu, Unread))
     if against and may_reboot:
-        says = f"{sentence(says)}. {offered_no_reboot(against)}"
+        says = f"{sentence(says)}. {no_reboot_words(against)}"
         evidence += against
     just_now = any(stall.ended_ago <= timedelta(minutes=1) for stall in stalls)
     return Finding(

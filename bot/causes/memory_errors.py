@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from bot.causes import _recent
 from bot.causes._figures import count, span
-from bot.causes._finding import found
+from bot.causes._finding import make_finding
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
@@ -60,7 +60,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         says = f"the kernel logged memory errors that could not be corrected, {_recent.ago(snapshot, told[-1])}"
         lost.append(Evidence("memory-uncorrected-told", "kernel_log", says, _recent.lines(told, 4)))
     if lost or often:
-        return found(NAME, Status.CRITICAL if lost else Status.DEGRADED, Confidence.CONFIRMED, (*lost, *often))
+        return make_finding(NAME, Status.CRITICAL if lost else Status.DEGRADED, Confidence.CONFIRMED, (*lost, *often))
     return _ruled_out(snapshot, reading)
 
 

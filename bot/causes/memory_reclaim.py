@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bot.causes import _recent
 from bot.causes._figures import count, memory, percent
-from bot.causes._finding import found
+from bot.causes._finding import make_finding
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
@@ -70,7 +70,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     )
     status = Status.CRITICAL if severe or (kills and short and direct) else Status.DEGRADED
     sure = direct and (pressed or short)
-    return found(NAME, status, Confidence.CONFIRMED if sure else Confidence.LIKELY, evidence)
+    return make_finding(NAME, status, Confidence.CONFIRMED if sure else Confidence.LIKELY, evidence)
 
 
 def _is_at_its_own_limit(reclaim: ReclaimReading, tuning: Tuning) -> bool:

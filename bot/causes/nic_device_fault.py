@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bot.causes import _recent
 from bot.causes._figures import count, percent
-from bot.causes._finding import found
+from bot.causes._finding import make_finding
 from bot.causes._harm import walk_of
 from bot.causes._irq_placement import core_rows
 from bot.causes._starvation import paced_resets, says_starved, starvation, were_before
@@ -90,7 +90,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     recurs = paced_resets(snapshot, tuning["recent_hours"], tuning["resets_many"]) is not None and bool(silences)
     is_reset_often = (recurs or len(resets) >= tuning["resets_many"]) and not (starved and not (faults or rises))
     confidence = Confidence.CONFIRMED if sure else Confidence.LIKELY if idle and its_own else Confidence.POSSIBLE
-    return found(NAME, Status.CRITICAL if failed or is_reset_often else Status.DEGRADED, confidence, evidence)
+    return make_finding(NAME, Status.CRITICAL if failed or is_reset_often else Status.DEGRADED, confidence, evidence)
 
 
 def _events(snapshot: Snapshot, tuning: Tuning, *kinds: str) -> tuple[KernelEvent, ...]:
@@ -158,7 +158,7 @@ def _paced_by_a_leak(snapshot: Snapshot, tuning: Tuning) -> str:
     """Say that resets recur at an even pace beside dying cgroups that were before them, whose walk holds a core."""
     cgroups = snapshot.get(CgroupsReading)
     paced = paced_resets(snapshot, tuning["recent_hours"], tuning["resets_many"])
-    if isinstance(cgroups, Unread) or paced is None or not walk_of(snapshot, cgroups.mode).dear:
+    if isinstance(cgroups, Unread) or paced is None or not walk_of(snapshot, cgroups.mode).is_costly:
         return ""
     dying = were_before(snapshot, paced, tuning["dying_many"])
     return f"{paced.says}, and {dying:,} memory cgroups are dying, many of them before the first" if dying else ""

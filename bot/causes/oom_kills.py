@@ -16,7 +16,7 @@ from datetime import timedelta
 
 from bot.causes import _recent
 from bot.causes._figures import count
-from bot.causes._finding import found
+from bot.causes._finding import make_finding
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import listed
@@ -69,7 +69,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if evidence:
         suspects = tuple(dict.fromkeys(name for names, _, _ in again for name in names))
         sure = Confidence.CONFIRMED if whole or again else Confidence.LIKELY
-        return found(NAME, Status.DEGRADED, sure, evidence, suspects=suspects)
+        return make_finding(NAME, Status.DEGRADED, sure, evidence, suspects=suspects)
     single = _recent.recent(snapshot, limited, tuning["machine_hours"])
     beside = f"; {count(len(single), 'kill')} at a cgroup's own limit, which concerns that workload" if single else ""
     return RuledOut(NAME, f"nothing was killed recently for lack of the machine's memory{beside}")

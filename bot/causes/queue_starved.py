@@ -14,7 +14,7 @@ from datetime import timedelta
 from bot.causes import _recent
 from bot.causes._figures import percent, sentence, span
 from bot.causes._held_cores import STATISTICS_WALKERS, held_in_kernel_by, held_in_realtime
-from bot.causes._packet_waits import waits_on
+from bot.causes._packet_waits import packet_wait_evidence
 from bot.causes._starvation import recurs, starvation
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
@@ -73,7 +73,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         evidence=(
             Evidence("core-held", "cpu", says, tuple(row for row in rows if row)[:5]),
             Evidence("nic-starved", "kernel_log" if starved.events else "nic", starved.says, starved.source),
-            *waits_on(snapshot, (core.core,)),
+            *packet_wait_evidence(snapshot, (core.core,)),
         ),
         suspects=tuple(dict.fromkeys(holder.name for holder in by)),
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bot.causes._figures import count, percent
 from bot.causes._irq_placement import core_rows, full_cores, irq_placement, queues_crowd_one_core
-from bot.causes._packet_waits import waits_on
+from bot.causes._packet_waits import packet_wait_evidence
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import listed
@@ -62,7 +62,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         evidence.append(Evidence("packet-work", "softirq", says, source))
         if not lost and not squeezed:
             return RuledOut(NAME, f"{said}, and nothing was dropped or put off: they keep up")
-    evidence += waits_on(snapshot, tuple(full))
+    evidence += packet_wait_evidence(snapshot, tuple(full))
     # One full core, and interrupts not read: that may also be irq-affinity.
     told_apart = len(full) > 1 or not isinstance(interrupts, Unread)
     proven = told_apart and (bool(lost) or squeezed >= tuning["time_squeeze_many"])

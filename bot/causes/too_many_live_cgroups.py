@@ -13,7 +13,7 @@ from __future__ import annotations
 from bot.causes import _recent
 from bot.causes._figures import count, sentence
 from bot.causes._held_cores import held_cores
-from bot.causes._reboot_risks import BESIDE, of_a_boot_alone, offered_no_reboot
+from bot.causes._reboot_risks import BESIDE, no_reboot_words, risks_of_reboot_only
 from bot.domain.action import Step
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
@@ -76,7 +76,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         summary = sentence(said, "no harm seen")
         return Finding(NAME, Status.DEGRADED, Confidence.POSSIBLE, summary, tuple(evidence))
     sure = bool(stacks or refused)
-    against = of_a_boot_alone(snapshot) if sure and whose_is_known and not others else ()
+    against = risks_of_reboot_only(snapshot) if sure and whose_is_known and not others else ()
     return Finding(
         cause=NAME,
         status=Status.CRITICAL,
@@ -84,7 +84,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         summary=". ".join(
             [
                 sentence(said, *harm, *([f"they may be those of {others}"] if others else [])),
-                *([offered_no_reboot(against)] if against else []),
+                *([no_reboot_words(against)] if against else []),
             ]
         ),
         evidence=(*evidence, *against),

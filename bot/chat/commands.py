@@ -36,8 +36,8 @@ from bot.domain.incident import IncidentSummary
 from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line, redacted_text
 from bot.response.decision.braking import pull_words
-from bot.response.decision.guards import check_named
-from bot.view.words import node_words, urgency, utc
+from bot.response.decision.guards import check_may_approve
+from bot.view.words import attention_key, node_words, utc
 
 REQUESTS_REMEMBERED = 1000
 MOST_LISTED = 30
@@ -190,7 +190,7 @@ class Commands:
         return f"Proposed as incident {opened.id}; another person has to approve it."
 
     async def _pagerduty(self, approval: Approval) -> str:
-        check_named(self.context.policy, approval)
+        check_may_approve(self.context.policy, approval)
         if self.pagerduty is None:
             return "The bot does not talk to PagerDuty: PAGERDUTY_API_TOKEN is not set."
         self.context.log("subscription_wanted", by=approval.by)
@@ -200,7 +200,7 @@ class Commands:
         summaries = await self.context.ledger.incidents(only_open=True)
         braked = await self.context.ledger.brake_pull()
         words = [f"{len(summaries)} open incidents." if summaries else "Nothing is open."]
-        ordered = sorted(summaries, key=lambda summary: (urgency(summary.state), summary.node))
+        ordered = sorted(summaries, key=lambda summary: (attention_key(summary.state), summary.node))
         words += [status_line(summary) for summary in ordered[:MOST_LISTED]]
         if len(ordered) > MOST_LISTED:
             words.append(f"And {len(ordered) - MOST_LISTED} more: zombie incidents")

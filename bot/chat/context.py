@@ -34,7 +34,7 @@ from bot.domain.policy import Approval, Policy, person_of
 from bot.domain.safe_text import one_line
 from bot.ledger import Ledger
 from bot.ledger.chat_requests import ChatRequestStore
-from bot.response.decision.guards import check_named
+from bot.response.decision.guards import check_may_approve
 from bot.response.decision.responder import Responder
 from bot.response.record import note_refusal
 
@@ -155,7 +155,7 @@ class ChatContext:
             await self.askers.admit(person)
         except (NotAllowedToAsk, CannotTell) as no:  # who decides has to see it also while a group cannot be read
             try:
-                check_named(self.policy, await self.people.approval(person, self.policy, "to look"))
+                check_may_approve(self.policy, await self.people.approval(person, self.policy, "to look"))
             except Refused:
                 raise no from None
 

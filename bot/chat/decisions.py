@@ -50,7 +50,7 @@ from bot.response.decision import guards
 from bot.response.decision.braking import stale_release
 from bot.seats import Chat
 from bot.view.plan_words import PlanView
-from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, options_of, undo_warning, yes_words
+from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, approval_dialog_words, options_of, undo_warning
 
 DIGEST = 32  # digits of the digest by which a dialog names its plan
 TRIGGER_SECONDS = 3.0  # after that no dialog opens for a click
@@ -304,7 +304,7 @@ class Decisions:
     ) -> None:
         intent = Intent(action, click.person.user, plans, click.channel, click.thread, detail, pull, since)
         kind = f"{action} {detail}" if action == BRAKE else action
-        titles, becomes = yes_words(yeses, self._context.surface.view)
+        titles, becomes = approval_dialog_words(yeses, self._context.surface.view)
         await self._context.open(
             click, intent, reason_dialog(kind, shown, words, objection, titles=titles, becomes=becomes)
         )

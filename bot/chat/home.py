@@ -30,7 +30,7 @@ from bot.response.decision import guards
 from bot.response.diagnosis.progress import Readings
 from bot.view.context import NOTHING, ViewContext
 from bot.view.standing import approvers_of, decisions_on
-from bot.view.view import IncidentView, gravity, incident_view
+from bot.view.view import IncidentView, incident_view, view_severity_key
 from bot.view.words import Bold, Code, Instant, Styled, node_words
 from bot.view.words import Person as Named
 
@@ -162,7 +162,9 @@ class HomePublisher:
         asking = {each.id for each in shown if each.state is State.UNKNOWN}
         sick = [each for each in seen if (each.verdict and not each.is_ordinary) or each.id in asking]
         unread = len(asks[MOST_READ:]), sum(each.cause is not None for each in shown[MOST_READ:])
-        return HomeState(list(pending.values()), asked, sorted(sick, key=gravity), braked, may_not, view, unread)
+        return HomeState(
+            list(pending.values()), asked, sorted(sick, key=view_severity_key), braked, may_not, view, unread
+        )
 
     def _is_of_wave(self, summary: IncidentSummary) -> bool:
         """True for one of the many nodes of a wave: its card asks for all of them, and none can be decided alone."""

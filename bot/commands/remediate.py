@@ -199,7 +199,7 @@ async def _was_interrupted(parts: Acting, ledger: Ledger, incident_id: str, appr
         return False
     if incident.approval is None or incident.approval.by != approval.by:
         return False
-    held = await ledger.hold(incident.node)
+    held = await ledger.current_hold(incident.node)
     if held is not None and held.incident == incident_id:
         return held.silent_for >= _SILENT
     return now() - incident.updated_at >= _SILENT

@@ -80,9 +80,9 @@ class Engine:
         self._run_beside(self._run(), "engine")
         self._run_beside(self._listen(), "notices")
 
-    def kick(self, incident_id: str) -> None:
+    def advance_now(self, incident_id: str) -> None:
         """Take an incident over and advance it at once: something was decided here."""
-        self._run_beside(self._advance_now(incident_id), f"kick {incident_id}")
+        self._run_beside(self._take_over_and_advance(incident_id), f"kick {incident_id}")
 
     async def show_changed(self, group: str) -> None:
         """Show a group that changed here, also after its end, unless another live runner owns it."""
@@ -260,7 +260,7 @@ class Engine:
         while True:
             match await self.notices.next():
                 case Decided(incident=incident):
-                    self.kick(incident)
+                    self.advance_now(incident)
                 case Changed(group=group):
                     self._run_beside(self.show_changed(group), f"see {group}")
 
@@ -269,7 +269,7 @@ class Engine:
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
 
-    async def _advance_now(self, incident_id: str) -> None:
+    async def _take_over_and_advance(self, incident_id: str) -> None:
         async def take() -> None:
             if not (group := self._group_of(incident_id)):  # it may have ended, or be newer than the last look
                 incident = await self.ledger.incident(incident_id)

@@ -306,13 +306,13 @@ def _sqlite(path: Path, busy: timedelta) -> Engine:
     )
 
     @event.listens_for(engine, "connect")
-    def connected(connection: Any, _: object) -> None:
+    def on_connect(connection: Any, _: object) -> None:
         connection.isolation_level = None  # transactions begin below, not when the driver decides
         connection.text_factory = _text
         connection.execute("PRAGMA synchronous = FULL")
 
     @event.listens_for(engine, "begin")
-    def begun(connection: Connection) -> None:
+    def on_begin(connection: Connection) -> None:
         # IMMEDIATE: otherwise a transaction that reads and then writes would fail instead of waiting for another.
         cursor = connection.connection.cursor()  # not through SQLAlchemy: nothing in it is bound
         if not connection.get_execution_options()[_WRITES]:
@@ -356,7 +356,7 @@ def _postgresql(url: URL, busy: timedelta) -> Engine:
     patience = _PATIENCE.format(round(busy.total_seconds() * 1000), round(busy.total_seconds() * 500))
 
     @event.listens_for(engine, "connect")
-    def connected(connection: Any, _: object) -> None:
+    def on_connect(connection: Any, _: object) -> None:
         # Another encoding has no room for what nodes and people write: an entry would fail in the middle of a plan.
         if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
             raise SettingsError(
@@ -365,7 +365,7 @@ def _postgresql(url: URL, busy: timedelta) -> Engine:
             )
 
     @event.listens_for(engine, "begin")
-    def begun(connection: Connection) -> None:
+    def on_begin(connection: Connection) -> None:
         how = connection.get_execution_options()[_WRITES]
         if how:
             lock = "" if how == _ADDS else f"; SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})"

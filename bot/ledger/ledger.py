@@ -181,13 +181,13 @@ class Ledger(Store):
             holds.is_in_time(claim, instant_of(self.stamp(connection)))
 
     @on_thread
-    def hold(self, node: str, machine_id: str = "") -> Hold | None:
+    def current_hold(self, node: str, machine_id: str = "") -> Hold | None:
         """Return the hold on the node, or on the same machine under another name."""
         with self.database.reading() as connection:
             return holds.hold_on(connection, node, machine_id, instant_of(self.stamp(connection)))
 
     @on_thread
-    def free(self, hold: Hold, event: NodeReleased, by: str, end: Append | None = None) -> Entry:
+    def release_node(self, hold: Hold, event: NodeReleased, by: str, end: Append | None = None) -> Entry:
         """Release the node of an incident that cannot go on, and record that; `end` ends the incident with it.
 
         Raises: Conflict when another incident holds the node by now, or its runner was active; with `end` also what

@@ -20,9 +20,9 @@ from bot.domain.safe_text import one_line
 from bot.domain.truth import Truth, Unknown, any_of
 from bot.library.expressions import (
     CheckedExpression,
+    Evaluate,
     ExpressionError,
     Language,
-    Run,
     expression_text,
     joined,
     parse_expression,
@@ -38,11 +38,11 @@ Form: TypeAlias = Callable[..., str]  # a number as people read it
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function that causes' files can call. `run` is given the snapshot and the arguments, none of them unknown."""
+    """A function that causes' files can call. `evaluate` takes the snapshot and the arguments, none of them unknown."""
 
     takes: tuple[Shape, ...]
     gives: Shape
-    run: Worked
+    evaluate: Worked
     named: Mapping[str, Shape] = field(default_factory=dict)
     probes: tuple[str, ...] = ()
     refuses: Refusal = lambda *given: ""
@@ -68,11 +68,11 @@ class Scope(ConditionScope):
         self.items: dict[str, Any] = {}
         self._named: dict[str, Value] = {}
 
-    def named(self, name: str, run: Run) -> Value:
+    def named(self, name: str, evaluate: Evaluate) -> Value:
         """Return what a name of `let` stands for."""
         if name not in self._named:
             items, self.items = self.items, {}  # whoever goes over several parts goes on with its own
-            self._named[name] = run(self)
+            self._named[name] = evaluate(self)
             self.items = items
         return self._named[name]
 
@@ -107,7 +107,7 @@ class CauseLanguage(Language):
         """Give a part a name, for all that is read from then on. Raises: ExpressionError when the name is taken."""
         if name in self._names or name in self._words.readings or name in (*FUNCTIONS, *self._words.functions):
             raise ExpressionError(f"{name} is taken already; choose another name")
-        self._names[name] = CheckedExpression(part.shape, lambda scope: scope.named(name, part.run), part.probes)
+        self._names[name] = CheckedExpression(part.shape, lambda scope: scope.named(name, part.evaluate), part.probes)
 
     def each(self, text: str) -> tuple[str, CheckedExpression]:
         """Read `name in several`; return the name, which later expressions may use, and the parts."""
@@ -177,8 +177,8 @@ class CauseLanguage(Language):
             near = did_you_mean(node.attr, sorted(usable))
             raise ExpressionError(f'{expression_text(node.value)} has no field "{one_line(node.attr, 60)}". {near}')
         what, name = expression_text(node), node.attr
-        run = _known_only(lambda record: _language_value(getattr(record, name, None), what), whole)
-        return joined(usable[name], run, whole)
+        evaluate = _known_only(lambda record: _language_value(getattr(record, name, None), what), whole)
+        return joined(usable[name], evaluate, whole)
 
     def _loop(self, generators: list[ast.comprehension]) -> tuple[str, CheckedExpression]:
         """Return the name that stands for each, and the parts that pass the conditions; the name stays known."""
@@ -195,15 +195,15 @@ class CauseLanguage(Language):
         return name, _filtered(name, several, conditions) if conditions else several
 
     def _text(self, values: list[ast.expr]) -> CheckedExpression:
-        parts, runs = list[CheckedExpression](), list[Run]()
+        parts, evaluators = list[CheckedExpression](), list[Evaluate]()
         for value in values:
             if isinstance(value, ast.Constant):
-                runs.append(_text(str(value.value)))
+                evaluators.append(_text(str(value.value)))
             elif isinstance(value, ast.FormattedValue):
                 part = self.of(value.value)
                 parts.append(part)
-                runs.append(_shown_as(part, self._format(value, part)))
-        return joined(Kind.TEXT, lambda scope: "".join([run(scope) for run in runs]), *parts)
+                evaluators.append(_shown_as(part, self._format(value, part)))
+        return joined(Kind.TEXT, lambda scope: "".join([evaluate(scope) for evaluate in evaluators]), *parts)
 
     def _format(self, node: ast.FormattedValue, part: CheckedExpression) -> Form:
         spec = "".join(
@@ -241,17 +241,19 @@ class CauseLanguage(Language):
             raise ExpressionError(f"{name} takes {', '.join(takes)}")
         if fault := known.refuses(*[each.value if isinstance(each, ast.Constant) else None for each in node.args]):
             raise ExpressionError(fault)
-        runs, words = [arg.run for arg in args], {word: part.run for word, part in named.items()}
+        evaluators, words = [arg.evaluate for arg in args], {word: part.evaluate for word, part in named.items()}
 
-        def run(scope: Scope) -> Value:
-            values = [each(scope) for each in runs]
+        def evaluate(scope: Scope) -> Value:
+            values = [each(scope) for each in evaluators]
             more = {word: each(scope) for word, each in words.items()}
             for value in (*values, *more.values()):
                 if isinstance(value, Unknown):
                     return value
-            return known.run(scope.snapshot, *values, **more)
+            return known.evaluate(scope.snapshot, *values, **more)
 
-        return joined(known.gives, run, CheckedExpression(Kind.TRUTH, run, known.probes), *args, *named.values())
+        return joined(
+            known.gives, evaluate, CheckedExpression(Kind.TRUTH, evaluate, known.probes), *args, *named.values()
+        )
 
     def _call_for_any(self, name: str, node: ast.Call) -> CheckedExpression:
         """What can be asked of several parts, of a truth, or of anything."""
@@ -270,12 +272,12 @@ class CauseLanguage(Language):
             )
         if name == "surely":
             (held,) = self._all([first], Kind.TRUTH, name)
-            run = held.run
-            return joined(Kind.TRUTH, lambda scope: truth(run(scope)) is True, held)
+            evaluate = held.evaluate
+            return joined(Kind.TRUTH, lambda scope: truth(evaluate(scope)) is True, held)
         whole = self.of(first)
         if name == "unread":
-            run = whole.run
-            return joined(Kind.TRUTH, lambda scope: isinstance(run(scope), Unknown), whole)
+            evaluate = whole.evaluate
+            return joined(Kind.TRUTH, lambda scope: isinstance(evaluate(scope), Unknown), whole)
         if name == "joined" and whole.shape is Kind.TEXTS and isinstance(node.args[1], ast.Constant):
             between = str(node.args[1].value)
             return joined(Kind.TEXT, _known_only(lambda texts: between.join(texts), whole), whole)
@@ -306,10 +308,10 @@ class CauseLanguage(Language):
             raise ExpressionError(f'{expression_text(by)} is no number of {whole.shape.of.value}; write "{numbers[0]}"')
         missing = Unknown("there is none")
 
-        def run(several: Any) -> Value:
+        def evaluate(several: Any) -> Value:
             return choose(several, key=lambda one: _language_value(getattr(one, str(name)), "")) if several else missing
 
-        return joined(whole.shape.of, _known_only(run, whole), whole)
+        return joined(whole.shape.of, _known_only(evaluate, whole), whole)
 
 
 OF_ANY = {
@@ -332,44 +334,44 @@ _LISTS = {Kind.TEXT: Kind.TEXTS, Kind.NUMBER: Kind.NUMBERS}
 _OF_LISTS = {Kind.TEXTS: Kind.TEXT, Kind.NUMBERS: Kind.NUMBER}
 
 
-def _known_only(function: Run, part: CheckedExpression) -> Run:
-    run = part.run
+def _known_only(function: Evaluate, part: CheckedExpression) -> Evaluate:
+    evaluate = part.evaluate
 
     def known(scope: Scope) -> Value:
-        value = run(scope)
+        value = evaluate(scope)
         return value if isinstance(value, Unknown) else function(value)
 
     return known
 
 
-def _if_else(condition: CheckedExpression, yes: CheckedExpression, no: CheckedExpression) -> Run:
-    def run(scope: Scope) -> Value:
-        held = truth(condition.run(scope))
-        return held if isinstance(held, Unknown) else (yes if held else no).run(scope)
+def _if_else(condition: CheckedExpression, yes: CheckedExpression, no: CheckedExpression) -> Evaluate:
+    def evaluate(scope: Scope) -> Value:
+        held = truth(condition.evaluate(scope))
+        return held if isinstance(held, Unknown) else (yes if held else no).evaluate(scope)
 
-    return run
+    return evaluate
 
 
-def _reading_field(kind: Any, probe: str, name: str) -> Run:
+def _reading_field(kind: Any, probe: str, name: str) -> Evaluate:
     what = f"{probe}.{name}"
 
-    def run(scope: Scope) -> Value:
+    def evaluate(scope: Scope) -> Value:
         reading = scope.snapshot.get(kind)
         if isinstance(reading, Unread):
             return Unknown(f"{probe} was not read ({reading.reason})")
         return _language_value(getattr(reading, name), what)
 
-    return run
+    return evaluate
 
 
 def _filtered(name: str, several: CheckedExpression, conditions: list[CheckedExpression]) -> CheckedExpression:
-    def run(scope: Scope) -> Value:
-        found = several.run(scope)
+    def evaluate(scope: Scope) -> Value:
+        found = several.evaluate(scope)
         if isinstance(found, Unknown):
             return found
         chosen = []
         for scope.items[name] in found:
-            held = [truth(condition.run(scope)) for condition in conditions]
+            held = [truth(condition.evaluate(scope)) for condition in conditions]
             open_ = next((each for each in held if isinstance(each, Unknown)), None)
             if open_ is not None:
                 return open_
@@ -377,48 +379,48 @@ def _filtered(name: str, several: CheckedExpression, conditions: list[CheckedExp
                 chosen.append(scope.items[name])
         return tuple(chosen)
 
-    return joined(several.shape, run, several, *conditions)
+    return joined(several.shape, evaluate, several, *conditions)
 
 
 def _mapped(name: str, several: CheckedExpression, chosen: CheckedExpression, shape: Shape) -> CheckedExpression:
-    def run(scope: Scope) -> Value:
-        found = several.run(scope)
+    def evaluate(scope: Scope) -> Value:
+        found = several.evaluate(scope)
         if isinstance(found, Unknown):
             return found
         values = []
         for scope.items[name] in found:
-            values.append(chosen.run(scope))
+            values.append(chosen.evaluate(scope))
         return next((value for value in values if isinstance(value, Unknown)), tuple(values))
 
-    return joined(shape, run, several, chosen)
+    return joined(shape, evaluate, several, chosen)
 
 
-def _any_holds(name: str, several: CheckedExpression, held: CheckedExpression) -> Run:
-    def run(scope: Scope) -> Truth:
-        found = several.run(scope)
+def _any_holds(name: str, several: CheckedExpression, held: CheckedExpression) -> Evaluate:
+    def evaluate(scope: Scope) -> Truth:
+        found = several.evaluate(scope)
         if isinstance(found, Unknown):
             return found
         truths = []
         for scope.items[name] in found:
-            truths.append(truth(held.run(scope)))
+            truths.append(truth(held.evaluate(scope)))
         return any_of(*truths)
 
-    return run
+    return evaluate
 
 
-def _figure(name: str) -> Run:
+def _figure(name: str) -> Evaluate:
     return lambda scope: scope.tuning[name]
 
 
-def _text(text: str) -> Run:
+def _text(text: str) -> Evaluate:
     return lambda scope: text
 
 
-def _shown_as(part: CheckedExpression, form: Form) -> Run:
-    run = part.run
+def _shown_as(part: CheckedExpression, form: Form) -> Evaluate:
+    evaluate = part.evaluate
 
     def text(scope: Scope) -> str:
-        value = run(scope)
+        value = evaluate(scope)
         return "an unknown value" if isinstance(value, Unknown) else form(value)
 
     return text

@@ -54,7 +54,7 @@ class Expression:
 
     def holds(self, snapshot: Snapshot) -> Truth:
         """Return whether it is true for the snapshot; unknown if that depends on something unread."""
-        return truth(self.part.run(Scope(snapshot)))
+        return truth(self.part.evaluate(Scope(snapshot)))
 
     def shows(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Return what it looks at: the node's own lines for the fields, if the reading names them, and their values."""
@@ -126,7 +126,7 @@ class Scope:
         self.snapshot = snapshot
 
 
-Run: TypeAlias = Callable[[Any], Value]  # works a part out, from a scope
+Evaluate: TypeAlias = Callable[[Any], Value]  # works a part out, from a scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class CheckedExpression:
     """A checked part of an expression: its shape, what works it out, and the probes that it uses."""
 
     shape: Shape
-    run: Run
+    evaluate: Evaluate
     probes: tuple[str, ...] = ()
 
 
@@ -170,11 +170,11 @@ class Language:
                 return self._name(name)
             case ast.BoolOp(values=values, op=op):
                 parts = self._all(values, Kind.TRUTH, "and" if isinstance(op, ast.And) else "or")
-                return joined(Kind.TRUTH, _and_or(isinstance(op, ast.Or), [part.run for part in parts]), *parts)
+                return joined(Kind.TRUTH, _and_or(isinstance(op, ast.Or), [part.evaluate for part in parts]), *parts)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 (inner,) = self._all([operand], Kind.TRUTH, "not")
-                run = inner.run
-                return joined(Kind.TRUTH, lambda scope: not_(truth(run(scope))), inner)
+                evaluate = inner.evaluate
+                return joined(Kind.TRUTH, lambda scope: not_(truth(evaluate(scope))), inner)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
                 return self._computed(operator.neg if isinstance(sign, ast.USub) else operator.pos, [operand], "a sign")
             case ast.BinOp(left=left, op=op, right=right):
@@ -202,8 +202,10 @@ class Language:
 
     def _computed(self, function: Function, nodes: list[ast.expr], what: str) -> CheckedExpression:
         parts = self._all(nodes, Kind.NUMBER, what)
-        runs = [part.run for part in parts]
-        return joined(Kind.NUMBER, lambda scope: computed(function, *[run(scope) for run in runs]), *parts)
+        evaluators = [part.evaluate for part in parts]
+        return joined(
+            Kind.NUMBER, lambda scope: computed(function, *[evaluate(scope) for evaluate in evaluators]), *parts
+        )
 
     def _field(self, node: ast.Attribute) -> CheckedExpression:
         if not isinstance(node.value, ast.Name):
@@ -266,8 +268,8 @@ class Language:
                 )
             elif kinds[0] is not Kind.NUMBER and not isinstance(op, ast.Eq | ast.NotEq):
                 raise ExpressionError(f"{expression_text(left)} is {kinds[0].value}, which has no order; use == or !=")
-        runs = [part.run for part in parts]
-        pairs = [_comparison(op, runs[index], runs[index + 1]) for index, op in enumerate(node.ops)]
+        evaluators = [part.evaluate for part in parts]
+        pairs = [_comparison(op, evaluators[index], evaluators[index + 1]) for index, op in enumerate(node.ops)]
         return joined(Kind.TRUTH, pairs[0] if len(pairs) == 1 else _and_or(False, pairs), *parts)
 
     def _call(self, node: ast.Call) -> CheckedExpression:
@@ -287,22 +289,22 @@ class Language:
         kinds = {part.shape for part in parts}
         if kinds not in ({Kind.TEXT}, {Kind.NUMBER}):
             raise ExpressionError("a list holds texts alone or numbers alone, and at least one")
-        runs = [part.run for part in parts]
+        evaluators = [part.evaluate for part in parts]
         shape = Kind.TEXTS if kinds == {Kind.TEXT} else Kind.NUMBERS
-        return joined(shape, lambda scope: tuple([run(scope) for run in runs]), *parts)
+        return joined(shape, lambda scope: tuple([evaluate(scope) for evaluate in evaluators]), *parts)
 
 
-def joined(shape: Shape, run: Run, *parts: CheckedExpression) -> CheckedExpression:
+def joined(shape: Shape, evaluate: Evaluate, *parts: CheckedExpression) -> CheckedExpression:
     """Return a part that uses the probes of others."""
-    return CheckedExpression(shape, run, tuple(dict.fromkeys(probe for part in parts for probe in part.probes)))
+    return CheckedExpression(shape, evaluate, tuple(dict.fromkeys(probe for part in parts for probe in part.probes)))
 
 
-def _and_or(by: bool, runs: Sequence[Run]) -> Run:
+def _and_or(by: bool, evaluators: Sequence[Evaluate]) -> Evaluate:
     """Kleene's or (`by` True) and and (`by` False): one that is so decides, else one that is unknown."""
 
-    def run(scope: Scope) -> Truth:
+    def evaluate(scope: Scope) -> Truth:
         found: Truth = not by
-        for each in runs:
+        for each in evaluators:
             value = truth(each(scope))
             if value is by:
                 return value
@@ -310,20 +312,20 @@ def _and_or(by: bool, runs: Sequence[Run]) -> Run:
                 found = value
         return found
 
-    return run
+    return evaluate
 
 
-def _comparison(op: ast.cmpop, left: Run, right: Run) -> Run:
+def _comparison(op: ast.cmpop, left: Evaluate, right: Evaluate) -> Evaluate:
     order: Any = ORDERS.get(type(op))
 
-    def run(scope: Scope) -> Truth:
+    def evaluate(scope: Scope) -> Truth:
         before, after = left(scope), right(scope)
         if order is not None and type(before) in _FIGURES and type(after) in _FIGURES:
             held: bool = order(before, after)
             return held
         return compared(op, before, after)
 
-    return run
+    return evaluate
 
 
 def _constant(value: object) -> Kind:

@@ -16,7 +16,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
 from bot.probes.formats.core_list import MOST_CORES, core_list
-from bot.probes.formats.counter import counts, risen
+from bot.probes.formats.counter import counter_increase, counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ def _is_network(irq: str, name: str, devices: dict[str, frozenset[str]]) -> bool
 
 def _risen(before: int, after: int) -> int:
     try:
-        return risen(before, after, "interrupts")
+        return counter_increase(before, after, "interrupts")
     except CannotRead:  # freed and requested again, as in a reset of the device: the counter began at zero
         return after
 

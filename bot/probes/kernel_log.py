@@ -17,10 +17,10 @@ from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.root_command import in_folders, root_line
-from bot.probes.formats.kernel_errors import unlisted, without_level
+from bot.probes.formats.kernel_errors import with_unclassified_errors, without_level
 from bot.probes.formats.kernel_filter import BEFORE, BEFORE_SECONDS, BEGUN, FILTER, GRAVE, LEVELS_END, WHOLE
 from bot.probes.formats.kernel_line import KernelEvent, KernelLine, kernel_line
-from bot.probes.formats.kernel_speakers import in_trouble
+from bot.probes.formats.kernel_speakers import drivers_with_errors
 from bot.probes.formats.kernel_story import combine_lines
 from bot.probes.formats.kernel_table import COMPLAINTS, table
 from bot.probes.formats.log_burst import LogBurst, log_burst
@@ -113,7 +113,7 @@ class KernelLogReading:
 
         A failure is told by its words, or by the level that the kernel gives a line.
         """
-        last = (said[-1].since_boot for said in in_trouble(self.events).values())
+        last = (said[-1].since_boot for said in drivers_with_errors(self.events).values())
         return max((at.total_seconds() for at in last if at is not None), default=-_FAR)
 
     @property
@@ -124,7 +124,7 @@ class KernelLogReading:
     def lines_of(self, field: str) -> tuple[str, ...]:
         """Return the lines that a field is counted from, oldest first."""
         if field == "last_complaint_seconds":
-            told = {event for said in in_trouble(self.events).values() for event in said}
+            told = {event for said in drivers_with_errors(self.events).values() for event in said}
             return tuple(event.text for event in self.events if event in told)
         return tuple(event.text for event in self.of(*_COUNTED.get(field, ())))
 
@@ -235,7 +235,9 @@ def parse(outputs: Outputs) -> KernelLogReading:
     leveled = [without_level(line) for line in sent[:-1] if line not in by_line]
     read = [(level, kernel_line(text, origin == "journal")) for level, text in leveled]
     lines = [line for _, line in read if line is not None]
-    events = unlisted([(level, line) for level, line in read if level and line is not None], combine_lines(lines))
+    events = with_unclassified_errors(
+        [(level, line) for level, line in read if level and line is not None], combine_lines(lines)
+    )
     firsts = (kernel_line(line, origin == "journal") for line in begun)
     dumps = [
         KernelEvent("begun", line.raw, line.since_boot)

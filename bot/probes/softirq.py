@@ -15,7 +15,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
 from bot.probes.formats.core_list import MOST_CORES, core_list
-from bot.probes.formats.counter import counts, risen
+from bot.probes.formats.counter import counter_increase, counts
 from bot.probes.formats.sections import sections
 
 
@@ -84,7 +84,9 @@ def parse(outputs: Outputs) -> SoftirqReading:
     for name in after:
         cores = sorted(before.get(name, {}).keys() & after[name].keys())
         moved = [core for core in cores if before[name][core] != after[name][core]]
-        rises[name] = {core: risen(before[name][core], after[name][core], f"softirq: {name}") for core in moved}
+        rises[name] = {
+            core: counter_increase(before[name][core], after[name][core], f"softirq: {name}") for core in moved
+        }
     return SoftirqReading(rises, _softnet_rises(first, later), outputs.seconds_between("softirqs"), lines)
 
 
@@ -117,7 +119,7 @@ def _softnet_rises(first: dict[str, tuple[str, ...]], later: dict[str, tuple[str
     for core in sorted(before.keys() & after.keys()):
         (then, _), (now, raw) = before[core], after[core]
         what = f"softirq: softnet_stat of core {core}"
-        processed, dropped, squeezed = (risen(then[at], now[at], what) for at in range(3))
+        processed, dropped, squeezed = (counter_increase(then[at], now[at], what) for at in range(3))
         cores.append(SoftnetCore(core, processed, dropped, squeezed, raw))
     return tuple(cores)
 

@@ -15,7 +15,7 @@ from bot.domain.verdict import Verdict
 from bot.view.context import NOTHING, ViewContext
 from bot.view.standing import choice_words
 from bot.view.view import GroupView, IncidentView, group_view, incident_view
-from bot.view.words import Sentence, badness, joined, plain, verdict_words
+from bot.view.words import Sentence, joined, plain, severity_key, verdict_words
 
 RECORD, MARK = "record ", "[zombie "  # what lines of ours begin with
 LIMIT = 1990  # characters; PagerDuty names no limit, and shows what is longer than 2,000 badly
@@ -174,7 +174,7 @@ def _to_do_lines(group: GroupView, story: Sentence = ()) -> Iterator[str]:
 
 
 def _badness(view: IncidentView) -> tuple[int, int]:
-    return badness(view.severity, view.verdict.confidence if view.verdict is not None else None)
+    return severity_key(view.severity, view.verdict.confidence if view.verdict is not None else None)
 
 
 def _fitting_lines(lines: Sequence[str], last: Sequence[str]) -> str:

@@ -37,7 +37,9 @@ SHORT = 120
 PROFILED = "A profile changes the verdict, so the node is read again. What was offered before no longer stands."
 
 
-def sentences_of(incident: Incident, state: State, plan: PlanView | None, context: ViewContext) -> Iterator[Sentence]:
+def state_sentences(
+    incident: Incident, state: State, plan: PlanView | None, context: ViewContext
+) -> Iterator[Sentence]:
     """Yield the state of an incident and what it waits for, without its steps and its decision."""
     match state:
         case State.TRIAGED if incident.withheld is not None and incident.withheld.because != ACTING_IS_OFF:
@@ -110,7 +112,7 @@ def decision_of(incident: Incident) -> Sentence:
     return (f"{word} by ", Person(decision.by), " at ", Instant(decision.at, exact=True), said)
 
 
-def asked_of(group: Sequence[Incident]) -> Sentence:
+def askers_sentence(group: Sequence[Incident]) -> Sentence:
     """Return which people of a chat asked, without a full stop; empty for alerts."""
     asked = dict.fromkeys(by for incident in group for by in incident.askers if in_chat(by))
     pieces: list[Piece] = []
@@ -119,7 +121,7 @@ def asked_of(group: Sequence[Incident]) -> Sentence:
     return tuple(pieces)
 
 
-def needs_of(group: Sequence[Incident], context: ViewContext) -> Sentence:
+def approvals_sentence(group: Sequence[Incident], context: ViewContext) -> Sentence:
     """Return how many people must approve what waits on a card, and until when."""
     if context.policy is None or not group:
         return ()
@@ -141,7 +143,7 @@ def is_last_yes(group: Sequence[Incident], context: ViewContext) -> bool:
     return all(len(each.endorsements) + 1 >= max(each.approvals_needed, several) for each in group)
 
 
-def yes_words(group: Sequence[Incident], context: ViewContext) -> tuple[tuple[str, str] | None, Sentence]:
+def approval_dialog_words(group: Sequence[Incident], context: ViewContext) -> tuple[tuple[str, str] | None, Sentence]:
     """Return the titles of a dialog and its button where a yes waits for others, and what becomes of it, until when."""
     if not group:
         return None, ()

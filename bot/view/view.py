@@ -25,17 +25,17 @@ from bot.view.growth_words import growth_words
 from bot.view.plan_words import SAID, PlanView, PlanWords, with_times
 from bot.view.standing import (
     Choice,
+    approvals_sentence,
     approvers_of,
-    asked_of,
+    askers_sentence,
     choices_of,
     decision_of,
     harm_before,
     is_undecided,
     needs_a_person,
-    needs_of,
     on_call_of,
-    sentences_of,
     short_words,
+    state_sentences,
 )
 from bot.view.words import (
     NEEDS_PERSON_FIRST,
@@ -43,7 +43,7 @@ from bot.view.words import (
     RESOLVED,
     Person,
     Sentence,
-    badness,
+    attention_key,
     count_by_kind,
     diagnosis,
     first_word,
@@ -52,8 +52,8 @@ from bot.view.words import (
     joined,
     relapse_words,
     settled_words,
+    severity_key,
     status_counts,
-    urgency,
     with_first_word,
 )
 
@@ -216,7 +216,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         diagnosis=words,
         verdict=verdict,
         plan=plan,
-        sentences=tuple(sentences_of(incident, state, plan, context)),
+        sentences=tuple(state_sentences(incident, state, plan, context)),
         decided=decision_of(incident),
         short=short_words(incident, plan, context),
         waits_for=context.waits_for.get(incident.id, ""),
@@ -274,11 +274,11 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
         headline=view.headline if len(views) == 1 else with_first_word(word, view.headline),
         shows_verdicts=shows_verdicts,
         choices=tuple(choices_of(group, context.checking, context.undoes, context.words)),
-        needs=needs_of(undecided, context),
+        needs=approvals_sentence(undecided, context),
         approvers=approvers_of(context) if undecided else (),
         on_call=on_call_of(context) if needs_a_person(group) else (),
         about=_alerts_and_reasons(group),
-        asked=asked_of(group),
+        asked=askers_sentence(group),
         head=context.head if view.ended else "",
         absent=context.absent,
         asks=context.asks if view.ended else (),
@@ -288,7 +288,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
 
 def _checks_view(views: Sequence[IncidentView]) -> GroupView:
     """Nodes being read or already read, the worst first."""
-    ordered = sorted(views, key=lambda view: (gravity(view), view.is_ordinary))
+    ordered = sorted(views, key=lambda view: (view_severity_key(view), view.is_ordinary))
     read = [view.verdict.status for view in views if view.verdict is not None]
     counts = [status_counts(read)] if read else []
     if odd := sum(view.severity is Status.HEALTHY and not view.is_ordinary for view in views):
@@ -300,7 +300,7 @@ def _checks_view(views: Sequence[IncidentView]) -> GroupView:
 
 
 def _acting_view(views: Sequence[IncidentView]) -> GroupView:
-    ordered = sorted(views, key=lambda view: (_gravity(view), urgency(view.state), view.node))
+    ordered = sorted(views, key=lambda view: (_current_severity_key(view), attention_key(view.state), view.node))
     counts = count_by_kind((view.state for view in views), NEEDS_PERSON_FIRST)
     sick = status_counts(view.verdict.status for view in views if view.verdict and view.state is not State.RESOLVED)
     stand = ", ".join(f"{count} {_COUNTED.get(state, state.value)}" for count, state in counts)
@@ -309,14 +309,14 @@ def _acting_view(views: Sequence[IncidentView]) -> GroupView:
     return GroupView(tuple(ordered), words, shows_verdicts=False)
 
 
-def gravity(view: IncidentView) -> tuple[int, int]:
+def view_severity_key(view: IncidentView) -> tuple[int, int]:
     """Return a sort key: the gravest verdict first."""
-    return badness(view.severity, view.verdict.confidence if view.verdict is not None else None)
+    return severity_key(view.severity, view.verdict.confidence if view.verdict is not None else None)
 
 
-def _gravity(view: IncidentView) -> tuple[int, int]:
+def _current_severity_key(view: IncidentView) -> tuple[int, int]:
     """How bad the node is; a cured node is not bad."""
-    return badness(Status.HEALTHY) if view.state is State.RESOLVED else gravity(view)
+    return severity_key(Status.HEALTHY) if view.state is State.RESOLVED else view_severity_key(view)
 
 
 def links_of(incident: Incident, templates: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

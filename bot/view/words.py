@@ -434,13 +434,13 @@ NEEDS_PERSON_FIRST = (
 )
 
 
-def badness(status: Status | None, confidence: Confidence | None = None) -> tuple[int, int]:
+def severity_key(status: Status | None, confidence: Confidence | None = None) -> tuple[int, int]:
     """Return a sort key: the worst status first, the surest verdict first among equals, unread nodes last."""
     place = WORST_FIRST.index(status) if status is not None else len(WORST_FIRST)
     return place, -(confidence.rank if confidence is not None else 0)
 
 
-def urgency(state: State) -> int:
+def attention_key(state: State) -> int:
     """Return a sort key: incidents that need a person come first."""
     return NEEDS_PERSON_FIRST.index(state)
 

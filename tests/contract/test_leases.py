@@ -69,7 +69,7 @@ def begun(ledger: Ledger, incident: str, runner: str) -> None:
 
 
 def silence(ledger: Ledger, incident: str) -> timedelta:
-    hold = ledger.hold.now(f"node-{incident}")
+    hold = ledger.current_hold.now(f"node-{incident}")
     assert hold is not None
     return hold.silent_for
 

@@ -60,14 +60,14 @@ def test_node_is_held_from_the_first_step_to_the_end(database: Database) -> None
     approved(ledger, "one", "node-1")
     approved(ledger, "two", "node-1", STEPS[1:])
     ledger.begin.now("one", 4, FIRST, "bot", claim("node-1", at_once=9))
-    held = ledger.hold.now("node-1")
+    held = ledger.current_hold.now("node-1")
     assert held is not None
     assert (held.incident, held.step, held.runner) == ("one", 1, "r1")
     with pytest.raises(NodeBusy, match="one"):
         ledger.begin.now("two", 4, FIRST, "bot", claim("node-1", STEPS[1:], at_once=9))
     assert ledger.head.now("two").seq == 4, "nothing of it is on record"
     ledger.append.now("one", 5, Escalated("enough"), "bot")
-    assert ledger.hold.now("node-1") is None
+    assert ledger.current_hold.now("node-1") is None
     with pytest.raises(AlreadyTried, match="one"):
         ledger.begin.now("two", 4, FIRST, "bot", claim("node-1", at_once=9))
     ledger.begin.now("two", 4, FIRST, "bot", claim("node-1", STEPS[1:], at_once=9))
@@ -175,11 +175,11 @@ def test_silence_is_measured_by_the_databases_clock(database: Database) -> None:
     ledger = Ledger(database)
     approved(ledger, "one", "node-1")
     ledger.begin.now("one", 4, FIRST, "bot", claim("node-1"))
-    held = ledger.hold.now("node-1")
+    held = ledger.current_hold.now("node-1")
     assert held is not None
     assert held.silent_for < timedelta(seconds=10)
     ledger.beat.now("one", "r2")
-    held = ledger.hold.now("node-1")
+    held = ledger.current_hold.now("node-1")
     assert held is not None
     assert held.runner == "r2"
 
@@ -229,11 +229,11 @@ def test_one_machine_is_held_once_whatever_it_is_called(database: Database, seco
     ledger.begin.now("one", 4, FIRST, "bot", named("node-1", "m1", "the cure"))
     with pytest.raises(NodeBusy, match=says):
         ledger.begin.now("two", 4, FIRST, "bot", second)
-    held = ledger.hold.now(second.node, second.machine_id)
+    held = ledger.current_hold.now(second.node, second.machine_id)
     assert held is not None
     assert held.incident == "one"
-    assert ledger.hold.now("node-3", "m3") is None
-    assert ledger.hold.now("node-3", "") is None, "nobody's machine-id is not that of another"
+    assert ledger.current_hold.now("node-3", "m3") is None
+    assert ledger.current_hold.now("node-3", "") is None, "nobody's machine-id is not that of another"
     ledger.begin.now("three", 4, FIRST, "bot", named("node-3", "m3"))
     ledger.append.now("one", 5, Escalated("enough"), "bot")
     with pytest.raises(AlreadyTried, match="one"):
@@ -278,20 +278,20 @@ def test_released_node_is_free_for_others_and_its_incident_has_to_ask_again(data
     approved(ledger, "one", "node-1")
     approved(ledger, "two", "node-1", STEPS[1:])
     ledger.begin.now("one", 4, FIRST, "bot", claim("node-1", at_once=9))
-    held = ledger.hold.now("node-1")
+    held = ledger.current_hold.now("node-1")
     assert held is not None
     released = NodeReleased("node-1", "one", "it cannot be read", "the node is needed")
     ledger.beat.now("one", "r1")
     with pytest.raises(Conflict):
-        ledger.free.now(replace(held, silent_for=timedelta(minutes=5)), released, "terminal:ann")
+        ledger.release_node.now(replace(held, silent_for=timedelta(minutes=5)), released, "terminal:ann")
     with pytest.raises(Conflict):
-        ledger.free.now(replace(held, incident="two"), released, "terminal:ann")
+        ledger.release_node.now(replace(held, incident="two"), released, "terminal:ann")
     end = Append("one", 5, (Escalated("released"),), "terminal:ann")
     with pytest.raises(Conflict):  # its runner is alive
-        ledger.free.now(replace(held, silent_for=timedelta(minutes=5)), released, "terminal:ann", end)
+        ledger.release_node.now(replace(held, silent_for=timedelta(minutes=5)), released, "terminal:ann", end)
     assert ledger.head.now("one").seq == 5
-    assert ledger.free.now(replace(held, silent_for=timedelta(0)), released, "terminal:ann").stream == HOUSE
-    assert ledger.hold.now("node-1") is None
+    assert ledger.release_node.now(replace(held, silent_for=timedelta(0)), released, "terminal:ann").stream == HOUSE
+    assert ledger.current_hold.now("node-1") is None
     ledger.begin.now("two", 4, FIRST, "bot", claim("node-1", STEPS[1:], at_once=9))
     with pytest.raises(NodeBusy, match="two"):
         ledger.begin.now("one", 5, StepStarted(1, 2), "bot", claim("node-1", at_once=9))

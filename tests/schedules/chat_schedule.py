@@ -16,7 +16,7 @@ from bot.domain.events import PlanProposed, Triaged
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.ledger import Database, Ledger, Outbox
-from bot.response.decision.preflight import binds
+from bot.response.decision.preflight import approval_bindings
 from bot.response.execution.node_access import NodeStatus
 from bot.response.record import IncidentRequest
 from tests.schedules.chat_seats import NOTHING, ScheduledTeams
@@ -106,7 +106,7 @@ class ChatPlay:
         assert verdict.plan is not None
         node = self.stage.nodes[self.node]
         seen = NodeStatus(node.boot_id, node.machine_id, KEY)
-        bound = binds(verdict, self.stage.find(self.node), seen, PLAYBOOK, self.stage.policy)
+        bound = approval_bindings(verdict, self.stage.find(self.node), seen, PLAYBOOK, self.stage.policy)
         self.ledger.append.now(self.id, 0, opening.received(self.node), opening.by)
         self.ledger.append.now(self.id, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
         self.ledger.append.now(self.id, 2, PlanProposed.of(verdict.plan, bound), BOT)

@@ -34,7 +34,7 @@ class Recorder:
             "append_all",
             "append_together",
             "begin",
-            "free",
+            "release_node",
             "record_refusal",
         ):
             return done  # nothing was written that somebody could die without having heard of
@@ -100,11 +100,11 @@ class Recorder:
             claim
         )  # no boundary: asked where a clock is wrong alone, and schedules stay as they were
 
-    async def hold(self, node: str, machine_id: str = "") -> Hold | None:
-        return await self.do(self.ledger.hold.now, node, machine_id)  # type: ignore[no-any-return]
+    async def current_hold(self, node: str, machine_id: str = "") -> Hold | None:
+        return await self.do(self.ledger.current_hold.now, node, machine_id)  # type: ignore[no-any-return]
 
-    async def free(self, hold: Hold, event: NodeReleased, by: str, end: Append | None = None) -> Entry:
-        return await self.do(self.ledger.free.now, hold, event, by, end)  # type: ignore[no-any-return]
+    async def release_node(self, hold: Hold, event: NodeReleased, by: str, end: Append | None = None) -> Entry:
+        return await self.do(self.ledger.release_node.now, hold, event, by, end)  # type: ignore[no-any-return]
 
     async def machines(self) -> Mapping[str, tuple[str, ...]]:
         return await self.do(self.ledger.machines.now)  # type: ignore[no-any-return]

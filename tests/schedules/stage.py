@@ -19,7 +19,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Leases, Ledger
-from bot.response.decision.preflight import Preflight, binds
+from bot.response.decision.preflight import Preflight, approval_bindings
 from bot.response.decision.responder import Responder
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.remediation import Remediation
@@ -106,7 +106,7 @@ class Stage:
             incident, 0, AlertReceived(alert, name, f"group-{incident}", PLAYBOOK.name, wave=wave), "terminal:asker"
         )
         self.ledger.append.now(incident, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
-        bound = binds(verdict, self.find(name), seen, PLAYBOOK, self.policy)
+        bound = approval_bindings(verdict, self.find(name), seen, PLAYBOOK, self.policy)
         self.ledger.append.now(incident, 2, PlanProposed.of(verdict.plan, bound), BOT)
 
     @property

@@ -46,7 +46,7 @@ from bot.inventory import Inventory
 from bot.ledger import Database, Leases, Ledger, Outbox
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.ledger.inbox import Inbox
-from bot.response.decision.preflight import Preflight, binds
+from bot.response.decision.preflight import Preflight, approval_bindings
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.figures import figures
 from bot.response.execution.node_access import NodeAccess, NodeStatus
@@ -193,7 +193,7 @@ class ActingTeam:
             await self.ledger.append(name, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
             assert verdict.plan is not None
             seen = NodeStatus(node.boot_id, node.machine_id, "SHA256:as-ever")
-            bound = binds(verdict, self.stage.find(verdict.node), seen, PLAYBOOK, self.stage.policy)
+            bound = approval_bindings(verdict, self.stage.find(verdict.node), seen, PLAYBOOK, self.stage.policy)
             await self.ledger.append(
                 name, 2, PlanProposed.of(verdict.plan, bound, self.needed, figures(verdict, ())), BOT
             )

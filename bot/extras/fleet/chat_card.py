@@ -30,7 +30,7 @@ from bot.extras.fleet.ask import MOST_WORDS, FleetAsk
 from bot.extras.fleet.difference import Comparison, left_out, peers, rest, says, sides, summary, surprise, without_cause
 from bot.extras.fleet.report import FleetReport, among, headline, remarks, seen_words
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome
-from bot.view.words import badness
+from bot.view.words import severity_key
 
 GO, STOP, CHECK, DIFF, PLAN = "fleet-go", "fleet-stop", "fleet-check", "fleet-diff", "fleet-plan"
 OF_FLEET = "fleet-"
@@ -133,7 +133,7 @@ def _title(ask: FleetAsk, report: FleetReport) -> str:
 def _unhealthy_answers(report: FleetReport) -> list[NodeAnswer]:
     """Every node that is not healthy, the gravest first; the healthy ones are counted above."""
     shown = [answer for answer in report.answers if answer.found or answer.outcome is not NodeOutcome.ANSWERED]
-    return sorted(shown, key=lambda answer: (badness(Status(answer.status)), answer.node))
+    return sorted(shown, key=lambda answer: (severity_key(Status(answer.status)), answer.node))
 
 
 def _varying_labels(report: FleetReport) -> Sequence[str]:

@@ -17,7 +17,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status, Verdict
 from bot.extras.marks.marks import CauseLookedAt, Score, VerdictMarked, named, score_of
 from bot.extras.marks.store import MarkStore
-from bot.response.decision.guards import check_named
+from bot.response.decision.guards import check_may_approve
 
 WAS = 300  # characters of what it was
 PER_PERSON = Allowance(30, timedelta(minutes=10))
@@ -88,7 +88,7 @@ class VerdictMarker:
 
         Raises: NotAnApprover for who may not approve; NothingToMark where it is not in doubt; LedgerError.
         """
-        check_named(self.policy, Approval(by, reason, os_user=os_user))
+        check_may_approve(self.policy, Approval(by, reason, os_user=os_user))
         score = score_of(await self.marks.read(), cause, self.policy)
         if not score.in_doubt:
             words = f"{score.against} wrong among {score.voices} since the last look; it takes {score.needed}"

@@ -38,6 +38,6 @@ class WaveApprovers:
         self.check_not_the_asker(wave, Approval(earlier.by, "", os_user=earlier.os_user))
         guards.check_acting(self.policy)
         elsewhere = "A running `zombie serve` can ask Slack, and continues the wave."
-        again = await guards.present_standing(self.policy, self.lookup, earlier, elsewhere)
+        again = await guards.current_approval(self.policy, self.lookup, earlier, elsewhere)
         reason = f"{wave.id}: {earlier.event.reason}"
         return replace(again, by=earlier.by, reason=reason, digest=digest, os_user=earlier.os_user)

@@ -234,7 +234,7 @@ class Waves:
 
         async def stopped(wave: Wave) -> WaveEvent:
             if not anybody and not WaveApprovers(self.policy).has_asked(wave, approval):
-                guards.check_named(self.policy, approval)
+                guards.check_may_approve(self.policy, approval)
             reason = one_line(approval.reason.strip(), 500) or "no reason given"
             if wave.state is WaveState.PROPOSED:
                 return WaveDeclined(reason, approval.os_user)

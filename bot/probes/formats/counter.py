@@ -10,13 +10,13 @@ _FULL = 1 << 32
 _HALF = 1 << 31
 
 
-def risen(before: int, after: int, what: str) -> int:
+def counter_increase(before: int, after: int, what: str) -> int:
     """Return how far a 32-bit counter rose between two looks, allowing for a single wrap.
 
     Raises: CannotRead when it went back: a rise above half of the range is impossible within seconds.
 
     Example:
-    >>> risen(0xFFFFFFF0, 0x10, "packets")
+    >>> counter_increase(0xFFFFFFF0, 0x10, "packets")
     32
     """
     if after >= before:

@@ -38,7 +38,9 @@ def without_level(line: str) -> tuple[int | None, str]:
     return (int(found[1]), found[2]) if found else (None, line)
 
 
-def unlisted(lines: Sequence[tuple[int, KernelLine]], known: Sequence[KernelEvent]) -> tuple[KernelEvent, ...]:
+def with_unclassified_errors(
+    lines: Sequence[tuple[int, KernelLine]], known: Sequence[KernelEvent]
+) -> tuple[KernelEvent, ...]:
     """Return the known events and an event for each error that belongs to none of them, oldest first.
 
     A complaint that the kernel calls critical is grave: it does not have to repeat.

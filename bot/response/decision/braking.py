@@ -44,7 +44,7 @@ async def set_brake(
     """
     async with refusals_noted(ledger, f"brake {'on' if on else 'off'}", approval.by):
         if not (on and anybody):
-            guards.check_named(policy, approval)
+            guards.check_may_approve(policy, approval)
         if on:
             await pull_brake(ledger, approval, request)
         else:

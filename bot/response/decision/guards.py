@@ -47,7 +47,7 @@ def check_approver(policy: Policy, approval: Approval) -> None:
     """Raises: NotAnApprover, also where nobody at all is named: that comes first, for it is what has to be written."""
     if policy.names_anybody:
         check_acting(policy)
-    check_named(policy, approval)
+    check_may_approve(policy, approval)
 
 
 def check_acting(policy: Policy) -> None:
@@ -56,7 +56,7 @@ def check_acting(policy: Policy) -> None:
         raise NotAnApprover("Acting is off: [policy] acting is not true.")
 
 
-def check_named(policy: Policy, approval: Approval) -> None:
+def check_may_approve(policy: Policy, approval: Approval) -> None:
     """Raises: NotAnApprover; does not check whether acting is on."""
     kind, _, name = approval.by.partition(":")
     if not policy.may_approve(approval.by, approval.groups):
@@ -138,14 +138,14 @@ async def lapsed_yeses(
     return tuple(lapsed)
 
 
-async def present_standing(policy: Policy, lookup: ApproverLookup | None, said: Yes, elsewhere: str) -> Approval:
+async def current_approval(policy: Policy, lookup: ApproverLookup | None, said: Yes, elsewhere: str) -> Approval:
     """Return how whoever said yes stands now; `elsewhere` is where that can be asked if not here.
 
     Raises: NotAnApprover when they may not approve any more; CannotTell when that is not known.
     """
     again = await lookup.again(said.by) if lookup is not None else Approval(said.by, "")
     try:
-        check_named(policy, again)
+        check_may_approve(policy, again)
     except NotAnApprover as no:
         if lookup is None and policy.approver_groups:  # a group may still name them
             unknown = f"{said.by} has said yes, and it cannot be checked here whether they still may."
@@ -179,7 +179,7 @@ class ApprovalCounter:
 
     async def _again(self, incident: Incident, said: Yes) -> None:
         check_not_the_asker(self.policy, incident, Approval(said.by, "", os_user=said.os_user))
-        await present_standing(self.policy, self.lookup, said, "Say the last yes in the chat.")
+        await current_approval(self.policy, self.lookup, said, "Say the last yes in the chat.")
 
 
 def check_not_begun(incident: Incident) -> None:

@@ -50,11 +50,11 @@ class NodeReleaser:
         """
         async with refusals_noted(self.ledger, "release", approval.by, node):
             guards.check_reason(approval)
-            guards.check_named(self.policy, approval)
+            guards.check_may_approve(self.policy, approval)
             return await self._release(node, approval)
 
     async def _release(self, node: str, approval: Approval) -> NodeReleased:
-        held = await self.ledger.hold(node)
+        held = await self.ledger.current_hold(node)
         if held is None:
             raise NothingToRelease(f"No incident holds {one_line(node, 100)}.", "zombie incidents lists what is open.")
         incident = await self._holding_incident(held)
@@ -63,11 +63,13 @@ class NodeReleaser:
         event = NodeReleased(held.node, held.incident, because, reason, approval.os_user)
         try:
             if incident is None or incident.ended:
-                await self.ledger.free(held, event, approval.by)
+                await self.ledger.release_node(held, event, approval.by)
                 return event
             said = f"{approval.by} released {held.node}, for {because}: {reason}"
             end = with_left_behind(Escalated(said, steps_not_done_words(incident)), incident, self.actions)
-            await self.ledger.free(held, event, approval.by, Append(incident.id, incident.seq, (end,), approval.by))
+            await self.ledger.release_node(
+                held, event, approval.by, Append(incident.id, incident.seq, (end,), approval.by)
+            )
         except Conflict as no:
             raise CannotTell("It has changed meanwhile.", "Look at it again: zombie incidents") from no
         return event

@@ -146,12 +146,16 @@ def _unchanged_or_refused(
 # --- what is bound, and how a node differs from it
 
 
-def binds(verdict: Verdict, node: Node, seen: NodeStatus, playbook: Playbook, policy: Policy) -> Mapping[str, str]:
+def approval_bindings(
+    verdict: Verdict, node: Node, seen: NodeStatus, playbook: Playbook, policy: Policy
+) -> Mapping[str, str]:
     """Return what the approver has seen, by name."""
-    return bindings(verdict, node, seen, f"{playbook.name} {playbook.version}", policy)
+    return bindings_for_version(verdict, node, seen, f"{playbook.name} {playbook.version}", policy)
 
 
-def bindings(verdict: Verdict, node: Node, seen: NodeStatus, playbook: str, policy: Policy) -> Mapping[str, str]:
+def bindings_for_version(
+    verdict: Verdict, node: Node, seen: NodeStatus, playbook: str, policy: Policy
+) -> Mapping[str, str]:
     """Return the same for a playbook's name and version, as the record has them."""
     evidence = json.dumps(redacted(to_json_types(verdict.evidence)), sort_keys=True, separators=(",", ":"))
     return {

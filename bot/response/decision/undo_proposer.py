@@ -31,7 +31,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status, Verdict
 from bot.ledger import Ledger
 from bot.response.decision import guards
-from bot.response.decision.preflight import another_machine, bindings, unit_state_evidence, unit_state_words
+from bot.response.decision.preflight import another_machine, bindings_for_version, unit_state_evidence, unit_state_words
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import acting_lines
 from bot.response.record import Done, short_id, undoable
@@ -92,7 +92,7 @@ class UndoProposer:
             summary += f" Not undone: {', '.join(kept)}."
         verdict = Verdict(incident.node, Status.UNKNOWN, None, None, summary, evidence, plan=plan)
         version = incident.triage.playbook_version if incident.triage is not None else 0
-        binds = bindings(verdict, node, seen, f"{incident.playbook} {version}", self.policy)
+        binds = bindings_for_version(verdict, node, seen, f"{incident.playbook} {version}", self.policy)
         needed = self.policy.approvals_needed(1, strange=False)
         as_left = {"as left": "; ".join(seen.says for seen in evidence)}
         proposal = PlanProposed.of(plan, binds, needed, as_left)

@@ -127,14 +127,14 @@ class Diagnosis:
                 del self._jobs[incident_id]
             raise
         for incident_id, job in jobs.items():
-            job.task = asyncio.create_task(self._see_through(job), name=f"diagnosis {incident_id}")
+            job.task = asyncio.create_task(self._diagnose_and_record(job), name=f"diagnosis {incident_id}")
             job.task.add_done_callback(self._log_failure)
 
     def _log_failure(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self.log("diagnosis_broke_off", task=task.get_name(), error=repr(error))
 
-    async def _see_through(self, job: _Job) -> None:
+    async def _diagnose_and_record(self, job: _Job) -> None:
         incident = job.underway.incident
         try:
             if not incident.seq:

@@ -30,7 +30,7 @@ from bot.domain.verdict import Confidence, Verdict
 from bot.ledger import Ledger
 from bot.probes.host import HostReading, machine_id_of
 from bot.response.decision.guards import check_units_named, raised_by_stranger, units_of
-from bot.response.decision.preflight import binds
+from bot.response.decision.preflight import approval_bindings
 from bot.response.diagnosis.figures import figures
 from bot.response.execution.cluster import KUBERNETES
 from bot.response.execution.node_access import NodeAccess
@@ -133,7 +133,7 @@ class Proposer:
         host = verdict.snapshot.get(HostReading) if verdict.snapshot is not None else Unread("host", "not kept")
         if isinstance(host, Unread) or host.boot_id != seen.boot_id:
             return PlanWithheld("The node was booted while it was looked at, or does not say which boot it is in.")
-        bound = binds(verdict, node, seen, playbook, self.policy)
+        bound = approval_bindings(verdict, node, seen, playbook, self.policy)
         return PlanProposed.of(plan, bound, figures=figures(verdict, units_of(plan)), affects=affected)
 
 

@@ -82,10 +82,10 @@ class Remediation:
         except (Conflict, ImpossibleEvent):
             return AdvanceLater(because="another program went on with it")
         if after.state is State.RESOLVED:
-            await self._close_beside(after)
+            await self._cancel_superseded_proposals(after)
         return None if after.ended else AdvanceLater()
 
-    async def _close_beside(self, cured: Incident) -> None:
+    async def _cancel_superseded_proposals(self, cured: Incident) -> None:
         """End what was proposed for this node before it was cured: no card may go on asking for what is done.
 
         Whoever dies before this leaves the card as it is; a yes is then refused, and ends it in the same words.

@@ -353,7 +353,7 @@ class StepExecutor:
 
     async def at_work(self, incident: Incident) -> AdvanceLater | None:
         """Return how long to leave it to another runner that works on it; None where there is none."""
-        held = await self.ledger.hold(incident.node)
+        held = await self.ledger.current_hold(incident.node)
         if held is None or held.runner == self.runner or held.silent_for >= SILENT:
             return None
         return AdvanceLater(SILENT - held.silent_for, f"{held.runner} is working on it")

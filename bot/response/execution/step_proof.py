@@ -196,7 +196,7 @@ class StepProof:
         """
         key = (incident.id, record.number, record.attempt)
         pause, in_time = pause_of(record.started_at, now), self.steps.in_time()
-        held = await self.steps.ledger.hold(node.name)
+        held = await self.steps.ledger.current_hold(node.name)
         if held is None or (held.incident, held.step) != (incident.id, record.number):
             return AdvanceLater(pause, "another program went on with it")
         try:

@@ -81,9 +81,9 @@ class PagePoller:
             if page.id in open_cases:
                 if page.is_open and not _counts(page) and page.id not in alone:
                     continue
-                kept += await self._catch_up_known(page, now)
+                kept += await self._ingest_page_with_case(page, now)
             elif unheard_since is not None and page.is_open:
-                kept += await self._catch_up_unknown(page, now)
+                kept += await self._ingest_page_without_case(page, now)
         self._seen = {case: what for case, what in self._seen.items() if case in open_cases or case in listed}
         self._asked = {case: look for case, look in self._asked.items() if case in open_cases}
         self._over = {page.id for page in pages if not page.is_open}
@@ -98,14 +98,14 @@ class PagePoller:
         self._asked |= dict.fromkeys(chosen, self._looks)
         return frozenset(chosen)
 
-    async def _catch_up_unknown(self, page: Page, now: datetime) -> int:
+    async def _ingest_page_without_case(self, page: Page, now: datetime) -> int:
         """Take in an open page without an open case."""
         name = _delivery_name("page", page.id, _in_state_since(page))
         if page.id in self._over:
             return await self._store_delivery(page, AlertStatus.REOPENED, name, _changed_at(page) or now)
         return await self._store_delivery(page, AlertStatus.FIRED, name, page.created_at)
 
-    async def _catch_up_known(self, page: Page, now: datetime) -> int:
+    async def _ingest_page_with_case(self, page: Page, now: datetime) -> int:
         """Take in what is new on a page with a case."""
         if not page.is_open:
             return await self._store_delivery(

@@ -50,7 +50,7 @@ def test_node_of_a_parked_incident_is_free_and_who_did_it_is_on_record(
         f"{NODE} is free. Incident {ID} held it, and cannot go on: it waits for an answer.\n"
     )
     with Database.open(url) as database:
-        assert Ledger(database).hold.now(NODE) is None
+        assert Ledger(database).current_hold.now(NODE) is None
         assert fold(Ledger(database).read.now(ID)).state is State.ESCALATED
         last = Ledger(database).read.now(HOUSE)[-1]
     assert (last.kind, last.by, last.body["reason"]) == ("NodeReleased", "terminal:ann", "it was looked at by hand")
@@ -71,7 +71,7 @@ def test_what_is_refused_goes_by_its_name(
     assert release(node=node, by=by) == 1
     assert capsys.readouterr().err.startswith(f"zombie: {says}")
     with Database.open(url) as database:
-        assert Ledger(database).hold.now(NODE) is not None
+        assert Ledger(database).current_hold.now(NODE) is not None
         assert Ledger(database).read.now(HOUSE)[-1].body["wish"] == "release"
 
 

@@ -135,7 +135,7 @@ async def test_one_incident_is_never_advanced_twice_at_once(world: World, runner
     await a.tick()
     for _ in range(3):
         world.put("one")
-        a.engine.kick("one")
+        a.engine.advance_now("one")
         await a.tick(after=CLAIM_EVERY)
     assert a.advanced == ["one"]
     a.held.set()
@@ -249,7 +249,7 @@ async def test_click_that_arrived_here_is_seen_to_here_and_at_once(world: World,
     a = runner()
     await a.tick()
     world.put("one", "g1")
-    a.engine.kick("one")
+    a.engine.advance_now("one")
     await settled()
     assert (a.advanced, world.leases) == (["one"], {"g1": "a"})
 
@@ -261,7 +261,7 @@ async def test_kick_wakes_the_loop_that_sleeps(world: World, runner: Callable[..
     a.engine.start()
     await settled()
     world.put("one")
-    a.engine.kick("one")
+    a.engine.advance_now("one")
     await settled()
     assert ("one" in a.advanced, a.shown) == (True, ["one"]), "though no time has passed"
     await a.engine.leave()

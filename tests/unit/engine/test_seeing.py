@@ -85,7 +85,7 @@ async def test_what_was_decided_here_is_shown_also_where_it_was_looked_at_before
     world.put("one", "g1")
     await a.tick()
     assert a.shown == [], "it is another's"
-    a.engine.kick("one")
+    a.engine.advance_now("one")
     await settled()
     await a.tick()
     assert a.shown == ["g1"]

@@ -69,7 +69,7 @@ async def test_click_that_comes_while_the_leases_are_read_is_not_taken_for_a_los
     world.seconds += CLAIM_EVERY
     ticking = asyncio.create_task(engine.tick())
     await settled()
-    engine.kick("one")
+    engine.advance_now("one")
     await settled()
     leases.answers.set()
     await ticking

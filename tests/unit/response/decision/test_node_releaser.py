@@ -58,7 +58,7 @@ def test_node_is_freed_of_a_runner_whose_last_sign_of_life_is_of_a_time_that_com
     of_a_newer_form(held)
     held.world.now -= timedelta(hours=5)
     assert isinstance(release(held), NodeReleased)
-    assert held.ledger.hold.now("n1") is None
+    assert held.ledger.current_hold.now("n1") is None
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_incident_that_can_go_on_and_whoever_may_not_are_refused_by_name(
     no = release(held, approval, node)
     assert isinstance(no, Refused)
     assert (no.name, refusals(held)) == (name, [("release", name)])
-    assert held.ledger.hold.now("n1") is not None
+    assert held.ledger.current_hold.now("n1") is not None
     if name == "NodeBusy":
         assert "it is acting" in no.sentence
         assert "zombie remediate one" in no.try_next
@@ -90,7 +90,7 @@ def test_parked_incident_is_handed_to_a_person_and_its_node_is_free(held: Stage)
     ended = incident(held)
     assert (ended.state, isinstance(ended.ending, Escalated)) == (State.ESCALATED, True)
     assert "terminal:ann released n1, for it waits for an answer: the node is needed" in ended.ending.because  # type: ignore[union-attr]
-    assert held.ledger.hold.now("n1") is None
+    assert held.ledger.current_hold.now("n1") is None
     assert on_record(held) == [done]
 
 
@@ -106,7 +106,7 @@ def test_incident_ends_with_the_release_on_record_or_not_at_all(held: Stage, mon
     with pytest.raises(LedgerUnavailable):
         release(held)
     assert incident(held).state is State.UNKNOWN
-    assert held.ledger.hold.now("n1") is not None
+    assert held.ledger.current_hold.now("n1") is not None
 
 
 def test_incident_of_a_newer_program_is_left_as_it_is_and_its_node_is_free(held: Stage) -> None:
@@ -119,7 +119,7 @@ def test_incident_of_a_newer_program_is_left_as_it_is_and_its_node_is_free(held:
     done = release(held)
     assert isinstance(done, NodeReleased)
     assert "cannot read its record" in done.because
-    assert (held.ledger.head.now("one").seq, held.ledger.hold.now("n1")) == (6, None)
+    assert (held.ledger.head.now("one").seq, held.ledger.current_hold.now("n1")) == (6, None)
     assert on_record(held) == [done]
     assert isinstance(release(held), Refused), "it is free already"
 
@@ -129,4 +129,4 @@ def test_plan_that_only_a_newer_program_knows_is_ended(held: Stage) -> None:
     assert isinstance(done, NodeReleased)
     assert "does not know “disable_unit”" in done.because
     assert incident(held).state is State.ESCALATED
-    assert held.ledger.hold.now("n1") is None
+    assert held.ledger.current_hold.now("n1") is None

@@ -131,7 +131,7 @@ def test_doubt_refuses_and_what_changed_ends_it(
 def test_yes_to_what_another_incident_has_cured_since_is_no_relapse(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Remediation, "_close_beside", dying)
+    monkeypatch.setattr(Remediation, "_cancel_superseded_proposals", dying)
     cured_beside(stage)
     asked = stage.nodes["n1"].asked
     refused = decided(stage)

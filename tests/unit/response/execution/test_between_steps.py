@@ -24,7 +24,7 @@ from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.probe import Unread
-from bot.response.decision.preflight import added_side_effects, binds
+from bot.response.decision.preflight import added_side_effects, approval_bindings
 from bot.response.execution.node_access import NodeStatus
 from bot.response.execution.remediation import Remediation
 from tests.record.incidents import ALERT
@@ -49,7 +49,7 @@ def proposed(stage: Stage, *steps: Step, ends: Ends | None = None, **bound: str)
     )
     stage.ledger.append.now("two", 0, AlertReceived(ALERT, "n1", "group-two", PLAYBOOK.name), "terminal:asker")
     stage.ledger.append.now("two", 1, Triaged(verdict, PLAYBOOK.name, 1), "bot")
-    offered = PlanProposed.of(plan, binds(verdict, stage.find("n1"), seen, PLAYBOOK, stage.policy))
+    offered = PlanProposed.of(plan, approval_bindings(verdict, stage.find("n1"), seen, PLAYBOOK, stage.policy))
     stage.ledger.append.now("two", 2, offered, "bot")
     approve(stage, "two")
     return wire

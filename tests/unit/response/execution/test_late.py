@@ -183,4 +183,4 @@ def test_step_begun_while_the_ledgers_clock_was_ahead_holds_its_node_no_longer_t
     ended = run(stage)
     assert isinstance(ended.ending, Escalated)
     assert world.now - world.began_at < POLICY.reboot_deadline + MINUTE
-    assert stage.ledger.hold.now("n1") is None
+    assert stage.ledger.current_hold.now("n1") is None

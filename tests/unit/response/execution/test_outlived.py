@@ -343,7 +343,7 @@ def test_plan_of_a_newer_program_is_not_held_for_ever_by_an_older_one(stage: Sta
         assert again.after > timedelta(0)
         stage.world.now += again.after
     assert isinstance(incident(stage).ending, Escalated if begun else Cancelled)
-    assert stage.ledger.hold.now("n1") is None
+    assert stage.ledger.current_hold.now("n1") is None
 
 
 @pytest.mark.parametrize("wish", ["approve", "undo"])
