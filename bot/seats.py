@@ -204,7 +204,7 @@ class Extra:
     None where it is not set up. `reads_more_alone` names one of the record's database, settings and the log that
     returns it for `check --open`. `keeps_facts` names one of the running bot that returns what stores the facts of
     whole checks of many nodes (`KeepsFacts`). `looks` names a function of settings, some nodes and the clock that
-    returns what `doctor` checks (`DoctorChecks` of `bot/surfaces/member.py`).
+    returns what `doctor` checks (`DoctorChecks` of `bot/surfaces/descriptor.py`).
 
     `holds` names what may hold a step, asked in the transaction that begins it: a function of the connection, the
     incident, whether nothing of its plan has begun, and the time; it raises Refused. `doubts` names

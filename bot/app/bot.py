@@ -33,7 +33,7 @@ from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES
-from bot.surfaces.member import SurfaceDescriptor
+from bot.surfaces.descriptor import SurfaceDescriptor
 from bot.surfaces.slack.tokens import SlackTokens
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from bot.domain.verdict import Verdict
 from bot.settings import Settings
 from bot.surfaces.document import document
 from bot.surfaces.slack.tokens import SlackTokens
-from bot.surfaces.text import headline, verdict_text
+from bot.surfaces.verdict_text import headline, verdict_text
 from bot.view.plan_words import PlanWords
 
 # People on call may approve, but not what they asked for themselves. The windows are short, for watching.

@@ -19,7 +19,7 @@ from bot.settings import Settings
 from bot.surfaces.metrics import Gauges, IncidentLog, Metrics, Scrape
 
 ReadTally: TypeAlias = Callable[[], Awaitable[LedgerCount]]
-WhyNot: TypeAlias = Callable[[], Awaitable[str]]  # why the bot is not ready; empty while it is
+NotReadyReason: TypeAlias = Callable[[], Awaitable[str]]  # why the bot is not ready; empty while it is
 SCRAPE_SECONDS = 2.0  # a scraper gives up after ten; counts that are not read by then are left out
 
 
@@ -50,12 +50,12 @@ class Metering:
         self._counting: asyncio.Future[LedgerCount] | None = None
         self._nodes = 0
         self._readings: Readings | None = None
-        self._why_not: WhyNot | None = None
+        self._not_ready_reason: NotReadyReason | None = None
         json_log.listen(self.metrics.heard)
 
-    def set_sources(self, nodes: int, readings: Readings, why_not: WhyNot) -> None:
+    def set_sources(self, nodes: int, readings: Readings, not_ready_reason: NotReadyReason) -> None:
         """Set the sources of gauges that are not in the record."""
-        self._nodes, self._readings, self._why_not = nodes, readings, why_not
+        self._nodes, self._readings, self._not_ready_reason = nodes, readings, not_ready_reason
 
     async def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """Return the present metrics."""
@@ -77,11 +77,11 @@ class Metering:
         return self.metrics.exposition(standing, accept)
 
     async def _is_ready(self) -> bool:
-        if self._why_not is None:
+        if self._not_ready_reason is None:
             return False
         try:
             async with asyncio.timeout(self._patience):
-                return not await self._why_not()
+                return not await self._not_ready_reason()
         except TimeoutError:
             return False
 

@@ -15,8 +15,8 @@ from bot.app.factories import chat_settings, now
 from bot.app.policy_settings import rules_of_acting
 from bot.app.stores import Stores
 from bot.chat.document import Document
-from bot.chat.parts import CARD, MessageTarget
 from bot.chat.people import People
+from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.domain.alert import Reporter, SourceAlert
 from bot.domain.contracts import Log

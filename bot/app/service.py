@@ -114,12 +114,12 @@ class Service:
         self._renewal = Renewal(
             bot.known, lambda: inventory(Path(bot.known.origin), bot.environment), bot.stores.ledger, log, told
         )
-        metered.set_sources(len(bot.known.nodes), checks.scheduler, self.why_not)
+        metered.set_sources(len(bot.known.nodes), checks.scheduler, self.not_ready_reason)
         self._extras: list[Serves] = bot.seated("serves")
         gets = (("/metrics", metered.scrape.answer),)
         posts = [*self._chat.routes(), *bot.alerts.posts, *(post for extra in self._extras for post in extra.posts)]
         self._web = WebEdge(
-            bot.settings.listen, self.why_not, posts, gets, log=log, unauthorized=metered.metrics.unauthorized
+            bot.settings.listen, self.not_ready_reason, posts, gets, log=log, unauthorized=metered.metrics.unauthorized
         )
         self.address = ""  # where the web edge listens, once it does
         self._not_yet = "starting"
@@ -240,7 +240,7 @@ class Service:
 
     # --- while it runs
 
-    async def why_not(self) -> str:
+    async def not_ready_reason(self) -> str:
         """Return why the bot is not ready; empty while it is."""
         if self._stopping.is_set():
             return "stopping"

@@ -16,7 +16,7 @@ from bot.chat.card import incident_card
 from bot.chat.card_times import PROGRESS, Reminder, reminders, seconds_moved
 from bot.chat.clicks import Click
 from bot.chat.document import Document
-from bot.chat.parts import CARD, MessageTarget, card_target, request_id
+from bot.chat.post_state import CARD, MessageTarget, card_target, request_id
 from bot.chat.poster import Poster
 from bot.chat.remembered import Remembered
 from bot.chat.service import is_delivered

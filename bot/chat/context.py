@@ -129,9 +129,9 @@ class ChatContext:
         self, no: ZombieError, action: str, person: Person, channel: str, thread_ts: str, about: str = ""
     ) -> None:
         """Tell a person why something is not done, any of `TOLD`; a refusal is recorded."""
-        await self.ephemeral.tell(person.by, channel, thread_ts, await self.why_not(no, action, person, about))
+        await self.ephemeral.tell(person.by, channel, thread_ts, await self.failure_words(no, action, person, about))
 
-    async def why_not(self, no: ZombieError, action: str, person: Person, about: str = "") -> str:
+    async def failure_words(self, no: ZombieError, action: str, person: Person, about: str = "") -> str:
         """Return what a person is told of why something is not done, any of `TOLD`; a refusal is recorded.
 
         The responder records its refusals itself: their words are `refusal_words`.

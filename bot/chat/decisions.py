@@ -22,8 +22,8 @@ from bot.chat.context import NOT_WRITTEN, TOLD, ChatContext, brake_words
 from bot.chat.dialog import HOME, LONGEST_REASON, Intent, plans_that_fit, reason_dialog
 from bot.chat.ephemeral import refusal_words
 from bot.chat.home import HomePublisher
-from bot.chat.parts import MessageTarget
 from bot.chat.people import Person
+from bot.chat.post_state import MessageTarget
 from bot.chat.remembered import Seen
 from bot.chat.requests import MOST_NODES
 from bot.chat.stored_checks import StoredChecks
@@ -401,7 +401,7 @@ class Decisions:
         try:
             words = await self._decide(intent, submission, submission.reason[:LONGEST_REASON], again)
         except TOLD as no:
-            words = await self._context.why_not(no, intent.action, person, " ".join(intent.plans))
+            words = await self._context.failure_words(no, intent.action, person, " ".join(intent.plans))
         except Exception:  # a bug would be met again
             await self._note_as_done(submission.key)
             await self._tell(intent, person, BUG)
@@ -483,7 +483,7 @@ class Decisions:
                 except (Refused, UnknownIncident) as no:
                     return refusal_words(no)
                 except LedgerError as no:  # of this incident: others may be decided
-                    return await self._context.why_not(no, intent.action, person, incident_id)
+                    return await self._context.failure_words(no, intent.action, person, incident_id)
                 finally:
                     self._context.notices.decided(incident_id)
 

@@ -53,7 +53,7 @@ class Ephemeral:
     async def _send(self, user: str, channel: str, thread_ts: str, document: Document, answer_at: str) -> None:
         """Send it to the command's address, else into the channel, else as a direct message."""
         message = self._chat.draw(document)
-        if answer_at and isinstance(await self._chat.answer(answer_at, message), Delivered):
+        if answer_at and isinstance(await self._chat.respond(answer_at, message), Delivered):
             return
         for attempt in range(TRIES):
             outcome: Outcome | None = None

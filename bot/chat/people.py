@@ -200,12 +200,12 @@ class Askers:
             raise CannotTell(f"{self.people.word} has not said yet in which workspace this bot is.", "Try again.")
         if not self.people.is_ours(person):
             raise NotAllowedToAsk("That came from another workspace than the bot's own.", _HINT)
-        asked_at, why_not = self._known.get(person.user, (float("-inf"), ""))
+        asked_at, refusal = self._known.get(person.user, (float("-inf"), ""))
         if self.clock() - asked_at > _REMEMBERED_SECONDS:
-            why_not = await self._why_not(person.user)
-            self._known[person.user] = (self.clock(), why_not)
-        if why_not:
-            raise NotAllowedToAsk(why_not, _HINT)
+            refusal = await self._refusal_words(person.user)
+            self._known[person.user] = (self.clock(), refusal)
+        if refusal:
+            raise NotAllowedToAsk(refusal, _HINT)
 
     def count(self, person: Person) -> None:
         """Count a check, of however many nodes. Raises: TooManyRequests when it exceeds the limit."""
@@ -222,7 +222,7 @@ class Askers:
         asked.append(now)
         self._asked[person.user] = asked
 
-    async def _why_not(self, user: str) -> str:
+    async def _refusal_words(self, user: str) -> str:
         """Say why somebody may not ask; empty where they may."""
         try:
             await self.people.admit(user, "ask for checks")

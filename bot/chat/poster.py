@@ -12,8 +12,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.chat.document import Document
-from bot.chat.parts import CARD, MessageTarget, PendingDelivery, PostState, PostStates, Say, as_post, restored_post
 from bot.chat.pictures import Pictures
+from bot.chat.post_state import CARD, MessageTarget, PendingDelivery, PostState, PostStates, Say, as_post, restored_post
 from bot.chat.service import (
     ChatService,
     Delivered,
@@ -290,23 +290,23 @@ class Poster:
         if part.in_private:
             return
         if part.place is None:
-            await self._posts.of(part.at.channel).turn(lambda: part.post_rank)
+            await self._posts.of(part.resolved_target.channel).turn(lambda: part.post_rank)
             # A summary waits for no slot: other programs have reserved the next slots for the cards that it sums up.
-            if part.at.patient and part.post_rank != SUMMARY:
-                await self._posts.apart(part.at.channel)
+            if part.resolved_target.patient and part.post_rank != SUMMARY:
+                await self._posts.apart(part.resolved_target.channel)
         else:
             await part.wait_between_edits(self._timing.edit_every, self._timing.clock)
             await self._edits.turn(lambda: part.pending.rank if part.pending is not None else LAST)
 
     async def _send(self, part: PostState, message: Message) -> Outcome:
         if part.in_private:
-            return await self.chat.answer(part.target.answer_at, message, for_card=True)
+            return await self.chat.respond(part.target.answer_at, message, for_card=True)
         if part.place is None:
-            outcome = await self.chat.post(part.at.channel, part.at.thread_ts, message)
+            outcome = await self.chat.post(part.resolved_target.channel, part.resolved_target.thread_ts, message)
         else:
             outcome = await self.chat.edit(part.place, message)
         if isinstance(outcome, RetryLater) and outcome.seconds:
-            (self._posts.of(part.at.channel) if part.place is None else self._edits).pause(outcome.seconds)
+            (self._posts.of(part.resolved_target.channel) if part.place is None else self._edits).pause(outcome.seconds)
         return outcome
 
     # --- pictures

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from bot.chat.document import Pieces
-from bot.chat.parts import MessageTarget
 from bot.chat.people import Person
+from bot.chat.post_state import MessageTarget
 from bot.domain.alert import SLACK
 from bot.domain.errors import InventoryError, UnknownNode, UsageError
 from bot.domain.node import Node

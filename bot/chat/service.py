@@ -154,7 +154,7 @@ class ChatService(Protocol):
     async def whisper(self, channel: str, user: str, thread: str, message: Message) -> Outcome:
         """Show a message to one person alone, in the channel; without a channel, in their direct messages."""
 
-    async def answer(self, address: str, message: Message, *, for_card: bool = False) -> Outcome:
+    async def respond(self, address: str, message: Message, *, for_card: bool = False) -> Outcome:
         """Answer a command in private at its address; `for_card`: in place of a card that may not be posted."""
         return MessageGone("no such address")
 

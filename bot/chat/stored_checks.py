@@ -10,8 +10,8 @@ from datetime import timedelta
 
 from bot.chat.background import Background
 from bot.chat.context import TOLD, ChatContext
-from bot.chat.parts import MessageTarget
 from bot.chat.people import Person
+from bot.chat.post_state import MessageTarget
 from bot.chat.requests import CommandRequest
 from bot.domain.chat_request import ChatRequest
 from bot.domain.duration import duration_text

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from bot.chat.background import Background
 from bot.chat.document import Block, Document, Paragraph, Small, Title, bullets
-from bot.chat.parts import CARD, MessageTarget
+from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.turns import SUMMARY
 from bot.domain.contracts import Log
@@ -51,9 +51,9 @@ class StormBoard:
         """Show a storm from now on, if no other bot does."""
         if self.channel and name not in self._shown:
             self._shown.add(name)
-            self.background.begin(self._see_through(name), f"storm {name}")
+            self.background.begin(self._keep_current(name), f"storm {name}")
 
-    async def _see_through(self, name: str) -> None:
+    async def _keep_current(self, name: str) -> None:
         said: Document | None = None
         try:
             while await self.leases.take(name):

@@ -25,7 +25,7 @@ from bot.chat.document import (
     line,
     paged,
 )
-from bot.chat.parts import CARD, MessageTarget
+from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.remembered import Remembered
 from bot.chat.thread_files import REPORT, FileRequest

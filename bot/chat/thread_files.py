@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any, Protocol, TypeAlias
 
 from bot.chat.document import Document, plain_document
-from bot.chat.parts import CARD, MessageTarget
+from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.service import ChatService, Timing, Uploaded
 from bot.chat.uploads import ThreadFile, Uploads
 from bot.domain.contracts import Clock, Log

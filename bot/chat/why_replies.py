@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.chat.background import Background
-from bot.chat.parts import CARD, MessageTarget
 from bot.chat.pictures import Pictures
+from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.thread import Reply
 from bot.domain.errors import ZombieError

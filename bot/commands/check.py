@@ -302,8 +302,8 @@ def _verdict_printer(arguments: argparse.Namespace, several: bool) -> HearsVerdi
 
     Of several nodes the table is complete at the end; on a terminal the progress names those that are sick so far.
     """
-    from bot.surfaces.terminal import verdict_brief
-    from bot.surfaces.text import headline, verdict_text
+    from bot.surfaces.verdict_brief import verdict_brief
+    from bot.surfaces.verdict_text import headline, verdict_text
 
     colour, words, draws = options.wants_colour(arguments), options.plan_words(), options.redraws(arguments)
     may_open = not (arguments.open or arguments.local)
@@ -393,8 +393,8 @@ def _open_incidents(
 
 def _print_table(arguments: argparse.Namespace, what: Check, verdicts: Sequence[Verdict]) -> None:
     """Print a row for each node, and with --full also everything about those that are not healthy."""
-    from bot.surfaces.terminal import FEW, verdicts_table
-    from bot.surfaces.text import verdict_text
+    from bot.surfaces.verdict_brief import FEW, verdicts_table
+    from bot.surfaces.verdict_text import verdict_text
 
     colour, words = options.wants_colour(arguments), options.plan_words()
     for verdict in verdicts if arguments.full else ():

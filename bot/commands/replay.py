@@ -95,13 +95,13 @@ def _print_end(verdicts: Sequence[Verdict], as_json: bool) -> None:
 
         print(document(verdicts))
     elif len(verdicts) > 1:
-        from bot.surfaces.text import summary
+        from bot.surfaces.verdict_text import summary
 
         print(summary(verdicts, len(verdicts)))
 
 
 def _verdict_text(path: Path, replayed: Replayed, arguments: argparse.Namespace) -> str:
-    from bot.surfaces.text import verdict_text
+    from bot.surfaces.verdict_text import verdict_text
 
     text = verdict_text(replayed.verdict, options.width(), options.wants_colour(arguments), options.plan_words())
     return f"{replayed.words(path)}\n\n{text}\n"

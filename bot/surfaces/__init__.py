@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.domain.alert import MCP, TERMINAL
 from bot.domain.pagerduty import PAGERDUTY
-from bot.surfaces.member import SurfaceDescriptor
+from bot.surfaces.descriptor import SurfaceDescriptor
 from bot.surfaces.slack import member as slack
 from bot.surfaces.teams import member as teams
 

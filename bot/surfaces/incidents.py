@@ -28,7 +28,7 @@ from bot.domain.events import (
 )
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line, safe, safe_value
-from bot.surfaces.text import headline, table_lines, verdict_text, wrapped
+from bot.surfaces.verdict_text import headline, table_lines, verdict_text, wrapped
 from bot.view.before_after import Row, before_and_after
 from bot.view.context import NOTHING, ViewContext
 from bot.view.growth_words import sparkline

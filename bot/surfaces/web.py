@@ -110,9 +110,9 @@ class WebEdge:
         return web.json_response({"alive": True})
 
     async def _readyz(self, _: web.Request) -> web.Response:
-        why_not = await self._ready()
-        if why_not:
-            return web.json_response({"ready": False, "because": why_not}, status=503)
+        not_ready = await self._ready()
+        if not_ready:
+            return web.json_response({"ready": False, "because": not_ready}, status=503)
         return web.json_response({"ready": True})
 
 

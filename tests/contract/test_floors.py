@@ -38,7 +38,11 @@ def test_file_stands_on_its_floor(path: str) -> None:
         ("bot/library_models.py", "import bot.settings", "library must not import settings"),
         ("bot/app.py", "from bot.__main__ import main", "app must not import __main__"),
         ("bot/transport/local.py", "import asyncssh", "asyncssh is for bot/transport/ssh"),
-        ("bot/surfaces/text.py", "from slack_bolt.async_app import AsyncApp", "slack_bolt is for bot/surfaces/slack"),
+        (
+            "bot/surfaces/verdict_text.py",
+            "from slack_bolt.async_app import AsyncApp",
+            "slack_bolt is for bot/surfaces/slack",
+        ),
         ("bot/app.py", "import requests", "no importer is named for requests"),
         ("bot/app/x.py", "from bot.extras import EXTRAS", "app must not import extras"),
         ("bot/surfaces/x.py", "import bot.extras.mcp.tools", "surfaces must not import extras"),

@@ -33,7 +33,7 @@ from bot.response.diagnosis.triage import Triage
 from bot.response.execution.privilege import acting_text, reading_lines, sudo_rights
 from bot.surfaces.document import SCHEMA_FILE, document
 from bot.surfaces.pagerduty_note import note_text
-from bot.surfaces.text import verdict_text
+from bot.surfaces.verdict_text import verdict_text
 from bot.view.plan_words import PlanWords
 from tests.alerts.pages import judged
 from tests.unit.surfaces.cards import CONTEXT

@@ -28,7 +28,7 @@ from bot.sources import SOURCES, parse_file
 from bot.sources.body import read_body
 from bot.sources.source import Body, ParsedFile, Source
 from bot.surfaces import SURFACES, member_settings
-from bot.surfaces.member import DoctorChecks, SurfaceDescriptor
+from bot.surfaces.descriptor import DoctorChecks, SurfaceDescriptor
 from bot.view.view import is_alarm
 from tests.slack.service import Readings, card_saying, serving
 from tests.slack.workspace import workspace

@@ -33,7 +33,7 @@ class Standing:
 
     running = 3
 
-    async def why_not(self) -> str:
+    async def not_ready_reason(self) -> str:
         return ""
 
 
@@ -53,9 +53,9 @@ async def edge(
     journal = JsonLog(io.StringIO())
     settings = Settings.load({}, environment, folder, members=settings_of())
     meter = Metering(settings, journal, tallies, patience, of_extras)
-    meter.set_sources(7, Standing(), Standing().why_not)
+    meter.set_sources(7, Standing(), Standing().not_ready_reason)
     web = WebEdge(
-        "127.0.0.1:0", Standing().why_not, gets=(("/metrics", meter.scrape.answer),),
+        "127.0.0.1:0", Standing().not_ready_reason, gets=(("/metrics", meter.scrape.answer),),
         log=journal.log, unauthorized=meter.metrics.unauthorized,
     )  # fmt: skip
     address = await web.start()

@@ -155,7 +155,7 @@ async def test_what_was_kept_and_cannot_be_read_is_as_nothing_told(database_url:
     with Database.open(database_url) as database:
         ours = Replica(database, "a", desk, clock)
         (sweep,) = scheduled((SAID,), PLAYBOOK)
-        await SweepStore(database).tell(sweep.name, json.dumps({"nodes": 7}))
+        await SweepStore(database).store_digest(sweep.name, json.dumps({"nodes": 7}))
         await ours.sweeps.due()
         assert len(ours.told) == 1
 

@@ -76,7 +76,7 @@ def ended_unfixed(incident: Incident) -> bool:
         ("bot.domain.incident.Incident.is_unfixed", property(lambda _: False), NOT_FIXED, 200, {"members": 6}),
         ("bot.domain.incident.Incident.is_unfixed", property(ended_unfixed), NOT_FIXED, 200, {"members": 6}),
         (
-            "bot.extras.waves.wave.Wave.news_at",
+            "bot.extras.waves.wave.Wave.last_setback_at",
             property(lambda wave: wave.stopped_at),
             "had not been shown",
             39,

@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 
 from bot.chat.connection import NoChat
-from bot.chat.parts import MessageTarget
+from bot.chat.post_state import MessageTarget
 from bot.domain.alert import PEOPLE
 from bot.domain.fold import fold
 from bot.domain.policy import Policy
@@ -74,7 +74,7 @@ async def team_in(chat: Chat, folder: Path, **more: Any) -> AsyncIterator[Acting
 
 def of_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the chat's people be known, as a chat does that is added."""
-    monkeypatch.setattr("bot.chat.parts.CHATS", frozenset({"memory"}))
+    monkeypatch.setattr("bot.chat.post_state.CHATS", frozenset({"memory"}))
     monkeypatch.setattr("bot.view.words.CHATS", frozenset({"memory"}))
     monkeypatch.setattr("bot.view.view.PEOPLE", PEOPLE | {"memory"})
 

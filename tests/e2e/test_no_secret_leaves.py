@@ -20,7 +20,7 @@ from bot.domain.verdict import Evidence, RuledOut, Verdict, without_secrets
 from bot.probes.processes import ProcessesReading
 from bot.response.diagnosis.triage import CpuLock
 from bot.surfaces.document import document
-from bot.surfaces.text import verdict_text
+from bot.surfaces.verdict_text import verdict_text
 from tests.readings.secrets import seeded
 from tests.slack.service import CHANNEL, Readings, card_saying, serving
 from tests.slack.workspace import SlackWorkspace, workspace

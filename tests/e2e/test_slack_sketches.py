@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from bot.chat.parts import CARD, MessageTarget
+from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.service import Message as Posted
 from bot.chat.thread_files import FileRequest
 from bot.demo.slack.access import DEFAULT_SCOPES

@@ -45,14 +45,14 @@ async def test_dialog_that_was_opened_for_an_earlier_stop_resumes_nothing(tmp_pa
         await slack.until(lambda: team.cards("running"), what="a wave that runs")
         wave = await wave_of(fleet)
         carol = Approval(f"slack:{TEAM}/{CAROL.id}", "an odd graph", groups=SRE)
-        news_at = (await fleet.desk.stop(wave.id, carol)).news_at
-        assert news_at is not None
+        last_setback_at = (await fleet.desk.stop(wave.id, carol)).last_setback_at
+        assert last_setback_at is not None
         stopped = await slack.until(
             lambda: next((card for card in team.cards("Wave: ") if '"wave-resume"' in json.dumps(card.blocks)), None),
             what="a wave that may be resumed",
         )
         view = await team.dialog("bob", stopped, "wave-resume")
-        await fleet.desk.resume(wave.id, carol, news_at)
+        await fleet.desk.resume(wave.id, carol, last_setback_at)
         team.world.later = timedelta(minutes=1)
         await fleet.desk.stop(wave.id, replace(carol, reason="the canary burns"))
         await slack.submit("bob", view, {"reason": "the graph was wrong"})

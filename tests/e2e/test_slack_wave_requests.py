@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from bot.chat.clicks import Click, Submission
-from bot.chat.parts import MessageTarget
 from bot.chat.people import Person
+from bot.chat.post_state import MessageTarget
 from bot.demo.slack.message import Message
 from bot.domain.errors import NothingProposed, UsageError
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from bot.chat.parts import CARD
+from bot.chat.post_state import CARD
 from bot.domain.alert import BOT
 from bot.domain.events import PlanProposed, Triaged
 from bot.domain.fold import fold

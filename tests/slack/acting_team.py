@@ -20,8 +20,8 @@ from bot.app.json_log import JsonLog
 from bot.chat.cards import ChatCards
 from bot.chat.clicks import Submission
 from bot.chat.context import ChatContext
-from bot.chat.parts import CARD, MessageTarget
 from bot.chat.people import Person
+from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.requests import CommandRequest, HelpRequest, parse
 from bot.chat.service import Message as Posted

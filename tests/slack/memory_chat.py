@@ -188,7 +188,7 @@ class MemoryChat(Posted, ChatConnection, ChatService, People):
         self._shown(channel, thread, message, user)
         return Delivered()
 
-    async def answer(self, address: str, message: Message, *, for_card: bool = False) -> Outcome:
+    async def respond(self, address: str, message: Message, *, for_card: bool = False) -> Outcome:
         self._shown(address, "", message)
         return Delivered()
 
@@ -248,10 +248,10 @@ class MemoryChat(Posted, ChatConnection, ChatService, People):
     async def submit(self, user: str, view: OpenDialog, values: Mapping[str, str]) -> Any:
         """Send a dialog; return its errors."""
         sent = Submission(self._number(view.id), self.of(self.ids[user]), view.private_metadata, values["reason"])
-        why_not = await self.heard.decisions.submitted(sent)
-        if not why_not:
+        refusal = await self.heard.decisions.submitted(sent)
+        if not refusal:
             await self.close(user, view)
-        return SimpleNamespace(errors={"reason": why_not} if why_not else {}, trouble="")
+        return SimpleNamespace(errors={"reason": refusal} if refusal else {}, trouble="")
 
     async def close(self, user: str, view: OpenDialog) -> None:
         """Close a dialog without sending it."""

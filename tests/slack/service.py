@@ -36,7 +36,7 @@ from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES, member_settings
-from bot.surfaces.member import SurfaceDescriptor
+from bot.surfaces.descriptor import SurfaceDescriptor
 from bot.surfaces.slack.tokens import SlackTokens
 from tests.record.ledgers import ledger_url
 from tests.slack.workspace import SlackWorkspace

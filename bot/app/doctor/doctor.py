@@ -30,7 +30,7 @@ from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES
-from bot.surfaces.member import DoctorCheck, DoctorChecks, SurfaceDescriptor
+from bot.surfaces.descriptor import DoctorCheck, DoctorChecks, SurfaceDescriptor
 
 SECONDS = 25.0  # for an examination; all of them run at once
 NODES = 5

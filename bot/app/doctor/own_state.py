@@ -16,7 +16,7 @@ from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
 from bot.ledger.health import condition, ledger_file
 from bot.settings import Settings
-from bot.surfaces.member import SurfaceDescriptor
+from bot.surfaces.descriptor import SurfaceDescriptor
 
 GIB, MIB = 1024**3, 1024**2
 LITTLE, TOO_LITTLE = 1 * GIB, 100 * MIB

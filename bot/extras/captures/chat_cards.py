@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from bot.chat.parts import CARD, MessageTarget
+from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.remembered import Remembered
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable

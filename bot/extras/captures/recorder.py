@@ -20,7 +20,15 @@ from datetime import timedelta
 from bot.domain.batch_shell import filled_in, preamble
 from bot.domain.duration import parse_duration
 from bot.domain.root_command import FOLDERS, in_folders, root_argv, root_line
-from bot.extras.profiles.perf_command import EVENTS, MARK, PERF, PLACE, READS_SYMBOLS, SYMBOLS_SECONDS, either
+from bot.extras.profiles.perf_command import (
+    EVENTS,
+    MARK,
+    PERF,
+    PLACE,
+    READS_SYMBOLS,
+    SYMBOLS_SECONDS,
+    alternatives_words,
+)
 
 UNIT = "zombie-capture"
 FOLDER = "/var/lib/zombie-capture"  # not in /var/tmp, where anybody could have put a link in its place
@@ -66,9 +74,11 @@ class RollingRequest:
 
     def __post_init__(self) -> None:
         if self.hours not in HOURS:
-            raise ValueError(f"a capture runs for {either(HOURS)} hours, and not {self.hours}")
+            raise ValueError(f"a capture runs for {alternatives_words(HOURS)} hours, and not {self.hours}")
         if self.segment_minutes not in SEGMENT_MINUTES:
-            raise ValueError(f"a segment lasts {either(SEGMENT_MINUTES)} minutes, and not {self.segment_minutes}")
+            raise ValueError(
+                f"a segment lasts {alternatives_words(SEGMENT_MINUTES)} minutes, and not {self.segment_minutes}"
+            )
         for name in self.around:
             if name not in SYMPTOMS:
                 raise ValueError(f"a capture looks for {', '.join(SYMPTOMS)}, and not {name[:40]}")
@@ -88,7 +98,7 @@ def hours_of(text: str) -> int:
     >>> hours_of("12h"), hours_of("1d")
     (12, 24)
     """
-    says = f"a capture runs for {either(HOURS)} hours: write for example 12h"
+    says = f"a capture runs for {alternatives_words(HOURS)} hours: write for example 12h"
     return _units_of(text, timedelta(hours=1), HOURS, says)
 
 
@@ -97,7 +107,7 @@ def minutes_of(text: str) -> int:
 
     Raises: ValueError, naming the allowed values.
     """
-    says = f"a segment lasts {either(SEGMENT_MINUTES)} minutes: write for example 2m"
+    says = f"a segment lasts {alternatives_words(SEGMENT_MINUTES)} minutes: write for example 2m"
     return _units_of(text, timedelta(minutes=1), SEGMENT_MINUTES, says)
 
 

@@ -13,7 +13,7 @@ from bot.domain.safe_text import one_line, redacted_line
 from bot.domain.verdict import Verdict
 from bot.extras.cases.comparison import Cell, ChangedOutcome, ItemOutcome
 from bot.surfaces.markdown_text import inert
-from bot.surfaces.text import table_lines, wrapped
+from bot.surfaces.verdict_text import table_lines, wrapped
 from bot.view.plan_words import PlanWords
 from bot.view.words import cause_words
 

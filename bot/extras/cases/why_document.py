@@ -9,7 +9,7 @@ from bot.domain.verdict import Verdict
 from bot.extras.cases.what_if import WhatIf
 from bot.extras.cases.what_if_words import sentence
 from bot.surfaces.document import SCHEMA_VERSION, node_document
-from bot.surfaces.text import headline, wrapped
+from bot.surfaces.verdict_text import headline, wrapped
 from bot.view.plan_words import PlanWords
 
 MOST_TOLD = 20

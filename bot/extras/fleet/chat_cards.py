@@ -21,8 +21,8 @@ from bot.chat.cards import CheckOpener
 from bot.chat.clicks import UNKNOWN_BUTTON
 from bot.chat.context import ChatContext
 from bot.chat.document import Document
-from bot.chat.parts import CARD, MessageTarget, request_id
 from bot.chat.people import Person
+from bot.chat.post_state import CARD, MessageTarget, request_id
 from bot.chat.poster import Poster
 from bot.chat.requests import CommandRequest, Request, WorkRequest, means_several
 from bot.domain.chat_request import ChatRequest

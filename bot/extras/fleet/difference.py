@@ -18,7 +18,7 @@ from typing import Any
 from bot.domain.safe_text import listed, safe
 from bot.extras.fleet.facts import ABSENT, READ, WORDS, is_band
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome
-from bot.surfaces.text import wrapped
+from bot.surfaces.verdict_text import wrapped
 
 FEW_PEERS = 4  # with this many peers, a fact with nearly a different value for each peer is left out
 OWN_SHARE = 0.75

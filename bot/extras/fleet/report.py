@@ -13,7 +13,7 @@ from bot.domain.node import Node
 from bot.domain.safe_text import listed, one_line, safe, safe_value
 from bot.domain.verdict import Status
 from bot.extras.fleet.sweep import Found, JudgedBy, NodeAnswer, NodeOutcome
-from bot.surfaces.text import wrapped
+from bot.surfaces.verdict_text import wrapped
 
 # Labels that name a node; counting by them would say nothing.
 NAMES = frozenset({"instance_id", "private_dns", "hostname", "kubernetes_node"})

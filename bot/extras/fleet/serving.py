@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.app.factories import now, ssh_transport
 from bot.chat.context import ChatContext
-from bot.chat.parts import CARD, MessageTarget
+from bot.chat.post_state import CARD, MessageTarget
 from bot.extras.fleet.chat_cards import FleetCards
 from bot.extras.fleet.runner import FleetRunner, SweepDependencies
 from bot.extras.fleet.settings import SweepSettings

@@ -14,14 +14,14 @@ class SweepStore(Store):
     """Stores a text for each sweep. Raises: every method raises LedgerUnavailable."""
 
     @on_thread
-    def told(self, name: str) -> str:
+    def last_digest(self, name: str) -> str:
         """Return the last posted text; empty if there is none."""
         with self.database.reading() as connection:
             told = connection.execute(select(SWEEPS.c.told).where(_OF), {"of_name": name}).scalar_one_or_none()
         return str(told or "")
 
     @on_thread
-    def tell(self, name: str, told: str) -> None:
+    def store_digest(self, name: str, told: str) -> None:
         """Store the posted text."""
         with self.database.writing() as connection:
             if not connection.execute(update(SWEEPS).where(_OF).values(told=told), {"of_name": name}).rowcount:

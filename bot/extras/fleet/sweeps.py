@@ -67,14 +67,14 @@ class Digest:
     """A sweep compared with the last digest that was posted.
 
     Shape: `new` and `gone` are nodes by cause; a node that did not answer is neither. `nearer` are nodes nearer
-    to harm, the nearest first. `told` replaces the stored digest once this is posted.
+    to harm, the nearest first. `posted` replaces the stored digest once this is posted.
     """
 
     report: FleetReport
     new: Mapping[str, tuple[str, ...]]
     gone: Mapping[str, tuple[str, ...]]
     nearer: tuple[tuple[str, Growth], ...]
-    told: PostedSweep
+    posted: PostedSweep
 
     @property
     def is_news(self) -> bool:
@@ -196,8 +196,10 @@ class Sweeps(WhileServing):
             self.log("sweep_failed", sweep=sweep.ask.says, error=str(no))
             if not run.answers:
                 return
-        found = digest(_posted_sweep(await self.store.told(sweep.name)), run.report, await self._growths(run.answers))
-        is_told = found.is_news and (found.is_urgent or not sweep.is_quiet(self.now()))
+        found = digest(
+            _posted_sweep(await self.store.last_digest(sweep.name)), run.report, await self._growths(run.answers)
+        )
+        is_posted = found.is_news and (found.is_urgent or not sweep.is_quiet(self.now()))
         self.log(
             "swept",
             sweep=sweep.ask.says,
@@ -205,12 +207,12 @@ class Sweeps(WhileServing):
             **found.report.figures,
             new=sum(map(len, found.new.values())),
             nearer=len(found.nearer),
-            told=is_told,
+            posted=is_posted,
         )
-        if is_told:
+        if is_posted:
             await self.tells(key, sweep, found)
-        if is_told or not found.is_news:  # in quiet hours news waits
-            await self.store.tell(sweep.name, json.dumps(to_json_types(found.told)))
+        if is_posted or not found.is_news:  # in quiet hours news waits
+            await self.store.store_digest(sweep.name, json.dumps(to_json_types(found.posted)))
 
     async def _growths(self, answers: Sequence[NodeAnswer]) -> Mapping[tuple[str, str], Growth]:
         found: dict[tuple[str, str], Growth] = {}

@@ -19,7 +19,7 @@ from bot.extras.history.settings import PrometheusSettings, PyroscopeSettings
 from bot.inventory import Inventory
 from bot.response.diagnosis.scheduler import Diagnose
 from bot.settings import Settings
-from bot.surfaces.member import DoctorChecks
+from bot.surfaces.descriptor import DoctorChecks
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from bot.domain.entry import instant_text
 from bot.domain.safe_text import one_line
 from bot.extras.marks.marks import Score
-from bot.surfaces.text import table_lines, wrapped
+from bot.surfaces.verdict_text import table_lines, wrapped
 
 SCHEMA_VERSION = 1
 _UNCOUNTED = "Not counted: {} by logins that [policy] terminal_approvers does not name."

@@ -24,7 +24,7 @@ from bot.response.diagnosis.scheduler import CheckScheduler
 from bot.response.record import IncidentRecord, IncidentRequest, note_refusal, null_log, received
 from bot.surfaces.document import documents
 from bot.surfaces.incidents import incident_body, incident_text, incidents_body, incidents_text
-from bot.surfaces.text import summary, verdict_text
+from bot.surfaces.verdict_text import summary, verdict_text
 from bot.view.context import ViewContext
 from bot.view.plan_words import PlanWords
 

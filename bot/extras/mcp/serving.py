@@ -192,10 +192,10 @@ async def serve_alone(settings: Settings, toolbox: Toolbox, json_log: JsonLog, l
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
 
-    async def why_not() -> str:
+    async def not_ready_reason() -> str:
         return "stopping" if stopping.is_set() else ""
 
-    web = WebEdge(listen, why_not, [(PATH, endpoint.answer)], log=json_log.log)
+    web = WebEdge(listen, not_ready_reason, [(PATH, endpoint.answer)], log=json_log.log)
     await endpoint.start()
     try:
         json_log.log("listening", address=await web.start(), path=PATH)

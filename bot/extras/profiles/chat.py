@@ -15,8 +15,8 @@ from bot.chat.blocks import PROFILE
 from bot.chat.clicks import UNKNOWN_BUTTON, Click
 from bot.chat.context import ChatContext
 from bot.chat.document import TEXT, Block, Document, Paragraph, Small, Table, Title, clipped, plain_document
-from bot.chat.parts import CARD, MessageTarget
 from bot.chat.people import Person
+from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.requests import CommandRequest, HelpRequest, KnownNodes, Request, WorkRequest, unknown_node
 from bot.domain.chat_request import ChatRequest
@@ -25,7 +25,7 @@ from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.extras.profiles.chat_file import attach_pictures
 from bot.extras.profiles.perf_command import SECONDS, CaptureRequest
-from bot.extras.profiles.runner import ProfileAnswer, ProfileRunner, why_not
+from bot.extras.profiles.runner import ProfileAnswer, ProfileRunner, failure_words
 from bot.extras.profiles.words import HEADING
 
 _HELP = (
@@ -109,7 +109,7 @@ class ProfileChat:
             answer = await self.runner.profile(node, request, incident, by)
             message, drawn = _message(node, answer), answer.sketch
         except ZombieError as no:
-            message = _document(why_not(node.name, no))
+            message = _document(failure_words(node.name, no))
         await self._finish_message(name, target, message)
         with contextlib.suppress(LedgerError):  # the words are there already, so nothing is lost without pictures
             await attach_pictures(self.poster, name, target, drawn)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.chat.parts import MessageTarget
+from bot.chat.post_state import MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.thread_files import FileRequest
 from bot.chat.uploads import ThreadFile

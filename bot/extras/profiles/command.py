@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bot.commands import options
 from bot.domain.errors import UsageError, ZombieError
-from bot.extras.profiles.perf_command import HERTZ, SECONDS, CaptureRequest, either
+from bot.extras.profiles.perf_command import HERTZ, SECONDS, CaptureRequest, alternatives_words
 
 if TYPE_CHECKING:
     from bot.extras.profiles.nodes import NodeProfile
@@ -207,10 +207,14 @@ def _add_node_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a capture on nodes."""
     options.add_selection(parser, "*")
     parser.add_argument(
-        "--seconds", type=int, default=10, metavar="N", help=f"record so long: {either(SECONDS)} (default 10)"
+        "--seconds",
+        type=int,
+        default=10,
+        metavar="N",
+        help=f"record so long: {alternatives_words(SECONDS)} (default 10)",
     )
     parser.add_argument(
-        "--hz", type=int, default=49, metavar="N", help=f"samples a second: {either(HERTZ)} (default 49)"
+        "--hz", type=int, default=49, metavar="N", help=f"samples a second: {alternatives_words(HERTZ)} (default 49)"
     )
     parser.add_argument("--anyway", action="store_true", help="also profile a node that is short of memory")
     parser.add_argument(

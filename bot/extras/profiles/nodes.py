@@ -15,7 +15,7 @@ from bot.domain.errors import CannotRead, StoodStill, Unreachable, UsageError, Z
 from bot.domain.node import Node
 from bot.extras.profiles.perf_command import CaptureRequest
 from bot.extras.profiles.profile import Profile
-from bot.extras.profiles.profiler import Captured, Profiler, of_the_node, profiled
+from bot.extras.profiles.profiler import Captured, Profiler, default_selection, profiled
 from bot.extras.profiles.reader import Reader
 from bot.extras.profiles.selection import Selection
 from bot.extras.profiles.words import says
@@ -107,7 +107,7 @@ async def profile_node(profiler: Profiler, node: Node, what: Profiling) -> NodeP
                 profiler,
                 node,
                 what.request,
-                Reader(selection=of_the_node(what.selection)),
+                Reader(selection=default_selection(what.selection)),
                 copy=copy,
                 anyway=what.anyway,
             )

@@ -42,9 +42,9 @@ class CaptureRequest:
 
     def __post_init__(self) -> None:
         if self.hertz not in HERTZ:
-            raise ValueError(f"a capture takes {either(HERTZ)} samples a second, and not {self.hertz}")
+            raise ValueError(f"a capture takes {alternatives_words(HERTZ)} samples a second, and not {self.hertz}")
         if self.seconds not in SECONDS:
-            raise ValueError(f"a capture lasts {either(SECONDS)} seconds, and not {self.seconds}")
+            raise ValueError(f"a capture lasts {alternatives_words(SECONDS)} seconds, and not {self.seconds}")
 
 
 def record_argv(event: str, hertz: int, perf: str = PERF) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def capture_rights(perf: str = PERF) -> tuple[tuple[str, ...], ...]:
     return tuple(way[2:] for way in (*records, *reads))
 
 
-def either(numbers: tuple[int, ...]) -> str:
+def alternatives_words(numbers: tuple[int, ...]) -> str:
     """Return the numbers that are allowed, as people say them: `1, 6, 12 or 24`."""
     *others, last = numbers
     return f"{', '.join(map(str, others))} or {last}"

@@ -130,11 +130,11 @@ class Captured:
         return 100 * (self.end.spent_seconds + self.end.text_spent_seconds) / self.request.seconds
 
 
-def of_the_node(selected: Selection | None = None) -> Selection:
+def default_selection(selected: Selection | None = None) -> Selection:
     """Return the selection for a capture: without perf's own work, unless it is asked for.
 
     Example:
-    >>> of_the_node().without
+    >>> default_selection().without
     'perf'
     """
     selected = selected or Selection()

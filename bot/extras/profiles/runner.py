@@ -16,7 +16,7 @@ from bot.extras.profiles import words
 from bot.extras.profiles.by_core import CoreRuns
 from bot.extras.profiles.perf_command import CaptureRequest
 from bot.extras.profiles.profile import Profile
-from bot.extras.profiles.profiler import Captured, Profiler, of_the_node, profiled
+from bot.extras.profiles.profiler import Captured, Profiler, default_selection, profiled
 from bot.extras.profiles.reader import Reader
 from bot.extras.profiles.reevaluator import Reevaluator
 from bot.extras.profiles.sketch import Sketch, sketch
@@ -82,7 +82,9 @@ class ProfileRunner:
 
     async def _profile_node(self, node: Node, request: CaptureRequest) -> ProfileAnswer:
         runs = CoreRuns()
-        captured, profile = await profiled(self.profiler, node, request, Reader(selection=of_the_node(), each=runs))
+        captured, profile = await profiled(
+            self.profiler, node, request, Reader(selection=default_selection(), each=runs)
+        )
         return await asyncio.to_thread(_answer_from, captured, profile, runs)
 
     async def _record_profile(self, incident_id: str, taken: ProfileTaken, by: str) -> Incident | None:
@@ -110,12 +112,12 @@ def _answer_from(captured: Captured, profile: Profile, runs: CoreRuns) -> Profil
     return ProfileAnswer(said.headline, said.meant, tuple(words.rows(profile)), lines, taken, drawn)
 
 
-def why_not(node: str, no: ZombieError) -> str:
+def failure_words(node: str, no: ZombieError) -> str:
     """Return why there is no profile of a node, and how to get it, in a sentence or two.
 
     Example:
     >>> from bot.domain.errors import CannotRead
-    >>> why_not("node-1", CannotRead("perf is missing", "On the node: dnf install perf"))
+    >>> failure_words("node-1", CannotRead("perf is missing", "On the node: dnf install perf"))
     'node-1 was not profiled: perf is missing. On the node: dnf install perf'
     """
     return f"{node} was not profiled: {no.sentence.rstrip('.')}. {no.try_next}".strip()

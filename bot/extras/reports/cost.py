@@ -29,12 +29,12 @@ _COUNT = re.compile(r"\d{1,4}(\.\d{1,3})?\Z", re.ASCII)
 class Cost:
     """What an incident cost, from its first entry to its end, or until now while it is open.
 
-    Shape: `gpus` is None where no label says how many the node has; `why_not` then says why.
+    Shape: `gpus` is None where no label says how many the node has; `gpus_unknown_because` then says why.
     """
 
     lasted: timedelta
     gpus: float | None
-    why_not: str = ""
+    gpus_unknown_because: str = ""
 
     @property
     def node_minutes(self) -> float:
@@ -56,7 +56,7 @@ class Cost:
         """
         minutes = f"{self.node_minutes:,.1f} node-minutes"
         if self.gpu_hours is None:
-            return f"{minutes}; {self.why_not}"
+            return f"{minutes}; {self.gpus_unknown_because}"
         return f"{minutes}, {self.gpu_hours:,.2f} GPU-hours ({self.gpus:g} GPUs by the label {GPUS_LABEL})."
 
 

@@ -69,8 +69,11 @@ class WaveDecisions:
             objection = await self._objection(click.action, wave, click.person)
         digest = wave.proposal.digest[:DIGEST]
         since, against = "", ""
-        if click.action == RESUME and (news_at := await self._service.last_news_at(wave)) is not None:
-            since, against = instant_text(news_at), await self._service.why_stop(wave)
+        if (
+            click.action == RESUME
+            and (known_setback_at := await self._service.last_setback_or_alert_at(wave)) is not None
+        ):
+            since, against = instant_text(known_setback_at), await self._service.why_stop(wave)
         intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
         words = tuple(dialog_words(wave, click.action, plans, against))
         more: Sequence[Block] = ()

@@ -229,18 +229,18 @@ def _refuse_unread_resume(beginning: str, arguments: argparse.Namespace) -> int:
     async def found(parts: WaveParts) -> tuple[Wave, datetime | None, str]:
         service = parts.service
         wave = await service.find(_complete_wave_id(await service.waves.ids(), beginning))
-        if (news_at := await service.last_news_at(wave)) is None:
+        if (known_setback_at := await service.last_setback_or_alert_at(wave)) is None:
             return wave, None, ""
-        return wave, news_at, await service.why_stop(wave)
+        return wave, known_setback_at, await service.why_stop(wave)
 
     with _parts(arguments) as parts:
-        wave, news_at, against = asyncio.run(found(parts))
+        wave, known_setback_at, against = asyncio.run(found(parts))
     print(_text(wave))
     if against and (wave.stop is None or against != wave.stop.because):
         print(f"It would stop now: {one_line(against, 400)}")
-    if news_at is None:
+    if known_setback_at is None:
         raise UsageError(f"Wave {wave.id} is {wave.state.value}: only one that was stopped is resumed.")
-    resume = f"zombie wave resume {wave.id} --seen {instant_text(news_at)} --approve-as NAME --reason TEXT"
+    resume = f"zombie wave resume {wave.id} --seen {instant_text(known_setback_at)} --approve-as NAME --reason TEXT"
     raise UsageError(
         "Nothing was resumed: who resumes a wave says what they have seen of it.",
         options.as_typed_here(arguments, resume),

@@ -160,7 +160,7 @@ class Wave:
         return tuple(turn for turn in self.having(TurnOutcome.FAILED) if turn.member.incident not in self.excused)
 
     @property
-    def news_at(self) -> datetime | None:
+    def last_setback_at(self) -> datetime | None:
         """When that last came which whoever resumes it has to know: its stop, or a failed turn; None while it runs."""
         ends = [turn.ended_at for turn in self.unfixed if turn.ended_at is not None]
         return max([self.stopped_at, *ends]) if self.stopped_at is not None else None
@@ -367,7 +367,7 @@ def alerts_against(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> tu
         return f"{after[0][0].member.node} has a new alert since it was cured", [alarm for _, alarm in after]
     usual = sum(began - USUAL <= alarm.at < began for alarm in alarms) / USUAL.total_seconds()
     expected = usual * max(0.0, (now - since).total_seconds())
-    if len(new) >= LEAST_ALARMS and (chance := at_least(len(new), expected)) < UNLIKELY:
+    if len(new) >= LEAST_ALARMS and (chance := poisson_tail(len(new), expected)) < UNLIKELY:
         return f"{len(new)} new alerts came where {expected:.1f} are usual (by chance: {chance:.2g})", new
     return "", ()
 
@@ -379,11 +379,11 @@ def _of_its_turn(alarm: NodeAlarm, turn: Turn | None) -> bool:
     return turn.outcome is TurnOutcome.DROPPED or alarm.at < turn.given_at or alarm.at <= (turn.over_at or alarm.at)
 
 
-def at_least(count: int, expected: float) -> float:
+def poisson_tail(count: int, expected: float) -> float:
     """Return how likely `count` or more are when `expected` are expected, by Poisson's distribution.
 
     Example:
-    >>> f"{at_least(3, 0.5):.4f}", at_least(0, 2.0), at_least(1, 0.0)
+    >>> f"{poisson_tail(3, 0.5):.4f}", poisson_tail(0, 2.0), poisson_tail(1, 0.0)
     ('0.0144', 1.0, 0.0)
     """
     if not count or not expected:

@@ -258,25 +258,25 @@ class Waves:
             return "The policy has changed since it was approved."
         return why_stop(wave, await self._alarms(wave), now)
 
-    async def last_news_at(self, wave: Wave) -> datetime | None:
+    async def last_setback_or_alert_at(self, wave: Wave) -> datetime | None:
         """Return when the last came that whoever resumes a stopped wave forgives; None while it runs.
 
         Shape: that is its stop, a node that is not fixed, or an alert for which it would stop now. Raises: LedgerError.
         """
-        if wave.news_at is None:
+        if wave.last_setback_at is None:
             return None
         _, alarms = alerts_against(wave, await self._alarms(wave), await self.waves.now())
-        return max([wave.news_at, *(alarm.at for alarm in alarms)])
+        return max([wave.last_setback_at, *(alarm.at for alarm in alarms)])
 
     async def _alarms(self, wave: Wave) -> Sequence[NodeAlarm]:
         assert wave.approval is not None
         people = self.policy.kinds | {TERMINAL}  # what they ask for is no alert
         return await self.waves.alarms(wave.approval.at - USUAL, people)
 
-    async def resume(self, wave_id: str, approval: Approval, news_at: datetime) -> Wave:
+    async def resume(self, wave_id: str, approval: Approval, known_setback_at: datetime) -> Wave:
         """Let a stopped wave go on; only an approver who did not ask for it may.
 
-        Shape: `news_at` is the time of the last news that they know.
+        Shape: `known_setback_at` is the time of the last news that they know.
         Raises: as `decide`; StateChanged when it is not stopped, StaleRequest when it was stopped again since, a node
         failed, or an alert came for which it would stop, ApprovalExpired.
         """
@@ -284,11 +284,11 @@ class Waves:
         async def resumed(wave: Wave) -> WaveEvent:
             guards.check_reason(approval)
             known_until = await self.waves.now()  # what comes from now on was not looked at
-            if wave.stop is not None and news_at != await self.last_news_at(wave):
+            if wave.stop is not None and known_setback_at != await self.last_setback_or_alert_at(wave):
                 news = f"It was stopped again since: {wave.stop.because}"
-                if wave.news_at is not None and wave.news_at <= news_at:
+                if wave.last_setback_at is not None and wave.last_setback_at <= known_setback_at:
                     news = f"It would stop now: {await self.why_stop(wave)}"
-                elif news_at == wave.stopped_at:
+                elif known_setback_at == wave.stopped_at:
                     news = f"Acted on since and not fixed: {', '.join(turn.member.node for turn in wave.unfixed)}"
                 raise StaleRequest(one_line(news, 400), "Look at it again, and decide then.")
             await self.may_resume(wave, approval)

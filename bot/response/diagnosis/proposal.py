@@ -64,7 +64,7 @@ class Proposer:
         if not self.policy.acting:
             return PlanWithheld(ACTING_IS_OFF)
         node = self._node_or_none(verdict.node)
-        if why := self._why_not(verdict, plan, node):
+        if why := self._withheld_because(verdict, plan, node):
             return PlanWithheld(why)
         try:
             machine_id = machine_id_of(verdict)
@@ -97,7 +97,7 @@ class Proposer:
         except InventoryError:
             return None
 
-    def _why_not(self, verdict: Verdict, plan: Plan, node: Node | None) -> str:
+    def _withheld_because(self, verdict: Verdict, plan: Plan, node: Node | None) -> str:
         if not self.policy.names_anybody:
             return "Nobody may approve: [policy] names no approvers."
         if verdict.confidence not in (Confidence.CONFIRMED, Confidence.LIKELY):

@@ -80,7 +80,7 @@ class CheckScheduler:
         reading.persons.append(person)
         self._begin_what_may()
         if reading.task is None:
-            heard(ReadingWaits(node.name, self._why_not(person)))
+            heard(ReadingWaits(node.name, self._waiting_reason(person)))
         return await asyncio.shield(reading.verdict)
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ class CheckScheduler:
             self._begin_what_may()
         reading.verdict.set_result(verdict)
 
-    def _why_not(self, person: str) -> str:
+    def _waiting_reason(self, person: str) -> str:
         if self.running >= self._at_once:
             return f"{self.running} nodes are being read, which is the limit"
         return f"{self._by_person[person]} of your nodes are being read, which is the limit for a person"

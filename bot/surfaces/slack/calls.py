@@ -120,7 +120,7 @@ class Calls(drawing.SlackDrawing, ChatService):
             message, lambda body: self._client.chat_postEphemeral(channel=channel, user=user, **body, **more)
         )
 
-    async def answer(self, address: str, message: Message, *, for_card: bool = False) -> Outcome:
+    async def respond(self, address: str, message: Message, *, for_card: bool = False) -> Outcome:
         """Answer a slash command at its response address, which takes five answers within half an hour."""
         message = drawing.for_one_person(message) if for_card else message
 
@@ -242,7 +242,7 @@ def failure_words(error: BaseException) -> str:
     return kind if isinstance(error, aiohttp.InvalidURL) else redacted_line(repr(error))
 
 
-def why(error: BaseException) -> str:
+def failure_reason(error: BaseException) -> str:
     """Return in a few words why a call failed."""
     if isinstance(error, SlackApiError):
         return error_name(error)

@@ -32,7 +32,7 @@ from bot.domain.errors import SettingsError
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
 from bot.surfaces.hooks import Counted
-from bot.surfaces.slack.calls import FAILURES, PASSING, Calls, error_name, web_client, why
+from bot.surfaces.slack.calls import FAILURES, PASSING, Calls, error_name, failure_reason, web_client
 from bot.surfaces.slack.listeners import Listeners
 from bot.surfaces.slack.people import SlackPeople, Workspace
 from bot.surfaces.slack.socket_mode import SocketMode
@@ -111,7 +111,7 @@ class SlackConnection(ChatConnection):
         except SlackApiError as error:
             return error_name(error)
         except FAILURES as error:
-            return why(error)
+            return failure_reason(error)
         url = str(who.get("url") or "")
         self.workspace = Workspace(
             str(who.get("team_id") or ""),

@@ -17,7 +17,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain.contracts import Clock
 from bot.domain.doctor_finding import DoctorFinding, Mark
-from bot.surfaces.slack.calls import FAILURES, short_client, why
+from bot.surfaces.slack.calls import FAILURES, failure_reason, short_client
 from bot.surfaces.slack.tokens import SlackTokens
 
 T = TypeVar("T")
@@ -50,9 +50,9 @@ class SlackExamination:
                 answer = await _in_time(client.auth_test())
             except FAILURES as error:
                 says = (
-                    f"Slack rejects it: {why(error)}"
+                    f"Slack rejects it: {failure_reason(error)}"
                     if _is_refusal(error)
-                    else f"Slack cannot be reached: {why(error)}"
+                    else f"Slack cannot be reached: {failure_reason(error)}"
                 )
                 hint = "Copy the xoxb-… token from “OAuth & Permissions” of the app." if _is_refusal(error) else _REACH
                 return (DoctorFinding("Slack bot token", Mark.WRONG, says, hint),)
@@ -74,8 +74,10 @@ class SlackExamination:
         except FAILURES as error:
             if _is_refusal(error):
                 hint = "Make an app-level token with connections:write under “Basic Information”."
-                return (DoctorFinding(name, Mark.WRONG, f"Slack rejects SLACK_APP_TOKEN: {why(error)}", hint),)
-            return (DoctorFinding(name, Mark.WRONG, f"no hello came: {why(error)}", _REACH),)
+                return (
+                    DoctorFinding(name, Mark.WRONG, f"Slack rejects SLACK_APP_TOKEN: {failure_reason(error)}", hint),
+                )
+            return (DoctorFinding(name, Mark.WRONG, f"no hello came: {failure_reason(error)}", _REACH),)
         return (DoctorFinding(name, Mark.OK, f"opened, and Slack said hello after {seconds * 1000:.0f} ms"),)
 
     async def people(self, users: Collection[str], groups: Collection[str]) -> tuple[DoctorFinding, ...]:
@@ -133,7 +135,7 @@ class SlackExamination:
             members = (await _in_time(client.usergroups_users_list(usergroup=group))).get("users") or ()
         except FAILURES as error:
             hint = "Is it the group's id (S…), and does the app have usergroups:read?" if _is_refusal(error) else _REACH
-            return DoctorFinding(name, Mark.WRONG, f"its members cannot be read: {why(error)}", hint)
+            return DoctorFinding(name, Mark.WRONG, f"its members cannot be read: {failure_reason(error)}", hint)
         if not members:
             return DoctorFinding(name, Mark.WRONG, "nobody is in it", "Add the people who may approve to the group.")
         return DoctorFinding(name, Mark.OK, f"{len(members)} people")
@@ -144,7 +146,7 @@ class SlackExamination:
             try:
                 profile: Mapping[str, Any] = (await _in_time(client.users_info(user=user))).get("user") or {}
             except FAILURES as error:
-                strangers.append(f"{user} ({why(error)})")
+                strangers.append(f"{user} ({failure_reason(error)})")
                 continue
             if profile.get("deleted") or profile.get("is_bot"):
                 strangers.append(f"{user} ({'deactivated' if profile.get('deleted') else 'a bot'})")

@@ -83,8 +83,8 @@ class Listeners:
 
         @app.view(_DIALOGS)
         async def submission(ack: Any, body: Mapping[str, Any]) -> None:
-            if why_not := await decisions.submitted(submission_of(body)):  # on disk before it is acknowledged
-                await ack(response_action="errors", errors={REASON: why_not})
+            if refusal := await decisions.submitted(submission_of(body)):  # on disk before it is acknowledged
+                await ack(response_action="errors", errors={REASON: refusal})
             else:
                 await ack()
 

@@ -8,7 +8,7 @@ from bot.domain.alert import SLACK
 from bot.domain.contracts import Clock
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import SettingsError
-from bot.surfaces.member import DoctorChecks, SurfaceDescriptor
+from bot.surfaces.descriptor import DoctorChecks, SurfaceDescriptor
 from bot.surfaces.slack.tokens import SlackTokens
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _single_check(examined: DoctorFinding) -> DoctorChecks:
     return ((examined.name, told),)
 
 
-def _slack_checks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
+def doctor_checks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     from bot.surfaces.slack.examination import SlackExamination
 
     bot, app, signing, _ = settings.slack.access
@@ -53,4 +53,4 @@ def _slack_checks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     )
 
 
-SURFACE = SurfaceDescriptor(SLACK, "in Slack", looks=_slack_checks)
+SURFACE = SurfaceDescriptor(SLACK, "in Slack", looks=doctor_checks)

@@ -19,7 +19,7 @@ from bot.domain.contracts import Seconds
 from bot.domain.errors import CannotTell, NotAnApprover
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.calls import FAILURES, why
+from bot.surfaces.slack.calls import FAILURES, failure_reason
 from bot.surfaces.slack.drawing import slack_user
 from bot.surfaces.slack.member import ids_of
 
@@ -169,7 +169,7 @@ class SlackPeople(People):
             async with asyncio.timeout(self._limit):
                 answer = await self._client.users_info(user=user)
         except FAILURES as error:
-            raise CannotTell(f"Slack did not say who you are ({why(error)}).", "Try again.") from error
+            raise CannotTell(f"Slack did not say who you are ({failure_reason(error)}).", "Try again.") from error
         info: Mapping[str, Any] = answer.get("user") or {}
         if len(self._names) >= NAMES_REMEMBERED:
             self._names.clear()
@@ -198,7 +198,7 @@ class SlackPeople(People):
                 )
         except FAILURES as error:
             asked_at, known = self._members.get(group, (float("-inf"), frozenset()))
-            reason = why(error)
+            reason = failure_reason(error)
             if reason in LIMITED and self._clock() - asked_at <= OLDEST_SECONDS:
                 return known
             raise CannotTell(f"Slack does not say who is in the group {group} ({reason}).", "Try again.") from error

@@ -46,7 +46,7 @@ TROUBLE = (httpx.HTTPError, httpx.InvalidURL, TimeoutError, OSError, ValueError)
 FAILURES = (*TROUBLE, SettingsError)
 
 
-def why(error: BaseException) -> str:
+def failure_reason(error: BaseException) -> str:
     """Return in short why a call failed."""
     if isinstance(error, TimeoutError | httpx.TimeoutException):
         return "no answer in time"
@@ -197,7 +197,7 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
             answer = await self.call(method, conversation, path, body)
             name = mapping(answer.json()).get("id") if method == "POST" and answer.is_success else None
         except FAILURES as error:
-            return RetryLater(why(error))
+            return RetryLater(failure_reason(error))
         status, no = answer.status_code, f"http_{answer.status_code}"
         if answer.is_success:
             return Delivered(MessageRef(conversation.partition(";")[0], str(name)) if name else None)
@@ -254,4 +254,4 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
             answer.raise_for_status()
             return mapping(answer.json())
         except FAILURES as error:
-            raise CannotTell(f"Teams did not say who you are ({why(error)}).", "Try again.") from error
+            raise CannotTell(f"Teams did not say who you are ({failure_reason(error)}).", "Try again.") from error

@@ -22,7 +22,7 @@ from bot.domain.contracts import Log
 from bot.domain.post import MessageRef
 from bot.surfaces.hooks import Counted
 from bot.surfaces.teams.activities import EXECUTE, FETCH, SUBMIT, Spoken
-from bot.surfaces.teams.calls import TROUBLE, TeamsCalls, Waiting, why
+from bot.surfaces.teams.calls import TROUBLE, TeamsCalls, Waiting, failure_reason
 from bot.surfaces.teams.drawing import HOME as HOME_SEALED
 from bot.surfaces.teams.drawing import OPENED, dialog_task
 from bot.surfaces.teams.keys import NotGenuine, SigningKeys, mapping
@@ -91,9 +91,9 @@ class TeamsConnection(ChatConnection):
         try:
             await self.calls.token()
         except TROUBLE as error:
-            return f"Entra: {why(error)}"
-        if why_not := await self._keys.fetch():
-            return why_not
+            return f"Entra: {failure_reason(error)}"
+        if failure := await self._keys.fetch():
+            return failure
         self.is_connected = True
         return ""
 
@@ -193,12 +193,12 @@ class TeamsConnection(ChatConnection):
 
     async def _answer_submission(self, spoken: Spoken) -> Answer:
         sent = spoken.submission()
-        why_not = await self._decisions.submitted(sent)  # on disk before it is answered
-        if not why_not:
+        refusal = await self._decisions.submitted(sent)  # on disk before it is answered
+        if not refusal:
             return {"task": {"type": "message", "value": "It is on record, and the card follows."}}
         dialog = self.calls.dialogs.get(str(spoken.data.get(OPENED) or ""))
         if dialog is None:
-            return {"task": {"type": "message", "value": why_not}}
+            return {"task": {"type": "message", "value": refusal}}
         opened = f"{spoken.person.user}-{spoken.id}"  # another one: sent with the same reason it is no repetition
         self.calls.dialogs[opened] = dialog
-        return {"task": dialog_task(dialog, sent.metadata, opened, why_not)}
+        return {"task": dialog_task(dialog, sent.metadata, opened, refusal)}

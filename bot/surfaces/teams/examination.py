@@ -23,10 +23,10 @@ async def examined(settings: TeamsSettings, policy: Policy) -> tuple[DoctorFindi
     except SettingsError as no:
         return (DoctorFinding(APP, Mark.WRONG, no.sentence, no.try_next),)
     try:
-        why_not = await teams.start()
-        if why_not:
+        failure = await teams.start()
+        if failure:
             hint = "Can this machine reach Entra and Teams (TEAMS_… addresses, a proxy, DNS)?"
-            return (DoctorFinding(APP, Mark.WRONG, f"it cannot be used: {why_not}", hint),)
+            return (DoctorFinding(APP, Mark.WRONG, f"it cannot be used: {failure}", hint),)
         seen = f"{settings.app_id} in tenant {settings.tenant}; Teams has to reach it at {PATH}"
         return (DoctorFinding(APP, Mark.OK, seen), await _approvers(teams, policy))
     except SettingsError as no:

@@ -105,8 +105,8 @@ class SigningKeys:
         if (name in self._keys and now - self._fetched_at < FRESH) or now - self._tried_at < COOL_DOWN:
             return
         async with self._lock:
-            if self._tried_at < now and (why_not := await self.fetch()):
-                self._log("teams_failed", call="keys", error=why_not)
+            if self._tried_at < now and (failure := await self.fetch()):
+                self._log("teams_failed", call="keys", error=failure)
 
     async def _json(self, url: str) -> Any:
         answer = await self._http.get(url)

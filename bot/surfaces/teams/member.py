@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from bot.domain.alert import TEAMS
 from bot.domain.contracts import Clock
-from bot.surfaces.member import DoctorChecks, SurfaceDescriptor
+from bot.surfaces.descriptor import DoctorChecks, SurfaceDescriptor
 from bot.surfaces.teams.settings import TeamsSettings
 
 if TYPE_CHECKING:
     from bot.domain.policy import Policy
 
 
-def _teams_checks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
+def doctor_checks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     ours: TeamsSettings = settings.of(TeamsSettings)
     if not ours.is_set:
         return ()
@@ -22,4 +22,4 @@ def _teams_checks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     return ((APP, lambda: examined(ours, policy)),)
 
 
-SURFACE = SurfaceDescriptor(TEAMS, "in Teams", settings=TeamsSettings, looks=_teams_checks)
+SURFACE = SurfaceDescriptor(TEAMS, "in Teams", settings=TeamsSettings, looks=doctor_checks)

@@ -30,7 +30,7 @@ from bot.probes.kernel_limits import KernelLimitsReading, Limit
 from bot.probes.memory_errors import MemoryController, MemoryErrorsReading
 from bot.probes.throttling import ThrottledGroup, ThrottlingReading
 from bot.probes.units import Unit
-from bot.surfaces.text import verdict_text
+from bot.surfaces.verdict_text import verdict_text
 from tests.examples import up_to
 from tests.unit.causes import builders as b
 from tests.unit.causes.earned import why_unearned

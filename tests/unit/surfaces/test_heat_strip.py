@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bot.surfaces.document import document
 from bot.surfaces.slack.drawing import COLUMNS
-from bot.surfaces.text import verdict_text
+from bot.surfaces.verdict_text import verdict_text
 from bot.view.heat_strip import MARKS, MOST_ROWS, NOT_READ, heat_strip
 from tests.slack.drawn import heat_block, name_of
 from tests.unit.surfaces.heats import heat_of

@@ -10,7 +10,7 @@ import pytest
 
 from bot.chat.document import TEXT
 from bot.chat.drawing import length
-from bot.chat.parts import card_target
+from bot.chat.post_state import card_target
 from bot.chat.service import Message
 from bot.domain.alert import Alert
 from bot.domain.events import AlertCleared, AlertReceived, IncidentEvent, Triaged

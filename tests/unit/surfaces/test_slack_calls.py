@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from bot.chat.service import Timing
-from bot.surfaces.slack.calls import failure_words, why
+from bot.surfaces.slack.calls import failure_reason, failure_words
 from bot.surfaces.slack.socket_mode import SocketMode
 
 TICKET = "8c1b2b2e-0000-4b4b-9d0e-1234567890ab"
@@ -48,11 +48,11 @@ async def test_refused_connection_is_logged_without_its_ticket(unused_tcp_port: 
     assert TICKET not in str(lines)
 
 
-@pytest.mark.parametrize("said", [failure_words, why])
+@pytest.mark.parametrize("said", [failure_words, failure_reason])
 def test_address_that_cannot_be_used_is_not_quoted(said: Any) -> None:
     assert said(aiohttp.InvalidURL("ws:/slack.example/upload/v1/ABC123")) == "InvalidURL"
 
 
 def test_key_that_is_quoted_is_cut_out_before_the_words_are() -> None:
-    said = why(ValueError(f"{'x ' * 48}glpat-AbCdEfGhIjKlMnOpQrSt"))
+    said = failure_reason(ValueError(f"{'x ' * 48}glpat-AbCdEfGhIjKlMnOpQrSt"))
     assert "glpat" not in said

@@ -12,8 +12,8 @@ from typing import Any, cast
 from bot.chat.background import Background
 from bot.chat.cards import ChatCards
 from bot.chat.document import Document
-from bot.chat.parts import MessageTarget
 from bot.chat.pictures import Pictures
+from bot.chat.post_state import MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.service import Message
 from bot.chat.storm_board import StormBoard

@@ -10,7 +10,7 @@ import pytest
 
 from bot.chat.commands import Commands
 from bot.chat.ephemeral import Ephemeral
-from bot.chat.parts import MessageTarget
+from bot.chat.post_state import MessageTarget
 from bot.chat.requests import CheckRequest, CommandRequest, HelpRequest, help_text, parse, unknown_words
 from bot.chat.service import Delivered, Message, MessageGone, Timing
 from bot.chat.stored_checks import StoredCheck, check_text

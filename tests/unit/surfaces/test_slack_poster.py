@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from bot.chat.parts import CARD, MessageTarget
+from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.service import Delivered, Message, RetryLater
 from bot.domain.errors import LedgerUnavailable

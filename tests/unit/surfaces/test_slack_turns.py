@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-from bot.chat.parts import CARD, MessageTarget, PendingDelivery, PostState
+from bot.chat.post_state import CARD, MessageTarget, PendingDelivery, PostState
 from bot.chat.poster import Poster
 from bot.chat.service import Delivered, Message, Timing
 from bot.chat.turns import SUMMARY

@@ -44,44 +44,44 @@ def test_what_is_new_is_told_once() -> None:
     first = digest(PostedSweep(), seen(a="sick", b="well"), {})
     assert first.is_news
     assert first.new == {LEAK: ("a",)}
-    assert not digest(first.told, seen(a="sick", b="well"), {}).is_news
-    later = digest(first.told, seen(a="sick", b="sick"), {})
+    assert not digest(first.posted, seen(a="sick", b="well"), {}).is_news
+    later = digest(first.posted, seen(a="sick", b="sick"), {})
     assert later.new == {LEAK: ("b",)}
 
 
 def test_who_did_not_answer_is_neither_gone_nor_new_again() -> None:
-    told = digest(PostedSweep(), seen(a="sick"), {}).told
+    told = digest(PostedSweep(), seen(a="sick"), {}).posted
     for how in ("silent", "unknown"):
         away = digest(told, seen(a=how), {})
         assert (away.is_news, away.gone) == (False, {})
-        assert not digest(away.told, seen(a="sick"), {}).is_news
+        assert not digest(away.posted, seen(a="sick"), {}).is_news
 
 
 def test_what_is_gone_is_said_and_calls_nobody_and_is_new_when_back() -> None:
-    told = digest(PostedSweep(), seen(a="sick"), {}).told
+    told = digest(PostedSweep(), seen(a="sick"), {}).posted
     gone = digest(told, seen(a="well"), {})
     assert (gone.gone, gone.is_news) == ({LEAK: ("a",)}, False)
-    assert digest(gone.told, seen(a="sick"), {}).new == {LEAK: ("a",)}
+    assert digest(gone.posted, seen(a="sick"), {}).new == {LEAK: ("a",)}
 
 
 def test_harm_is_told_when_it_comes_within_a_week_and_again_at_half_the_time() -> None:
-    told = digest(PostedSweep(), seen(a="sick"), growing(30)).told
+    told = digest(PostedSweep(), seen(a="sick"), growing(30)).posted
     assert not digest(told, seen(a="sick"), growing(8)).is_news
     near = digest(told, seen(a="sick"), growing(6))
     assert [node for node, _ in near.nearer] == ["a"]
-    assert not digest(near.told, seen(a="sick"), growing(4)).is_news
-    nearer = digest(near.told, seen(a="sick"), growing(2.9))
+    assert not digest(near.posted, seen(a="sick"), growing(4)).is_news
+    nearer = digest(near.posted, seen(a="sick"), growing(2.9))
     assert nearer.is_news
     assert not nearer.is_urgent
-    there = digest(nearer.told, seen(a="sick"), growing(-0.5))
+    there = digest(nearer.posted, seen(a="sick"), growing(-0.5))
     assert there.is_urgent
-    assert not digest(there.told, seen(a="sick"), growing(-1)).is_news, "harm that was told is not told again"
+    assert not digest(there.posted, seen(a="sick"), growing(-1)).is_news, "harm that was told is not told again"
 
 
 def test_a_cured_node_is_nearer_again_when_it_leaks_again() -> None:
-    told = digest(PostedSweep(), seen(a="sick"), growing(2)).told
+    told = digest(PostedSweep(), seen(a="sick"), growing(2)).posted
     cured = digest(told, seen(a="well"), {})
-    assert digest(cured.told, seen(a="sick"), growing(5)).nearer
+    assert digest(cured.posted, seen(a="sick"), growing(5)).nearer
 
 
 def test_quiet_hours_go_over_midnight_and_slots_are_the_same_for_all() -> None:
@@ -94,12 +94,12 @@ def test_quiet_hours_go_over_midnight_and_slots_are_the_same_for_all() -> None:
 
 
 def test_what_was_told_is_read_as_it_was_kept() -> None:
-    told = digest(PostedSweep(), seen(a="sick", b="silent"), growing(2)).told
+    told = digest(PostedSweep(), seen(a="sick", b="silent"), growing(2)).posted
     assert read(PostedSweep, to_json_types(told)) == told
 
 
 def test_the_digest_says_what_is_new_near_and_gone_and_names_nobody_by_markup() -> None:
-    before = digest(PostedSweep(), seen(c="sick"), {}).told
+    before = digest(PostedSweep(), seen(c="sick"), {}).posted
     found = digest(before, seen(a="sick", c="well"), growing(2))
     card = draw(digest_card(SWEEP, found))
     assert card.text.startswith("Sweep of role=gpu: 1 new, 1 nearer to harm.")

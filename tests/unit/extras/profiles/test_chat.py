@@ -16,8 +16,8 @@ import pytest
 
 from bot.chat.background import Background
 from bot.chat.clicks import Click
-from bot.chat.parts import MessageTarget
 from bot.chat.people import Person
+from bot.chat.post_state import MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.service import Delivered, Message
 from bot.domain.chat_request import ChatRequest

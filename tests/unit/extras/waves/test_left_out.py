@@ -16,7 +16,7 @@ import pytest
 
 from bot.__main__ import parser
 from bot.app.extras import extras_in_force, seat_values, shipped, step_blockers
-from bot.chat.parts import MessageTarget
+from bot.chat.post_state import MessageTarget
 from bot.domain.action import Plan, Step
 from bot.domain.claim import Claim
 from bot.domain.contracts import Clock

@@ -148,16 +148,16 @@ def test_who_resumes_a_wave_forgives_no_alert_that_they_have_not_been_shown() ->
     with database_in_memory() as database:
         world, stage, desk = desk_of(database, ("a", "b", "c"))
         wave = stopped_wave(world, stage, desk)
-        shown = drive(world, desk.last_news_at(wave))
+        shown = drive(world, desk.last_setback_or_alert_at(wave))
         world.now += timedelta(minutes=1)
         alarmed(stage, "x", "1")  # one alert elsewhere is none that stops a wave
-        assert drive(world, desk.last_news_at(wave)) == shown
+        assert drive(world, desk.last_setback_or_alert_at(wave)) == shown
         cured = wave.turns[0].member.node
         alarmed(stage, cured, "2")
         yes = Approval("terminal:bob", "the graph was wrong")
         with pytest.raises(StaleRequest, match=f"It would stop now: {cured} has a new alert since it was cured"):
             drive(world, desk.resume(wave.id, yes, shown))
-        later = drive(world, desk.last_news_at(wave))
+        later = drive(world, desk.last_setback_or_alert_at(wave))
         assert later > shown
         alarmed(stage, "y", "3")
         alarmed(stage, "z", "4")
@@ -171,7 +171,7 @@ def test_alert_that_comes_while_a_program_stands_still_in_a_resumption_stops_the
     with database_in_memory() as database:
         world, stage, desk = desk_of(database, ("a", "b", "c"))
         wave = stopped_wave(world, stage, desk)
-        shown, append = drive(world, desk.last_news_at(wave)), desk.append
+        shown, append = drive(world, desk.last_setback_or_alert_at(wave)), desk.append
 
         async def late(*what: Any) -> Any:
             world.now += timedelta(minutes=1)
@@ -188,7 +188,7 @@ def test_alert_that_comes_while_a_program_stands_still_in_a_resumption_stops_the
 def running_wave(world: World, stage: Stage, desk: Waves) -> Wave:
     """A wave that runs, whose first node is cured."""
     wave = stopped_wave(world, stage, desk)
-    shown = drive(world, desk.last_news_at(wave))
+    shown = drive(world, desk.last_setback_or_alert_at(wave))
     return drive(world, desk.resume(wave.id, Approval("terminal:bob", "it was nothing"), shown))  # type: ignore[no-any-return]
 
 
@@ -217,7 +217,7 @@ def test_node_that_fails_in_the_very_moment_of_a_stop_is_not_forgiven_by_who_saw
         drive(world, desk.append(wave.id, wave.seq, TurnGiven(second.incident, second.node), "bot"))
         world.now -= timedelta(seconds=30)
         stopped = drive(world, desk.stop(wave.id, Approval("terminal:bob", "wait")))
-        shown = drive(world, desk.last_news_at(stopped))
+        shown = drive(world, desk.last_setback_or_alert_at(stopped))
         failed = TurnEnded(second.incident, second.node, TurnOutcome.FAILED, "it did not come back")
         drive(world, desk.append(wave.id, stopped.seq, failed, "bot"))
         with pytest.raises(StaleRequest, match=f"Acted on since and not fixed: {second.node}"):
@@ -289,7 +289,9 @@ def test_wave_whose_cause_comes_into_doubt_stops_for_that_and_loses_no_node() ->
         with pytest.raises(CauseInDoubt):
             drive(
                 world,
-                desk.resume("wave-abcd", Approval("terminal:bob", "go on"), drive(world, desk.last_news_at(stopped))),
+                desk.resume(
+                    "wave-abcd", Approval("terminal:bob", "go on"), drive(world, desk.last_setback_or_alert_at(stopped))
+                ),
             )
 
 

@@ -13,8 +13,8 @@ from bot.chat.card import incident_card
 from bot.domain.action import End, Ends
 from bot.domain.probe import Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
-from bot.surfaces.terminal import FEW, MORE, MOST, PROPOSES, verdict_brief, verdicts_table
-from bot.surfaces.text import headline, verdict_text
+from bot.surfaces.verdict_brief import FEW, MORE, MOST, PROPOSES, verdict_brief, verdicts_table
+from bot.surfaces.verdict_text import headline, verdict_text
 from bot.view.plan_words import PlanWords
 from bot.view.view import verdicts_view
 from bot.view.words import plain, remainder_words

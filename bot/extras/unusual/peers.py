@@ -152,7 +152,7 @@ class Peers:
         return _way(fact, value) not in self._unsettled
 
     @property
-    def bar(self) -> float:
+    def threshold(self) -> float:
         """By how much a figure has to stand out: more than those of nearly all peers did."""
         stood_out = sorted((each.stood_out for each in self.nodes.values()), reverse=True)
         return max(2.0, stood_out[int(ORDINARY * len(self))]) + 1 + 30 / len(self)
@@ -231,7 +231,7 @@ def standing_out(figure: float, others: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class PeerComparison:
     """A node beside its peers.
 
     Shape: `unusual` is what is told, the most unusual first; `stood_out` by how much a figure stands out, at most.
@@ -244,7 +244,9 @@ class Compared:
     with_whom: str = ""
 
 
-def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = (), booted: datetime | None = None) -> Compared:
+def compare(
+    here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = (), booted: datetime | None = None
+) -> PeerComparison:
     """Compare a node with its peers.
 
     Shape: `peers` without the node itself; `past` are its own earlier checks, the oldest first: they say since when it
@@ -254,13 +256,13 @@ def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = (), boote
     them = f"its {len(peers):,} peers"
     if len(peers) < (FEWEST_PEERS if here.is_healthy else FEWEST_OF_SICK):
         if here.is_healthy or len(past) < FEWEST_LOOKS:
-            return Compared()
+            return PeerComparison()
         peers = Peers()
         for number, look in enumerate(past):
             peers.add(replace(look, node=str(number), stood_out=math.inf))
         them = f"its {len(past):,} earlier checks"
     most = dict[str, tuple[float, str, Fact]]()
-    kinds, standing, stood_out, bar, judged = set[str](), set[str](), 0.0, peers.bar, 0
+    kinds, standing, stood_out, threshold, judged = set[str](), set[str](), 0.0, peers.threshold, 0
     for fact, value, by in _differing(here, peers):
         kinds.add(kind_of(fact))
         if fact.startswith(SAID) and (_is_habit(fact, past) or (here.is_healthy and len(peers) < FEWEST_WHO_SAY)):
@@ -270,16 +272,16 @@ def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = (), boote
         if not by:
             continue
         if not (told := is_settled) and isinstance(value, float):
-            stood_out, told = max(stood_out, by), by > bar
+            stood_out, told = max(stood_out, by), by > threshold
         if told:
             standing.add(kind_of(fact))
             entry = f"{fact.rpartition(']')[0]}]" if "]" in fact else fact
             most[entry] = max(most.get(entry, (0.0, "", "")), (by, fact, value), key=lambda each: each[0])
     if len(standing) > ANOTHER_KIND * len(kinds):
-        return Compared(stood_out=stood_out)
+        return PeerComparison(stood_out=stood_out)
     ranked = sorted(most.values(), key=lambda each: (-each[0], each[1]))[:MOST_TOLD]
     ranked.sort(key=lambda each: not isinstance(each[2], str))  # a state says more of itself than a figure does
-    return Compared(
+    return PeerComparison(
         tuple(
             _unusual(fact, value, f"{_of_peers(fact, value, peers)} on {them}", past, booted)
             for _, fact, value in ranked
@@ -290,11 +292,11 @@ def compare(here: NodeFacts, peers: Peers, past: Sequence[NodeFacts] = (), boote
 
 
 def _unusual(fact: str, value: Fact, peers: str, past: Sequence[NodeFacts], booted: datetime | None) -> Unusual:
-    first, before = since(fact, value, past)
+    first, before = first_seen(fact, value, past)
     by_boot = booted is not None and before is not None and before < booted and (first is None or booted <= first)
     return Unusual(
         fact,
-        said(fact, value),
+        value_text(fact, value),
         peers,
         "" if before is None else "now" if first is None else first.isoformat(timespec="minutes"),
         words_of(fact)[0],
@@ -338,13 +340,13 @@ def _of_peers(fact: str, value: Fact, peers: Peers) -> str:
         if len(states) > 1 and value == ABSENT:  # each has its own
             return WORDS[PRESENT]
         (usual, count), *_ = states.most_common(1)
-        return said(fact, usual) + (f" (on {count:,})" if len(states) > 1 else "")
+        return value_text(fact, usual) + (f" (on {count:,})" if len(states) > 1 else "")
     figures = peers.figures(fact)
-    least, middle, most = (said(fact, figures[at]) for at in (0, len(figures) // 2, -1))
+    least, middle, most = (value_text(fact, figures[at]) for at in (0, len(figures) // 2, -1))
     return middle if least == most else f"{middle} ({least} to {most})"
 
 
-def since(fact: str, value: Fact, past: Sequence[NodeFacts]) -> tuple[datetime | None, datetime | None]:
+def first_seen(fact: str, value: Fact, past: Sequence[NodeFacts]) -> tuple[datetime | None, datetime | None]:
     """Return the first check since which it is so, and the one before, which differed.
 
     Shape: the first is None for this check; the one before is None where none is known to differ.
@@ -379,6 +381,6 @@ def words_of(fact: str) -> tuple[str, str]:
     return "", "{}"
 
 
-def said(fact: str, value: Fact) -> str:
+def value_text(fact: str, value: Fact) -> str:
     """Return a fact's value in words, such as `x16` for the width of a link."""
     return WORDS.get(value, value) if isinstance(value, str) else words_of(fact)[1].format(f"{value:,.10g}")

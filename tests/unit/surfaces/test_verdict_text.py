@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 from bot.domain.probe import Unread
 from bot.domain.verdict import Evidence, Undecided, Unusual, Verdict
 from bot.surfaces.document import SCHEMA_FILE, document
-from bot.surfaces.terminal import verdict_brief
-from bot.surfaces.text import headline, verdict_text
+from bot.surfaces.verdict_brief import verdict_brief
+from bot.surfaces.verdict_text import headline, verdict_text
 from tests.examples import up_to
 from tests.slack.drawn import details
 from tests.unit.surfaces.verdicts import FOUNDING, MUTED, arbitrary

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from bot.chat.card import WOULD_HELP, incident_card, node_table
 from bot.chat.document import Block, IfRoom, Line, Listing, Paragraph, Small, Together, clipped
 from bot.domain.verdict import Confidence, Verdict
-from bot.surfaces.text import coloured, headline, summary, table_lines, wrapped
+from bot.surfaces.verdict_text import coloured, headline, summary, table_lines, wrapped
 from bot.view.plan_words import BY_NAME, PlanWords
 from bot.view.view import verdicts_view
 from bot.view.words import plain, rights_hint

@@ -22,16 +22,16 @@ from bot.domain.probe import CustomReading, Snapshot
 from bot.domain.verdict import Status, Unusual, Verdict
 from bot.extras.fleet.facts import figures_of
 from bot.extras.unusual import store as store_module
-from bot.extras.unusual.beside import UnusualFacts
-from bot.extras.unusual.comparison import FEWEST_PEERS, NodeFacts
+from bot.extras.unusual.peer_check import UnusualFacts
+from bot.extras.unusual.peers import FEWEST_PEERS, NodeFacts
 from bot.extras.unusual.store import FACTS, KEPT, FactStore
 from bot.ledger import Database
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.hardware import HardwareReading, Link
 from bot.probes.kernel_log import KernelLogReading
 from bot.surfaces.document import node_document
-from bot.surfaces.terminal import verdict_brief, verdicts_table
-from bot.surfaces.text import verdict_text
+from bot.surfaces.verdict_brief import verdict_brief, verdicts_table
+from bot.surfaces.verdict_text import verdict_text
 from bot.view.plan_words import BY_NAME
 from bot.view.view import verdicts_view
 from tests.unit.extras.unusual.fleets import AT

@@ -91,7 +91,7 @@ class PostState:
         return LAST if self.under else min(FIRST, self.pending.rank if self.pending is not None else FIRST)
 
     @property
-    def at(self) -> MessageTarget:
+    def resolved_target(self) -> MessageTarget:
         """Where to post it, once the part above it is posted."""
         if self.above is None or self.above.place is None:
             return self.target

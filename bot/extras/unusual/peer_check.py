@@ -18,7 +18,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.probe import Unread
 from bot.domain.verdict import Status, Unusual, Verdict
 from bot.extras.fleet.facts import Fact, figures_of, lines_of
-from bot.extras.unusual.comparison import SAID, Compared, NodeFacts, Peers, compare, rates
+from bot.extras.unusual.peers import SAID, NodeFacts, PeerComparison, Peers, compare, rates
 from bot.extras.unusual.settings import UnusualSettings
 from bot.extras.unusual.store import FRESH, FactStore
 from bot.probes.host import HostReading
@@ -94,7 +94,7 @@ class UnusualFacts:
 
     def stored(
         self, node: Node, is_healthy: bool, figures: Mapping[str, Fact], booted: datetime | None = None
-    ) -> Compared:
+    ) -> PeerComparison:
         """Compare a node with its peers, and store its facts. Blocks. Raises: LedgerUnavailable."""
         facts = NodeFacts(node.name, self._clock(), is_healthy, figures)
         if past := self._store.past(node.name):
