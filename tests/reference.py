@@ -26,7 +26,7 @@ from bot.domain.probe import Probe
 from bot.domain.setting import Setting
 from bot.lab.prove import to_prove
 from bot.lab.trial import MACHINES, TRIALS
-from bot.library.kinds import Kind, fields_of
+from bot.library.kinds import ValueKind, fields_of
 from bot.probes import PROBES
 from bot.response.proven import GONE, ProvenRow, proven_file, read_table
 from bot.settings import all_keys, all_rows
@@ -35,11 +35,11 @@ from tests.sample import sample
 ROOT = Path(__file__).parents[1]
 COMMAND = ".venv/bin/python -m tests.reference"
 KINDS = {
-    Kind.NUMBER: "number",
-    Kind.TEXT: "text",
-    Kind.TRUTH: "yes or no",
-    Kind.TEXTS: "texts",
-    Kind.NUMBERS: "numbers",
+    ValueKind.NUMBER: "number",
+    ValueKind.TEXT: "text",
+    ValueKind.TRUTH: "yes or no",
+    ValueKind.TEXTS: "texts",
+    ValueKind.NUMBERS: "numbers",
 }
 _PROVEN = """\
 # What was proven on real kernels

@@ -18,8 +18,8 @@ from bot.domain.node import Node
 from bot.inventory import Inventory
 from bot.library import Library
 from bot.response.intake.alert_recorder import AlertRecorder
-from bot.response.intake.intake import Intake, Rules
-from bot.response.intake.routing import Named, Names, Places, Route, Routes
+from bot.response.intake.intake import Intake, IntakeRules
+from bot.response.intake.routing import Named, NamePlaces, Names, Route, Routes
 from bot.settings import Settings
 from bot.settings.tables import RouteSettings
 from bot.sources import SOURCES
@@ -99,7 +99,7 @@ def webhooks(settings: Settings, sources: Iterable[Source] = SOURCES) -> tuple[W
     return tuple(webhook for webhook in made if webhook is not None)
 
 
-def rules_of(settings: Settings, playbooks: Library, sources: Iterable[Source] = SOURCES) -> Rules:
+def rules_of(settings: Settings, playbooks: Library, sources: Iterable[Source] = SOURCES) -> IntakeRules:
     """Return the settings for alerts.
 
     Raises: PlaybookError when a route names an unknown playbook.
@@ -109,8 +109,8 @@ def rules_of(settings: Settings, playbooks: Library, sources: Iterable[Source] =
         playbooks.get(name)
     brakes = StormLimits(settings.policy.cooldown, settings.storm.alerts, settings.storm.window)
     named = {source.name: source.names_in(settings.of(source.settings)) for source in sources}
-    places = {name: Places.of(paths, patterns) for name, (paths, patterns) in named.items()}
-    return Rules(routes, brakes, settings.policy.stale_after, places)
+    places = {name: NamePlaces.of(paths, patterns) for name, (paths, patterns) in named.items()}
+    return IntakeRules(routes, brakes, settings.policy.stale_after, places)
 
 
 def _routes(settings: Settings) -> Routes:
@@ -124,14 +124,14 @@ def _routes(settings: Settings) -> Routes:
 
 
 def named_nodes_and_route(
-    alarm: AlertGroup, signals: Sequence[SourceAlert], rules: Rules, nodes: Iterable[Node]
+    alarm: AlertGroup, signals: Sequence[SourceAlert], rules: IntakeRules, nodes: Iterable[Node]
 ) -> tuple[Named, Route]:
     """Return which nodes an alert would name, and which route it would take."""
     firing = [signal for signal in signals if signal.firing]
-    named = Names(nodes).found(alarm, firing, rules.places.get(alarm.source, Places()))
+    named = Names(nodes).found(alarm, firing, rules.places.get(alarm.source, NamePlaces()))
     return named, rules.routes.of_alarm(replace(alarm, signals=tuple(signals)))
 
 
-def channel_of(rules: Rules) -> str:
+def channel_of(rules: IntakeRules) -> str:
     """Return the channel for news about all alerts: alerts_channel, else the first channel of a route."""
     return next((route.channel for route in (rules.routes.otherwise, *rules.routes.routes) if route.channel), "")

@@ -26,7 +26,7 @@ from bot.engine import NoticeBoard
 from bot.inventory import Inventory
 from bot.library import Library
 from bot.response.diagnosis.scheduler import Diagnose
-from bot.response.intake.intake import Rules
+from bot.response.intake.intake import IntakeRules
 from bot.response.record import IncidentRecord
 from bot.seats import Extra, Named, loaded
 from bot.settings import Settings
@@ -145,7 +145,7 @@ class Bot:
         return serving_pagerduty(self.settings, self.stores, self.posting.poster, self.log, self.arrivals)
 
     @cached_property
-    def rules(self) -> Rules:
+    def rules(self) -> IntakeRules:
         """Where alerts go. Raises: PlaybookError when a route names an unknown playbook."""
         return rules_of(self.settings, self.playbooks, self.sources)
 

@@ -14,7 +14,7 @@ from bot.app.check import Check
 from bot.app.factories import now
 from bot.app.version import program_name
 from bot.domain.batch import Sampling
-from bot.domain.case import FORM, Case, Head
+from bot.domain.case import FORM, Case, CaseHeader
 from bot.domain.change import Change, changed_playbook
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead, CaseError
@@ -155,7 +155,7 @@ def _not_asked(_: Outputs) -> NoReturn:
     raise CannotRead("it was not asked when the case was recorded")
 
 
-def surroundings(head: Head) -> tuple[Node, DrainSettings]:
+def surroundings(head: CaseHeader) -> tuple[Node, DrainSettings]:
     """Return what a plan depends on beside the readings."""
     try:
         draining = read(DrainSettings, head.draining) if head.draining else DrainSettings()

@@ -28,7 +28,7 @@ from bot.chat.thread_files import ThreadFiles
 from bot.chat.why_replies import WhyReplies
 from bot.domain.policy import person_of
 from bot.domain.verdict import Verdict
-from bot.response.diagnosis.requests import CheckRequests
+from bot.response.diagnosis.incident_opener import IncidentOpener
 from bot.response.execution.usual import UsualTimes
 from bot.response.intake.intake import why_nothing_in_storm
 from bot.seats import Chat, Explains
@@ -148,7 +148,7 @@ def chat_handlers(bot: Bot) -> ChatHandlers:
     may_ask = frozenset(person_of(who).rpartition(":")[2] for who in settings.policy.askers)
     asking = connection.people({f"{people.chat}:{group}" for group in groups_among(may_ask)})
     askers = Askers(asking, bot.timing.clock, may_ask, chat_settings(settings).checks_per_person)
-    requests = CheckRequests(stores.ledger, stores.leases, bot.check_service.diagnosis, now, log)
+    requests = IncidentOpener(stores.ledger, stores.leases, bot.check_service.diagnosis, now, log)
     context = ChatContext(
         responder=responder,
         policy=policy,

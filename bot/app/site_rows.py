@@ -22,7 +22,14 @@ from bot.library.shapes import SLUG
 from bot.library.site_tables import SiteTable, site_tables
 from bot.probes.formats.functions import SIGNATURES_OF_SITES, Signature, own_signatures, whole_names
 from bot.probes.formats.gpu_events import MEANINGS_OF_SITES, XidKind, XidMeaning, own_meanings
-from bot.probes.formats.kernel_table import PARTS_OF_A_STORY, ROWS_OF_SITES, WITHOUT_ROWS, Row, own_table, plain_line
+from bot.probes.formats.kernel_table import (
+    PARTS_OF_A_STORY,
+    ROWS_OF_SITES,
+    WITHOUT_ROWS,
+    KernelLogRow,
+    own_table,
+    plain_line,
+)
 
 
 def add_site_rows(folders: Iterable[Path]) -> tuple[Cause, ...]:
@@ -141,7 +148,7 @@ def _kernel_rows(site: SiteTable) -> Iterator[tuple[str, Any]]:
             yield ring, None
 
 
-def _kernel_row(site: SiteTable, name: str, columns: dict[str, Any] | None) -> Row | None:
+def _kernel_row(site: SiteTable, name: str, columns: dict[str, Any] | None) -> KernelLogRow | None:
     ring = name.partition(".")[0]
     if columns is None:
         site.fault(f'"{one_line(ring, 60)}" is no row; write [RING.NAME], and under it lines, has and seen', ring)
@@ -167,7 +174,7 @@ def _kernel_row(site: SiteTable, name: str, columns: dict[str, Any] | None) -> R
             site.problems.add(at, "a line of lines has another group than device or process")
     if site.problems:
         return None
-    row = Row(name, kind, tuple(patterns), tuple(columns["has"]))
+    row = KernelLogRow(name, kind, tuple(patterns), tuple(columns["has"]))
     for seen in columns["seen"]:
         says, marks = plain_line(seen)
         groups = row.groups(says)

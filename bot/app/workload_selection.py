@@ -17,7 +17,7 @@ from bot.domain.errors import CannotRead, ConnectionLost, UnknownCluster, UsageE
 from bot.domain.node import Node
 from bot.domain.safe_text import redacted_line
 from bot.domain.sample import Sample
-from bot.domain.selector import DEFAULT_NAMESPACE, Kind, Selector, valid_namespace
+from bot.domain.selector import DEFAULT_NAMESPACE, Selector, SelectorKind, valid_namespace
 from bot.inventory.selection import select
 from bot.settings import Settings
 
@@ -44,7 +44,7 @@ async def find_selected(
     Raises: UsageError when a word selects no node, or the cluster does not say where a workload runs.
     """
     selectors = [Selector.of(word) for word in dict.fromkeys(words)]
-    if not any(selector.kind is Kind.WORKLOAD for selector in selectors):
+    if not any(selector.kind is SelectorKind.WORKLOAD for selector in selectors):
         return await asyncio.to_thread(select, inventory, selectors)  # the search for near names takes time
     return select(inventory, selectors, await _workload_nodes(selectors, settings, environment, namespace))
 
@@ -59,7 +59,7 @@ async def _workload_nodes(
 ) -> dict[str, tuple[str, ...]]:
     reach, cluster = cluster_access(settings, environment), draining(settings)
     if reach.api is None:
-        workload = next(selector.text for selector in selectors if selector.kind is Kind.WORKLOAD)
+        workload = next(selector.text for selector in selectors if selector.kind is SelectorKind.WORKLOAD)
         raise UsageError(
             f"It is not known where {workload} runs: {cluster.missing}.",
             'Name the cluster in zombie.toml: [kubernetes] context = "…" (and the extra k8s).',
@@ -80,7 +80,7 @@ async def nodes_that_run(
     where = valid_namespace(namespace or DEFAULT_NAMESPACE)
     found: dict[str, tuple[str, ...]] = {}
     for selector in selectors:
-        if selector.kind is Kind.WORKLOAD:
+        if selector.kind is SelectorKind.WORKLOAD:
             found[selector.text] = await _nodes_of(api, cluster, selector, where)
     return found
 

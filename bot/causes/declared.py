@@ -31,7 +31,7 @@ from bot.library.cause_language import CauseLanguage, Form, Function, Scope, Wor
 from bot.library.checker import check_cause
 from bot.library.document import LIMIT_BYTES, Document, read_document
 from bot.library.expressions import CheckedExpression, ExpressionError
-from bot.library.kinds import Kind, Many, Record
+from bot.library.kinds import Many, Record, ValueKind
 from bot.library.shapes import CauseFile
 from bot.probes import PROBES
 from bot.probes.cpu import CpuReading, HeldCore
@@ -133,21 +133,31 @@ def _number_after(snapshot: Snapshot, text: str, word: str) -> Any:
     return int(found[1]) if found else Unknown(f"no number stands after {word}")
 
 
-_COUNTS = {"hours": Kind.NUMBER, "minutes": Kind.NUMBER, "timed": Kind.TRUTH}
+_COUNTS = {"hours": ValueKind.NUMBER, "minutes": ValueKind.NUMBER, "timed": ValueKind.TRUTH}
 _LOG = ("kernel_log", "host")
 FUNCTIONS: Mapping[str, Function] = {
     "log": Function(
-        (Kind.TEXT,), _EVENTS, _log_lines, {**_COUNTS, "has": Kind.TEXT, "until": Kind.TEXT}, _LOG, _is_no_kind
+        (ValueKind.TEXT,),
+        _EVENTS,
+        _log_lines,
+        {**_COUNTS, "has": ValueKind.TEXT, "until": ValueKind.TEXT},
+        _LOG,
+        _is_no_kind,
     ),
     "within": Function((_EVENTS,), _EVENTS, _within, _COUNTS),
-    "rows": Function((Kind.TEXT,), Kind.TEXTS, _hottest_rows, {}, ("cpu",), _is_no_share),
-    "number_after": Function((Kind.TEXT, Kind.TEXT), Kind.NUMBER, _number_after),
-    "services": Function((Kind.TEXT,), Kind.TEXTS, lambda snapshot, word: services(word)),
-    "ago": Function((_EVENTS,), Kind.TEXT, _newest_age),
+    "rows": Function((ValueKind.TEXT,), ValueKind.TEXTS, _hottest_rows, {}, ("cpu",), _is_no_share),
+    "number_after": Function((ValueKind.TEXT, ValueKind.TEXT), ValueKind.NUMBER, _number_after),
+    "services": Function((ValueKind.TEXT,), ValueKind.TEXTS, lambda snapshot, word: services(word)),
+    "ago": Function((_EVENTS,), ValueKind.TEXT, _newest_age),
     "held": Function(
-        (Kind.TEXT, Kind.NUMBER, Kind.NUMBER), Many(Record(HeldCore)), _held_cores, {}, ("cpu",), _is_no_share
+        (ValueKind.TEXT, ValueKind.NUMBER, ValueKind.NUMBER),
+        Many(Record(HeldCore)),
+        _held_cores,
+        {},
+        ("cpu",),
+        _is_no_share,
     ),
-    "hottest": Function((Kind.TEXT,), Record(HottestCore), _hottest, {}, ("cpu",), _is_no_share),
+    "hottest": Function((ValueKind.TEXT,), Record(HottestCore), _hottest, {}, ("cpu",), _is_no_share),
 }
 
 
@@ -372,7 +382,7 @@ class _CauseReader:
             part = read(" ".join(text.split()))
         except ExpressionError as error:
             self._problems.add(self._document.line_of(*path), f"{path[-1]}: {error}")
-            return CheckedExpression(Kind.TEXT, lambda scope: "")
+            return CheckedExpression(ValueKind.TEXT, lambda scope: "")
         self._used |= dict.fromkeys(part.probes)
         return part
 
@@ -398,7 +408,7 @@ class _CauseReader:
         name = self._read_if_given(self._language.sentence, given.name, *path, "name")
         if each is not None:
             self._language.without(item)
-        if lines is not None and lines.shape not in (_EVENTS, Kind.TEXT, Kind.TEXTS):
+        if lines is not None and lines.shape not in (_EVENTS, ValueKind.TEXT, ValueKind.TEXTS):
             self._problems.add(self._document.line_of(*path, "lines"), f"lines: it is {lines.shape.value}, no lines")
         if not any(part and part.probes for part in (when, each, lines, says)):
             self._problems.add(self._document.line_of(*path), "it uses no reading, so it is seen always or never")

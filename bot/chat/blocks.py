@@ -11,15 +11,15 @@ from bot.chat.document import (
     OPTION,
     Block,
     Button,
+    ButtonRow,
     Line,
     Lines,
     Listing,
     Menu,
     Paragraph,
     Pieces,
-    Question,
-    Row,
     Together,
+    YesNoQuestion,
     clipped,
     line,
     small,
@@ -100,7 +100,7 @@ OF_EXTRAS = frozenset((REPORT, PROFILE, WHO_ELSE))  # there with an extra whose 
 CHECK_AGAIN, CHECK_MEANT = "check_again", "check_meant"
 
 
-def choice_blocks(choices: Sequence[Choice], first: Sequence[Button] = ()) -> Iterator[Row]:
+def choice_blocks(choices: Sequence[Choice], first: Sequence[Button] = ()) -> Iterator[ButtonRow]:
     """Yield what can be decided on a card: a row with Approve and Decline, a row for each question.
 
     Shape: `first` are buttons that had better be pressed before that.
@@ -111,17 +111,17 @@ def choice_blocks(choices: Sequence[Choice], first: Sequence[Button] = ()) -> It
             Button(made.button_words.capitalize(), made.kind, made.about, "primary" if made.kind == best else "")
             for made in decisions
         )
-        yield Row((*first, *buttons))
+        yield ButtonRow((*first, *buttons))
     for choice in choices:
         if choice.kind == PICK:
             nodes = tuple((node, node) for each in choice.options if (node := clipped(one_line(each, OPTION), OPTION)))
-            yield Row((Menu(PICK, "Which node is it?", nodes[:MOST_OPTIONS]),), f"pick-{choice.about}")
+            yield ButtonRow((Menu(PICK, "Which node is it?", nodes[:MOST_OPTIONS]),), f"pick-{choice.about}")
         elif choice.kind == ANSWER:
             numbered = enumerate(choice.options[:MOST_ANSWERS])
             answers = (
                 Button(one_line(words, BUTTON), ANSWER, choice.about, name=f"{ANSWER}-{at}") for at, words in numbered
             )
-            yield Row(tuple(answers))
+            yield ButtonRow(tuple(answers))
 
 
 def undo_buttons(choices: Sequence[Choice]) -> list[Button]:
@@ -139,28 +139,28 @@ def check_again_button(incident: str, nodes: int = 1) -> Button:
     return Button("Check again" if nodes == 1 else f"Check {nodes} again", CHECK_AGAIN, incident)
 
 
-def near_name_buttons(near: Sequence[str]) -> Iterator[Row]:
+def near_name_buttons(near: Sequence[str]) -> Iterator[ButtonRow]:
     """Yield a button for each node that the person may have meant."""
     if near:
         numbered = enumerate(near[:MOST_ANSWERS])
-        yield Row(
+        yield ButtonRow(
             tuple(Button(f"Check {one_line(node, 60)}", "", node, name=f"{CHECK_MEANT}-{at}") for at, node in numbered)
         )
 
 
-def single_choice_blocks(choices: Sequence[Choice]) -> Iterator[Row]:
+def single_choice_blocks(choices: Sequence[Choice]) -> Iterator[ButtonRow]:
     """Yield the choices for each node by itself: buttons, or menus where there are many nodes."""
     decisions = [choice for choice in choices if choice.kind in (APPROVE, DECLINE) and len(choice.incidents) > 1]
     if not decisions:
         return
     nodes = decisions[0].nodes
     if len(nodes) > MOST_ROWS:
-        yield Row(tuple(_nodes_menu(choice) for choice in decisions))
+        yield ButtonRow(tuple(_nodes_menu(choice) for choice in decisions))
         return
     for at, node in enumerate(nodes):
         words = {APPROVE: f"Approve {one_line(node, 60)}", DECLINE: "Decline"}
         buttons = tuple(Button(words[choice.kind], choice.kind, single_value(choice, at)) for choice in decisions)
-        yield Row(buttons, f"{DECIDE}{decisions[0].incidents[at]}")
+        yield ButtonRow(buttons, f"{DECIDE}{decisions[0].incidents[at]}")
 
 
 def single_value(choice: Choice, at: int) -> str:
@@ -178,7 +178,7 @@ def report_buttons(ended: Sequence[tuple[str, str]]) -> list[Button]:
     return [Button(f"Report on {one_line(node, 50)}", REPORT, incident) for incident, node in ended[:MOST_REPORTS]]
 
 
-def question_blocks(group: GroupView, question: ClosingQuestion) -> Iterator[Row | Question]:
+def question_blocks(group: GroupView, question: ClosingQuestion) -> Iterator[ButtonRow | YesNoQuestion]:
     """Yield a question about a card's verdicts: for a single node two buttons, for several two menus that name them."""
     about = [
         view for view in group.incidents if view.id and view.verdict is not None and question.is_about(view.verdict)
@@ -192,7 +192,7 @@ def question_blocks(group: GroupView, question: ClosingQuestion) -> Iterator[Row
             Menu(f"{question.action}-{word}", f"{label} on …", tuple((node, f"{word}-{name}") for node, name in nodes))
             for word, label in answers
         )
-        yield Row(tuple(menus))
+        yield ButtonRow(tuple(menus))
         return
     yes, no = ((label, f"{word}-{about[0].id}") for word, label in answers)
-    yield Question(question.action, yes, no)
+    yield YesNoQuestion(question.action, yes, no)

@@ -29,6 +29,7 @@ from bot.chat.blocks import (
 from bot.chat.document import (
     Block,
     Button,
+    ButtonRow,
     Document,
     IfRoom,
     Line,
@@ -36,7 +37,6 @@ from bot.chat.document import (
     Listing,
     Paragraph,
     Record,
-    Row,
     Small,
     Strip,
     Table,
@@ -196,7 +196,7 @@ def _other_buttons(group: GroupView, view: IncidentView, looks: Sequence[Button]
     row += undo_buttons(group.choices)  # last: it is weighed once what came of it has been seen
     yield from small(*(choice.warning for choice in group.choices))
     if row:
-        yield Row(tuple(row))
+        yield ButtonRow(tuple(row))
 
 
 def _is_offered(group: GroupView, view: IncidentView) -> bool:
@@ -294,14 +294,14 @@ def _further_of_many(group: GroupView) -> Iterator[Block]:
     rows: dict[str, list[Button]] = {report.value: [report] for report in reports}
     for undo in undo_buttons(group.choices):
         rows.setdefault(undo.value, []).append(undo)
-    yield from (Row(tuple(row)) for row in rows.values())
+    yield from (ButtonRow(tuple(row)) for row in rows.values())
     known = [view for view in group.incidents if view.id and view.node]
     closed = all(view.ended or view.state is State.TRIAGED for view in group.incidents)
     looks = list(_who_else(group))
     if known and (closed or any(choice.kind == APPROVE for choice in group.choices)):
         looks.append(check_again_button(known[0].id, len({view.node for view in known})))
     if looks:
-        yield Row(tuple(looks))
+        yield ButtonRow(tuple(looks))
 
 
 # --- its last lines: what the verdict leaves open, links, the record's head, the alerts, and who asked

@@ -37,8 +37,8 @@ from bot.domain.post import CardPosts, CardRecord, MessageRef
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.ledger import Ledger, Outbox
+from bot.response.diagnosis.incident_opener import IncidentOpener
 from bot.response.diagnosis.progress import ReadingProgress
-from bot.response.diagnosis.requests import CheckRequests
 from bot.response.execution.usual import UsualTimes
 from bot.response.record import IncidentRequest, readable
 from bot.view.context import NOTHING, ViewContext
@@ -497,7 +497,7 @@ class ChatCards:
 class CheckOpener:
     """Opens checks. `playbook` is the name of the playbook to use."""
 
-    requests: CheckRequests
+    requests: IncidentOpener
     cards: ChatCards
     playbook: str
 

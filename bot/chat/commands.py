@@ -11,15 +11,15 @@ from typing import Protocol
 from bot.chat.background import Background
 from bot.chat.blocks import near_name_buttons
 from bot.chat.context import TOLD, ChatContext, brake_words
-from bot.chat.document import Marked, NodeMenu, Row
+from bot.chat.document import ButtonRow, Marked, NodeMenu
 from bot.chat.ephemeral import refusal_words
 from bot.chat.remembered import Seen
 from bot.chat.requests import (
     CheckRequest,
     CommandRequest,
+    ExtraQuestion,
     HelpRequest,
     KnownNodes,
-    Question,
     Request,
     Subcommand,
     Typed,
@@ -104,7 +104,7 @@ class Commands:
                 await ephemeral.quote(request, asked.sentence, [says])
             else:
                 await ephemeral.say(request, says)
-        elif isinstance(asked, Subcommand | Question):
+        elif isinstance(asked, Subcommand | ExtraQuestion):
             await self.reply(request, asked)
         elif not self._is_here(request):
             await ephemeral.say(request, not_here(self.channels))
@@ -116,7 +116,7 @@ class Commands:
                     await ephemeral.quote(request, redacted_text(str(no)))
         elif await self._may_ask(request, asked.nodes):
             if asked.asks:
-                await ephemeral.quote(request, ASKS, [Row((NodeMenu(),), FIND_NODE)])
+                await ephemeral.quote(request, ASKS, [ButtonRow((NodeMenu(),), FIND_NODE)])
             if asked.unknown:
                 quoted = ephemeral.quote(request, unknown_words(asked), list(near_name_buttons(asked.near)))
                 self.background.begin(quoted, f"answer to {request.key}")
@@ -142,11 +142,11 @@ class Commands:
 
     # --- what needs no node to be read
 
-    async def reply(self, request: CommandRequest, asked: Subcommand | Question) -> None:
+    async def reply(self, request: CommandRequest, asked: Subcommand | ExtraQuestion) -> None:
         """Do what was asked, and answer the person in private."""
-        about = asked.about if isinstance(asked, Question) else asked.incident
+        about = asked.about if isinstance(asked, ExtraQuestion) else asked.incident
         try:
-            if isinstance(asked, Question):
+            if isinstance(asked, ExtraQuestion):
                 words = await asked.answer(request.person)
             else:
                 words = await self._reply_words(request, asked)

@@ -140,7 +140,7 @@ class NodeMenu:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ButtonRow:
     """Buttons and menus side by side; `name` comes with their clicks."""
 
     items: tuple[Button | Menu | NodeMenu, ...]
@@ -148,7 +148,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class YesNoQuestion:
     """A question with two answers, each a label and a value."""
 
     action: str
@@ -183,7 +183,7 @@ class IfRoom:
 
 
 _Words: TypeAlias = Title | Paragraph | Line | Listing | Together | Small | Lines | Fold | Marked
-Block: TypeAlias = _Words | Table | Strip | Row | Question | Record | Rule | IfRoom
+Block: TypeAlias = _Words | Table | Strip | ButtonRow | YesNoQuestion | Record | Rule | IfRoom
 Fits: TypeAlias = Callable[[Sequence[Block]], bool]
 
 

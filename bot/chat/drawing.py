@@ -19,7 +19,7 @@ ROWS, CELL = 100, 120  # of a table, and characters of a cell
 SPARE = 500  # characters of JSON beside a table of which rows are left out
 
 
-class Room(NamedTuple):
+class MessageRoom(NamedTuple):
     """What a message, or a dialog, may hold: so many elements, and characters of their JSON."""
 
     elements: int
@@ -29,8 +29,8 @@ class Room(NamedTuple):
 class Drawing(ABC):
     """How a chat draws documents; `message` and `dialog` say how much each of them may hold."""
 
-    message: Room
-    dialog: Room
+    message: MessageRoom
+    dialog: MessageRoom
 
     @abstractmethod
     def text(self, document: Document) -> str:
@@ -92,5 +92,5 @@ def length(element: Element) -> int:
     return len(json.dumps(element, ensure_ascii=False, separators=(",", ":"))) + 1
 
 
-def _fits_room(room: Room, elements: Sequence[Element]) -> bool:
+def _fits_room(room: MessageRoom, elements: Sequence[Element]) -> bool:
     return len(elements) <= room.elements and sum(map(length, elements)) <= room.characters

@@ -12,7 +12,7 @@ from bot.chat.background import Background
 from bot.chat.blocks import BRAKE, choice_blocks
 from bot.chat.context import ChatContext
 from bot.chat.dialog import HOME, Intent
-from bot.chat.document import Block, Button, NodeMenu, Paragraph, Row, Rule, Small, Title, bullets, clipped, line
+from bot.chat.document import Block, Button, ButtonRow, NodeMenu, Paragraph, Rule, Small, Title, bullets, clipped, line
 from bot.chat.ephemeral import refusal_words
 from bot.chat.remembered import Remembered
 from bot.chat.suggestions import FIND_NODE
@@ -115,7 +115,7 @@ class HomePublisher:
         trouble = self.pagerduty.trouble if self.pagerduty is not None else ""
         shown = (
             Title("zombie"),
-            *([Row((NodeMenu(),), FIND_NODE)] if sealed else ()),
+            *([ButtonRow((NodeMenu(),), FIND_NODE)] if sealed else ()),
             *([Paragraph(f"⚠️ {one_line(trouble, 500)}")] if trouble else ()),
             *(_given_up_alerts(given_up) if given_up else ()),
             *(_home_blocks(state) if state is not None else ()),
@@ -247,8 +247,8 @@ def _brake_blocks(braked: Entry | None) -> Iterator[Block]:
     yield Title("Brake")
     if braked is None:
         yield Paragraph("The brake is off.")
-        yield Row((Button("Pull the brake", BRAKE, "on", "danger"),))
+        yield ButtonRow((Button("Pull the brake", BRAKE, "on", "danger"),))
         return
     reason = one_line(str(braked.body.get("reason", "")), 200)
     yield line("The brake is on: ", Named(braked.by), " pulled it at ", Instant(braked.at), f": {reason}")
-    yield Row((Button("Release the brake", BRAKE, f"off-{braked.seq}"),))
+    yield ButtonRow((Button("Release the brake", BRAKE, f"off-{braked.seq}"),))

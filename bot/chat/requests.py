@@ -16,7 +16,7 @@ from bot.domain.alert import SLACK
 from bot.domain.errors import InventoryError, UnknownNode, UsageError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line, redacted_line, redacted_text
-from bot.domain.selector import Kind, Selector
+from bot.domain.selector import Selector, SelectorKind
 from bot.view.words import Channel, Styled
 
 MOST_NODES = 100
@@ -129,7 +129,7 @@ class WorkRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ExtraQuestion:
     """A question to an extra, answered in private; `answer` raises Refused, UsageError or LedgerError.
 
     Shape: `verb` and `about` say on record what was refused.
@@ -154,7 +154,7 @@ class KnownNodes(Protocol):
         """Return the node of that name. Raises: InventoryError, with near names, when there is none."""
 
 
-Request: TypeAlias = CheckRequest | WorkRequest | Question | HelpRequest | Subcommand
+Request: TypeAlias = CheckRequest | WorkRequest | ExtraQuestion | HelpRequest | Subcommand
 
 
 @runtime_checkable
@@ -274,7 +274,7 @@ def not_here(channels: Collection[str]) -> Pieces:
 def means_several(word: str) -> bool:
     """True for a word that is a selector, not a node's name."""
     try:
-        return Selector.of(word).kind is not Kind.NAME
+        return Selector.of(word).kind is not SelectorKind.NAME
     except UsageError:
         return False
 

@@ -80,7 +80,7 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class BatchQuestion:
     """A run of a command inside a batch; `number` is its name on the wire."""
 
     number: str
@@ -88,7 +88,7 @@ class Question:
     command: Command
     look: int
 
-    parts: tuple[Question, ...] = ()  # the questions that it asks at once
+    parts: tuple[BatchQuestion, ...] = ()  # the questions that it asks at once
 
     @property
     def reads_files(self) -> bool:
@@ -107,18 +107,18 @@ class Batch:
     that leave none behind.
     """
 
-    questions: tuple[Question, ...]
+    questions: tuple[BatchQuestion, ...]
     sampling: Sampling
     together: bool = False
 
     @classmethod
     def of(cls, commands: Sequence[tuple[str, Command]], sampling: Sampling, together: bool = False) -> Batch:
         """Number the looks of every `(probe, command)`."""
-        questions: list[Question] = []
+        questions: list[BatchQuestion] = []
         for probe, command in commands:
             looks = (0, 1) if command.looks is SampleTimes.TWICE else (0,)
             for look in looks:
-                questions.append(Question(f"q{len(questions)}", probe, command, look))
+                questions.append(BatchQuestion(f"q{len(questions)}", probe, command, look))
         return cls(tuple(questions), sampling, together)
 
     @cached_property
@@ -134,7 +134,7 @@ class Batch:
         return max(SILENCE, timedelta(seconds=longest) + SILENCE_BEYOND_COMMAND)
 
     @cached_property
-    def parts(self) -> Mapping[str, tuple[Question, ...]]:
+    def parts(self) -> Mapping[str, tuple[BatchQuestion, ...]]:
         """The questions by stream: `l2p1` holds the second looks of lane 2."""
         lanes = sorted({question.command.lane for question in self.questions})
         every = {
@@ -145,16 +145,16 @@ class Batch:
         return {name: questions for name, questions in every.items() if questions}
 
     @cached_property
-    def joined_parts(self) -> Mapping[str, tuple[Question, ...]]:
+    def joined_parts(self) -> Mapping[str, tuple[BatchQuestion, ...]]:
         """What each part runs: together, the questions that read files are one."""
         return {name: self._file_reads_joined(questions) for name, questions in self.parts.items()}
 
     @cached_property
-    def by_number(self) -> Mapping[str, Question]:
+    def by_number(self) -> Mapping[str, BatchQuestion]:
         """What is asked, by its name on the wire."""
         return {question.number: question for questions in self.joined_parts.values() for question in questions}
 
-    def _file_reads_joined(self, questions: tuple[Question, ...]) -> tuple[Question, ...]:
+    def _file_reads_joined(self, questions: tuple[BatchQuestion, ...]) -> tuple[BatchQuestion, ...]:
         files = tuple(question for question in questions if self.together and question.reads_files)
         if len(files) < 2:
             return questions
@@ -205,7 +205,7 @@ class Batch:
             ways.append((root_argv(ways[0][0], seconds), seconds + 2))
         return tuple(ways)
 
-    def _function(self, name: str, questions: Sequence[Question], named: Mapping[str, str]) -> str:
+    def _function(self, name: str, questions: Sequence[BatchQuestion], named: Mapping[str, str]) -> str:
         """The shell function of a look, and how many bytes it prints at most."""
         # Together, so that a command which keeps to its own limit never meets it.
         ways = sum(len(self.ways(question.command)) for question in questions)
@@ -213,7 +213,7 @@ class Batch:
         body = "\n".join(f"skip {each.number} || {self._question_line(each, named)}" for each in questions)
         return f"most_{name}={most}\n{name}() {{\n{body}\n}}"
 
-    def _question_line(self, question: Question, named: Mapping[str, str]) -> str:
+    def _question_line(self, question: BatchQuestion, named: Mapping[str, str]) -> str:
         command, ways = question.command, self.ways(question.command)
         stdin = base64.b64encode(command.stdin.encode(errors="replace")).decode()
         fed = f"fed {stdin} " if stdin else ""
@@ -328,7 +328,7 @@ class FrameDecoder:
             yield _completed(question, out, stderr, ended_with, started, stopped)
 
 
-def _file_answers(questions: Sequence[Question], out: bytes, stderr: str) -> Iterator[Completed]:
+def _file_answers(questions: Sequence[BatchQuestion], out: bytes, stderr: str) -> Iterator[Completed]:
     """Yield the answers of questions that one command asked; what it did not come to the end of has none."""
     _, *read = _BETWEEN.split(out)
     times, blocks = [_seconds(decode(at)) for at in read[::2]], [block.removeprefix(b"\n") for block in read[1::2]]
@@ -340,7 +340,7 @@ def _file_answers(questions: Sequence[Question], out: bytes, stderr: str) -> Ite
 
 
 def _completed(
-    question: Question, out: bytes, stderr: str, status: int | None, started: float | None, ended: float | None
+    question: BatchQuestion, out: bytes, stderr: str, status: int | None, started: float | None, ended: float | None
 ) -> Completed:
     limit = question.command.output_limit_bytes
     return Completed(

@@ -72,7 +72,7 @@ class RecordedVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class CaseHeader:
     """What a case says about itself.
 
     Shape: `samples` are the window's seconds. `environment` describes the machine and system, as far as read. Plans and
@@ -100,7 +100,7 @@ class Case:
     or changed here.
     """
 
-    head: Head
+    head: CaseHeader
     runs: tuple[Completed, ...] = ()
     asked: tuple[RecordedCommand, ...] = ()
     judged: RecordedVerdict | None = None
@@ -195,7 +195,7 @@ def _decoded_case(text: str, where: str, name: str, most_room: int) -> Case:
         raise CaseError(f"{where} is a case of an unknown form: {one_line(str(form), 40)}.", _HOW_TO_RECORD)
     if form == 1:
         rows = (decoded(line, MOST_VALUES, most_room) for line in lines_of(text[len(first) + 1 :]) if line)
-        return Case(Head(valid_name(name)), _safe_runs([read(Completed, row) for row in rows]), form=1)
+        return Case(CaseHeader(valid_name(name)), _safe_runs([read(Completed, row) for row in rows]), form=1)
     return _decoded_second_form(text, where, most_room)
 
 
@@ -215,7 +215,7 @@ def _decoded_second_form(text: str, where: str, most_room: int) -> Case:
             _AGAIN,
         )
     rows = (decoded(line, MOST_VALUES, most_room) for line in lines_of(body) if line)
-    said = read(Head, next(rows))
+    said = read(CaseHeader, next(rows))
     asked, runs, verdicts = list[RecordedCommand](), list[Completed](), list[RecordedVerdict]()
     for row in rows:  # made smaller one by one: a line may hold more than is kept of it
         ((kind, value), *more) = row.items()

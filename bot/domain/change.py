@@ -28,7 +28,7 @@ NAMES = ("name", "core", "path", "image", "irq", "pid", "kind", "unit", "id")  #
 _FORM = re.compile(r"(\w+)(?:\.(\w+)(?:\[([^\[\]\n]{1,300})\])?(?:\.(\w+))?)?=(.{0,300})", re.ASCII)
 
 
-Places: TypeAlias = dict[tuple[int, str], tuple[int, ...]]  # of the entries with a name, by the id of their tuple
+EntryPlaces: TypeAlias = dict[tuple[int, str], tuple[int, ...]]  # of the entries with a name, by the id of their tuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Change:
             raise UsageError(f"{one_line(text, 80)!r} is not a change of a reading.", EXAMPLES)
         return change
 
-    def applied(self, reading: Any, places: Places | None = None) -> Any:
+    def applied(self, reading: Any, places: EntryPlaces | None = None) -> Any:
         """Return the reading with the change made.
 
         Shape: for many changes of one reading, hand in the same `places`, empty at first; it must not outlive the
@@ -124,7 +124,7 @@ class Change:
 class _Entries:
     """Makes a change in entries; what it takes for a kind of entry is found out once."""
 
-    def __init__(self, change: Change, places: Places) -> None:
+    def __init__(self, change: Change, places: EntryPlaces) -> None:
         self._change, self._number, self._places = change, _number(change.entry), places
         self._set: dict[type[Any], tuple[str, Any]] = {}  # the field and its value, by the kind of entry
 

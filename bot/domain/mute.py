@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.domain.errors import UsageError
 from bot.domain.safe_text import one_line
-from bot.domain.selector import Kind, Selector
+from bot.domain.selector import Selector, SelectorKind
 
 if TYPE_CHECKING:
     from bot.domain.node import Node
@@ -42,7 +42,7 @@ def valid_selector(text: str) -> str:
     ('ray-gpu-*', 'role=gpu,az=us-east-1a')
     """
     try:
-        if Selector.of(text).kind is not Kind.WORKLOAD:  # a workload moves between nodes from hour to hour
+        if Selector.of(text).kind is not SelectorKind.WORKLOAD:  # a workload moves between nodes from hour to hour
             return text
     except UsageError:
         pass

@@ -24,7 +24,7 @@ _WORKLOAD = re.compile(r"([a-z]{1,20})/([a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?)\
 _NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\Z")
 
 
-class Kind(enum.Enum):
+class SelectorKind(enum.Enum):
     """What a selector is made of."""
 
     NAME = "a node's name"
@@ -42,7 +42,7 @@ class Selector:
     """
 
     text: str
-    kind: Kind
+    kind: SelectorKind
     name: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     workload: str = ""
@@ -60,13 +60,13 @@ class Selector:
         ('a glob of names', 'pod')
         """
         if _NAME.match(text):
-            return cls(text, Kind.NAME, text)
+            return cls(text, SelectorKind.NAME, text)
         if labels := _labels(text):
-            return cls(text, Kind.LABELS, labels=_each_with_one_value(text, labels))
+            return cls(text, SelectorKind.LABELS, labels=_each_with_one_value(text, labels))
         if (found := _WORKLOAD.match(text)) and found[1] in WORKLOADS:
-            return cls(text, Kind.WORKLOAD, found[2], workload=found[1])
+            return cls(text, SelectorKind.WORKLOAD, found[2], workload=found[1])
         if _GLOB.match(text):
-            return cls(text, Kind.GLOB, text)
+            return cls(text, SelectorKind.GLOB, text)
         raise UsageError(
             f"“{one_line(text, 60)}” does not say which nodes.",
             "Write a node's name, a glob such as ray-gpu-*, labels such as role=gpu,az=us-east-1a, "
@@ -76,9 +76,9 @@ class Selector:
     def covers(self, node: Node) -> bool:
         """True when name, glob or labels match this node; for a workload, only its cluster can tell."""
         match self.kind:
-            case Kind.LABELS:
+            case SelectorKind.LABELS:
                 return all(node.labels.get(name) == value for name, value in self.labels.items())
-            case Kind.WORKLOAD:
+            case SelectorKind.WORKLOAD:
                 return False
             case _:
                 return fnmatchcase(node.name, self.name)

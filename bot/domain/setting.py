@@ -25,7 +25,7 @@ T = TypeVar("T")
 Reader: TypeAlias = Callable[[TomlTable, str], T | None]
 
 
-class Kind(enum.Enum):
+class SettingKind(enum.Enum):
     """The type of a row's value, in the words of its documentation."""
 
     PATH = "path"
@@ -47,7 +47,7 @@ class Setting:
     where there is no default, as TOML has it.
     """
 
-    kind: Kind
+    kind: SettingKind
     help: str
     default: Any = None
     flag: str = ""
@@ -100,7 +100,7 @@ class Several:
     needed: ClassVar[tuple[str, ...]] = ()
 
 
-def row(kind: Kind, says: str, default: Any = None, **more: Any) -> Any:
+def row(kind: SettingKind, says: str, default: Any = None, **more: Any) -> Any:
     """A field that is a row of the settings."""
     setting = Setting(kind, says, default, **more)
     return field(default=default, metadata={"row": setting}, kw_only=True, repr=not setting.secret)
@@ -108,7 +108,7 @@ def row(kind: Kind, says: str, default: Any = None, **more: Any) -> Any:
 
 def secret(says: str, environment: str) -> Any:
     """A field for a secret text, set only by the environment and never shown; empty if not set."""
-    return row(Kind.TEXT, says, "", environment=environment, secret=True)
+    return row(SettingKind.TEXT, says, "", environment=environment, secret=True)
 
 
 def option(read: Reader[T], default: T, says: str = "", like: str = "") -> T:

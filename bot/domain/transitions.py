@@ -56,12 +56,12 @@ class Back(enum.Enum):
 
 
 BACK: Final = Back.BACK
-Row: TypeAlias = Mapping[type[Any], State | Back]
+TransitionRow: TypeAlias = Mapping[type[Any], State | Back]
 
 # News from a source and profiles do not change an incident's state, and may come after its end.
 AFTER_THE_END: tuple[type[Any], ...] = (AlertJoined, AlertCleared, ProfileTaken)
 
-_MOVES: Mapping[State, Row] = {
+_MOVES: Mapping[State, TransitionRow] = {
     State.OPENED: {
         NodePicked: State.OPENED,
         Triaged: State.TRIAGED,
@@ -120,6 +120,6 @@ _MOVES: Mapping[State, Row] = {
 
 # A state that is not a key of this table is final: only a source's news may follow. AlertReceived is always the first
 # entry.
-TRANSITIONS: Mapping[State, Row] = {
+TRANSITIONS: Mapping[State, TransitionRow] = {
     state: dict.fromkeys(AFTER_THE_END, state) | dict(moves) for state, moves in _MOVES.items()
 }

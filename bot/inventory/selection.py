@@ -8,7 +8,7 @@ from bot.domain.errors import UnknownNode
 from bot.domain.nearest import nearest
 from bot.domain.node import Node
 from bot.domain.safe_text import listed, one_line
-from bot.domain.selector import Kind, Selector
+from bot.domain.selector import Selector, SelectorKind
 from bot.inventory.inventory import Inventory
 
 IN_CLUSTER = ("kubernetes_node", "private_dns", "hostname")  # labels that may hold a node's name in its cluster
@@ -32,9 +32,9 @@ def select(
 
 def _nodes_of_selector(inventory: Inventory, selector: Selector, run_on: Mapping[str, Sequence[str]]) -> Iterable[Node]:
     match selector.kind:
-        case Kind.NAME:
+        case SelectorKind.NAME:
             return (inventory.find(selector.name),)
-        case Kind.WORKLOAD:
+        case SelectorKind.WORKLOAD:
             return _nodes_of_workload(inventory, selector, run_on.get(selector.text, ()))
     if found := tuple(node for node in inventory.nodes if selector.covers(node)):
         return found
@@ -65,7 +65,7 @@ def _what_there_is(inventory: Inventory, selector: Selector) -> str:
     nodes = inventory.nodes
     if not nodes:
         return "It has no nodes that are written in full."
-    if selector.kind is Kind.GLOB:
+    if selector.kind is SelectorKind.GLOB:
         plain = selector.name.translate(str.maketrans("", "", "*?[]!"))
         near = nearest(plain, inventory.names)
         return f"Near it are {', '.join(near)}." if near else f"It has {inventory.says}, such as {nodes[0].name}."

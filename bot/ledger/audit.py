@@ -46,7 +46,7 @@ from bot.ledger.audited_stream import (
     NOT_ITS_END,
     TABLES,
     AuditedStream,
-    Follower,
+    StreamFollower,
     contradictions,
 )
 from bot.ledger.case_store import stored_cases
@@ -54,7 +54,7 @@ from bot.ledger.chain import FIELDS, Broken, Chain
 from bot.ledger.database import Database
 from bot.ledger.entries import NONE_OLDER, database_time
 from bot.ledger.incidents import LINE
-from bot.ledger.mentions import UNSURE, Kind, Mention, Mentions
+from bot.ledger.mentions import UNSURE, Mention, MentionKind, Mentions
 from bot.ledger.pruning import SHORTEST
 from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS, WAVES
 
@@ -123,7 +123,7 @@ class _Noted:
 
 
 def audit(
-    database: Database, noted: Sequence[NotedHead] = (), followers: Mapping[str, Follower] = NO_FOLLOWERS
+    database: Database, noted: Sequence[NotedHead] = (), followers: Mapping[str, StreamFollower] = NO_FOLLOWERS
 ) -> Audit:
     """Check all entries, and that the record contains these heads, which were noted outside it.
 
@@ -260,7 +260,7 @@ def _incident_mentions(event: Event, at: str) -> Iterator[Mention]:
     elif isinstance(event, NodeReleased):
         yield Mention(event.incident, "released", 0, event.node)
     elif isinstance(event, IncidentsPruned | OlderNoted):
-        kind: Kind = "pruned" if isinstance(event, IncidentsPruned) else "older"
+        kind: MentionKind = "pruned" if isinstance(event, IncidentsPruned) else "older"
         for stream, head in event.heads.items():
             seq, _, digest = head.partition(":")
             before = instant_text(event.before) if isinstance(event, IncidentsPruned) else ""

@@ -16,17 +16,17 @@ from bot.domain.incident import Incident
 from bot.ledger.chain import Broken, Chain
 from bot.ledger.incidents import line_of
 from bot.ledger.machines import MACHINE_ID
-from bot.ledger.mentions import UNSURE, Kind, Mention, as_json
+from bot.ledger.mentions import UNSURE, Mention, MentionKind, as_json
 
 NOT_ITS_END = "does not end as noted in house, with entry {0}: entries were removed, added or rewritten"
-TABLES: Mapping[Kind, str] = {"line": "incidents", "hold": "holds", "attempt": "attempts", "wave": "waves"}
+TABLES: Mapping[MentionKind, str] = {"line": "incidents", "hold": "holds", "attempt": "attempts", "wave": "waves"}
 CLOCK_OR_FORGED = "a clock was set back, or it is forged"
 _NOTES = ("anchor", "end", "older")
 _NAMES_CASE: Mapping[str, str] = {Triaged.__name__: "case", StepStarted.__name__: "kept"}  # the field, by the kind
 APART = timedelta(minutes=1)  # of what a transaction writes: an older program asked for the time more than once
 
 
-class Follower(Protocol):
+class StreamFollower(Protocol):
     """Follows an extra's own streams, each of which has a row in a table."""
 
     def after(self, before: Any, entry: Entry, /) -> Any:
@@ -41,7 +41,7 @@ class Follower(Protocol):
         ...
 
 
-NO_FOLLOWERS: Mapping[str, Follower] = {}
+NO_FOLLOWERS: Mapping[str, StreamFollower] = {}
 
 
 class AuditedStream:
@@ -57,7 +57,7 @@ class AuditedStream:
         stream: str,
         mentions: Sequence[Mention],
         needs_notes: bool,
-        followers: Mapping[str, Follower] = NO_FOLLOWERS,
+        followers: Mapping[str, StreamFollower] = NO_FOLLOWERS,
     ) -> None:
         self.stream = stream
         self._follower = followers.get(WAVES)

@@ -34,7 +34,7 @@ _GIVEN_UP = select(func.count()).select_from(DELIVERIES).where(GIVEN_UP)
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class LedgerCondition:
     """The state of a ledger: its schema version and this program's, its open incidents, its head, its time.
 
     Shape: `given_up` are deliveries, as far as their ids are still known; `machines` are the names of each machine that
@@ -90,7 +90,7 @@ def is_served(database: Database) -> bool:
         return bool(live_runners(connection, database.instant(connection)))
 
 
-def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
+def condition(url: str, patience: timedelta = PATIENCE) -> LedgerCondition:
     """Read the state of a ledger.
 
     Raises: SettingsError; LedgerUnavailable when it cannot be read, or is not a ledger.
@@ -100,7 +100,7 @@ def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
             raise LedgerUnavailable(f"{ledger_words(url)} is a database without a ledger.")
         version = version_of(connection)
         is_ours = version == VERSION  # older tables may lack what is read
-        return Condition(
+        return LedgerCondition(
             version,
             VERSION,
             int(connection.execute(_OPEN).scalar_one()),

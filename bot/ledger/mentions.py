@@ -18,7 +18,9 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.safe_text import one_line
 
 UNSURE = "~"
-Kind: TypeAlias = Literal["end", "anchor", "older", "pruned", "released", "line", "hold", "attempt", "wave", "case"]
+MentionKind: TypeAlias = Literal[
+    "end", "anchor", "older", "pruned", "released", "line", "hold", "attempt", "wave", "case"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Mention:
     """
 
     stream: str
-    kind: Kind
+    kind: MentionKind
     seq: int
     value: Any
     at: str = ""

@@ -14,7 +14,7 @@ from bot.domain.problems import Problems
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Status
 from bot.library.document import Document
-from bot.library.kinds import Kind
+from bot.library.kinds import ValueKind
 from bot.library.remedies import remedy_fault
 from bot.library.shapes import CauseShape, ConditionShape, PlaybookShape
 
@@ -38,7 +38,7 @@ class Assembled:
     """A playbook, and the kinds of the fields of its own probes."""
 
     playbook: Playbook
-    own_kinds: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
+    own_kinds: Mapping[str, Mapping[str, ValueKind]] = field(default_factory=dict)
 
 
 def assemble(
@@ -97,7 +97,7 @@ class _Assembly:
         self._known_probes, self._known_causes, self._actions = tables.probes, tables.causes, tables.actions
         self._problems = problems
         self._all_but = AllBut.of(shape, self._parent)
-        self.own_kinds: dict[str, Mapping[str, Kind]] = dict(parent.own_kinds) if parent is not None else {}
+        self.own_kinds: dict[str, Mapping[str, ValueKind]] = dict(parent.own_kinds) if parent is not None else {}
 
     def _add_problem(self, says: str, *path: str | int) -> None:
         self._problems.add(self._document.line_of(*path), says)

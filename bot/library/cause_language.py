@@ -28,7 +28,7 @@ from bot.library.expressions import (
     parse_expression,
 )
 from bot.library.expressions import Scope as ConditionScope
-from bot.library.kinds import Kind, Many, Record, Shape, shapes_of
+from bot.library.kinds import Many, Record, Shape, ValueKind, shapes_of
 from bot.library.kleene import FUNCTIONS, Value, truth
 
 Worked: TypeAlias = Callable[..., Value]
@@ -85,7 +85,7 @@ class CauseLanguage(Language):
     def __init__(self, words: Words, figures: Mapping[str, Any]) -> None:
         super().__init__(words.readings)
         self._words = words
-        self._names = {name: CheckedExpression(Kind.NUMBER, _figure(name)) for name in figures}
+        self._names = {name: CheckedExpression(ValueKind.NUMBER, _figure(name)) for name in figures}
 
     def read(self, text: str) -> CheckedExpression:
         """Return a checked expression. Raises: ExpressionError."""
@@ -95,7 +95,7 @@ class CauseLanguage(Language):
     def condition(self, text: str) -> CheckedExpression:
         """Return a checked expression that is a yes or no. Raises: ExpressionError."""
         self._depth = 0
-        return self._all([parse_expression(text).body], Kind.TRUTH, "a condition")[0]
+        return self._all([parse_expression(text).body], ValueKind.TRUTH, "a condition")[0]
 
     def sentence(self, text: str) -> CheckedExpression:
         """Return a sentence, with what stands within braces worked out. Raises: ExpressionError."""
@@ -124,7 +124,7 @@ class CauseLanguage(Language):
     def _of(self, node: ast.expr) -> CheckedExpression:
         match node:
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                (condition,) = self._all([test], Kind.TRUTH, "if")
+                (condition,) = self._all([test], ValueKind.TRUTH, "if")
                 yes, no = self.of(body), self.of(orelse)
                 if yes.shape != no.shape:
                     raise ExpressionError(
@@ -137,20 +137,22 @@ class CauseLanguage(Language):
                 self.without(name)
                 if isinstance(elt, ast.Name) and elt.id == name:
                     return several
-                if chosen.shape is Kind.TEXT or chosen.shape is Kind.NUMBER:
+                if chosen.shape is ValueKind.TEXT or chosen.shape is ValueKind.NUMBER:
                     return _mapped(name, several, chosen, _LISTS[chosen.shape])
                 raise ExpressionError(f"{expression_text(elt)} is {chosen.shape.value}, of which there is no list")
             case ast.Subscript(value=value, slice=ast.Slice(lower=lower, upper=upper, step=None)):
                 whole, ends = self.of(value), [_whole_number(lower), _whole_number(upper)]
-                if not isinstance(whole.shape, Many) and whole.shape not in (Kind.TEXTS, Kind.NUMBERS):
+                if not isinstance(whole.shape, Many) and whole.shape not in (ValueKind.TEXTS, ValueKind.NUMBERS):
                     raise ExpressionError(f"{expression_text(value)} is {whole.shape.value}, which cannot be cut")
                 return joined(whole.shape, _known_only(lambda several: several[slice(*ends)], whole), whole)
             case ast.JoinedStr(values=values):
                 return self._text(values)
         return super()._of(node)
 
-    def _as(self, kind: Kind, part: CheckedExpression) -> CheckedExpression:
-        if kind is Kind.TRUTH and (isinstance(part.shape, Many | Record) or part.shape in (Kind.TEXTS, Kind.NUMBERS)):
+    def _as(self, kind: ValueKind, part: CheckedExpression) -> CheckedExpression:
+        if kind is ValueKind.TRUTH and (
+            isinstance(part.shape, Many | Record) or part.shape in (ValueKind.TEXTS, ValueKind.NUMBERS)
+        ):
             is_single = isinstance(part.shape, Record)
             return joined(kind, _known_only(lambda value: is_single or bool(value), part), part)
         return part
@@ -191,7 +193,7 @@ class CauseLanguage(Language):
         if name in self._names or name in self._words.readings:
             raise ExpressionError(f"{name} is taken already; choose another name")
         self._names[name] = CheckedExpression(several.shape.of, lambda scope: scope.items[name], several.probes)
-        conditions = self._all(first.ifs, Kind.TRUTH, "if")
+        conditions = self._all(first.ifs, ValueKind.TRUTH, "if")
         return name, _filtered(name, several, conditions) if conditions else several
 
     def _text(self, values: list[ast.expr]) -> CheckedExpression:
@@ -203,14 +205,14 @@ class CauseLanguage(Language):
                 part = self.of(value.value)
                 parts.append(part)
                 evaluators.append(_shown_as(part, self._format(value, part)))
-        return joined(Kind.TEXT, lambda scope: "".join([evaluate(scope) for evaluate in evaluators]), *parts)
+        return joined(ValueKind.TEXT, lambda scope: "".join([evaluate(scope) for evaluate in evaluators]), *parts)
 
     def _format(self, node: ast.FormattedValue, part: CheckedExpression) -> Form:
         spec = "".join(
             str(each.value) for each in getattr(node.format_spec, "values", ()) if isinstance(each, ast.Constant)
         )
         name, _, rest = spec.partition(" ")
-        if part.shape not in (Kind.NUMBER, Kind.TEXT) or (spec and part.shape is not Kind.NUMBER):
+        if part.shape not in (ValueKind.NUMBER, ValueKind.TEXT) or (spec and part.shape is not ValueKind.NUMBER):
             raise ExpressionError(f"{expression_text(node.value)} is {part.shape.value}, which cannot be written so")
         if name not in self._words.formats:
             near = did_you_mean(name, sorted(self._words.formats))
@@ -252,7 +254,7 @@ class CauseLanguage(Language):
             return known.evaluate(scope.snapshot, *values, **more)
 
         return joined(
-            known.gives, evaluate, CheckedExpression(Kind.TRUTH, evaluate, known.probes), *args, *named.values()
+            known.gives, evaluate, CheckedExpression(ValueKind.TRUTH, evaluate, known.probes), *args, *named.values()
         )
 
     def _call_for_any(self, name: str, node: ast.Call) -> CheckedExpression:
@@ -262,35 +264,35 @@ class CauseLanguage(Language):
         first = node.args[0]
         if name == "any" and isinstance(first, ast.GeneratorExp):
             item, several = self._loop(first.generators)
-            (held,) = self._all([first.elt], Kind.TRUTH, "any")
+            (held,) = self._all([first.elt], ValueKind.TRUTH, "any")
             self.without(item)
-            return joined(Kind.TRUTH, _any_holds(item, several, held), several, held)
+            return joined(ValueKind.TRUTH, _any_holds(item, several, held), several, held)
         if name == "unread" and isinstance(first, ast.Name) and first.id in self._askable:
             kind = self._words.readings[first.id]
             return CheckedExpression(
-                Kind.TRUTH, lambda scope: isinstance(scope.snapshot.get(kind), Unread), (first.id,)
+                ValueKind.TRUTH, lambda scope: isinstance(scope.snapshot.get(kind), Unread), (first.id,)
             )
         if name == "surely":
-            (held,) = self._all([first], Kind.TRUTH, name)
+            (held,) = self._all([first], ValueKind.TRUTH, name)
             evaluate = held.evaluate
-            return joined(Kind.TRUTH, lambda scope: truth(evaluate(scope)) is True, held)
+            return joined(ValueKind.TRUTH, lambda scope: truth(evaluate(scope)) is True, held)
         whole = self.of(first)
         if name == "unread":
             evaluate = whole.evaluate
-            return joined(Kind.TRUTH, lambda scope: isinstance(evaluate(scope), Unknown), whole)
-        if name == "joined" and whole.shape is Kind.TEXTS and isinstance(node.args[1], ast.Constant):
+            return joined(ValueKind.TRUTH, lambda scope: isinstance(evaluate(scope), Unknown), whole)
+        if name == "joined" and whole.shape is ValueKind.TEXTS and isinstance(node.args[1], ast.Constant):
             between = str(node.args[1].value)
-            return joined(Kind.TEXT, _known_only(lambda texts: between.join(texts), whole), whole)
+            return joined(ValueKind.TEXT, _known_only(lambda texts: between.join(texts), whole), whole)
         of = whole.shape.of if isinstance(whole.shape, Many) else _OF_LISTS.get(whole.shape)  # type: ignore[arg-type]
-        if name == "sum" and whole.shape is Kind.NUMBERS:
-            return joined(Kind.NUMBER, _known_only(sum, whole), whole)
-        if name in ("largest", "smallest") and whole.shape is Kind.NUMBERS:
+        if name == "sum" and whole.shape is ValueKind.NUMBERS:
+            return joined(ValueKind.NUMBER, _known_only(sum, whole), whole)
+        if name in ("largest", "smallest") and whole.shape is ValueKind.NUMBERS:
             choose, missing = (max if name == "largest" else min), Unknown("there is none")
-            return joined(Kind.NUMBER, _known_only(lambda some: choose(some) if some else missing, whole), whole)
+            return joined(ValueKind.NUMBER, _known_only(lambda some: choose(some) if some else missing, whole), whole)
         if name == "distinct" and whole.shape in _OF_LISTS:
             return joined(whole.shape, _known_only(lambda values: tuple(sorted(set(values))), whole), whole)
         if name == "count" and of is not None:
-            return joined(Kind.NUMBER, _known_only(len, whole), whole)
+            return joined(ValueKind.NUMBER, _known_only(len, whole), whole)
         if name in ("first", "last") and of is not None:
             at = 0 if name == "first" else -1
             missing = Unknown(f"{expression_text(first)} has none")
@@ -303,8 +305,8 @@ class CauseLanguage(Language):
         assert isinstance(whole.shape, Many)
         usable = shapes_of(whole.shape.of.type)  # type: ignore[arg-type]  # a class is hashable
         name = by.value if isinstance(by, ast.Constant) else ""
-        if usable.get(str(name)) is not Kind.NUMBER:
-            numbers = sorted(each for each, shape in usable.items() if shape is Kind.NUMBER)
+        if usable.get(str(name)) is not ValueKind.NUMBER:
+            numbers = sorted(each for each, shape in usable.items() if shape is ValueKind.NUMBER)
             raise ExpressionError(f'{expression_text(by)} is no number of {whole.shape.of.value}; write "{numbers[0]}"')
         missing = Unknown("there is none")
 
@@ -330,8 +332,8 @@ OF_ANY = {
     "joined": 'texts, and what stands between them: joined(kernel_log.kinds, ", ")',
 }
 _AS_IT_IS = frozenset({bool, int, float, str, tuple})
-_LISTS = {Kind.TEXT: Kind.TEXTS, Kind.NUMBER: Kind.NUMBERS}
-_OF_LISTS = {Kind.TEXTS: Kind.TEXT, Kind.NUMBERS: Kind.NUMBER}
+_LISTS = {ValueKind.TEXT: ValueKind.TEXTS, ValueKind.NUMBER: ValueKind.NUMBERS}
+_OF_LISTS = {ValueKind.TEXTS: ValueKind.TEXT, ValueKind.NUMBERS: ValueKind.NUMBER}
 
 
 def _known_only(function: Evaluate, part: CheckedExpression) -> Evaluate:

@@ -17,7 +17,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.json_form import to_json_types
 from bot.domain.probe import CustomReading, Probe
 from bot.domain.safe_text import one_line, safe
-from bot.library.kinds import Kind
+from bot.library.kinds import ValueKind
 from bot.library.kleene import FUNCTIONS
 from bot.library.read_only import writing_fault
 from bot.library.shapes import FieldShape, ProbeShape
@@ -33,7 +33,7 @@ _MOST_LINES = 20_000  # times thirty fields: about a second of searching
 _SIZE = re.compile(r"(\d{1,9})\s*(B|kB|KB|KiB|k|K)?\Z", re.ASCII)
 _NUMBER = re.compile(r"[-+]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})([eE][-+]?\d{1,3})?\Z", re.ASCII)
 _TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-_KINDS: Mapping[str, Kind] = {"number": Kind.NUMBER, "text": Kind.TEXT, "bool": Kind.TRUTH}
+_KINDS: Mapping[str, ValueKind] = {"number": ValueKind.NUMBER, "text": ValueKind.TEXT, "bool": ValueKind.TRUTH}
 
 Field = float | str | bool
 Complain = Callable[[str, str], None]  # the key in the probe's table, and the problem
@@ -44,7 +44,7 @@ class CustomProbe:
     """A probe, and the kinds of its reading's fields."""
 
     probe: Probe
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, ValueKind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def make_probe(shape: ProbeShape, complain: Complain) -> CustomProbe:
     kinds = {name: _KINDS[field_shape.type] for name, field_shape in shape.fields.items()}
     if twice:
         later = {f"{name}_later": kind for name, kind in kinds.items()}
-        later |= {f"{name}_rise": kind for name, kind in kinds.items() if kind is Kind.NUMBER}
+        later |= {f"{name}_rise": kind for name, kind in kinds.items() if kind is ValueKind.NUMBER}
         for name in kinds.keys() & later.keys():
             complain("fields", f"{name} is the name of another field in the second run; choose another name")
         kinds |= later

@@ -19,7 +19,7 @@ from bot.domain.nearest import did_you_mean
 from bot.domain.probe import CustomReading, Snapshot, TellsLines, Unread
 from bot.domain.safe_text import one_line
 from bot.domain.truth import Truth, Unknown, not_
-from bot.library.kinds import Kind, Shape, all_attributes, fields_of
+from bot.library.kinds import Shape, ValueKind, all_attributes, fields_of
 from bot.library.kleene import ARITHMETIC, FUNCTIONS, MEMBERSHIPS, ORDERS, Function, Value, compared, computed, truth
 
 LONGEST = 500
@@ -32,7 +32,7 @@ _WITH_UNIT = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:(?:ms|min|[smhd]|[kMGT]?i?B)
 _TRUTH_WORDS = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
 
 # probe -> its reading's type, or the fields of a probe that a playbook defines
-FieldKinds = Mapping[str, type[Any] | Mapping[str, Kind]]
+FieldKinds = Mapping[str, type[Any] | Mapping[str, ValueKind]]
 
 
 class ExpressionError(Exception):
@@ -72,7 +72,7 @@ def read_expression(text: str, known_fields: FieldKinds, unasked: Collection[str
     flat = re.sub(r"\s*\n\s*", " ", text.strip())
     tree = parse_expression(flat)
     part = Language(known_fields, unasked).of(tree.body)
-    if part.shape is not Kind.TRUTH:
+    if part.shape is not ValueKind.TRUTH:
         raise ExpressionError(f"its value is {part.shape.value}; a condition is a yes or no: compare it with something")
     used = ((node.value.id, node.attr) for node in _fields(tree) if isinstance(node.value, ast.Name))
     fields = tuple(dict.fromkeys(used))
@@ -169,12 +169,14 @@ class Language:
             case ast.Name(id=name):
                 return self._name(name)
             case ast.BoolOp(values=values, op=op):
-                parts = self._all(values, Kind.TRUTH, "and" if isinstance(op, ast.And) else "or")
-                return joined(Kind.TRUTH, _and_or(isinstance(op, ast.Or), [part.evaluate for part in parts]), *parts)
+                parts = self._all(values, ValueKind.TRUTH, "and" if isinstance(op, ast.And) else "or")
+                return joined(
+                    ValueKind.TRUTH, _and_or(isinstance(op, ast.Or), [part.evaluate for part in parts]), *parts
+                )
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                (inner,) = self._all([operand], Kind.TRUTH, "not")
+                (inner,) = self._all([operand], ValueKind.TRUTH, "not")
                 evaluate = inner.evaluate
-                return joined(Kind.TRUTH, lambda scope: not_(truth(evaluate(scope))), inner)
+                return joined(ValueKind.TRUTH, lambda scope: not_(truth(evaluate(scope))), inner)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
                 return self._computed(operator.neg if isinstance(sign, ast.USub) else operator.pos, [operand], "a sign")
             case ast.BinOp(left=left, op=op, right=right):
@@ -189,22 +191,22 @@ class Language:
                 return self._list(items)
         raise ExpressionError(f"{expression_text(node)} is not allowed: {self.allowed}")
 
-    def _all(self, nodes: list[ast.expr], kind: Kind, what: str) -> list[CheckedExpression]:
+    def _all(self, nodes: list[ast.expr], kind: ValueKind, what: str) -> list[CheckedExpression]:
         parts = [self._as(kind, self.of(node)) for node in nodes]
         for node, part in zip(nodes, parts, strict=True):
             if part.shape is not kind:
                 raise ExpressionError(f"{expression_text(node)} is {part.shape.value}, and {what} takes {kind.value}")
         return parts
 
-    def _as(self, kind: Kind, part: CheckedExpression) -> CheckedExpression:
+    def _as(self, kind: ValueKind, part: CheckedExpression) -> CheckedExpression:
         """The part as that kind, where it can stand for it."""
         return part
 
     def _computed(self, function: Function, nodes: list[ast.expr], what: str) -> CheckedExpression:
-        parts = self._all(nodes, Kind.NUMBER, what)
+        parts = self._all(nodes, ValueKind.NUMBER, what)
         evaluators = [part.evaluate for part in parts]
         return joined(
-            Kind.NUMBER, lambda scope: computed(function, *[evaluate(scope) for evaluate in evaluators]), *parts
+            ValueKind.NUMBER, lambda scope: computed(function, *[evaluate(scope) for evaluate in evaluators]), *parts
         )
 
     def _field(self, node: ast.Attribute) -> CheckedExpression:
@@ -224,7 +226,7 @@ class Language:
             )
         raise ExpressionError(f'{probe} has no field "{one_line(name, 60)}". {did_you_mean(name, sorted(usable))}')
 
-    def _known(self, probe: str) -> type[Any] | Mapping[str, Kind]:
+    def _known(self, probe: str) -> type[Any] | Mapping[str, ValueKind]:
         known = self._askable.get(probe)
         if known is None and probe in self._unasked:
             raise ExpressionError(f"{probe} is not read by this playbook; add it to probes")
@@ -232,7 +234,7 @@ class Language:
             raise ExpressionError(f'"{one_line(probe, 60)}" is not a probe. {self._near(probe)}')
         return known
 
-    def _usable(self, known: type[Any] | Mapping[str, Kind]) -> Mapping[str, Shape]:
+    def _usable(self, known: type[Any] | Mapping[str, ValueKind]) -> Mapping[str, Shape]:
         return known if isinstance(known, Mapping) else fields_of(known)  # type: ignore[arg-type]  # a class is hashable
 
     def _near(self, probe: str) -> str:
@@ -254,23 +256,27 @@ class Language:
             left, right = nodes[index], nodes[index + 1]
             kinds = parts[index].shape, parts[index + 1].shape
             if isinstance(op, MEMBERSHIPS):
-                if kinds not in ((Kind.TEXT, Kind.TEXTS), (Kind.TEXT, Kind.TEXT), (Kind.NUMBER, Kind.NUMBERS)):
+                if kinds not in (
+                    (ValueKind.TEXT, ValueKind.TEXTS),
+                    (ValueKind.TEXT, ValueKind.TEXT),
+                    (ValueKind.NUMBER, ValueKind.NUMBERS),
+                ):
                     raise ExpressionError(
                         f"{expression_text(left)} is {kinds[0].value} and cannot be in {kinds[1].value}"
                     )
             elif type(op) not in ORDERS:
                 raise ExpressionError("`is` is not allowed; write == or !=")
-            elif kinds[0] is not kinds[1] or kinds[0] not in (Kind.NUMBER, Kind.TEXT, Kind.TRUTH):
-                hint = "; it is a yes or no by itself: write it alone, or after not" if Kind.TRUTH in kinds else ""
+            elif kinds[0] is not kinds[1] or kinds[0] not in (ValueKind.NUMBER, ValueKind.TEXT, ValueKind.TRUTH):
+                hint = "; it is a yes or no by itself: write it alone, or after not" if ValueKind.TRUTH in kinds else ""
                 raise ExpressionError(
                     f"{expression_text(left)} is {kinds[0].value} and {expression_text(right)} is {kinds[1].value}; "
                     f"they cannot be compared{hint}"
                 )
-            elif kinds[0] is not Kind.NUMBER and not isinstance(op, ast.Eq | ast.NotEq):
+            elif kinds[0] is not ValueKind.NUMBER and not isinstance(op, ast.Eq | ast.NotEq):
                 raise ExpressionError(f"{expression_text(left)} is {kinds[0].value}, which has no order; use == or !=")
         evaluators = [part.evaluate for part in parts]
         pairs = [_comparison(op, evaluators[index], evaluators[index + 1]) for index, op in enumerate(node.ops)]
-        return joined(Kind.TRUTH, pairs[0] if len(pairs) == 1 else _and_or(False, pairs), *parts)
+        return joined(ValueKind.TRUTH, pairs[0] if len(pairs) == 1 else _and_or(False, pairs), *parts)
 
     def _call(self, node: ast.Call) -> CheckedExpression:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
@@ -287,10 +293,10 @@ class Language:
     def _list(self, items: list[ast.expr]) -> CheckedExpression:
         parts = [self.of(item) for item in items]
         kinds = {part.shape for part in parts}
-        if kinds not in ({Kind.TEXT}, {Kind.NUMBER}):
+        if kinds not in ({ValueKind.TEXT}, {ValueKind.NUMBER}):
             raise ExpressionError("a list holds texts alone or numbers alone, and at least one")
         evaluators = [part.evaluate for part in parts]
-        shape = Kind.TEXTS if kinds == {Kind.TEXT} else Kind.NUMBERS
+        shape = ValueKind.TEXTS if kinds == {ValueKind.TEXT} else ValueKind.NUMBERS
         return joined(shape, lambda scope: tuple([evaluate(scope) for evaluate in evaluators]), *parts)
 
 
@@ -328,13 +334,13 @@ def _comparison(op: ast.cmpop, left: Evaluate, right: Evaluate) -> Evaluate:
     return evaluate
 
 
-def _constant(value: object) -> Kind:
+def _constant(value: object) -> ValueKind:
     if isinstance(value, bool):
-        return Kind.TRUTH
+        return ValueKind.TRUTH
     if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
-        return Kind.NUMBER
+        return ValueKind.NUMBER
     if isinstance(value, str):
-        return Kind.TEXT
+        return ValueKind.TEXT
     if value is None:
         raise ExpressionError("None is not a value here: what was not read makes a condition unknown by itself")
     raise ExpressionError(f"{one_line(repr(value), 40)} is not a number, a text or a yes or no")

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 
-class Kind(enum.Enum):
+class ValueKind(enum.Enum):
     """The kinds of values in conditions. Each value may also be unknown."""
 
     NUMBER = "a number"
@@ -22,14 +22,14 @@ class Kind(enum.Enum):
     NUMBERS = "a list of numbers"
 
 
-_KINDS: Mapping[frozenset[Any], Kind] = {
-    frozenset({int}): Kind.NUMBER,
-    frozenset({float}): Kind.NUMBER,
-    frozenset({int, float}): Kind.NUMBER,
-    frozenset({str}): Kind.TEXT,
-    frozenset({bool}): Kind.TRUTH,
-    frozenset({tuple[str, ...]}): Kind.TEXTS,
-    frozenset({tuple[int, ...]}): Kind.NUMBERS,
+_KINDS: Mapping[frozenset[Any], ValueKind] = {
+    frozenset({int}): ValueKind.NUMBER,
+    frozenset({float}): ValueKind.NUMBER,
+    frozenset({int, float}): ValueKind.NUMBER,
+    frozenset({str}): ValueKind.TEXT,
+    frozenset({bool}): ValueKind.TRUTH,
+    frozenset({tuple[str, ...]}): ValueKind.TEXTS,
+    frozenset({tuple[int, ...]}): ValueKind.NUMBERS,
 }
 
 
@@ -57,10 +57,10 @@ class Many:
         return f"several of {self.of.type.__name__}"
 
 
-Shape: TypeAlias = Kind | Record | Many  # what a value in a cause's file can be
+Shape: TypeAlias = ValueKind | Record | Many  # what a value in a cause's file can be
 
 
-def kind_of(annotation: Any) -> Kind | None:
+def kind_of(annotation: Any) -> ValueKind | None:
     """Return the kind of a field with this annotation, None if conditions cannot use it.
 
     Example: `int | None` is a number, `Mapping[str, int]` has no kind.
@@ -73,9 +73,9 @@ def kind_of(annotation: Any) -> Kind | None:
 
 
 @cache
-def fields_of(reading: type[Any]) -> Mapping[str, Kind]:
+def fields_of(reading: type[Any]) -> Mapping[str, ValueKind]:
     """Return the public fields and properties of a reading's type that conditions can use."""
-    found: dict[str, Kind] = {}
+    found: dict[str, ValueKind] = {}
     if is_dataclass(reading):
         hints = typing.get_type_hints(reading)
         for field in fields(reading):
@@ -113,7 +113,7 @@ def shape_of(annotation: Any) -> Shape | None:
         first, *others = [each for each in typing.get_args(annotation) if each is not type(None)]
         return shape_of(first) if not others else kind_of(annotation)
     if annotation in (timedelta, datetime):
-        return Kind.NUMBER
+        return ValueKind.NUMBER
     inside = typing.get_args(annotation) if typing.get_origin(annotation) is tuple else ()
     if len(inside) == 2 and inside[1] is Ellipsis and is_dataclass(inside[0]):
         return Many(Record(inside[0]))  # type: ignore[arg-type]  # a class, not an instance

@@ -13,7 +13,7 @@ from typing import ClassVar
 from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
-from bot.probes.formats.cgroup_look import BELOW, END, CgroupLook, Row, parse_cgroup_counts
+from bot.probes.formats.cgroup_look import BELOW, END, CgroupLook, CgroupRow, parse_cgroup_counts
 from bot.probes.formats.fragment import fragment
 
 
@@ -164,7 +164,7 @@ def _reading_of_look(look: CgroupLook) -> CgroupsReading:
     raise CannotRead("cgroups: neither /proc/cgroups nor cgroup.stat counts memory cgroups here")
 
 
-def _reading_on_v1(look: CgroupLook, row: Row) -> CgroupsReading:
+def _reading_on_v1(look: CgroupLook, row: CgroupRow) -> CgroupsReading:
     mode = "hybrid" if any(mount.kind == "cgroup2" for mount in look.mounts) else "v1"
     siblings = {name: other.cgroups for name, other in look.rows.items() if other.hierarchy not in (0, row.hierarchy)}
     source = tuple(line for line in (row.line, look.walked) if line)

@@ -12,7 +12,7 @@ from bot.domain.duration import duration_text, parse_duration
 from bot.domain.errors import SettingsError
 from bot.domain.listen_address import host_and_port
 from bot.domain.safe_text import one_line
-from bot.domain.setting import Kind, Setting
+from bot.domain.setting import Setting, SettingKind
 from bot.settings.file import duration_fault, expanded_path
 
 MOST_SECRET_CHARACTERS = 65536
@@ -103,18 +103,18 @@ class Chooser:
             return SettingsError(f"{origin} is {shown}; it should be {says}.", row.help)
 
         match row.kind:
-            case Kind.PATH:
+            case SettingKind.PATH:
                 return expanded_path(str(value), self._folder, self._home)
-            case Kind.PATHS:
+            case SettingKind.PATHS:
                 parts = value.split(":") if isinstance(value, str) else value
                 return tuple(expanded_path(str(part), self._folder, self._home) for part in parts if str(part).strip())
-            case Kind.NUMBER:
+            case SettingKind.NUMBER:
                 text = str(value)
                 number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
                 if not row.low <= number <= row.high:
                     raise wrong(f"a whole number from {row.low} to {row.high}")
                 return number
-            case Kind.DURATION:
+            case SettingKind.DURATION:
                 try:
                     duration = value if isinstance(value, timedelta) else parse_duration(_seconds(value))
                 except ValueError:
@@ -122,12 +122,12 @@ class Chooser:
                 if fault := duration_fault(row, duration):
                     raise wrong(fault.removeprefix("should be "))
                 return duration
-            case Kind.LISTEN:
+            case SettingKind.LISTEN:
                 try:
                     host_and_port(str(value))
                 except ValueError:
                     raise wrong("an address to listen on, like 127.0.0.1:8080") from None
-            case Kind.FLAG:
+            case SettingKind.FLAG:
                 words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
                 if str(value).lower() not in words:
                     raise wrong("true or false")

@@ -12,7 +12,7 @@ from bot.domain.duration import duration_text
 from bot.domain.errors import SettingsError
 from bot.domain.link import fault_of
 from bot.domain.problems import Problems
-from bot.domain.setting import Kind, Reader, Setting, Several, keys_of
+from bot.domain.setting import Reader, Setting, SettingKind, Several, keys_of
 from bot.domain.toml_table import TomlTable
 from bot.domain.toml_text import read_toml_file
 from bot.settings.tables import ActingLogin
@@ -138,17 +138,17 @@ def _key_values(readers: Mapping[str, Reader[Any]], table: TomlTable) -> Mapping
 
 def _row_value(row: Setting, table: TomlTable, key: str, folder: Path, home: Path | None) -> Any:
     match row.kind:
-        case Kind.NUMBER:
+        case SettingKind.NUMBER:
             return table.integer(key, row.low, row.high)
-        case Kind.FLAG:
+        case SettingKind.FLAG:
             return table.flag(key)
-        case Kind.PATHS:
+        case SettingKind.PATHS:
             texts = table.texts(key)
             return tuple(expanded_path(text, folder, home) for text in texts) if texts is not None else None
-        case Kind.DURATION:
+        case SettingKind.DURATION:
             duration = table.duration(key)
             if duration is not None and (fault := duration_fault(row, duration)):
                 table.wrong(key, fault)
             return duration
     text = table.text(key)
-    return expanded_path(text, folder, home) if row.kind is Kind.PATH and text is not None else text
+    return expanded_path(text, folder, home) if row.kind is SettingKind.PATH and text is not None else text

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.domain.defaults import SAMPLES
-from bot.domain.setting import Kind, row, secret
+from bot.domain.setting import SettingKind, row, secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,14 +15,14 @@ class General:
     """Settings without a table of their own."""
 
     config: Path | None = row(
-        Kind.PATH,
+        SettingKind.PATH,
         "The file that holds settings.",
         flag="--config",
         environment="ZOMBIE_CONFIG",
         where_it_exists="zombie.toml",
     )
     inventory: Path | None = row(
-        Kind.PATH,
+        SettingKind.PATH,
         "The nodes and how to reach them.",
         flag="--inventory",
         environment="ZOMBIE_INVENTORY",
@@ -31,7 +31,7 @@ class General:
         where_it_exists="inventory.toml",
     )
     playbooks: tuple[Path, ...] = row(
-        Kind.PATHS,
+        SettingKind.PATHS,
         "Folders of further playbooks; a playbook of the same name replaces the shipped playbook.",
         (),
         flag="--playbooks",
@@ -39,13 +39,18 @@ class General:
         key="playbooks",
     )
     playbook: str = row(
-        Kind.TEXT, "The playbook that a check uses.", "node-health", flag="--playbook", key="check.playbook"
+        SettingKind.TEXT, "The playbook that a check uses.", "node-health", flag="--playbook", key="check.playbook"
     )
     samples: int = row(
-        Kind.NUMBER, "How many seconds a check watches a node.", SAMPLES, flag="--samples", key="check.samples", high=60
+        SettingKind.NUMBER,
+        "How many seconds a check watches a node.",
+        SAMPLES,
+        flag="--samples",
+        key="check.samples",
+        high=60,
     )
     deadline: timedelta | None = row(
-        Kind.DURATION,
+        SettingKind.DURATION,
         "When a check gives up on a node that still answers; the default is 55 s beyond the window. One that says "
         "nothing for 10 s is given up then.",
         flag="--deadline",
@@ -54,7 +59,7 @@ class General:
         high=3600,
     )
     parallel: int | None = row(
-        Kind.NUMBER,
+        SettingKind.NUMBER,
         "How many nodes are checked at once; the default is up to 200 in a terminal, and 20 while serving.",
         flag="--parallel",
         key="check.parallel",
@@ -62,7 +67,7 @@ class General:
         high=1000,
     )
     listen: str = row(
-        Kind.LISTEN,
+        SettingKind.LISTEN,
         "Where `serve` answers HTTP: /healthz, /readyz, /metrics, /slack/events. Port 0 takes a free port.",
         "127.0.0.1:8080",
         environment="ZOMBIE_LISTEN",
@@ -80,7 +85,7 @@ class General:
         "ZOMBIE_DATABASE_PASSWORD",
     )
     state_dir: Path | None = row(
-        Kind.PATH,
+        SettingKind.PATH,
         "The directory of the default ledger; the default is by the XDG state convention.",
         environment="ZOMBIE_STATE_DIR",
     )

@@ -13,7 +13,7 @@ from bot.domain.chat_settings import ChatSettings
 from bot.domain.protected import may_never_start
 from bot.domain.safe_text import one_line
 from bot.domain.setting import (
-    Kind,
+    SettingKind,
     Several,
     count,
     counts_by_name,
@@ -109,7 +109,7 @@ class SlackSettings(ChatSettings):
         "SLACK_SIGNING_SECRET",
     )
     api_url: str = row(
-        Kind.TEXT,
+        SettingKind.TEXT,
         "The base of Slack's Web API; https, or http on loopback.",
         "https://slack.com/api/",
         environment="SLACK_API_URL",
@@ -252,7 +252,7 @@ class KubernetesSettings:
     """The account for draining nodes, and how to drain."""
 
     context: str = row(
-        Kind.TEXT,
+        SettingKind.TEXT,
         "The kubeconfig's context in which nodes labelled kubernetes_node are; their label kubernetes_context may say "
         "another. The current context is never used.",
         "",
@@ -260,7 +260,7 @@ class KubernetesSettings:
         like='"prod"',
     )
     kubeconfig: Path | None = row(
-        Kind.PATH,
+        SettingKind.PATH,
         "The kubeconfig by which a node is drained before its reboot; the default is ~/.kube/config once a context is "
         "named.",
         environment="KUBECONFIG",
@@ -269,13 +269,13 @@ class KubernetesSettings:
         name="kubeconfig",
     )
     in_cluster: bool = row(
-        Kind.FLAG,
+        SettingKind.FLAG,
         "Use the account of the pod that this program runs in; its cluster's name is in-cluster.",
         False,
         key="kubernetes.in_cluster",
     )
     drain_deadline: timedelta = row(
-        Kind.DURATION,
+        SettingKind.DURATION,
         "How long a drain may take before it is handed to a person.",
         defaults.DRAIN_DEADLINE,
         key="kubernetes.drain_deadline",
@@ -284,7 +284,7 @@ class KubernetesSettings:
         name="drain_deadline",
     )
     bare_pods: bool = row(
-        Kind.FLAG,
+        SettingKind.FLAG,
         "Evict also pods that no controller would start again; otherwise such a pod refuses the drain.",
         False,
         key="kubernetes.bare_pods",

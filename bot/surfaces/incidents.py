@@ -29,7 +29,7 @@ from bot.domain.events import (
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line, safe, safe_value
 from bot.surfaces.verdict_text import headline, table_lines, verdict_text, wrapped
-from bot.view.before_after import Row, before_and_after
+from bot.view.before_after import FigureRow, before_and_after
 from bot.view.context import NOTHING, ViewContext
 from bot.view.growth_words import sparkline
 from bot.view.plan_words import BY_NAME, PlanWords
@@ -114,7 +114,7 @@ def entry_line(entry: Entry, words: PlanWords = BY_NAME, plan: Plan | None = Non
     )
 
 
-def _before_and_after(rows: Sequence[Row]) -> list[str]:
+def _before_and_after(rows: Sequence[FigureRow]) -> list[str]:
     """The table of a cure's figures, below an empty line; nothing for what is no cure or has no figures."""
     return ["", *(f"  {line}" for line in table_lines([("", "before", "after"), *rows]))] if rows else []
 

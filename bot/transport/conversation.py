@@ -12,7 +12,7 @@ from bot.domain.batch_shell import LANE_MARK
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionLost, ShellStalled
 from bot.domain.safe_text import decode, redacted_line
-from bot.transport.timeouts import Limit, stood_still
+from bot.transport.timeouts import TimeLimit, stood_still
 
 CHUNK_BYTES = 64 * 1024
 LINE_LIMIT_BYTES = 8 * 1024  # our own lines are under 4 kB
@@ -40,7 +40,7 @@ class Conversation:
     `where` names the node.
     """
 
-    def __init__(self, batch: Batch, nonce: str, limit: Limit, where: str) -> None:
+    def __init__(self, batch: Batch, nonce: str, limit: TimeLimit, where: str) -> None:
         self.nonce = nonce
         self._limit = limit
         self._silence = batch.silence.total_seconds()

@@ -31,7 +31,7 @@ from bot.domain.errors import (
 from bot.domain.safe_text import redacted_line
 from bot.transport.ssh_route import Hop
 from bot.transport.tcp import connect
-from bot.transport.timeouts import Limit, stood_still
+from bot.transport.timeouts import TimeLimit, stood_still
 
 LOGIN_LIMIT = timedelta(seconds=8)  # from TCP connected to logged in
 CLOSE_LIMIT_SECONDS = 1.0
@@ -83,7 +83,7 @@ class Login:
         """The connection to the node itself."""
         return self._through[-1]
 
-    async def over(self, hops: tuple[Hop, ...], limit: Limit, connect_timeout: timedelta) -> None:
+    async def over(self, hops: tuple[Hop, ...], limit: TimeLimit, connect_timeout: timedelta) -> None:
         """Log in to the hops in order.
 
         Raises: Unreachable, with the class of the failed stage; MissingFile when a key cannot be used.
@@ -118,7 +118,7 @@ class Login:
 
 
 async def _log_in(
-    hop: Hop, before: asyncssh.SSHClientConnection | None, limit: Limit, connect_timeout: timedelta
+    hop: Hop, before: asyncssh.SSHClientConnection | None, limit: TimeLimit, connect_timeout: timedelta
 ) -> asyncssh.SSHClientConnection:
     options: dict[str, Any] = dict(hop.options)
     watcher = _Watcher()
@@ -145,7 +145,7 @@ async def _log_in(
     return connection
 
 
-async def _connect_socket(hop: Hop, stage: Limit) -> socket.socket:
+async def _connect_socket(hop: Hop, stage: TimeLimit) -> socket.socket:
     try:
         async with stage.kept(hop.where):
             return await connect(hop.host, hop.port)
@@ -155,7 +155,7 @@ async def _connect_socket(hop: Hop, stage: Limit) -> socket.socket:
         raise _unreached_error(hop, error) from error
 
 
-def broken(where: str, error: Exception, limit: Limit) -> ConnectionLost | StoodStill:
+def broken(where: str, error: Exception, limit: TimeLimit) -> ConnectionLost | StoodStill:
     """Return the error for a connection that broke after the login; a program that stood still is hung up on."""
     if limit.stood_mostly:
         return stood_still(where)

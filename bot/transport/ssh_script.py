@@ -15,13 +15,13 @@ from bot.transport.conversation import CHUNK_BYTES
 from bot.transport.ssh_login import Login, broken
 from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_route import route
-from bot.transport.timeouts import Heartbeat, Limit
+from bot.transport.timeouts import Heartbeat, TimeLimit
 
 
 class SshScriptSession:
     """A script that runs on a node, until the limit is over. `where` names the node."""
 
-    def __init__(self, process: asyncssh.SSHClientProcess[bytes], limit: Limit, where: str) -> None:
+    def __init__(self, process: asyncssh.SSHClientProcess[bytes], limit: TimeLimit, where: str) -> None:
         self._process = process
         self._limit = limit
         self._where = where
@@ -72,7 +72,7 @@ class SshScriptTransport:
                 await login.hang_up(gently=session is not None and session.over)
 
 
-async def _start_script(login: Login, script: str, limit: Limit, where: str) -> asyncssh.SSHClientProcess[bytes]:
+async def _start_script(login: Login, script: str, limit: TimeLimit, where: str) -> asyncssh.SSHClientProcess[bytes]:
     try:
         async with limit.kept(where):
             return await login.connection.create_process(

@@ -19,7 +19,7 @@ MOST_KEPT = 1_000  # standstills that some limit has not counted yet
 LATE_SECONDS = 0.01  # a later beat was delayed; timers themselves are late by a millisecond
 
 
-class Limit:
+class TimeLimit:
     """A time for a node to answer while this program listens; made by `Heartbeat.limit`.
 
     The longest standstill never counts: while everything is stopped (Ctrl-Z, a paused machine) nobody waits. Of the
@@ -27,7 +27,7 @@ class Limit:
     most doubles, and every run ends.
     """
 
-    def __init__(self, heartbeat: Heartbeat, began: float, seconds: float, whole: Limit | None) -> None:
+    def __init__(self, heartbeat: Heartbeat, began: float, seconds: float, whole: TimeLimit | None) -> None:
         self._heartbeat = heartbeat
         self._began = began
         self._seconds = seconds
@@ -71,7 +71,7 @@ class Limit:
         self._next = self._heartbeat.standstill_count
 
     @contextmanager
-    def part(self, seconds: float) -> Iterator[Limit]:
+    def part(self, seconds: float) -> Iterator[TimeLimit]:
         """A limit for a stage, which ends with the whole at the latest."""
         with self._heartbeat.limit(seconds, self) as limit:
             yield limit
@@ -120,7 +120,7 @@ class Heartbeat:
 
     def __init__(self, waited: Seconds | None = None, most_kept: int = MOST_KEPT) -> None:
         self._waited_so_far = waited_seconds if waited is None else waited
-        self._limits: set[Limit] = set()
+        self._limits: set[TimeLimit] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._due = 0.0  # when the next beat is due
         self._waited = 0.0  # for a CPU, until the last beat
@@ -139,14 +139,14 @@ class Heartbeat:
         return self._standstills[max(0, since - self._forgotten) :]
 
     @contextmanager
-    def limit(self, seconds: float, whole: Limit | None = None) -> Iterator[Limit]:
+    def limit(self, seconds: float, whole: TimeLimit | None = None) -> Iterator[TimeLimit]:
         """A limit of that many seconds from now, for the length of a block."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop, self._limits = loop, set()
             self._beat_again(loop)
         self.look()  # earlier standstills do not count for this limit
-        limit = Limit(self, loop.time(), seconds, whole)
+        limit = TimeLimit(self, loop.time(), seconds, whole)
         self._limits.add(limit)
         try:
             yield limit

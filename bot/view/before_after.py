@@ -40,10 +40,10 @@ _STARTS = {
 }
 
 
-Row: TypeAlias = tuple[str, str, str]  # a figure's name, its value before and after
+FigureRow: TypeAlias = tuple[str, str, str]  # a figure's name, its value before and after
 
 
-def before_and_after(compared: Sequence[Compared], watched: timedelta = timedelta(0)) -> tuple[Row, ...]:
+def before_and_after(compared: Sequence[Compared], watched: timedelta = timedelta(0)) -> tuple[FigureRow, ...]:
     """Return each figure's name, its value before and after; the verdict itself is left out.
 
     Shape: what people ask after first comes first, and the boot last, however the record has them. `watched` is for how
@@ -91,7 +91,7 @@ def not_proven(compared: Sequence[Compared], watched: timedelta) -> tuple[str, t
     return f"{name}: none in {span_words(watched)}, proof needs {span_words(needs)}", needs
 
 
-def changes(rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
+def changes(rows: Sequence[FigureRow]) -> tuple[tuple[str, str], ...]:
     """Return each figure's name and `before → after`, in the same order.
 
     Example:
@@ -101,7 +101,7 @@ def changes(rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
     return tuple((name, _change_words(before, after)) for name, before, after in rows)
 
 
-def change_words(rows: Sequence[Row]) -> Sentence:
+def change_words(rows: Sequence[FigureRow]) -> Sentence:
     """Return the same as a sentence, for screen readers; empty where nothing was measured.
 
     Example:
@@ -123,7 +123,7 @@ def unit_words(active: str, unit_file: str = "", load: str = "") -> str:
     return ", ".join(part for part in (_RUNS.get(active, active), _STARTS.get(start, start)) if part)
 
 
-def _figure_row(row: Compared, boots: str, since: Sequence[str]) -> Row:
+def _figure_row(row: Compared, boots: str, since: Sequence[str]) -> FigureRow:
     name = one_line(row.name, LONGEST)
     if row.name == _BOOT:
         return name, "", boots

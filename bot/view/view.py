@@ -19,7 +19,7 @@ from bot.domain.verdict import Evidence, Status, Verdict
 from bot.response.diagnosis.figures import before_and_after_table, read_then
 from bot.response.diagnosis.progress import ReadingProgress
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
-from bot.view.before_after import Row, before_and_after
+from bot.view.before_after import FigureRow, before_and_after
 from bot.view.context import ClosingQuestion, ViewContext
 from bot.view.growth_words import growth_words
 from bot.view.plan_words import SAID, PlanView, PlanWords, with_times
@@ -99,7 +99,7 @@ class IncidentView:
     waits_for: str = ""
     withheld: PlanWithheld | None = None
     seen: tuple[Evidence, ...] = ()
-    compared: tuple[Row, ...] = ()
+    compared: tuple[FigureRow, ...] = ()
     escalated: Escalated | None = None
     ended: bool = False
     has_acted: bool = False
@@ -245,7 +245,7 @@ def verdicts_view(verdicts: Sequence[Verdict], words: PlanWords) -> GroupView:
     return replace(_checks_view(views), rest="")
 
 
-def compared_of(incident: Incident) -> tuple[Row, ...]:
+def compared_of(incident: Incident) -> tuple[FigureRow, ...]:
     """Return the figures of a cure, each with its value before and after, also while it is watched; else none."""
     watched = incident.validation.window if incident.validation is not None else timedelta(0)
     if isinstance(incident.ending, Resolved):

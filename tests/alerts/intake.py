@@ -19,7 +19,7 @@ from bot.ledger import Database, Leases, Ledger
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
 from bot.response.intake.alert_recorder import AlertRecorder
-from bot.response.intake.intake import Intake, Rules
+from bot.response.intake.intake import Intake, IntakeRules
 from bot.response.intake.routing import Route, Routes
 from bot.sources.alertmanager import AlertmanagerWebhook
 from bot.sources.pagerduty import PagerDutyWebhook, signals_of
@@ -58,7 +58,7 @@ class Stage:
         self.intake = self.build()
 
     def build(self) -> Intake:
-        rules = Rules(ROUTES, self.brakes, STALE_AFTER)
+        rules = IntakeRules(ROUTES, self.brakes, STALE_AFTER)
         return Intake(
             self.inbox, self.cases, self.recorder, rules, NODES, self, asyncio.Event(), self.clock,
             lambda event, **fields: self.lines.append((event, fields)),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.extras.cases.backtesting import Change, backtested
+from bot.extras.cases.backtesting import PlaybooksChange, backtested
 from tests.contract.test_backtest import planted
 from tests.contract.test_why import CASES
 
@@ -24,7 +24,7 @@ def test_thousand_cases_are_judged_twice_in_seconds(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     files = [CASES[at % len(CASES)] for at in range(NUMBER)]
-    change = Change((planted(tmp_path / "mine", 60_000),), "node-health")
+    change = PlaybooksChange((planted(tmp_path / "mine", 60_000),), "node-health")
     backtested(change, files[: len(CASES)])
     began = time.process_time()
     found = backtested(change, files)

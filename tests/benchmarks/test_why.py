@@ -17,7 +17,7 @@ from bot.actions import ACTIONS
 from bot.app.cases import replay, surroundings, with_recorded_probes
 from bot.app.factories import library
 from bot.demo.fleet import FLEET
-from bot.domain.case import Case, Head
+from bot.domain.case import Case, CaseHeader
 from bot.extras.cases.explaining import explained
 from bot.extras.cases.what_if import Judge, what_ifs
 from bot.transport.case_file import load
@@ -49,7 +49,7 @@ async def of_the_demo() -> dict[str, Case]:
     """What each node of the demo says."""
     told = await asyncio.gather(*(answers(member, samples=5) for member in FLEET))
     return {
-        member.name: Case(Head(member.name), tuple(run for of_probe in runs.values() for run in of_probe))
+        member.name: Case(CaseHeader(member.name), tuple(run for of_probe in runs.values() for run in of_probe))
         for member, runs in zip(FLEET, told, strict=True)
     }
 

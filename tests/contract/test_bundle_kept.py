@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.case import Case, Head, read_case
+from bot.domain.case import Case, CaseHeader, read_case
 from bot.domain.command import Completed
 from bot.domain.errors import BundleError
 from bot.domain.events import Approved, StepStarted
@@ -42,7 +42,9 @@ def with_readings_before_a_step(folder: Path) -> tuple[Bundle, str]:
         ledger = Ledger(database)
         proposal = fold(ledger.read.now(incident_id)).proposal
         assert proposal is not None
-        said = Case(Head(NODE.name, BEGAN_AT), (Completed("kernel log", "log", 0, f"napi starved\ntoken={SECRET}\n"),))
+        said = Case(
+            CaseHeader(NODE.name, BEGAN_AT), (Completed("kernel log", "log", 0, f"napi starved\ntoken={SECRET}\n"),)
+        )
         digest = CaseStore(database).keep.now(incident_id, said)
         step = StepStarted(1, 1, BOOT, kept=digest, kept_says="kernel log, 1 kB in 0.1 s")
         keep(ledger, incident_id, (Approved(proposal.digest, "it is drained"), step, END))

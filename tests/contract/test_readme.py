@@ -12,7 +12,7 @@ from bot.app.extras import shipped
 from bot.causes import CAUSES
 from bot.commands import COMMANDS
 from bot.commands.completion import every_parser
-from bot.domain.setting import Kind, Setting
+from bot.domain.setting import Setting, SettingKind
 from bot.domain.verdict import Confidence, Status
 from bot.probes import PROBES
 from bot.settings import all_keys, all_rows
@@ -143,5 +143,8 @@ def test_every_setting_is_on_a_page() -> None:
 
 
 def test_setting_that_no_page_explains_is_found_by_each_of_its_names() -> None:
-    told, untold = Setting(Kind.TEXT, "x", environment="ZOMBIE_CONFIG"), Setting(Kind.TEXT, "x", key="siren.wail_for")
+    told, untold = (
+        Setting(SettingKind.TEXT, "x", environment="ZOMBIE_CONFIG"),
+        Setting(SettingKind.TEXT, "x", key="siren.wail_for"),
+    )
     assert unsaid([told, untold], ["parallel", "wail_at"]) == ([untold], ["wail_at"])

@@ -10,7 +10,7 @@ import pytest
 from bot.app.cases import Recording, replayed
 from bot.app.check import Check, check
 from bot.domain.batch import Sampling
-from bot.domain.case import FORM, Case, Head, NotReached, read_case
+from bot.domain.case import FORM, Case, CaseHeader, NotReached, read_case
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.errors import CaseError, HostKeyRejected
 from bot.domain.node import Node
@@ -50,7 +50,7 @@ async def test_case_answers_as_the_node_did(tmp_path: Path) -> None:
         Command("cut", ("yes",), output_limit_bytes=100),
     )
     runs = await local().ask(*commands)
-    case = load(write(tmp_path, Case(Head("n"), tuple(runs.values()))))
+    case = load(write(tmp_path, Case(CaseHeader("n"), tuple(runs.values()))))
     again = Way(ReplayTransport(case), Node("n", "a"), "")
     assert await again.ask(*commands) == runs
     assert set(await again.ask(commands[2], Command("never", ("x",)))) == {("cut", 0)}
@@ -58,7 +58,7 @@ async def test_case_answers_as_the_node_did(tmp_path: Path) -> None:
 
 async def test_replay_fails_as_the_connection_did() -> None:
     run = Completed("p", "a", 0, "said")
-    case = Case(Head("n", unreachable=NotReached("host-key", "n shows another key.", "Compare it.")), (run,))
+    case = Case(CaseHeader("n", unreachable=NotReached("host-key", "n shows another key.", "Compare it.")), (run,))
     way = ReplayTransport(case)
     with pytest.raises(HostKeyRejected, match="n shows another key"):
         await Way(way, Node("n", "a"), "").ask(Command("a", ("x",)))
@@ -85,7 +85,7 @@ async def test_recording_check_keeps_what_it_judged_and_the_replay_agrees(tmp_pa
 
 
 async def test_node_that_nobody_reaches_is_a_case_too(tmp_path: Path) -> None:
-    failed = Case(Head("n1", unreachable=NotReached("refused", "Nothing listens there.", "Start sshd.")))
+    failed = Case(CaseHeader("n1", unreachable=NotReached("refused", "Nothing listens there.", "Start sshd.")))
     verdict, path = await recorded(failed, tmp_path, DrainSettings())
     assert verdict.status is Status.UNREACHABLE
     again = await replayed(load(path), shipped().get("node-health"))
@@ -130,7 +130,7 @@ def test_same_case_is_the_same_bytes() -> None:
 
 
 def test_case_that_was_changed_anywhere_is_refused_and_its_hash_named() -> None:
-    case = Case(Head("n1"), tuple(Completed("p", name, 0, "one\ntwo") for name in "abc"))
+    case = Case(CaseHeader("n1"), tuple(Completed("p", name, 0, "one\ntwo") for name in "abc"))
     raw = case.text().encode()
     assert read_case(raw.decode(), "here", "n").runs == case.runs
     for at, byte in enumerate(raw):

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from bot.domain.root_command import root_argv
-from bot.extras.captures.recorder import Places, RollingRequest, make_folder_argv, read_argv, remove_argv, start_argv
+from bot.extras.captures.recorder import (
+    CapturePaths,
+    RollingRequest,
+    make_folder_argv,
+    read_argv,
+    remove_argv,
+    start_argv,
+)
 from tests.nodes.ring import Patient
 from tests.nodes.sshd import OWN_LOGIN
 from tests.waiting import until
@@ -42,7 +49,7 @@ def test_no_other_cut_of_the_line_writes_outside_of_the_ring(tmp_path: Path) -> 
     """sudo compares arguments as one text: whoever may run the line may cut it into other words."""
     ring, cwd = tmp_path / "ring", tmp_path / "cwd"
     cwd.mkdir()
-    argv = start_argv(RollingRequest(), "cpu-clock", 252, Places(folder=str(ring)), seconds=2)
+    argv = start_argv(RollingRequest(), "cpu-clock", 252, CapturePaths(folder=str(ring)), seconds=2)
     words = list(argv[argv.index(str(REAL_PERF)) :])
     for start in range(1, len(words)):
         for end in range(start + 2, len(words) + 1):
@@ -57,7 +64,7 @@ def test_no_other_cut_of_the_lines_for_its_folder_touches_another(tmp_path: Path
     ring, cwd = tmp_path / "ring", tmp_path / "cwd"
     cwd.mkdir()
     (cwd / "mine").write_text("mine")
-    places = Places(folder=str(ring))
+    places = CapturePaths(folder=str(ring))
     lines = (make_folder_argv(places), ("/usr/bin/tar", *read_argv(places)[1:]), ("/bin/rm", *remove_argv(places)[1:]))
     for argv in lines:
         for start in range(1, len(argv)):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bot.chat.context import NOT_WRITTEN
-from bot.chat.document import Document, Lines, Menu, Paragraph, Row, Title, bullets, line
+from bot.chat.document import ButtonRow, Document, Lines, Menu, Paragraph, Title, bullets, line
 from bot.surfaces.teams.connection import BROKEN_OFF, TeamsConnection
 from bot.surfaces.teams.drawing import draw
 from bot.view.standing import PICK
@@ -188,7 +188,9 @@ async def test_same_node_chosen_for_two_alerts_of_a_card_is_two_choices(tmp_path
         taking: Any = Taking()
         connection.listen(nothing, nothing, taking, nothing)
         await connection.start()
-        rows = [Row((Menu(PICK, "Which node?", (("node-1", "node-1"),)),), f"pick-{number}") for number in (1, 2, 3)]
+        rows = [
+            ButtonRow((Menu(PICK, "Which node?", (("node-1", "node-1"),)),), f"pick-{number}") for number in (1, 2, 3)
+        ]
         async with teams.hosted(connection):
             card: Any = Shown(ONCALL, "1700000000001", "", draw(Document("", tuple(rows))).blocks)
             buttons = [each for block in card.blocks for each in block.get("actions", ())]

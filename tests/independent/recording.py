@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 
-from bot.domain.case import Case, Head
+from bot.domain.case import Case, CaseHeader
 from bot.domain.command import Completed, SampleTimes
 from bot.probes import PROBES
 from tests.independent import answers
@@ -54,7 +54,7 @@ _ENA_COUNTERS = (
 
 def recording(facts: Facts) -> Case:
     """Return the case that `zombie check --record` would have written."""
-    return Case(Head("node", samples=5), tuple(run for run in _runs(facts) if run.probe not in facts.without))
+    return Case(CaseHeader("node", samples=5), tuple(run for run in _runs(facts) if run.probe not in facts.without))
 
 
 def _runs(facts: Facts) -> Iterator[Completed]:

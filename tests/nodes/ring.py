@@ -13,7 +13,7 @@ from pathlib import Path
 from bot.domain.node import Node
 from bot.extras.captures.access import RingAccess
 from bot.extras.captures.control import RollingControl
-from bot.extras.captures.recorder import Places, RollingRequest, rolling_rights
+from bot.extras.captures.recorder import CapturePaths, RollingRequest, rolling_rights
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.store import CaptureStore
 from bot.extras.captures.watch import RollingNews, RollingWatch
@@ -53,7 +53,7 @@ class Patient:
         self.become(FAKE)
         run, ctl = make_units(folder)
         self.ring = folder / "ring"
-        self.places = Places(str(self.perf), str(run), (str(ctl),), str(self.ring))
+        self.places = CapturePaths(str(self.perf), str(run), (str(ctl),), str(self.ring))
         self.node = Node("real", sshd.address, sshd.port, sshd.user, sshd.client_key)
         self.limits = CaptureSettings()
         self.ahead = timedelta()  # by how much our clock is ahead of the record

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
 from bot.demo.slack.arguments import FORM, JSON
-from bot.demo.slack.delivery import NOBODY, TOO_LATE, Delivered, DeliveryTimeouts, Kind
+from bot.demo.slack.delivery import NOBODY, TOO_LATE, Delivered, DeliveryKind, DeliveryTimeouts
 from bot.demo.slack.ids import IdGenerator
 from bot.domain.contracts import Clock
 from tests.faults import Faults
@@ -55,7 +55,7 @@ class SignedHttp:
         return status == 200 and (answer or {}).get("challenge", (answer or {}).get("text")) == challenge
 
     async def deliver(
-        self, kind: Kind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
+        self, kind: DeliveryKind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
     ) -> Delivered:
         """POST a payload. Any 2xx in time is an acknowledgement."""
         if kind == "slash_commands":

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WorkspaceChange:
     """What changed: a `message` (new, edited or deleted), a `home`, the `modals` of a person, the `roster`."""
 
     kind: str
@@ -21,10 +21,10 @@ class Changes:
     """The listeners for changes."""
 
     def __init__(self) -> None:
-        self._listeners: list[Callable[[Change], None]] = []
+        self._listeners: list[Callable[[WorkspaceChange], None]] = []
         self.happened = asyncio.Event()
 
-    def tell(self, change: Change) -> None:
+    def tell(self, change: WorkspaceChange) -> None:
         """Call every listener and wake every waiter."""
         for listener in list(self._listeners):
             listener(change)
@@ -35,7 +35,7 @@ class Changes:
         self.happened.set()
         self.happened = asyncio.Event()
 
-    def listen(self, listener: Callable[[Change], None]) -> Callable[[], None]:
+    def listen(self, listener: Callable[[WorkspaceChange], None]) -> Callable[[], None]:
         """Call the listener at every change. Call the returned function to stop."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)

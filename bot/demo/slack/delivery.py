@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, Protocol, TypeAlias
 
-Kind: TypeAlias = Literal["slash_commands", "interactive", "events_api"]
+DeliveryKind: TypeAlias = Literal["slash_commands", "interactive", "events_api"]
 
 NOBODY = "dispatch_failed"  # no connection, or no answer from the address
 TOO_LATE = "operation_timeout"
@@ -24,7 +24,7 @@ class DeliveryTimeouts:
 class Delivered:
     """An attempt to deliver something. `failure` is empty if the app acknowledged it in time."""
 
-    kind: Kind
+    kind: DeliveryKind
     payload: dict[str, Any]
     envelope_id: str = ""
     failure: str = ""
@@ -41,7 +41,7 @@ class Way(Protocol):
     """A way to reach the app: there are two."""
 
     async def deliver(
-        self, kind: Kind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
+        self, kind: DeliveryKind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
     ) -> Delivered:
         """Deliver a payload and wait for the acknowledgement; `attempt` is the number of earlier attempts."""
         ...

@@ -12,7 +12,7 @@ from aiohttp import WSMsgType, web
 
 from bot.demo.page_files import PageFiles
 from bot.demo.slack import page_state
-from bot.demo.slack.changes import Change
+from bot.demo.slack.changes import WorkspaceChange
 from bot.demo.slack.composer import Composer
 from bot.demo.slack.guide import Guide
 from bot.demo.slack.interactions import Interactions
@@ -89,7 +89,7 @@ class Page:
         await socket.prepare(request)
         waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 
-        def on_change(change: Change) -> None:
+        def on_change(change: WorkspaceChange) -> None:
             update = page_state.update(self._workspace, change, user, self._composer.commands, self.guide)
             if waiting.qsize() >= MOST_WAITING:  # a page that fell behind gets the whole state instead
                 while not waiting.empty():

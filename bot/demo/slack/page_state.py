@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from bot.demo.slack.changes import Change
+from bot.demo.slack.changes import WorkspaceChange
 from bot.demo.slack.composer import SlashCommand
 from bot.demo.slack.guide import Guide
 from bot.demo.slack.message import Message
@@ -75,7 +75,7 @@ def shown_view(view: View | None) -> dict[str, Any] | None:
 
 
 def update(
-    workspace: Workspace, change: Change, user: str, commands: tuple[SlashCommand, ...], guide: Guide | None
+    workspace: Workspace, change: WorkspaceChange, user: str, commands: tuple[SlashCommand, ...], guide: Guide | None
 ) -> dict[str, Any] | None:
     """Return a change's JSON for this person's page, None if they may not see it."""
     if change.user not in (None, user):

@@ -14,7 +14,7 @@ from typing import Any
 from aiohttp import WSMsgType, web
 
 from bot.demo.slack.changes import Changes
-from bot.demo.slack.delivery import NOBODY, TOO_LATE, Delivered, DeliveryTimeouts, Kind
+from bot.demo.slack.delivery import NOBODY, TOO_LATE, Delivered, DeliveryKind, DeliveryTimeouts
 from bot.demo.slack.ids import IdGenerator
 from bot.demo.slack.people import APP_ID
 
@@ -92,7 +92,7 @@ class SocketMode:
             pending.set_result(payload if isinstance(payload, dict) else {})
 
     async def deliver(
-        self, kind: Kind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
+        self, kind: DeliveryKind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
     ) -> Delivered:
         """Send an envelope and wait for its acknowledgement."""
         envelope: dict[str, Any] = {

@@ -151,7 +151,7 @@ def fits_a_line(text: str | None) -> bool:
     return text is None or (memory_bytes(text) < MOST_LINE and memory_bytes(canonical(text)) < MOST_LINE - 20 * 4)
 
 
-Row: TypeAlias = tuple[str, Any]  # a kind of `ORDER`, and what it holds: BundleHead, KeptEntry or text
+BundleRow: TypeAlias = tuple[str, Any]  # a kind of `ORDER`, and what it holds: BundleHead, KeptEntry or text
 
 
 class BundleFile:
@@ -215,7 +215,7 @@ class BundleFile:
         if (more := self._lines - number) > 0:
             yield f"line {number + 1}: {more} lines were added"
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[BundleRow]:
         """Yield the head, the entries, those of `house`, the case, what else was kept and the report, in this order.
 
         Raises: BundleError when it does not have a bundle's form; the sentence names the line.
@@ -259,7 +259,7 @@ class _Story:
         return f"its entries have more than {STORY_VALUES:,} values" if self.values > STORY_VALUES else ""
 
 
-def _parsed_row(text: str) -> Row:
+def _parsed_row(text: str) -> BundleRow:
     row = decoded(text, MOST_VALUES)
     if not isinstance(row, dict) or not row:
         raise NotOfForm("it is not an object")

@@ -15,7 +15,7 @@ from bot.domain.node import Node
 from bot.domain.safe_text import redacted_line
 from bot.domain.script_session import ScriptTransport
 from bot.extras.captures.events import CaptureStarting
-from bot.extras.captures.recorder import HERE, READ_SECONDS, TEXT_SECONDS, Places, segments_script
+from bot.extras.captures.recorder import HERE, READ_SECONDS, TEXT_SECONDS, CapturePaths, segments_script
 from bot.extras.captures.status import RollingStatus, parse_status, status_commands
 from bot.extras.profiles.profiler import RIGHTS
 from bot.extras.profiles.wire import CaptureWire
@@ -54,7 +54,7 @@ class RingAccess:
     transport: ActingTransport
     scripts: ScriptTransport
     nonce: Fresh
-    places: Places = HERE
+    places: CapturePaths = HERE
 
     async def look(self, node: Node) -> tuple[MachineIdentity, RollingStatus]:
         """Look once, over a single connection.

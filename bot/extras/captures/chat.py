@@ -10,7 +10,7 @@ from typing import Any
 from bot.chat.clicks import Click
 from bot.chat.context import ChatContext
 from bot.chat.people import Person
-from bot.chat.requests import CommandRequest, HelpRequest, KnownNodes, Question, Request, WorkRequest, unknown_node
+from bot.chat.requests import CommandRequest, ExtraQuestion, HelpRequest, KnownNodes, Request, WorkRequest, unknown_node
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotRead, NothingProposed, Unreachable
 from bot.domain.safe_text import one_line
@@ -51,11 +51,11 @@ class CaptureChat:
         words = words or ["list"] * (verb == "captures")
         about = words[0].lower() if words else ""
         if about == "list" and len(words) == 1:
-            return Question(about, partial(self._answer, about, ""))
+            return ExtraQuestion(about, partial(self._answer, about, ""))
         if about in _NEEDS_ID:
             if len(words) != 2 or not is_capture_id(words[1]):
                 return HelpRequest(f"Say which: `/zombie capture {about} ID`.")
-            return Question(about, partial(self._answer, about, words[1]), words[1])
+            return ExtraQuestion(about, partial(self._answer, about, words[1]), words[1])
         if not 1 <= len(words) <= 2:
             return HelpRequest("Say which node, and if you like for how long: `/zombie capture NODE 12h`.")
         if not self.known.knows(words[0]):

@@ -8,10 +8,10 @@ from bot.chat.document import (
     TEXT,
     Block,
     Button,
+    ButtonRow,
     Document,
     Listing,
     Pieces,
-    Row,
     Small,
     Title,
     asked_by,
@@ -132,7 +132,7 @@ def _buttons(rolling: RollingCapture) -> Iterator[Block]:
     name = card_name(rolling.id)
     show, stop = Button("Show", SHOW, name), Button("Stop", STOP, name, "danger")
     if not rolling.is_over:
-        yield Row((show,) if rolling.state is RollingState.STOPPING else (show, stop))
+        yield ButtonRow((show,) if rolling.state is RollingState.STOPPING else (show, stop))
 
 
 def _people(rolling: RollingCapture) -> frozenset[str]:

@@ -59,7 +59,7 @@ class _Stretch:
     names: Counter[str] = field(default_factory=Counter)  # a new process still has its parent's name
 
 
-class HeldCores:
+class HeldCoreFinder:
     """Takes samples in order of time, and finds stretches of half a second and more."""
 
     def __init__(self, least_seconds: float = 0.5) -> None:

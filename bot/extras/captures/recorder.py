@@ -49,7 +49,7 @@ _ID = re.compile(r"[0-9a-z]{6,20}\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class CapturePaths:
     """The paths of the programs and of the ring on a node."""
 
     perf: str = PERF
@@ -58,7 +58,7 @@ class Places:
     folder: str = FOLDER
 
 
-HERE = Places()
+HERE = CapturePaths()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def is_capture_id(text: str) -> bool:
 
 
 def start_argv(
-    request: RollingRequest, event: str, systemd: int, places: Places = HERE, seconds: int = 0
+    request: RollingRequest, event: str, systemd: int, places: CapturePaths = HERE, seconds: int = 0
 ) -> tuple[str, ...]:
     """Return the command that starts the recorder, for that version of systemd.
 
@@ -151,32 +151,32 @@ def start_argv(
     return (*unit, f"--unit={UNIT}", *limit, *perf, *ring)
 
 
-def make_folder_argv(places: Places = HERE) -> tuple[str, ...]:
+def make_folder_argv(places: CapturePaths = HERE) -> tuple[str, ...]:
     """Return the command that makes the ring's folder: anybody may list the segments, only root may read them."""
     return ("/usr/bin/install", "-d", "-m", "0755", places.folder)
 
 
-def remove_argv(places: Places = HERE) -> tuple[str, ...]:
+def remove_argv(places: CapturePaths = HERE) -> tuple[str, ...]:
     """Return the command that removes the ring."""
     return ("rm", "-rf", places.folder)
 
 
-def read_argv(places: Places = HERE) -> tuple[str, ...]:
+def read_argv(places: CapturePaths = HERE) -> tuple[str, ...]:
     """Return the command that prints the ring as a tar archive; the reader picks what it needs."""
     return ("tar", "-cC", places.folder, ".")
 
 
-def stop_ways(places: Places = HERE) -> tuple[tuple[str, ...], ...]:
+def stop_ways(places: CapturePaths = HERE) -> tuple[tuple[str, ...], ...]:
     """Return the commands that stop the recorder."""
     return tuple((program, "stop", f"{UNIT}.service") for program in places.systemctl)
 
 
-def forget_ways(places: Places = HERE) -> tuple[tuple[str, ...], ...]:
+def forget_ways(places: CapturePaths = HERE) -> tuple[tuple[str, ...], ...]:
     """Return the commands that make systemd forget a failed recorder."""
     return tuple((program, "reset-failed", f"{UNIT}.service") for program in places.systemctl)
 
 
-def rolling_rights(places: Places = HERE) -> tuple[tuple[str, ...], ...]:
+def rolling_rights(places: CapturePaths = HERE) -> tuple[tuple[str, ...], ...]:
     """Return every argument list that rolling captures run as root, each after `sudo -n`."""
     starts = [
         start_argv(RollingRequest(hours, minutes), event, systemd, places)
@@ -248,7 +248,7 @@ def segments_script(
     between: tuple[float, float] | None,
     nonce: str,
     lifetime: timedelta,
-    places: Places = HERE,
+    places: CapturePaths = HERE,
 ) -> str:
     """Return the script. `between` are seconds of CLOCK_MONOTONIC; None means everything in the segments.
 
@@ -269,7 +269,7 @@ def segments_script(
     return preamble(nonce, lifetime) + filled_in(_SCRIPT, words)
 
 
-def unit_is_free(places: Places = HERE) -> str:
+def unit_is_free(places: CapturePaths = HERE) -> str:
     """Return the command that succeeds only where systemd says that no recorder runs: another one's ring stays."""
     ways = " ".join(map(shlex.quote, places.systemctl))
     return (

@@ -13,7 +13,7 @@ from bot.domain.command import Command, Completed, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.root_command import in_folders, root_line
 from bot.domain.safe_text import redacted_line
-from bot.extras.captures.recorder import UNIT, Places
+from bot.extras.captures.recorder import UNIT, CapturePaths
 from bot.extras.profiles.perf_command import JOURNAL_SECONDS, READS_JOURNAL
 from bot.extras.profiles.wire import Facts, WallClock
 from bot.probes.formats.kernel_line import KernelLine
@@ -81,7 +81,7 @@ class RollingStatus:
         return datetime.fromtimestamp(0, UTC) + timedelta(seconds=mono + self.clock.minus_mono)
 
 
-def status_commands(places: Places) -> tuple[Command, ...]:
+def status_commands(places: CapturePaths) -> tuple[Command, ...]:
     """Return the commands; only the kernel log may need root, by a sudoers line that profiles need too."""
     return (
         Command("unit", ("sh", "-c", _unit_script(places)), lane="unit", output_limit_bytes=8192),
@@ -128,7 +128,7 @@ def parse_status(outputs: Outputs) -> RollingStatus:
     )
 
 
-def _unit_script(places: Places) -> str:
+def _unit_script(places: CapturePaths) -> str:
     show = f"$p show -p ActiveState -p MainPID -p ExecMainStartTimestampMonotonic -p Result {UNIT}.service"
     # The recorder is `timeout`, and perf below it: both count.
     spent = (
@@ -143,7 +143,7 @@ def _unit_script(places: Places) -> str:
     )
 
 
-def _node_script(places: Places) -> str:
+def _node_script(places: CapturePaths) -> str:
     perf, folder = shlex.quote(places.perf), shlex.quote(places.folder)
     memory = "awk '/^(MemTotal|MemAvailable):/ { print $2 }' /proc/meminfo"
     stall = "awk -F'[= ]' '/^full/ { print $3 }' /proc/pressure/memory"

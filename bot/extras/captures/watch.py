@@ -24,7 +24,7 @@ from bot.domain.safe_text import one_line
 from bot.extras.captures.access import MachineIdentity, RingAccess
 from bot.extras.captures.control import RollingControl, has_arrived, owns, same_machine
 from bot.extras.captures.events import SymptomCaught
-from bot.extras.captures.held_cores import HELD_SECONDS, HeldCores, HeldStretch
+from bot.extras.captures.held_cores import HELD_SECONDS, HeldCoreFinder, HeldStretch
 from bot.extras.captures.record import RollingCapture
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.status import RollingStatus, Segment, Symptom, symptoms
@@ -275,7 +275,7 @@ class RollingWatch:
 
         Raises: CannotRead when there is no text.
         """
-        found, runs = HeldCores(), CoreRuns()
+        found, runs = HeldCoreFinder(), CoreRuns()
 
         def taken(sample: Sample) -> None:
             found(sample)

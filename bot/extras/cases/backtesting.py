@@ -29,7 +29,7 @@ WORTH_SHARING = 200  # cases: a process takes half a second to start, a case som
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlaybooksChange:
     """Which playbooks are compared: folders, and names.
 
     Shape: `changed` are the folders after the change; `against` those before it, with the shipped playbooks. `usual`
@@ -42,7 +42,7 @@ class Change:
     only: str = ""
 
 
-def backtested(change: Change, files: Sequence[Path], processes: int = 1) -> tuple[Cell, ...]:
+def backtested(change: PlaybooksChange, files: Sequence[Path], processes: int = 1) -> tuple[Cell, ...]:
     """Return the cells of each case, in the order of the files; many cases are shared among processes.
 
     Raises: PlaybookError when a playbook cannot be used as written; CaseError for the first case that cannot be read.
@@ -65,7 +65,7 @@ class Backtest:
     where that inherits a change. A new playbook is compared with the case's own.
     """
 
-    def __init__(self, change: Change) -> None:
+    def __init__(self, change: PlaybooksChange) -> None:
         """Raises: PlaybookError when one cannot be used as written, or `only` is unknown; UsageError without any."""
         self._before, rows = library(change.against, strict=True), (SiteRows.taken(), SiteRows.definitions())
         self._after = library([*change.against, *change.changed], strict=True)

@@ -16,7 +16,7 @@ from datetime import timedelta
 from bot.domain.action import Action
 from bot.domain.case import Case
 from bot.domain.cause import CauseResult
-from bot.domain.change import NONE, Change, Places
+from bot.domain.change import NONE, Change, EntryPlaces
 from bot.domain.errors import UsageError
 from bot.domain.evaluation import cause_results, combine_results
 from bot.domain.node import Node
@@ -110,7 +110,7 @@ class _Search:
     def __init__(self, snapshot: Snapshot, judge: Judge) -> None:
         self._snapshot, self._judge = snapshot, judge
         self._tried: dict[Change, Verdict | None] = {}
-        self._places: Places = {}  # of the snapshot's readings
+        self._places: EntryPlaces = {}  # of the snapshot's readings
         self._found = cause_results(RememberingSnapshot.of(snapshot), judge.playbook)
         before = judge.verdict_of(snapshot, self._found)
         self._outcome = outcome_parts(before)

@@ -12,10 +12,10 @@ from bot.chat.document import (
     OPTION,
     Block,
     Button,
+    ButtonRow,
     Document,
     Menu,
     Paragraph,
-    Row,
     Small,
     Table,
     Title,
@@ -60,7 +60,7 @@ def many_card(ask: FleetAsk, nodes: int, seconds: float, name: str, by: str) -> 
     blocks: tuple[Block, ...] = (
         Title(f"{nodes:,} nodes?"),
         Paragraph(words),
-        *([Row(tuple(buttons), name)] if buttons else []),
+        *([ButtonRow(tuple(buttons), name)] if buttons else []),
         *_small_print(ask, by),
     )
     return Document(f"{nodes:,} nodes? {words}", blocks)
@@ -73,7 +73,7 @@ def running_card(ask: FleetAsk, report: FleetReport, name: str, by: str) -> Docu
     blocks: tuple[Block, ...] = (
         Title("Which other nodes have it?" if ask.causes else "What is in this fleet?"),
         Paragraph(words),
-        Row((Button("Stop", STOP, name),)),
+        ButtonRow((Button("Stop", STOP, name),)),
         *_small_print(ask, by),
     )
     return Document(words, blocks)
@@ -172,7 +172,7 @@ def _choices(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> Iter
     if (plan := _wave_request(ask, report, cured)).causes and plan.text:
         elements.append(Button("Plan", PLAN, plan.text))
     if elements:
-        yield Row(tuple(elements))
+        yield ButtonRow(tuple(elements))
 
 
 def _options(nodes: Sequence[str]) -> tuple[tuple[str, str], ...]:

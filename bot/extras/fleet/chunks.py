@@ -29,7 +29,7 @@ MOST_SAMPLES = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SweepQuestion:
     """What every node of a sweep is asked, by names that both sides know.
 
     Shape: `digest` is of the playbook as this sweep uses it, so that both sides ask and evaluate the same. `kind` is
@@ -47,7 +47,7 @@ class Question:
     mutes: tuple[Entry, ...] = ()
 
     @classmethod
-    def of(cls, sweep: Sweep, program: str, samples: int, deadline: timedelta) -> Question:
+    def of(cls, sweep: Sweep, program: str, samples: int, deadline: timedelta) -> SweepQuestion:
         """Return the question that a sweep asks."""
         playbook = sweep.playbook
         return cls(program, playbook.name, playbook.digest, tuple(sweep.judged), sweep.kind, samples, deadline)
@@ -78,7 +78,7 @@ class Question:
 class ChunkRequest:
     """A chunk of a sweep: its nodes, the question, and how many nodes at once."""
 
-    question: Question
+    question: SweepQuestion
     nodes: tuple[str, ...]
     parallel: int
     asked_at: datetime

@@ -21,7 +21,7 @@ from bot.domain.errors import LedgerError, SchedulerError, UsageError
 from bot.domain.mute_record import MuteRecord
 from bot.domain.node import Node
 from bot.domain.safe_text import listed, one_line, redacted_line
-from bot.extras.fleet.chunks import ChunkReply, ChunkRequest, Question
+from bot.extras.fleet.chunks import ChunkReply, ChunkRequest, SweepQuestion
 from bot.extras.fleet.dask_worker import CONNECT_SECONDS, dask_options, read_chunk, security
 from bot.extras.fleet.run import Hears
 from bot.extras.fleet.scheduler import Roster, SchedulerAddress, resource
@@ -43,7 +43,7 @@ class DaskReader:
     """
 
     address: SchedulerAddress
-    question: Question
+    question: SweepQuestion
     sweep: Sweep
     size: int
     clock: Clock

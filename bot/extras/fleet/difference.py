@@ -55,7 +55,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOutNode:
     """A node that is not compared, and why."""
 
     node: str
@@ -73,7 +73,7 @@ class Comparison:
 
     here: tuple[str, ...]
     there: tuple[str, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[LeftOutNode, ...]
     causes: tuple[str, ...]
     tried: int
     differences: tuple[Difference, ...]
@@ -110,21 +110,21 @@ def compare(
     """
     signatures = signatures or {}
     sick = [answer for answer in here if answer.outcome is not NodeOutcome.UNREACHABLE]
-    left_out = [LeftOut(answer.node, f"unreachable: {answer.because}") for answer in here if answer not in sick]
+    left_out = [LeftOutNode(answer.node, f"unreachable: {answer.because}") for answer in here if answer not in sick]
     causes = tuple(dict.fromkeys(cause for answer in sick for cause in answer.causes))
     named, spared = {answer.node for answer in here}, list[NodeAnswer]()
     for peer in peers:
         if peer.node in named:
             continue
         if because := _not_compared(peer, causes):
-            left_out.append(LeftOut(peer.node, because))
+            left_out.append(LeftOutNode(peer.node, because))
         else:
             spared.append(peer)
     found = accidents(sick, spared)
     by_accident = {node for accident in found for node in accident.nodes}
     true_peers = [peer for peer in spared if peer.node not in by_accident]
     if true_peers:
-        left_out += [LeftOut(name, "spared only by accident") for name in sorted(by_accident)]
+        left_out += [LeftOutNode(name, "spared only by accident") for name in sorted(by_accident)]
         spared = true_peers
     symptoms = frozenset(probe for name in causes for probe in signatures.get(name, ()))
     compared, tried, differences = _differences(sick, spared, symptoms)

@@ -28,7 +28,7 @@ from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.sample import Randomness, Sample
 from bot.domain.verdict import Status
 from bot.extras.fleet.ask import FleetAsk
-from bot.extras.fleet.chunks import Question
+from bot.extras.fleet.chunks import SweepQuestion
 from bot.extras.fleet.difference import Comparison
 from bot.extras.fleet.facts import unpacked
 from bot.extras.fleet.report import FleetReport
@@ -95,8 +95,8 @@ class SweepDependencies:
         size = min(self.parallel, NODES_A_CHUNK)
         return DaskReader(address, self._question(sweep, triage), sweep, size, now, self.remark, triage.mutes)
 
-    def _question(self, sweep: Sweep, triage: Triage) -> Question:
-        return Question.of(sweep, program_name(), self.settings.samples, triage.deadline)
+    def _question(self, sweep: Sweep, triage: Triage) -> SweepQuestion:
+        return SweepQuestion.of(sweep, program_name(), self.settings.samples, triage.deadline)
 
     def _triage(self, sweep: Sweep, drains: DrainSettings | None = None, mutes: MuteRecord | None = None) -> Triage:
         window = self.sampling.window if sweep.needs_window else timedelta(0)
@@ -134,7 +134,7 @@ class SweepDependencies:
 class SweepTask(EvaluationTask):
     """What all nodes of a sweep are asked; what comes of a job is a node's answer."""
 
-    question: Question | None = None
+    question: SweepQuestion | None = None
 
     def worker(self) -> SweepWorker:
         """Return what thinks about the jobs in this process. Raises: UsageError, as a check's."""
@@ -162,7 +162,7 @@ class PooledReader:
 
     what: Check
     sweep: Sweep
-    question: Question
+    question: SweepQuestion
     several: int
 
     async def answers(self, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:

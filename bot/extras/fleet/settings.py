@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from bot.domain.setting import Kind, Several, day_spans, option, row, text_or_texts
+from bot.domain.setting import SettingKind, Several, day_spans, option, row, text_or_texts
 from bot.domain.toml_table import TomlTable
 
 
@@ -15,7 +15,7 @@ class WorkersSettings:
     """The scheduler, and the certificates by which it is reached."""
 
     scheduler: str = row(
-        Kind.TEXT,
+        SettingKind.TEXT,
         "The scheduler whose workers read the nodes of `fleet` and `diff`; without it this machine reads them.",
         "",
         flag="--scheduler",
@@ -25,7 +25,7 @@ class WorkersSettings:
         name="scheduler",
     )
     ca: Path | None = row(
-        Kind.PATH,
+        SettingKind.PATH,
         "The authority that signed the scheduler's and the workers' certificates, PEM.",
         flag="--scheduler-ca",
         environment="ZOMBIE_SCHEDULER_CA",
@@ -34,7 +34,7 @@ class WorkersSettings:
         name="scheduler_ca",
     )
     cert: Path | None = row(
-        Kind.PATH,
+        SettingKind.PATH,
         "This program's own certificate for the scheduler, PEM.",
         flag="--scheduler-cert",
         environment="ZOMBIE_SCHEDULER_CERT",
@@ -43,7 +43,7 @@ class WorkersSettings:
         name="scheduler_cert",
     )
     key: Path | None = row(
-        Kind.PATH,
+        SettingKind.PATH,
         "The key of that certificate, PEM.",
         flag="--scheduler-key",
         environment="ZOMBIE_SCHEDULER_KEY",

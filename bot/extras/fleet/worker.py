@@ -18,7 +18,7 @@ from bot.domain.errors import InventoryError, SchedulerError, UsageError
 from bot.domain.mute_record import GivenMutes
 from bot.domain.node import Node
 from bot.domain.playbook import Playbooks
-from bot.extras.fleet.chunks import ChunkReply, ChunkRequest, Question
+from bot.extras.fleet.chunks import ChunkReply, ChunkRequest, SweepQuestion
 from bot.extras.fleet.run import ChunkReader
 from bot.extras.fleet.scheduler import address_of, is_zone, not_installed
 from bot.extras.fleet.settings import WorkersSettings
@@ -80,7 +80,7 @@ class ChunkWorker:
             self.program, self.worker, address, self.clock(), tuple(answers), "", tuple(unknown), wrong
         ).text
 
-    def _prepared(self, question: Question) -> tuple[Sweep, Triage]:
+    def _prepared(self, question: SweepQuestion) -> tuple[Sweep, Triage]:
         """The sweep and its triage; made once for each question, like its batch.
 
         Raises: UsageError when program version or playbook differ.

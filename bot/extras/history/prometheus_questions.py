@@ -28,7 +28,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PrometheusQuestion:
     """A range query; the node's matcher replaces `{node}` in its form."""
 
     name: str
@@ -39,13 +39,13 @@ class Question:
         return self.form.replace("{node}", matcher)
 
 
-CORE = Question("core", 'topk by (instance) (1, rate(node_cpu_seconds_total{mode="system",{node}}[2m]))')
-DROPS = Question("drops", "sum by (instance) (increase(node_softnet_dropped_total{{node}}[2m]))")
-CGROUPS = Question(
+CORE = PrometheusQuestion("core", 'topk by (instance) (1, rate(node_cpu_seconds_total{mode="system",{node}}[2m]))')
+DROPS = PrometheusQuestion("drops", "sum by (instance) (increase(node_softnet_dropped_total{{node}}[2m]))")
+CGROUPS = PrometheusQuestion(
     "cgroups",
     'node_cgroups_cgroups{subsys_name="memory",{node}} - on (instance) node_cgroups_cgroups{subsys_name="pids",{node}}',
 )
-QUOTA = Question(
+QUOTA = PrometheusQuestion(
     "quota",
     f"topk by (instance) (1, sum by ({_CONTAINER}) (rate(container_cpu_cfs_throttled_periods_total{{{{node}}}}[5m]))"
     f" / sum by ({_CONTAINER}) (rate(container_cpu_cfs_periods_total{{{{node}}}}[5m])))",
@@ -55,7 +55,9 @@ QUESTIONS = (CORE, DROPS, CGROUPS, QUOTA)
 COUNTED = {"leaked-memory-cgroups": CGROUPS}
 
 
-def answer_lines(answers: Mapping[Question, Sequence[Series]], until: datetime, probe: str) -> tuple[Evidence, ...]:
+def answer_lines(
+    answers: Mapping[PrometheusQuestion, Sequence[Series]], until: datetime, probe: str
+) -> tuple[Evidence, ...]:
     """Return a line for each notable answer; if there are none, a line that says so."""
     loud: list[Evidence] = []
     quiet: list[str] = []

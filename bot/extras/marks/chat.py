@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bot.chat.clicks import UNKNOWN_BUTTON, Click
 from bot.chat.context import ChatContext
 from bot.chat.dialog import Intent
-from bot.chat.document import TEXT, Button, Dialog, Paragraph, Row, clipped
+from bot.chat.document import TEXT, Button, ButtonRow, Dialog, Paragraph, clipped
 from bot.chat.people import Person
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import NothingProposed
@@ -86,7 +86,7 @@ class MarkClicks:
             incident, word == RIGHT, person.by, request=request, groups=groups, was=was, taken_back=word == BACK
         )
         back = Button("Take it back", f"{FEEDBACK}-{BACK}", f"{BACK}-{incident.id}")
-        below = () if word == BACK else (Row((back,)),)
+        below = () if word == BACK else (ButtonRow((back,)),)
         words = thanks(incident, marked)
         await self._context.ephemeral.tell(person.by, intent.channel, intent.thread_ts, words, below=below)
 

@@ -56,7 +56,7 @@ KINDS: Mapping[str, type[Any]] = {event.__name__: event for event in (VerdictMar
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class VerdictMark:
     """A person's present mark on a verdict.
 
     Shape: `seq` is the number of its entry. `person` is the one name that they count under; `may_approve` says whether
@@ -131,12 +131,12 @@ def named(verdict: Verdict) -> str:
     return verdict.cause or verdict.status.value
 
 
-def marks_of(entries: Iterable[Entry], policy: Policy = _NOBODY) -> tuple[Mark, ...]:
+def marks_of(entries: Iterable[Entry], policy: Policy = _NOBODY) -> tuple[VerdictMark, ...]:
     """Return each person's present mark on each verdict, oldest first; a later mark replaces an earlier mark.
 
     Nobody counts twice under two names, and whom the policy does not count is left out.
     """
-    found: dict[tuple[str, str], Mark] = {}
+    found: dict[tuple[str, str], VerdictMark] = {}
     for entry, event in _mark_events(entries):
         if isinstance(event, VerdictMarked) and (person := policy.counted(entry.by)):
             key = event.incident, person
@@ -144,7 +144,7 @@ def marks_of(entries: Iterable[Entry], policy: Policy = _NOBODY) -> tuple[Mark, 
             if event.taken_back:
                 continue
             may = policy.may_approve(entry.by, event.groups)
-            found[key] = Mark(
+            found[key] = VerdictMark(
                 event.incident, event.cause, event.right, entry.by, entry.at, entry.seq, event.case, person, may
             )
     return tuple(found.values())
@@ -163,7 +163,7 @@ def scores(entries: Sequence[Entry], policy: Policy = _NOBODY) -> tuple[Score, .
     looked = {
         event.cause: entry for entry, event in _mark_events(entries) if isinstance(event, CauseLookedAt)
     }  # the latest entry stays
-    found: dict[str, list[Mark]] = {cause: [] for cause in looked}
+    found: dict[str, list[VerdictMark]] = {cause: [] for cause in looked}
     for mark in marks_of(entries, policy):
         found.setdefault(mark.cause, []).append(mark)
     return tuple(_cause_score(cause, marks, looked.get(cause), policy) for cause, marks in sorted(found.items()))
@@ -195,7 +195,7 @@ def _content(mark: VerdictMarked) -> tuple[object, ...]:
     return mark.right, mark.cause, mark.groups, mark.was, mark.taken_back
 
 
-def _cause_score(cause: str, marks: Sequence[Mark], looked: Entry | None, policy: Policy) -> Score:
+def _cause_score(cause: str, marks: Sequence[VerdictMark], looked: Entry | None, policy: Policy) -> Score:
     late = [mark for mark in marks if looked is None or mark.seq > looked.seq]
     right, ever = sum(mark.right for mark in late), sum(mark.right for mark in marks)
     latest = {mark.person: mark for mark in late}

@@ -41,7 +41,7 @@ class Asker:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedAnswers:
+class ToolAnswers:
     """Answers from nodes and from the record; without a ledger checks are not recorded, and there are no incidents.
 
     Shape: each check opens an incident of the kind `mcp` for each node; its plan is never offered. `cases` keeps what

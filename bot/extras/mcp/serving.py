@@ -18,7 +18,7 @@ from bot.domain.alert import MCP, SLACK
 from bot.domain.contracts import Log
 from bot.domain.errors import SettingsError
 from bot.extras.cases.explaining import Explainer
-from bot.extras.mcp.answers import Asker, RecordedAnswers
+from bot.extras.mcp.answers import Asker, ToolAnswers
 from bot.extras.mcp.settings import McpSettings
 from bot.extras.mcp.tools import PATH, Toolbox
 from bot.inventory import Inventory
@@ -69,7 +69,7 @@ def toolbox_of(
     log: Log,
 ) -> Toolbox:
     """Return the tools, over this program's reader and record."""
-    answers = RecordedAnswers(
+    answers = ToolAnswers(
         asker,
         scheduler,
         known,

@@ -22,7 +22,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 
 if TYPE_CHECKING:
-    from bot.extras.mcp.answers import RecordedAnswers
+    from bot.extras.mcp.answers import ToolAnswers
 
 PATH = "/mcp"  # where they are served by HTTP
 _ID = {"type": "string", "maxLength": 64, "description": "the incident's id, as check and incidents give it"}
@@ -96,7 +96,7 @@ class Toolbox:
     Shape: `calls` counts every call of every tool, also those that are refused. The count is this program's own.
     """
 
-    answers: RecordedAnswers
+    answers: ToolAnswers
     log: Log
     clock: Seconds
     calls: Allowance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.domain.case import Case, Head, read_case
+from bot.domain.case import Case, CaseHeader, read_case
 from bot.domain.command import Completed
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import CaseError, LedgerError
@@ -32,7 +32,9 @@ class Sketches:
         """
         if drawn is None:
             return ""
-        case = Case(Head(drawn.node, self.clock(), 1, self.program), (Completed(SKETCH, SKETCH, 0, drawn.text()),))
+        case = Case(
+            CaseHeader(drawn.node, self.clock(), 1, self.program), (Completed(SKETCH, SKETCH, 0, drawn.text()),)
+        )
         try:
             return await self.cases.keep(under, case)
         except LedgerError as error:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bot.domain.case import Head
+from bot.domain.case import CaseHeader
 from bot.domain.entry import Entry, kind_of
 from bot.domain.incident import Incident
 from bot.seats import Moment, Picture
@@ -42,7 +42,7 @@ class ReportData:
     words: PlanWords = BY_NAME
     head: str = ""
     broken: str = ""
-    case: Head | None = None
+    case: CaseHeader | None = None
     why: tuple[str, ...] = ()
     no_why: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -12,13 +12,13 @@ from bot.chat.blocks import FEW_ENDS
 from bot.chat.document import (
     Block,
     Button,
+    ButtonRow,
     Document,
     Fits,
     Line,
     Lines,
     Listing,
     Paragraph,
-    Row,
     Small,
     Table,
     Title,
@@ -170,7 +170,7 @@ def _buttons(wave: Wave) -> Iterator[Block]:
         case WaveState.STOPPED:
             elements = [Button("Resume", RESUME, wave.id)]
     if elements:
-        yield Row(tuple(elements))
+        yield ButtonRow(tuple(elements))
 
 
 def _people(wave: Wave) -> frozenset[str]:

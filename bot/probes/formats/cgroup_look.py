@@ -37,7 +37,7 @@ class Mount:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CgroupRow:
     """A controller's row of /proc/cgroups; hierarchy 0: it is on no v1 hierarchy."""
 
     hierarchy: int
@@ -63,7 +63,7 @@ class CgroupLook:
     pure_v2: bool
     namespace: str
     mounts: tuple[Mount, ...]
-    rows: Mapping[str, Row]
+    rows: Mapping[str, CgroupRow]
     controllers: Mapping[str, tuple[str, ...]]  # of each cgroup2 root, by its path
     counters: Mapping[str, Mapping[str, int]]  # cgroup.stat of each cgroup2 root, by its path
     directories: int | None = None
@@ -142,12 +142,12 @@ def unescaped(path: str) -> str:
     return re.sub(r"\\([0-3][0-7]{2})", lambda found: chr(int(found.group(1), 8)), path)
 
 
-def _parse_row(line: str) -> tuple[str, Row]:
+def _parse_row(line: str) -> tuple[str, CgroupRow]:
     found = _ROW.fullmatch(line)
     if found is None:
         raise CannotRead(f"cgroups: a row of {PROC_CGROUPS} is cut short ({one_line(line, 60)})")
     name, hierarchy, cgroups, enabled = found.groups()
-    return name, Row(int(hierarchy), int(cgroups), enabled == "1", line)
+    return name, CgroupRow(int(hierarchy), int(cgroups), enabled == "1", line)
 
 
 def _counter(line: str) -> tuple[str, int]:

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from bot.probes.formats.kernel_table import KernelTable, Row, own_table
+from bot.probes.formats.kernel_table import KernelLogRow, KernelTable, own_table
 from bot.probes.formats.log_burst import COUNT, PERIOD, SUM, TELL, UNCOUNT
 
 MOST_OF_A_SORT = 80
@@ -71,7 +71,7 @@ def _awk_sign(sign: str) -> str:
     return f"[{sign}]" if sign in "(){}.+?|$" else "."  # within a shell's quotes, and between slashes
 
 
-def _rows_pattern(rows: Iterable[Row]) -> str:
+def _rows_pattern(rows: Iterable[KernelLogRow]) -> str:
     """Return the awk pattern of what rows ask for, each literal once."""
     return "|".join(
         dict.fromkeys(literal for row in rows for literal in (*map(awk_pattern, row.has), row.node) if literal)

@@ -43,7 +43,7 @@ class Pattern(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class KernelLogRow:
     """A row of the table. `lines` are patterns, or the texts of them, which are not compiled before they are needed.
 
     Shape: a line of a row in `any_case` holds one of `has` in some case.
@@ -92,7 +92,7 @@ class Row:
 class Found:
     """What a row tells of a line. `bus` is the address of an ENA device, which its other lines may name alone."""
 
-    row: Row
+    row: KernelLogRow
     event: KernelEvent
     groups: Mapping[str, str | None]
     bus: str = ""
@@ -116,14 +116,14 @@ class KernelTable:
     are words by which none is looked for.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[KernelLogRow, ...]
     ordinary: tuple[str, ...]
     ordinary_anywhere: tuple[str, ...]
     begun: tuple[str, ...]
     habits: tuple[str, ...]
     failing: str
     common: str
-    of_sites: tuple[Row, ...] = ()
+    of_sites: tuple[KernelLogRow, ...] = ()
 
     @functools.cached_property
     def kinds(self) -> frozenset[str]:
@@ -137,7 +137,7 @@ class KernelTable:
         return tuple(dict.fromkeys(row.ring for row in self.rows))
 
     @functools.cached_property
-    def _driver(self) -> Row:
+    def _driver(self) -> KernelLogRow:
         return next(row for row in self.rows if row.name == "nic.ena-driver")
 
     @functools.cached_property
@@ -149,7 +149,7 @@ class KernelTable:
                     numbers.setdefault(max(has.lower().split("*"), key=len), []).append(number)
         return tuple(numbers.items())
 
-    def _likely(self, says: str) -> Iterator[Row]:
+    def _likely(self, says: str) -> Iterator[KernelLogRow]:
         """Yield the rows that may know a text, in their order; most texts hold few of the rows' literals."""
         lower = says.lower()
         likely = {number for literal, numbers in self._by_literal if literal in lower for number in numbers}
@@ -189,7 +189,9 @@ class KernelTable:
         return _compiled("|".join(self.habits)).match(says) is not None
 
 
-def _event_of_row(row: Row, groups: Mapping[str, str | None], line: KernelLine, version: str = "") -> KernelEvent:
+def _event_of_row(
+    row: KernelLogRow, groups: Mapping[str, str | None], line: KernelLine, version: str = ""
+) -> KernelEvent:
     core, queue, napi = groups.get("core"), groups.get("queue"), groups.get("napi")
     if pair := groups.get("pair"):
         core, queue = (pair, groups["other"]) if version in _SWAPPED_IN else (groups["other"], pair)
@@ -228,10 +230,10 @@ def expanded(pattern: str, parts: Mapping[str, str]) -> str:
 _PART = re.compile(r"\{([a-z]+)\}")
 
 
-def _parsed_rows(document: Mapping[str, Any], parts: Mapping[str, str]) -> Iterator[Row]:
+def _parsed_rows(document: Mapping[str, Any], parts: Mapping[str, str]) -> Iterator[KernelLogRow]:
     for ring, rows in document.items():
         for name, row in rows.items():
-            yield Row(
+            yield KernelLogRow(
                 f"{ring}.{name}",
                 row.get("kind", ring),
                 tuple(expanded(line, parts) for line in row["lines"]),
@@ -270,7 +272,7 @@ def plain_line(seen: str) -> tuple[str, dict[str, str]]:
 
 
 _MARK = re.compile(r"«(\w+)=([^»]*)»")
-ROWS_OF_SITES: SiteRows[Row] = SiteRows()
+ROWS_OF_SITES: SiteRows[KernelLogRow] = SiteRows()
 
 
 @ROWS_OF_SITES.cached

@@ -34,7 +34,7 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.probes.profile import as_run, profiled
 from bot.response.diagnosis.alert_words import alerted
-from bot.response.diagnosis.progress import Follower, ReadingProgress
+from bot.response.diagnosis.progress import DiagnosisFollower, ReadingProgress
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler, not_judged
 from bot.response.record import IncidentRecord
@@ -72,7 +72,7 @@ class Diagnosis:
     nodes: NodeDirectory
     playbooks: Playbooks
     log: Log
-    followers: Sequence[Follower] = ()
+    followers: Sequence[DiagnosisFollower] = ()
     sleep: Sleep = asyncio.sleep
     people: frozenset[str] = field(default=frozenset(), kw_only=True)
     _jobs: dict[str, _Job] = field(default_factory=dict, init=False)

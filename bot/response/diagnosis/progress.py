@@ -21,7 +21,7 @@ class ReadingProgress:
     slow: str = ""
 
 
-class Follower(Protocol):
+class DiagnosisFollower(Protocol):
     """Shows diagnoses while they run. It is told about a group event by event."""
 
     async def begun(self, group: Sequence[Incident], reading: Sequence[Incident]) -> None:

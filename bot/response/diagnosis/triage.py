@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.domain.action import Action
 from bot.domain.batch import Batch, Sampling
-from bot.domain.case import Case, Head, asked_by
+from bot.domain.case import Case, CaseHeader, asked_by
 from bot.domain.case import without_secrets as kept_of
 from bot.domain.command import Completed, Outputs, slowness
 from bot.domain.contracts import Clock, Listener, ProbeAnswered, ReadingStarted, Transport, VerdictReached
@@ -128,9 +128,9 @@ class Triage:
         stream = self.transport.read(node, self._batch(playbook), self.deadline)
         return tuple([run async for run in stream])
 
-    def head(self, node: Node, playbook: Playbook, taken_at: datetime, environment: Mapping[str, str]) -> Head:
+    def head(self, node: Node, playbook: Playbook, taken_at: datetime, environment: Mapping[str, str]) -> CaseHeader:
         """Return the head of a case of that node; `environment` is its snapshot's traits."""
-        return Head(
+        return CaseHeader(
             node=node.name,
             taken_at=taken_at,
             samples=self.sampling.samples,

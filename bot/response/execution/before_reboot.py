@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bot.domain.batch import Batch, Sampling
-from bot.domain.case import Case, Head, asked_by
+from bot.domain.case import Case, CaseHeader, asked_by
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.contracts import ActingTransport, Clock
 from bot.domain.errors import CannotRead, LedgerError, Unreachable
@@ -91,7 +91,7 @@ class PreRebootReader:
         if not said:
             return StoredReadings(says=one_line(f"nothing was kept: {why or 'the node said nothing'}", 300))
         try:
-            head = Head(node.name, taken_at, 1, self.program)
+            head = CaseHeader(node.name, taken_at, 1, self.program)
             async with asyncio.timeout(self.limit.total_seconds()):
                 case = await self.cases.keep(incident.id, Case(head, tuple(said), asked_by(batch)))
         except LedgerError as no:

@@ -27,7 +27,7 @@ from bot.domain.safe_text import one_line
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
 from bot.response.intake.alert_recorder import MOST_OPTIONS, AlertRecorder, IncidentSeed, group_name
-from bot.response.intake.routing import Named, Names, Places, Route, Routes
+from bot.response.intake.routing import Named, NamePlaces, Names, Route, Routes
 
 AT_ONCE = 16
 LOOK_SECONDS = 1.0
@@ -41,13 +41,15 @@ PersonOf: TypeAlias = Callable[[Reporter], Awaitable[str]]  # as the record writ
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class IntakeRules:
     """The settings for alerts."""
 
     routes: Routes
     brakes: StormLimits
     stale_after: timedelta
-    places: Mapping[str, Places] = field(default_factory=dict)  # by source; without any, names are searched everywhere
+    places: Mapping[str, NamePlaces] = field(
+        default_factory=dict
+    )  # by source; without any, names are searched everywhere
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +63,7 @@ class Intake:
     inbox: Inbox
     cases: DedupStore
     recorder: AlertRecorder
-    rules: Rules
+    rules: IntakeRules
     nodes: Sequence[Node]
     notices: Notices
     arrivals: asyncio.Event
@@ -266,7 +268,7 @@ class Intake:
     def _named_nodes(self, alarm: AlertGroup, signals: Sequence[SourceAlert]) -> Named:
         if self._names is None:
             self._names = Names(self.nodes)
-        return self._names.found(alarm, signals, self.rules.places.get(alarm.source, Places()))
+        return self._names.found(alarm, signals, self.rules.places.get(alarm.source, NamePlaces()))
 
     def _question(self, named: Named) -> tuple[str, tuple[str, ...]]:
         if named.ambiguous:

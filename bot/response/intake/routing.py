@@ -39,7 +39,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class NamePlaces:
     """Where names are searched; everywhere without any.
 
     Shape: a path is keys with dots between, `*` any key: `body.details.host`, `labels.instance`. A pattern is a regular
@@ -50,7 +50,7 @@ class Places:
     patterns: tuple[re.Pattern[str], ...] = ()
 
     @classmethod
-    def of(cls, paths: Iterable[str], patterns: Iterable[re.Pattern[str]]) -> Places:
+    def of(cls, paths: Iterable[str], patterns: Iterable[re.Pattern[str]]) -> NamePlaces:
         """Return the places that the settings name."""
         return cls(tuple(tuple(path.split(".")) for path in paths), tuple(patterns))
 
@@ -77,7 +77,7 @@ class Names:
         # An address is a name only if a single node has it: many may share an address, and loopback names nobody.
         return frozenset(alike or (at if len(at) == 1 and not _LOOPBACK.match(word) else ()))
 
-    def found(self, alarm: AlertGroup, signals: Sequence[SourceAlert], places: Places) -> Named:
+    def found(self, alarm: AlertGroup, signals: Sequence[SourceAlert], places: NamePlaces) -> Named:
         """Return the nodes that an alert group and these alerts of it name."""
         nodes: dict[str, None] = {}
         shared: dict[str, frozenset[str]] = {}
@@ -91,7 +91,7 @@ class Names:
         return Named(tuple(nodes), open_ones)
 
 
-def _possible_names(alarm: AlertGroup, signals: Sequence[SourceAlert], places: Places) -> Iterator[str]:
+def _possible_names(alarm: AlertGroup, signals: Sequence[SourceAlert], places: NamePlaces) -> Iterator[str]:
     for text in _texts_to_search(alarm, signals, places.paths):
         if not places.patterns:
             yield from (found.group() for found in _WORD.finditer(text))

@@ -21,6 +21,7 @@ from bot.chat.document import (
     OPTION,
     TEXT,
     Button,
+    ButtonRow,
     Dialog,
     Document,
     Fold,
@@ -32,19 +33,18 @@ from bot.chat.document import (
     NodeMenu,
     Paragraph,
     Pieces,
-    Question,
     Record,
-    Row,
     Rule,
     Small,
     Strip,
     Table,
     Title,
     Together,
+    YesNoQuestion,
     clipped,
 )
 from bot.chat.document import Block as Shown
-from bot.chat.drawing import CELL, ROWS, Drawing, Room
+from bot.chat.drawing import CELL, ROWS, Drawing, MessageRoom
 from bot.chat.service import Message, texts_in
 from bot.chat.suggestions import FIND_NODE
 from bot.domain.alert import SLACK
@@ -200,10 +200,10 @@ def _blocks(shown: Shown) -> Iterator[Block]:
         case Strip(heat=heat, incident=incident):
             strip = _preformatted("\n".join([*(safe(str(row)) for row in heat_strip(heat, COLUMNS)), safe(heat.words)]))
             yield {**strip, "block_id": f"{HEAT}{shown.name}"} if incident else strip
-        case Row(items=items, name=name):
+        case ButtonRow(items=items, name=name):
             row = {"type": "actions", "elements": [_item_element(item) for item in items]}
             yield {**row, "block_id": name} if name else row
-        case Question(action=action, yes=yes, no=no):
+        case YesNoQuestion(action=action, yes=yes, no=no):
             buttons = {"positive_button": _option(*yes), "negative_button": _option(*no)}
             element = {"type": "feedback_buttons", "action_id": action, **buttons}
             yield {"type": _ANSWERS, "elements": [element]}
@@ -380,7 +380,7 @@ def for_one_person(message: Message) -> Message:
 class SlackDrawing(Drawing):
     """Documents as Slack shows them."""
 
-    message, dialog = Room(BLOCKS, ALL_BLOCKS), Room(DIALOG_BLOCKS, DIALOG)
+    message, dialog = MessageRoom(BLOCKS, ALL_BLOCKS), MessageRoom(DIALOG_BLOCKS, DIALOG)
     text, elements, table = staticmethod(_text_of), staticmethod(_blocks), staticmethod(_table)
 
 

@@ -55,7 +55,7 @@ def failure_reason(error: BaseException) -> str:
 
 
 @dataclass(slots=True, eq=False)
-class Waiting:
+class PendingClick:
     """A click whose answer is awaited, by whom and where: a dialog, or words for them alone."""
 
     user: str
@@ -86,7 +86,7 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
         self._http = http
         self._timing = timing
         self._log = log
-        self.waiting: dict[str, Waiting] = {}
+        self.waiting: dict[str, PendingClick] = {}
         self.dialogs: Remembered[str, Dialog] = Remembered(200)
         self.known: Remembered[str, tuple[str, str]] = Remembered(REMEMBERED)
         self.names: Remembered[str, str] = Remembered(REMEMBERED)

@@ -22,7 +22,7 @@ from bot.domain.contracts import Log
 from bot.domain.post import MessageRef
 from bot.surfaces.hooks import Counted
 from bot.surfaces.teams.activities import EXECUTE, FETCH, SUBMIT, Spoken
-from bot.surfaces.teams.calls import TROUBLE, TeamsCalls, Waiting, failure_reason
+from bot.surfaces.teams.calls import TROUBLE, PendingClick, TeamsCalls, failure_reason
 from bot.surfaces.teams.drawing import HOME as HOME_SEALED
 from bot.surfaces.teams.drawing import OPENED, dialog_task
 from bot.surfaces.teams.keys import NotGenuine, SigningKeys, mapping
@@ -63,7 +63,7 @@ class TeamsConnection(ChatConnection):
         self._commands: Commands
         self._home: HomePublisher
         self._decisions: Decisions
-        self._clicks: dict[tuple[str, ...], Waiting] = {}
+        self._clicks: dict[tuple[str, ...], PendingClick] = {}
         self._refused = Seen(100)
 
     def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions, nodes: NodeSuggestions) -> None:
@@ -172,7 +172,9 @@ class TeamsConnection(ChatConnection):
         click = spoken.click(home if is_theirs else "")
         same = (click.person.user, click.channel, click.ts, click.action, click.block, click.value, click.metadata)
         if (waiting := self._clicks.get(same)) is None:
-            waiting = self._clicks[same] = self.calls.waiting[click.trigger] = Waiting(click.person.user, click.channel)
+            waiting = self._clicks[same] = self.calls.waiting[click.trigger] = PendingClick(
+                click.person.user, click.channel
+            )
             if (handling := self._decisions.clicked(click)) is not None:
                 handling.add_done_callback(lambda done: self._close_click(done, waiting, same, click.trigger))
         try:
@@ -183,7 +185,9 @@ class TeamsConnection(ChatConnection):
             waiting.give_answer(late)
             return late
 
-    def _close_click(self, handling: asyncio.Task[None], waiting: Waiting, same: tuple[str, ...], trigger: str) -> None:
+    def _close_click(
+        self, handling: asyncio.Task[None], waiting: PendingClick, same: tuple[str, ...], trigger: str
+    ) -> None:
         """Answer a click that needs no other answer. Words are given again for a moment; a dialog opens anew."""
         is_done = not handling.cancelled() and handling.exception() is None
         waiting.give_answer(DONE if is_done else BROKEN_OFF)

@@ -22,6 +22,7 @@ from bot.chat.document import (
     TEXT,
     Block,
     Button,
+    ButtonRow,
     Dialog,
     Document,
     Fold,
@@ -32,18 +33,17 @@ from bot.chat.document import (
     Menu,
     NodeMenu,
     Paragraph,
-    Question,
     Record,
-    Row,
     Rule,
     Small,
     Strip,
     Table,
     Title,
     Together,
+    YesNoQuestion,
     clipped,
 )
-from bot.chat.drawing import CELL, SPARE, Drawing, Element, Room
+from bot.chat.drawing import CELL, SPARE, Drawing, Element, MessageRoom
 from bot.chat.service import Message, texts_in
 from bot.chat.suggestions import FIND_NODE
 from bot.domain.safe_text import one_line, safe
@@ -239,9 +239,9 @@ def _elements(shown: Block) -> Iterator[Element]:
             yield {**_monospace(words.split("\n"), name), "isVisible": False}
         case Strip(heat=heat):
             yield _monospace([*(str(row).replace(" ", "\u00a0") for row in heat_strip(heat, COLUMNS)), heat.words])
-        case Row(items=items, name=name):
+        case ButtonRow(items=items, name=name):
             yield from _row(items, name)
-        case Question(action=action, yes=yes, no=no):
+        case YesNoQuestion(action=action, yes=yes, no=no):
             yield from _action_sets(_action(label, action, {VALUE: value}) for label, value in (yes, no))
         case Record(head=head):
             yield _rich([_text_run(f"record {head}", isSubtle=True, size="small")])
@@ -313,7 +313,7 @@ def _text_of(document: Document) -> str:
 class TeamsDrawing(Drawing):
     """Documents as Teams shows them."""
 
-    message, dialog = Room(LARGEST, LARGEST), Room(LARGEST, LARGEST - 2 * SPARE)
+    message, dialog = MessageRoom(LARGEST, LARGEST), MessageRoom(LARGEST, LARGEST - 2 * SPARE)
     text, elements, table = staticmethod(_text_of), staticmethod(_elements), staticmethod(_table)
 
     def draw(self, document: Document) -> Message:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from bot.domain.alert import TEAMS
 from bot.domain.chat_settings import ChatSettings
 from bot.domain.errors import SettingsError
-from bot.domain.setting import Kind, row, secret
+from bot.domain.setting import SettingKind, row, secret
 from bot.sources.addresses import is_guarded
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
@@ -34,32 +34,32 @@ class TeamsSettings(ChatSettings):
 
     word = "Teams"
     app_id: str = row(
-        Kind.TEXT, "The application (client) id of the bot's registration.", "", environment="TEAMS_APP_ID"
+        SettingKind.TEXT, "The application (client) id of the bot's registration.", "", environment="TEAMS_APP_ID"
     )
     app_secret: str = secret("A client secret of that registration.", "TEAMS_APP_SECRET")
     tenant: str = row(
-        Kind.TEXT, "The id of the tenant whose members may ask and decide.", "", environment="TEAMS_TENANT"
+        SettingKind.TEXT, "The id of the tenant whose members may ask and decide.", "", environment="TEAMS_TENANT"
     )
     service_url: str = row(
-        Kind.TEXT,
+        SettingKind.TEXT,
         "The base of the connector: the bot's token is sent to its host and to no other.",
         "https://smba.trafficmanager.net/teams/",
         environment="TEAMS_SERVICE_URL",
     )
     login_url: str = row(
-        Kind.TEXT,
+        SettingKind.TEXT,
         "Where the bot gets its own token.",
         "https://login.microsoftonline.com/",
         environment="TEAMS_LOGIN_URL",
     )
     metadata_url: str = row(
-        Kind.TEXT,
+        SettingKind.TEXT,
         "Where the keys are named that sign what Teams sends.",
         "https://login.botframework.com/v1/.well-known/openidconfiguration",
         environment="TEAMS_METADATA_URL",
     )
     issuer: str = row(
-        Kind.TEXT,
+        SettingKind.TEXT,
         "Who signs what Teams sends.",
         "https://api.botframework.com",
         environment="TEAMS_ISSUER",

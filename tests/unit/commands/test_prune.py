@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from bot.__main__ import main
 from bot.commands.terminal_login import terminal_user
-from bot.domain.case import Case, Head
+from bot.domain.case import Case, CaseHeader
 from bot.domain.events import AlertReceived, Cancelled
 from bot.domain.house_events import HOUSE
 from bot.ledger import CaseStore, Database, Ledger
@@ -78,7 +78,7 @@ def test_what_is_older_goes_and_the_house_says_who_removed_it(run: Run, kept: Pa
 
 def test_what_nodes_said_goes_with_the_incident_and_sooner_where_that_is_asked_for(run: Run, kept: Path) -> None:
     with Database.open(url(kept)) as database:
-        cases = {name: CaseStore(database).keep.now(name, Case(Head(name))) for name in ("old", "new")}
+        cases = {name: CaseStore(database).keep.now(name, Case(CaseHeader(name))) for name in ("old", "new")}
         with database.writing() as connection:
             older = "UPDATE kept_cases SET kept_at = '2024-01-01T00:00:00.000Z' WHERE incident = 'new'"
             connection.execute(text(older))

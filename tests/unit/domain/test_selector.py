@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bot.domain.errors import UsageError
 from bot.domain.node import Node
 from bot.domain.sample import Sample
-from bot.domain.selector import Kind, Selector, valid_namespace
+from bot.domain.selector import Selector, SelectorKind, valid_namespace
 
 GPU = Node("ray-gpu-1a-0417", "10.0.0.1", labels={"role": "gpu", "az": "us-east-1a"})
 
@@ -18,20 +18,20 @@ GPU = Node("ray-gpu-1a-0417", "10.0.0.1", labels={"role": "gpu", "az": "us-east-
 @pytest.mark.parametrize(
     ("text", "kind", "covers"),
     [
-        ("ray-gpu-1a-0417", Kind.NAME, True),
-        ("ray-gpu-1a-041", Kind.NAME, False),
-        ("ray-gpu-1a-*", Kind.GLOB, True),
-        ("ray-gpu-1[bc]-*", Kind.GLOB, False),
-        ("*", Kind.GLOB, True),
-        ("role=gpu", Kind.LABELS, True),
-        ("role=gpu,az=us-east-1a", Kind.LABELS, True),
-        ("role=gpu,az=us-east-1b", Kind.LABELS, False),
-        ("nothing=", Kind.LABELS, False),
-        ("pod/train-7", Kind.WORKLOAD, False),
-        ("job/train.7", Kind.WORKLOAD, False),
+        ("ray-gpu-1a-0417", SelectorKind.NAME, True),
+        ("ray-gpu-1a-041", SelectorKind.NAME, False),
+        ("ray-gpu-1a-*", SelectorKind.GLOB, True),
+        ("ray-gpu-1[bc]-*", SelectorKind.GLOB, False),
+        ("*", SelectorKind.GLOB, True),
+        ("role=gpu", SelectorKind.LABELS, True),
+        ("role=gpu,az=us-east-1a", SelectorKind.LABELS, True),
+        ("role=gpu,az=us-east-1b", SelectorKind.LABELS, False),
+        ("nothing=", SelectorKind.LABELS, False),
+        ("pod/train-7", SelectorKind.WORKLOAD, False),
+        ("job/train.7", SelectorKind.WORKLOAD, False),
     ],
 )
-def test_selector_says_what_it_goes_by_and_whom_it_covers(text: str, kind: Kind, covers: bool) -> None:
+def test_selector_says_what_it_goes_by_and_whom_it_covers(text: str, kind: SelectorKind, covers: bool) -> None:
     selector = Selector.of(text)
     assert (selector.kind, selector.covers(GPU)) == (kind, covers)
 

@@ -14,7 +14,7 @@ from bot.domain.command import Completed, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import CustomReading, Unread
 from bot.library.custom_probes import CustomProbe, make_probe
-from bot.library.kinds import Kind
+from bot.library.kinds import ValueKind
 from bot.library.shapes import FieldShape, ProbeShape
 
 DF = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/vda1 1000 970 30 97% /\ntmpfs 10 1 9 10% /run\n"
@@ -64,7 +64,7 @@ def test_field_is_the_first_group_of_the_first_line_that_matches() -> None:
     assert isinstance(reading, CustomReading)
     assert reading.fields == {"used_percent": 97, "first": 97}
     assert reading.source == ("/dev/vda1 1000 970 30 97% /",)
-    assert made.kinds == {"used_percent": Kind.NUMBER, "first": Kind.NUMBER}
+    assert made.kinds == {"used_percent": ValueKind.NUMBER, "first": ValueKind.NUMBER}
 
 
 def test_whole_match_is_the_field_where_there_is_no_group() -> None:
@@ -285,5 +285,5 @@ def test_any_output_is_read_or_refused(fields: dict[str, FieldShape], text: str,
         return
     assert set(reading.fields) <= set(made.kinds)
     for name, value in reading.fields.items():
-        expected = {Kind.NUMBER: int | float, Kind.TEXT: str, Kind.TRUTH: bool}[made.kinds[name]]
+        expected = {ValueKind.NUMBER: int | float, ValueKind.TEXT: str, ValueKind.TRUTH: bool}[made.kinds[name]]
         assert isinstance(value, expected)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.library.expressions import LONGEST, ExpressionError, read_expression
-from bot.library.kinds import Kind, all_attributes, fields_of
+from bot.library.kinds import ValueKind, all_attributes, fields_of
 from bot.probes import PROBES
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.kernel_log import KernelLogReading
@@ -106,13 +106,13 @@ def test_expression_tells_the_probes_it_looks_at_in_order() -> None:
 
 def test_fields_and_properties_of_readings_can_be_used() -> None:
     usable = fields_of(CgroupsReading)
-    assert usable["dying"] is Kind.NUMBER
-    assert usable["growth_per_hour"] is Kind.NUMBER
-    assert usable["mode"] is Kind.TEXT
-    assert usable["source"] is Kind.TEXTS
+    assert usable["dying"] is ValueKind.NUMBER
+    assert usable["growth_per_hour"] is ValueKind.NUMBER
+    assert usable["mode"] is ValueKind.TEXT
+    assert usable["source"] is ValueKind.TEXTS
     assert "siblings" not in usable
     assert "siblings" in all_attributes(CgroupsReading)
-    assert fields_of(KernelLogReading)["kinds"] is Kind.TEXTS
+    assert fields_of(KernelLogReading)["kinds"] is ValueKind.TEXTS
     assert "of" not in fields_of(KernelLogReading)
 
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from bot.domain.probe import CustomReading, Unread
 from bot.domain.truth import Truth, Unknown
 from bot.library.expressions import ExpressionError, read_expression
-from bot.library.kinds import Kind
+from bot.library.kinds import ValueKind
 from tests.examples import up_to
 from tests.unit.library.tables import snapshot
 
 U = Unknown()
 FIELDS = {
-    "a": Kind.TRUTH, "b": Kind.TRUTH, "c": Kind.TRUTH,
-    "n": Kind.NUMBER, "m": Kind.NUMBER, "s": Kind.TEXT, "t": Kind.TEXT,
+    "a": ValueKind.TRUTH, "b": ValueKind.TRUTH, "c": ValueKind.TRUTH,
+    "n": ValueKind.NUMBER, "m": ValueKind.NUMBER, "s": ValueKind.TEXT, "t": ValueKind.TEXT,
 }  # fmt: skip
 
 

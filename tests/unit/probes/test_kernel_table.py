@@ -17,7 +17,7 @@ from bot.domain.builtin_playbooks import builtin_playbooks
 from bot.probes.formats.kernel_filter import FILTER
 from bot.probes.formats.kernel_line import KernelEvent, KernelLine
 from bot.probes.formats.kernel_story import combine_lines
-from bot.probes.formats.kernel_table import PARTS_OF_A_STORY, Found, Row, own_table, plain_line
+from bot.probes.formats.kernel_table import PARTS_OF_A_STORY, Found, KernelLogRow, own_table, plain_line
 from bot.probes.kernel_log import KernelLogReading
 from tests.unit.probes.spelled import GAP, ways
 
@@ -94,7 +94,7 @@ def test_frightening_line_tells_nothing(line: str) -> None:
     assert combine_lines([KernelLine(line, line)]) == ()
 
 
-def _patterns() -> Iterator[tuple[Row, str]]:
+def _patterns() -> Iterator[tuple[KernelLogRow, str]]:
     for row in own_table().rows:
         for line in row.lines if row.has else ():
             assert isinstance(line, str)
@@ -102,7 +102,7 @@ def _patterns() -> Iterator[tuple[Row, str]]:
 
 
 @pytest.mark.parametrize(("row", "line"), list(_patterns()), ids=str)
-def test_no_line_of_a_row_is_without_its_literals(row: Row, line: str) -> None:
+def test_no_line_of_a_row_is_without_its_literals(row: KernelLogRow, line: str) -> None:
     """Else the node would not send it, and the row would not be tried."""
     without = [way.replace(GAP, "…") for way in ways(line) if not row.may_know(way)]
     assert without == []

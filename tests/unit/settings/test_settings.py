@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.domain.errors import SettingsError
-from bot.domain.setting import Kind, row, secret
+from bot.domain.setting import SettingKind, row, secret
 from bot.extras.captures.settings import CaptureSettings
 from bot.settings import Settings, all_rows, database_url
 from bot.sources import settings_of
@@ -162,9 +162,9 @@ class Rows:
     """Settings of a member."""
 
     token: str = secret("A secret.", "THE_TOKEN")
-    count: int | None = row(Kind.NUMBER, "How many.", environment="THE_COUNT", high=9)
-    wait: timedelta | None = row(Kind.DURATION, "How long.", environment="THE_WAIT", high=60)
-    really: bool | None = row(Kind.FLAG, "Whether.", environment="REALLY", key="member.really")
+    count: int | None = row(SettingKind.NUMBER, "How many.", environment="THE_COUNT", high=9)
+    wait: timedelta | None = row(SettingKind.DURATION, "How long.", environment="THE_WAIT", high=60)
+    really: bool | None = row(SettingKind.FLAG, "Whether.", environment="REALLY", key="member.really")
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_secret_is_never_shown(tmp_path: Path) -> None:
 
     @dataclass(frozen=True, slots=True)
     class Number:
-        n: int = row(Kind.NUMBER, "N.", environment="N", secret=True)
+        n: int = row(SettingKind.NUMBER, "N.", environment="N", secret=True)
 
     with pytest.raises(SettingsError) as refused:
         Settings.load({}, {"N": "hunter2"}, tmp_path, members={"number": Number})

@@ -19,7 +19,7 @@ from bot.chat.service import Message
 from bot.chat.storm_board import StormBoard
 from bot.chat.why_replies import WhyReplies
 from bot.domain.alert import Alert
-from bot.domain.case import Case, Head
+from bot.domain.case import Case, CaseHeader
 from bot.domain.events import AlertCleared, AlertReceived, Triaged
 from bot.domain.fold import fold
 from bot.domain.growth import CountSample, Growth
@@ -235,7 +235,7 @@ async def test_why_is_added_to_the_details_once_it_is_known() -> None:
     cards = wall.cards(WhyReplies(explain, cast("Poster", wall), cast("Background", later)))
     group = [incident("i1")]
     await cards.begun(group, group)
-    snapshot = Snapshot(NODE, group[0].opened_at, timedelta(), case=Case(Head(NODE)))
+    snapshot = Snapshot(NODE, group[0].opened_at, timedelta(), case=Case(CaseHeader(NODE)))
     verdict = replace(VERDICT, node=NODE, snapshot=snapshot)
     await cards.concluded(group[0], verdict)
     before = wall.owed["details-i1-1"]
@@ -281,7 +281,7 @@ async def test_picture_goes_before_the_reasons_and_is_prepared_while_the_node_is
     group = [incident("i1")]
     await cards.begun(group, group)
     assert brushes.prepared == 1
-    snapshot = Snapshot(NODE, group[0].opened_at, timedelta(), case=Case(Head(NODE)))
+    snapshot = Snapshot(NODE, group[0].opened_at, timedelta(), case=Case(CaseHeader(NODE)))
     await cards.concluded(group[0], replace(VERDICT, node=NODE, snapshot=snapshot))
     (work,) = later.works
     telling = asyncio.create_task(work)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from bot.chat.document import (
     Block,
     Button,
+    ButtonRow,
     Dialog,
     Document,
     Fold,
@@ -25,14 +26,13 @@ from bot.chat.document import (
     Menu,
     NodeMenu,
     Paragraph,
-    Question,
     Record,
-    Row,
     Rule,
     Small,
     Table,
     Title,
     Together,
+    YesNoQuestion,
     bullets,
     folded,
     line,
@@ -82,8 +82,8 @@ def every_block(words: str) -> tuple[Block, ...]:
         Lines((words, words)),
         Fold(words, words),
         Table((words, words), [(words, words)], words, words),
-        Row((Button(words, "approve", words, "primary"), Menu("pick", words, options), NodeMenu()), "row"),
-        Question("feedback", (words, "right-1"), (words, "wrong-1")),
+        ButtonRow((Button(words, "approve", words, "primary"), Menu("pick", words, options), NodeMenu()), "row"),
+        YesNoQuestion("feedback", (words, "right-1"), (words, "wrong-1")),
         Record(words),
         Rule(),
         IfRoom(bullets([(words, words)])),
@@ -152,8 +152,10 @@ def test_reply_grows_once_and_only_while_there_is_room() -> None:
 
 
 def test_buttons_bring_back_what_they_mean_and_a_phone_shows_them_whole() -> None:
-    row = Row((Button("Approve", "approve", "i1", "primary"), Button("Decline", "decline", "i1")), "decide-i1")
-    wide = Row((Button("Report", "report", "i1"), Button("Undo: bring back ecs.service and its timer", "undo", "i1")))
+    row = ButtonRow((Button("Approve", "approve", "i1", "primary"), Button("Decline", "decline", "i1")), "decide-i1")
+    wide = ButtonRow(
+        (Button("Report", "report", "i1"), Button("Undo: bring back ecs.service and its timer", "undo", "i1"))
+    )
     first, *more = draw(Document("", (row, wide))).blocks
     approve, decline = first["actions"]
     assert approve["data"] == {"a": "approve", "v": "i1", "b": "decide-i1", "msteams": {"type": "task/fetch"}}
@@ -169,7 +171,9 @@ def test_buttons_bring_back_what_they_mean_and_a_phone_shows_them_whole() -> Non
 
 
 def test_menu_brings_back_its_choice() -> None:
-    choice, buttons = draw(Document("", (Row((Menu(PICK, "Which node is it?", (("n1", "n1"),)),), "pick-i1"),))).blocks
+    choice, buttons = draw(
+        Document("", (ButtonRow((Menu(PICK, "Which node is it?", (("n1", "n1"),)),), "pick-i1"),))
+    ).blocks
     assert choice["type"] == "Input.ChoiceSet"
     assert buttons["actions"][0]["data"] == {"a": PICK, "b": "pick-i1", "p": choice["id"]}
 

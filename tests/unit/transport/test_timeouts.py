@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from bot.domain.errors import StoodStill
-from bot.transport.timeouts import BEAT_SECONDS, Heartbeat, Limit, waited_seconds
+from bot.transport.timeouts import BEAT_SECONDS, Heartbeat, TimeLimit, waited_seconds
 
 SLACK_SECONDS = 3.0  # what a busy machine may add
 
 
-async def until_over(limit: Limit, meanwhile: Callable[[], Awaitable[None]]) -> float:
+async def until_over(limit: TimeLimit, meanwhile: Callable[[], Awaitable[None]]) -> float:
     """Wait for what never comes, and return how long the limit let us."""
     began = time.monotonic()
     try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.demo.slack.delivery import TOO_LATE, Delivered, Kind
+from bot.demo.slack.delivery import TOO_LATE, Delivered, DeliveryKind
 from bot.demo.slack.message import Message
 from bot.demo.slack.methods_views import make_view
 from bot.demo.slack.view import View
@@ -26,7 +26,7 @@ class AppAtHand:
         self.failure = ""
 
     async def deliver(
-        self, kind: Kind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
+        self, kind: DeliveryKind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
     ) -> Delivered:
         self.came.append(payload)
         return Delivered(kind, payload, failure=self.failure, answer=self.answer if answerable else None)

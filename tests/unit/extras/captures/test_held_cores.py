@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bot.extras.captures.held_cores import HeldCores, HeldStretch
+from bot.extras.captures.held_cores import HeldCoreFinder, HeldStretch
 from bot.extras.profiles.reader import Reader
 
 KERNEL, USER = "ffffffff81000010", "00007f0000000010"
@@ -18,7 +18,7 @@ def ticks(begins: float, seconds: float) -> list[float]:
 
 
 def held(parts: Iterable[str]) -> list[HeldStretch]:
-    found = HeldCores()
+    found = HeldCoreFinder()
     reader = Reader(each=found)
     reader.feed("".join(parts).encode())
     reader.finish()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.app.extras import extras_in_force, rights_of, shipped
-from bot.chat.requests import HelpRequest, Question, WorkRequest, parse
+from bot.chat.requests import ExtraQuestion, HelpRequest, WorkRequest, parse
 from bot.domain.house_events import HOUSE
 from bot.domain.node import Node
 from bot.extras.captures.chat import CaptureChat
@@ -71,7 +71,11 @@ def test_nobody_asks_for_one_in_a_chat(tmp_path: Path) -> None:
     known = Inventory({"n1": Node("n1", "10.0.0.1")}, "nodes.toml")
     nothing: Any = None
     chat = CaptureChat(nothing, nothing, known)
-    for words, kind in (("capture n1 12h", WorkRequest), ("captures", Question), ("capture stop 7k3m9x2qpv", Question)):
+    for words, kind in (
+        ("capture n1 12h", WorkRequest),
+        ("captures", ExtraQuestion),
+        ("capture stop 7k3m9x2qpv", ExtraQuestion),
+    ):
         assert isinstance(parse(words, known, [chat]), kind)
         without = parse(words, known)
         assert isinstance(without, HelpRequest)

@@ -17,7 +17,7 @@ from bot.domain.command import Completed
 from bot.domain.errors import ConnectionRefused, MissingFile, SchedulerError, UnknownNode
 from bot.domain.growth import HarmAt
 from bot.domain.node import Node
-from bot.extras.fleet.chunks import ChunkReply, ChunkRequest, Question
+from bot.extras.fleet.chunks import ChunkReply, ChunkRequest, SweepQuestion
 from bot.extras.fleet.scheduler import Roster, declared, is_zone, resource
 from bot.extras.fleet.sweep import Counted, Found, NodeAnswer, NodeOutcome, Sweep
 from bot.extras.fleet.worker import ChunkWorker, ReadingOnly
@@ -27,7 +27,7 @@ LEAK = "leaked-memory-cgroups"
 PROGRAM = "zombie 1.2.3"
 PLAYBOOK = library().get("node-health")
 SWEEP = Sweep.of(PLAYBOOK, [LEAK])
-QUESTION = Question.of(SWEEP, PROGRAM, 5, timedelta(seconds=20))
+QUESTION = SweepQuestion.of(SWEEP, PROGRAM, 5, timedelta(seconds=20))
 ORDER = ChunkRequest(QUESTION, ("node-1", "node-2"), 2, NOW)
 FOUND = Found(LEAK, "degraded", "possible", "60,000 of them", ("ecs.service",))
 COUNTED = Counted(LEAK, 60_000.0, "boot-1", HarmAt(80_000.0, "each read holds a core for 2 s"))
@@ -154,7 +154,7 @@ async def test_key_that_a_worker_lacks_is_told_beside_what_was_read() -> None:
         (PROGRAM, replace(QUESTION, kind="full"), "differs from the asker's playbook"),
     ],
 )
-async def test_worker_says_why_it_reads_nothing(program: str, question: Question, because: str) -> None:
+async def test_worker_says_why_it_reads_nothing(program: str, question: SweepQuestion, because: str) -> None:
     way = Refuses()
     reply = await replied(desk(way, "node-1", program=program), replace(ORDER, question=question))
     assert because in reply.refused
@@ -258,7 +258,7 @@ def test_both_sides_ask_the_same_by_the_same_playbook(tmp_path: Path) -> None:
         (Sweep.of(PLAYBOOK, [LEAK], full=True), "full"),
         (Sweep.of_facts(PLAYBOOK), "facts"),
     ):
-        asked = Question.of(sweep, PROGRAM, 5, timedelta(seconds=9))
+        asked = SweepQuestion.of(sweep, PROGRAM, 5, timedelta(seconds=9))
         assert asked.kind == kind
         made = asked.sweep(PLAYBOOK)
         assert (made.judged, made.is_full, made.needs_window) == (sweep.judged, sweep.is_full, sweep.needs_window)

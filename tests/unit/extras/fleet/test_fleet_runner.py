@@ -17,7 +17,7 @@ from bot.app.factories import library
 from bot.domain.errors import UsageError
 from bot.domain.node import Node
 from bot.extras.fleet.ask import FleetAsk
-from bot.extras.fleet.chunks import Question
+from bot.extras.fleet.chunks import SweepQuestion
 from bot.extras.fleet.facts import Fact, packed
 from bot.extras.fleet.runner import FleetRunner
 from bot.extras.fleet.sweep import Found, NodeAnswer, NodeOutcome
@@ -130,6 +130,6 @@ async def test_facts_are_asked_for_by_whole_checks_alone_and_where_somebody_keep
     playbooks: Any = SimpleNamespace(get=lambda name: library().get(name or "node-health"))
     runner = replace(desk("gpu"), means=means, playbooks=playbooks, keeps=(keeper,) * keeps)
     sweep: Any = await runner.prepared(FleetAsk(("a",), full=full))
-    question = Question.of(sweep, "zombie", 5, timedelta(seconds=20))
+    question = SweepQuestion.of(sweep, "zombie", 5, timedelta(seconds=20))
     again = question.sweep(sweep.playbook if full else library().get("node-health"))
     assert (question.kind, again) == (kind, sweep)

@@ -11,7 +11,7 @@ import pytest
 
 from bot.app.extras import extras_in_force, rights_of, shipped
 from bot.app.factories import library
-from bot.domain.case import Case, Head
+from bot.domain.case import Case, CaseHeader
 from bot.domain.command import Completed
 from bot.domain.events import ProfileTaken
 from bot.domain.incident import Incident
@@ -52,7 +52,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def kept(database: Database, under: str, core: int) -> str:
-    case = Case(Head(NODE, BEGAN_AT, 1, "test"), (Completed(SKETCH, SKETCH, 0, sketch_of(core).text()),))
+    case = Case(CaseHeader(NODE, BEGAN_AT, 1, "test"), (Completed(SKETCH, SKETCH, 0, sketch_of(core).text()),))
     return CaseStore(database).keep.now(under, case)
 
 

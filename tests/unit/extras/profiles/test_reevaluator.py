@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.case import Case, Head
+from bot.domain.case import Case, CaseHeader
 from bot.domain.command import Completed
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.events import Approved, Cancelled, Declined, IncidentEvent, ProfileTaken
@@ -54,7 +54,7 @@ class Bench:
 
     def proposed(self) -> Incident:
         """An incident with a likely verdict, whose plan nobody has decided on, and its case."""
-        case = Case(Head(NODE, BEGAN_AT), (Completed("cgroups", "cgroups", 0, "memory 4 68700 1"),))
+        case = Case(CaseHeader(NODE, BEGAN_AT), (Completed("cgroups", "cgroups", 0, "memory 4 68700 1"),))
         digest = self.kept.keep.now(ID, case)
         return self.stands(OPENING, replace(TRIAGED, verdict=LIKELY, case=digest), PROPOSED)
 
@@ -168,7 +168,7 @@ async def test_yes_that_comes_while_it_is_evaluated_wins(bench: Bench) -> None:
 
 
 async def test_verdict_without_a_plan_is_followed_by_a_new_one_and_nothing_is_withdrawn(bench: Bench) -> None:
-    digest = bench.kept.keep.now(ID, Case(Head(NODE, BEGAN_AT), (Completed("cgroups", "cgroups", 0, "memory"),)))
+    digest = bench.kept.keep.now(ID, Case(CaseHeader(NODE, BEGAN_AT), (Completed("cgroups", "cgroups", 0, "memory"),)))
     bench.stands(OPENING, replace(TRIAGED, verdict=replace(LIKELY, plan=None), case=digest))
     assert "read again" in await bench.consider(bench.taken(bench.now()))
     assert (bench.now().state, len(bench.others())) == (State.TRIAGED, 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.actions import ACTIONS
 from bot.domain.alert import Alert
-from bot.domain.case import Head
+from bot.domain.case import CaseHeader
 from bot.domain.events import (
     AlertJoined,
     Approved,
@@ -88,7 +88,7 @@ def told_all(words: str, cured: bool = True) -> ReportData:
         everything(words, cured),
         head="4:" + "ab" * 16,
         broken=words,
-        case=Head("node-gpu-01", environment={"kernel": words}, labels={"gpus": words}),
+        case=CaseHeader("node-gpu-01", environment={"kernel": words}, labels={"gpus": words}),
         why=(words,),
         labels={"gpus": words},
         before_reboot=(StoredAnswer(words, words),),

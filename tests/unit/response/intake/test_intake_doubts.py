@@ -15,7 +15,7 @@ from bot.domain.fold import fold
 from bot.domain.intake_contracts import StormLimits
 from bot.domain.transitions import State
 from bot.response.intake.alert_recorder import IncidentSeed, incident_id
-from bot.response.intake.intake import GIVEN_UP_AFTER, LONGEST_PAUSE, Intake, Rules
+from bot.response.intake.intake import GIVEN_UP_AFTER, LONGEST_PAUSE, Intake, IntakeRules
 from tests.alerts.bodies import BEGAN_AT, group_alert, page_alert
 from tests.alerts.intake import ALERTS, MINUTE, NODES, ROUTES, STALE_AFTER, Stage, do, nodes
 
@@ -179,7 +179,7 @@ def test_pages_that_the_bot_raised_itself_start_nothing(intake: Stage) -> None:
             return None
 
         intake.intake = Intake(
-            intake.inbox, intake.cases, intake.recorder, Rules(ROUTES, StormLimits(), STALE_AFTER), NODES, intake,
+            intake.inbox, intake.cases, intake.recorder, IntakeRules(ROUTES, StormLimits(), STALE_AFTER), NODES, intake,
             asyncio.Event(), intake.clock, lambda event, **fields: None, signals_of=ours,
         )  # fmt: skip
         await intake.page("E1")

@@ -9,7 +9,7 @@ import pytest
 
 from bot.domain.alert import AlertGroup, AlertStatus, SourceAlert
 from bot.domain.node import Node
-from bot.response.intake.routing import Named, Names, Places
+from bot.response.intake.routing import Named, NamePlaces, Names
 
 NODES = (
     Node(
@@ -26,10 +26,10 @@ NODES = (
     Node("here", "127.0.0.1"),
 )
 ALARM = AlertGroup("pagerduty", "Q1", AlertStatus.FIRED, "core pinned")
-ANYWHERE = Places()
+ANYWHERE = NamePlaces()
 
 
-def named(body: Any, title: str = "", places: Places = ANYWHERE) -> Named:
+def named(body: Any, title: str = "", places: NamePlaces = ANYWHERE) -> Named:
     alarm = replace(ALARM, title=title)
     return Names(NODES).found(alarm, (SourceAlert("A1", body=body),), places)
 
@@ -77,17 +77,19 @@ def test_shared_value_beside_one_of_its_nodes_is_no_question() -> None:
 
 def test_paths_narrow_where_names_are_looked_for() -> None:
     body = {"body": {"details": {"host": "node-1", "neighbour": "node-2"}, "rows": [{"host": "node-3"}]}}
-    assert named(body, "node-4", Places.of(["body.details.host"], [])) == Named(("node-1",))
-    assert named(body, "", Places.of(["body.rows.host"], [])) == Named(("node-3",))
-    assert named(body, "", Places.of(["body.*.host"], [])) == Named(("node-1", "node-3"))
-    assert named({"details": json.dumps({"host": "node-1"})}, "", Places.of(["details.host"], [])) == Named(("node-1",))
-    assert named(body, "node-4", Places.of(["body.details.none.deeper"], [])) == Named()
+    assert named(body, "node-4", NamePlaces.of(["body.details.host"], [])) == Named(("node-1",))
+    assert named(body, "", NamePlaces.of(["body.rows.host"], [])) == Named(("node-3",))
+    assert named(body, "", NamePlaces.of(["body.*.host"], [])) == Named(("node-1", "node-3"))
+    assert named({"details": json.dumps({"host": "node-1"})}, "", NamePlaces.of(["details.host"], [])) == Named(
+        ("node-1",)
+    )
+    assert named(body, "node-4", NamePlaces.of(["body.details.none.deeper"], [])) == Named()
 
 
 def test_patterns_say_what_a_name_looks_like() -> None:
     body = {"details": {"metric": "servers.node-1.cpu", "host": "node-2"}}
-    assert named(body, "", Places.of([], [re.compile(r"servers\.([\w-]+)\.")])) == Named(("node-1",))
-    assert named(body, "", Places.of([], [re.compile(r"node-\d")])) == Named(("node-1", "node-2"))
+    assert named(body, "", NamePlaces.of([], [re.compile(r"servers\.([\w-]+)\.")])) == Named(("node-1",))
+    assert named(body, "", NamePlaces.of([], [re.compile(r"node-\d")])) == Named(("node-1", "node-2"))
 
 
 def test_enormous_body_is_searched_as_far_as_there_is_room() -> None:

@@ -14,7 +14,7 @@ from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.ledger import Leases, Ledger
 from bot.response.diagnosis.diagnosis import Diagnosis
-from bot.response.diagnosis.requests import CheckRequests
+from bot.response.diagnosis.incident_opener import IncidentOpener
 from bot.response.record import IncidentRecord, IncidentRequest
 from tests.record.incidents import ASKER, BEGAN_AT, NODE
 from tests.record.ledgers import ledger_in
@@ -32,11 +32,11 @@ class Begun:
     async def begin(self, group: Sequence[Incident]) -> None:
         self.groups.append(list(group))
 
-    def requests(self, ledger: Any, leases: Any) -> CheckRequests:
+    def requests(self, ledger: Any, leases: Any) -> IncidentOpener:
         def log(event: str, **_: Any) -> None:
             self.lines.append(event)
 
-        return CheckRequests(ledger, leases, cast("Diagnosis", self), lambda: BEGAN_AT, log)
+        return IncidentOpener(ledger, leases, cast("Diagnosis", self), lambda: BEGAN_AT, log)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.record import IncidentRequest
 
 
-class CheckRequests:
+class IncidentOpener:
     """Takes requests. The program that opens an incident has its lease."""
 
     def __init__(self, ledger: Ledger, leases: Leases, diagnosis: Diagnosis, clock: Clock, log: Log) -> None:
