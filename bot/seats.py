@@ -207,18 +207,17 @@ class Extra:
     returns what `doctor` checks (`DoctorChecks` of `bot/surfaces/descriptor.py`).
 
     `holds` names what may hold a step, asked in the transaction that begins it: a function of the connection, the
-    incident, whether nothing of its plan has begun, and the time; it raises Refused. `doubts` names
-    what, made without arguments for each open record, is called with its connection, and returns a function of a policy
-    and a cause that says why no plan of it is offered or approved, empty where they are
-    (`bot.domain.claim.Doubts`). `follows` names what
-    follows the extra's own streams in an audit (`bot.ledger.audited_stream.Follower`). `chat` names a function of the
-    running bot and of what decisions there use (`ChatContext`) that returns its `Chat`. `asks` names a function of
-    the running bot that returns its question about each verdict of a closed card
-    (`bot.view.context.ClosingQuestion`), whose answers its `chat` takes. `counts` names one that returns its
-    `Counts`. `cures` names one that returns what proposes a cure for many nodes (`Cures`), for an extra that finds
-    such. `rights` names a function that returns the argument lists that it runs as root on nodes, for `sudoers
-    --profile`. `reports` names a function of the record's database, an incident, its entries and when it ended that
-    yields what a report of it shows beside the record: `Moment` and `Picture`.
+    incident, whether nothing of its plan has begun, and the time; it raises Refused. `doubts` names what, made without
+    arguments for each open record, is called with its connection, and returns a function of a policy and a cause that
+    says why no plan of it is offered or approved, empty where they are (`bot.domain.claim.Doubts`). `follows` names
+    what follows the extra's own streams in an audit (`bot.ledger.audited_stream.StreamFollower`). `chat` names a
+    function of the running bot and of what decisions there use (`ChatContext`) that returns its `Chat`. `asks` names a
+    function of the running bot that returns its question about each verdict of a closed card
+    (`bot.view.context.ClosingQuestion`), whose answers its `chat` takes. `counts` names one that returns its `Counts`.
+    `cures` names one that returns what proposes a cure for many nodes (`Cures`), for an extra that finds such. `rights`
+    names a function that returns the argument lists that it runs as root on nodes, for `sudoers --profile`. `reports`
+    names a function of the record's database, an incident, its entries and when it ended that yields what a report of
+    it shows beside the record: `Moment` and `Picture`.
     """
 
     name: str

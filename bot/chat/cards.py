@@ -1,6 +1,6 @@
 """The cards of a chat, each with one owner: what the record says, under it the progress of readings and their verdicts.
 
-`ChatCards` is a `Surface` of the engine and a `Follower` of diagnoses; it starts none.
+`ChatCards` is a `Surface` of the engine and a `DiagnosisFollower`; it starts none.
 """
 
 from __future__ import annotations
