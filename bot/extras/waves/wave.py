@@ -362,8 +362,8 @@ def alerts_against(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> tu
         # Copied images share a machine-id: then it is not known whose second name this is.
         return turns.get(named[0]) if len(named) == 1 else None
 
-    new = [alarm for alarm in alarms if alarm.at >= since and not _of_its_turn(alarm, turn_of(alarm))]
-    if after := [(turn, alarm) for alarm in new if (turn := turn_of(alarm)) is not None]:
+    new = [alarm for alarm in alarms if alarm.at >= since and not _in_its_turn(alarm, turn_of(alarm))]
+    if after := [(turn, alarm) for alarm in new if (turn := turn_of(alarm)) is not None and _is_after(alarm, turn)]:
         return f"{after[0][0].member.node} has a new alert since it was cured", [alarm for _, alarm in after]
     usual = sum(began - USUAL <= alarm.at < began for alarm in alarms) / USUAL.total_seconds()
     expected = usual * max(0.0, (now - since).total_seconds())
@@ -372,11 +372,14 @@ def alerts_against(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> tu
     return "", ()
 
 
-def _of_its_turn(alarm: NodeAlarm, turn: Turn | None) -> bool:
+def _in_its_turn(alarm: NodeAlarm, turn: Turn | None) -> bool:
     """True for an alert that the cure itself causes, such as node down during its reboot."""
-    if turn is None:
-        return False
-    return turn.outcome is TurnOutcome.DROPPED or alarm.at < turn.given_at or alarm.at <= (turn.over_at or alarm.at)
+    return turn is not None and turn.given_at <= alarm.at <= (turn.over_at or alarm.at)
+
+
+def _is_after(alarm: NodeAlarm, turn: Turn) -> bool:
+    """True for an alert, none of its turn, on a node that had been acted on by then; others count among all nodes."""
+    return turn.outcome is not TurnOutcome.DROPPED and alarm.at > turn.given_at
 
 
 def poisson_tail(count: int, expected: float) -> float:

@@ -147,6 +147,27 @@ def test_alert_on_a_cured_node_and_a_rise_stop_it_and_what_a_reboot_sets_off_doe
     assert not why_stop(wave, [*usual, *others], now), "there are six an hour without the wave, too"
 
 
+@pytest.mark.parametrize("outcome", [TurnOutcome.CURED, TurnOutcome.DROPPED])
+def test_alert_on_a_member_before_its_turn_goes_on_counting_in_a_rise_once_it_had_its_turn(
+    outcome: TurnOutcome,
+) -> None:
+    """What the wave does to others shows on its own members first: most nodes are."""
+    before = [NodeAlarm("n1", AT + timedelta(minutes=5, seconds=30)), NodeAlarm("x", AT + timedelta(minutes=9))]
+    last, now = NodeAlarm("y", AT + timedelta(minutes=10)), AT + timedelta(minutes=30)
+    wave = told((YES, BOB), *turn(0), *turn(1, outcome))  # the second has its turn from 9:05 to 9:06
+    begins_later = told((YES, BOB), *turn(0), *turn(2), *turn(1, outcome))  # from 9:07 to 9:08
+    assert "3 new alerts" in why_stop(begins_later, [*before, last], now)
+    assert not why_stop(begins_later, before, now)
+    assert not why_stop(wave, [*before, last], now), "that of its own turn"
+
+
+def test_alert_on_a_dropped_node_counts_in_a_rise_as_that_of_any_other() -> None:
+    wave, now = told((YES, BOB), *turn(0, TurnOutcome.DROPPED)), AT + timedelta(minutes=30)
+    others = [NodeAlarm(name, AT + timedelta(minutes=10)) for name in ("x", "y")]
+    assert not why_stop(wave, [NodeAlarm("n0", AT + timedelta(minutes=9))], now), "it was not cured"
+    assert "3 new alerts" in why_stop(wave, [NodeAlarm("n0", AT + timedelta(minutes=9)), *others], now)
+
+
 def test_alert_under_another_name_of_the_cured_machine_stops_it() -> None:
     wave, now = told((YES, BOB), *turn(0)), AT + timedelta(minutes=30)
     other = NodeAlarm("n0.local", AT + timedelta(minutes=5), frozenset(("n0", "n0.local")))
