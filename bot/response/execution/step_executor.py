@@ -177,7 +177,7 @@ class StepExecutor:
             check_not_quiet(self.policy.quiet, now)
             # Both first: the look has to be fresh. A decision of this moment has looked for databases, too; how old
             # another is, told by the ledger's clock, nobody knows by this one.
-            if not incident.has_begun and (because := await self._why_outlived(incident, node, now)):
+            if not incident.has_begun and (because := await self.why_outlived(incident, node, now)):
                 return stopped(incident, because)
             lately = None if incident.steps else self.reach.recall(incident.id)
             if lately is None and (others := await self.came_since(incident, node, steps[-1])):
@@ -217,10 +217,11 @@ class StepExecutor:
             return AdvanceLater(POLL, HELD_UP)
         return await self._start(incident, node, steps[-1], seen, bool(booted), kept)
 
-    async def _why_outlived(self, incident: Incident, node: Node, now: datetime) -> str:
+    async def why_outlived(self, incident: Incident, node: Node, now: datetime) -> str:
         """Say what came on record since the yes with which nobody would be asked for one; empty if nothing did.
 
-        A plan may wait long for its turn after the yes, and for the yes the node was read after the record.
+        A plan may wait long for its turn after the yes, and for the yes the node was read after the record. So does a
+        first command that never ran, until it is sent again.
         Raises: CauseInDoubt, which a person may lift while the yes lives.
         """
         if incident.is_over:

@@ -15,6 +15,7 @@ from bot.domain.errors import (
     ApprovalExpired,
     Braked,
     CannotRead,
+    CauseInDoubt,
     HostKeyRejected,
     ProtectedUnit,
     QuietHours,
@@ -151,7 +152,8 @@ class StepProof:
         """Send a step without effect again, once its earlier command can no longer begin.
 
         Its connection was cut or its runner died, so only the fence tells whether it can still run. It is a new
-        effect, so the brake, quiet hours and the hold on its node apply as to the first attempt.
+        effect, so the brake, quiet hours and the hold on its node apply as to the first attempt; and where nothing of
+        the plan was done before, what came on record since the yes does too. Calls may have done a part of it.
         """
         assert record.started is not None
         key, until = (incident.id, record.number, record.attempt), record.started.until_uptime
@@ -164,6 +166,9 @@ class StepProof:
             await self.steps.is_of_known_age(incident, node)
             guards.check_no_protected_alias(action, seen.facts[0])
             check_not_quiet(self.steps.policy.quiet, now)
+            is_first = action.by_calls is None and all(done.started is None for done in incident.steps[:-1])
+            if is_first and (because := await self.steps.why_outlived(incident, node, now)):
+                return StepFailed(record.number, because, (as_evidence(action, step, seen.facts[0]),))
             if others := await self.steps.came_since(incident, node, step):
                 return StepFailed(record.number, f"{StateChanged.__name__}: {'; '.join(others)}")
             around = seen
@@ -173,7 +178,7 @@ class StepProof:
             return expired(incident, no.sentence)
         except (ProtectedUnit, WouldStopProtected) as no:
             return StepFailed(record.number, no.sentence, (as_evidence(action, step, seen.facts[0]),))
-        except (QuietHours, WouldCutOff) as no:
+        except (CauseInDoubt, QuietHours, WouldCutOff) as no:
             return AdvanceLater(pause_of(record.started_at, now), f"{no.name}: {no.sentence}")
         except HostKeyRejected as no:
             return untrusted_node_question(no.sentence)

@@ -9,14 +9,17 @@ from datetime import timedelta
 import pytest
 
 from bot.actions import ACTIONS
+from bot.domain.alert import Alert
 from bot.domain.batch import Batch
+from bot.domain.claim import Doubts
 from bot.domain.command import Completed
 from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import ConnectionLost, ConnectionRefused
-from bot.domain.events import Approved, Escalated, StepStarted
-from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
+from bot.domain.events import AlertCleared, Approved, Escalated, StepStarted
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, CauseMuted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
+from bot.ledger import Ledger
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
@@ -121,14 +124,15 @@ def test_cut_after_the_command_ran_is_seen_by_its_proof_and_nothing_is_sent_twic
 @pytest.mark.parametrize(
     ("words", "sent"), [(DISABLE, [DISABLE, DISABLE, REBOOT]), (REBOOT, [DISABLE, REBOOT, REBOOT])]
 )
-def test_cut_before_the_command_ran_is_sent_again_and_the_node_is_cured_within_a_minute(
+def test_cut_before_the_command_ran_is_sent_again_and_the_node_is_cured_in_fifty_seconds_beside_its_boot(
     stage: Stage, words: str, sent: list[str], away: float
 ) -> None:
     stage.policy = replace(stage.policy, reboot_deadline=timedelta(minutes=2))
     done, wire = ended(stage, Cut(words, after=False, for_seconds=away), "again")
     assert done.state == "resolved"
     assert wire.sent == sent
-    assert stage.world.now - wire.whole_at <= timedelta(seconds=60)
+    boot = timedelta(seconds=25)  # the longest that one takes here; how long is drawn
+    assert stage.world.now - wire.whole_at <= timedelta(seconds=50) + boot
     assert (stage.nodes["n1"].stopped, stage.nodes["n1"].asked) == (1, 1)
     assert [step.attempt for step in done.steps] == [1 + sent.count(DISABLE) - 1, sent.count(REBOOT)]
 
@@ -276,3 +280,71 @@ def test_what_was_cut_waits_for_the_end_of_quiet_hours(stage: Stage) -> None:
     starts = [entry.at for entry in stage.ledger.read.now("again") if isinstance(entry.event, StepStarted)]
     assert starts[1] >= began_at + timedelta(minutes=4)
     assert wire.sent == [DISABLE, DISABLE, REBOOT]
+
+
+# --- what was cut off, and came to be accepted, doubted or over
+
+
+def comes(stage: Stage, what: str) -> None:
+    if what == "mute":
+        until = stage.world.now + timedelta(days=1)
+        stage.ledger.append.now(HOUSE, None, CauseMuted("leaked-memory-cgroups", "n*", until, "known"), "terminal:eve")
+    else:
+        stage.ledger.append.now("again", incident(stage, "again").seq, AlertCleared("pagerduty", "Q1"), "bot")
+
+
+def cut_when_it_comes(stage: Stage, what: str, cut: Cut) -> tuple[Incident, CutWire]:
+    stage.propose("again", "n1", alert=Alert("pagerduty", "Q1"))
+    found = incident(stage, "again")
+    assert found.proposal is not None
+    stage.ledger.append.now("again", found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
+    wire, told = CutWire(stage.wire, cut), False
+    for _ in carried_on_by(stage, wire, "again"):
+        if cut.seen and not told:
+            comes(stage, what)
+            told = True
+    return incident(stage, "again"), wire
+
+
+@pytest.mark.parametrize("refused", [True, False], ids=["never sent", "cut off"])
+@pytest.mark.parametrize(("what", "says"), [("mute", "muted on n*"), ("over", "the alert is over")])
+def test_what_never_ran_is_not_sent_again_once_nobody_would_be_asked_for_it(
+    stage: Stage, what: str, says: str, refused: bool
+) -> None:
+    """Nothing of the plan was done: it has begun on record alone."""
+    done, wire = cut_when_it_comes(stage, what, Cut(DISABLE, after=False, refused=refused, for_seconds=30))
+    assert stage.nodes["n1"].enabled
+    assert wire.sent == [DISABLE] * (not refused)
+    assert isinstance(done.ending, Escalated)
+    assert says in done.ending.because
+
+
+@pytest.mark.parametrize("what", ["mute", "over"])
+def test_later_step_that_was_cut_is_sent_again_whatever_comes(stage: Stage, what: str) -> None:
+    """The node is half cured, and what was begun is finished."""
+    done, wire = cut_when_it_comes(stage, what, Cut(REBOOT, after=False, for_seconds=20))
+    assert wire.sent == [DISABLE, REBOOT, REBOOT]
+    assert done.state == "resolved"
+
+
+def test_what_never_ran_waits_while_its_cause_is_in_doubt_and_is_sent_once_it_is_not(stage: Stage) -> None:
+    doubted: list[str] = []
+
+    def doubts(_: object) -> Doubts:
+        return lambda policy, cause: next(iter(doubted), "")
+
+    stage.recorder.ledger = stage.ledger = Ledger(stage.ledger.database, lambda: stage.world.now, doubters=[doubts])
+    advances, wire = carried_on(stage, Cut(DISABLE, after=False, refused=True, for_seconds=20))
+    for _ in advances:
+        if wire.cut.seen:
+            doubted.append("It was wrong.")
+            break
+    until = stage.world.now + timedelta(minutes=1)
+    says = ""
+    while stage.world.now < until:
+        says = next(advances).because
+    assert (says, wire.sent) == ("CauseInDoubt: It was wrong.", [])
+    doubted.clear()
+    assert list(advances)
+    assert wire.sent == [DISABLE, REBOOT]
+    assert incident(stage).state == "resolved"
