@@ -104,7 +104,8 @@ class AuditedStream:
             self._needs_notes = False  # reported once
             says = f"the note of entry {seq} of {self.stream}, {row[4]}, is missing: it is not anchored"
             self._broken.append(Broken(HOUSE, 0, says))
-        if entry is not None and (named := entry.body.get(_NAMES_CASE.get(entry.kind, ""))):
+        named = entry.body.get(_NAMES_CASE.get(entry.kind, "")) if entry is not None else None
+        if named and isinstance(named, str):
             self.gone += named not in self._cases
         if self._goes_on and entry is not None:
             self._fold(entry)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
-from bot.domain.entry import Head, NotedHead
+from bot.domain.entry import ANCHORED, Head, NotedHead
 from bot.domain.errors import BundleError
 from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
 from bot.ledger.chain import FIELDS, Chain
@@ -81,13 +81,18 @@ def excerpt(database: Database, incident: str, until: NotedHead | None = None) -
 def _house_bounds(connection: Connection, entries: Sequence[StoredEntry], until: NotedHead | None) -> tuple[Head, Head]:
     """Follow `house` from the first note about the incident; return the entry before it, and where it is enough."""
     incident, end = entries[0].stream, entries[-1].seq
-    notes = (_stored_entry(row) for row in connection.execute(_SINCE, {"since": entries[0].at}))
-    first = next((entry.seq for entry in notes if _tells_of(entry, incident)), 0)
+    first = _first_note(connection, incident, entries[0].at) or _first_note(connection, incident)
     before = _head_before(connection, first)
     last, chain = before, Chain(HOUSE, before)
+    hashes, noted, noted_end = {entry.seq: entry.hash for entry in entries}, set[int](), 0
     for entry in _house_entries(connection, first, _NO_END) if first else ():
         chain.follow(entry)
-        tells = _tells_of(entry, incident)
+        tells, digest = _note_of(entry, incident)
+        if tells and hashes.get(tells) != digest:
+            raise _broken(f"{incident}/{tells}: it is not the entry that house noted, in {HOUSE}/{entry.seq}")
+        if tells:
+            noted.add(tells)
+            noted_end = tells if entry.kind == IncidentEnded.__name__ else noted_end
         is_until = until is not None and entry.hash.startswith(until.digits) and until.seq in (None, entry.seq)
         if is_until or (until is None and tells):
             last = chain.head
@@ -99,23 +104,34 @@ def _house_bounds(connection: Connection, entries: Sequence[StoredEntry], until:
             f"The record has no head {until} after the incident was opened.",
             "Take a head from the incident's closing card or note, or leave it out. See: zombie audit verify",
         )
+    if noted_end:
+        raise _broken(f"{incident}/{end}: the end that house noted is entry {noted_end}")
+    added = next((entry for entry in entries if entry.kind in ANCHORED and entry.seq not in noted), None)
+    if 1 in noted and added is not None:
+        raise _broken(f"{incident}/{added.seq}: house has no note of it")
     return before, last
+
+
+def _first_note(connection: Connection, incident: str, since: str = "") -> int:
+    """Return the number of the first entry of `house` that notes the incident, since then; 0 where there is none."""
+    notes = map(_stored_entry, connection.execute(_SINCE, {"since": since}))
+    return next((entry.seq for entry in notes if _note_of(entry, incident)[0]), 0)
 
 
 def _house_entries(connection: Connection, first: int, last: int) -> Iterator[StoredEntry]:
     yield from map(_stored_entry, connection.execute(_FROM, {"first": first, "last": last}))
 
 
-def _tells_of(entry: StoredEntry, incident: str) -> int:
-    """Return the number of the incident's entry that an entry of `house` notes; 0 if it notes another, or none."""
+def _note_of(entry: StoredEntry, incident: str) -> tuple[int, str]:
+    """Return number and hash of the incident's entry that an entry of `house` notes; 0 if it notes another, or none."""
     if entry.kind not in (EntryAnchored.__name__, IncidentEnded.__name__) or incident not in entry.body:
-        return 0
+        return 0, ""
     try:
         body: Any = json.loads(entry.body)
     except ValueError:
-        return 0
+        return 0, ""
     seq = body.get("seq") if isinstance(body, dict) and body.get("incident") == incident else 0
-    return seq if isinstance(seq, int) else 0
+    return (seq, str(body.get("head"))) if isinstance(seq, int) else (0, "")
 
 
 def _head_before(connection: Connection, first: int) -> Head:
@@ -131,4 +147,8 @@ def _stored_entry(row: Any) -> StoredEntry:
 
 def _refuse_broken(chain: Chain) -> None:
     if chain.broken:
-        raise BundleError(f"The record is broken: {chain.broken[0]}.", "Look at all of it: zombie audit verify")
+        raise _broken(str(chain.broken[0]))
+
+
+def _broken(says: str) -> BundleError:
+    return BundleError(f"The record is broken: {says}.", "Look at all of it: zombie audit verify")

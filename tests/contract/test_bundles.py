@@ -7,6 +7,7 @@ import json
 import os
 import re
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from io import BytesIO
@@ -14,21 +15,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from bot.__main__ import main
 from bot.app.factories import library
 from bot.commands.open_record import stored_case
 from bot.domain.case import read_case
 from bot.domain.command import Completed
-from bot.domain.entry import NotedHead, entry_hash
+from bot.domain.entry import NOTHING_BEFORE, NotedHead, entry_hash
 from bot.domain.errors import BundleError, LedgerUnavailable
-from bot.domain.events import AlertCleared, Triaged
+from bot.domain.events import AlertCleared, Approved, IncidentEvent, Triaged
+from bot.domain.fold import fold
 from bot.extras.bundles.bundle import FORM, Bundle, BundleHead
 from bot.extras.bundles.verification import verified
 from bot.extras.reports.report_maker import report_data
-from bot.ledger import CaseStore, Ledger, audit
+from bot.ledger import CaseStore, Database, Ledger, audit
+from bot.ledger.chain import FIELDS
+from bot.ledger.entries import chained_entry, head_of, insert_entry, read_stream
 from bot.ledger.excerpt import StoredEntry
+from bot.ledger.tables import ENTRIES
 from tests.contract.test_why import FOUNDING
 from tests.record.exporting import (
     NODE,
@@ -295,6 +300,77 @@ def test_broken_record_is_not_exported(tmp_path: Path) -> None:
             connection.execute(text("UPDATE entries SET \"by\" = 'slack:T1/U666' WHERE kind = 'Approved'"))
         with pytest.raises(BundleError, match=f"{incident_id}/4"):
             bundle_of(database, incident_id)
+
+
+def sealed_anew(connection: Connection, stream: str, change: Callable[[dict[str, Any]], None], fewer: int = 0) -> None:
+    """Write an incident's chain anew, without its last entries, as whoever changes the database would."""
+    asked = text("SELECT * FROM entries WHERE stream = :stream ORDER BY seq")
+    rows = [dict(row._mapping) for row in connection.execute(asked, {"stream": stream})]
+    connection.execute(text("DROP TRIGGER entries_stay"))
+    connection.execute(text("DELETE FROM entries WHERE stream = :stream"), {"stream": stream})
+    before = NOTHING_BEFORE
+    for row in rows[: len(rows) - fewer]:
+        change(row)
+        before = row["hash"] = entry_hash(before, *(row[name] for name in FIELDS[:-1]))
+        connection.execute(ENTRIES.insert(), row)
+
+
+def by_another(connection: Connection, stream: str) -> None:
+    def change(row: dict[str, Any]) -> None:
+        row["by"] = "slack:T1/U666" if row["kind"] == "Approved" else row["by"]
+
+    sealed_anew(connection, stream, change)
+
+
+def dated_ahead(connection: Connection, stream: str) -> None:
+    """Its notes are all older than its first entry, so that whoever looks from there on sees none."""
+    sealed_anew(connection, stream, lambda row: row.update(at="2040-01-01T00:00:00.000Z"))
+
+
+def cut_off(connection: Connection, stream: str) -> None:
+    sealed_anew(connection, stream, lambda _: None, fewer=1)
+
+
+def put_behind(connection: Connection, stream: str, event: IncidentEvent) -> None:
+    """Append an entry whose hash fits, and nothing else that the program writes with it."""
+    insert_entry(connection, chained_entry(stream, *head_of(connection, stream), event, "slack:T1/U666"))
+
+
+def approved(connection: Connection, stream: str) -> None:
+    proposal = fold(read_stream(connection, stream)).proposal
+    assert proposal is not None
+    put_behind(connection, stream, Approved(proposal.digest, "it is drained"))
+
+
+def cleared(connection: Connection, stream: str) -> None:
+    put_behind(connection, stream, AlertCleared("pagerduty", "PD9"))
+
+
+@pytest.mark.parametrize(
+    ("put_on_record", "forge", "says"),
+    [
+        (ended, by_another, "/4: it is not the entry that house noted, in house/2"),
+        (ended, dated_ahead, "/1: it is not the entry that house noted, in house/1"),
+        (ended, cut_off, "/6: it is not the entry that house noted, in house/4"),
+        (ended, cleared, "/7: the end that house noted is entry 6"),
+        (judged, approved, "/4: house has no note of it"),
+    ],
+)
+def test_forged_story_is_neither_exported_nor_shown_with_a_genuine_head(
+    put_on_record: Callable[[Database], str],
+    forge: Callable[[Connection, str], None],
+    says: str,
+    tmp_path: Path,
+) -> None:
+    with record_of(tmp_path) as database:
+        incident_id = put_on_record(database)
+        assert not report_data(database, incident_id, library(), BEGAN_AT).broken
+        with database.writing() as connection:
+            forge(connection, incident_id)
+        with pytest.raises(BundleError, match=re.escape(f"The record is broken: {incident_id}{says}.")):
+            bundle_of(database, incident_id)
+        data = report_data(database, incident_id, library(), BEGAN_AT)
+        assert (data.head, f"{incident_id}{says}" in data.broken) == ("", True)
 
 
 def test_kept_case_goes_with_its_incident_or_when_it_is_old(tmp_path: Path) -> None:

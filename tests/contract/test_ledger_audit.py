@@ -512,9 +512,12 @@ def test_value_of_a_type_that_sqlite_alone_would_keep_is_a_sentence_and_no_crash
         ("ValidationStarted", {"window_seconds": 10**13, "note": "", "waiting": 0}),
         ("ValidationStarted", {"window_seconds": 1e300, "note": "", "waiting": 0}),
         ("StepVerified", {"number": 1, "took_seconds": 10**13}),
+        ("Triaged", {"case": [1]}),
     ],
 )
-def test_row_with_a_huge_duration_is_a_finding_and_no_crash(filled: Database, kind: str, body: dict[str, Any]) -> None:
+def test_row_with_a_value_that_none_of_ours_has_is_a_finding_and_no_crash(
+    filled: Database, kind: str, body: dict[str, Any]
+) -> None:
     found = after(filled, added(OPEN, kind, canonical_body({"form": 1, **body})))
     assert [(each.stream, each.seq) for each in (*found.broken, *found.unread)] == [
         (OPEN, Ledger(filled).head.now(OPEN).seq + 1)
