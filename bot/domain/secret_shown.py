@@ -107,6 +107,7 @@ def _values(words: Sequence[_Word], program: str = "", is_whole: bool = False) -
     table = _table()
     option = ""  # whose value is next
     number = 0  # of the words that are neither options nor their values
+    speaks: int | None = None  # the place of the first that speaks of users, once it is asked for
     for at, word in enumerate(words):
         text = word.text
         if pair := _PAIR.fullmatch(text):
@@ -144,7 +145,11 @@ def _values(words: Sequence[_Word], program: str = "", is_whole: bool = False) -
             program = text
         elif is_whole and program not in table.programs:
             number += 1
-            if not _is_plain(text) and (_is_strange(text) or (number > 2 and _speaks(words[:at]))):
+            if _is_plain(text):
+                continue
+            if speaks is None and number > 2:
+                speaks = _first_that_speaks(words)
+            if _is_strange(text) or (speaks is not None and speaks < at):
                 yield word.begin, word.end
 
 
@@ -155,8 +160,8 @@ def _within(word: _Word) -> Iterator[tuple[int, int]]:
             yield word.begin + begin, word.begin + end
 
 
-def _speaks(words: Sequence[_Word]) -> bool:
-    return any(_OF_USERS.search(word.text) for word in words)
+def _first_that_speaks(words: Sequence[_Word]) -> int:
+    return next((at for at, word in enumerate(words) if _OF_USERS.search(word.text)), len(words))
 
 
 def _printed(words: Sequence[_Word]) -> Iterator[tuple[int, int]]:

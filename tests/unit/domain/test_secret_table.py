@@ -255,6 +255,8 @@ UNITS = (
         "ab-Qz7b3",
         "eyJaaaaaaaa.",
         'password: ")',
+        "my_pass:",
+        "+ ls.",
     ),
 )
 
