@@ -36,8 +36,7 @@ MOST_NOTES = 4  # on the card; the dialog shows all
 NOTE = 160
 ASKS = "Approve shows commands first, runs none."
 ENDS = "Cost: what ends (the bot restarts none of it):"
-MOST_MOVED = 12  # pods in the dialog; the record has all
-MOST_NAMED = 3  # pods on the card
+MOST_NAMED = 3  # pods on the card; the dialog has all
 FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card; in the dialog, beside databases
 
 
@@ -65,11 +64,10 @@ def ends_blocks(plan: PlanView, most: int) -> Iterator[Line | Listing]:
 
 
 def moved_blocks(plan: PlanView) -> Iterator[Block]:
-    """Yield what a drain would move now, with the jobs that it belongs to."""
-    if rows := [clipped(one_line(row, 1000), SAID) for row in plan.moves[:MOST_MOVED]]:
+    """Yield each pod that a drain would move now, with the job that it belongs to: a yes covers all of them."""
+    if plan.moves:
         yield line(Bold(f"What the drain moves, as of now ({len(plan.moves)})"))
-        more = len(plan.moves) - len(rows)
-        yield Lines((*rows, f"… and {more} more") if more else tuple(rows))
+        yield Lines(tuple(one_line(row, 1000) for row in plan.moves))
 
 
 def step_blocks(plan: PlanView) -> Iterator[Block]:

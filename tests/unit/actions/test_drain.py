@@ -75,6 +75,16 @@ def test_whoever_approves_sees_which_job_a_pod_is_part_of(labels: dict[str, str]
     assert line.endswith("loses emptyDir tmp, cache")
 
 
+def test_whoever_approves_is_told_first_of_what_is_lost_with_a_pod() -> None:
+    now = facts(
+        DemoPod("a", "keeps", "n1", ("ReplicaSet", "api-77")),
+        DemoPod("b", "loses", "n1", ("ReplicaSet", "api-77"), empty_dirs=("tmp",)),
+        DemoPod("c", "bare", "n1"),
+    )
+    told_first = [line.partition(":")[0] for line in by_calls("drain").affects(ARGS, now)]
+    assert told_first == ["c/bare", "b/loses", "a/keeps"]
+
+
 def test_node_is_drained_once_it_is_cordoned_and_nothing_is_left() -> None:
     cordoned = NODE | {"spec": {"unschedulable": True}}
     pod = DemoPod("web", "api", "n1", ("ReplicaSet", "api-77"))

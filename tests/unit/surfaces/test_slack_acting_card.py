@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
 from bot.chat.blocks import PROFILE
+from bot.chat.dialog import plans_that_fit
 from bot.chat.service import Message
 from bot.domain.action import Plan, Step
 from bot.domain.events import (
@@ -32,6 +34,8 @@ from bot.domain.verdict import Confidence, Evidence
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.slack.drawing import BLOCKS, escaped
 from bot.surfaces.slack.drawing import added as added_to
+from bot.surfaces.slack.drawing import fits as slack_fits
+from bot.surfaces.teams.drawing import fits as teams_fits
 from bot.view.standing import undo_warning
 from bot.view.view import group_view
 from tests.record import incidents
@@ -64,6 +68,22 @@ def test_proposed_is_short_and_leaves_commands_and_fences_to_the_dialog() -> Non
     assert BOOT not in words(message)
     for said in (dialog, thread):
         assert PLAN.lasting_fix in said
+
+
+def test_dialog_shows_every_pod_that_a_drain_moves_as_a_yes_covers_each() -> None:
+    """Of a node's pods the last by name may be the one that nothing starts again."""
+    pods = [f"ray/worker-{number:03}: Ray cluster train-7 (worker)" for number in range(109)]
+    pods.append(f"web/{'z' * 250}: loses emptyDir data; no controller would start it again")
+    incident = told(*WAYS[State.PROPOSED])
+    assert incident.proposal is not None
+    incident = replace(incident, proposal=replace(incident.proposal, affects=tuple(pods)))
+    plan = CONTEXT.words.of_incident(incident)
+    assert plan is not None
+    for fits in (slack_fits, teams_fits):
+        assert plans_that_fit([plan], partial(fits, dialog=True)) == [plan]
+    dialog = " ".join(strings(reason_dialog("approve", "sealed", [plan])["blocks"]))
+    assert not [pod for pod in pods if pod not in dialog]
+    assert "What the drain moves, as of now (110)" in dialog
 
 
 @pytest.mark.parametrize(
