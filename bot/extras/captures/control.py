@@ -162,13 +162,18 @@ class RollingControl:
         """Record the end, and return the capture's new state."""
         return await self._append(CaptureEnded(rolling.id, because, left), BOT, lambda *_: True)
 
-    async def remove_ring(self, node: Node, whom: MachineIdentity, look: RollingStatus) -> str:
-        """Remove the ring of an ended recorder; return what is left, empty if nothing is.
+    async def remove_ring(self, node: Node, rolling: RollingCapture, whom: MachineIdentity, look: RollingStatus) -> str:
+        """Remove the ring of a capture's ended recorder; return what is left, empty if nothing is.
 
-        While an unknown recorder runs, the ring is its own and is left alone: the command looks for one itself.
+        While an unknown recorder runs, the ring is its own and is left alone: the command looks for one itself. So is
+        that of a capture of this boot that has ended by itself, and was not looked at since.
         """
         if look.is_active:
             return "a recorder that this record does not know"
+        for other in (await self.all()).values():
+            has_begun = other.started is not None and whom.is_that_of(other.started)
+            if has_begun and not other.is_over and other.id != rolling.id:
+                return f"the ring of capture {other.id}, which reads it first"
         places = self.access.places
         forget = _as_root(forget_ways(places))  # it fails where no unit had failed
         line = f"{unit_is_free(places)} && {root_line(remove_argv(places), ROOT_SECONDS)} && {{ {forget}; true; }}"
@@ -195,7 +200,7 @@ class RollingControl:
             raise _not_known(rolling, failed or CannotRead("its command did not end"))
         said = f"the recorder ended at once ({look.reason or 'no reason was given'})"
         because = said if failed is None else f"it did not start: {one_line(failed.sentence, 200)}"
-        await self.over(rolling, because, await self.remove_ring(node, whom, look))
+        await self.over(rolling, because, await self.remove_ring(node, rolling, whom, look))
         raise failed or CannotRead(said, "Does perf record run there? journalctl -u zombie-capture says more.")
 
     async def _send_start(

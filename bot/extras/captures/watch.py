@@ -176,7 +176,7 @@ class RollingWatch:
         same_machine(node, rolling, whom)
         if owns(rolling, whom, look):
             return RollingNews(rolling, waits=(*waits, "whether it is over: its recorder runs"))
-        left = await self.control.remove_ring(node, whom, look)
+        left = await self.control.remove_ring(node, rolling, whom, look)
         rolling = await self.control.over(rolling, because, left)
         return RollingNews(rolling, waits=tuple(waits))
 

@@ -425,6 +425,22 @@ def test_copies_of_an_image_are_recorded_each_for_itself(stage: Stage) -> None:
     assert not stage.find("capture000").is_over, "its own look ends it, and says what is left there"
 
 
+def test_ring_of_another_capture_is_left_until_that_one_has_read_it(stage: Stage) -> None:
+    """Nobody looked meanwhile, as where no bot serves: the one of the boot before is looked at first."""
+    stage.ask()
+    stage.machine.reboot()
+    stage.world.now += timedelta(hours=2)
+    second = stage.ask("alias")
+    stage.world.now += timedelta(hours=2)
+    asked = stage.machine.asked
+    first = stage.seen()
+    assert stage.machine.asked == asked, "a command removed the ring"
+    assert first.ended is not None
+    assert first.ended.left == f"the ring of capture {second.id}, which reads it first"
+    assert stage.seen(second.id).ended.left == ""
+    assert stage.machine.asked == asked + 1
+
+
 def test_ends_and_stops_are_on_record_once(stage: Stage) -> None:
     stage.ask()
     rolling, watch = stage.find(), stage.watch()
