@@ -47,7 +47,10 @@ _OUT_OF_BAND = "Use another way in: the console, or the cloud provider's reboot.
 
 @dataclass(slots=True)
 class Remediation:
-    """Runs approved plans; everything from outside is handed in. `validation` replaces the policy's duration."""
+    """Runs approved plans; everything from outside is handed in.
+
+    Shape: `validation` replaces the policy's duration, but for a node in a wave.
+    """
 
     record: IncidentRecord
     stepping: StepExecutor
@@ -178,7 +181,8 @@ class Remediation:
             if why:
                 return stopped(incident, f"The node cannot be watched: {why.rstrip('.')}.")
         skipped = [step.outcome.because for step in incident.steps if isinstance(step.outcome, StepSkipped)]
-        window = self.validation or self.stepping.policy.validation
+        own = self.validation if not incident.wave else None  # others have their turn once this one held
+        window = own or self.stepping.policy.validation
         return ValidationStarted(window, "; ".join(skipped), incident.steps_left)
 
     async def _validate(self, incident: Incident, now: datetime) -> Outcome:

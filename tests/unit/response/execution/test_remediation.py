@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.domain.contracts import AdvanceLater
+from bot.domain.entry import WAVES
 from bot.domain.events import Approved, Cancelled, Escalated, QuestionAsked, Resolved, StepFailed, StepSkipped
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
@@ -227,3 +228,22 @@ def test_what_did_not_cure_the_node_ends_nothing_beside_it(ledger_and_world: tup
     stage.propose("card", "n1")
     assert run(stage).state == "escalated"
     assert fold(stage.ledger.read.now("card")).state == "proposed"
+
+
+@pytest.mark.parametrize(("wave", "watched"), [("", 1.0), ("wave-7k3m", 2.0)], ids=["alone", "in a wave"])
+def test_watch_that_a_terminal_shortens_is_that_of_its_own_incident_and_never_of_a_wave(
+    ledger_and_world: tuple[Ledger, World], wave: str, watched: float
+) -> None:
+    """The next nodes of a wave have their turn once this one held for as long as its yes says."""
+    ledger, world = ledger_and_world
+    ledger = Ledger(ledger.database, lambda: world.now, holders={WAVES: lambda *_: None})
+    stage = Stage.set(world, ledger, {"n1": "cured"}, POLICY, breaks=0)
+    stage.propose("one", "n1", wave)
+    proposal = state(stage).proposal
+    assert proposal is not None
+    ledger.append.now("one", 3, Approved(proposal.digest, "it leaks"), "terminal:ann")
+    made = stage.remediation
+    stage.remediation = lambda: replace(made(), validation=timedelta(seconds=1))  # type: ignore[method-assign]
+    watch = run(stage).validation
+    assert watch is not None
+    assert watch.window == timedelta(seconds=watched)
