@@ -106,24 +106,31 @@ class ChatContext:
         return incident
 
     async def pull_brake(self, person: Person, reason: str, request: str) -> str:
-        """Pull the brake, and return what to tell the person; the chat is not asked about people named in [policy].
+        """Pull the brake, and return what to tell the person.
 
-        Shape: where a group may name them, it is asked for `PULL_SECONDS`, and only a clear no refuses them: to stop
-        is safe, and has to work while its API is down.
-        Raises: NotAnApprover where it says so; LedgerError.
+        Raises: NotAnApprover as `stopping`; LedgerError.
         """
-        self.people.check_workspace(person)
-        approval, anybody = Approval(person.by, reason), False
-        if person_of(person.by) not in self.policy.approvers and self.policy.approver_groups:
-            try:
-                async with asyncio.timeout(PULL_SECONDS):
-                    approval = await self.people.approval(person, self.policy, reason)
-            except (CannotTell, TimeoutError):
-                anybody = True
+        approval, anybody = await self.stopping(person, reason)
         try:
             return brake_words(await self.responder.brake(True, approval, anybody=anybody, request=request))
         except Refused as no:  # it is on record already
             return refusal_words(no)
+
+    async def stopping(self, person: Person, reason: str) -> tuple[Approval, bool]:
+        """Return the word of whoever stops something, and whether it counts though nobody says that they may.
+
+        Shape: the chat is not asked about people named in [policy]. Where a group may name them, it is asked for
+        `PULL_SECONDS`, and only a clear no refuses them: to stop is safe, and has to work while its API is down.
+        Raises: NotAnApprover where it says so.
+        """
+        self.people.check_workspace(person)
+        if person_of(person.by) in self.policy.approvers or not self.policy.approver_groups:
+            return Approval(person.by, reason), False
+        try:
+            async with asyncio.timeout(PULL_SECONDS):
+                return await self.people.approval(person, self.policy, reason), False
+        except (CannotTell, TimeoutError):
+            return Approval(person.by, reason), True
 
     async def tell(
         self, no: ZombieError, action: str, person: Person, channel: str, thread_ts: str, about: str = ""

@@ -247,6 +247,36 @@ async def test_brake_stops_a_wave_that_runs_and_who_asked_for_it_does_not_resume
         assert sorted(done(team)) == ["node-1", "node-2", "node-3"]
 
 
+@pytest.mark.parametrize("person", ["bob", "carol"])
+async def test_wave_is_stopped_while_slack_does_not_say_who_may_and_goes_on_only_by_an_approver(
+    tmp_path: Path, person: str
+) -> None:
+    """To stop is safe, as the brake is: Bob is in the approvers' group, and whether Carol is, is not known."""
+    async with fleet_of(tmp_path) as (slack, team, fleet):
+        offer = await planned(slack, team, fleet)
+        await team.decides("bob", offer)
+        running = await slack.until(lambda: next(iter(team.cards("running")), None), what="a wave that runs")
+        for method in ("users.info", "usergroups.users.list"):
+            slack.faults.status(method, 503, times=100)
+        await team.decides(person, running, "wave-stop", "it looks odd")
+        stopped = await slack.until(lambda: next(iter(team.cards("stopped")), None), what="a wave that stopped")
+        assert "it looks odd" in json.dumps(stopped.blocks)
+        await team.decides(person, stopped, "wave-resume")
+        await team.told(person, "CannotTell")
+        assert (await wave_of(fleet)).stop is not None
+        assert done(team) == []
+
+
+async def test_whoever_slack_says_may_not_does_not_stop_a_wave(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path) as (slack, team, fleet):
+        offer = await planned(slack, team, fleet)
+        await team.decides("bob", offer)
+        running = await slack.until(lambda: next(iter(team.cards("running")), None), what="a wave that runs")
+        await team.decides("carol", running, "wave-stop")
+        await team.told("carol", "NotAnApprover")
+        assert (await wave_of(fleet)).stop is None
+
+
 async def test_node_that_became_another_is_left_alone_and_the_card_says_why(tmp_path: Path) -> None:
     async with fleet_of(tmp_path) as (slack, team, fleet):
         offer = await planned(slack, team, fleet)

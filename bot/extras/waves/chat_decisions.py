@@ -90,9 +90,13 @@ class WaveDecisions:
         Raises: NotAnApprover, CannotTell, LedgerError.
         """
         ((name, seen),) = intent.plans.items()
-        approval = await self._context.people.approval(
-            person, self._context.policy, reason, by_group=intent.action in (APPROVE, RESUME)
-        )
+        anybody = False
+        if intent.action == STOP:
+            approval, anybody = await self._context.stopping(person, reason)
+        else:
+            approval = await self._context.people.approval(
+                person, self._context.policy, reason, by_group=intent.action in (APPROVE, RESUME)
+            )
         try:
             wave = await self._service.find(name)
             if again and _is_done(intent.action, wave, person.by):
@@ -100,12 +104,12 @@ class WaveDecisions:
             # The dialog carries the first digits of its wave's digest; a different wave is refused.
             whole = wave.proposal.digest
             approval = replace(approval, digest=whole if seen and whole.startswith(seen) else seen or "none")
-            await self._carry_out(intent, wave, approval)
+            await self._carry_out(intent, wave, approval, anybody)
         except (Refused, UnknownIncident) as no:  # that is on record already
             return refusal_words(no)
         return ""
 
-    async def _carry_out(self, intent: Intent, wave: Wave, approval: Approval) -> None:
+    async def _carry_out(self, intent: Intent, wave: Wave, approval: Approval, anybody: bool) -> None:
         if intent.action == APPROVE:
             await self._service.decide(wave.id, approval)
         elif intent.action == RESUME:
@@ -115,7 +119,7 @@ class WaveDecisions:
         else:
             if intent.action == DECLINE:  # a no after the yes is no request to stop a running wave
                 _check_in_time(intent.action, wave)
-            await self._service.stop(wave.id, approval)
+            await self._service.stop(wave.id, approval, anybody=anybody)
 
     async def _objection(self, action: str, wave: Wave, person: Person) -> str:
         """Return what would refuse it now; the decision itself is made when the dialog is sent."""

@@ -228,7 +228,7 @@ class Waves:
     async def stop(self, wave_id: str, approval: Approval, *, anybody: bool = False) -> Wave:
         """Let nothing more of the wave begin; a wave that is not approved yet is declined.
 
-        Shape: the asker and every approver may. With `anybody` any login on the machine may.
+        Shape: the asker and every approver may. With `anybody` any login on the machine may, or whoever may be one.
         Raises: as `decide`.
         """
 
