@@ -163,6 +163,7 @@ def _finding_with_leaker(
         steps, no_step_because = (), f"The runs of {leaker.name} end well: disabling it would stop a working service."
     if steps and doubt:
         steps, no_step_because = (), doubt
+    is_masked = any(step.action == "mask_unit" for step in steps)
     verb = f"leaked memory cgroups and {leaker.stopped}" if leaker.stopped else "leaks memory cgroups"
     if leaker.steady and not leaker.goes_on:
         verb = "leaked memory cgroups and runs steadily now"
@@ -173,7 +174,7 @@ def _finding_with_leaker(
         if not steps:
             advice = f"{no_step_because} A reboot alone is not offered: the next boot would leak again."
         elif why_none:
-            advice = f"Disable {leaker.name}. {why_none}"
+            advice = f"{'Mask' if is_masked else 'Disable'} {leaker.name}. {why_none}"
         else:
             advice = "Only a reboot frees them."
         return Finding(
@@ -191,7 +192,7 @@ def _finding_with_leaker(
     if steps and leaker.stopped and leaker.unit_state.enabled in ("disabled", "masked"):
         steps, no_step_because = (), f"It is {leaker.unit_state.enabled} already."
     ends = "it cannot begin again" if leaker.stopped else "the leak ends"
-    ends = f"If {leaker.name} is disabled, {ends}."
+    ends = f"If {leaker.name} is {'masked' if is_masked else 'disabled'}, {ends}."
     advice = ends if steps else no_step_because
     left = f"A reboot would clear what is left{_held_memory_words(snapshot)}; {_no_harm(harms)}."
     if recurs := _recurs(harms):

@@ -57,6 +57,9 @@ def hold_the_remedy(finding: Finding) -> None:
     on_units = [step for step in finding.remedy if "unit" in ACTIONS[step.action].targets]
     assert all(step.args["unit"] in finding.suspects for step in on_units)
     assert {step.action for step in finding.remedy if step not in on_units} <= {"reboot", "cordon"}
+    if "mask_unit" in actions:
+        assert "Disable " not in finding.summary
+        assert "is disabled, " not in finding.summary
     if "reboot" not in actions:
         return
     assert finding.status is Status.CRITICAL
