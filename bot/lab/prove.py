@@ -149,7 +149,8 @@ class Prover:
         row = replace(row, runs=runs + 1, healed=healed + 1)
         try:
             prove = self._not_there if what.is_gone else self._proven
-            row = prove(program, node, what.trial, row)
+            trial = replace(what.trial, confidence=what.trial.confidence_on(what.machine.suite))
+            row = prove(program, node, trial, row)
             self._proven_on_it = what
         except NotProven as no:
             if not no.row:

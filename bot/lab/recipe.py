@@ -19,7 +19,6 @@ PACKAGES = (
     "ethtool",
     "procps",
     "sudo",
-    "libnss-myhostname",
     "nftables",
     "e2fsprogs",
     "dmsetup",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bot.lab.virtual_machine import Hardware
 
-DROP_IN = "/etc/systemd/system/ecs.service.d/leak.conf"
+LEAK_LIMITS = "/usr/local/lib/lab/leak"  # variables of the leaking unit
 AT_A_TIME = 400  # so many cgroups a start of the agent: what takes an emulated node time is starting it
 
 
@@ -36,7 +36,8 @@ class Trial:
     actions of the plan, in order; empty: none is offered, and undoing the fault is the cure. `playbook` judges the sick
     node, and whether it is over. `before` and `until` are
     shell, run as root: before the fault is made, and until it is old or grave enough to be judged. `undone` is shell
-    that succeeds once the plan's undo was carried out; empty where nothing of it can be undone. `lingers`: the kernel's
+    that succeeds once the plan's undo was carried out; empty where nothing of it can be undone. On the
+    releases of `confirmed_on` a reading shows what the log alone says elsewhere. `lingers`: the kernel's
     log still reports the fault once it is over, so that the node is at most degraded, and nothing is planned. On the
     kernels of `gone_on` the same deeds do no harm: `done` waits until as much was done as makes the fault elsewhere,
     and then neither the fault nor its verdict may be there.
@@ -47,6 +48,7 @@ class Trial:
     status: tuple[str, ...]
     plan: tuple[str, ...] = ()
     confidence: str = "confirmed"
+    confirmed_on: tuple[str, ...] = ()
     playbook: str = "node-health"
     cgroups: tuple[str, ...] = ("v2",)  # where its version changes neither the fault nor what shows it, one is enough
     hardware: Hardware = Hardware(1024, 2)
@@ -57,11 +59,15 @@ class Trial:
     gone_on: tuple[str, ...] = ()
     done: str = ""
 
+    def confidence_on(self, suite: str) -> str:
+        """Return how sure the verdict has to be on a release."""
+        return "confirmed" if suite in self.confirmed_on else self.confidence
+
 
 def leaking(many: int) -> str:
     """Return what lets the leak's agent be quick up to so many cgroups; from there it leaks about two a second."""
-    unit = f"[Service]\\nEnvironment=MOST={many} LEAK={AT_A_TIME}\\n"
-    return f"mkdir -p {DROP_IN.rpartition('/')[0]} && printf '{unit}' >{DROP_IN}"
+    variables = f"MOST={many}\\nLEAK={AT_A_TIME}\\n"
+    return f"mkdir -p {LEAK_LIMITS.rpartition('/')[0]} && printf '{variables}' >{LEAK_LIMITS}"
 
 
 def leaked(many: int) -> str:
@@ -160,7 +166,14 @@ TRIALS = (
     Trial("pid-or-fd-exhaustion-of-files", "pid-or-fd-exhaustion", _CRITICAL, lingers=True),
     Trial("conntrack-full", "conntrack-full", _CRITICAL, lingers=True),
     # Since 6.12, and in kernels that took it over, the options stay `rw`: the log alone says so.
-    Trial("filesystem-read-only", "filesystem-read-only", _CRITICAL, confidence="likely", lingers=True),
+    Trial(
+        "filesystem-read-only",
+        "filesystem-read-only",
+        _CRITICAL,
+        confidence="likely",
+        confirmed_on=("bullseye",),
+        lingers=True,
+    ),
     Trial("io-stall", "io-stall", _CRITICAL, lingers=True),
     # The bot's login does not see what a task waits for, so that nothing says that these wait for the silent server.
     Trial("io-stall-of-a-file-server", "io-stall", _DEGRADED, confidence="likely"),

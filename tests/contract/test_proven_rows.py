@@ -29,7 +29,7 @@ async def test_sick_node_of_a_row_gets_its_verdict_and_the_same_commands(row: Pr
     steps = verdict.plan.steps if verdict.plan is not None else ()
     assert (judged.status, judged.cause) == (row.status, row.cause)
     assert tuple(step.action for step in steps) == row.cure
-    assert judged.confidence == BY_FAULT[row.fault].confidence
+    assert judged.confidence == BY_FAULT[row.fault].confidence_on(row.suite)
     assert case.head.environment["kernel"] == f"kernel {row.kernel}"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.lab.trial import BY_FAULT, DROP_IN, TRIALS
+from bot.lab.trial import BY_FAULT, LEAK_LIMITS, TRIALS
 from tests.lab.bench import Bench, leaks
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
@@ -122,7 +122,7 @@ def test_leak_that_does_no_harm_is_confirmed_and_earns_no_reboot(bench: Bench) -
         leaks(bench, 3_200)  # a few hundredths of this node's memory
         verdict = named(bench, "leak-without-harm", "leaked-memory-cgroups")
     finally:
-        bench.node().run(f"rm -f {DROP_IN}")
+        bench.node().run(f"rm -f {LEAK_LIMITS}")
         bench.fault("leaked-memory-cgroups", "--undo")
     assert (verdict["status"], verdict["suspects"]) == ("degraded", ["ecs.service"])
     assert "no harm seen" in verdict["summary"]

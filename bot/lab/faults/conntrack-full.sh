@@ -7,8 +7,8 @@ make() {
 table inet lab {
     chain raw_in { type filter hook prerouting priority raw; tcp dport 22 notrack; }
     chain raw_out { type filter hook output priority raw; tcp sport 22 notrack; }
-    chain in { type filter hook input priority 0; ct state established accept; }
-    chain out { type filter hook output priority 0; ct state established accept; }
+    chain tracked_in { type filter hook input priority 0; ct state established accept; }
+    chain tracked_out { type filter hook output priority 0; ct state established accept; }
 }
 END
     value max >$lab/conntrack-max

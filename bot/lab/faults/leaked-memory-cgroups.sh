@@ -1,6 +1,6 @@
 # ecs.service fails and is started again and again, and each run leaves memory cgroups that are never freed.
 state=/dev/shm/ecs-agent.state
-unit=/etc/systemd/system/ecs.service
+unit=/etc/systemd/system/ecs.service timer=
 count() { # removed and not freed
     if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
         awk '$1 == "nr_dying_descendants" { print $2 }' /sys/fs/cgroup/cgroup.stat
@@ -8,7 +8,7 @@ count() { # removed and not freed
         echo $(($(awk '$1 == "memory" { print $3 }' /proc/cgroups) - $(find /sys/fs/cgroup/memory -type d | wc -l)))
     fi
 }
-make() {
+write_unit() {
     mkdir -p /var/log/ecs
     cat >$unit <<END
 [Unit]
@@ -16,26 +16,30 @@ Description=Amazon Elastic Container Service - container agent
 StartLimitIntervalSec=0
 [Service]
 Delegate=yes
+EnvironmentFile=-$lab/leak
 $service
 ExecStart=/usr/bin/perl $lab/ecs-agent.pl
 $install
 END
     systemctl daemon-reload
-    [ -z "$install" ] || systemctl -q enable ecs.service
-    systemctl start ecs.service || true
+}
+make() {
+    write_unit
+    [ -z "$install" ] || systemctl -q enable ${unit##*/}
+    systemctl start ${unit##*/} || true
 }
 service='Restart=always
 RestartSec=0'
 install='[Install]
 WantedBy=multi-user.target'
 undo() {
-    systemctl -q disable --now ecs.service
-    systemctl reset-failed ecs.service 2>/dev/null
-    rm -rf $unit $state /var/log/ecs
+    systemctl -q disable --now ${timer##*/} ${unit##*/}
+    systemctl reset-failed ${unit##*/} 2>/dev/null
+    rm -rf $unit $timer $state /var/log/ecs
     systemctl daemon-reload
 }
 look() {
     n=$(count)
-    echo "$n memory cgroups are removed and not freed; ecs.service: $(systemctl show -P NRestarts ecs.service) restarts"
+    echo "$n memory cgroups are removed and not freed; ${unit##*/}: $(systemctl show -P NRestarts ${unit##*/}) restarts"
     [ "$n" -ge 3000 ]
 }
