@@ -17,7 +17,10 @@ from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.formats.systemd_span import systemd_span
 
-PROPERTIES = ("Id", "Names", "LoadState", "ActiveState", "SubState", "UnitFileState", "NRestarts", "RestartUSec")
+PROPERTIES = (
+    *("Id", "Names", "LoadState", "ActiveState", "SubState", "UnitFileState", "NRestarts", "RestartUSec"),
+    *("Type", "TriggeredBy"),
+)
 SHORTEST = timedelta(seconds=15)
 RESTORE = "restore_unit"
 WAYS_BACK = ("enable", "unmask", "start")
@@ -125,13 +128,23 @@ def undo_mask(args: Args, before: Facts) -> tuple[Step, ...]:
     Example:
     >>> [step.commands for step in undo_mask({"unit": "x.service"}, {"ActiveState": "inactive", "LoadState": "loaded"})]
     [('sudo -n systemctl unmask -- x.service',)]
+    >>> [step.commands for step in undo_mask({"unit": "x.service"}, {"ActiveState": "activating", "LoadState": "loaded",
+    ...     "Type": "oneshot", "TriggeredBy": "x.timer"})]
+    [('sudo -n systemctl unmask -- x.service',)]
     """
     return _restoring_steps(args, before, "" if before.get("LoadState") == "masked" else "unmask")
 
 
 def _restoring_steps(args: Args, before: Facts, verb: str) -> tuple[Step, ...]:
-    """The verb, if there is one, and a start if the unit ran or was about to; no step where nothing is to be done."""
-    ran = before.get("ActiveState") in ("active", "activating", "reloading")
+    """The verb, if there is one, and a start if the unit ran or was about to; no step where nothing is to be done.
+
+    A job that runs once (`oneshot`) and is not over, or that something else starts, is not run anew: its own time will
+    come, and a start would wait for its end.
+    """
+    runs_by_itself = before.get("Type") == "oneshot" and (
+        before.get("ActiveState") != "active" or before.get("TriggeredBy")
+    )
+    ran = before.get("ActiveState") in ("active", "activating", "reloading") and not runs_by_itself
     verbs = [verb] * bool(verb) + ["start"] * ran
     lines = tuple(f"sudo -n systemctl {word} -- {shlex.quote(args['unit'])}" for word in verbs)
     return (Step(RESTORE, {"unit": args["unit"], "verbs": " ".join(verbs)}, lines),) if lines else ()

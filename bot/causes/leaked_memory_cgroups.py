@@ -32,6 +32,7 @@ from bot.domain.action import Step
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.growth import Grows
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import listed
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.host import HostReading
@@ -192,7 +193,9 @@ def _finding_with_leaker(
     if steps and leaker.stopped and leaker.unit_state.enabled in ("disabled", "masked"):
         steps, no_step_because = (), f"It is {leaker.unit_state.enabled} already."
     ends = "it cannot begin again" if leaker.stopped else "the leak ends"
-    ends = f"If {leaker.name} is {'masked' if is_masked else 'disabled'}, {ends}."
+    movers = listed(leaker.unit_state.triggered_by, 2)
+    moved = f", which {movers} start{'s' * (len(leaker.unit_state.triggered_by) == 1)}," if movers else ""
+    ends = f"If {leaker.name}{moved} is {'masked' if is_masked else 'disabled'}, {ends}."
     advice = ends if steps else no_step_because
     left = f"A reboot would clear what is left{_held_memory_words(snapshot)}; {_no_harm(harms)}."
     if recurs := _recurs(harms):
@@ -429,7 +432,7 @@ CAUSE = Cause(
     eased_by=("drop_caches",),
     remedy=("disable_unit", "mask_unit", "reboot"),
     lasting_fix=(
-        "The owner of the image or launch template takes the unit out; until then every new node leaks. "
+        "The image's owner takes what leaks out, or has it mended; until then every new node leaks. "
         "Linux 7.2 keeps no removed cgroup for its pages."
     ),
 )

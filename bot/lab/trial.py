@@ -147,17 +147,37 @@ TRIALS = (
         lingers=True,  # what leaked stays until a reboot
         gone_on=_REPARENTED,
     ),
-    Trial(
-        "leaked-memory-cgroups-in-a-static-unit",
-        _LEAK,
-        _DEGRADED,
-        ("mask_unit",),
-        hardware=_ROOMY,
-        before=leaking(3_200),
-        until=leaked(3_200),
-        undone='[ "$(systemctl is-enabled ecs.service)" = static ]',
-        lingers=True,
-        gone_on=_REPARENTED,
+    *(
+        Trial(
+            fault,
+            _LEAK,
+            _DEGRADED,
+            ("mask_unit",),
+            hardware=_ROOMY,
+            before=leaking(3_200),
+            until=leaked(3_200),
+            undone='[ "$(systemctl is-enabled ecs.service)" = static ]',
+            lingers=True,
+            gone_on=_REPARENTED,
+        )
+        for fault in ("leaked-memory-cgroups-in-a-static-unit", "leaked-memory-cgroups-by-a-timer")
+    ),
+    *(
+        Trial(
+            fault,
+            _LEAK,
+            _DEGRADED,
+            confidence=confidence,
+            hardware=_ROOMY,
+            before=leaking(3_200),
+            until=leaked(3_200),
+            lingers=True,
+            gone_on=_REPARENTED,
+        )
+        for fault, confidence in (
+            ("leaked-memory-cgroups-of-the-runtime", "confirmed"),  # nobody may stop it
+            ("leaked-memory-cgroups-of-a-user", "likely"),  # whose it is, is seen; which of their services, is not
+        )
     ),
     Trial("oom-kills", "oom-kills", _DEGRADED, lingers=True),
     Trial("oom-kills-of-the-machine", "oom-kills", _DEGRADED, lingers=True),

@@ -85,6 +85,13 @@ def test_what_another_mover_starts_is_not_disabled_as_if_that_stopped_it(told: d
     assert plan is None or [step.action for step in plan.steps] == ["mask_unit"]
 
 
+def test_leak_names_what_starts_its_unit() -> None:
+    machine = founding(kernel="5.15.0-1084-aws").cgroups(240, 68_440)
+    machine.loops("push.service", 68_300, 11.2, UnitFileState="static", TriggeredBy="push.timer")
+    says = "If push.service, which push.timer starts, is masked, the leak ends."
+    check(Asked("a timer's job leaks", machine, "critical degraded", LEAK, "mask", says=says))
+
+
 def test_transient_unit_has_no_plan() -> None:
     check(Asked("systemd-run", looper(UnitFileState="transient"), "degraded", LOOP))
 
