@@ -80,7 +80,7 @@ async def test_answer_whose_address_is_used_up_comes_to_the_channel() -> None:
     told: list[str] = []
 
     class Calls:
-        async def answer(self, url: str, message: Message) -> MessageGone:
+        async def respond(self, url: str, message: Message) -> MessageGone:
             return MessageGone("http_404")
 
         draw = staticmethod(draw)
@@ -128,7 +128,7 @@ async def test_no_answer_makes_markup_of_what_was_typed(command: str, has_extras
     class Calls:
         draw = staticmethod(draw)
 
-        async def answer(self, url: str, message: Message) -> Delivered:
+        async def respond(self, url: str, message: Message) -> Delivered:
             told.append(message)
             return Delivered()
 
