@@ -30,7 +30,7 @@ from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.defaults import SAMPLES
 from bot.domain.errors import ConnectionLost
 from bot.domain.root_command import root_argv
-from bot.domain.safe_text import decode, one_line
+from bot.domain.safe_text import behind_cut, decode, one_line
 
 # Second looks run in the last part of the window, so that they end with it and not after it.
 SECOND_LOOK_BEFORE_END = 0.3
@@ -213,11 +213,15 @@ class Batch:
         body = "\n".join(f"skip {each.number} || {self._question_line(each, named)}" for each in questions)
         return f"most_{name}={most}\n{name}() {{\n{body}\n}}"
 
+    def is_alone(self, question: BatchQuestion) -> bool:
+        """True for a command that runs beside the shell of its lane."""
+        return not self.together or question.command.alone or bool(question.command.stdin)
+
     def _question_line(self, question: BatchQuestion, named: Mapping[str, str]) -> str:
         command, ways = question.command, self.ways(question.command)
         stdin = base64.b64encode(command.stdin.encode(errors="replace")).decode()
         fed = f"fed {stdin} " if stdin else ""
-        alone = "_alone" if not self.together or command.alone or stdin else "_apart" if command.apart else ""
+        alone = "_alone" if self.is_alone(question) else "_apart" if command.apart else ""
         where = [f"where {quoted((condition,), named)} " for condition in command.where]
         where += [""] * (len(ways) - len(where))
         words = [
@@ -309,14 +313,16 @@ class FrameDecoder:
         if question is None:
             return
         out = frame[head_end + 1 : errors_at]
-        said, _, tail = decode(frame[errors_at + len(stderr_mark) :]).rpartition("\n")
-        status, _, ended = tail.partition(" ")
+        said, _, tail = frame[errors_at + len(stderr_mark) :].rpartition(b"\n")
+        status, _, ended = decode(tail).partition(" ")
         nothing = status == "nothing"  # an alternative that printed nothing: its own status stands on the line above
         if nothing:
-            said, _, status = said.rpartition("\n")
-        stderr = "\n".join(
-            part for part in (self._stderr.pop(number, ""), said.strip("\n")[-STDERR_LIMIT_BYTES:]) if part
-        )
+            said, _, last = said.rpartition(b"\n")
+            status = decode(last)
+        told = decode(said[-STDERR_LIMIT_BYTES:])
+        if len(said) > STDERR_LIMIT_BYTES - self.batch.is_alone(question):  # of which the node sends the end
+            told = behind_cut(told)
+        stderr = "\n".join(part for part in (self._stderr.pop(number, ""), told.strip("\n")) if part)
         if nothing:
             self._stderr[number] = stderr
             return

@@ -118,6 +118,22 @@ def redacted_line(text: str, limit: int = 200) -> str:
     return one_line(redacted_text(safe(text)), limit)
 
 
+def behind_cut(text: str) -> str:
+    """Return a text whose beginning was cut off without what may be the rest of a secret whose name is gone.
+
+    Shape: without its first line; where it is the only one, without its first words.
+
+    Example:
+    >>> behind_cut("unter2 -h db\nno such host\n")
+    'no such host\n'
+    """
+    first, _, rest = text.partition("\n")
+    return rest if rest.strip() else first[_NEAR_A_NAME:].partition(" ")[2]
+
+
+_NEAR_A_NAME = 100  # characters
+
+
 def redacted(value: Any) -> Any:
     """Return a JSON value with every text in it redacted.
 

@@ -260,7 +260,8 @@ def _belongs_to_known(begun: KernelLine, events: Iterable[KernelEvent]) -> bool:
 
 
 def _newest_lines_script(said: str) -> tuple[str, ...]:
-    return ("sh", "-c", f"{said} | tail -n {LAST_LINES} | tail -c {LAST_BYTES}")
+    # Without a line that was cut: it may begin in a secret whose name is gone. An empty one stands above the others.
+    return ("sh", "-c", f"{{ echo; {said} | tail -n {LAST_LINES}; }} | tail -c {LAST_BYTES} | tail -n +2")
 
 
 # Not part of the probe: the unfiltered end of the log, saved before a reboot destroys it. It needs the same rights.

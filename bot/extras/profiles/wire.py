@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from bot.domain.clock_offset import ClockOffset, clock_offset
 from bot.domain.contracts import TakesBytes
 from bot.domain.errors import ConnectionLost
-from bot.domain.safe_text import decode, one_line
+from bot.domain.safe_text import behind_cut, decode, one_line
 from bot.domain.script_session import ScriptSession
 from bot.extras.profiles.perf_command import MARK
 
@@ -20,6 +20,7 @@ PACKED_LIMIT_BYTES = 128 * 1024 * 1024
 TEXT_LIMIT_BYTES = 4 * 1024 * 1024 * 1024
 _CHATTER_LIMIT_BYTES = 4 * 1024 * 1024  # output of a login's start-up files, and facts
 _AT_ONCE = 1 << 20
+_MOST_ERRORS = 2000  # bytes: what the scripts leave of perf's last words
 _GZIP = 16 + zlib.MAX_WBITS
 _SPENT = re.compile(r"(\d+)m([\d.]+)s (\d+)m([\d.]+)s\Z")
 MOST = 1e15  # of any number that a node says
@@ -186,9 +187,10 @@ class CaptureWire:
 
     def _errors(self) -> str:
         try:
-            return decode(base64.b64decode(self.facts.told.get("errors", ""), validate=True))
+            raw = base64.b64decode(self.facts.told.get("errors", ""), validate=True)
         except (binascii.Error, ValueError):
             return ""
+        return behind_cut(decode(raw)) if len(raw) >= _MOST_ERRORS else decode(raw)
 
 
 def _status(text: str | None) -> int | None:

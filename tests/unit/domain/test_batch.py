@@ -230,6 +230,17 @@ def test_script_runs_alike_in_every_shell(shell: list[str]) -> None:
     assert runs["leaves", 0].took < timedelta(seconds=5)
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_error_whose_beginning_was_cut_off_does_not_begin_within_a_secret(together: bool) -> None:
+    line = "connect --password Fake0hunter2fake -h db"
+    for rest, left in ((r"\nthe host is gone\n" + "y" * 1961, "the host is gone\n"), (" y" * 990, "y y")):
+        code = f"printf '%b' '{'x' * 500}\\n{line} {rest}\\n' >&2"
+        asked = Batch.of([("p", Command("loud", ("sh", "-c", code), alone=True))], Sampling(1), together)
+        said = answers(asked, run_script(asked.script(NONCE), SHELLS[0]))["loud", 0].stderr
+        assert left in said
+        assert "hunter2fake" not in said
+
+
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
 def test_commands_that_share_a_shell_answer_as_if_each_had_its_own(shell: list[str], tmp_path: Path) -> None:
     """One that hangs, floods, or ends its shell takes none of the others with it."""

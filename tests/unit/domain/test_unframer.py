@@ -12,7 +12,7 @@ from bot.domain.batch import Batch, FrameDecoder, Sampling
 from bot.domain.batch_shell import STDERR_LIMIT_BYTES
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.errors import ConnectionLost
-from bot.domain.safe_text import decode
+from bot.domain.safe_text import behind_cut, decode
 
 NONCE = "0123456789abcdef01234567"
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -60,9 +60,10 @@ def travelled(draw: st.DrawFn) -> tuple[Batch, bytes, list[Completed]]:
             text = frame(name, NONCE, question.number, stdout, stderr, str(status), started / 4, (started + took) / 4)
             lines += text.encode().splitlines(True)
             limit = question.command.output_limit_bytes
-            said = "\n".join(
-                part for part in (decode(one).strip("\n")[-STDERR_LIMIT_BYTES:] for one in (*earlier, stderr)) if part
+            told = (
+                decode(one) if len(one) < STDERR_LIMIT_BYTES else behind_cut(decode(one)) for one in (*earlier, stderr)
             )
+            said = "\n".join(part for part in (one.strip("\n") for one in told) if part)
             runs.append(
                 Completed("p", question.command.name, question.look, decode(stdout[:limit]), said, status,
                           len(stdout) > limit, started / 4, timedelta(seconds=took / 4))

@@ -3,13 +3,14 @@
 import shutil
 import subprocess
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from bot.domain.errors import CannotRead
 from bot.probes.formats.kernel_filter import FILTER, MOST_OF_A_SORT
 from bot.probes.formats.kernel_line import KernelEvent, kernel_line
-from bot.probes.kernel_log import PROBE, KernelLogReading, parse
+from bot.probes.kernel_log import LAST_BYTES, PROBE, KernelLogReading, _newest_lines_script, parse
 from tests.readings.recorded import CAPTURES, once
 
 RECORDED = CAPTURES / "kernel_log"
@@ -272,3 +273,16 @@ def test_failures_that_repeat_are_shown_without_the_single_one_of_another_device
 def test_line_far_longer_than_the_kernel_writes_is_cut_before_it_is_matched() -> None:
     event = only("[1.000000] INFO: task tar:1 blocked for more than 120 seconds." + " last napi 1 usec" * 4000)
     assert (event.kind, len(event.text)) == ("hung-task", 4096)
+
+
+@pytest.mark.parametrize("long", [40, 200])
+def test_end_of_the_log_does_not_begin_within_a_line(long: int, tmp_path: Path) -> None:
+    lines = [f"[{number:5}.0] audit: a1=--password a2=Fake0hunter2fake {'y' * long}" for number in range(500)]
+    log = tmp_path / "log"
+    log.write_text("".join(f"{line}\n" for line in lines))
+    said = subprocess.run(_newest_lines_script(f"cat {log}"), capture_output=True, text=True, check=True).stdout
+    kept = said.splitlines()
+    assert kept == lines[-len(kept) :]
+    assert len(kept) == 400 if long == 40 else 48_000 < len(said) < LAST_BYTES
+    log.write_text("one\n")
+    assert subprocess.run(_newest_lines_script(f"cat {log}"), capture_output=True, text=True).stdout == "one\n"

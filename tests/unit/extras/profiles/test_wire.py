@@ -48,6 +48,13 @@ def test_cut_anywhere_it_says_the_same(cuts: list[int]) -> None:
     assert end.kernel_log.seconds == pytest.approx(2.001)
 
 
+def test_last_words_of_perf_do_not_begin_within_a_secret() -> None:
+    said = b"unter2fake -h db\n" + b"cannot open\n" * 200
+    wire = CaptureWire("abc")
+    list(wire.feed(b"%p abc errors " + base64.b64encode(said[:2000]) + b"\n%p abc end\n"))
+    assert wire.end().said.startswith("cannot open\ncannot open\n")
+
+
 def test_damaged_gzip_is_said_and_not_guessed() -> None:
     wire = CaptureWire("abc")
     with pytest.raises(ConnectionLost, match="damaged"):
