@@ -18,6 +18,8 @@ from typing import Any, TypeAlias
 
 from bot.domain.probe import CustomReading, Snapshot, Unread
 from bot.domain.safe_text import one_line, redacted_line
+from bot.domain.secret_forms import MARK
+from bot.domain.secret_names import speaks_of_secret
 from bot.probes.formats.container_lists import Container
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.formats.kernel_speakers import wording
@@ -204,7 +206,7 @@ def _facts_of_value(where: str, value: Any) -> Iterator[tuple[str, Fact]]:
             yield where, float(value)
         case str():
             if value and len(value) <= LONGEST and not is_own_name(value):
-                yield where, fact_value(value)
+                yield where, MARK if _names_secret(where) else fact_value(value)
         case Mapping():
             for key, held in value.items():
                 if inner := _entry_path(where, key):
@@ -224,7 +226,15 @@ def _entry_path(where: str, name: object) -> str:
     """The path of an entry of this name; empty for none that nodes could share."""
     if not isinstance(name, str) or not name or len(name) > LONGEST or re.search(r"[\n\[\]]", name):
         return ""
-    return "" if is_own_name(name) else f"{where}[{redacted_line(name, LONGEST)}]"
+    if is_own_name(name):
+        return ""
+    return f"{where}[{MARK[1:-1] if _names_secret(where) else redacted_line(name, LONGEST)}]"
+
+
+@lru_cache(2**14)
+def _names_secret(where: str) -> bool:
+    """True where the last name of a path says that what stands under it is a secret, whatever it is."""
+    return speaks_of_secret(where.removesuffix("]").rpartition("[" if where.endswith("]") else ".")[2])
 
 
 def lines_of(snapshot: Snapshot, fact: str) -> tuple[str, ...]:

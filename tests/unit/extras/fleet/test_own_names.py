@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.domain.probe import CustomReading, Snapshot
 from bot.extras.fleet.facts import _facts_of_value, fact_value, facts_of, is_own_name
 from bot.probes.agents import Agent
 from bot.probes.containers import ContainersReading
@@ -170,3 +171,26 @@ def test_agents_are_told_by_their_names_so_that_their_images_can_be_compared() -
 
 def test_a_value_that_is_written_like_absence_is_a_value() -> None:
     assert [fact_value(said) for said in ("none", "there", "v1")] == ["“none”", "“there”", "v1"]
+
+
+def test_value_whose_own_name_says_that_it_is_a_secret_is_no_fact() -> None:
+    said = {
+        "api_token": "Fake0hunter2",
+        "mode": "fast",
+        "login": {"db_password": "hunter2fake"},
+        "passwords": ("fake0",),
+    }
+    facts = dict(_facts_of_value("agent", said))
+    assert facts == {
+        "agent[api_token]": "[redacted]",
+        "agent[mode]": "fast",
+        "agent[login][db_password]": "[redacted]",
+        "agent[passwords][redacted]": "there",
+    }
+    custom = Snapshot(
+        "n",
+        datetime(2026, 1, 1, tzinfo=UTC),
+        timedelta(0),
+        {"agent": CustomReading("agent", {"api_token": "Fake0hunter2"})},
+    )
+    assert facts_of(custom)["agent.api_token"] == "[redacted]"
