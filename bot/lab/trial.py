@@ -185,13 +185,13 @@ TRIALS = (
     Trial("pid-or-fd-exhaustion", "pid-or-fd-exhaustion", _CRITICAL, lingers=True),
     Trial("pid-or-fd-exhaustion-of-files", "pid-or-fd-exhaustion", _CRITICAL, lingers=True),
     Trial("conntrack-full", "conntrack-full", _CRITICAL, lingers=True),
-    # Since 6.12, and in kernels that took it over, the options stay `rw`: the log alone says so.
+    # In 6.12, and in kernels that took it over, the options stay `rw`: the log alone says so. 7.2 shows it again.
     Trial(
         "filesystem-read-only",
         "filesystem-read-only",
         _CRITICAL,
         confidence="likely",
-        confirmed_on=("bullseye",),
+        confirmed_on=("bullseye", "forky"),
         lingers=True,
     ),
     Trial("io-stall", "io-stall", _CRITICAL, lingers=True),
