@@ -59,6 +59,9 @@ class TomlText:
         return 0
 
 
+_DEEP_KEY = re.compile(r"""(?<![\w"'.-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){100}""")
+
+
 def read_toml_file(path: Path, what: str, most_bytes: int, problems: Problems) -> TomlText:
     """Return a file as it is parsed; `what` names it where it cannot be read.
 
@@ -86,6 +89,8 @@ def read_toml(text: str, problems: Problems) -> TomlText:
 
     Raises: the problems' error, with the line, when it is not TOML.
     """
+    if deep := _DEEP_KEY.search(text):  # for which tomllib takes squared time
+        problems.fail(text.count("\n", 0, deep.start()) + 1, "a key has more than a hundred parts")
     try:
         return TomlText(tomllib.loads(text), text)
     except tomllib.TOMLDecodeError as error:

@@ -203,6 +203,7 @@ def _node() -> Node:
         ("[ssh]\nport = 22\nport = 23\n", "inventory.toml:3: not TOML: Cannot overwrite a value"),
         ("[nodes.a]\n[nodes.a]\n", "inventory.toml:2: not TOML: Cannot declare ('nodes', 'a') twice"),
         ("a = " + "[" * 10_000, "inventory.toml: arrays or tables are nested too deeply"),
+        ("[ssh]\n" + "a." * 20_000 + "a = 1", "inventory.toml:2: a key has more than a hundred parts"),
         ("[ssh]\nport = " + "9" * 10_000, "inventory.toml: not TOML: Exceeds the limit"),
         ("x = '\x00'", "inventory.toml:1: not TOML: Found invalid character"),
     ],
