@@ -25,7 +25,7 @@ undo() {
 }
 look() {
     waiting=$(cat /proc/[0-9]*/stat 2>/dev/null | sed 's/^.*) //' | grep -c '^D')
-    told=$(dmesg | grep -c 'blocked for more than')
+    told=$(dmesg | grep -c 'blocked.* for more than')
     echo "$waiting tasks wait in state D; the kernel told of $told that hang"
     [ "$waiting" -ge 6 ] && [ "$told" -gt 0 ]
 }
