@@ -186,7 +186,7 @@ async def test_wrong_verdict_is_asked_what_it_was_and_taken_back_by_whoever_said
         await team.told("alice", "was right.")
         await chat.seen.click("bob", told, "feedback-back")
         taken = await team.told("bob", "Taken back")
-        assert not any(block.get("is") == "Row" or "actions" in block for block in taken.blocks)
+        assert not any(block.get("is") == "ButtonRow" or "actions" in block for block in taken.blocks)
         (score,) = scores(await team.marks.read())
         assert (score.right, score.wrong) == (1, 0), "alice's word stands"
         again: Any = await team.dialog("bob", offer, "feedback-wrong")
