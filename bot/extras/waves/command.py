@@ -225,6 +225,7 @@ def _resume(words: list[str], arguments: argparse.Namespace) -> int:
 def _refuse_unread_resume(beginning: str, arguments: argparse.Namespace) -> int:
     """Print why it was stopped and would stop now, and refuse: who resumes it forgives that, and what is not fixed."""
     from bot.domain.safe_text import one_line
+    from bot.extras.waves.words import unfixed_line
 
     async def found(parts: WaveParts) -> tuple[Wave, datetime | None, str]:
         service = parts.service
@@ -235,7 +236,7 @@ def _refuse_unread_resume(beginning: str, arguments: argparse.Namespace) -> int:
 
     with _parts(arguments) as parts:
         wave, known_setback_at, against = asyncio.run(found(parts))
-    print(_text(wave))
+    print("\n".join(filter(None, (_text(wave), unfixed_line(wave)))))
     if against and (wave.stop is None or against != wave.stop.because):
         print(f"It would stop now: {one_line(against, 400)}")
     if known_setback_at is None:

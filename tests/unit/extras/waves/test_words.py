@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bot.extras.waves.events import TurnOutcome, WaveStopped
 from bot.extras.waves.wave import Turn, WaveState
-from bot.extras.waves.words import WavePlans, interrupted_lines
+from bot.extras.waves.words import WavePlans, interrupted_lines, unfixed_line
 from tests.unit.extras.waves.test_chat_card import AT, of_nodes, wave
 
 
@@ -26,3 +27,13 @@ def test_every_pod_that_a_drain_moves_stands_in_terminal_and_file() -> None:
     (plan,) = of_nodes(1).shared
     drained = replace(plan, nodes=(replace(plan.nodes[0], affects=moved),))
     assert "; ".join(moved) in "\n".join(WavePlans((drained,)).lines())
+
+
+def test_whoever_resumes_a_wave_is_told_each_node_that_they_forgive() -> None:
+    """Many nodes may have their turn at once, and fail at once."""
+    running = wave(WaveState.RUNNING, 30)
+    failed = tuple(Turn(member, AT, TurnOutcome.FAILED, "a broken disk", AT) for member in running.proposal.members)
+    stopped = replace(running, state=WaveState.STOPPED, turns=failed, stop=WaveStopped("it failed"), stopped_at=AT)
+    line = unfixed_line(stopped)
+    assert not [member.node for member in stopped.proposal.members if member.node not in line]
+    assert unfixed_line(replace(stopped, excused=frozenset(turn.member.incident for turn in failed))) == ""
