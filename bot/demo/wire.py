@@ -16,7 +16,7 @@ _ONE = re.compile(r"^  while \[ \$busy -lt 1 \]; ", re.MULTILINE)
 _LIFETIME = re.compile(r"^  timeout ([0-9.]+) /bin/sh -c 'read -r line' <&9 & h=", re.MULTILINE)
 _PART = re.compile(r"^(l\d+p(\d))\(\) \{\n(.*?)\n\}$", re.MULTILINE | re.DOTALL)
 _SKIP = re.compile(r"^skip q\d+ \|\| ")
-_WORD = re.compile(r"^(W\d+)=('(?:[^']|'\"'\"')*')$", re.MULTILINE)  # what several argument lists share
+_WORD = re.compile(r"^(W\d+)=('(?:[^']|'\"'\"')*'|[^\s']+)$", re.MULTILINE)  # what several argument lists share
 _WHERE = re.compile(r"""^where (?:"\$W\d+"|(?:'[^']*'|"'")+|\S+) """)
 _RUN = re.compile(r"(?:fed \S+ )?(run|try)(?:_alone|_apart)? (q\d+) ([0-9.]+) (\d+) (.*)", re.DOTALL)
 
