@@ -36,6 +36,7 @@ from bot.probes.storage import StorageReading
 NAME = "io-stall"
 _MOST_TOLD = 10  # kernel.hung_task_warnings: after that many lines the kernel is silent, whatever hangs
 _VOLUME = re.compile(r"dm-[0-9]{1,6}")
+_ARRAY = re.compile(r"\bmd/raid[0-9]{0,2}:([^\s:]{1,40}): ")
 # Requests that failed on their way and were tried again, or on another path: over once it does not happen any more.
 _TRIED_AGAIN = re.compile(
     r"recoverable transport error|: failed command: |task abort|timing out command|detected conn error|ping timeout|"
@@ -94,6 +95,8 @@ def _log_evidence(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuni
     tried_again = [event for event in errors if _TRIED_AGAIN.search(event.text)]
     over = set(tried_again).difference(_recent.recent(snapshot, tried_again, tuning["tried_again_minutes"] / 60))
     errors = tuple(event for event in errors if event not in over and not _is_taken_away(snapshot, event))
+    if not waiting:
+        errors = tuple(event for event in errors if not _is_of_a_known_array(snapshot, event))
     evidence = [
         Evidence(
             name,
@@ -146,6 +149,13 @@ def _is_taken_away(snapshot: Snapshot, event: KernelEvent) -> bool:
         and storage.disks
         and all(disk.name != found.group() for disk in storage.disks)
     )
+
+
+def _is_of_a_known_array(snapshot: Snapshot, event: KernelEvent) -> bool:
+    """True for a line about an array whose state was read: whether it lacks a disk is that state's to tell."""
+    storage, found = snapshot.get(StorageReading), _ARRAY.search(event.text)
+    arrays = () if isinstance(storage, Unread) else storage.arrays
+    return bool(found and any(array.name == found[1] and array.degraded is not None for array in arrays))
 
 
 def _silent_server(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> list[Evidence]:

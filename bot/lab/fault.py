@@ -126,6 +126,7 @@ FAULTS: dict[str, Fault] = {
         Fault("io-stall", "a disk stops answering, and writers wait in state D", ("one-disk.sh", "write-files.pl")),
         Fault("io-stall-of-a-file-server", "a file server stops answering", ("file-server.pl",)),
         Fault("filesystem-read-only", "a disk fails every request, and ext4 shuts its file system", ("one-disk.sh",)),
+        Fault("array-degraded", "a mirror has lost one of its two disks"),
         Fault("disk-full", "the root file system has no blocks left"),
         Fault("disk-full-of-inodes", "the file system of the container images has no inodes left"),
         Fault("oom-kills", "a service is killed at its cgroup's limit again and again", within_seconds=120),

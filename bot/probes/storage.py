@@ -1,13 +1,13 @@
-"""What each disk did between two looks: waiting requests, completed requests, and how long they took.
+"""What each disk did between two looks, and which disks the arrays of md lack.
 
 Defined in: Linux, Documentation/admin-guide/iostats.rst (/proc/diskstats), Documentation/admin-guide/sysctl/kernel.rst
-(hung_task_detect_count, since 6.13).
+(hung_task_detect_count, since 6.13), Documentation/admin-guide/md.rst; drivers/md/md.c (array_state `broken`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,6 +15,7 @@ from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
+from bot.probes.formats.fragment import END, fragment, is_whole
 from bot.probes.formats.sections import sections
 
 
@@ -41,6 +42,32 @@ class Disk:
 
 
 @dataclass(frozen=True, slots=True)
+class Array:
+    """An array of md. Shape: `degraded` is how many of its `members` are missing or not yet rebuilt, None if unknown."""
+
+    name: str
+    level: str = ""
+    state: str = ""  # array_state
+    members: int = 0
+    degraded: int | None = None
+    faulty: tuple[str, ...] = ()
+    is_rebuilding: bool = False
+    done_percent: float | None = None  # of what runs on it: a rebuild, a check
+    lines: tuple[str, ...] = ()
+
+    @property
+    def left(self) -> int | None:
+        """How many members hold its data."""
+        return None if self.degraded is None else self.members - self.degraded
+
+    @property
+    def is_failed(self) -> bool:
+        """True if it lacks more than its level can: the kernel refuses what is written to it."""
+        most = {"raid1": self.members - 1, "raid4": 1, "raid5": 1, "raid6": 2}.get(self.level, self.members)
+        return self.state == "broken" or (self.degraded or 0) > most
+
+
+@dataclass(frozen=True, slots=True)
 class StorageReading:
     """The disks. Units: `hung_tasks_rise` is how many tasks the kernel found hung within the window; None: no count."""
 
@@ -48,6 +75,12 @@ class StorageReading:
 
     disks: tuple[Disk, ...] = ()
     hung_tasks_rise: int | None = None
+    arrays: tuple[Array, ...] = ()  # every one among the disks; of one that was not read nothing but its name
+
+    @property
+    def faulty(self) -> tuple[str, ...]:
+        """The members of arrays that the kernel gave up."""
+        return tuple(name for array in self.arrays for name in array.faulty)
 
     @property
     def stuck(self) -> tuple[Disk, ...]:
@@ -81,6 +114,18 @@ _NO_DISK = re.compile(r"(?:loop|ram|zram|sr|fd|nbd)[0-9]+")
 _PART = re.compile(r"(.*[0-9])p[0-9]+|(.*[a-z])[0-9]+")
 # Fields of a row after the name.
 _READS, _READ_MS, _WRITES, _WAITING, _DISCARDS, _FLUSHES = 0, 3, 4, 8, 11, 15
+_ARRAY = re.compile(r"md(?:[0-9]|_).*")
+_CONTAINER = re.compile(r"external:[^/-].*")  # it holds arrays, and is none (IMSM, DDF)
+_FILES = "array_state level raid_disks degraded sync_action sync_completed metadata_version"
+# Nothing but the shell's own words; a lane of its own, since before 4.0 these files wait for the array's lock.
+_LOOK = fragment(f"""
+    {{ n=0; for d in /sys/block/md*/md; do [ -d "$d" ] || continue; n=$((n + 1)); [ $n -gt 64 ] && break;
+        a=${{d#/sys/block/}}; echo "==> /${{a%/md}} <==";
+        for f in {_FILES}; do v=; [ -e "$d/$f" ] && read -r v <"$d/$f" && echo "$f $v"; done;
+        for f in "$d"/dev-*/state; do v=; read -r v <"$f";
+            case $v in *faulty*) f=${{f%/state}}; echo "faulty ${{f##*/dev-}}";; esac; done; done; }} 2>/dev/null;
+    echo '{END}'
+""")
 
 
 def parse(outputs: Outputs) -> StorageReading:
@@ -96,7 +141,7 @@ def parse(outputs: Outputs) -> StorageReading:
     disks = tuple(_disk(name, *before[name], *after[name]) for name in names)
     hung = [_number_or_none(files.get(_HUNG, ())) for files in (first, later)]
     rise = None if hung[0] is None or hung[1] is None else max(0, hung[1] - hung[0])
-    return StorageReading(disks, rise)
+    return StorageReading(disks, rise, tuple(_arrays(outputs.text_or_none("arrays") or "", names)))
 
 
 def _disk_rows(lines: tuple[str, ...]) -> Iterator[tuple[str, tuple[list[int], str]]]:
@@ -129,17 +174,46 @@ def _disk(name: str, before: list[int], row: str, after: list[int], row_later: s
     )
 
 
+def _arrays(text: str, disks: Iterable[str]) -> Iterator[Array]:
+    blocks = sections(text) if is_whole(text) else {}
+    for name in filter(_ARRAY.fullmatch, disks):
+        lines = tuple(one_line(line, 80) for line in blocks.get(f"/{name}", ()) if line != END)
+        told = dict(line.partition(" ")[::2] for line in lines)
+        if told.get("array_state") != "clear" and not _CONTAINER.fullmatch(told.get("metadata_version", "")):
+            yield _array(name, told, lines)
+
+
+def _array(name: str, told: dict[str, str], lines: tuple[str, ...]) -> Array:
+    level, state = told.get("level", ""), told.get("array_state", "")
+    members = re.match(r"[0-9]{1,5}", told.get("raid_disks", ""))  # `4 (3)` while it is given a fourth
+    done = re.fullmatch(r"([0-9]{1,20}) / ([1-9][0-9]{0,19})", told.get("sync_completed", ""))
+    # A level without spare disks has no count: while it runs it has them all.
+    whole = level in ("raid0", "linear") and state not in ("", "inactive", "broken")
+    return Array(
+        name,
+        level,
+        state,
+        int(members[0]) if members else 0,
+        0 if whole else _number_or_none((told.get("degraded", ""),)),
+        tuple(line.removeprefix("faulty ") for line in lines if line.startswith("faulty ")),
+        told.get("sync_action") == "recover",
+        100 * int(done[1]) / int(done[2]) if done else None,
+        lines,
+    )
+
+
 def _number_or_none(lines: tuple[str, ...]) -> int | None:
     return int(lines[0]) if len(lines) == 1 and re.fullmatch(r"[0-9]{1,18}", lines[0]) else None
 
 
 PROBE = Probe(
     name="storage",
-    title="disks: what waits in them, and what they complete",
+    title="disks: what waits in them, what they complete, and which the arrays of md lack",
     commands=(
         Command(
             "disks", ("tail", "-v", "-n", "+1", _DISKS, _HUNG), looks=SampleTimes.TWICE, output_limit_bytes=512 * 1024
         ),
+        Command("arrays", ("sh", "-c", _LOOK), lane="devices", output_limit_bytes=64 * 1024),
     ),
     parse=parse,
     reading=StorageReading,

@@ -93,6 +93,7 @@ class Facts:
     edac: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     corrupted: int = 0
     disks: dict[str, tuple[int, int, int, int]] = field(default_factory=lambda: {"nvme0n1": (0, 0, 210, 190)})
+    arrays: dict[str, list[str]] = field(default_factory=dict)  # what the files of each array of md hold
     hung: tuple[int, int] | None = None
     without: set[str] = field(default_factory=set)
     instead: dict[tuple[str, str], tuple[str | None, ...]] = field(

@@ -151,6 +151,14 @@ class Load:
         self.facts.disks[name] = (waiting, later, reads, writes)
         return self
 
+    def array(self, name: str, level: str, disks: int, *faulty: str, lacks: int | None = 0, **files: str) -> Self:
+        """Add an array of md; `files` are others of its files, `lacks` is None where its level counts none."""
+        told = {"array_state": "clean", "level": level, "raid_disks": str(disks)}
+        told |= {} if lacks is None else {"degraded": str(lacks), "sync_action": "idle", "sync_completed": "none"}
+        told |= {"metadata_version": "1.2"} | files
+        self.facts.arrays[name] = [*(" ".join(each) for each in told.items()), *(f"faulty {each}" for each in faulty)]
+        return self.disk(name, 0, 0, 40, 40)
+
     def hung_count(self, first: int, later: int) -> Self:
         """Set how many tasks the kernel found hung, at both looks."""
         self.facts.hung = (first, later)

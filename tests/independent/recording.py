@@ -190,6 +190,8 @@ def _devices(facts: Facts) -> Iterator[Answer]:
     corrupted = f"HardwareCorrupted:     {facts.corrupted} kB"
     yield "memory_errors", "look", "\n".join([*counts, corrupted, f"product {facts.product}", _END, ""])
     yield "storage", "disks", *(_disk_files(facts, look) for look in both)
+    arrays = (line for name, lines in facts.arrays.items() for line in (f"==> /{name} <==", *lines))
+    yield "storage", "arrays", "\n".join([*arrays, _END, ""])
 
 
 def _interrupts(facts: Facts, look: int) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.command import Completed, Outputs
+from bot.domain.command import Command, Completed, Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.unfinished import PROBE, UnfinishedReading, parse
 
@@ -25,7 +25,11 @@ def program(root: Path, pid: int, *argv: str) -> None:
 
 
 def printed(root: Path, shell: tuple[str, ...]) -> str:
-    script = PROBE.commands[0].argv[2]
+    return printed_by(PROBE.commands[0], root, shell)
+
+
+def printed_by(command: Command, root: Path, shell: tuple[str, ...]) -> str:
+    script = command.argv[2]
     for place in ROOTS:
         script = script.replace(place, f"{root}{place}")
     return subprocess.run([*shell, "-c", script], capture_output=True, text=True, check=True).stdout
