@@ -43,7 +43,7 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array of md. Shape: `degraded` is how many of its `members` are missing or not yet rebuilt, None if unknown."""
+    """An array of md. Shape: `degraded` is how many of its `members` hold no data yet, or no more; None: unknown."""
 
     name: str
     level: str = ""
@@ -187,14 +187,15 @@ def _array(name: str, told: dict[str, str], lines: tuple[str, ...]) -> Array:
     level, state = told.get("level", ""), told.get("array_state", "")
     members = re.match(r"[0-9]{1,5}", told.get("raid_disks", ""))  # `4 (3)` while it is given a fourth
     done = re.fullmatch(r"([0-9]{1,20}) / ([1-9][0-9]{0,19})", told.get("sync_completed", ""))
-    # A level without spare disks has no count: while it runs it has them all.
-    whole = level in ("raid0", "linear") and state not in ("", "inactive", "broken")
+    most, degraded = int(members[0]) if members else 0, _number_or_none((told.get("degraded", ""),))
+    if level in ("raid0", "linear") and state not in ("", "inactive", "broken"):
+        degraded = 0  # they have no such file, and run with all or not at all
     return Array(
         name,
         level,
         state,
-        int(members[0]) if members else 0,
-        0 if whole else _number_or_none((told.get("degraded", ""),)),
+        most,
+        None if degraded is None or degraded > most else degraded,
         tuple(line.removeprefix("faulty ") for line in lines if line.startswith("faulty ")),
         told.get("sync_action") == "recover",
         100 * int(done[1]) / int(done[2]) if done else None,
