@@ -344,6 +344,7 @@ ANSWERS: Mapping[tuple[str, str], Tool] = {
     ("nic", "look"): network.nics,
     ("processes", "processes"): cpu.busiest,
     ("softirq_waits", "bpftrace"): cpu.softirq_waits,
+    ("storage", "arrays"): lambda asked: _END,
     ("throttling", "cpu.stat"): _quota_stats,
     ("units", "show"): _shown_units,
     ("units", "failed"): _failed_units,
