@@ -432,7 +432,7 @@ CAUSE = Cause(
     eased_by=("drop_caches",),
     remedy=("disable_unit", "mask_unit", "reboot"),
     lasting_fix=(
-        "The image's owner takes what leaks out, or has it mended; until then every new node leaks. "
+        "The owner of the image or launch template takes out or mends what leaks; until then every new node leaks. "
         "Linux 7.2 keeps no removed cgroup for its pages."
     ),
 )

@@ -119,7 +119,7 @@ def redacted_line(text: str, limit: int = 200) -> str:
 
 
 def behind_cut(text: str) -> str:
-    """Return a text whose beginning was cut off without what may be the rest of a secret whose name is gone.
+    r"""Return a text whose beginning was cut off without what may be the rest of a secret whose name is gone.
 
     Shape: without its first line; where it is the only one, without its first words.
 

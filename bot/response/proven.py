@@ -128,7 +128,7 @@ def proven_on(cause: str, cure: Sequence[str], kernel: str = "", own_figures: bo
     shipped = " with the shipped figures" if own_figures else ""
     here_ = ""
     if here and here not in on:
-        here_ = f"; on {here} it did not arise" if here in _series(gone) else f"; not tried on {here}"
+        here_ = f"; on {here} it did not arise" if here in _series(gone) else f"; untried on {here}"
     healed_here = any(row.healed == row.runs and row.series == here for row in rows)
     return ProvenOn(tuple(on), healed_here and not own_figures, f"Proven on {_and(on)}{shipped}{often}{here_}.")
 
@@ -153,7 +153,7 @@ def _series(rows: Iterable[ProvenRow]) -> list[str]:
 
 
 def _and(names: Sequence[str]) -> str:
-    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
+    return " and ".join(names) if len(names) < 3 else ", ".join(names)  # short: it stands on a card
 
 
 def _numbers(series: str) -> list[int]:
