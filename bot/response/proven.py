@@ -114,7 +114,8 @@ def proven_table() -> ProvenTable:
 def proven_on(cause: str, cure: Sequence[str], kernel: str = "", own_figures: bool = False) -> ProvenOn:
     """Return on which kernels a cause with this cure was proven, and whether on this one.
 
-    Shape: `own_figures`: the playbook judges the cause by other figures than those that were proven.
+    Shape: the sentence ends with the node's own kernel. `own_figures`: the playbook judges the cause by other figures
+    than those that were proven.
     """
     table = proven_table()
     rows = _rows(cause, cure)
@@ -127,10 +128,10 @@ def proven_on(cause: str, cure: Sequence[str], kernel: str = "", own_figures: bo
     often = f" (healed {healed} of {runs} times)" if healed < runs else ""
     shipped = " with the shipped figures" if own_figures else ""
     here_ = ""
-    if here and here not in on:
-        here_ = f"; on {here} it did not arise" if here in _series(gone) else f"; untried on {here}"
+    if here:
+        here_ = f"; here {here}" + (", where it did not arise" if here not in on and here in _series(gone) else "")
     healed_here = any(row.healed == row.runs and row.series == here for row in rows)
-    return ProvenOn(tuple(on), healed_here and not own_figures, f"Proven on {_and(on)}{shipped}{often}{here_}.")
+    return ProvenOn(tuple(on), healed_here and not own_figures, f"Proven on Linux {_and(on)}{shipped}{often}{here_}.")
 
 
 def _rows(cause: str, cure: Sequence[str]) -> list[ProvenRow]:
