@@ -193,8 +193,8 @@ def _finding_with_leaker(
     if steps and leaker.stopped and leaker.unit_state.enabled in ("disabled", "masked"):
         steps, no_step_because = (), f"It is {leaker.unit_state.enabled} already."
     ends = "it cannot begin again" if leaker.stopped else "the leak ends"
-    movers = listed(leaker.unit_state.triggered_by, 2)
-    moved = f", which {movers} start{'s' * (len(leaker.unit_state.triggered_by) == 1)}," if movers else ""
+    movers = leaker.unit_state.triggered_by
+    moved = f", which {listed(movers, 2)} {'start' if movers[1:] else 'starts'}," if movers else ""
     ends = f"If {leaker.name}{moved} is {'masked' if is_masked else 'disabled'}, {ends}."
     advice = ends if steps else no_step_because
     left = f"A reboot would clear what is left{_held_memory_words(snapshot)}; {_no_harm(harms)}."

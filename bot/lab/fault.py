@@ -68,6 +68,11 @@ def _outcome_of(answer: Answer) -> Outcome:
     return Outcome(answer.ok, last or f"no output: {answer.stderr.strip()[-300:] or 'the connection broke'}")
 
 
+def _like_the_leak(name: str, about: str) -> Fault:
+    """A variation of leaked-memory-cgroups, whose script it begins with."""
+    return Fault(name, about, ("ecs-agent.pl", "leaked-memory-cgroups.sh"), 180)
+
+
 FAULTS: dict[str, Fault] = {
     fault.name: fault
     for fault in (
@@ -77,41 +82,18 @@ FAULTS: dict[str, Fault] = {
             ("ecs-agent.pl",),
             180,
         ),
-        Fault(
-            "leaked-memory-cgroups-in-one-unit",
-            "the same leak inside a unit that systemd shows as running",
-            ("ecs-agent.pl", "leaked-memory-cgroups.sh"),
-            180,
+        _like_the_leak(
+            "leaked-memory-cgroups-in-one-unit", "the same leak inside a unit that systemd shows as running"
         ),
-        Fault(
-            "leak-without-harm",
-            "the same leak on a node with memory enough for it",
-            ("ecs-agent.pl", "leaked-memory-cgroups.sh"),
-            180,
-        ),
-        Fault(
-            "leaked-memory-cgroups-in-a-static-unit",
-            "the same leak in a unit that can only be masked",
-            ("ecs-agent.pl", "leaked-memory-cgroups.sh"),
-            180,
-        ),
-        Fault(
-            "leaked-memory-cgroups-by-a-timer",
-            "the same leak in a job that a timer starts",
-            ("ecs-agent.pl", "leaked-memory-cgroups.sh"),
-            180,
-        ),
-        Fault(
+        _like_the_leak("leak-without-harm", "the same leak on a node with memory enough for it"),
+        _like_the_leak("leaked-memory-cgroups-in-a-static-unit", "the same leak in a unit that can only be masked"),
+        _like_the_leak("leaked-memory-cgroups-by-a-timer", "the same leak in a job that a timer starts"),
+        _like_the_leak(
             "leaked-memory-cgroups-of-the-runtime",
             "the same leak inside the container runtime, a stand-in that is well",
-            ("ecs-agent.pl", "leaked-memory-cgroups.sh"),
-            180,
         ),
-        Fault(
-            "leaked-memory-cgroups-of-a-user",
-            "the same leak in a service of somebody's own (systemd --user)",
-            ("ecs-agent.pl", "leaked-memory-cgroups.sh"),
-            180,
+        _like_the_leak(
+            "leaked-memory-cgroups-of-a-user", "the same leak in a service of somebody's own (systemd --user)"
         ),
         Fault("too-many-live-cgroups", "a job runner makes a cgroup for each job and removes none"),
         Fault("unused-agent-enabled", "an agent that nobody needs starts at the next boot"),

@@ -34,13 +34,12 @@ class Trial:
 
     Shape: `status` lists what it may be: how much is lost is sometimes the emulated machine's speed. `plan` are the
     actions of the plan, in order; empty: none is offered, and undoing the fault is the cure. `playbook` judges the sick
-    node, and whether it is over. `before` and `until` are
-    shell, run as root: before the fault is made, and until it is old or grave enough to be judged. `undone` is shell
-    that succeeds once the plan's undo was carried out; empty where nothing of it can be undone. On the
-    releases of `confirmed_on` a reading shows what the log alone says elsewhere. `lingers`: the kernel's
-    log still reports the fault once it is over, so that the node is at most degraded, and nothing is planned. On the
-    kernels of `gone_on` the same deeds do no harm: `done` waits until as much was done as makes the fault elsewhere,
-    and then neither the fault nor its verdict may be there.
+    node, and whether it is over. `before` and `until` are shell, run as root: before the fault is made, and until it is
+    old or grave enough to be judged. `undone` is shell that succeeds once the plan's undo was carried out; empty where
+    nothing of it can be undone. On the releases of `confirmed_on` a reading shows what the log alone says elsewhere.
+    `lingers`: the kernel's log still reports the fault once it is over, so that the node is at most degraded, and
+    nothing is planned. On the kernels of `gone_on` the same deeds do no harm: `done` waits until as much was done as
+    makes the fault elsewhere, and then neither the fault nor its verdict may be there.
     """
 
     fault: str
@@ -92,6 +91,32 @@ _LEAK, _LOST = "leaked-memory-cgroups", 8_000  # of a machine of 768 MiB, more t
 _THREE_CORES, _ROOMY = Hardware(1536, 3), Hardware(1536, 2)
 _REPARENTED = ("forky",)  # Linux 7.x hands the pages of a removed cgroup to its parent
 _ENABLED = "systemctl -q is-enabled ecs.service"
+_STATIC = '[ "$(systemctl is-enabled ecs.service)" = static ]'
+
+
+def _harmless_leak(
+    fault: str,
+    plan: tuple[str, ...] = (),
+    confidence: str = "confirmed",
+    undone: str = "",
+    cgroups: tuple[str, ...] = ("v2",),
+) -> Trial:
+    """A leak on a machine with memory enough for it; what leaked stays until a reboot."""
+    return Trial(
+        fault,
+        _LEAK,
+        _DEGRADED,
+        plan,
+        confidence,
+        cgroups=cgroups,
+        hardware=_ROOMY,
+        before=leaking(3_200),
+        until=leaked(3_200),
+        undone=undone,
+        lingers=True,
+        gone_on=_REPARENTED,
+    )
+
 
 TRIALS = (
     Trial("failed-units", "failed-units", _DEGRADED),
@@ -134,51 +159,12 @@ TRIALS = (
         gone_on=_REPARENTED,
         done=charged(_LOST),
     ),
-    Trial(
-        "leak-without-harm",
-        _LEAK,
-        _DEGRADED,
-        ("disable_unit",),
-        cgroups=_BOTH,
-        hardware=_ROOMY,
-        before=leaking(3_200),
-        until=leaked(3_200),
-        undone=_ENABLED,
-        lingers=True,  # what leaked stays until a reboot
-        gone_on=_REPARENTED,
-    ),
-    *(
-        Trial(
-            fault,
-            _LEAK,
-            _DEGRADED,
-            ("mask_unit",),
-            hardware=_ROOMY,
-            before=leaking(3_200),
-            until=leaked(3_200),
-            undone='[ "$(systemctl is-enabled ecs.service)" = static ]',
-            lingers=True,
-            gone_on=_REPARENTED,
-        )
-        for fault in ("leaked-memory-cgroups-in-a-static-unit", "leaked-memory-cgroups-by-a-timer")
-    ),
-    *(
-        Trial(
-            fault,
-            _LEAK,
-            _DEGRADED,
-            confidence=confidence,
-            hardware=_ROOMY,
-            before=leaking(3_200),
-            until=leaked(3_200),
-            lingers=True,
-            gone_on=_REPARENTED,
-        )
-        for fault, confidence in (
-            ("leaked-memory-cgroups-of-the-runtime", "confirmed"),  # nobody may stop it
-            ("leaked-memory-cgroups-of-a-user", "likely"),  # whose it is, is seen; which of their services, is not
-        )
-    ),
+    _harmless_leak("leak-without-harm", ("disable_unit",), undone=_ENABLED, cgroups=_BOTH),
+    _harmless_leak("leaked-memory-cgroups-in-a-static-unit", ("mask_unit",), undone=_STATIC),
+    _harmless_leak("leaked-memory-cgroups-by-a-timer", ("mask_unit",), undone=_STATIC),
+    _harmless_leak("leaked-memory-cgroups-of-the-runtime"),  # nobody may stop it
+    # Whose it is, is seen; which of their services, is not.
+    _harmless_leak("leaked-memory-cgroups-of-a-user", confidence="likely"),
     Trial("oom-kills", "oom-kills", _DEGRADED, lingers=True),
     Trial("oom-kills-of-the-machine", "oom-kills", _DEGRADED, lingers=True),
     Trial("neighbour-overflow", "neighbour-overflow", _CRITICAL, lingers=True),

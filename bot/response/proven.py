@@ -131,7 +131,9 @@ def proven_on(cause: str, cure: Sequence[str], kernel: str = "", own_figures: bo
     if here:
         here_ = f"; here {here}" + (", where it did not arise" if here not in on and here in _series(gone) else "")
     healed_here = any(row.healed == row.runs and row.series == here for row in rows)
-    return ProvenOn(tuple(on), healed_here and not own_figures, f"Proven on Linux {_and(on)}{shipped}{often}{here_}.")
+    return ProvenOn(
+        tuple(on), healed_here and not own_figures, f"Proven on Linux {_joined(on)}{shipped}{often}{here_}."
+    )
 
 
 def _rows(cause: str, cure: Sequence[str]) -> list[ProvenRow]:
@@ -153,7 +155,7 @@ def _series(rows: Iterable[ProvenRow]) -> list[str]:
     return sorted({row.series for row in rows}, key=_numbers)
 
 
-def _and(names: Sequence[str]) -> str:
+def _joined(names: Sequence[str]) -> str:
     return " and ".join(names) if len(names) < 3 else ", ".join(names)  # short: it stands on a card
 
 
