@@ -40,7 +40,7 @@ class Fault:
 
     def begin(self, node: LabNode) -> Outcome:
         """Do what makes the fault, and do not wait for it."""
-        return _outcome_of(node.run(self._script("make; echo begun"), within_seconds=4 * self.within_seconds))
+        return _outcome_of(node.run(self._script("make && echo begun"), within_seconds=4 * self.within_seconds))
 
     def undo(self, node: LabNode) -> Outcome:
         """Undo the fault and wait until the measurement shows it. The kernel may take a while to free what leaked."""

@@ -1,6 +1,6 @@
 # The same leak in a job that a timer starts: only a mask keeps it from starting.
 . "$lab/leaked-memory-cgroups.sh"
-unit=/usr/lib/systemd/system/ecs.service timer=/usr/lib/systemd/system/ecs.timer
+unit=/lib/systemd/system/ecs.service timer=/lib/systemd/system/ecs.timer
 service=Type=oneshot install=
 make() {
     write_unit

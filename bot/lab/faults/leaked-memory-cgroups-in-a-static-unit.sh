@@ -1,3 +1,3 @@
 # The same leak in a unit without [Install], of a package: only a mask keeps it from starting.
 . "$lab/leaked-memory-cgroups.sh"
-unit=/usr/lib/systemd/system/ecs.service install=
+unit=/lib/systemd/system/ecs.service install=
