@@ -56,7 +56,7 @@ class Conflicts:
         Raises: WouldStopProtected; CannotRead when systemd does not say, or it is more than can be shown.
         """
         unit = args["unit"]
-        starts, stops = _started_and_stopped(unit, outputs.text("conflicts"))
+        starts, stops = _would_start_and_stop(unit, outputs.text("conflicts"))
         if found := sorted(names[0] for names in stops if is_protected(names)):
             raise WouldStopProtected(
                 f"For {unit} systemd would stop {', '.join(found[:MOST])}: without it the node, or the way to it, is "
@@ -72,7 +72,7 @@ class Conflicts:
         return said
 
 
-def _started_and_stopped(unit: str, text: str) -> tuple[list[str], list[tuple[str, ...]]]:
+def _would_start_and_stop(unit: str, text: str) -> tuple[list[str], list[tuple[str, ...]]]:
     """Return the names of the units that start with it, and all names of each unit that stops for it."""
     because = f"systemd does not say what starts with {unit}, and what stops for it"
     known = {name: block for block in blocks_of(text, because) for name in names_of(block)}

@@ -115,7 +115,7 @@ class PagerDutyParts:
         if self.pages is None:  # there is no token to ask with
             return ()
         alerts = await self.client.alerts_of(case)
-        await self.pages.note_alerts(case, alerts)
+        await self.pages.mark_alerts_read(case, alerts)
         found = signals_of(alerts)
         if alerts and not found:
             return None

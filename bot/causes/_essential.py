@@ -32,7 +32,7 @@ def is_redundant_unit(reading: EssentialUnitsReading | Unread, names: Sequence[s
     return any(name in RUNTIME_UNITS for name in names) and not others.isdisjoint(WITH_OWN_RUNTIME)
 
 
-def _serves_nobody(reading: EssentialUnitsReading | Unread, names: Sequence[str]) -> bool:
+def _needed_only_by_absent_kubelet(reading: EssentialUnitsReading | Unread, names: Sequence[str]) -> bool:
     """True for a runtime made for kubelets where no kubelet is installed, and another runtime runs."""
     if isinstance(reading, Unread) or any(unit.kind == "kubelet" for unit in reading.units):
         return False
@@ -49,7 +49,7 @@ def is_idle(
 
     Units: `minutes` after which a kubelet without its runtime calls itself ill.
     """
-    if is_redundant_unit(reading, names) or _serves_nobody(reading, names):
+    if is_redundant_unit(reading, names) or _needed_only_by_absent_kubelet(reading, names):
         return True
     if isinstance(reading, Unread) or isinstance(host, Unread) or not _is_healthy(reading):
         return False

@@ -252,13 +252,13 @@ class Decisions:
     async def _ask_brake(self, click: Click) -> None:
         verb, _, number = click.value.partition("-")
         if verb == "on" and not number:
-            await self._ask_pull(click)
+            await self._ask_or_pull(click)
         elif verb == "off" and (not number or number.isdecimal()):
             await self._ask_release(click, int(number or 0))
         else:
             raise NothingProposed(UNKNOWN_BUTTON)
 
-    async def _ask_pull(self, click: Click) -> None:
+    async def _ask_or_pull(self, click: Click) -> None:
         words = "Nothing new begins. A step that has begun is finished, and its proof is read."
         try:
             async with asyncio.timeout(TRIGGER_SECONDS):

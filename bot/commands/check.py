@@ -146,7 +146,7 @@ def _record_cases(arguments: argparse.Namespace, what: Check) -> int:
         return 130
     finally:
         if stream is not None:
-            _finish(arguments, what, verdicts, None, stream)
+            _record_and_print(arguments, what, verdicts, None, stream)
     # Without --json nothing is judged: any answer of a node is a success.
     shown = verdicts if arguments.json else [verdict for verdict in verdicts if verdict.status is Status.UNREACHABLE]
     return exit_status(shown, Status(arguments.fail_on))
@@ -161,13 +161,13 @@ def _judge_nodes(arguments: argparse.Namespace, what: Check, database: Database 
         with open_record.counts(arguments.environ) if stream is not None else contextlib.nullcontext() as counts:
             asyncio.run(_check_nodes(arguments, what, stream, verdicts, counts, database))
     except KeyboardInterrupt:
-        _finish(arguments, what, verdicts, database, stream)
+        _record_and_print(arguments, what, verdicts, database, stream)
         print(f"zombie: interrupted, {len(verdicts)} of {len(what.nodes)} nodes were judged", file=sys.stderr)
         return 130
     except UsageError:
-        _finish(arguments, what, verdicts, database, stream)
+        _record_and_print(arguments, what, verdicts, database, stream)
         raise
-    _finish(arguments, what, verdicts, database, stream)
+    _record_and_print(arguments, what, verdicts, database, stream)
     from bot.app.check import exit_status
     from bot.domain.verdict import Status
 
@@ -329,7 +329,7 @@ def _earlier_counts(counts: StoredCounts | None, node: str) -> Mapping[str, tupl
         return {}
 
 
-def _finish(
+def _record_and_print(
     arguments: argparse.Namespace,
     what: Check,
     verdicts: list[Verdict],
@@ -345,7 +345,7 @@ def _finish(
     incidents: dict[str, str] = {}
     try:
         if database is not None:
-            _open_incidents(arguments, database, verdicts, what.playbook, incidents)
+            _record_incidents(arguments, database, verdicts, what.playbook, incidents)
     finally:
         if stream is None and len(what.nodes) > 1:
             _print_table(arguments, what, verdicts)
@@ -360,7 +360,7 @@ def _finish(
                 print(f"zombie: {remark}", file=sys.stderr)
 
 
-def _open_incidents(
+def _record_incidents(
     arguments: argparse.Namespace,
     database: Database,
     verdicts: list[Verdict],

@@ -169,10 +169,10 @@ def _within_quotes(text: str, begin: int, end: int, mark: str) -> Cut:
         return Cut(begin + len(quoted["open"]), end - len(quoted["close"] or ""), mark)
     if named := _NAMED.search(text, max(begin - _LONGEST_SIGN, 0), begin):
         mark = f"{named['quote']}{mark}{named['quote']}"
-    return Cut(begin, _before_brackets(text, begin, end), mark)
+    return Cut(begin, _end_before_brackets(text, begin, end), mark)
 
 
-def _before_brackets(text: str, begin: int, end: int) -> int:
+def _end_before_brackets(text: str, begin: int, end: int) -> int:
     """Return the end of a bare value, without the brackets that close what was opened before it on its line."""
     before = text[max(text.rfind("\n", 0, begin), begin - _LONGEST_LINE, 0) : begin]
     while end - 1 > begin and (opening := _OPENING.get(text[end - 1])):

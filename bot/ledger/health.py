@@ -23,7 +23,7 @@ from bot.ledger.entries import database_time, head_of
 from bot.ledger.inbox import GIVEN_UP
 from bot.ledger.leases import live_runners
 from bot.ledger.machines import names_of_machines
-from bot.ledger.migrations import VERSION, version_of
+from bot.ledger.migrations import VERSION, schema_version
 from bot.ledger.tables import DELIVERIES, INCIDENTS
 
 PATIENCE = timedelta(seconds=3)
@@ -98,7 +98,7 @@ def condition(url: str, patience: timedelta = PATIENCE) -> LedgerCondition:
     with _reading(url, patience) as connection:
         if not inspect(connection).has_table(_VERSION_TABLE):
             raise LedgerUnavailable(f"{ledger_words(url)} is a database without a ledger.")
-        version = version_of(connection)
+        version = schema_version(connection)
         is_ours = version == VERSION  # older tables may lack what is read
         return LedgerCondition(
             version,

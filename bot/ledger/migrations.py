@@ -201,7 +201,7 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
 VERSION = len(MIGRATIONS)
 
 
-def version_of(connection: Connection) -> int:
+def schema_version(connection: Connection) -> int:
     """Return the version that the database has, 0 for none. Raises: LedgerUnavailable when what it holds is none."""
     version = connection.exec_driver_sql("SELECT version FROM zombie_schema").scalar_one_or_none() or 0
     if not isinstance(version, int):
@@ -210,11 +210,11 @@ def version_of(connection: Connection) -> int:
 
 
 def refuse_newer(connection: Connection, known: int = VERSION) -> int:
-    """Return `version_of` the database.
+    """Return the schema version of the database.
 
     Raises: LedgerUnavailable as that, and when a newer program wrote it.
     """
-    version = version_of(connection)
+    version = schema_version(connection)
     if version > known:
         raise LedgerUnavailable(
             f"The ledger's database has version {version}, and this program knows up to {known}.",

@@ -72,14 +72,14 @@ class ToolAnswers:
         verdicts = [verdict for verdict in answers if verdict is not None]
         if len(verdicts) < len(known):
             raise UsageError("The bot is stopping.", "Ask again in a moment.")
-        ids, trouble = await self._open_incidents(verdicts, playbook)
+        ids, trouble = await self._record_incidents(verdicts, playbook)
         text = "\n".join(verdict_text(verdict, words=self.words) for verdict in verdicts)
         if len(verdicts) > 1:
             text += f"\n{summary(verdicts, len(verdicts))}\n"
         text += "".join(f"Incident {incident} of {node}.\n" for node, incident in ids.items())
         return Answer(documents(verdicts, ids), text + trouble)
 
-    async def _open_incidents(self, verdicts: Sequence[Verdict], playbook: Playbook) -> tuple[dict[str, str], str]:
+    async def _record_incidents(self, verdicts: Sequence[Verdict], playbook: Playbook) -> tuple[dict[str, str], str]:
         """Open an incident for each verdict; the verdicts are returned even when the ledger fails."""
         if self.ledger is None:
             return {}, ""

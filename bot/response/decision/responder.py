@@ -75,7 +75,7 @@ class Responder:
         async with refusals_noted(self.ledger, "approve", approval.by, incident_id):
             turn = self._turns.setdefault(incident_id, asyncio.Lock())
             if turn.locked():  # a person who may not decide is told at once, without waiting for the node to be read
-                await self._check_guards(await self._read(incident_id), approval)
+                await self._check_guards(await self._decision_record(incident_id), approval)
             async with turn:
                 return await self._decide_in_turn(incident_id, approval)
 
@@ -85,7 +85,7 @@ class Responder:
         Shape: the guards and the look at the node are those of `decide`, for each yes.
         Raises: Refused as `decide`; Conflict when the incident changed meanwhile.
         """
-        proposal, record = None, replace(await self._read(incident.id), incident=incident)
+        proposal, record = None, replace(await self._decision_record(incident.id), incident=incident)
         for approval in approvals:
             proposal = await self._check_guards(record, approval, in_wave=True)
         if proposal is None:
@@ -195,7 +195,7 @@ class Responder:
         looked = False
         counter = guards.ApprovalCounter(self.policy, self.ledger, self.lookup)
         for _ in range(_TRIES):
-            record = await self._read(incident_id)
+            record = await self._decision_record(incident_id)
             incident, proposal = record.incident, await self._check_guards(record, approval)
             if not looked:
                 await self._recheck_drift(incident)
@@ -220,7 +220,7 @@ class Responder:
                     return await self.record.append(incident, event_of(incident), approval.by)
             raise CannotTell(_TOO_FAST, "Try again.")
 
-    async def _read(self, incident_id: str) -> DecisionRecord:
+    async def _decision_record(self, incident_id: str) -> DecisionRecord:
         """Return the incident with all that a decision about it depends on. Raises: UnknownIncident."""
         found = await self.ledger.decision_record(incident_id, SAME_AGAIN) if may_name(incident_id) else None
         if found is None:

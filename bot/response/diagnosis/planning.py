@@ -101,7 +101,7 @@ def with_plan(
     used = next((used for used in playbook.causes if used.cause.name == verdict.cause), None)
     allowed = used.remedy if used is not None else ()
     steps: list[Step] = []
-    for step in (_as_allowed(step, allowed, actions) for step in verdict.remedy):
+    for step in (_swapped_for_allowed(step, allowed, actions) for step in verdict.remedy):
         action = actions.get(step.action)
         if action is None or step.action not in allowed or _stops_protected(step, action):
             break
@@ -149,7 +149,7 @@ def _need_words(snapshot: Snapshot, unit: str) -> str:
     return f"{unit} is not needed: {agent.because.partition(',')[0] or 'nobody uses it'}."
 
 
-def _as_allowed(step: Step, allowed: Sequence[str], actions: Mapping[str, Action]) -> Step:
+def _swapped_for_allowed(step: Step, allowed: Sequence[str], actions: Mapping[str, Action]) -> Step:
     """Return the step, or its replacement where a playbook offers only that."""
     if step.action in allowed:
         return step

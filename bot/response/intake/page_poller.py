@@ -47,7 +47,7 @@ class PagePoller:
     _asked: dict[str, int] = field(default_factory=dict, init=False)  # the look in which a page was last read by itself
     _looks: int = field(default=0, init=False)
 
-    async def note_alerts(self, page_id: str, alerts: Sequence[Mapping[str, Any]]) -> None:
+    async def mark_alerts_read(self, page_id: str, alerts: Sequence[Mapping[str, Any]]) -> None:
         """Note a page's alerts as just read, so that they are not taken in again.
 
         Raises: LedgerError when it cannot be noted.

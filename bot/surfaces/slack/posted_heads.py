@@ -58,7 +58,7 @@ async def posted_heads(token: str, api_url: str, channels: Collection[str], sinc
             us = await client.auth_test()
             for channel in sorted(channels):
                 try:
-                    async for message in _messages(client, channel, since):
+                    async for message in _messages_and_replies(client, channel, since):
                         if us.get("user_id") == message.get("user"):
                             for text in record_heads(message.get("blocks") or ()):
                                 where = f"in Slack, channel {channel}, message {message.get('ts')}"
@@ -82,7 +82,9 @@ async def posted_heads(token: str, api_url: str, channels: Collection[str], sinc
     return PostedHeads(tuple(heads), unread, tuple(unfit))
 
 
-async def _messages(client: AsyncWebClient, channel: str, since: datetime) -> AsyncIterator[Mapping[str, Any]]:
+async def _messages_and_replies(
+    client: AsyncWebClient, channel: str, since: datetime
+) -> AsyncIterator[Mapping[str, Any]]:
     asked = await client.conversations_history(channel=channel, oldest=f"{since.timestamp():.6f}", limit=PAGE)
     async for page in asked:  # follows the cursor
         for message in page.get("messages") or ():

@@ -240,7 +240,7 @@ def _elements(shown: Block) -> Iterator[Element]:
         case Strip(heat=heat):
             yield _monospace([*(str(row).replace(" ", "\u00a0") for row in heat_strip(heat, COLUMNS)), heat.words])
         case ButtonRow(items=items, name=name):
-            yield from _row(items, name)
+            yield from _controls(items, name)
         case YesNoQuestion(action=action, yes=yes, no=no):
             yield from _action_sets(_action(label, action, {VALUE: value}) for label, value in (yes, no))
         case Record(head=head):
@@ -251,7 +251,7 @@ def _elements(shown: Block) -> Iterator[Element]:
             yield from _marked_elements(words)
 
 
-def _row(items: Sequence[Button | Menu | NodeMenu], name: str) -> Iterator[Element]:
+def _controls(items: Sequence[Button | Menu | NodeMenu], name: str) -> Iterator[Element]:
     """Menus above, buttons below: what is chosen is sent by a button of its own."""
     actions = list[Element]()
     for item in items:

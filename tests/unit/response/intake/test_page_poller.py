@@ -118,7 +118,7 @@ async def test_alert_that_is_added_later_is_told_as_new(bench: Bench) -> None:
 async def test_alerts_that_were_read_are_not_taken_in_again(bench: Bench) -> None:
     page = bench.pagerduty.account.trigger("node is slow", alerts=3)
     bench.webhook(page)
-    await bench.watch.note_alerts(page.id, [{"status": "triggered"}] * 3)
+    await bench.watch.mark_alerts_read(page.id, [{"status": "triggered"}] * 3)
     assert await bench.watch.look() == 0
     bench.watch._seen.clear()  # as another runner has it, which did not read them
     assert await bench.watch.look() == 0
