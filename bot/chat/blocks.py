@@ -34,7 +34,7 @@ from bot.view.words import Bold, Code, Instant
 SUMMARY = 300  # characters of a verdict's summary on a card; the thread has longer summaries whole
 MOST_NOTES = 4  # on the card; the dialog shows all
 NOTE = 160
-ASKS = "Approve shows commands first, runs none."
+REVIEW = "Review and approve"  # it opens a dialog with the commands, and runs none of them
 ENDS = "Cost: what ends (the bot restarts none of it):"
 MOST_NAMED = 3  # pods on the card; the dialog has all
 FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card; in the dialog, beside databases
@@ -42,7 +42,8 @@ FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card; in the dialog, be
 
 def offer_blocks(plan: PlanView) -> Iterator[Block]:
     """Yield the offer and what a yes would do to the node and its workload, without commands."""
-    parts: list[Line | Listing] = [line(Bold(f"Offer: {plan.words}. "), f"Once approved, {plan.effect}")]
+    parts: list[Line | Listing] = [line(Bold(f"Offer: {plan.words}. "), plan.effect)]
+    parts += [line(plan.proof)] if plan.proof else []
     parts += ends_blocks(replace(plan, ends=plan.ends_briefly), FEW_ENDS)  # the dialog names the containers
     if plan.moves:
         named = "; ".join(one_line(row, 80) for row in plan.moves[:MOST_NAMED])
@@ -50,7 +51,7 @@ def offer_blocks(plan: PlanView) -> Iterator[Block]:
         parts.append(line(Bold(f"Work it moves ({len(plan.moves)}): "), f"{named}{more}."))
     yield Together(tuple(parts))
     yield from (Paragraph(sentence, whole=True) for sentence in plan.also)  # a yes covers it too
-    yield from small(" ".join(clipped(note, NOTE) for note in plan.notes[:MOST_NOTES]))
+    yield from small(" ".join([clipped(note, NOTE) for note in plan.notes if note != plan.proof][:MOST_NOTES]))
 
 
 def ends_blocks(plan: PlanView, most: int) -> Iterator[Line | Listing]:
@@ -106,8 +107,7 @@ def choice_blocks(choices: Sequence[Choice], first: Sequence[Button] = ()) -> It
     if decisions := [choice for choice in choices if choice.kind in (APPROVE, DECLINE)]:
         best = "" if first else APPROVE
         buttons = (
-            Button(made.button_words.capitalize(), made.kind, made.about, "primary" if made.kind == best else "")
-            for made in decisions
+            Button(_label(made), made.kind, made.about, "primary" if made.kind == best else "") for made in decisions
         )
         yield ButtonRow((*first, *buttons))
     for choice in choices:
@@ -120,6 +120,11 @@ def choice_blocks(choices: Sequence[Choice], first: Sequence[Button] = ()) -> It
                 Button(one_line(words, BUTTON), ANSWER, choice.about, name=f"{ANSWER}-{at}") for at, words in numbered
             )
             yield ButtonRow(tuple(answers))
+
+
+def _label(choice: Choice) -> str:
+    words = choice.button_words
+    return REVIEW + words.removeprefix(APPROVE) if choice.kind == APPROVE else words.capitalize()
 
 
 def undo_buttons(choices: Sequence[Choice]) -> list[Button]:
@@ -156,7 +161,7 @@ def single_choice_blocks(choices: Sequence[Choice]) -> Iterator[ButtonRow]:
         yield ButtonRow(tuple(_nodes_menu(choice) for choice in decisions))
         return
     for at, node in enumerate(nodes):
-        words = {APPROVE: f"Approve {one_line(node, 60)}", DECLINE: "Decline"}
+        words = {APPROVE: f"{REVIEW} {one_line(node, 50)}", DECLINE: "Decline"}
         buttons = tuple(Button(words[choice.kind], choice.kind, single_value(choice, at)) for choice in decisions)
         yield ButtonRow(buttons, f"{DECIDE}{decisions[0].incidents[at]}")
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from bot.chat.blocks import (
-    ASKS,
     FEW_ENDS,
     PROFILE,
     REPORT,
@@ -279,11 +278,8 @@ def _gravity_sign(view: IncidentView) -> str:
 
 def _decision(group: GroupView, first: Sequence[Button] = ()) -> Iterator[Block]:
     """What a decision needs, who is on call, and what can be chosen."""
-    by = (*group.asked, ".") if group.asked and group.needs else ()
-    asks = (ASKS,) if any(choice.kind == APPROVE for choice in group.choices) else ()
-    rows = joined((by, group.needs)), joined((group.approvers, group.on_call)), asks
-    if said := tuple(line(*row) for row in rows if any(row)):
-        yield Together(said)
+    if said := joined((group.needs, group.approvers, group.on_call)):
+        yield line(*said)
     yield from choice_blocks(group.choices, first)
 
 

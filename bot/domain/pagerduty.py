@@ -75,10 +75,9 @@ class OutgoingAlert:
 
 @dataclass(frozen=True, slots=True)
 class OnCall:
-    """Who is on call by a schedule, and until when that is known; `unread` is why it is not known who."""
+    """Who is on call by a schedule; `unread` is why that is not known."""
 
     names: tuple[str, ...] = ()
-    until: datetime | None = None
     unread: str = ""
 
 

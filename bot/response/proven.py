@@ -114,25 +114,32 @@ def proven_table() -> ProvenTable:
 def proven_on(cause: str, cure: Sequence[str], kernel: str = "", own_figures: bool = False) -> ProvenOn:
     """Return on which kernels a cause with this cure was proven, and whether on this one.
 
-    Shape: the sentence ends with the node's own kernel. `own_figures`: the playbook judges the cause by other figures
-    than those that were proven.
+    Shape: the sentence says what was proven, where, and what that is worth on the node's own kernel. `own_figures`:
+    the playbook judges the cause by other figures than those that were proven.
     """
     table = proven_table()
     rows = _rows(cause, cure)
     if not rows:
         why = dict(table.not_here).get(cause, "no run of it on a real kernel is on record")
-        return ProvenOn((), False, f"Not proven here: {why}.")
+        return ProvenOn((), False, f"Not proven: {why}.")
     here, gone = series_of(kernel), [row for row in table.rows if row.cause == cause and row.status == GONE]
     on = _series(rows)
     runs, healed = sum(row.runs for row in rows), sum(row.healed for row in rows)
     often = f" (healed {healed} of {runs} times)" if healed < runs else ""
     shipped = " with the shipped figures" if own_figures else ""
-    here_ = ""
-    if here:
-        here_ = f"; here {here}" + (", where it did not arise" if here not in on and here in _series(gone) else "")
+    if not here:
+        this_node = "this node's kernel is not known"
+    elif here in on:
+        this_node = f"this node runs {here}"
+    elif here in _series(gone):
+        this_node = f"this node runs {here}, where the fault did not arise"
+    else:
+        this_node = f"untried on this node's {here}"
     healed_here = any(row.healed == row.runs and row.series == here for row in rows)
     return ProvenOn(
-        tuple(on), healed_here and not own_figures, f"Proven on Linux {_joined(on)}{shipped}{often}{here_}."
+        tuple(on),
+        healed_here and not own_figures,
+        f"This cured test VMs with Linux {_joined(on)}{shipped}{often}; {this_node}.",
     )
 
 

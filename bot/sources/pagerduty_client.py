@@ -84,13 +84,13 @@ class PagerDutyClient:
     async def on_call(self, schedule: str) -> OnCall:
         """Return who is on call by a schedule now, each once; see https://developer.pagerduty.com, `GET /oncalls`."""
         query = {"schedule_ids[]": schedule, "earliest": "true", "limit": PAGE_ROWS}
-        found: dict[str, datetime | None] = {}
+        found: dict[str, None] = {}
         for row in _rows(await self._http.ask("GET", "/oncalls", query), "oncalls"):
             user = row.get("user")
             name = str(user.get("summary") or user.get("name") or "") if isinstance(user, Mapping) else ""
             if name:
-                found.setdefault(name, _instant(row.get("end")))
-        return OnCall(tuple(found), min((until for until in found.values() if until is not None), default=None))
+                found[name] = None
+        return OnCall(tuple(found))
 
     # --- what is written
 

@@ -91,7 +91,7 @@ class PlanView:
     `effect` is `impact` for a card that has its node in the title. `ends` is what ends with it, gravest first, a row
     each, and `ends_briefly` the same for a card; `ends_unread` is what could not be looked at. All are empty for a plan
     that ends nothing. The first `kept` rows are databases and members of a quorum: nobody says yes without having seen
-    them. `why` is the cause and its harm, in a sentence.
+    them. `why` is the cause and its harm, in a sentence; `proof` is the note that says where the cure was proven.
     """
 
     node: str
@@ -109,6 +109,7 @@ class PlanView:
     ends_unread: str = ""
     kept: int = 0
     why: str = ""
+    proof: str = ""
 
     def ends_words(self, rows: int | None = None) -> str:
         """What ends, as sentences, all of it or its first rows; empty for a plan that ends nothing."""
@@ -200,6 +201,7 @@ class PlanWords:
             moves,
             f"{impact}.",
             *self._ends_rows(plan),
+            proof=plan.proven.says if plan.proven is not None else "",
         )
 
     def _ends_rows(self, plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], str, int]:

@@ -126,11 +126,15 @@ def approvals_sentence(group: Sequence[Incident], context: ViewContext) -> Sente
     if context.policy is None or not group:
         return ()
     needed = _approvals_needed(group)
+    asked = askers_sentence(group)
+    pieces: list[Piece] = [*asked, ". "] if asked and context.policy.self_approval else []
     words = f"Needs {needed} approval{'s' if needed > 1 else ''}"
     if not context.policy.self_approval and any(incident.askers for incident in group):
-        words += ", not by the person who asked"
+        pieces += [f"{words} (not by ", *(asked[1:] or ("the person",))]
+        words = " who asked)" if not asked else ", who asked)"
     until = min((at for incident in group if (at := context.decides_until(incident)) is not None), default=None)
-    pieces: list[Piece] = [words, *((", by ", Instant(until), " or it lapses") if until is not None else ()), "."]
+    pieces += [words] if until is None else [f"{words} by ", Instant(until), ", or it lapses"]
+    pieces += ["."]
     so_far = list({endorsement.by: None for incident in group for endorsement in incident.endorsements})
     for number, by in enumerate(so_far[:MOST_NAMED]):
         pieces += [", " if number else f" {len(so_far)} said yes so far: ", Person(by)]
@@ -196,7 +200,7 @@ def on_call_of(context: ViewContext) -> Sentence:
     if not found.names:
         return ("On call: nobody, says the schedule.",)
     who = ", ".join(one_line(name, 60) for name in found.names[:MOST_NAMED])
-    return (f"On call: {who}.",) if found.until is None else (f"On call: {who} until ", Instant(found.until), ".")
+    return (f"On call: {who}.",)
 
 
 def _approvals_needed(group: Sequence[Incident]) -> int:
@@ -252,7 +256,7 @@ def _ending_sentences(incident: Incident, plan: PlanView | None) -> Iterator[Sen
             yield _cured(incident) or because
             if plan is not None and incident.steps:
                 yield (f"Done: {', '.join(step.done for step in plan.steps)}.",)
-            if ended := _ended_with(incident):
+            if ended := _ended_words(incident):
                 yield (f"Ended, and not restarted by the bot: {ended}.",)
             if fix := _still_owed(incident):
                 of = next(iter(incident.verdict.suspects), "") if incident.verdict is not None else ""
@@ -296,7 +300,7 @@ def _cured(incident: Incident) -> Sentence:
     return (f"{words}; not yet proven: {owed}. The bot no longer watches: check again", *at, ".")
 
 
-def _ended_with(incident: Incident) -> str:
+def _ended_words(incident: Incident) -> str:
     """What ended with a plan of which every step was done, as the offer said; empty where nothing did."""
     ends = incident.proposal.plan.ends if incident.proposal is not None else None
     if ends is None or not all(isinstance(step.outcome, StepVerified) for step in incident.steps):

@@ -191,14 +191,14 @@ async def test_button_of_one_among_several_covers_that_one_alone(tmp_path: Path)
         team.run_plans = False
         await team.proposed("node-1", "node-2")
         offer = await team.card("2 nodes: 2 critical; 2 wait for approval")
-        (row,) = [block for block in offer.blocks if "Approve node-2" in str(block)]
+        (row,) = [block for block in offer.blocks if "Review and approve node-2" in str(block)]
         await slack.click("bob", offer, "approve", block_id=row["block_id"])
         view = await slack.until(lambda: slack.modal("bob"), what="the dialog")
         assert "node-2" in str(view.blocks)
         assert "node-1" not in str(view.blocks)
         await slack.submit("bob", view, {"reason": "this one first"})
         card = await team.card("2 nodes: 2 critical; 1 wait for approval, 1 approved")
-        assert "Approve node" not in str(card.blocks), "one is left, and it has the buttons of the card"
+        assert "Review and approve node" not in str(card.blocks), "one is left, and it has the buttons of the card"
 
 
 async def test_plan_that_waits_says_for_what_and_ends_when_nobody_decides(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bot.chat.blocks import FEW_ENDS
+from bot.chat.blocks import FEW_ENDS, REVIEW
 from bot.chat.document import (
     Block,
     Button,
@@ -164,7 +164,7 @@ def _buttons(wave: Wave) -> Iterator[Block]:
     elements: list[Button] = []
     match wave.state:
         case WaveState.PROPOSED:
-            elements = [Button("Approve", APPROVE, wave.id, "primary"), Button("Decline", DECLINE, wave.id)]
+            elements = [Button(REVIEW, APPROVE, wave.id, "primary"), Button("Decline", DECLINE, wave.id)]
         case WaveState.RUNNING:
             elements = [Button("Stop", STOP, wave.id, "danger")]
         case WaveState.STOPPED:

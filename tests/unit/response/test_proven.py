@@ -74,35 +74,47 @@ def test_table_is_read_as_it_was_written_and_a_row_takes_the_place_of_its_earlie
 
 def test_sentence_names_the_kernels_and_says_where_it_was_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     has(monkeypatch, ROW, replace(ROW, kernel="6.12.117+deb13", suite="trixie"), replace(ROW, cgroups="v1"))
-    assert proven_on(ROW.cause, CURE, "6.1.90-aws").says == "Proven on Linux 6.1 and 6.12; here 6.1."
-    assert proven_on(ROW.cause, CURE, "5.4.0-1084-aws").says == "Proven on Linux 6.1 and 6.12; here 5.4."
+    assert (
+        proven_on(ROW.cause, CURE, "6.1.90-aws").says
+        == "This cured test VMs with Linux 6.1 and 6.12; this node runs 6.1."
+    )
+    assert (
+        proven_on(ROW.cause, CURE, "5.4.0-1084-aws").says
+        == "This cured test VMs with Linux 6.1 and 6.12; untried on this node's 5.4."
+    )
     has(monkeypatch, *(replace(ROW, kernel=kernel, suite=kernel) for kernel in ("5.10.0", "6.1.0", "6.12.0")))
-    assert proven_on(ROW.cause, CURE, "5.4.0").says == "Proven on Linux 5.10, 6.1, 6.12; here 5.4.", "a card is narrow"
+    assert proven_on(ROW.cause, CURE, "").says == (
+        "This cured test VMs with Linux 5.10, 6.1, 6.12; this node's kernel is not known."
+    )
     assert proven_on(ROW.cause, ("disable_unit",), "6.1").says == (
-        "Not proven here: no run of it on a real kernel is on record."
+        "Not proven: no run of it on a real kernel is on record."
     )
 
 
 def test_sentence_says_where_the_fault_did_not_arise(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = replace(ROW, cure=(), status="gone", kernel="7.2.12+deb14")
     has(monkeypatch, ROW, gone)
-    assert proven_on(ROW.cause, CURE, "7.2.1").says == "Proven on Linux 6.1; here 7.2, where it did not arise."
-    assert proven_on(ROW.cause, CURE, "7.3.1").says == "Proven on Linux 6.1; here 7.3."
+    assert proven_on(ROW.cause, CURE, "7.2.1").says == (
+        "This cured test VMs with Linux 6.1; this node runs 7.2, where the fault did not arise."
+    )
+    assert proven_on(ROW.cause, CURE, "7.3.1").says == "This cured test VMs with Linux 6.1; untried on this node's 7.3."
     assert not proven_on(ROW.cause, (), "7.2.1").here
 
 
 def test_sentence_says_a_cure_that_failed_and_whose_figures_were_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     has(monkeypatch, replace(ROW, runs=3))
-    assert proven_on(ROW.cause, CURE, "6.1").says == "Proven on Linux 6.1 (healed 2 of 3 times); here 6.1."
+    assert proven_on(ROW.cause, CURE, "6.1").says == (
+        "This cured test VMs with Linux 6.1 (healed 2 of 3 times); this node runs 6.1."
+    )
     has(monkeypatch, ROW)
     assert proven_on(ROW.cause, CURE, "5.4", own_figures=True).says == (
-        "Proven on Linux 6.1 with the shipped figures; here 5.4."
+        "This cured test VMs with Linux 6.1 with the shipped figures; untried on this node's 5.4."
     )
 
 
 def test_sentence_says_why_something_cannot_be_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
     has(monkeypatch, not_here=(("gpu-fault", "it needs a GPU; its words are NVIDIA's"),))
-    assert proven_on("gpu-fault", ("reboot",), "6.1").says == "Not proven here: it needs a GPU; its words are NVIDIA's."
+    assert proven_on("gpu-fault", ("reboot",), "6.1").says == "Not proven: it needs a GPU; its words are NVIDIA's."
 
 
 @pytest.mark.parametrize(
@@ -135,15 +147,15 @@ def test_plan_says_what_it_is_worth_whether_or_not_it_must_be_proven(monkeypatch
     for proven_only in (False, True):
         plan = offered(proven_only).plan
         assert plan is not None
-        assert plan.notes[-1] == "Proven on Linux 6.1; here 6.1."
-        assert plan.proven == ProvenOn(("6.1",), True, "Proven on Linux 6.1; here 6.1.")
+        assert plan.notes[-1] == "This cured test VMs with Linux 6.1; this node runs 6.1."
+        assert plan.proven == ProvenOn(("6.1",), True, "This cured test VMs with Linux 6.1; this node runs 6.1.")
 
 
 def test_only_what_is_proven_is_offered_where_that_is_set_and_the_verdict_says_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     has(monkeypatch, replace(ROW, kernel="6.12.1"))
-    says = "Proven on Linux 6.12; here 6.1."
+    says = "This cured test VMs with Linux 6.12; untried on this node's 6.1."
     plan = offered(proven_only=False).plan
     assert plan is not None
     assert plan.notes[-1] == says
@@ -165,7 +177,9 @@ def test_figures_of_ones_own_are_not_those_that_were_proven(monkeypatch: pytest.
     mine = library((tmp_path,)).get("mine")
     plan = offered(proven_only=False, playbook=mine).plan
     assert plan is not None
-    assert plan.proven == ProvenOn(("6.1",), False, "Proven on Linux 6.1 with the shipped figures; here 6.1.")
+    assert plan.proven == ProvenOn(
+        ("6.1",), False, "This cured test VMs with Linux 6.1 with the shipped figures; this node runs 6.1."
+    )
     withheld = offered(proven_only=True, playbook=mine)
     assert withheld.plan is None
-    assert withheld.summary.endswith("Proven on Linux 6.1 with the shipped figures; here 6.1.")
+    assert withheld.summary.endswith("This cured test VMs with Linux 6.1 with the shipped figures; this node runs 6.1.")

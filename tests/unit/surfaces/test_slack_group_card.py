@@ -70,7 +70,7 @@ def test_several_are_a_table_whose_button_covers_those_still_proposed() -> None:
     for one in several:
         assert one.node in words(message)
     assert "4 nodes: 4 critical; 2 wait for approval, 1 acting, 1 declined" in message.text
-    assert "Approve 2 plans" in words(message)
+    assert "Review and approve 2 plans" in words(message)
     singly = [f"{OPENING.group}/incident-{number}" for number in (0, 2) for _ in ("approve", "decline")]
     assert list(actions(list(message.blocks))) == [
         *zip(["approve", "decline"] * 3, [OPENING.group, OPENING.group, *singly], strict=True),
