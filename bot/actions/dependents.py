@@ -3,7 +3,8 @@
 Defined in: systemd.unit(5), org.freedesktop.systemd1(5). RequiredBy, RequisiteOf, BoundBy and ConsistsOf are in every
 supported systemd; PropagatesStopTo since 249, and older versions do not stop units by it. systemd lists loaded units:
 those that run, or that a running unit refers to. `systemctl disable` also disables units named by Also= in the unit's
-file or drop-ins, and by Also= in those; it does not stop them. No property shows this.
+file or drop-ins, and by Also= in those; it does not stop them. No property shows this. It also removes the link of a
+unit whose file lies elsewhere (`systemctl link`), and then no `enable` finds the unit again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 from bot.domain.action import Args
 from bot.domain.command import Command, Outputs
-from bot.domain.errors import CannotRead, WouldStopProtected
+from bot.domain.errors import CannotRead, ProtectedUnit, WouldStopProtected
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import listed, one_line
 
@@ -27,7 +28,8 @@ _NAME = re.compile(r"[A-Za-z0-9:_.\\@-]{1,255}\Z")
 _NAMED = 5  # protected units in a refusal
 _LEVELS, _SEEN_CHARS = 8, 6000  # as deep and as far as the node looks; then it says no more
 _EACH_LEVEL = " ".join(map(str, range(_LEVELS)))
-_ALSO = "Also"  # marks what is disabled with the unit
+_ALSO, _LINKED = "Also", "Linked"  # mark what is disabled with the unit, and what would be gone then
+_OF_LINKS = "/etc/systemd/system/"
 # systemd's output is only split at blanks: `set -f`, and every word is in quotes or after `--`.
 _SCRIPT = (
     'set -f; seen=" $1 "; next=$1; '
@@ -43,6 +45,8 @@ _INSTALL = (
     f"for level in {_EACH_LEVEL}; do units=$next; next=; for unit in $units; do "
     'said=$(systemctl show --no-pager -p Id,Names,LoadState -- "$unit") || exit; '
     f'[ "$unit" = "$1" ] || printf "{_ALSO}=yes\\n%s\\n\\n" "$said"; '
+    f'at={_OF_LINKS}$unit; [ ! -L "$at" ] || case $(readlink -f -- "$at") in */systemd/system/"$unit") ;; '
+    f'*) printf "{_LINKED}=yes\\n%s\\n\\n" "$said" ;; esac; '
     "case $said in *LoadState=not-found*) continue ;; esac; "
     'text=$(systemctl cat --no-pager -- "$unit" 2>/dev/null) || exit; '
     r"""for name in $(printf "%s\n" "$text" | sed -e :a -e '/\\$/{N;s/\\\n/ /;ta' -e '}' | """
@@ -72,9 +76,15 @@ class Dependents:
         """Describe what stops or is disabled with the unit, and what starts it again; empty if nothing does.
 
         Example: "with ecs.service stops b.service; b.timer starts ecs.service again".
-        Raises: WouldStopProtected; CannotRead when systemd does not say, or it is more than can be shown.
+        Raises: WouldStopProtected; ProtectedUnit where no undo could bring back what is disabled; CannotRead when
+        systemd does not say, or it is more than can be shown.
         """
         unit, shown = args["unit"], _blocks(args["unit"], outputs.text("dependents"))
+        if linked := [block for block in shown if _LINKED in block]:
+            raise ProtectedUnit(
+                f"{_first_names(linked)} would lose its link in {_OF_LINKS}, and no undo brings that back.",
+                "Disable it by hand; systemctl enable, with the path of its file, brings it back.",
+            )
         stops = [block for block in shown if _ALSO not in block]
         disabled = [block for block in shown if _ALSO in block and block.get("LoadState") != "not-found"]
         own, *others = stops
@@ -119,8 +129,8 @@ def _blocks(unit: str, text: str) -> list[Mapping[str, str]]:
     Raises: CannotRead when any of them is missing.
     """
     shown = blocks_of(text, f"systemd does not say what stops with {unit}")
-    also = [block for block in shown if _ALSO in block]
-    blocks = [block for block in shown if _ALSO not in block]
+    also = [block for block in shown if _ALSO in block or _LINKED in block]
+    blocks = [block for block in shown if block not in also]
     known = {name for block in blocks for name in names_of(block)}
     named = {name for block in blocks for key in STOPS for name in block.get(key, "").split()}
     if missing := sorted(({unit} | named) - known):

@@ -118,8 +118,8 @@ def undo_disable(args: Args, before: Facts) -> tuple[Step, ...]:
     ...     "UnitFileState": "enabled"})]
     [('sudo -n systemctl enable -- ecs.service', 'sudo -n systemctl start -- ecs.service')]
     """
-    was_enabled = before.get("UnitFileState") in ("enabled", "enabled-runtime")
-    return _restoring_steps(args, before, "enable" if was_enabled else "")
+    # `disable` leaves the links in /run (`enabled-runtime`) as they are, so there is nothing to enable again.
+    return _restoring_steps(args, before, "enable" if before.get("UnitFileState") == "enabled" else "")
 
 
 def undo_mask(args: Args, before: Facts) -> tuple[Step, ...]:

@@ -20,8 +20,9 @@ from bot.probes.host import HostReading
 from bot.probes.units import Unit, UnitsReading
 
 _TRANSIENT = "transient"  # systemd-run(1): there is nothing to disable, and a mask does not outrank it
-# UnitFileStates without [Install] links to remove, or whose links are not what starts them.
-_NOT_DISABLED_USEFULLY = ("static", "generated", "indirect", "masked")
+# UnitFileStates without [Install] links to remove, whose links are not what starts them, or lie in /run, where
+# `disable` leaves them.
+_NOT_DISABLED_USEFULLY = ("static", "generated", "indirect", "masked", "enabled-runtime", "linked-runtime")
 _OF_MASKS = "/etc/systemd/system/"  # systemctl(1): a mask is a link there, and never replaces a unit's own file
 
 

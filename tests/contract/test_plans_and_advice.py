@@ -76,6 +76,7 @@ def test_siblings_whose_ends_nothing_explains_are_disabled() -> None:
         {"UnitFileState": "static"},
         {"UnitFileState": "indirect"},
         {"UnitFileState": "generated"},
+        {"UnitFileState": "enabled-runtime"},
         {"UnitFileState": "disabled", "WantedBy": "shop.target"},
     ],
     ids=lambda told: " ".join(map(str, told.values())),

@@ -122,7 +122,7 @@ class Proposer:
             lacking = await self.reach.lacking(node, plan.steps)
             seen = await self.reach.look(node, around=plan.steps)
             affected = await self.reach.touched_lines(plan.steps, seen) if not lacking else ()
-        except (UnknownCluster, CannotDrain, WouldCutOff, WouldStopProtected) as no:
+        except (UnknownCluster, CannotDrain, ProtectedUnit, WouldCutOff, WouldStopProtected) as no:
             return PlanWithheld(f"{no.name}: {no}")
         except (Unreachable, CannotRead) as no:
             return PlanWithheld(f"The machine that the plan is for cannot be identified: {no.sentence}")

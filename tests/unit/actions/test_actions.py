@@ -61,6 +61,7 @@ def test_proof_waits_longer_than_systemd_would(span: str, seconds: int) -> None:
         ("disable_unit", LOOPING, ["enable", "start"]),
         ("disable_unit", OFF | {"UnitFileState": "enabled"}, ["enable"]),
         ("disable_unit", OFF, []),
+        ("disable_unit", OFF | {"UnitFileState": "enabled-runtime"}, []),
         ("mask_unit", LOOPING, ["unmask", "start"]),
         ("mask_unit", OFF | {"LoadState": "masked"}, []),
     ],

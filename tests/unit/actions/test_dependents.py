@@ -17,7 +17,7 @@ from bot.demo.machine.changes import after_systemctl
 from bot.demo.machine.machine import Machine
 from bot.demo.machine.state import Unit
 from bot.domain.command import Completed, Outputs
-from bot.domain.errors import CannotRead, WouldStopProtected
+from bot.domain.errors import CannotRead, ProtectedUnit, WouldStopProtected
 
 ECS = {"unit": "ecs.service"}
 SHELLS = [found for name in ("dash", "bash", "busybox") if (found := shutil.which(name))]
@@ -55,7 +55,8 @@ def on_node(folder: Path, units: dict[str, str], shell: str = "sh", masks: bool 
     for name, told in units.items():
         (folder / name).write_text(told + "\n")
     (command,) = Dependents(masks).looks(ECS)
-    words = command.argv if shell == "sh" else (*([shell, "sh"] if "busybox" in shell else [shell]), *command.argv[1:])
+    argv = tuple(word.replace("/etc/systemd/system/", f"{folder}/etc/systemd/system/") for word in command.argv)
+    words = argv if shell == "sh" else (*([shell, "sh"] if "busybox" in shell else [shell]), *argv[1:])
     done = subprocess.run(
         words, capture_output=True, text=True, timeout=30, env={"PATH": f"{folder}:/usr/bin:/bin"}, check=False
     )
@@ -148,6 +149,54 @@ def test_protected_unit_that_would_be_disabled_with_it_is_refused_by_every_name(
 def test_unit_that_is_to_be_disabled_with_it_and_does_not_exist_is_nothing(tmp_path: Path) -> None:
     units = {"gone.service": "LoadState=not-found", "gone.service.unreadable": ""}
     assert affects(on_node(tmp_path, units | {"ecs.service.file": "[Install]\nAlso=gone.service"})) == ""
+
+
+def node_root(folder: Path) -> dict[str, Path]:
+    """Folders of a node, with a unit of its own, one of the distribution's and two that lie elsewhere."""
+    own, shipped, opt = (folder / path for path in ("etc/systemd/system", "usr/lib/systemd/system", "opt"))
+    unit = "[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n"
+    for path in (own / "own.service", shipped / "shipped.service", opt / "ecs.service", opt / "also.service"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(unit)
+    return {"own.service": own, "shipped.service": shipped, "ecs.service": opt, "also.service": opt}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_unit_that_no_enable_finds_again_is_not_disabled(tmp_path: Path, shell: str) -> None:
+    paths = node_root(tmp_path)
+    own = paths["own.service"]
+    (own / "ecs.service").symlink_to(own / "own.service")  # an alias
+    with pytest.raises(ProtectedUnit, match=r"^ecs\.service would lose its link"):
+        affects(on_node(tmp_path, {}, shell))
+    (own / "ecs.service").unlink()
+    (paths["shipped.service"] / "ecs.service").touch()
+    (own / "ecs.service").symlink_to(paths["shipped.service"] / "ecs.service")
+    assert affects(on_node(tmp_path, {}, shell)) == "", "found there without the link"
+    (own / "ecs.service").unlink()
+    (own / "also.service").symlink_to(paths["also.service"] / "also.service")
+    assert affects(on_node(tmp_path, {}, shell)) == ""
+    with pytest.raises(ProtectedUnit, match=r"^also\.service would lose its link"):
+        affects(on_node(tmp_path, {"ecs.service.file": "[Install]\nAlso=also.service"}, shell))
+
+
+@pytest.mark.skipif(shutil.which("systemctl") is None, reason="needs systemctl")
+def test_real_systemctl_loses_a_linked_unit_and_leaves_what_is_enabled_in_run(tmp_path: Path) -> None:
+    def systemctl(*words: str) -> str:
+        done = subprocess.run(
+            ["systemctl", f"--root={tmp_path}", *words], capture_output=True, text=True, timeout=30, check=False
+        )
+        return done.stdout.strip() or ("done" if done.returncode == 0 else "refused")
+
+    node_root(tmp_path)
+    for unit, again in {"own.service": "done", "shipped.service": "done", "/opt/ecs.service": "refused"}.items():
+        name = Path(unit).name
+        assert [systemctl("enable", unit), systemctl("is-enabled", name)] == ["done", "enabled"]
+        assert [systemctl("disable", name), systemctl("enable", name)] == ["done", again]
+    assert systemctl("disable", "shipped.service") == "done"
+    assert systemctl("enable", "--runtime", "shipped.service") == "done"
+    assert [systemctl(word, "shipped.service") for word in ("disable", "is-enabled")] == ["done", "enabled-runtime"]
+    assert [systemctl(word, "shipped.service") for word in ("mask", "is-enabled")] == ["done", "masked"]
+    assert [systemctl(word, "shipped.service") for word in ("unmask", "is-enabled")] == ["done", "enabled-runtime"]
 
 
 @pytest.mark.parametrize(
