@@ -115,7 +115,8 @@ async def test_forwarded_copied_and_stale_cards_are_refused(tmp_path: Path) -> N
         assert teams.posted.pop().text.startswith("This is not the card of that incident")
         assert teams.modal("bob") is None
 
-        (button,) = [each for row in offer.blocks for each in row.get("actions", ()) if each["title"] == "Review and approve"]
+        actions = [each for row in offer.blocks for each in row.get("actions", ())]
+        (button,) = [each for each in actions if each["title"] == "Review and approve"]
         await team.decides("bob", offer)
         await team.until_state("resolved")
         await team.idle()
