@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from string import digits
 
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.core_second import CoreSecond
@@ -13,7 +14,7 @@ from bot.probes.interrupts import InterruptLine, InterruptsReading
 class IrqPlacement:
     """The core that most network interrupts landed on in the window.
 
-    Shape: `bound` if no queue's interrupts may go to another core.
+    Shape: `bound` if no queue of the cards that interrupted it may interrupt another core.
     """
 
     core: int
@@ -29,15 +30,23 @@ def irq_placement(interrupts: InterruptsReading) -> IrqPlacement | None:
         return None
     core, rise = max(interrupts.by_core.items(), key=lambda pair: (pair[1], -pair[0]))
     lines = tuple(line for line in interrupts.lines if line.rises.get(core))
-    bound = all(line.cores == (core,) for line in interrupts.lines if line.queue is not None)
+    cards = {_card_of(line) for line in lines}
+    queues = (line for line in interrupts.lines if line.queue is not None and _card_of(line) in cards)
+    bound = all(line.cores == (core,) for line in queues)
     return IrqPlacement(core, interrupts.busiest_core_share_percent, rise / interrupts.seconds_between, lines, bound)
+
+
+def _card_of(line: InterruptLine) -> str:
+    """Name what the queues of a card share: "eth0-Tx-Rx-" of eth0-Tx-Rx-3."""
+    name, at, device = line.name.partition("@")
+    return f"{name.rstrip(digits)}{at}{device}"
 
 
 def queues_crowd_one_core(placement: IrqPlacement | None, share_percent: float, per_second: float, cores: int) -> bool:
     """True when several queues share one core with many interrupts that could be spread; `cores` 0: not known.
 
     A core full of packet work polls its queues with their interrupts off (NAPI): the busier, the fewer interrupts. So
-    if every queue is bound to it, the number of interrupts says nothing.
+    if every queue of its cards is bound to it, the number of interrupts says nothing.
     """
     return (
         placement is not None

@@ -119,9 +119,9 @@ CAUSE = Cause(
         ),
         "interrupts_per_second": Threshold(
             500,
-            "Ours. Fewer interrupts fill no core; where they land does not matter then. If every queue is bound to one "
-            "core, this is not used: full of packet work, the core polls with interrupts off, and there were 23 a "
-            "second (own recording).",
+            "Ours. Fewer interrupts fill no core; where they land does not matter then. If every queue of the cards is "
+            "bound to one core, this is not used: full of packet work, the core polls with interrupts off, and there "
+            "were 23 a second (own recording).",
         ),
         "core_full_percent": Threshold(
             80, "Ours. A core that spends four fifths in interrupts, hard and soft, falls behind at the next burst."
