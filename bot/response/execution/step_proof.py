@@ -121,7 +121,7 @@ class StepProof:
         key = (incident.id, record.number, record.attempt)
         ours, failure = key in self.steps.attempts.ran, self.steps.attempts.ran.get(key)
         seen_now = (as_evidence(action, step, seen.facts[0]),)
-        unanswered = ours and failure is None
+        unanswered = failure is None and key not in self.steps.attempts.unsent  # also where another program sent it
         late = now >= began + patience + (action.limit if action.settles and unanswered else timedelta(0))
         if failure and (not action.reboots or now >= began + SILENT):
             return StepFailed(record.number, f"its command failed: {failure}", seen_now)
@@ -151,17 +151,20 @@ class StepProof:
     ) -> Outcome:
         """Send a step without effect again, once its earlier command can no longer begin.
 
-        Its connection was cut or its runner died, so only the fence tells whether it can still run. It is a new
-        effect, so the brake, quiet hours and the hold on its node apply as to the first attempt; and where nothing of
-        the plan was done before, what came on record since the yes does too. Calls may have done a part of it.
+        Its connection was cut or its runner is silent, so only the fence tells whether it can still run; a silent
+        runner may wait for the end of a command that began in time, so its limit has to pass too. It is a new effect,
+        so the brake, quiet hours and the hold on its node apply as to the first attempt; and where nothing of the plan
+        was done before, what came on record since the yes does too. Calls may have done a part of it.
         """
         assert record.started is not None
-        key, until = (incident.id, record.number, record.attempt), record.started.until_uptime
-        if key not in self.steps.attempts.unsent and until and (seen.uptime is None or seen.uptime < until):
+        key, begins_until = (incident.id, record.number, record.attempt), record.started.until_uptime
+        action, is_cut = self.steps.reach.actions[step.action], key in self.steps.attempts.ran
+        until = begins_until + (0 if is_cut else action.limit.total_seconds())
+        if begins_until and (seen.uptime is None or seen.uptime < until) and key not in self.steps.attempts.unsent:
             return AdvanceLater(
                 POLL, "no sign of its effect yet: it is sent again once the first command can no longer run"
             )
-        action, bound = self.steps.reach.actions[step.action], plan_of(incident)[1]
+        bound = plan_of(incident)[1]
         try:
             await self.steps.is_of_known_age(incident, node)
             guards.check_no_protected_alias(action, seen.facts[0])

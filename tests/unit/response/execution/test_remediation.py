@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from bot.domain.batch import Batch
+from bot.domain.command import Completed
 from bot.domain.contracts import AdvanceLater
 from bot.domain.entry import WAVES
 from bot.domain.events import Approved, Cancelled, Escalated, QuestionAsked, Resolved, StepFailed, StepSkipped
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
+from bot.domain.node import Node
 from bot.domain.verdict import Confidence, RuledOut, Status, Undecided, Verdict
 from bot.ledger import Ledger, audit
 from bot.response.record import facts_before
 from tests.record.ledgers import ledger_in
-from tests.schedules.parts import CountingNode
+from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import POLICY, Stage
 from tests.schedules.world import World
 
@@ -72,6 +75,35 @@ def test_two_runners_do_no_more_than_one(ledger_and_world: tuple[Ledger, World])
     assert run(stage, runners=3).state == "resolved"
     assert kinds(stage).count("StepStarted") == 2
     assert stage.nodes["n1"].asked == 1
+
+
+class SlowStop(Wire):
+    """A wire behind which the unit stops a minute after its command came through its fence."""
+
+    sent = 0
+
+    async def read(
+        self, node: Node, batch: Batch, deadline: timedelta, host_key: str | None = None
+    ) -> AsyncGenerator[Completed, None]:
+        (asked, *_) = batch.questions
+        if "disable --now" not in asked.command.argv[-1]:
+            async for run in super().read(node, batch, deadline, host_key):
+                yield run
+            return
+        self.sent += 1
+        line, says, status = self.nodes[node.name].through(asked.command.argv[-1])
+        await self.world.sleep(60)
+        status = status or self.nodes[node.name].change(line)
+        yield Completed(asked.probe, asked.command.name, asked.look, "", says, status)
+
+
+def test_command_that_is_at_work_in_one_program_is_not_sent_by_another(
+    ledger_and_world: tuple[Ledger, World],
+) -> None:
+    stage = staged(ledger_and_world)
+    stage.wire = wire = SlowStop(stage.world, stage.nodes, 0.0)
+    assert run(stage, runners=2).state == "resolved"
+    assert wire.sent == 1
 
 
 @pytest.mark.parametrize("ending", ["swallowed", "gone"])
