@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -17,8 +17,10 @@ from bot.domain.events import AlertReceived, PlanProposed, Triaged
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.policy import Approval, ApproverLookup, Policy
+from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Leases, Ledger
+from bot.probes.cgroups import CgroupsReading
 from bot.response.decision.preflight import Preflight, approval_bindings
 from bot.response.decision.responder import Responder
 from bot.response.execution.node_access import NodeAccess, NodeStatus
@@ -94,7 +96,12 @@ class Stage:
         await self.world.boundary()
         if not self.nodes[node.name].is_up:
             return Verdict(node.name, Status.UNREACHABLE, None, None, "refused")
-        return self.verdict(node.name)
+        verdict = self.verdict(node.name)
+        if verdict.cause is None or verdict.snapshot is not None:
+            return verdict
+        later = 68_700 + 20 * self.nodes[node.name].active
+        dying = CgroupsReading("v1", 68_700, 1, "memory - cpu", later)
+        return replace(verdict, snapshot=Snapshot(node.name, self.world.now, timedelta(seconds=5), {"cgroups": dying}))
 
     def propose(self, incident: str, name: str, wave: str = "", alert: Alert | None = None) -> None:
         """Put an incident on record, up to its proposal."""

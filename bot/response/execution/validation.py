@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
+from bot.causes.leaked_memory_cgroups import NAME as LEAK
 from bot.domain.action import Action, Proof
 from bot.domain.contracts import NodeDirectory
 from bot.domain.duration import span_words
@@ -99,7 +100,7 @@ async def _sample(
         return SampleTaken(False, (Evidence(UNREADABLE, "verdict", verdict.summary),))
     if unready and any(reach.actions[step.action].starts_a_unit for step in plan.steps):
         return SampleTaken(False, (Evidence(UNREADABLE, "look", f"{unready}; a unit was started there just now"),))
-    if not_told := _why_unknown(incident, verdict):
+    if not_told := _why_unknown(incident, verdict, reach.actions):
         return SampleTaken(False, (Evidence(UNREADABLE, "verdict", not_told),))
     shown = {step.args.get("unit", ""): facts for step, facts in zip(done, seen.facts, strict=True)}
     measured = figures(verdict, units_of(plan), shown)
@@ -107,8 +108,9 @@ async def _sample(
     against = [
         *_undone_effects(incident, reach, seen),
         *filter(None, (unready,)),
-        *_signs_of_return(incident, verdict, reach.actions),
     ]
+    if _goes_on(incident, verdict, reach.actions):
+        against.append(f"{verdict.cause} is still there: {verdict.summary}")
     return _sample_event(against, verdict.summary, lines)
 
 
@@ -139,38 +141,43 @@ def _undone_effects(incident: Incident, reach: NodeAccess, seen: NodeStatus) -> 
     return against
 
 
-def _signs_of_return(incident: Incident, verdict: Verdict, actions: Mapping[str, Action]) -> list[str]:
-    """Return whether the cause is back, or its effects continue."""
-    before = incident.verdict
-    assert before is not None
-    assert incident.proposal is not None
-    if verdict.cause is None or verdict.cause != before.cause or verdict.confidence is Confidence.POSSIBLE:
-        return []
-    rebooted = any(actions[step.action].reboots for step in incident.proposal.plan.steps)
-    cgroups = verdict.snapshot.get(CgroupsReading) if verdict.snapshot is not None else Unread("cgroups", "")
-    grows = not isinstance(cgroups, Unread) and (cgroups.growth or 0) > 0
-    if rebooted or verdict.plan is not None or grows:
-        return [f"{verdict.cause} is still there: {verdict.summary}"]
-    return []
-
-
-def _why_unknown(incident: Incident, verdict: Verdict) -> str:
+def _why_unknown(incident: Incident, verdict: Verdict, actions: Mapping[str, Action]) -> str:
     """Say why nothing is known of the cause: it is undecided, or another names the verdict, and it is not ruled out.
 
     It may be there behind the other, or people may have accepted it meanwhile; that another fault came is no cure.
     """
     cause = incident.verdict.cause if incident.verdict is not None else None
     if verdict.cause == cause:
-        return ""
+        return f"{cause} is not ruled out: {verdict.summary}" if _goes_on(incident, verdict, actions) is None else ""
     undecided = next((each for each in verdict.undecided if each.cause == cause), None)
     if undecided is not None:
         return f"{cause} cannot be judged: {undecided.says}"
     gone = next((each for each in verdict.ruled_out if each.cause == cause and not each.applies), None)
     if gone is not None:
         return f"{cause} cannot be judged any more: {gone.because}"
-    if verdict.cause is not None and all(each.cause != cause for each in verdict.ruled_out):
+    if verdict.status is not Status.HEALTHY and all(each.cause != cause for each in verdict.ruled_out):
         return f"{cause} is not ruled out: {verdict.summary}"
     return ""
+
+
+def _goes_on(incident: Incident, verdict: Verdict, actions: Mapping[str, Action]) -> bool | None:
+    """Whether the cause goes on; None if that is not known.
+
+    What a leak has left goes with a reboot only: where the plan has none, the leak is over once that grows no more.
+    """
+    assert incident.verdict is not None
+    assert incident.proposal is not None
+    if verdict.cause is None or verdict.cause != incident.verdict.cause:
+        return False
+    sure = None if verdict.confidence is Confidence.POSSIBLE else True
+    reboots = any(actions[step.action].reboots for step in incident.proposal.plan.steps)
+    if verdict.cause != LEAK or verdict.plan is not None or reboots:
+        return sure
+    cgroups = verdict.snapshot.get(CgroupsReading) if verdict.snapshot is not None else Unread("cgroups", "")
+    growth = None if isinstance(cgroups, Unread) else cgroups.growth
+    if growth is None:
+        return None
+    return sure if growth > 0 else False
 
 
 def _contains(incident: Incident, actions: Mapping[str, Action]) -> bool:

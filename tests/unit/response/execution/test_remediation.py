@@ -18,13 +18,15 @@ from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
 from bot.domain.node import Node
+from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, RuledOut, Status, Undecided, Verdict
 from bot.ledger import Ledger, audit
+from bot.probes.cgroups import CgroupsReading
 from bot.response.record import facts_before
 from tests.record.ledgers import ledger_in
 from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import POLICY, Stage
-from tests.schedules.world import World
+from tests.schedules.world import BEGAN_AT, World
 
 
 @pytest.fixture
@@ -131,6 +133,7 @@ def test_another_machine_is_a_question_and_hears_nothing_more(
 
 
 ELSE = Verdict("n1", Status.CRITICAL, "io-stall", Confidence.CONFIRMED, "nvme1n1 stalls")
+LEAKS = replace(ELSE, cause="leaked-memory-cgroups", summary="900 dying")
 OPEN = Undecided("leaked-memory-cgroups", "cgroups was not read (sudo refused)")
 
 
@@ -144,13 +147,17 @@ OPEN = Undecided("leaked-memory-cgroups", "cgroups was not read (sudo refused)")
         (replace(ELSE, undecided=(OPEN,)), "leaked-memory-cgroups cannot be judged"),
         (Verdict("n1", Status.HEALTHY, None, None, "Healthy", undecided=(OPEN,)), "leaked-memory-cgroups cannot be"),
         (replace(ELSE, ruled_out=(RuledOut("leaked-memory-cgroups", "12 dying cgroups"),)), ""),
+        (LEAKS, "leaked-memory-cgroups is still there: 900 dying"),
+        (replace(LEAKS, confidence=Confidence.POSSIBLE), "leaked-memory-cgroups is not ruled out: 900 dying"),
+        # a symptom without a cause names the verdict, with the muted cause behind it
+        (Verdict("n1", Status.DEGRADED, None, None, "it swaps"), "leaked-memory-cgroups is not ruled out: it swaps"),
         # a GPU that is gone from the bus after the reboot is not mended
         (
             Verdict("n1", Status.HEALTHY, None, None, "Healthy", ruled_out=(RuledOut(OPEN.cause, "none here", False),)),
             "leaked-memory-cgroups cannot be judged any more: none here",
         ),
     ],
-    ids=["another names the verdict", "open behind another", "open", "ruled out", "nothing is there any more"],
+    ids=["another", "open behind another", "open", "ruled out", "there", "possible", "behind a symptom", "gone"],
 )
 def test_cause_that_is_not_ruled_out_is_not_cured(
     ledger_and_world: tuple[Ledger, World], monkeypatch: pytest.MonkeyPatch, verdict: Verdict, says: str
@@ -160,6 +167,46 @@ def test_cause_that_is_not_ruled_out_is_not_cured(
     done = run(stage)
     assert done.state == ("escalated" if says else "resolved")
     assert says in getattr(done.ending, "because", "")
+
+
+@pytest.mark.parametrize(
+    ("cause", "later", "confidence", "says"),
+    [
+        (OPEN.cause, 900, Confidence.CONFIRMED, ""),
+        (OPEN.cause, 900, Confidence.POSSIBLE, ""),
+        (OPEN.cause, 903, Confidence.CONFIRMED, f"does not hold: {OPEN.cause} is still there"),
+        (OPEN.cause, 903, Confidence.POSSIBLE, f"It is not known whether the cure holds: {OPEN.cause}"),
+        (OPEN.cause, None, Confidence.CONFIRMED, f"It is not known whether the cure holds: {OPEN.cause}"),
+        ("crash-looping-unit", 900, Confidence.CONFIRMED, "does not hold: crash-looping-unit is still there"),
+    ],
+    ids=["what it left", "possibly what it left", "it leaks on", "perhaps", "not counted again", "another unit loops"],
+)
+def test_without_a_reboot_only_what_a_leak_has_left_may_still_be_there(
+    ledger_and_world: tuple[Ledger, World],
+    monkeypatch: pytest.MonkeyPatch,
+    cause: str,
+    later: int | None,
+    confidence: Confidence,
+    says: str,
+) -> None:
+    """No plan is offered for it any more: the unit is off, or it was muted meanwhile."""
+    real, snapshot = Stage.verdict, Snapshot("n1", BEGAN_AT, timedelta(seconds=5), {"cgroups": leaked(900, later)})
+
+    def verdict(stage: Stage, name: str) -> Verdict:
+        if stage.nodes[name].active:
+            return replace(real(stage, name), cause=cause)
+        return Verdict(name, Status.DEGRADED, cause, confidence, "900 dying", snapshot=snapshot)
+
+    monkeypatch.setattr(Stage, "verdict", verdict)
+    plan = Stage.plan
+    monkeypatch.setattr(Stage, "plan", lambda *args: replace(whole := plan(*args), steps=whole.steps[:1]))
+    done = run(staged(ledger_and_world))
+    assert done.state == ("escalated" if says else "resolved")
+    assert says in getattr(done.ending, "because", "")
+
+
+def leaked(first: int, later: int | None) -> CgroupsReading:
+    return CgroupsReading("v2", first, 19, "nr_dying_descendants", later)
 
 
 def test_somebody_elses_reboot_before_anything_is_done_calls_it_off(ledger_and_world: tuple[Ledger, World]) -> None:
