@@ -293,7 +293,7 @@ class ChatCards:
     async def _announce_return(self, name: str, board: _Board) -> None:
         """Announce in the card's thread what came back or came late: chats do not notify about edits."""
         began_at = min(member.opened_at for member in board.group)
-        read_here = [member for member in board.group if member.node in board.live]
+        read_here = [member for member in board.group if member.node in board.live and not member.has_begun]
         again = [member for member in read_here if member.reopens]
         late = [member for member in read_here if not member.reopens and member.opened_at - began_at > LATE]
         if again or late:

@@ -244,10 +244,19 @@ class Incident:
 
 
 def newest(group: Iterable[Incident]) -> tuple[Incident, ...]:
-    """Return a group's incidents in order; if a node has several, only the latest."""
-    found: dict[str, Incident] = {}
+    """Return a group's incidents, node by node: if a node has several, only the latest.
+
+    Beside it stays, and before it, what was still acting on the node when the latest began, until its end and with it.
+    """
+    found: dict[str, list[Incident]] = {}
     for incident in group:
-        earlier = found.get(incident.node or incident.id)
-        if earlier is None or (incident.opened_at >= earlier.opened_at and earlier.reopens != incident.id):
-            found[incident.node or incident.id] = incident
-    return tuple(found.values())
+        found.setdefault(incident.node or incident.id, []).append(incident)
+    shown: list[Incident] = []
+    for of_node in found.values():
+        latest = of_node[0]
+        for incident in of_node[1:]:
+            if incident.opened_at >= latest.opened_at and latest.reopens != incident.id:
+                latest = incident
+        beside = (each for each in of_node if each.has_begun and each is not latest)
+        shown += [*(each for each in beside if not each.ended or each.updated_at >= latest.opened_at), latest]
+    return tuple(shown)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bot.domain.incident import Incident
+from bot.domain.incident import Incident, newest
 from bot.domain.pagerduty import OURS, OutgoingAlert, page_id_of
 from bot.domain.safe_text import one_line, redacted, redacted_line, redacted_text, safe_value
 from bot.domain.transitions import State
@@ -37,14 +37,14 @@ def mark(incident_id: str) -> str:
 def pages_of(group: Sequence[Incident]) -> Mapping[str, tuple[Incident, ...]]:
     """Return the pages that a group's incidents came from, each with its incidents, the oldest first.
 
-    Of a node that was reopened only the newest incident counts, as on its card.
+    Of a node that was reopened only the newest incident counts, and what acts on it, as on its card.
     """
-    found: dict[str, dict[str, Incident]] = {}
+    found: dict[str, list[Incident]] = {}
     for incident in sorted(group, key=lambda incident: (incident.opened_at, incident.id)):
         for alert in incident.alerts:
             if page := page_id_of(alert):
-                found.setdefault(page, {})[incident.node or incident.id] = incident
-    return {page: _without_answered(tuple(nodes.values())) for page, nodes in found.items()}
+                found.setdefault(page, []).append(incident)
+    return {page: _without_answered(newest(incidents)) for page, incidents in found.items()}
 
 
 def _without_answered(incidents: tuple[Incident, ...]) -> tuple[Incident, ...]:
@@ -104,7 +104,7 @@ def facts(incidents: Sequence[Incident], context: ViewContext = NOTHING) -> Mapp
         "verdict": worst.headline,
         "status": verdict.status.value,
         "cause": verdict.cause or "",
-        "nodes": str(len(incidents)),
+        "nodes": str(len({incident.node for incident in incidents})),
         "state": worst.state.value,
         "incident": worst.id,
     }

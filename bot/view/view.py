@@ -199,7 +199,8 @@ class GroupView:
 
 def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
     """Return the view of an incident."""
-    verdict = context.fresh.get(incident.node, incident.verdict)
+    # What acts keeps its verdict, also where the node is read again for another alert.
+    verdict = incident.verdict if incident.has_begun else context.fresh.get(incident.node, incident.verdict)
     plan = context.words.of_incident(incident, verdict)
     plan = with_times(plan, context.usual.get(incident.id), context.now) if plan is not None else None
     state = incident.state
@@ -295,7 +296,7 @@ def _checks_view(views: Sequence[IncidentView]) -> GroupView:
         counts.append(f"{odd} of the healthy unusual")
     if unread := len(views) - len(read):
         counts.append(f"{unread} still reading")
-    words = views[0].headline if len(views) == 1 else f"{len(views)} nodes: {', '.join(counts)}"
+    words = views[0].headline if len(views) == 1 else f"{_count_nodes(views)}: {', '.join(counts)}"
     return GroupView(tuple(ordered), words, shows_verdicts=True)
 
 
@@ -305,8 +306,13 @@ def _acting_view(views: Sequence[IncidentView]) -> GroupView:
     sick = status_counts(view.verdict.status for view in views if view.verdict and view.state is not State.RESOLVED)
     stand = ", ".join(f"{count} {_COUNTED.get(state, state.value)}" for count, state in counts)
     said = "; ".join(part for part in (sick, stand) if part)
-    words = views[0].headline if len(views) == 1 else f"{len(views)} nodes: {said}"
+    words = views[0].headline if len(views) == 1 else f"{_count_nodes(views)}: {said}"
     return GroupView(tuple(ordered), words, shows_verdicts=False)
+
+
+def _count_nodes(views: Sequence[IncidentView]) -> str:
+    count = len({view.node or view.id for view in views})
+    return f"{count} node{'s' if count > 1 else ''}"
 
 
 def view_severity_key(view: IncidentView) -> tuple[int, int]:

@@ -76,9 +76,9 @@ class Reevaluator:
         return f"It changes the verdict ({changed}): check the node again."
 
     async def _newest(self, incident: Incident) -> Incident:
-        """Return what the card shows of the node now."""
+        """Return the latest that the card shows of the node now."""
         group = newest(await self.record.together(incident.card))
-        return next((member for member in group if member.node == incident.node), incident)
+        return next((member for member in reversed(group) if member.node == incident.node), incident)
 
     async def _verdict_change(self, incident: Incident, reading: str) -> str:
         """Return how the profile changes the verdict on the kept case; empty where it does not."""

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from bot.domain.alert import Alert
 from bot.domain.events import Escalated, QuestionAsked
 from bot.domain.fold import fold
-from bot.domain.incident import Incident
+from bot.domain.incident import Incident, newest
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.surfaces.pagerduty_note import LIMIT, facts, mark, not_fixed, note_text, pages_of, without_head
@@ -138,6 +138,16 @@ def test_node_that_was_opened_anew_is_told_as_it_is_now() -> None:
     old = of_page(PAGE, State.RESOLVED, incident="old")
     new = replace(of_page(PAGE, State.PROPOSED, incident="new", after=60), reopens="old")
     assert [one.id for one in pages_of([new, old])[PAGE]] == ["new"]
+
+
+@pytest.mark.parametrize("state", [State.ACTING, State.VERIFYING, State.ESCALATED])
+def test_node_that_was_acted_on_when_its_alert_fired_again_stays_beside_it(state: State) -> None:
+    new = replace(of_page(PAGE, State.TRIAGED, incident="new", after=60), reopens="old")
+    old = replace(of_page(PAGE, state, incident="old"), updated_at=new.opened_at)
+    assert newest([old, new]) == pages_of([new, old])[PAGE] == (old, new)
+    says = note_text([old, new], "old", "", CONTEXT).splitlines()[0]
+    assert says.startswith(("Reopened: 1 node: ", "1 node: "))
+    assert facts([old, new])["nodes"] == "1"
 
 
 def test_only_what_was_acted_on_and_not_fixed_is_raised() -> None:
