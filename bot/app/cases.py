@@ -114,7 +114,7 @@ def run_alone(work: Coroutine[Any, Any, T]) -> T:
     return found[0]
 
 
-def judge(playbooks: Playbooks) -> Callable[[Case, str], Awaitable[Verdict]]:
+def case_judge(playbooks: Playbooks) -> Callable[[Case, str], Awaitable[Verdict]]:
     """Return a function that judges a case by a playbook's name, and raises PlaybookError for an unknown name."""
 
     async def judged(case: Case, playbook: str) -> Verdict:

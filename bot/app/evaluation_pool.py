@@ -93,13 +93,13 @@ class EvaluationPool:
             for _ in range(several):
                 self._workers.append(each := await PoolProcess.start_process(self._here.task))
                 self._hearing.append(asyncio.create_task(self._take_results(each)))
-        if (practice := self.practice()) is not None:
+        if (warm_up_job := self.warm_up_job()) is not None:
             for each in self._workers:
-                each.send_job((practice, asyncio.get_running_loop().create_future()))
-            await self._here.evaluate(practice)
+                each.send_job((warm_up_job, asyncio.get_running_loop().create_future()))
+            await self._here.evaluate(warm_up_job)
         self._send_jobs()
 
-    def practice(self) -> EvaluationJob | None:
+    def warm_up_job(self) -> EvaluationJob | None:
         """Return what a node has said so far: evaluated beforehand, as the first time takes four times as long."""
         if self._first is None:
             return None
@@ -161,10 +161,10 @@ class EvaluationPool:
         """Evaluate jobs here: whenever no node says anything, and all that is left once nothing is left to read."""
         try:
             while not self._reading or self._waiting:
-                if self._reading and not await _has_time():
+                if self._reading and not await _is_loop_idle():
                     await asyncio.sleep(PAUSE_SECONDS)
                     continue
-                if (last := self._last_job()) is None:
+                if (last := self._take_last_job()) is None:
                     return
                 job, answer = last
                 evaluating = asyncio.ensure_future(self._here.evaluate(job))
@@ -173,7 +173,7 @@ class EvaluationPool:
         finally:
             self._helping = None
 
-    def _last_job(self) -> Owed | None:
+    def _take_last_job(self) -> Owed | None:
         """Take the last job that waits; once all is read, also what a process would come to last."""
         if self._waiting:
             return self._waiting.pop()
@@ -220,7 +220,7 @@ class EvaluationPool:
             asyncio.ensure_future(self._here.evaluate(job)).add_done_callback(partial(_copy_result, answer))
 
 
-async def _has_time() -> bool:
+async def _is_loop_idle() -> bool:
     """True if nothing else is to be done at this moment: then a turn of the event loop takes microseconds."""
     loop = asyncio.get_running_loop()
     before = loop.time()

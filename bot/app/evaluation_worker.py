@@ -60,9 +60,9 @@ class EvaluationTask:
 
     def worker(self) -> EvaluationWorker:
         """Return what thinks about the jobs in this process. Raises: UsageError where it cannot, as told there."""
-        return EvaluationWorker(self, self.own_playbook(library(self.folders).get(self.playbook)))
+        return EvaluationWorker(self, self.check_same_playbook(library(self.folders).get(self.playbook)))
 
-    def own_playbook(self, playbook: Playbook) -> Playbook:
+    def check_same_playbook(self, playbook: Playbook) -> Playbook:
         """Return the playbook. Raises: PlaybookError where it is another than there."""
         if playbook.digest != self.digest:
             raise PlaybookError(f"The playbook {self.playbook} is another here.")

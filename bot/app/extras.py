@@ -68,7 +68,7 @@ class ExtrasInForce:
         """The module of each of their commands, by its words."""
         return {words: module for extra in self.on for words, module in extra.commands.items()}
 
-    def hold_to(self, said: ExtrasSettings, config: Path | None) -> None:
+    def check_settings(self, said: ExtrasSettings, config: Path | None) -> None:
         """Hold them to the settings, which are loaded later.
 
         Raises: SettingsError where `[extras]` names an extra that nobody has, or was looked for in another file.

@@ -147,7 +147,7 @@ def ssh_key(key: Path, environment: Mapping[str, str]) -> None:
 
     Raises: MissingFile, with why not.
     """
-    _keyring(environment).login_with(key)
+    _keyring(environment).key_options(key)
 
 
 def runner_name() -> str:

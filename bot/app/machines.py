@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bot.ledger import Ledger
 
 
-async def note_machines(known: Inventory, ledger: Ledger, log: Log) -> None:
+async def log_shared_machines(known: Inventory, ledger: Ledger, log: Log) -> None:
     """Log which names of the inventory share a machine-id; without the ledger the bot starts all the same."""
     try:
         found = await ledger.machines()
@@ -29,7 +29,7 @@ async def note_machines(known: Inventory, ledger: Ledger, log: Log) -> None:
             log("one_machine", nodes=ours, machine_id=machine_id)
 
 
-def same_machines(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+def shared_machine_words(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     """Return a sentence for each machine that was read under several names."""
     names: dict[str, list[str]] = {}
     for verdict in verdicts:

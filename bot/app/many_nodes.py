@@ -13,11 +13,11 @@ FILES_BESIDE = 64  # for the program itself, and for reading an inventory
 MANY = 50
 FEWEST_CORES = 2
 MOST_BESIDE = 2  # each has 60 MiB, and from two on reading is what takes longest
-FEWEST_NODES = 100  # to start a process takes as long as result so many
+FEWEST_NODES = 100  # to start a process takes as long as to judge so many
 ALLOCATIONS_BETWEEN_LOOKS = 20_000  # each run visits the objects of all running nodes; Python's default is 700
 
 
-def read_concurrency(nodes: int, limits: Any = resource) -> int:
+def raise_file_limit(nodes: int, limits: Any = resource) -> int:
     """Return how many nodes may be read at once; raises the limit of open files as far as possible.
 
     Shape: `limits` are those of this process, as the module `resource` has them.

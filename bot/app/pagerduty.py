@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from bot.actions import ACTIONS
 from bot.app.factories import chat_settings, now
-from bot.app.policy_settings import rules_of_acting
+from bot.app.policy_settings import policy_as_written
 from bot.app.stores import Stores
 from bot.chat.document import Document
 from bot.chat.people import People
@@ -177,7 +177,7 @@ def pagerduty_parts(
         raises=bool(access.routing_key),
         writes=bool(access.token),
         context=ViewContext(
-            rules_of_acting(settings), PlanWords(ACTIONS), links=settings.links, chat=chat_settings(settings).word
+            policy_as_written(settings), PlanWords(ACTIONS), links=settings.links, chat=chat_settings(settings).word
         ),
     )
     parts = PagerDutyParts(

@@ -27,7 +27,7 @@ def policy_of(settings: Settings, known: Inventory) -> Policy:
     Shape: a server that stands in for a chat could say yes in anybody's name. With such a server acting is off, unless
     the settings have an explicit `acting = true`, or every node belongs to the demo or the lab.
     """
-    policy = rules_of_acting(settings, len(known.nodes))
+    policy = policy_as_written(settings, len(known.nodes))
     host = urlsplit(settings.slack.api_url).hostname or ""
     is_slack = host in SLACK_HOSTS or host.endswith(tuple(f".{known_host}" for known_host in SLACK_HOSTS))
     is_written = settings.policy.acting is True
@@ -36,7 +36,7 @@ def policy_of(settings: Settings, known: Inventory) -> Policy:
     return policy if is_chats or is_written or is_ours else replace(policy, acting=False)
 
 
-def rules_of_acting(settings: Settings, nodes: int = 0) -> Policy:
+def policy_as_written(settings: Settings, nodes: int = 0) -> Policy:
     """Return the settings for acting; `nodes` is how many the inventory has.
 
     Raises: SettingsError where [policy] names somebody in Teams who is not of the bot's tenant.
@@ -87,7 +87,7 @@ def _with_chat_kind(name: str) -> str:
 
 async def note_policy(policy: Policy, ledger: Ledger, log: Log) -> None:
     """Log who may do what; without the ledger the bot starts all the same."""
-    if because := _why_nobody(policy):
+    if because := _acting_off_words(policy):
         log("acting_off", because=because)
     else:
         starts = {"start_units": ", ".join(sorted(policy.start_units))} if policy.start_units else {}
@@ -100,7 +100,7 @@ async def note_policy(policy: Policy, ledger: Ledger, log: Log) -> None:
         log("ledger_unavailable", error=str(error))
 
 
-def _why_nobody(policy: Policy) -> str:
+def _acting_off_words(policy: Policy) -> str:
     if not policy.names_anybody:
         return "nobody may approve anything: [policy] names no approvers"
     if not policy.acting:

@@ -43,7 +43,7 @@ def prove(whole: Sequence[Proving], table: Path, again: bool, environment: Mappi
 def _prove_each(prover: Prover, whole: Sequence[Proving], table: Path, recordings: Path, again: bool) -> int:
     failed = 0
     for number, what in enumerate(whole, 1):
-        known = _read(table)
+        known = _load_table(table)
         before = what.row_in(known)
         where = f"[{number}/{len(whole)}] {what.says}"
         if before is not None and not again:
@@ -60,16 +60,16 @@ def _prove_each(prover: Prover, whole: Sequence[Proving], table: Path, recording
         if row.recording:
             recordings.mkdir(parents=True, exist_ok=True)
             (recordings / row.recording).write_bytes(gzip.compress(prover.said.read_bytes(), mtime=0))
-        _write(table, _read(table).with_row(row))
+        _save_table(table, _load_table(table).with_row(row))
         say(f"  proven: {row.healed} of {row.runs} healed, {row.seconds} s")
     return failed
 
 
-def _read(path: Path) -> ProvenTable:
+def _load_table(path: Path) -> ProvenTable:
     return read_table(path) if path.exists() else ProvenTable((), ())
 
 
-def _write(path: Path, table: ProvenTable) -> None:
+def _save_table(path: Path, table: ProvenTable) -> None:
     beside = path.with_name(f".{path.name}.new")
     beside.write_text(table.text(), encoding="utf-8")
     beside.replace(path)

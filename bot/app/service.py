@@ -15,7 +15,7 @@ from bot.app.bot import Bot
 from bot.app.factories import inventory
 from bot.app.json_log import JsonLog
 from bot.app.listings import Renewal
-from bot.app.machines import note_machines
+from bot.app.machines import log_shared_machines
 from bot.app.policy_settings import note_policy
 from bot.app.stores import open_stores
 from bot.app.upkeep import Upkeep
@@ -166,13 +166,13 @@ class Service:
         await note_policy(self._bot.acting.policy, self._bot.stores.ledger, self._bot.log)
         await self._renewal.begin()
         self._begin(self._renewal.run(), "inventory")
-        await note_machines(self._bot.known, self._bot.stores.ledger, self._bot.log)
+        await log_shared_machines(self._bot.known, self._bot.stores.ledger, self._bot.log)
         self._bot.chat_handlers.hear(self._chat)
         self._engine.start()  # approved plans go on even while the chat is away
         self._bot.alerts.start()
         if self._bot.pagerduty is not None:
             self._bot.pagerduty.start()
-        return await self._unless_stopped(self._come_in())
+        return await self._run_unless_stopped(self._connect_chat())
 
     async def stop(self) -> None:
         """Accept nothing more, finish what can be finished, leave the rest to others, and disconnect."""
@@ -207,7 +207,7 @@ class Service:
 
     # --- start
 
-    async def _come_in(self) -> None:
+    async def _connect_chat(self) -> None:
         """Wait for the chat, however long that takes."""
         attempt = 0
         while trouble := await self._chat.start():
@@ -226,7 +226,7 @@ class Service:
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._tasks.append(asyncio.create_task(work, name=name))
 
-    async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
+    async def _run_unless_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
         doing, stopped = asyncio.create_task(work), asyncio.create_task(self._stopping.wait())
         try:
             await asyncio.wait((doing, stopped), return_when=asyncio.FIRST_COMPLETED)

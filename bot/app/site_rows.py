@@ -69,7 +69,7 @@ def _unit_names(site: SiteTable, name: str, row: Any) -> list[tuple[str, frozens
     if name == "agents":
         site.fault("the agents are ours alone; write units under a name of your own", name)
         return None
-    if not site.has_columns(name, row, {"is": list, "names": list}, ("is", "names")):
+    if not site.check_columns(name, row, {"is": list, "names": list}, ("is", "names")):
         return None
     for word in row["is"]:
         if word not in OF_SITES:
@@ -89,7 +89,7 @@ def _xid_meaning(site: SiteTable, name: str, row: Any) -> XidMeaning | None:
         site.fault(f"{name} is ours, and none of ours is replaced", name)
     elif not _CODE.fullmatch(name):
         site.fault(f'"{one_line(name, 60)}" is no code of an Xid', name)
-    elif not site.has_columns(name, row, texts, ("kind", "name", "action")):
+    elif not site.check_columns(name, row, texts, ("kind", "name", "action")):
         pass
     elif row["kind"] not in kinds:
         site.fault(f'kind is "{one_line(row["kind"], 60)}". {did_you_mean(row["kind"], kinds)}', name, "kind")
@@ -103,7 +103,7 @@ def _signature(site: SiteTable, name: str, row: Any) -> Signature | None:
     if any(name == ours.name for ours in own_signatures()):
         site.fault(f'a row of ours is called "{name}", and none of ours is replaced', name)
         return None
-    if not site.has_columns(name, row, {**texts, "seen": list, "never": list}, ("functions", "does", "seen")):
+    if not site.check_columns(name, row, {**texts, "seen": list, "never": list}, ("functions", "does", "seen")):
         return None
     at = site.line(name, "functions")
     pattern = compiled(whole_names(row["functions"]), lambda says: site.problems.add(at, f"functions {says}"))
@@ -157,7 +157,7 @@ def _kernel_row(site: SiteTable, name: str, columns: dict[str, Any] | None) -> K
         site.fault(f'the ring "{ring}" is ours, and a storm of yours would push ours out; name your own', name)
     elif not re.match(SLUG, ring):
         site.fault(f'"{one_line(ring, 60)}" is no name of a ring; write small letters, digits and -', name)
-    if not site.has_columns(name, columns, _OF_KERNEL_LOG, ("lines", "has", "seen")):
+    if not site.check_columns(name, columns, _OF_KERNEL_LOG, ("lines", "has", "seen")):
         return None
     kind = columns.get("kind", ring)
     if kind in (*PARTS_OF_A_STORY, *WITHOUT_ROWS, *_ENDS) or not re.match(SLUG, kind):
@@ -203,7 +203,7 @@ def _secret_form(table: SiteTable, name: str, row: Any) -> SecretForm | None:
     problems = table.problems
     if name in own_names():
         table.fault(f'a row of ours is called "{name}", and none of ours is replaced; give it another name', name)
-    if not table.has_columns(name, row, _OF_SECRETS, ("form", "has", "seen")) or problems:
+    if not table.check_columns(name, row, _OF_SECRETS, ("form", "has", "seen")) or problems:
         return None
     at = table.line(name, "form")
     pattern = compiled(row["form"], lambda says: problems.add(at, f"form {says}"))

@@ -92,9 +92,9 @@ def churns(snapshot: Snapshot, young_seconds: float) -> tuple[Churn, ...]:
     if not isinstance(containers, Unread):
         for image, mine in containers.by_image.items():
             names = [container.name for look in mine for container in look]
-            owned_by_none = _is_a_pods(names, containers.runtimes) or _is_a_tasks(names)
+            owned_by_none = _is_run_by_kubelet(names, containers.runtimes) or _is_run_by_ecs(names)
             owner = None if owned_by_none else _agent_of_image(image, known, units)
-            if owner is not None and _runs_besides(owner, units, uptime, young_seconds):
+            if owner is not None and _unit_runs_on(owner, units, uptime, young_seconds):
                 owner = replace(owner, unit="")
             churn = _churn_of_image(image, mine, containers, owner, uptime, young_seconds)
             if owner is not None and churn.goes_on and _unit_does_not_run(owner, units):
@@ -175,12 +175,12 @@ def _was_replaced(before: Sequence[Container], later: Sequence[Container]) -> bo
     return went and bool({container.id for container in later} - {container.id for container in before})
 
 
-def _is_a_pods(names: Sequence[str], runtimes: tuple[str, ...]) -> bool:
+def _is_run_by_kubelet(names: Sequence[str], runtimes: tuple[str, ...]) -> bool:
     """True if the kubelet runs containers of these names: then no unit runs them, whatever the image is called."""
     return "docker" not in runtimes or (bool(names) and all(name.startswith("k8s_") for name in names))
 
 
-def _is_a_tasks(names: Sequence[str]) -> bool:
+def _is_run_by_ecs(names: Sequence[str]) -> bool:
     """True if ECS runs them in a task, which ends by itself: `ecs-FAMILY-REVISION-NAME-ID`, not `ecs-agent`."""
     return bool(names) and all(name.startswith("ecs-") and not name.startswith("ecs-agent") for name in names)
 
@@ -204,7 +204,7 @@ def _known_agent(name: str) -> KnownAgent | None:
     return next((agent for agent in KNOWN_AGENTS if any(_image_matches(name, own) for own in agent.images)), None)
 
 
-def _runs_besides(agent: Agent, units: UnitsReading | Unread, uptime: timedelta | None, young_seconds: float) -> bool:
+def _unit_runs_on(agent: Agent, units: UnitsReading | Unread, uptime: timedelta | None, young_seconds: float) -> bool:
     """True if the agent's unit runs on while such containers come and go: then it does not run them, others do.
 
     ECS's unit starts its container again without ending itself (ecs-init/engine/engine.go).

@@ -42,7 +42,7 @@ def _needed_only_by_absent_kubelet(reading: EssentialUnitsReading | Unread, name
     return others and any(name in _FOR_KUBELETS for name in names)
 
 
-def is_idle(
+def is_dispensable_unit(
     reading: EssentialUnitsReading | Unread, host: HostReading | Unread, names: Sequence[str], minutes: float
 ) -> bool:
     """True for a stopped unit without which a kubelet is well, or that serves none: a spare, or a runtime not missed.

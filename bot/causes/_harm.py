@@ -9,7 +9,7 @@ from bot.causes import _recent
 from bot.causes._figures import count, memory, percent
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_cores
 from bot.causes._packet_waits import packet_wait_evidence
-from bot.causes._starvation import Starvation, held_by_another, paced_resets, recurs, starvation, were_before
+from bot.causes._starvation import Starvation, dying_cgroups_before, find_other_holder, paced_resets, recurs, starvation
 from bot.domain.cause import Tuning
 from bot.domain.growth import HarmAt
 from bot.domain.probe import Snapshot, Unread
@@ -109,7 +109,7 @@ class Harms:
         return any(harm.is_recent for harm in self.seen)
 
     @property
-    def by_stack(self) -> bool:
+    def is_walk_seen(self) -> bool:
         """True when a call trace or a profile names the walk."""
         return any(harm.evidence.finding in ("memcg-walk-stack", "memcg-walk-profile") for harm in self.seen)
 
@@ -133,7 +133,7 @@ def harms_of_leak(snapshot: Snapshot, mode: str, dying: int, proven: bool, tunin
     walk = walk_of(snapshot, mode)
     held = snapshot.once(held_cores, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
     walks = _events(snapshot, tuning, "stack-memcg-walk")
-    short = _too_short(dying, tuning)
+    short = _too_short_words(dying, tuning)
     stacks = () if short else _perhaps_recent(snapshot, walks, tuning)
     caught = _is_recent(snapshot, stacks, tuning)
     cost = Walk(False, f"{walk.says}, but {short}") if walk.is_costly and short else walk
@@ -165,7 +165,7 @@ def harms_of_leak(snapshot: Snapshot, mode: str, dying: int, proven: bool, tunin
 
 
 def _events(snapshot: Snapshot, tuning: Tuning, *kinds: str) -> tuple[KernelEvent, ...]:
-    return _recent.recent(snapshot, _recent.recent_events(snapshot, *kinds), tuning["recent_hours"])
+    return _recent.recent(snapshot, _recent.kernel_events(snapshot, *kinds), tuning["recent_hours"])
 
 
 def _harm_by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...], tuning: Tuning) -> Harm:
@@ -192,7 +192,7 @@ def _harm_by_profile(seen: ProfileReading, walk: Walk) -> Harm | Evidence:
     )
 
 
-def _too_short(dying: int, tuning: Tuning) -> str:
+def _too_short_words(dying: int, tuning: Tuning) -> str:
     """Say why a walk over that many cgroups cannot hold a core, traced or not; empty if it can."""
     seconds = dying * tuning["walk_seconds_per_10000"] / 10_000
     if seconds >= tuning["walk_seconds_few"]:
@@ -207,7 +207,7 @@ def _perhaps_recent(snapshot: Snapshot, events: Iterable[KernelEvent], tuning: T
 
 def _is_recent(snapshot: Snapshot, events: Iterable[KernelEvent], tuning: Tuning) -> bool:
     """True if one of them is known to be recent enough: only that may justify a reboot."""
-    return bool(_recent.surely_within(snapshot, events, tuning["harm_minutes"]))
+    return bool(_recent.events_surely_within(snapshot, events, tuning["harm_minutes"]))
 
 
 def _harmless_walk(snapshot: Snapshot, walks: tuple[KernelEvent, ...], short: str) -> Evidence | None:
@@ -242,7 +242,7 @@ def _harm_of_resets(
     if starved is None:
         return None
     probe, says, source = "kernel_log" if starved.events else "nic", starved.says, starved.source
-    other, is_clear = held_by_another(snapshot, held, starved, tuning)
+    other, is_clear = find_other_holder(snapshot, held, starved, tuning)
     if (other or not walk.is_costly) and not stack:
         why = other or f"{walk.says}, and no call trace names the walk"
         evidence = Evidence("nic-starved", probe, f"{says}; not attributed to the dying cgroups: {why}", source)
@@ -271,7 +271,7 @@ def _harm_of_resets(
             lacks = f"starved of CPU on core {core.core}"  # the others may be idle
             break
     sure = stack or (proven and starved.timed and not _others_lockup(snapshot, tuning))
-    cut = _cut(len(starved.resets), f" in {tuning['recent_hours']:g} h")
+    cut = _traffic_cut_words(len(starved.resets), f" in {tuning['recent_hours']:g} h")
     return Harm(
         f"{cut if starved.resets else 'network card waiting'}, {lacks}",
         Confidence.CONFIRMED if sure else Confidence.LIKELY,
@@ -280,7 +280,7 @@ def _harm_of_resets(
     )
 
 
-def _cut(resets: int, within: str = "") -> str:
+def _traffic_cut_words(resets: int, within: str = "") -> str:
     """Say what resets of the network card do to whoever uses it."""
     return f"traffic cut {count(resets, 'time')}{within} by resets of the network card"
 
@@ -293,7 +293,7 @@ def _resets_words(starved: Starvation, tuning: Tuning) -> str:
 def _harm_of_paced_resets(snapshot: Snapshot, walk: Walk, tuning: Tuning) -> Harm | Unproven | None:
     """Judge resets that recur evenly, by a driver that does not say why, beside a leak that was before them."""
     paced = paced_resets(snapshot, tuning["recent_hours"], tuning["recurs_few"])
-    if paced is None or not were_before(snapshot, paced, tuning["dying_many"]):
+    if paced is None or not dying_cgroups_before(snapshot, paced, tuning["dying_many"]):
         resets = _events(snapshot, tuning, "nic-reset")
         short = f"the network card was reset {count(len(resets), 'time')} in {tuning['recent_hours']:g} h"
         says = f"{short}; its driver does not say that it was for lack of CPU"
@@ -305,7 +305,7 @@ def _harm_of_paced_resets(snapshot: Snapshot, walk: Walk, tuning: Tuning) -> Har
     says = f"{paced.says}; the dying cgroups were many before the first"
     evidence = Evidence("nic-resets-paced", "kernel_log", says, lines)
     # A pace names them, and earns no reboot: nobody saw them hold a core, nor the driver say that it had none.
-    return Harm(f"{_cut(paced.count)}, at an even pace", Confidence.LIKELY, evidence, is_recent=False)
+    return Harm(f"{_traffic_cut_words(paced.count)}, at an even pace", Confidence.LIKELY, evidence, is_recent=False)
 
 
 def _may_hold_now(held: HeldCores) -> bool:
@@ -359,7 +359,7 @@ def _ids_exhausted(snapshot: Snapshot, dying: int, tuning: Tuning) -> Harm | Evi
     use up ids are too-many-live-cgroups.
     """
     cgroups, host = snapshot.get(CgroupsReading), snapshot.get(HostReading)
-    events = _recent.recent_events(snapshot, "cgroup-exhausted")
+    events = _recent.kernel_events(snapshot, "cgroup-exhausted")
     refused = _recent.recent(snapshot, (e for e in events if "fork rejected" not in e.text), tuning["recent_hours"])
     if isinstance(cgroups, Unread) or not refused:
         return None
@@ -367,7 +367,7 @@ def _ids_exhausted(snapshot: Snapshot, dying: int, tuning: Tuning) -> Harm | Evi
     says = f"the kernel refused to make a cgroup, {_recent.ago(snapshot, refused[-1])}"
     keep = not isinstance(host, Unread) and (0, 0) < host.kernel_version < GIVEN_BACK_SINCE
     spent = alive + dying >= tuning["ids_live_many"]
-    if keep and spent and _recent.surely_within(snapshot, refused, tuning["harm_minutes"]):
+    if keep and spent and _recent.events_surely_within(snapshot, refused, tuning["harm_minutes"]):
         says += f"; before 4.8 dying ones keep their ids, and {alive + dying:,} of 65,535 are in use"
         evidence = Evidence("cgroup-ids-spent", "kernel_log", says, _recent.lines(refused))
         return Harm("no more cgroups can be made", Confidence.LIKELY, evidence)

@@ -88,7 +88,7 @@ def largest_share(cgroups: CgroupsReading, dying: int, share: float) -> DyingSha
     )
 
 
-def _most_of(cgroups: CgroupsReading, control_group: str) -> int | None:
+def _most_dying_in_slice(cgroups: CgroupsReading, control_group: str) -> int | None:
     """Return how many dying cgroups may be below the slice of that unit's cgroup at most; None without such counts.
 
     A unit between two runs has no cgroup: then it is taken to be in system.slice, where systemd puts services.
@@ -171,7 +171,7 @@ def suspects(
         for churn in churns
         if (suspect := _suspect_of_churn(snapshot, churn, dying, uptime, tuning)) is not None
     ]
-    each = _one_each(sorted(found, key=_sort_key))
+    each = _one_per_unit(sorted(found, key=_sort_key))
     if largest_share is not None and largest_share.is_no_units:
         each = tuple(suspect for suspect in each if not suspect.unit_state.unit)  # units leave none there
     owner = (
@@ -179,7 +179,7 @@ def suspects(
         if largest_share is not None and largest_share.unit
         else None
     )
-    return Suspects(each, _not_read(units, snapshot.get(ContainersReading)), largest_share, owner)
+    return Suspects(each, _unread_readings(units, snapshot.get(ContainersReading)), largest_share, owner)
 
 
 def _owner_as_suspect(
@@ -211,7 +211,7 @@ def _owner_as_suspect(
     )
 
 
-def _not_read(units: UnitsReading | Unread, containers: ContainersReading | Unread) -> tuple[Unread, ...]:
+def _unread_readings(units: UnitsReading | Unread, containers: ContainersReading | Unread) -> tuple[Unread, ...]:
     unread = tuple(reading for reading in (units, containers) if isinstance(reading, Unread))
     if isinstance(containers, Unread) or not containers.refused:
         return unread
@@ -222,7 +222,7 @@ def _sort_key(suspect: Suspect) -> tuple[bool, float, int, str]:
     return (suspect.fit is None, suspect.fit or 0.0, -suspect.turns, suspect.name)
 
 
-def _one_each(suspects: Iterable[Suspect]) -> tuple[Suspect, ...]:
+def _one_per_unit(suspects: Iterable[Suspect]) -> tuple[Suspect, ...]:
     """Keep the better argument for each unit: it may be seen both as a service and by its container."""
     kept: dict[str, Suspect] = {}
     for suspect in suspects:
@@ -238,7 +238,7 @@ def _suspect_of_loop(
     # Its counted starts, never a rate scaled beyond the time that the counter or the journal covers.
     turns, fit, caught = loop.turns, _distance_from_one_each(dying, loop.turns, tuning["ratio_high"]), False
     cgroups = snapshot.get(CgroupsReading)
-    there = None if isinstance(cgroups, Unread) else _most_of(cgroups, loop.unit.control_group)
+    there = None if isinstance(cgroups, Unread) else _most_dying_in_slice(cgroups, loop.unit.control_group)
     # Each start leaves the unit's own cgroup in its slice, whatever its containers leave elsewhere.
     elsewhere = there is not None and there * tuning["ratio_high"] < dying
     because = f"{count(turns, 'start')} against {dying:,} dying"
@@ -368,14 +368,14 @@ def blame(suspects: Suspects, growth: int | None, tuning: Tuning) -> Blame:
     Two suspects that both fit are both named and neither is blamed; growth alone blames nobody.
     """
     if suspects.owner is not None:
-        chosen = _chosen(suspects.owner, suspects)
-        return Blame(suspects.owner, Confidence.CONFIRMED, chosen, doubt=_end_unseen(suspects.owner))
+        chosen = _leaker_words(suspects.owner, suspects)
+        return Blame(suspects.owner, Confidence.CONFIRMED, chosen, doubt=_end_unseen_words(suspects.owner))
     could = suspects.in_proportion
     if len(could) == 1:
         unread = "; ".join(f"{reading.probe} were not read ({reading.reason})" for reading in suspects.unread)
         doubt = f"{unread}: whether something else left them is not known." if unread else ""
-        doubt = doubt[:1].upper() + doubt[1:] or _end_unseen(could[0])
-        return Blame(could[0], Confidence.CONFIRMED, _chosen(could[0], suspects), doubt=doubt)
+        doubt = doubt[:1].upper() + doubt[1:] or _end_unseen_words(could[0])
+        return Blame(could[0], Confidence.CONFIRMED, _leaker_words(could[0], suspects), doubt=doubt)
     if could:
         each = "; ".join(f"{suspect.says}: {suspect.fits_because}" for suspect in could[:3])
         names = tuple(suspect.name for suspect in could)
@@ -389,12 +389,12 @@ def blame(suspects: Suspects, growth: int | None, tuning: Tuning) -> Blame:
     return Blame(None, Confidence.LIKELY if grows else Confidence.POSSIBLE, says, going)
 
 
-def _end_unseen(leaker: Suspect) -> str:
+def _end_unseen_words(leaker: Suspect) -> str:
     """Why it may be a poller that works; empty if its runs are known to fail, or nobody needs it."""
     return _loops.END_UNSEEN if leaker.ends_unseen and not leaker.unit_state.unused_because else ""
 
 
-def _chosen(leaker: Suspect, suspects: Suspects) -> str:
+def _leaker_words(leaker: Suspect, suspects: Suspects) -> str:
     says = f"{leaker.says}: {leaker.fits_because}" if leaker.fits_because else leaker.says
     if leaker.unit_state.unused_because:
         says += f". It is not needed here: {leaker.unit_state.unused_because}"

@@ -111,7 +111,7 @@ def _dead_disk(snapshot: Snapshot, waiting: tuple[Waiting, ...]) -> Iterator[Evi
         says = f"disk {storage.stuck[0].name} completes nothing: the shutdown may hang on it"
         yield Evidence("disk-stuck", "storage", says, storage.stuck[0].lines)
     elif not isinstance(log, Unread) and _waiters.may_be_for_storage(waiting):
-        errors = _recent.surely_within(snapshot, log.of("disk-error"), _NOW_MINUTES)
+        errors = _recent.events_surely_within(snapshot, log.of("disk-error"), _NOW_MINUTES)
         if errors:
             says = f"a disk has errors, the last {_recent.ago(snapshot, errors[-1])}: the shutdown may hang on it"
             yield Evidence("disk-errs", "kernel_log", says, _recent.lines(errors, 3))
@@ -144,7 +144,7 @@ def _shut_file_system(snapshot: Snapshot) -> Iterator[Evidence]:
 
 def _unchecked_file_system(snapshot: Snapshot) -> Iterator[Evidence]:
     """A file system of the boot's with an error that no check has mended (ext4 tells of it each day)."""
-    reading, told = snapshot.get(FilesystemsReading), _recent.recent_events(snapshot, "unchecked")
+    reading, told = snapshot.get(FilesystemsReading), _recent.kernel_events(snapshot, "unchecked")
     for mount in () if isinstance(reading, Unread) else reading.mounts:
         lines = [event for event in told if event.device == mount.device]
         if lines and mount.point in _OF_A_BOOT:
@@ -153,7 +153,7 @@ def _unchecked_file_system(snapshot: Snapshot) -> Iterator[Evidence]:
 
 
 def _memory(snapshot: Snapshot) -> Iterator[Evidence]:
-    counted, told = snapshot.get(MemoryErrorsReading), _recent.recent_events(snapshot, "memory-error")
+    counted, told = snapshot.get(MemoryErrorsReading), _recent.kernel_events(snapshot, "memory-error")
     says = "memory errs, and a reboot keeps the module"
     if errs := _recent.recent(snapshot, told, _DAY_HOURS):
         yield Evidence("memory-errs", "kernel_log", says, _recent.lines(errs))

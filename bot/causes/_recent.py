@@ -43,7 +43,7 @@ def age_by_clock(snapshot: Snapshot, stamp: str) -> timedelta | None:
     return None if at.tzinfo is None else host.node_time_at - at
 
 
-def recent_events(snapshot: Snapshot, *kinds: str) -> tuple[KernelEvent, ...]:
+def kernel_events(snapshot: Snapshot, *kinds: str) -> tuple[KernelEvent, ...]:
     """Return the kernel log's events of these kinds, oldest first; none where the log was not read."""
     log = snapshot.get(KernelLogReading)
     return () if isinstance(log, Unread) else log.of(*kinds)
@@ -63,7 +63,7 @@ def events_perhaps_within(snapshot: Snapshot, events: Iterable[KernelEvent], min
     return tuple([event for event in events if event.since_boot is None or event.since_boot >= first])
 
 
-def surely_within(snapshot: Snapshot, events: Iterable[KernelEvent], minutes: float) -> tuple[KernelEvent, ...]:
+def events_surely_within(snapshot: Snapshot, events: Iterable[KernelEvent], minutes: float) -> tuple[KernelEvent, ...]:
     """Return the events known to be of the last minutes; without a time, or with another clock's, none counts."""
     up = uptime(snapshot)
     if up is None:

@@ -144,7 +144,7 @@ def paced_resets(snapshot: Snapshot, hours: float, few: float) -> Paced | None:
     return Paced(len(ages), ages[-1], ages[0], says, resets)
 
 
-def were_before(snapshot: Snapshot, paced: Paced, dying_many: float) -> int:
+def dying_cgroups_before(snapshot: Snapshot, paced: Paced, dying_many: float) -> int:
     """Return how many cgroups are dying, if they were many before the first of those resets, else 0.
 
     A leak leaves as many each day.
@@ -156,7 +156,7 @@ def were_before(snapshot: Snapshot, paced: Paced, dying_many: float) -> int:
     return dying if dying * (1 - paced.first / up.total_seconds()) >= dying_many else 0
 
 
-def held_by_another(snapshot: Snapshot, held: HeldCores, starved: Starvation, tuning: Tuning) -> tuple[str, bool]:
+def find_other_holder(snapshot: Snapshot, held: HeldCores, starved: Starvation, tuning: Tuning) -> tuple[str, bool]:
     """Say which program that walks nothing holds the core of the starved queue now, and whether none may do so."""
     share = tuning["walker_share"]
     for core, by in held_in_realtime(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], share):

@@ -71,7 +71,7 @@ def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent
         wanted_by=unit.wanted_by if unit else (),
         fragment=unit.fragment if unit else "",
         result=unit.result if unit else "",
-        use_unread=_not_read(agents, snapshot.get(HostReading)),
+        use_unread=_unread_words(agents, snapshot.get(HostReading)),
         stops_protected=tuple(name for name in stops_too if is_protected((name, *_aliases(units, name)))),
     )
 
@@ -81,12 +81,12 @@ def _aliases(units: UnitsReading | Unread, name: str) -> tuple[str, ...]:
     return (known.name, *known.aliases) if known else ()
 
 
-def _not_read(*readings: object) -> str:
+def _unread_words(*readings: object) -> str:
     """Why it is not known whether a unit is needed or runs well; empty if both were read."""
     return "; ".join(f"{reading.probe}: {reading.reason}" for reading in readings if isinstance(reading, Unread))
 
 
-def keep_from_starting(unit: UnitState, snapshot: Snapshot) -> tuple[tuple[Step, ...], str]:
+def disabling_steps(unit: UnitState, snapshot: Snapshot) -> tuple[tuple[Step, ...], str]:
     """Return the step that stops a unit permanently, or no step and the reason."""
     if not unit.unit:
         return (), "No unit is known that starts it, so there is nothing to disable."

@@ -31,7 +31,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     reading, log = snapshot.get(NicReading), snapshot.get(KernelLogReading)
     told = () if isinstance(log, Unread) else log.of("link-lost", "link-back")
     if isinstance(reading, Unread):
-        return _by_the_log(snapshot, reading, told, isinstance(log, Unread))
+        return _evaluate_by_log(snapshot, reading, told, isinstance(log, Unread))
     if not reading.bonds:
         return RuledOut(NAME, "the node has no bond or team with ports", applies=False)
     evidence, never, dead = [], [], []
@@ -92,7 +92,7 @@ def _flapping_links(
     """The links that are there again, and were lost time and again."""
     up = {port.name for bond in reading.bonds for port in bond.ports if port.linked}
     lost = [event for event in told if event.kind == "link-lost" and event.device in up]
-    recent = _recent.surely_within(snapshot, lost, tuning["flaps_minutes"])
+    recent = _recent.events_surely_within(snapshot, lost, tuning["flaps_minutes"])
     found = []
     for name in dict.fromkeys(event.device for event in recent):
         mine = [event for event in recent if event.device == name]
@@ -102,7 +102,7 @@ def _flapping_links(
     return found
 
 
-def _by_the_log(snapshot: Snapshot, reading: Unread, told: tuple[KernelEvent, ...], is_mute: bool) -> CauseResult:
+def _evaluate_by_log(snapshot: Snapshot, reading: Unread, told: tuple[KernelEvent, ...], is_mute: bool) -> CauseResult:
     last = {event.device: event for event in told}
     lost = [event for event in last.values() if event.kind == "link-lost"]
     if not lost:

@@ -22,7 +22,7 @@ from bot.causes._churn import Churn
 from bot.causes._essential import is_redundant_unit
 from bot.causes._figures import span
 from bot.causes._loops import Loop, LoopState
-from bot.causes._unit_state import WHY_ENDS, UnitState, keep_from_starting, unit_state_of
+from bot.causes._unit_state import WHY_ENDS, UnitState, disabling_steps, unit_state_of
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
@@ -56,7 +56,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     found += _findings_of_pods(snapshot, tuning)
     if found:
         return _merged_finding(found)
-    return _ruled_out(snapshot, tuning)
+    return _ruled_out_or_undecided(snapshot, tuning)
 
 
 def _is_crash(loop: Loop, uptime: timedelta | None, tuning: Tuning) -> bool:
@@ -147,7 +147,7 @@ def _finding(
     status: Status,
     doubt: str = "",
 ) -> Finding:
-    steps, no_step_because = keep_from_starting(state, snapshot)
+    steps, no_step_because = disabling_steps(state, snapshot)
     if steps and doubt:
         steps, no_step_because = (), doubt
     surely = confidence is not Confidence.POSSIBLE
@@ -177,7 +177,7 @@ def _merged_finding(found: list[Finding]) -> Finding:
     )
 
 
-def _ruled_out(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
+def _ruled_out_or_undecided(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     units, containers = snapshot.get(UnitsReading), snapshot.get(ContainersReading)
     for reading in (units, containers):
         if isinstance(reading, Unread):  # a restarting container is at most degraded

@@ -26,7 +26,7 @@ from bot.domain.protected import services
 from bot.domain.safe_text import one_line
 from bot.domain.truth import Unknown
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
-from bot.library.assembly import without_decimal_point, wrong_unit
+from bot.library.assembly import threshold_fault, without_decimal_point
 from bot.library.cause_language import CauseLanguage, Form, Function, Scope, Words
 from bot.library.checker import check_cause
 from bot.library.document import LIMIT_BYTES, Document, read_document
@@ -90,11 +90,11 @@ def _within(
     if hours is None and minutes is None and not timed:
         return found
     most = _EVER_MINUTES if hours is None and minutes is None else (hours or 0) * 60 + (minutes or 0)
-    within = _recent.surely_within if timed else _recent.events_perhaps_within
+    within = _recent.events_surely_within if timed else _recent.events_perhaps_within
     return within(snapshot, found, most)
 
 
-def _is_no_kind(kind: str | None) -> str:
+def _kind_fault(kind: str | None) -> str:
     return f'no row of the kernel log tells "{one_line(str(kind), 60)}"' if kind not in table().kinds else ""
 
 
@@ -114,7 +114,7 @@ def _hottest(snapshot: Snapshot, field: str) -> Any:
     return Unknown(f"cpu was not read ({cpu.reason})") if isinstance(cpu, Unread) else HottestCore(*cpu.hottest(field))
 
 
-def _is_no_share(field: str | None, *_: object) -> str:
+def _share_fault(field: str | None, *_: object) -> str:
     shares = [name for name in CoreSecond.__dataclass_fields__ if name.endswith("_percent")]
     return "" if field in shares else f"a core has {', '.join(shares)}"
 
@@ -142,10 +142,10 @@ FUNCTIONS: Mapping[str, Function] = {
         _log_lines,
         {**_COUNTS, "has": ValueKind.TEXT, "until": ValueKind.TEXT},
         _LOG,
-        _is_no_kind,
+        _kind_fault,
     ),
     "within": Function((_EVENTS,), _EVENTS, _within, _COUNTS),
-    "rows": Function((ValueKind.TEXT,), ValueKind.TEXTS, _hottest_rows, {}, ("cpu",), _is_no_share),
+    "rows": Function((ValueKind.TEXT,), ValueKind.TEXTS, _hottest_rows, {}, ("cpu",), _share_fault),
     "number_after": Function((ValueKind.TEXT, ValueKind.TEXT), ValueKind.NUMBER, _number_after),
     "services": Function((ValueKind.TEXT,), ValueKind.TEXTS, lambda snapshot, word: services(word)),
     "ago": Function((_EVENTS,), ValueKind.TEXT, _newest_age),
@@ -155,9 +155,9 @@ FUNCTIONS: Mapping[str, Function] = {
         _held_cores,
         {},
         ("cpu",),
-        _is_no_share,
+        _share_fault,
     ),
-    "hottest": Function((ValueKind.TEXT,), Record(HottestCore), _hottest, {}, ("cpu",), _is_no_share),
+    "hottest": Function((ValueKind.TEXT,), Record(HottestCore), _hottest, {}, ("cpu",), _share_fault),
 }
 
 
@@ -275,7 +275,7 @@ class Declared:
                     evidence.append(Evidence(seen.name.evaluate(scope), seen.probe, says[-1], seen.source(scope)))
                     sure.append(seen.confidence)
         if not evidence:
-            return self._nothing_seen(scope, open_)
+            return self._evaluate_otherwise(scope, open_)
         grave = False if self.critical is None else self.critical.evaluate(scope)
         if isinstance(grave, Unknown) and self.critical is not None:
             told = f"whether it is critical is not known: {grave.because}"
@@ -288,7 +288,7 @@ class Declared:
             tuple(evidence),
         )
 
-    def _nothing_seen(self, scope: Scope, open_: tuple[Unknown] | None) -> CauseResult:
+    def _evaluate_otherwise(self, scope: Scope, open_: tuple[Unknown] | None) -> CauseResult:
         for each in self.otherwise:
             if (says := each.applies(scope)) is None:
                 continue
@@ -302,7 +302,7 @@ class Declared:
 WORDS = Words({name: probe.reading for name, probe in PROBES.items()}, FUNCTIONS, FORMATS)
 
 
-def cause_of(path: Path) -> Cause:
+def read_cause(path: Path) -> Cause:
     """Read a cause's file.
 
     Raises: PlaybookError, with file and line, when it cannot be used as written.
@@ -350,7 +350,7 @@ class _CauseReader:
         summary = (
             None if shape.summary is None else self._read_expression(self._language.sentence, shape.summary, "summary")
         )
-        self._problems.stop_if_any()
+        self._problems.raise_if_any()
         beside = tuple(shape.beside or ())
         probes = tuple(probe for probe in self._used if probe not in beside)
         declared = Declared(shape.cause, seen, otherwise, critical, summary)
@@ -373,7 +373,7 @@ class _CauseReader:
     def _threshold(self, name: str) -> Threshold:
         assert self._shape.thresholds is not None
         given = self._shape.thresholds[name]
-        if unlike := wrong_unit(name, given.value):
+        if unlike := threshold_fault(name, given.value):
             self._problems.add(self._document.line_of("thresholds", name, "value"), f"{name} {unlike}")
         return Threshold(without_decimal_point(given.value), given.reason)
 
@@ -434,7 +434,7 @@ def causes_in(folder: Path) -> Iterator[Cause]:
 
     Raises: PlaybookError, with file and line, when a file cannot be used as written.
     """
-    yield from map(_called_as_its_file, _cause_files(folder))
+    yield from map(_read_cause_named_as_file, _cause_files(folder))
 
 
 def causes_of_site(folder: Path, known: Collection[str]) -> Iterator[Cause]:
@@ -444,7 +444,7 @@ def causes_of_site(folder: Path, known: Collection[str]) -> Iterator[Cause]:
             if path.stem in known:
                 says = f"there is a cause {path.stem}, and none is replaced; choose another name"
                 raise PlaybookError(f"{path}:1: {says}")
-            yield _called_as_its_file(path)
+            yield _read_cause_named_as_file(path)
         except PlaybookError as no:
             yield left_out(path.name if path.stem in known else one_line(path.stem, 64), str(no))
 
@@ -453,8 +453,8 @@ def _cause_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.y*ml"))
 
 
-def _called_as_its_file(path: Path) -> Cause:
-    cause = cause_of(path)
+def _read_cause_named_as_file(path: Path) -> Cause:
+    cause = read_cause(path)
     if path.stem != cause.name:
         raise PlaybookError(f"{path}:1: the cause is called {cause.name}; call the file {cause.name}.yaml")
     return cause

@@ -15,7 +15,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from bot.causes import _packages
-from bot.causes._essential import is_idle
+from bot.causes._essential import is_dispensable_unit
 from bot.causes._figures import span
 from bot.causes._finding import make_finding
 from bot.domain.action import Step
@@ -43,7 +43,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if isinstance(reading, Unread):
         return Undecided(NAME, f"the essential units were not read ({reading.reason})")
     if not reading.systemd:
-        return _without_systemd(snapshot)
+        return _evaluate_without_systemd(snapshot)
     stopped = [unit for unit in reading.units if unit.is_stopped]
     hanging = [unit for unit in reading.units if _hangs_in_start_or_stop(unit, host, tuning["boot_minutes"])]
     evidence = [Evidence("unit-stopped", "essential_units", _unit_words(unit, host), unit.source) for unit in stopped]
@@ -63,11 +63,11 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if stopped and packages is not None:
         evidence.append(packages)
     if not evidence:
-        return _hung_runtime(snapshot, reading) or _ruled_out(reading, host)
+        return _hung_runtime(snapshot, reading) or _ruled_out_or_undecided(reading, host)
     needed = [
         unit
         for unit in (*stopped, *hanging)
-        if unit.kind != "network" and not is_idle(reading, host, (unit.name,), tuning["sync_minutes"])
+        if unit.kind != "network" and not is_dispensable_unit(reading, host, (unit.name,), tuning["sync_minutes"])
     ]
     has_network = any(unit.kind == "network" and _is_running(unit) for unit in reading.units)
     missed = [unit for unit in stopped if unit in needed or (unit.kind == "network" and not has_network)]
@@ -87,7 +87,9 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         Confidence.CONFIRMED,
         evidence,
         suspects=tuple(unit.name for unit in (*stopped, *hanging)),
-        remedy=() if hanging or packages or isinstance(host, Unread) else _starts(missed, snapshot.get(UnitsReading)),
+        remedy=()
+        if hanging or packages or isinstance(host, Unread)
+        else _start_steps(missed, snapshot.get(UnitsReading)),
         lasting_fix=_advice([*stopped, *hanging], bool(silent)),
     )
 
@@ -115,7 +117,7 @@ def _hung_runtime(snapshot: Snapshot, reading: EssentialUnitsReading) -> Undecid
     return Undecided(NAME, because, suspected=True, would_decide="`docker ps` or `crictl ps` by hand")
 
 
-def _without_systemd(snapshot: Snapshot) -> CauseResult:
+def _evaluate_without_systemd(snapshot: Snapshot) -> CauseResult:
     """Without systemd nobody says whether a kubelet runs: where one is installed, it is looked for at work."""
     certificates, processes = snapshot.get(CertificatesReading), snapshot.get(ProcessesReading)
     if isinstance(certificates, Unread) or not certificates.has_kubelet:
@@ -155,7 +157,7 @@ def _unit_words(unit: EssentialUnit, host: HostReading | Unread) -> str:
     return f"{unit.name} starts at boot and {how}{why}"
 
 
-def _starts(stopped: list[EssentialUnit], units: UnitsReading | Unread) -> tuple[Step, ...]:
+def _start_steps(stopped: list[EssentialUnit], units: UnitsReading | Unread) -> tuple[Step, ...]:
     """Start all of them, or none: if any would only fail again, a person must look first."""
     if not all(_may_be_started(unit, units) for unit in stopped):
         return ()
@@ -180,7 +182,7 @@ def _advice(stopped: list[EssentialUnit], runtime_silent: bool) -> str:
     return f"Find out why it stopped (`journalctl -u {stopped[0].name}`), then `systemctl start {names}`."
 
 
-def _ruled_out(reading: EssentialUnitsReading, host: HostReading | Unread) -> CauseResult:
+def _ruled_out_or_undecided(reading: EssentialUnitsReading, host: HostReading | Unread) -> CauseResult:
     running = [unit.name for unit in reading.units if unit.active == "active"]
     if not reading.units:
         says = "no kubelet, container runtime or network unit that we know is installed"

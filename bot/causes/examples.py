@@ -55,7 +55,7 @@ def check_examples(path: Path, cause: Cause) -> int:
     for index, example in enumerate(examples):
         if fault := fault_of(cause, example):
             problems.add(document.line_of("examples", index), fault)
-    problems.stop_if_any()
+    problems.raise_if_any()
     return len(examples)
 
 
@@ -122,7 +122,7 @@ def _value_of_kind(kind: Any, value: Any) -> Any:
         hints = typing.get_type_hints(kind)
         if unknown := set(value).difference(hints):
             raise ValueError(f"{kind.__name__} has no {', '.join(sorted(unknown))}")  # type: ignore[union-attr]
-        lacking = {each.name: _none_of(hints[each.name]) for each in fields(kind) if _is_needed(each)}
+        lacking = {each.name: _empty_value(hints[each.name]) for each in fields(kind) if _is_needed(each)}
         known = lacking | {name: _value_of_kind(hints[name], each) for name, each in value.items()}
         return kind(**known)  # type: ignore[operator]
     if typing.get_origin(kind) is tuple and isinstance(value, list):
@@ -141,7 +141,7 @@ def _is_needed(field: Field[Any]) -> bool:
     return field.default is MISSING and field.default_factory is MISSING
 
 
-def _none_of(kind: Any) -> Any:
+def _empty_value(kind: Any) -> Any:
     """What a field holds that an example does not name, and that has no default: nothing."""
     if kind in (timedelta, datetime):
         return timedelta(0) if kind is timedelta else _AT

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bot.causes import _loops
-from bot.causes._essential import is_idle
+from bot.causes._essential import is_dispensable_unit
 from bot.causes._figures import count
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
@@ -62,7 +62,7 @@ def _is_essential(snapshot: Snapshot, name: str, unit: Unit | None, minutes: flo
     names = (name, *(unit.aliases if unit else ()))
     if not is_essential(names) or is_network(names):
         return False
-    return not is_idle(snapshot.get(EssentialUnitsReading), snapshot.get(HostReading), names, minutes)
+    return not is_dispensable_unit(snapshot.get(EssentialUnitsReading), snapshot.get(HostReading), names, minutes)
 
 
 def _unit_words(name: str, unit: Unit | None) -> str:

@@ -60,7 +60,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
                 )
             )
     if not evidence:
-        return _ruled_out(log, doubtful)
+        return _ruled_out_or_undecided(log, doubtful)
     return make_finding(
         NAME,
         Status.CRITICAL,
@@ -80,7 +80,7 @@ def _holds_var(mount: Mount, reading: FilesystemsReading) -> bool:
     return is_plain and "/" in points and "/var" not in points
 
 
-def _ruled_out(log: KernelLogReading | Unread, doubtful: Sequence[Mount]) -> CauseResult:
+def _ruled_out_or_undecided(log: KernelLogReading | Unread, doubtful: Sequence[Mount]) -> CauseResult:
     if isinstance(log, Unread):
         return Undecided(NAME, f"the kernel log was not read ({log.reason}), and some errors show only there")
     if doubtful:

@@ -52,8 +52,8 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if hangs and faults:
         evidence.append(Evidence("smi-hangs", "gpu", "nvidia-smi did not answer within its time limit", ()))
     if not evidence:
-        return _ruled_out(snapshot, xids)
-    now = _recent.surely_within(snapshot, [x.event for x in faults], tuning["now_minutes"])
+        return _ruled_out_or_undecided(snapshot, xids)
+    now = _recent.events_surely_within(snapshot, [x.event for x in faults], tuning["now_minutes"])
     grave = {"gpu-silent", "gpu-recovery", "remap-failed", "smi-hangs"} & {item.finding for item in evidence}
     sure = grave or now or any(item.finding == "remap-pending" for item in evidence)
     is_of_no_use = bool(grave) or (now and not _all_answer(state))
@@ -232,7 +232,7 @@ def _advice(state: Sequence[Gpu], xids: Sequence[Xid], faults: Sequence[Xid], is
     return ""
 
 
-def _ruled_out(snapshot: Snapshot, xids: Sequence[Xid]) -> CauseResult:
+def _ruled_out_or_undecided(snapshot: Snapshot, xids: Sequence[Xid]) -> CauseResult:
     gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
     if not isinstance(gpus, Unread) and not gpus.gpus and not xids:
         return RuledOut(NAME, "there is no NVIDIA GPU on the bus", applies=False)

@@ -72,7 +72,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if pressed is not None and (stalled or evidence):
         evidence.append(pressed)
     if not evidence:
-        return _ruled_out(snapshot, waiting, tuning)
+        return _ruled_out_or_undecided(snapshot, waiting, tuning)
     suspended = any(_SUSPENDED in line for item in told for line in item.source)
     held = bool(stuck or still or hung or (silent and _waiters.for_file_server(waiting)) or (suspended and waiting))
     seen = {item.finding for item in evidence}
@@ -107,7 +107,7 @@ def _log_evidence(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuni
         for name, noun, events in (("hung-task", "hung-task line", hung), ("disk-error", "disk error", errors))
         if events
     ]
-    return evidence, bool(_recent.surely_within(snapshot, (*hung, *errors), tuning["now_minutes"]))
+    return evidence, bool(_recent.events_surely_within(snapshot, (*hung, *errors), tuning["now_minutes"]))
 
 
 def _hung_before(snapshot: Snapshot, log: KernelLogReading, tuning: Tuning) -> bool:
@@ -272,7 +272,7 @@ def _waiting_names(waiting: tuple[Waiting, ...]) -> str:
     return ", ".join(f"{name} ({times})" if times > 1 else name for name, times in list(many.items())[:5])
 
 
-def _ruled_out(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> CauseResult:
+def _ruled_out_or_undecided(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> CauseResult:
     for reading in (snapshot.get(KernelLogReading), snapshot.get(ProcessesReading)):
         if isinstance(reading, Unread):
             what = "kernel log was" if reading.probe == "kernel_log" else "processes were"
@@ -297,7 +297,7 @@ def _ruled_out(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning)
         # minutes.
         says += ", but not for I/O as far as is known: no I/O pressure, no hung task and no disk error in the log"
         return RuledOut(NAME, says)
-    told = _recent.recent(snapshot, _recent.recent_events(snapshot, "hung-task"), tuning["recent_hours"])
+    told = _recent.recent(snapshot, _recent.kernel_events(snapshot, "hung-task"), tuning["recent_hours"])
     if told and not isinstance(log, Unread):
         since = _recent.ago(snapshot, told[-1])
         if waiting and _recent.events_perhaps_within(snapshot, told, tuning["now_minutes"]):

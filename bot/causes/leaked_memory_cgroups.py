@@ -27,7 +27,7 @@ from bot.causes._held_cores import held_cores
 from bot.causes._leaker import Blame, Suspect, Suspects
 from bot.causes._reboot_risks import BESIDE, no_reboot_words, risks_of_undoing_a_stop
 from bot.causes._starvation import starvation
-from bot.causes._unit_state import WHY_ENDS, keep_from_starting
+from bot.causes._unit_state import WHY_ENDS, disabling_steps
 from bot.domain.action import Step
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.growth import Grows
@@ -51,11 +51,11 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether memory cgroups leak, what leaks them, and what harm that does."""
     cgroups = snapshot.get(CgroupsReading)
     if isinstance(cgroups, Unread):
-        return _unread(snapshot, cgroups.reason, tuning)
+        return _undecided_uncounted(snapshot, cgroups.reason, tuning)
     if not cgroups.dying_is_known:
         why = f"at least {cgroups.alive:,} are alive, too many to count the dying cgroups"
         # As grave as an unread probe: this node must not be called healthy.
-        return replace(_unread(snapshot, why, tuning), suspected=True)
+        return replace(_undecided_uncounted(snapshot, why, tuning), suspected=True)
     dying = cgroups.dying if cgroups.dying_later is None else cgroups.dying_later
     alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
     many, why = _many_and_why(snapshot, tuning)
@@ -80,7 +80,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     evidence = (
         _count_evidence(cgroups, dying, alive),
         _leaker_evidence(blame, suspects),
-        Evidence("kernel", "host", f"{harms.walk.says}{_keeps_no_pages(snapshot)}", harms.walk.source),
+        Evidence("kernel", "host", f"{harms.walk.says}{_keeps_no_pages_words(snapshot)}", harms.walk.source),
         *(harm.evidence for harm in harms.seen),
         *harms.not_theirs,
         *harms.waited,
@@ -120,7 +120,7 @@ def _many_and_why(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
     return grown, f" on kernel {host.kernel} after {span(host.uptime)}: before 5.3 they accumulate without a leak"
 
 
-def _keeps_no_pages(snapshot: Snapshot) -> str:
+def _keeps_no_pages_words(snapshot: Snapshot) -> str:
     """Where pages keep no cgroup, mending the agent may not be enough: somebody has to find what does keep them."""
     host = snapshot.get(HostReading)
     if isinstance(host, Unread) or host.kernel_version < PAGES_REPARENTED_SINCE:
@@ -157,7 +157,7 @@ def _finding_with_leaker(
     evidence: tuple[Evidence, ...],
     freed: bool,
 ) -> Finding:
-    steps, no_step_because = keep_from_starting(leaker.unit_state, snapshot)
+    steps, no_step_because = disabling_steps(leaker.unit_state, snapshot)
     if steps and leaker.steady and not leaker.unit_state.unused_because:
         steps, no_step_because = (), f"{leaker.name} runs steadily now: disabling it would stop a working service."
     if steps and leaker.ends_well and not leaker.unit_state.unused_because:
@@ -197,8 +197,8 @@ def _finding_with_leaker(
     moved = f", which {listed(movers, 2)} {'start' if movers[1:] else 'starts'}," if movers else ""
     ends = f"If {leaker.name}{moved} is {'masked' if is_masked else 'disabled'}, {ends}."
     advice = ends if steps else no_step_because
-    left = f"A reboot would clear what is left{_held_memory_words(snapshot)}; {_no_harm(harms)}."
-    if recurs := _recurs(harms):
+    left = f"A reboot would clear what is left{_held_memory_words(snapshot)}; {_no_harm_words(harms)}."
+    if recurs := _recurring_harm_words(harms):
         left = "No reboot is offered for it."
         summary = f"{recurs}; it is not proven that the leak does it. {summary}"
     return Finding(
@@ -228,7 +228,7 @@ def _finding_without_leaker(
         return Finding(
             cause=NAME,
             status=Status.CRITICAL,
-            confidence=Confidence.CONFIRMED if harms.by_stack else Confidence.LIKELY,
+            confidence=Confidence.CONFIRMED if harms.is_walk_seen else Confidence.LIKELY,
             summary=f"{said}, and harm: {harms.short}; but {blame.says}. {no_plan}",
             harm=harms.symptom_words,
             found=f"{said}{harms.mechanism_words}; but {blame.says}. {no_plan}",
@@ -241,7 +241,7 @@ def _finding_without_leaker(
         cause=NAME,
         status=Status.DEGRADED,
         confidence=blame.confidence,
-        summary=f"{said}: {state}; {blame.says}; {_no_harm(harms)}.",
+        summary=f"{said}: {state}; {blame.says}; {_no_harm_words(harms)}.",
         evidence=evidence,
         suspects=blame.looping,
     )
@@ -253,19 +253,19 @@ def _held_memory_words(snapshot: Snapshot) -> str:
     return "" if held is None else f" (the kernel holds {memory(held)} now)"
 
 
-def _no_harm(harms: Harms) -> str:
+def _no_harm_words(harms: Harms) -> str:
     if harms.unproven:
         return f"it is not proven that they do this: {'; '.join(harm.short for harm in harms.unproven)}"
     names = ", ".join(unread.probe for unread in harms.unread)
     return f"no harm seen as far as read (unread: {names})" if names else "no harm seen on this kernel"
 
 
-def _recurs(harms: Harms) -> str:
+def _recurring_harm_words(harms: Harms) -> str:
     """Say the harm that comes back and is not proven to be theirs: it is as grave as if it were."""
     return sentence(*(harm.short for harm in harms.unproven if harm.recurs))
 
 
-def _unread(snapshot: Snapshot, reason: str, tuning: Tuning) -> Undecided:
+def _undecided_uncounted(snapshot: Snapshot, reason: str, tuning: Tuning) -> Undecided:
     """Cgroups were not counted, so nothing is decided, but other readings may point at them."""
     points = []
     held = snapshot.once(held_cores, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])

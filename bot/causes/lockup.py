@@ -94,7 +94,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
             evidence.append(Evidence("cpu-stolen", "cpu", took, core_rows(cpu, (worst,), 2)))
             says += f"; {took}"
     against = risks_of_reboot_only(snapshot)
-    printing = _recent.surely_within(snapshot, log.of("stack-console"), tuning["now_minutes"])
+    printing = _recent.events_surely_within(snapshot, log.of("stack-console"), tuning["now_minutes"])
     if printing:
         says += "; its core prints to a serial console, and what is printed comes again after a reboot"
         evidence.append(Evidence("console-stack", "kernel_log", "the trace is in the console", _recent.lines(printing)))

@@ -61,13 +61,13 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         lost.append(Evidence("memory-uncorrected-told", "kernel_log", says, _recent.lines(told, 4)))
     if lost or often:
         return make_finding(NAME, Status.CRITICAL if lost else Status.DEGRADED, Confidence.CONFIRMED, (*lost, *often))
-    return _ruled_out(snapshot, reading)
+    return _ruled_out_or_undecided(snapshot, reading)
 
 
 def _corrected_last_hour(snapshot: Snapshot, log: KernelLogReading, tuning: Tuning) -> list[Evidence]:
     """The corrected errors of the last hour by the log's own counts: those since boot hide a module that fails now."""
     found = []
-    hour = _recent.surely_within(snapshot, log.of("hardware-error"), _HOUR / 60)
+    hour = _recent.events_surely_within(snapshot, log.of("hardware-error"), _HOUR / 60)
     lines = [(line, told) for line in hour if (told := _CORRECTED.search(line.text)) is not None]
     for name in sorted({line.device for line, _ in lines}):
         mine = [(line, int(told.group(1))) for line, told in lines if line.device == name]
@@ -94,7 +94,7 @@ def _time_of(event: KernelEvent) -> timedelta:
     return event.since_boot or timedelta(0)
 
 
-def _ruled_out(snapshot: Snapshot, reading: MemoryErrorsReading | Unread) -> CauseResult:
+def _ruled_out_or_undecided(snapshot: Snapshot, reading: MemoryErrorsReading | Unread) -> CauseResult:
     host = snapshot.get(HostReading)
     metal = not isinstance(reading, Unread) and ".metal" in reading.product
     if not isinstance(host, Unread) and host.is_virtual_machine and not metal:

@@ -29,7 +29,7 @@ _BY_LIMIT = ("emory cgroup out of memory", "CONSTRAINT_MEMCG")  # a pod exceeded
 def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether the node is busy reclaiming memory."""
     reclaim, kills = snapshot.get(ReclaimReading), _recent_kills(snapshot, tuning)
-    refills = _recent.recent(snapshot, _recent.recent_events(snapshot, "nic-refill"), tuning["recent_hours"])
+    refills = _recent.recent(snapshot, _recent.kernel_events(snapshot, "nic-refill"), tuning["recent_hours"])
     evidence: list[Evidence] = []
     stalls = scanned = 0
     pressed = short = alone = False
@@ -60,7 +60,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if not evidence and alone:
         return RuledOut(NAME, "what waits for memory is at its own cgroup's limit: nothing reclaims for the whole node")
     if not evidence:
-        return _ruled_out(
+        return _ruled_out_or_undecided(
             reclaim, f"; the kernel killed processes {_recent.ago(snapshot, kills[-1])} (oom-kills)" if kills else ""
         )
     severe = (
@@ -85,7 +85,7 @@ def _is_at_its_own_limit(reclaim: ReclaimReading, tuning: Tuning) -> bool:
 
 
 def _recent_kills(snapshot: Snapshot, tuning: Tuning) -> tuple[KernelEvent, ...]:
-    kills = _recent.recent_events(snapshot, "oom-kill")
+    kills = _recent.kernel_events(snapshot, "oom-kill")
     whole = [event for event in kills if not any(text in event.text for text in _BY_LIMIT)]
     return _recent.recent(snapshot, whole, tuning["oom_recent_hours"])
 
@@ -147,7 +147,7 @@ def _workers(snapshot: Snapshot, tuning: Tuning) -> list[Evidence]:
     return [Evidence("reclaim-threads", "processes", says, tuple(p.raw for p in busy[:3] if p.raw))]
 
 
-def _ruled_out(reclaim: ReclaimReading | Unread, killed: str) -> CauseResult:
+def _ruled_out_or_undecided(reclaim: ReclaimReading | Unread, killed: str) -> CauseResult:
     if isinstance(reclaim, Unread):
         return Undecided(NAME, f"memory and reclaim were not read ({reclaim.reason})")
     if reclaim.allocstall_rise is None and reclaim.pgscan_direct_rise is None:

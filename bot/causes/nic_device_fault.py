@@ -17,7 +17,7 @@ from bot.causes._figures import count, percent
 from bot.causes._finding import make_finding
 from bot.causes._harm import walk_of
 from bot.causes._irq_placement import core_rows
-from bot.causes._starvation import paced_resets, says_starved, starvation, were_before
+from bot.causes._starvation import dying_cgroups_before, paced_resets, says_starved, starvation
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
@@ -65,12 +65,12 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     evidence += rises
     cable = [*_flapping_links(snapshot, tuning), *_damaged_packets(nic, tuning)]
     evidence += cable
-    starved = _why_starved(snapshot, tuning) or _paced_by_a_leak(snapshot, tuning)
+    starved = _why_starved(snapshot, tuning) or _paced_by_leak_words(snapshot, tuning)
     if silences and not starved:
         says = f"{count(len(silences), 'time-out')} of the card, the last {_recent.ago(snapshot, silences[-1])}"
         evidence.append(Evidence("nic-silent", "kernel_log", says, _recent.lines(silences)))
     if not evidence:
-        return _ruled_out(log, nic, silences, starved)
+        return _ruled_out_or_undecided(log, nic, silences, starved)
     cpu = snapshot.get(CpuReading)
     idle = not isinstance(cpu, Unread) and cpu.idle_percent >= tuning["idle_percent"]
     if not isinstance(cpu, Unread):
@@ -78,14 +78,14 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         spare = f"the cores are {percent(cpu.idle_percent)} idle; the kernel has most of core {core}, {percent(spent)}"
         evidence.append(Evidence("cores-idle" if idle else "cores-busy", "cpu", spare, core_rows(cpu, (core,), 2)))
     # Faults in the log are real. Time-outs are the card's fault only if the cores were seen to have time.
-    now = _recent.surely_within(snapshot, silences, tuning["now_minutes"])
+    now = _recent.events_surely_within(snapshot, silences, tuning["now_minutes"])
     said_by_admin = any(e.kind in _ITS_OWN[:2] for e in now)
     sure = bool(faults or rises or cable) or (idle and said_by_admin)
     # A stalled queue alone is most often a lack of CPU too.
     its_own = any(e.kind in _ITS_OWN or e.napi_scheduled is False for e in silences)
     failed = any(event.kind == "nic-reset-failed" for event in faults)
     resets = _events(snapshot, tuning, "nic-reset")
-    resets = _recent.surely_within(snapshot, resets, tuning["now_minutes"])
+    resets = _recent.events_surely_within(snapshot, resets, tuning["now_minutes"])
     # What is reset for want of CPU is no fault of the card, whatever ails its cable.
     recurs = paced_resets(snapshot, tuning["recent_hours"], tuning["resets_many"]) is not None and bool(silences)
     is_reset_often = (recurs or len(resets) >= tuning["resets_many"]) and not (starved and not (faults or rises))
@@ -94,7 +94,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
 
 
 def _events(snapshot: Snapshot, tuning: Tuning, *kinds: str) -> tuple[KernelEvent, ...]:
-    return _recent.recent(snapshot, _recent.recent_events(snapshot, *kinds), tuning["recent_hours"])
+    return _recent.recent(snapshot, _recent.kernel_events(snapshot, *kinds), tuning["recent_hours"])
 
 
 def _fault_counters(nic: NicReading | Unread) -> list[Evidence]:
@@ -111,10 +111,10 @@ def _fault_counters(nic: NicReading | Unread) -> list[Evidence]:
 
 def _flapping_links(snapshot: Snapshot, tuning: Tuning) -> list[Evidence]:
     """The links that went down again and again; one that went down once was set anew, or its switch restarted."""
-    downs = _recent.recent_events(snapshot, "nic-link-down")
+    downs = _recent.kernel_events(snapshot, "nic-link-down")
     found = []
     for name in dict.fromkeys(event.device for event in downs):
-        mine = _recent.surely_within(snapshot, [event for event in downs if event.device == name], _HOUR_MINUTES)
+        mine = _recent.events_surely_within(snapshot, [event for event in downs if event.device == name], _HOUR_MINUTES)
         if len(mine) >= tuning["link_downs_few"]:
             last = _recent.ago(snapshot, mine[-1])
             says = f"the link of {name or 'a card'} went down {len(mine)} times within the hour, the last {last}"
@@ -154,13 +154,13 @@ def _why_starved(snapshot: Snapshot, tuning: Tuning) -> str:
     return ""
 
 
-def _paced_by_a_leak(snapshot: Snapshot, tuning: Tuning) -> str:
+def _paced_by_leak_words(snapshot: Snapshot, tuning: Tuning) -> str:
     """Say that resets recur at an even pace beside dying cgroups that were before them, whose walk holds a core."""
     cgroups = snapshot.get(CgroupsReading)
     paced = paced_resets(snapshot, tuning["recent_hours"], tuning["resets_many"])
     if isinstance(cgroups, Unread) or paced is None or not walk_of(snapshot, cgroups.mode).is_costly:
         return ""
-    dying = were_before(snapshot, paced, tuning["dying_many"])
+    dying = dying_cgroups_before(snapshot, paced, tuning["dying_many"])
     return f"{paced.says}, and {dying:,} memory cgroups are dying, many of them before the first" if dying else ""
 
 
@@ -172,7 +172,7 @@ def _is_polled(snapshot: Snapshot, core: int) -> bool:
     return any(each.name.startswith(_POLLERS) and core in each.cores_in_kernel for each in processes.busiest)
 
 
-def _ruled_out(
+def _ruled_out_or_undecided(
     log: KernelLogReading | Unread, nic: NicReading | Unread, silences: tuple[KernelEvent, ...], starved: str
 ) -> CauseResult:
     if silences:

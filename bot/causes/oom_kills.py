@@ -42,7 +42,9 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         snapshot, [kill for kill in kills if not _OF_A_CGROUP.search(kill.text)], tuning["machine_hours"]
     )
     limited = [kill for kill in kills if _OF_A_CGROUP.search(kill.text)]
-    again = _killed_often(_recent.surely_within(snapshot, limited, tuning["cgroup_minutes"]), tuning["cgroup_few"])
+    again = _killed_often(
+        _recent.events_surely_within(snapshot, limited, tuning["cgroup_minutes"]), tuning["cgroup_few"]
+    )
     begun = _recent.recent(snapshot, log.of("oom-begun"), tuning["machine_hours"])
     evidence = []
     if begun:

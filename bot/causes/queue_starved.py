@@ -36,7 +36,9 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if starved is None:
         return RuledOut(NAME, "no driver tells that its poll did not run")
     comes_back = recurs(snapshot, starved.events, tuning["recurs_few"])
-    if not (comes_back or starved.rose or _recent.surely_within(snapshot, starved.events, tuning["harm_minutes"])):
+    if not (
+        comes_back or starved.rose or _recent.events_surely_within(snapshot, starved.events, tuning["harm_minutes"])
+    ):
         if any(_recent.age(snapshot, event) is None for event in starved.events):
             because = f"{starved.says}; whether that was lately is not known"
             return Undecided(NAME, because, suspected=True, would_decide="the node's uptime", worst=Status.DEGRADED)

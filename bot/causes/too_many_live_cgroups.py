@@ -131,7 +131,7 @@ def _refused_now(snapshot: Snapshot, alive: int, tuning: Tuning) -> tuple[Kernel
 
 
 def _recent_events_of(snapshot: Snapshot, kind: str, tuning: Tuning) -> tuple[KernelEvent, ...]:
-    return _recent.surely_within(snapshot, _recent.recent_events(snapshot, kind), tuning["harm_minutes"])
+    return _recent.events_surely_within(snapshot, _recent.kernel_events(snapshot, kind), tuning["harm_minutes"])
 
 
 CAUSE = Cause(

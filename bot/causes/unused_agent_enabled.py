@@ -37,7 +37,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     unused = ecs if reading.kubelet and not reading.ecs_cluster and reading.ecs_config_readable else []
     others = [unit for unit in unlisted if tuning.allow and not unit.by_vendor and unit not in unused]
     if not (unused or others):
-        return _ruled_out(reading, ecs, tuning)
+        return _ruled_out_or_undecided(reading, ecs, tuning)
     evidence = [Evidence("agent-unused", "boot_units", _unit_words(unit, reading), (unit.source,)) for unit in unused]
     evidence += [
         Evidence("unit-not-allowed", "boot_units", f"{unit.name} starts at boot and is not on the list", (unit.source,))
@@ -74,7 +74,7 @@ def _summary(unused: Sequence[BootUnit], others: Sequence[BootUnit], reading: Bo
     return "; ".join(says)
 
 
-def _ruled_out(reading: BootUnitsReading, ecs: Sequence[BootUnit], tuning: Tuning) -> CauseResult:
+def _ruled_out_or_undecided(reading: BootUnitsReading, ecs: Sequence[BootUnit], tuning: Tuning) -> CauseResult:
     if ecs and reading.kubelet:
         named = f"ECS_CLUSTER is {reading.ecs_cluster}" if reading.ecs_cluster else "its configuration is not readable"
         return Undecided(

@@ -94,13 +94,13 @@ _SHOWS_HEAT = (State.TRIAGED, State.PROPOSED, State.UNKNOWN)
 
 def incident_card(group: GroupView) -> Document:
     """Return the card of a group in any state; its text says everything on a locked phone."""
-    return _single(group, group.incidents[0]) if len(group.incidents) == 1 else _group_card(group)
+    return _single_node_card(group, group.incidents[0]) if len(group.incidents) == 1 else _group_card(group)
 
 
 # --- a single node
 
 
-def _single(group: GroupView, view: IncidentView) -> Document:
+def _single_node_card(group: GroupView, view: IncidentView) -> Document:
     word = view.headline.removesuffix(view.diagnosis)  # it comes first: "Resolved: 🟢 node-1: HEALTHY"
     first: list[Block] = [Title(f"{word}{_gravity_sign(view)} {view.diagnosis}".strip())]
     middle: list[Strip | Listing] = []
@@ -120,11 +120,11 @@ def _single(group: GroupView, view: IncidentView) -> Document:
     blocks = _verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)
     # The buttons come before the picture: people look for them first.
     busy = [line(Bold(view.working))] if view.working else []
-    last = [*blocks, *_decision(group, sooner), *busy, *heat, *_other_buttons(group, view, later)]
+    last = [*blocks, *_decision_blocks(group, sooner), *busy, *heat, *_other_buttons(group, view, later)]
     last += (block for question in group.asks for block in question_blocks(group, question))
     if view.verdict is not None and view.state in (State.TRIAGED, State.PROPOSED):
         last += _not_decided_lines(view.verdict, group.rest)
-    last += _closing(group)
+    last += _closing_blocks(group)
     stop = "" if view.state is State.OPENED else "."
     words = joined(((view.headline + stop,), *view.harm, view.story, change_words(view.compared), group.needs, *said))
     return Document((*words, f"\n{group.about}") if group.about else words, (*first, *map(IfRoom, middle), *last))
@@ -190,7 +190,7 @@ def _other_buttons(group: GroupView, view: IncidentView, looks: Sequence[Button]
         return
     reports = view.ended and view.state is not State.TRIAGED and REPORT not in group.absent
     row = [*[Button("Report", REPORT, view.id)] * reports, *_who_else(group), *looks]
-    if view.node and (_is_offered(group, view) or view.ended):
+    if view.node and (_is_before_action(group, view) or view.ended):
         row.append(check_again_button(view.id))
     row += undo_buttons(group.choices)  # last: it is weighed once what came of it has been seen
     yield from small(*(choice.warning for choice in group.choices))
@@ -198,14 +198,14 @@ def _other_buttons(group: GroupView, view: IncidentView, looks: Sequence[Button]
         yield ButtonRow(tuple(row))
 
 
-def _is_offered(group: GroupView, view: IncidentView) -> bool:
+def _is_before_action(group: GroupView, view: IncidentView) -> bool:
     """True while nothing was done on a node, and something may be."""
     return view.state is State.TRIAGED or (view.state is State.PROPOSED and bool(group.choices))
 
 
 def _who_else(group: GroupView) -> Iterator[Button]:
     """The button that asks which other nodes have it, where it is a single cause; the first node says of which role."""
-    found = [view for view in group.incidents if view.id and view.node and _is_offered(group, view)]
+    found = [view for view in group.incidents if view.id and view.node and _is_before_action(group, view)]
     causes = {
         view.verdict.cause: view.id for view in reversed(found) if view.verdict is not None and view.verdict.cause
     }
@@ -220,9 +220,9 @@ def _group_card(group: GroupView) -> Document:
     """A row for each node, the worst first; the rest is counted, and complete in the thread."""
     settles = [(clipped(", ".join(of), ROW), clipped(words, SUMMARY)) for words, of in group.only_likely.items()]
     first = [Title(group.headline), node_table(group), *([bullets(settles[:MOST_UNSETTLED])] if settles else ())]
-    last = [*_decision(group), *single_choice_blocks(group.choices), *_further_of_many(group)]
+    last = [*_decision_blocks(group), *single_choice_blocks(group.choices), *_group_buttons(group)]
     last += (block for question in group.asks for block in question_blocks(group, question))
-    last += _closing(group)
+    last += _closing_blocks(group)
     words = joined(((f"{group.headline}.",), group.needs, *_first_nodes_sentences(group)))
     return Document((*words, f"\n{group.about}") if group.about else words, (*first, *last))
 
@@ -276,14 +276,14 @@ def _gravity_sign(view: IncidentView) -> str:
     return _ASKS if view.state is State.UNKNOWN else ""
 
 
-def _decision(group: GroupView, first: Sequence[Button] = ()) -> Iterator[Block]:
+def _decision_blocks(group: GroupView, first: Sequence[Button] = ()) -> Iterator[Block]:
     """What a decision needs, who is on call, and what can be chosen."""
     if said := joined((group.needs, group.approvers, group.on_call)):
         yield line(*said)
     yield from choice_blocks(group.choices, first)
 
 
-def _further_of_many(group: GroupView) -> Iterator[Block]:
+def _group_buttons(group: GroupView) -> Iterator[Block]:
     """The other buttons of a table: undo, reports, who else has it, and checking all nodes again."""
     acted = [(view.id, view.node) for view in group.incidents if group.ended and view.state is not State.TRIAGED]
     reports = report_buttons(acted) if REPORT not in group.absent else []
@@ -309,7 +309,7 @@ def _not_decided_lines(verdict: Verdict, rest: str) -> Iterator[Block]:
         yield Small((clipped(f"{words} {rest}".rstrip(), SAID),))
 
 
-def _closing(group: GroupView) -> Iterator[Block]:
+def _closing_blocks(group: GroupView) -> Iterator[Block]:
     """The last lines of a card, for a single node or for several."""
     if len(group.incidents) == 1:
         (view,) = group.incidents

@@ -54,7 +54,7 @@ class Submission:
         return json.dumps({**asdict(self), "reason": redacted_text(self.reason)}, separators=(",", ":"))
 
 
-def stored_submission(text: str) -> Submission | None:
+def parse_submission(text: str) -> Submission | None:
     """Return the submission stored as this text; None where it cannot be read."""
     try:
         return read(Submission, json.loads(text))

@@ -25,11 +25,11 @@ from bot.chat.requests import (
     Typed,
     WorkRequest,
     help_text,
-    not_here,
     parse,
     unknown_words,
+    wrong_channel_words,
 )
-from bot.chat.stored_checks import check_text
+from bot.chat.stored_checks import encode_check
 from bot.chat.suggestions import ASKS, FIND_NODE
 from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError
 from bot.domain.incident import IncidentSummary
@@ -69,7 +69,7 @@ class Commands:
 
     def take(self, request: CommandRequest) -> None:
         """Begin to handle a request; returns at once, so that the chat gets its acknowledgement first."""
-        if self._seen.is_new(request.key):  # chats deliver at least once, also while the ledger cannot be written
+        if self._seen.note_if_new(request.key):  # chats deliver at least once, also while the ledger cannot be written
             self.background.begin(self._handle_once(request), f"request {request.key}")
 
     async def _handle_once(self, request: CommandRequest) -> None:
@@ -91,7 +91,7 @@ class Commands:
         """What the next run needs to begin a check that a crash breaks off; empty for anything else."""
         if not isinstance(asked, CheckRequest) or not asked.nodes or not self._is_here(request):
             return ""
-        return check_text(request, [node.name for node in asked.nodes])
+        return encode_check(request, [node.name for node in asked.nodes])
 
     def _is_here(self, request: CommandRequest) -> bool:
         return not self.channels or request.channel in self.channels or request.direct
@@ -107,7 +107,7 @@ class Commands:
         elif isinstance(asked, Subcommand | ExtraQuestion):
             await self.reply(request, asked)
         elif not self._is_here(request):
-            await ephemeral.say(request, not_here(self.channels))
+            await ephemeral.say(request, wrong_channel_words(self.channels))
         elif isinstance(asked, WorkRequest):
             if await self._may_ask(request, True):
                 try:
@@ -149,7 +149,7 @@ class Commands:
             if isinstance(asked, ExtraQuestion):
                 words = await asked.answer(request.person)
             else:
-                words = await self._reply_words(request, asked)
+                words = await self._run_subcommand(request, asked)
         except UnknownIncident as no:
             words = refusal_words(no)
         except TOLD as no:
@@ -160,7 +160,7 @@ class Commands:
     async def _tell_person(self, request: CommandRequest, words: str) -> None:
         await self.context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
 
-    async def _reply_words(self, request: CommandRequest, asked: Subcommand) -> str:
+    async def _run_subcommand(self, request: CommandRequest, asked: Subcommand) -> str:
         person, responder = request.person, self.context.responder
         if asked.verb == "status":
             await self.context.check_reader(person)
@@ -175,7 +175,7 @@ class Commands:
             person, self.context.policy, asked.reason, by_group=asked.verb in ("brake", "pagerduty")
         )
         if asked.verb == "pagerduty":
-            return await self._pagerduty(approval)
+            return await self._enable_pagerduty(approval)
         try:
             if asked.verb == "brake":
                 return brake_words(await responder.brake(False, approval, pull=pull, asked_at=asked_at))
@@ -189,7 +189,7 @@ class Commands:
         self.context.notices.decided(opened.id)
         return f"Proposed as incident {opened.id}; another person has to approve it."
 
-    async def _pagerduty(self, approval: Approval) -> str:
+    async def _enable_pagerduty(self, approval: Approval) -> str:
         check_may_approve(self.context.policy, approval)
         if self.pagerduty is None:
             return "The bot does not talk to PagerDuty: PAGERDUTY_API_TOKEN is not set."

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from bot.chat.background import Background
 from bot.chat.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, REPORT
-from bot.chat.clicks import UNKNOWN_BUTTON, Click, Submission, stored_submission
+from bot.chat.clicks import UNKNOWN_BUTTON, Click, Submission, parse_submission
 from bot.chat.context import NOT_WRITTEN, TOLD, ChatContext, brake_words
 from bot.chat.dialog import HOME, LONGEST_REASON, Intent, plans_that_fit, reason_dialog
 from bot.chat.ephemeral import refusal_words
@@ -329,7 +329,7 @@ class Decisions:
         for kept in await self._context.chat_requests.left():
             if any(part.takes(kept) for part in takes):
                 continue
-            submission = stored_submission(kept.body)
+            submission = parse_submission(kept.body)
             if submission is None or (intent := self._context.signer.verify(submission.metadata)) is None:
                 self._context.log("submission_unreadable", key=one_line(kept.key, 80))
                 await self._context.chat_requests.done(kept.key)
@@ -422,7 +422,7 @@ class Decisions:
         if other := self._chat_of_extra(action, next(iter(intent.plans), "")):
             return await other.decide(intent, person, reason, again=again)
         if action == BRAKE and intent.detail == "on":
-            if not (again and await self._context.ledger.pulled_by(submission.key)):
+            if not (again and await self._context.ledger.pull_for_request(submission.key)):
                 await self._tell(intent, person, await self._context.pull_brake(person, reason, submission.key))
             return ""
         if again and action in (APPROVE, DECLINE):

@@ -127,7 +127,7 @@ class Pictures(Uploads):
     async def _upload_picture(
         self, key: tuple[str, str], post_id: str, channel: str, node: str, drawn: CoreHeat, redraw: Redraw
     ) -> None:
-        async with self.freed(post_id), self._turns:
+        async with self.free_on_cancel(post_id), self._turns:
             png = await asyncio.to_thread(png_of, drawn, node)
             outcome = await self.uploaded(WORD, key[1], ThreadFile("cores.png", png, drawn.alt_text))
             if not isinstance(outcome, Uploaded):

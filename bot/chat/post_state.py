@@ -111,7 +111,7 @@ class PostState:
             except TimeoutError:
                 return
 
-    async def until_pending(self) -> None:
+    async def wait_until_pending(self) -> None:
         """Wait until something has to arrive."""
         while self.pending is None:
             self.changed.clear()

@@ -286,7 +286,7 @@ class Poster:
     async def _wait_for_turn(self, part: PostState) -> None:
         """Wait until the part may be sent: within the chat's limits, and progress not too often."""
         if part.was_gone or (part.in_private and part.sent):  # no second message for mere progress
-            await part.until_pending()
+            await part.wait_until_pending()
         if part.in_private:
             return
         if part.place is None:

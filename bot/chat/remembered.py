@@ -26,7 +26,7 @@ class Remembered(OrderedDict[K, V]):
 class Seen(Remembered[str, None]):
     """The names of the deliveries that came last: each may come more than once."""
 
-    def is_new(self, name: str) -> bool:
+    def note_if_new(self, name: str) -> bool:
         """Note a delivery; False if it was noted before."""
         if name in self:
             return False

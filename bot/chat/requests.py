@@ -196,7 +196,7 @@ def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request
     if verb == "help":
         return HelpRequest()
     if verb in SUBCOMMANDS:
-        asked = subcommand_of(verb, words[1:])
+        asked = parse_subcommand(verb, words[1:])
         return HelpRequest(asked) if isinstance(asked, str) else asked
     try:
         for other in others:
@@ -204,7 +204,7 @@ def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request
                 return found
     except UsageError as no:
         return HelpRequest(redacted_line(str(no), 400))  # it may quote what a person typed
-    if several := next(filter(means_several, names), ""):
+    if several := next(filter(is_selector, names), ""):
         return HelpRequest(
             f"Name each node: what reads `{_quoted_word(several)}`, which may mean many, is left out here."
         )
@@ -219,11 +219,11 @@ def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request
     return CheckRequest(nodes, tuple(sentence for sentence, _ in lines), len(missing), tuple(offered))
 
 
-def subcommand_of(verb: str, words: list[str]) -> Subcommand | str:
+def parse_subcommand(verb: str, words: list[str]) -> Subcommand | str:
     """Return the subcommand of a verb and the words after it, or a sentence on how to type it.
 
     Example:
-    >>> subcommand_of("brake", ["on", "rollout", "today"])
+    >>> parse_subcommand("brake", ["on", "rollout", "today"])
     Subcommand(verb='brake', incident='', reason='rollout today', on=True, pull=0)
     """
     if verb == "status":
@@ -263,7 +263,7 @@ def unknown_words(asked: CheckRequest) -> str:
     return redacted_text("\n".join(sentences))
 
 
-def not_here(channels: Collection[str]) -> Pieces:
+def wrong_channel_words(channels: Collection[str]) -> Pieces:
     """Return the answer in a channel where checks may not be asked for."""
     places: list[Styled] = []
     for channel in sorted(channels):
@@ -271,7 +271,7 @@ def not_here(channels: Collection[str]) -> Pieces:
     return ("Checks may not be asked for in this channel.", *places, ", or me in a direct message.")
 
 
-def means_several(word: str) -> bool:
+def is_selector(word: str) -> bool:
     """True for a word that is a selector, not a node's name."""
     try:
         return Selector.of(word).kind is not SelectorKind.NAME

@@ -36,7 +36,7 @@ class StoredCheck:
     answer_at: str = field(repr=False)  # who has it can answer there
 
 
-def check_text(request: CommandRequest, nodes: Sequence[str]) -> str:
+def encode_check(request: CommandRequest, nodes: Sequence[str]) -> str:
     """Return what is kept of a request to check these nodes."""
     check = StoredCheck(
         request.person,

@@ -98,7 +98,7 @@ def replies(incident: Incident, words: PlanWords = BY_NAME, *, of_several: bool 
         below = tuple(folded("Before and after", said))
         yield Reply(f"after-{view.id}", Document(text, (line(Bold(view.node)), *below)), below)
     if view.escalated is not None and incident.steps:
-        yield Reply(f"escalated-{view.id}", _not_fixed(view))
+        yield Reply(f"escalated-{view.id}", _not_fixed_document(view))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ def _list_block(rows: Sequence[tuple[str, str]]) -> Iterator[Block]:
         yield bullets(together)
 
 
-def _not_fixed(view: IncidentView) -> Document:
+def _not_fixed_document(view: IncidentView) -> Document:
     """What was done, that it did not help, and what to try: also shown in the channel."""
     assert view.escalated is not None
     because, try_next = view.escalated.because, view.escalated.try_next

@@ -133,7 +133,7 @@ class ThreadFiles(Uploads):
     # --- on the way
 
     async def _make_and_send(self, way: _PendingFile, *, is_late: bool = False) -> None:
-        async with self.freed(way.post_id):
+        async with self.free_on_cancel(way.post_id):
             place = await self.outbox.place(way.card, CARD)
             if place is None and is_late:
                 await self.outbox.dropped(way.post_id, "its card was never posted")

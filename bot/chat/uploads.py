@@ -53,7 +53,7 @@ class Uploads:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     @contextlib.asynccontextmanager
-    async def freed(self, post_id: str) -> AsyncIterator[None]:
+    async def free_on_cancel(self, post_id: str) -> AsyncIterator[None]:
         """Where the bot ends meanwhile, free the post, so that the next run need not wait for it."""
         try:
             yield

@@ -98,7 +98,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     from bot.domain.safe_text import one_line
     from bot.ledger import audit
 
-    options.print_anything()
+    options.escape_unencodable_output()
     with open_record.open_existing(arguments.environ) as database:
         posted = _from_slack(arguments, database) if arguments.from_slack else None
         noted = [*arguments.head, *(posted.heads if posted is not None else ())]

@@ -67,9 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
             asyncio.run(braking.pull_brake(stores.ledger, approval))
             _warn_where_nobody_may_release_it(arguments)
         elif arguments.verb != "status":
-            from bot.app.policy_settings import rules_of_acting
+            from bot.app.policy_settings import policy_as_written
 
-            policy = rules_of_acting(options.settings(arguments))
+            policy = policy_as_written(options.settings(arguments))
             try:
                 asyncio.run(braking.set_brake(policy, stores.ledger, approval, on=arguments.verb == "on"))
             except Refused as no:
@@ -102,11 +102,11 @@ def _print_brake(arguments: argparse.Namespace, pulled: Entry | None, was_there:
 
 
 def _warn_where_nobody_may_release_it(arguments: argparse.Namespace) -> None:
-    from bot.app.policy_settings import rules_of_acting
+    from bot.app.policy_settings import policy_as_written
     from bot.domain.errors import UsageError
 
     try:
-        named = rules_of_acting(options.settings(arguments)).names_anybody
+        named = policy_as_written(options.settings(arguments)).names_anybody
     except UsageError:  # the brake is on, and that is what was asked for
         return
     if not named:

@@ -218,17 +218,17 @@ def _check_of(arguments: argparse.Namespace) -> Check:
         from bot.commands import open_record
 
         mutes = open_record.mutes(arguments.environ)
-    parallel, folders = _parallel(nodes, settings), tuple(settings.playbooks)
+    parallel, folders = _prepare_concurrency(nodes, settings), tuple(settings.playbooks)
     return Check(nodes, playbook, transport, sampling, deadline, parallel, drains, mutes, program, folders)
 
 
-def _parallel(nodes: Sequence[Node], settings: Settings) -> int:
+def _prepare_concurrency(nodes: Sequence[Node], settings: Settings) -> int:
     """How many are read at once; fewer than requested if this process may not open so many connections."""
-    from bot.app.many_nodes import AT_ONCE, collect_garbage_less_often, read_concurrency
+    from bot.app.many_nodes import AT_ONCE, collect_garbage_less_often, raise_file_limit
 
     wanted = min(settings.parallel or AT_ONCE, len(nodes))
     collect_garbage_less_often(len(nodes))
-    if (room := read_concurrency(wanted)) < wanted and settings.parallel is not None:
+    if (room := raise_file_limit(wanted)) < wanted and settings.parallel is not None:
         print(f"zombie: only {room} nodes at once: the limit of open files (ulimit -n) allows no more", file=sys.stderr)
     return max(1, min(room, wanted))
 
@@ -260,7 +260,7 @@ async def _check_nodes(
         from bot.app.many_nodes import cores, worker_count
 
         if opens or not (several := worker_count(len(what.nodes), cores())):
-            await check(what, heard, concluded, _beside(arguments, database))
+            await check(what, heard, concluded, _load_extra_readers(arguments, database))
             return
 
         def evaluated(judged: EvaluatedNode) -> None:
@@ -284,7 +284,7 @@ async def _check_nodes(
         )
 
 
-def _beside(arguments: argparse.Namespace, database: Database | None) -> list[ReadsMore]:
+def _load_extra_readers(arguments: argparse.Namespace, database: Database | None) -> list[ReadsMore]:
     """What extras have beside a verdict that goes on record."""
     if database is None:
         return []
@@ -354,9 +354,9 @@ def _record_and_print(
         for node, incident in incidents.items() if stream is None else ():
             print(options.as_typed_here(arguments, f"Incident {incident} of {node}: zombie incidents show {incident}"))
         if len(verdicts) > 1:
-            from bot.app.machines import same_machines
+            from bot.app.machines import shared_machine_words
 
-            for remark in same_machines(verdicts):
+            for remark in shared_machine_words(verdicts):
                 print(f"zombie: {remark}", file=sys.stderr)
 
 

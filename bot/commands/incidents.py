@@ -38,7 +38,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     from bot.commands import open_record
     from bot.surfaces.incidents import incidents_body, incidents_text
 
-    options.print_anything()
+    options.escape_unencodable_output()
     summaries = open_record.incidents(arguments.environ, arguments.open)
     print(options.as_json(incidents_body(summaries)) + "\n" if arguments.json else incidents_text(summaries), end="")
     return 0
@@ -54,7 +54,7 @@ def run_show(arguments: argparse.Namespace) -> int:
     from bot.surfaces.incidents import incident_body, incident_text
     from bot.view.context import ViewContext
 
-    options.print_anything()
+    options.escape_unencodable_output()
     entries = open_record.story(arguments.environ, open_record.complete_id(arguments.environ, arguments.id))
     incident = fold(entries)
     with impossible_on_error(f"Incident {incident.id} cannot be shown"):

@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         from bot.app.factories import ssh_login
 
         _write_login(folder, ssh_login(nodes[0], arguments.environ), "", nodes[0], questions)
-    status = _first_verdict(arguments, nodes[0].name)
+    status = _run_doctor_and_check(arguments, nodes[0].name)
     _tell_next(site, nodes[0].name if status == 4 else "")
     return status
 
@@ -241,10 +241,10 @@ def _try_node(typed: Sequence[tuple[str, Address]]) -> None:
     """Raises: UsageError where a node that was typed does not answer; one given as an option may come up later."""
     import asyncio
 
-    from bot.transport.ssh_host_key import shown_host_keys
+    from bot.transport.ssh_host_key import fetch_host_keys
 
     places = [(at.host, at.port) for _, at in typed]
-    keys = asyncio.run(shown_host_keys(places, HOST_KEY_LIMIT, MOST_KEYS_AT_ONCE))
+    keys = asyncio.run(fetch_host_keys(places, HOST_KEY_LIMIT, MOST_KEYS_AT_ONCE))
     for (name, at), key in zip(typed, keys, strict=True):
         if isinstance(key, OSError):
             raise UsageError(
@@ -281,12 +281,12 @@ def _existing_file(text: str) -> Path:
 
 def _login_key(folder: Path, site: NewSite) -> str:
     """Make the login's key where there is none; return its public half."""
-    from bot.transport.ssh_host_key import make_key, public_half
+    from bot.transport.ssh_host_key import read_public_key, write_new_key
 
     key = folder / site.key
     if key.exists():
-        return public_half(key)
-    public = make_key(key, f"{site.user}@zombie")
+        return read_public_key(key)
+    public = write_new_key(key, f"{site.user}@zombie")
     print(f"wrote {key} and {key}.pub")
     return public
 
@@ -296,13 +296,13 @@ def _trust_host_keys(known: Path, nodes: Sequence[Node], questions: Questions, u
     import asyncio
 
     from bot.domain.node import known_hosts_name
-    from bot.transport.ssh_host_key import ShownHostKey, shown_host_keys
+    from bot.transport.ssh_host_key import ShownHostKey, fetch_host_keys
 
     written = known.read_text("utf-8") if known.exists() else ""
     names = [line.split(maxsplit=1)[0] for line in written.splitlines() if line.strip()]
     new = [node for node in nodes if known_hosts_name(node.address, node.port or 22) not in names]
     places = [(node.address, node.port or 22) for node in new]
-    keys = asyncio.run(shown_host_keys(places, HOST_KEY_LIMIT, MOST_KEYS_AT_ONCE))
+    keys = asyncio.run(fetch_host_keys(places, HOST_KEY_LIMIT, MOST_KEYS_AT_ONCE))
     shown: list[ShownHostKey] = []
     for node, key in zip(new, keys, strict=True):
         if isinstance(key, OSError):
@@ -351,7 +351,7 @@ def _write_login(folder: Path, user: str, public: str, node: Node, questions: Qu
         input("Press Enter once that is done. ")
 
 
-def _first_verdict(arguments: argparse.Namespace, name: str) -> int:
+def _run_doctor_and_check(arguments: argparse.Namespace, name: str) -> int:
     """Run doctor, then check one node; return 0 where the node was read."""
     files = ["--inventory", str(arguments.inventory), "--config", str(arguments.config)]
     status = 0

@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     if lacks := [name for name, value in needs.items() if not value]:
         raise UsageError(f"A mute needs {' and '.join(lacks)}.", "zombie mute --help")
     settings = options.settings(arguments)
-    known_cause(arguments.cause, settings)
+    check_cause_known(arguments.cause, settings)
     selector = valid_selector(arguments.selector)
     until = now() + _long_enough(arguments.lasts)
     meant = _matching_nodes_words(arguments, settings, selector, until)
@@ -161,7 +161,7 @@ def muted_now(arguments: argparse.Namespace) -> tuple[Mute, ...]:
         return mutes_in_force(Ledger(database).mutes.now(), now()) if database is not None else ()
 
 
-def known_cause(cause: str, settings: Settings) -> None:
+def check_cause_known(cause: str, settings: Settings) -> None:
     """Raises: UsageError when no playbook names it."""
     from bot.app.factories import library
     from bot.domain.nearest import did_you_mean

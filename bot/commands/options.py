@@ -121,7 +121,7 @@ def print_remark(says: str) -> None:
     print(f"zombie: {says}", file=sys.stderr, flush=True)
 
 
-def print_anything() -> None:
+def escape_unencodable_output() -> None:
     """Let stdout take any letter: neither an ASCII terminal nor a forged name is a reason not to verify."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -182,7 +182,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
     environ = arguments.environ
     extras = arguments.extras
     found = Settings.load(vars(arguments), environ, Path.cwd(), home_of(environ), extras.settings, extras.absent)
-    extras.hold_to(found.extras, found.config)
+    extras.check_settings(found.extras, found.config)
     return found
 
 

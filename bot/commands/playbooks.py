@@ -85,16 +85,16 @@ def run_check(arguments: argparse.Namespace) -> int:
     beside = {path.absolute().parents[1] for path in (*causes, *tables)}
     add_site_rows(folders)  # causes may ask for their lines
     faults = [row.left_out for row in add_site_rows(beside)]
-    faults += [fault for path in causes if (fault := _cause_fault(path))]
+    faults += [fault for path in causes if (fault := _check_cause_file(path))]
     if not faults:
         books = library([*folders, arguments.file] if is_folder else folders, strict=True)
-        faults = [fault for path in files if (fault := _playbook_fault(books, path))]
+        faults = [fault for path in files if (fault := _check_playbook_file(books, path))]
     if faults or not (files or causes or tables):
         raise PlaybookError("\n".join(faults) or f"{arguments.file} has no playbook: no file *.yaml or *.yml.")
     return 0
 
 
-def _playbook_fault(books: Library, path: Path) -> str:
+def _check_playbook_file(books: Library, path: Path) -> str:
     try:
         playbook = books.check_file(path)
     except PlaybookError as fault:
@@ -104,12 +104,12 @@ def _playbook_fault(books: Library, path: Path) -> str:
     return ""
 
 
-def _cause_fault(path: Path) -> str:
-    from bot.causes.declared import cause_of
+def _check_cause_file(path: Path) -> str:
+    from bot.causes.declared import read_cause
     from bot.causes.examples import check_examples
 
     try:
-        cause = cause_of(path)
+        cause = read_cause(path)
         count = check_examples(path, cause)
     except PlaybookError as fault:
         return str(fault)
@@ -200,12 +200,12 @@ def run_keep(arguments: argparse.Namespace) -> int:
     Raises: CaseError when there is no such case, or the folder cannot be written; UsageError for an unknown cause.
     """
     from bot.commands import open_record
-    from bot.commands.mute import known_cause
+    from bot.commands.mute import check_cause_known
     from bot.domain.safe_text import one_line
     from bot.transport import case_file, expectations
 
     if arguments.expect != expectations.NONE:
-        known_cause(arguments.expect, options.settings(arguments))
+        check_cause_known(arguments.expect, options.settings(arguments))
     case = open_record.named_case(arguments.environ, arguments.case)
     is_kept = not arguments.case.exists()  # with its incident
     of = open_record.complete_id(arguments.environ, str(arguments.case)) if is_kept else ""

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises: UsageError when the approver or the reason is missing; LedgerUnavailable when there is no ledger.
     """
     from bot.actions import ACTIONS
-    from bot.app.policy_settings import rules_of_acting
+    from bot.app.policy_settings import policy_as_written
     from bot.commands import open_record
     from bot.response.decision.node_releaser import NodeReleaser
 
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     if lacks:
         raise UsageError(f"A release needs {' and '.join(lacks)}.", "zombie release --help")
     approval = terminal_approval.approval(arguments.environ, arguments.approve_as, arguments.reason)
-    policy = rules_of_acting(options.settings(arguments))
+    policy = policy_as_written(options.settings(arguments))
     with open_record.stores(arguments.environ) as stores:
         try:
             done = asyncio.run(NodeReleaser(policy, stores.ledger, ACTIONS).release(arguments.node, approval))

@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     with open_record.stores(arguments.environ, extras=arguments.extras.serving) as stores:
         parts = acting(settings, known, stores.ledger, arguments.environ, arguments.validation, cases=stores.cases)
         try:
-            incident = asyncio.run(_run_to_the_end(parts, stores.ledger, arguments, approval))
+            incident = asyncio.run(_decide_and_execute(parts, stores.ledger, arguments, approval))
         except Refused as no:
             return terminal_approval.say_refused(no)
         except (KeyboardInterrupt, BrokenPipeError):  # Ctrl-C; the reader of the output left, as in `… | head`
@@ -101,7 +101,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if as_asked or incident.state == "resolved" else 1
 
 
-async def _run_to_the_end(parts: Acting, ledger: Ledger, arguments: argparse.Namespace, approval: Approval) -> Incident:
+async def _decide_and_execute(
+    parts: Acting, ledger: Ledger, arguments: argparse.Namespace, approval: Approval
+) -> Incident:
     from bot.domain.fold import fold
 
     shown = fold(await parts.responder.record.entries(arguments.id)).seq

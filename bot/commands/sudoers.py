@@ -68,13 +68,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.node:
         import asyncio
 
-        from bot.app.doctor.nodes import files_of
+        from bot.app.doctor.nodes import find_files_on_node
         from bot.app.factories import ssh_transport
         from bot.domain.errors import Unreachable
 
         node = options.inventory(arguments, settings).find(arguments.node)
         try:
-            there = asyncio.run(files_of(ssh_transport(arguments.environ), node, probes))
+            there = asyncio.run(find_files_on_node(ssh_transport(arguments.environ), node, probes))
         except Unreachable as no:
             raise UsageError(no.sentence, no.try_next) from no
     print(reading_lines(arguments.user, probes, there), end="")

@@ -22,15 +22,15 @@ from bot.domain.batch_shell import (
     LANE_MARK,
     NOTHING_ASKED,
     STDERR_LIMIT_BYTES,
-    named_words,
     preamble,
     quoted,
+    variable_names,
 )
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.defaults import SAMPLES
 from bot.domain.errors import ConnectionLost
 from bot.domain.root_command import root_argv
-from bot.domain.safe_text import behind_cut, decode, one_line
+from bot.domain.safe_text import decode, one_line, without_cut_secret
 
 # Second looks run in the last part of the window, so that they end with it and not after it.
 SECOND_LOOK_BEFORE_END = 0.3
@@ -178,7 +178,9 @@ class Batch:
         """The script after the preamble; it is the same for every node."""
         parts = self.parts
         commands = [question.command for question in self.questions]
-        named = named_words([*(argv for each in commands for argv, _ in self.ways(each)), *(c.where for c in commands)])
+        named = variable_names(
+            [*(argv for each in commands for argv, _ in self.ways(each)), *(c.where for c in commands)]
+        )
         words = [f"{name}={shlex.quote(word)}" for word, name in named.items()]
         functions = [self._function(name, questions, named) for name, questions in self.joined_parts.items()]
         lanes = [
@@ -321,7 +323,7 @@ class FrameDecoder:
             status = decode(last)
         told = decode(said[-STDERR_LIMIT_BYTES:])
         if len(said) > STDERR_LIMIT_BYTES - self.batch.is_alone(question):  # of which the node sends the end
-            told = behind_cut(told)
+            told = without_cut_secret(told)
         stderr = "\n".join(part for part in (self._stderr.pop(number, ""), told.strip("\n")) if part)
         if nothing:
             self._stderr[number] = stderr

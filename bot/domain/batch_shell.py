@@ -235,10 +235,10 @@ def filled_in(text: str, words: Mapping[str, str]) -> str:
 _LONG = 80  # characters: a shorter word costs less than its name is worth
 
 
-def named_words(every: Iterable[Sequence[str]]) -> dict[str, str]:
+def variable_names(every: Iterable[Sequence[str]]) -> dict[str, str]:
     """Return a variable's name for each long word, so that it is sent once and quoted once.
 
-    >>> named_words([("awk", "x" * 80), ("timeout", "4", "awk", "x" * 80), ("y" * 79,)]) == {"x" * 80: "W0"}
+    >>> variable_names([("awk", "x" * 80), ("timeout", "4", "awk", "x" * 80), ("y" * 79,)]) == {"x" * 80: "W0"}
     True
     """
     words = dict.fromkeys(word for argv in every for word in argv if len(word) >= _LONG)

@@ -20,7 +20,7 @@ from typing import Any
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import CaseError, InventoryError
-from bot.domain.json_form import NotOfForm, canonical, decoded, lines_of, read, to_json_types, values_in
+from bot.domain.json_form import NotOfForm, canonical, decode_untrusted, lines_of, read, to_json_types, values_in
 from bot.domain.node import valid_name
 from bot.domain.safe_text import one_line, redacted, redacted_text, safe
 from bot.domain.secret_forms import SecretTable, table
@@ -179,7 +179,7 @@ def _decoded_case(text: str, where: str, name: str, most_room: int) -> Case:
         raise NotOfForm(f"it has more than {MOST_VALUES:,} values")
     first, _, _ = text.partition("\n")
     try:
-        head = decoded(first, MOST_VALUES, most_room)
+        head = decode_untrusted(first, MOST_VALUES, most_room)
     except json.JSONDecodeError as error:
         raise CaseError(f"{where} is not a case: its first line is not JSON.", _HOW_TO_RECORD) from error
     if not isinstance(head, dict) or not {"case", "recording"} & head.keys():
@@ -194,7 +194,7 @@ def _decoded_case(text: str, where: str, name: str, most_room: int) -> Case:
     if isinstance(form, bool) or form not in (1, FORM) or (form == 1) is not ("recording" in head):
         raise CaseError(f"{where} is a case of an unknown form: {one_line(str(form), 40)}.", _HOW_TO_RECORD)
     if form == 1:
-        rows = (decoded(line, MOST_VALUES, most_room) for line in lines_of(text[len(first) + 1 :]) if line)
+        rows = (decode_untrusted(line, MOST_VALUES, most_room) for line in lines_of(text[len(first) + 1 :]) if line)
         return Case(CaseHeader(valid_name(name)), _safe_runs([read(Completed, row) for row in rows]), form=1)
     return _decoded_second_form(text, where, most_room)
 
@@ -203,7 +203,7 @@ def _decoded_second_form(text: str, where: str, most_room: int) -> Case:
     body, _, last = text.removesuffix("\n").rpartition("\n")
     body += "\n"
     try:
-        kept = decoded(last, MOST_VALUES, most_room)
+        kept = decode_untrusted(last, MOST_VALUES, most_room)
     except ValueError:
         kept = None
     if not isinstance(kept, dict) or kept.keys() != {"sha256"} or not text.endswith("\n"):
@@ -214,7 +214,7 @@ def _decoded_second_form(text: str, where: str, most_room: int) -> Case:
             f"{one_line(str(kept['sha256'])[:16], 16)}…",
             _AGAIN,
         )
-    rows = (decoded(line, MOST_VALUES, most_room) for line in lines_of(body) if line)
+    rows = (decode_untrusted(line, MOST_VALUES, most_room) for line in lines_of(body) if line)
     said = read(CaseHeader, next(rows))
     asked, runs, verdicts = list[RecordedCommand](), list[Completed](), list[RecordedVerdict]()
     for row in rows:  # made smaller one by one: a line may hold more than is kept of it

@@ -76,18 +76,20 @@ def _gravest_first(findings: Sequence[Finding], playbook: Playbook, muted: Mappi
     """
 
     def key(finding: Finding) -> tuple[int, bool, int]:
-        return (-_status(finding).rank, finding.cause in muted, _explanation_rank(finding.cause, playbook))
+        return (-_capped_status(finding).rank, finding.cause in muted, _explanation_rank(finding.cause, playbook))
 
     ordered = sorted(findings, key=key)
     weak = [(key(finding)[:2], finding) for finding in ordered if finding.confidence is Confidence.POSSIBLE]
     for place, finding in reversed(weak):
         at = ordered.index(finding)
-        after = [other for other in ordered[at + 1 :] if key(other)[:2] == place and _is_of_the_node(other, playbook)]
+        after = [
+            other for other in ordered[at + 1 :] if key(other)[:2] == place and _is_sure_node_fault(other, playbook)
+        ]
         ordered = [*ordered[:at], *after, *(other for other in ordered[at:] if other not in after)]
     return tuple(ordered)
 
 
-def _is_of_the_node(finding: Finding, playbook: Playbook) -> bool:
+def _is_sure_node_fault(finding: Finding, playbook: Playbook) -> bool:
     """True for a sure finding of a cause that concerns the node."""
     at = playbook.places.get(finding.cause or "")
     return _is_sure(finding) and at is not None and not playbook.causes[at].cause.of_one
@@ -98,7 +100,7 @@ def _explanation_rank(cause: str | None, playbook: Playbook) -> int:
     return playbook.places.get(cause or "", len(playbook.causes))
 
 
-def _status(finding: Finding) -> Status:
+def _capped_status(finding: Finding) -> Status:
     # A finding that is only possible is never critical.
     if finding.confidence is Confidence.POSSIBLE and finding.status is Status.CRITICAL:
         return Status.DEGRADED
@@ -123,12 +125,12 @@ def _combined_verdict(
         ruled_out=ruled_out,
         unread=unread,
         snapshot=snapshot,
-        undecided=_would_decide([result for result in undecided if result.cause not in named], unread, playbook),
+        undecided=_unique_undecided([result for result in undecided if result.cause not in named], unread, playbook),
         muted=tuple(muted[cause] for cause in dict.fromkeys(found.cause or "" for found in findings) if cause in muted),
     )
     # A missing reading outranks every finding less grave than what it would decide, and every muted finding.
     news = [finding for finding in findings if finding.cause not in muted]
-    found = max((_status(finding).rank for finding in news if _is_sure(finding)), default=0)
+    found = max((_capped_status(finding).rank for finding in news if _is_sure(finding)), default=0)
     missing = [
         reading
         for reading in unread
@@ -158,7 +160,7 @@ def _combined_verdict(
     proven = _is_sure(first) and not (open_before or accepted) and first.cause not in muted
     return replace(
         verdict,
-        status=max((_status(finding) for finding in findings), key=lambda status: status.rank),
+        status=max((_capped_status(finding) for finding in findings), key=lambda status: status.rank),
         cause=first.cause,
         confidence=first.confidence,
         summary=first.summary,
@@ -173,7 +175,7 @@ def _combined_verdict(
     )
 
 
-def _would_decide(
+def _unique_undecided(
     undecided: Sequence[Undecided], unread: Sequence[Unread], playbook: Playbook
 ) -> tuple[Undecided, ...]:
     """Each open cause once; if it does not say what would decide it, its unread probes are named.
@@ -201,7 +203,7 @@ def _undecided_before(first: Finding, playbook: Playbook, undecided: Sequence[Un
 
     Otherwise a reboot might be offered for a symptom of something unread, which would be back after the reboot.
     """
-    if _status(first) is not Status.CRITICAL:
+    if _capped_status(first) is not Status.CRITICAL:
         return ()
     place = _explanation_rank(first.cause, playbook)
     return tuple(
@@ -221,7 +223,7 @@ def _found_but_not_all_read(
     return [
         Undecided(finding.cause, f"it is found, and how grave it is hangs on {', '.join(missing)}, not read")
         for finding in findings
-        if finding.cause in probes and _is_sure(finding) and _status(finding) is not Status.CRITICAL
+        if finding.cause in probes and _is_sure(finding) and _capped_status(finding) is not Status.CRITICAL
         if (missing := [reading.probe for reading in unread if reading.probe in probes[finding.cause]])
     ]
 
@@ -237,7 +239,7 @@ def _muted_before(
         if found.cause is not None
         and found.cause in muted
         and found is not first
-        and _status(found).rank >= _status(first).rank
+        and _capped_status(found).rank >= _capped_status(first).rank
         and _explanation_rank(found.cause, playbook) < place
     )
 

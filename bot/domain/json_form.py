@@ -39,13 +39,13 @@ class NotOfForm(ValueError):
     """A JSON value does not fit its type; says where and what."""
 
 
-def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def reject_duplicate_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of JSON, as a decoder's `object_pairs_hook`.
 
     Raises: NotOfForm when a key stands in it twice: readers differ on which of them counts.
 
     Example:
-    >>> unique([("a", 1), ("b", 2)])
+    >>> reject_duplicate_keys([("a", 1), ("b", 2)])
     {'a': 1, 'b': 2}
     """
     found = dict(pairs)
@@ -93,14 +93,14 @@ def memory_bytes(text: str) -> int:
     return len(text) * (4 if _ASTRAL.search(text) else 2 if _WIDE.search(text) else 1)
 
 
-def decoded(text: str, most: int, most_room: int = MOST_ROOM) -> Any:
+def decode_untrusted(text: str, most: int, most_room: int = MOST_ROOM) -> Any:
     """Return the JSON value in a text that anybody may have written.
 
     Raises: NotOfForm when it is not JSON, or holds what none of ours does: more than `most` values, a key twice, many
     levels, a number that no counter has, half a letter, more letters than there is room for.
 
     Example:
-    >>> decoded('{"a": [1]}', 10)
+    >>> decode_untrusted('{"a": [1]}', 10)
     {'a': [1]}
     """
     if memory_bytes(text) > most_room:
@@ -299,4 +299,4 @@ def _no_number(constant: str) -> NoReturn:
     raise NotOfForm(f"{constant} is not a number")
 
 
-DECODER = json.JSONDecoder(parse_constant=_no_number, parse_int=whole_number, object_pairs_hook=unique)
+DECODER = json.JSONDecoder(parse_constant=_no_number, parse_int=whole_number, object_pairs_hook=reject_duplicate_keys)

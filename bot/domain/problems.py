@@ -49,7 +49,7 @@ class Problems:
         self.add(line, says)
         raise self.error()
 
-    def stop_if_any(self) -> None:
+    def raise_if_any(self) -> None:
         """Raise the error if there are any faults."""
         if self._found:
             raise self.error()

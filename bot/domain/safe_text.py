@@ -103,7 +103,7 @@ def redacted_text(text: str) -> str:
     >>> redacted_text("mysql --password hunter2 -h db")
     'mysql --password [redacted] -h db'
     """
-    return table().cut(without_key(text, inside=False, above=[])[0])
+    return table().cut(cut_private_keys(text, inside=False, above=[])[0])
 
 
 def redacted_line(text: str, limit: int = 200) -> str:
@@ -118,13 +118,13 @@ def redacted_line(text: str, limit: int = 200) -> str:
     return one_line(redacted_text(safe(text)), limit)
 
 
-def behind_cut(text: str) -> str:
+def without_cut_secret(text: str) -> str:
     r"""Return a text whose beginning was cut off without what may be the rest of a secret whose name is gone.
 
     Shape: without its first line; where it is the only one, without its first words.
 
     Example:
-    >>> behind_cut("unter2 -h db\nno such host\n")
+    >>> without_cut_secret("unter2 -h db\nno such host\n")
     'no such host\n'
     """
     first, _, rest = text.partition("\n")
@@ -201,7 +201,7 @@ class Redactor:
         return _without_listed_secrets(clean) if "columns" in clean else clean
 
     def _redacted_list(self, values: Sequence[Any]) -> list[Any]:
-        if len(values) > 1 and _are_words(values):
+        if len(values) > 1 and _is_command_line(values):
             values = table().cut_words(values)
         if all(self.is_harmless(value) for value in values if isinstance(value, str)):
             return self._redacted_rows(
@@ -214,7 +214,7 @@ class Redactor:
         inside = is_next = is_value = False
         for value in values:
             if isinstance(value, str):
-                rest, inside = without_key(value, inside, above=found)
+                rest, inside = cut_private_keys(value, inside, above=found)
                 before, rest = rest, context().value.cut(rest) if is_value else rest
                 found.append(MARK if is_next and rest else table().cut(rest, secrets))
                 is_next, is_named = _precedes_secret(before)
@@ -236,7 +236,7 @@ class Redactor:
             kept: list[Any] = []
             inside = False
             for _, text in texts:
-                rest, inside = without_key(text, inside, above=kept)
+                rest, inside = cut_private_keys(text, inside, above=kept)
                 kept.append(rest)
             for (number, text), line in zip(texts, table().cut_lines(kept), strict=True):
                 if line == text:
@@ -266,7 +266,7 @@ class Redactor:
         return known
 
 
-def _are_words(values: Sequence[Any]) -> bool:
+def _is_command_line(values: Sequence[Any]) -> bool:
     """True for the words of a command line, options among them."""
     if not all(isinstance(value, str) and value and not _BLANK.search(value) for value in values):
         return False
@@ -340,7 +340,7 @@ def _may_open_secret(text: str) -> bool:
     return opens(text) or KEY_EDGES.search(text) is not None
 
 
-def without_key(text: str, inside: bool, above: list[Any]) -> tuple[str, bool]:
+def cut_private_keys(text: str, inside: bool, above: list[Any]) -> tuple[str, bool]:
     """Return the text without private key blocks, and whether a block is still open at its end.
 
     Where a key ends whose beginning was lost, it is also cut out of the lines `above`.

@@ -279,7 +279,7 @@ class SecretTable:
         kept = list(lines)
         for _ in range(_ROUNDS):
             before = kept
-            whole, view, lower, names = _read_as_one(kept)
+            whole, view, lower, names = _join_for_search(kept)
             for form in self._blocks:
                 is_likely = form.kinds or any(literal in lower for literal in (*form.has, *form.starts))
                 if is_likely and (cuts := form.found(view, names)):
@@ -287,7 +287,7 @@ class SecretTable:
                     if values is not None:
                         values.update((whole[cut.begin : cut.end].strip(), None) for cut in cuts)
                     kept = _marked_lines(kept, cuts)
-                    whole, view, lower, names = _read_as_one(kept)
+                    whole, view, lower, names = _join_for_search(kept)
             if kept == before:
                 break
         return kept
@@ -370,7 +370,7 @@ def _short_name(text: str) -> str:
     return "\0" + hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
 
 
-def _read_as_one(lines: Sequence[str]) -> tuple[str, str, str, list[Name]]:
+def _join_for_search(lines: Sequence[str]) -> tuple[str, str, str, list[Name]]:
     """Return lines as one text, as it is searched, the same in lower case, and its names."""
     whole = "\n".join(lines)
     view = searchable(whole)
@@ -501,7 +501,7 @@ def read_forms(document: Mapping[str, Any], parts: Mapping[str, str]) -> list[Se
         SecretForm(
             name,
             tuple(row.get("has", ())),
-            (*row.get("starts", ()), *_first_words(row.get("options", {}))),
+            (*row.get("starts", ()), *_program_names(row.get("options", {}))),
             row.get("long", False),
             f"[redacted: {row['says']}]" if "says" in row else MARK,
             row.get("decode", ""),
@@ -531,7 +531,7 @@ def _form_of(row: Mapping[str, Any], parts: Mapping[str, str]) -> str:
     return expanded(_after_option(row["options"]) if form is None else form, parts)
 
 
-def _first_words(options: Mapping[str, Sequence[str]]) -> Iterable[str]:
+def _program_names(options: Mapping[str, Sequence[str]]) -> Iterable[str]:
     return (re.split(r"[ *]", program)[0] for programs in options.values() for program in programs)
 
 

@@ -38,7 +38,7 @@ def command_values(text: str, _: Sequence[Name] = ()) -> Iterator[tuple[int, int
             last = _end_of_list(text, found.start("list"))
             words = [_Word(*word.span(1), word[1]) for word in _LISTED.finditer(text, found.start("list"), last)]
             if words[0].text == "-c" and len(words) > 1:
-                yield from _within(words.pop(1))
+                yield from _nested_secrets(words.pop(1))
             yield from _values(words, _UNKNOWN)
             continue
         is_whole = found["option"] is None
@@ -55,7 +55,7 @@ def environment_values(text: str, _: Sequence[Name] = ()) -> Iterator[tuple[int,
     for found in _ENVIRONMENT.finditer(text):
         for pair in _VARIABLE.finditer(text, *found.span(found.lastgroup or "pairs")):
             group = next(name for name in ("inner", "double", "single", "bare") if pair[name] is not None)
-            yield from _of_value(pair["name"], _Word(*pair.span(group), pair[group]))
+            yield from _value_secrets(pair["name"], _Word(*pair.span(group), pair[group]))
 
 
 def _commands_in_lines(text: str) -> Iterator[re.Match[str]]:
@@ -113,33 +113,33 @@ def _values(words: Sequence[_Word], program: str = "", is_whole: bool = False) -
         if pair := _PAIR.fullmatch(text):
             if is_whole or text[0].isupper():
                 is_list = _SETTINGS.fullmatch(text) is not None
-                yield from _of_value(pair["name"], word if is_list else word.part(pair, "value"))
+                yield from _value_secrets(pair["name"], word if is_list else word.part(pair, "value"))
             option = ""
         elif flag := _OPTION.match(text):
             option = flag["name"]
             if flag["value"] is not None:
-                yield from _of_value(option, word.part(flag, "value"))
+                yield from _value_secrets(option, word.part(flag, "value"))
                 option = ""
         elif flag := _LETTER.match(text):
             option = flag["name"] if not flag["glued"] else ""
             if flag["glued"] and flag["name"] in _OF_SECRETS and _is_strange(flag["glued"]):
-                yield from _of_value("", word.part(flag, "glued"))
+                yield from _value_secrets("", word.part(flag, "glued"))
         elif is_whole and not program:
             if text not in _BEFORE_PROGRAM:
                 program = text.rpartition("/")[2].lower().rstrip(":")
                 if program in ("echo", "printf"):
-                    yield from _printed(words[at + 1 :])
+                    yield from _printed_secrets(words[at + 1 :])
                     return
         elif option:
             if _PROSE.fullmatch(text) is not None:
                 if not is_whole:
                     return
             elif option == "c" and " " in text:
-                yield from _within(word)
+                yield from _nested_secrets(word)
             elif program not in table.programs and (
                 is_whole or (program and len(option) > 1) or _is_strange(text)  # else it may be a sentence
             ):
-                yield from _of_value(option, word)
+                yield from _value_secrets(option, word)
             option = ""
         elif not is_whole and text in table.programs:
             program = text
@@ -153,7 +153,7 @@ def _values(words: Sequence[_Word], program: str = "", is_whole: bool = False) -
                 yield word.begin, word.end
 
 
-def _within(word: _Word) -> Iterator[tuple[int, int]]:
+def _nested_secrets(word: _Word) -> Iterator[tuple[int, int]]:
     """Yield what may be a secret in the commands that a word of another is."""
     for words in _commands(word.text, 0, len(word.text)):
         for begin, end in _values(words, is_whole=True):
@@ -164,7 +164,7 @@ def _first_that_speaks(words: Sequence[_Word]) -> int:
     return next((at for at, word in enumerate(words) if _OF_USERS.search(word.text)), len(words))
 
 
-def _printed(words: Sequence[_Word]) -> Iterator[tuple[int, int]]:
+def _printed_secrets(words: Sequence[_Word]) -> Iterator[tuple[int, int]]:
     """Yield what is printed, which another command may read, unless it is a sentence."""
     said = [
         _Word(word.begin + part.start(), word.begin + part.end(), part[0])
@@ -178,7 +178,7 @@ def _printed(words: Sequence[_Word]) -> Iterator[tuple[int, int]]:
                 yield word.begin, word.end
 
 
-def _of_value(name: str, word: _Word) -> Iterator[tuple[int, int]]:
+def _value_secrets(name: str, word: _Word) -> Iterator[tuple[int, int]]:
     """Yield what may be a secret in the value of an option, a variable or a setting."""
     if quoted := _QUOTED.fullmatch(word.text):
         word = word.part(quoted, "value")
@@ -186,7 +186,7 @@ def _of_value(name: str, word: _Word) -> Iterator[tuple[int, int]]:
         return
     if "=" in word.text and _SETTINGS.fullmatch(word.text):
         for part in _SETTING.finditer(word.text):
-            yield from _of_value(part["name"], word.part(part, "value"))
+            yield from _value_secrets(part["name"], word.part(part, "value"))
     elif not is_harmless_name(name):
         if not secret_names().in_part(name) or secret_names().kind(name):  # how a secret is made or kept is none
             yield word.begin, word.end

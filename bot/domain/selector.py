@@ -62,7 +62,7 @@ class Selector:
         if _NAME.match(text):
             return cls(text, SelectorKind.NAME, text)
         if labels := _labels(text):
-            return cls(text, SelectorKind.LABELS, labels=_each_with_one_value(text, labels))
+            return cls(text, SelectorKind.LABELS, labels=_unique_labels(text, labels))
         if (found := _WORKLOAD.match(text)) and found[1] in WORKLOADS:
             return cls(text, SelectorKind.WORKLOAD, found[2], workload=found[1])
         if _GLOB.match(text):
@@ -97,7 +97,7 @@ def _labels(text: str) -> Sequence[tuple[str, str]]:
     return [(match[1], match[2]) for match in found if match is not None] if all(found) else ()
 
 
-def _each_with_one_value(text: str, labels: Sequence[tuple[str, str]]) -> Mapping[str, str]:
+def _unique_labels(text: str, labels: Sequence[tuple[str, str]]) -> Mapping[str, str]:
     """The same as a mapping. If the last of two values won, other nodes than were meant would be muted or cured."""
     values: dict[str, str] = {}
     for label, value in labels:

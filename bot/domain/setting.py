@@ -126,7 +126,7 @@ def rows_of(kind: type[Any], prefix: str = "") -> Iterator[tuple[str, Setting]]:
             yield found.name, setting if setting.name else replace(setting, name=prefix + found.name)
 
 
-def keys_of(kind: type[Any]) -> Mapping[str, Reader[Any]]:
+def key_readers(kind: type[Any]) -> Mapping[str, Reader[Any]]:
     """Return the reader of each key of a dataclass of settings, by name."""
     return {found.name: found.metadata["read"] for found in fields(kind) if "read" in found.metadata}
 

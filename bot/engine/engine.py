@@ -94,14 +94,14 @@ class Engine:
                 self._schedule_group(group)
                 self._begin_due()
 
-        await self._log_failure_of(take)
+        await self._run_logging_failure(take)
 
     async def drain(self, seconds: float) -> None:
         """Begin nothing more, and wait for running work, at most so many seconds; the leases are kept meanwhile."""
         self._draining = True
         until = self.clock() + seconds
         await self._advancing.finish(seconds)
-        await self._log_failure_of(self._read_changes)
+        await self._run_logging_failure(self._read_changes)
         self._begin_showing()
         rest = max(1.0, until - self.clock())
         await asyncio.gather(*(work.finish(rest) for work in self._showing))
@@ -114,12 +114,12 @@ class Engine:
         await asyncio.gather(*tasks, return_exceptions=True)
         for work in (self._advancing, *self._showing):
             await work.finish(0)
-        await self._log_failure_of(self._release_ended)
-        await self._log_failure_of(self.leases.leave)
+        await self._run_logging_failure(self._release_ended)
+        await self._run_logging_failure(self.leases.leave)
 
     async def tick(self) -> None:
         """Do a turn of the loop: heartbeat, take unowned groups, read changes, begin due work."""
-        await self._log_failure_of(self._do_turn)
+        await self._run_logging_failure(self._do_turn)
         self._begin_due()
 
     # --- the loop
@@ -243,7 +243,7 @@ class Engine:
                     self._advancing.schedule(line.id)
         return concerns_us
 
-    async def _log_failure_of(self, do: Callable[[], Awaitable[object]]) -> None:
+    async def _run_logging_failure(self, do: Callable[[], Awaitable[object]]) -> None:
         """Do it; a ledger failure is logged once, and tried again later."""
         try:
             await do()
@@ -282,7 +282,7 @@ class Engine:
                 self._advancing.schedule(incident_id)
                 self._advancing.begin()
 
-        await self._log_failure_of(take)
+        await self._run_logging_failure(take)
         self._wake.set()
 
     async def _carry_on(self, incident_id: str) -> float | None:

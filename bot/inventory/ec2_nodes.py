@@ -30,15 +30,15 @@ def load(file: InventoryFile) -> TableNodes:
         return TableNodes()
     table.only(EC2_KEYS)
     regions, filters = _regions(table), _filters(table)
-    name_of, address, refresh = _name_of(table), _address(table), refreshed_every(table)
+    name_of, address, refresh = _name_getter(table), _address(table), refreshed_every(table)
     asked = {"filters": filters, "profile": table.text("profile") or ""}
     if len(file.problems) or file.listings is None:
         return TableNodes()
     listings = file.listings.of([Place("ec2", region, asked) for region in regions], refresh)
-    return replace(nodes_of_listings(listings, "EC2", name_of, _node_of(file.defaults, address)), refresh=refresh)
+    return replace(nodes_of_listings(listings, "EC2", name_of, _node_factory(file.defaults, address)), refresh=refresh)
 
 
-def _node_of(defaults: Node, address: str) -> Callable[[Machine, Listing], Node | None]:
+def _node_factory(defaults: Node, address: str) -> Callable[[Machine, Listing], Node | None]:
     def node_of(machine: Machine, listing: Listing) -> Node | None:
         at = machine.id if address == "instance-id" else machine.facts.get(address.replace("-", "_"), "")
         own = {"instance_id": machine.id, "region": listing.place.name}
@@ -71,7 +71,7 @@ def _filters(table: TomlTable) -> dict[str, list[str]]:
     return found
 
 
-def _name_of(table: TomlTable) -> Callable[[Machine], str]:
+def _name_getter(table: TomlTable) -> Callable[[Machine], str]:
     """An instance's name: the tag Name, unless the table says otherwise."""
     said = table.text("name") or "tag:Name"
     kind, _, tag = said.partition(":")

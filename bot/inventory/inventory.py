@@ -50,7 +50,7 @@ class Inventory:
         known: dict[str, TableNodes] = {}
         for kind in kinds:
             known[kind.title] = kind.load(file)
-        file.problems.stop_if_any()
+        file.problems.raise_if_any()
         return cls(_merged(of_kind.nodes for of_kind in known.values()), str(path), known)
 
     def take(self, fresh: Inventory, needed: Iterable[str]) -> tuple[str, ...]:

@@ -38,11 +38,11 @@ def load(file: InventoryFile) -> TableNodes:
     if len(file.problems) or file.listings is None or context is None:
         return TableNodes()
     listings = file.listings.of([Place("kubernetes", context, asked)], refresh)
-    known = nodes_of_listings(listings, "Kubernetes", lambda machine: machine.id, _node_of(file.defaults, context))
+    known = nodes_of_listings(listings, "Kubernetes", lambda machine: machine.id, _node_factory(file.defaults, context))
     return replace(known, refresh=refresh)
 
 
-def _node_of(defaults: Node, context: str) -> Callable[[Machine, Listing], Node | None]:
+def _node_factory(defaults: Node, context: str) -> Callable[[Machine, Listing], Node | None]:
     def node_of(machine: Machine, listing: Listing) -> Node | None:
         tags = machine.tags
         facts = {name: next((tags[key] for key in keys if tags.get(key)), "") for name, keys in _WELL_KNOWN.items()}

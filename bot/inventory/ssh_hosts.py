@@ -109,7 +109,7 @@ def load(file: InventoryFile) -> TableNodes:
     shared = file.defaults
     if shared.ssh_config is None:
         return TableNodes()
-    file.problems.stop_if_any()  # read the other file only if this has no faults
+    file.problems.raise_if_any()  # read the other file only if this has no faults
     hosts = SshHosts.read(shared.ssh_config, file.home)
 
     def node(name: str) -> Node:

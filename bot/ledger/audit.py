@@ -204,7 +204,7 @@ class _HouseChain:
                 self._last = ("", str(row[2]))
                 continue
             at = self._noted_at(str(row[2]), event)
-            if says := self._out_of_place(entry, event):
+            if says := self._misplaced_words(entry, event):
                 self.chain.broken.append(Broken(HOUSE, entry.seq, says))
                 continue
             if isinstance(event, IncidentsPruned):
@@ -226,7 +226,7 @@ class _HouseChain:
         )
         return [self.unread] if self.unread is not None else [ahead] if is_ahead else []
 
-    def _out_of_place(self, entry: Entry, event: Event) -> str:
+    def _misplaced_words(self, entry: Entry, event: Event) -> str:
         """Say what no program writes there, though it could be read."""
         if not isinstance(event, HOUSE_EVENTS) and entry.kind not in OF_HOUSE:
             return f"holds {entry.kind}, which belongs to an incident"

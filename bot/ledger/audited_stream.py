@@ -170,7 +170,7 @@ class AuditedStream:
         """An incident holds its node from its first step to its end."""
         held = self._rows.get("hold")
         begun = [step.number for step in incident.steps if step.started is not None]
-        due = None if incident.ended or not begun else [incident.node, begun[-1], _machine_of(incident)]
+        due = None if incident.ended or not begun else [incident.node, begun[-1], _machine_id_of(incident)]
         if held is None and "released" in self._rows:
             return  # a person freed the node; the next step takes it again
         if held == due or (held is None and not self._is_anchored(self._first_step)):
@@ -211,7 +211,7 @@ def contradictions(stream: str, mentions: Sequence[Mention]) -> Iterator[Broken]
             return
 
 
-def _machine_of(incident: Incident) -> str:
+def _machine_id_of(incident: Incident) -> str:
     return incident.proposal.binds.get(MACHINE_ID, "") if incident.proposal is not None else ""
 
 

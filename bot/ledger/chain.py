@@ -74,13 +74,13 @@ class Chain:
         except UnreadableEntry as no:
             self.broken.append(Broken(self.stream, seq, f"cannot be read: {no.sentence}"))
             return None, True
-        if says := self._unlike_ours(entry, at, body):
+        if says := self._format_fault(entry, at, body):
             self.broken.append(Broken(self.stream, seq, says))
             return None, True
         self._at = at
         return entry, True
 
-    def _unlike_ours(self, entry: Entry, at: str, body: str) -> str:
+    def _format_fault(self, entry: Entry, at: str, body: str) -> str:
         """Say what no ledger writes, though every hash fits."""
         if _AT.fullmatch(at) is None:
             return "its time is not written as the ledger writes times"

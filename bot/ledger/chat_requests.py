@@ -94,7 +94,7 @@ class ChatRequestStore(Store):
                 return ()
         with self.database.writing() as connection:
             return tuple(
-                ChatRequest(row.key, row.body, _when_kept(row.kept_at))
+                ChatRequest(row.key, row.body, _parse_kept_at(row.kept_at))
                 for row in self._unowned(connection)
                 if self._take(connection, row.id, row.runner)
             )
@@ -108,7 +108,7 @@ class ChatRequestStore(Store):
         return bool(taken.rowcount)
 
 
-def _when_kept(text: Any) -> datetime:
+def _parse_kept_at(text: Any) -> datetime:
     """When it came; long ago where its row is malformed: so it holds up no other, and is told as too late."""
     try:
         return instant_of(text)

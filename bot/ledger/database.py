@@ -120,7 +120,7 @@ class Database:
 
         Raises: SettingsError when the URL cannot be used; LedgerUnavailable when it cannot be opened.
         """
-        parsed = _parsed(url)
+        parsed = _parse_url(url)
         path = _file(parsed)
         sentence = f"The ledger at {_url_words(parsed)} cannot be used"
         engine = _sqlite(path, busy) if path is not None else _postgresql(parsed, busy)
@@ -264,11 +264,11 @@ def is_file_there(url: str) -> bool:
 
     Raises: SettingsError when the URL cannot be used.
     """
-    path = _file(_parsed(url))
+    path = _file(_parse_url(url))
     return path is None or path.exists()
 
 
-def _parsed(url: str) -> URL:
+def _parse_url(url: str) -> URL:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError) as no:  # a port that is no number

@@ -18,7 +18,7 @@ from bot.domain.entry import Entry, Head, instant_of
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE
 from bot.ledger import holds
-from bot.ledger.database import Database, _file, _parsed, _postgresql, _reason, _try_next, _url_words, is_file_there
+from bot.ledger.database import Database, _file, _parse_url, _postgresql, _reason, _try_next, _url_words, is_file_there
 from bot.ledger.entries import database_time, head_of
 from bot.ledger.inbox import GIVEN_UP
 from bot.ledger.leases import live_runners
@@ -56,7 +56,7 @@ def ledger_file(url: str) -> Path | None:
 
     Raises: SettingsError when the URL cannot be used.
     """
-    return _file(_parsed(url))
+    return _file(_parse_url(url))
 
 
 def ledger_words(url: str) -> str:
@@ -64,7 +64,7 @@ def ledger_words(url: str) -> str:
 
     Raises: SettingsError when the URL cannot be used.
     """
-    return _url_words(_parsed(url))
+    return _url_words(_parse_url(url))
 
 
 def holds_ledger(url: str, patience: timedelta = PATIENCE) -> bool:
@@ -74,7 +74,7 @@ def holds_ledger(url: str, patience: timedelta = PATIENCE) -> bool:
     """
     if not is_file_there(url):
         return False
-    with _reading(url, patience) as connection:
+    with _read_only_connection(url, patience) as connection:
         tables = inspect(connection).get_table_names()
     if tables and _VERSION_TABLE not in tables:
         raise LedgerUnavailable(f"{ledger_words(url)} is a database without a ledger.", _NAME_IT)
@@ -95,7 +95,7 @@ def condition(url: str, patience: timedelta = PATIENCE) -> LedgerCondition:
 
     Raises: SettingsError; LedgerUnavailable when it cannot be read, or is not a ledger.
     """
-    with _reading(url, patience) as connection:
+    with _read_only_connection(url, patience) as connection:
         if not inspect(connection).has_table(_VERSION_TABLE):
             raise LedgerUnavailable(f"{ledger_words(url)} is a database without a ledger.")
         version = schema_version(connection)
@@ -120,8 +120,8 @@ def _read_only(path: Path, patience: timedelta) -> Engine:
 
 
 @contextmanager
-def _reading(url: str, patience: timedelta) -> Iterator[Connection]:
-    parsed = _parsed(url)
+def _read_only_connection(url: str, patience: timedelta) -> Iterator[Connection]:
+    parsed = _parse_url(url)
     path = _file(parsed)
     engine = _read_only(path, patience) if path is not None else _postgresql(parsed, patience)
     try:

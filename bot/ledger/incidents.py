@@ -104,7 +104,7 @@ class IncidentCache:
         return incident
 
 
-def summarise(connection: Connection, incident: Incident) -> None:
+def write_incident_row(connection: Connection, incident: Incident) -> None:
     """Write the incident's row."""
     line = line_of(incident)
     done = connection.execute(_UPDATE, line | {"named": incident.id})

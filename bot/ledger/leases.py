@@ -236,12 +236,12 @@ class Leases:
     def claim(self) -> tuple[str, ...]:
         """Take the lease of every open group that no live runner has, and return those groups."""
         with self.database.reading() as connection:  # polled often, and mostly empty
-            if not self._unseen(connection, self.alive(connection)):
+            if not self._unowned_groups(connection, self.alive(connection)):
                 return ()
         with self.database.writing() as connection:
             self._write_heartbeat(connection, self.database.instant(connection, self.time))
             alive = self.alive(connection)
-            cards = self._unseen(connection, alive)
+            cards = self._unowned_groups(connection, alive)
             if cards:
                 self._write_leases(connection, cards)
                 connection.execute(_OF_DEAD.values(beat_at=LONG_AGO), {"live": sorted(alive), "cards": cards})
@@ -277,7 +277,7 @@ class Leases:
             heard = self.presence.present(connection, heard)
         return heard | {self.runner}
 
-    def _unseen(self, connection: Connection, alive: Collection[str]) -> list[str]:
+    def _unowned_groups(self, connection: Connection, alive: Collection[str]) -> list[str]:
         return sorted(connection.execute(_UNSEEN, {"live": sorted(alive)}).scalars())
 
     def _write_heartbeat(self, connection: Connection, now: datetime) -> None:

@@ -60,12 +60,12 @@ from bot.ledger.incidents import (
     mark_changed,
     nodes_of_group,
     read_summaries,
-    summarise,
     together,
+    write_incident_row,
 )
 from bot.ledger.machines import names_of_machines, note_machine
 from bot.ledger.outbox import posts_of
-from bot.ledger.refusals import counted_refusal
+from bot.ledger.refusals import count_refusal
 
 # Raises Refused for a step that may not begin now; of the connection, the incident, whether nothing of its plan has
 # begun, and the time.
@@ -210,7 +210,7 @@ class Ledger(Store):
         """Record a refusal; repeated refusals of a person are recorded once an hour, and the rest are counted."""
         _check_names(HOUSE, by)
         with self.database.writing() as connection:
-            written = counted_refusal(connection, event, by, instant_of(self.stamp(connection)))
+            written = count_refusal(connection, event, by, instant_of(self.stamp(connection)))
             if written is not None:
                 self._append_event(connection, HOUSE, None, written, by)
 
@@ -233,7 +233,7 @@ class Ledger(Store):
             return holds.brake(connection)
 
     @on_thread
-    def pulled_by(self, request: str) -> Entry | None:
+    def pull_for_request(self, request: str) -> Entry | None:
         """Return the entry by which that request pulled the brake, if it is among the last hundred; otherwise None."""
         with self.database.reading() as connection:
             return pull_of(connection, request)
@@ -418,7 +418,7 @@ class Ledger(Store):
         incident = self._folds.incident(connection, stream)
         if incident is None:
             raise ImpossibleEvent(f"{stream} has no entries after an append.")
-        summarise(connection, incident)
+        write_incident_row(connection, incident)
         mark_changed(connection, stream)
         for event in events:
             if isinstance(event, Triaged | PlanProposed):  # they know the node's machine-id

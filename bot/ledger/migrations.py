@@ -15,7 +15,7 @@ from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, OLDER_AT_ONCE, EntryAnchored, OlderNoted
 from bot.ledger.append_only import TRIGGERS
 from bot.ledger.entries import append_entry, database_time, head_of, read_stream, streams
-from bot.ledger.incidents import summarise
+from bot.ledger.incidents import write_incident_row
 from bot.ledger.machines import fill_machines
 from bot.ledger.tables import ENTRIES
 
@@ -26,7 +26,7 @@ def _fill_incidents(connection: Connection) -> None:
     for stream in streams(connection):
         # A damaged stream is not listed; an audit reports it. It must not block the migration.
         with contextlib.suppress(ImpossibleEvent, UnreadableEntry):
-            summarise(connection, fold(read_stream(connection, stream)))
+            write_incident_row(connection, fold(read_stream(connection, stream)))
 
 
 def _note_older(connection: Connection) -> None:
@@ -50,7 +50,7 @@ def _note_older(connection: Connection) -> None:
         append_entry(connection, HOUSE, None, noted, BOT, database_time(connection))
 
 
-def _none_older(connection: Connection) -> None:
+def _close_older_list(connection: Connection) -> None:
     """End the list of streams that are older than anchors, also an empty one: an audit takes no later one."""
     kinds = select(ENTRIES.c.kind).where(ENTRIES.c.stream == HOUSE)
     if connection.execute(kinds.limit(1)).first() is None:
@@ -196,7 +196,7 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
             PRIMARY KEY (source, name, key, node))""",
         'CREATE INDEX signals_by_age ON signals ("at")',
     ),
-    (_none_older,),
+    (_close_older_list,),
 )
 VERSION = len(MIGRATIONS)
 

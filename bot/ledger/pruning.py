@@ -77,7 +77,7 @@ class Pruner:
             old = connection.execute(_OLD, {"before": before})
             sizes = Counter(str(row.group or row.id) for row in old)
         incidents = entries = 0
-        for some in _in_turns(sizes):
+        for some in _batched_cards(sizes):
             with self._database.reading() if dry_run else self._database.writing() as connection:
                 heads = self._prunable(connection, some, before)
                 entries += sum(int(connection.execute(_COUNT, {"named": name}).scalar_one()) for name in heads)
@@ -136,7 +136,7 @@ class Pruner:
             connection.execute(delete(table).where(column.in_([*gone, *heads])))
 
 
-def _in_turns(sizes: Mapping[str, int]) -> Iterator[list[str]]:
+def _batched_cards(sizes: Mapping[str, int]) -> Iterator[list[str]]:
     """Yield cards, by their number of incidents, as many at a time as a transaction may remove."""
     some, incidents = list[str](), 0
     for card, size in sizes.items():

@@ -30,7 +30,7 @@ _UPDATE = update(REFUSALS).where(*_ALIKE)
 _OLD = delete(REFUSALS).where(REFUSALS.c.since < bindparam("before"), REFUSALS.c.by != "*")
 
 
-def counted_refusal(connection: Connection, event: WishRefused, by: str, now: datetime) -> WishRefused | None:
+def count_refusal(connection: Connection, event: WishRefused, by: str, now: datetime) -> WishRefused | None:
     """Count a refusal, and return it as it goes on record; None where it is only counted.
 
     Shape: the next entry that is written says how many were only counted: of its kind and person, and of those for whom

@@ -65,7 +65,7 @@ def assemble(
     causes = work.causes(probes)
     must_read = work.must_read(probes, causes)
     conditions = work.conditions(probes)
-    problems.stop_if_any()
+    problems.raise_if_any()
     playbook = Playbook(
         name=shape.name,
         title=one_line(shape.title),
@@ -102,14 +102,14 @@ class _Assembly:
     def _add_problem(self, says: str, *path: str | int) -> None:
         self._problems.add(self._document.line_of(*path), says)
 
-    def _unknown(self, what: str, name: str, known: Iterable[str], where: str, *path: str | int) -> None:
+    def _add_unknown(self, what: str, name: str, known: Iterable[str], where: str, *path: str | int) -> None:
         self._problems.unknown(self._document.line_of(*path), what, name, sorted(known), where)
 
     def left_out(self) -> None:
         known = {**self._known_probes, **self._known_causes}
         for index, name in enumerate(self._shape.all_but or ()):
             if name not in known:
-                self._unknown("probe or cause", name, known, "all_but", "all_but", index)
+                self._add_unknown("probe or cause", name, known, "all_but", "all_but", index)
             elif name in {*(self._shape.probes or ()), *(self._shape.causes or ())}:
                 self._add_problem(f"{name} is named in all_but and elsewhere", "all_but", index)
 
@@ -122,7 +122,7 @@ class _Assembly:
         probes = inherited if self._shape.probes is None else {}
         for index, name in enumerate(self._shape.probes or ()):
             if name not in available:
-                self._unknown("probe", name, available, "probes", "probes", index)
+                self._add_unknown("probe", name, available, "probes", "probes", index)
             elif name in probes:
                 self._add_problem(f"{name} is named twice", "probes", index)
             else:
@@ -171,7 +171,9 @@ class _Assembly:
                         "probes",
                     )
                 else:
-                    self._unknown("probe", name, probes, "must_read (it has to be among probes)", "must_read", index)
+                    self._add_unknown(
+                        "probe", name, probes, "must_read (it has to be among probes)", "must_read", index
+                    )
         return inherited if given is None else tuple(dict.fromkeys(given))
 
     # --- causes
@@ -189,7 +191,7 @@ class _Assembly:
         for key, name in named:
             path = ("causes", key)
             if name not in self._known_causes:
-                self._unknown("cause", name, self._known_causes, "causes", *path)
+                self._add_unknown("cause", name, self._known_causes, "causes", *path)
             elif name in used_causes:
                 self._add_problem(f"{name} is named twice", *path)
             else:
@@ -217,8 +219,8 @@ class _Assembly:
         thresholds = dict(cause.usual if inherited is None else inherited.thresholds)
         for name, threshold in (shape.thresholds or {}).items():
             if name not in cause.thresholds:
-                self._unknown("threshold", name, cause.thresholds, cause.name, *path, "thresholds", name)
-            elif unlike := wrong_unit(name, threshold.value):
+                self._add_unknown("threshold", name, cause.thresholds, cause.name, *path, "thresholds", name)
+            elif unlike := threshold_fault(name, threshold.value):
                 self._add_problem(f"{name} of {cause.name} {unlike}", *path, "thresholds", name, "value")
             thresholds[name] = Threshold(without_decimal_point(threshold.value), threshold.reason)
         missing = [name for name in cause.thresholds if name not in thresholds]
@@ -356,7 +358,7 @@ class AllBut:
 # --- The value of a threshold as somebody wrote it: in the unit that its name says, and readable
 
 
-def wrong_unit(name: str, value: float) -> str:
+def threshold_fault(name: str, value: float) -> str:
     """Return what is wrong with a threshold in another unit than its name says; empty if nothing is."""
     if value < 0:
         return f"is {value:g}; no threshold is below 0"

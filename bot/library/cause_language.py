@@ -95,7 +95,7 @@ class CauseLanguage(Language):
     def condition(self, text: str) -> CheckedExpression:
         """Return a checked expression that is a yes or no. Raises: ExpressionError."""
         self._depth = 0
-        return self._all([parse_expression(text).body], ValueKind.TRUTH, "a condition")[0]
+        return self._check_all([parse_expression(text).body], ValueKind.TRUTH, "a condition")[0]
 
     def sentence(self, text: str) -> CheckedExpression:
         """Return a sentence, with what stands within braces worked out. Raises: ExpressionError."""
@@ -121,10 +121,10 @@ class CauseLanguage(Language):
         """Forget the name that `each` gave."""
         del self._names[name]
 
-    def _of(self, node: ast.expr) -> CheckedExpression:
+    def _check_by_type(self, node: ast.expr) -> CheckedExpression:
         match node:
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                (condition,) = self._all([test], ValueKind.TRUTH, "if")
+                (condition,) = self._check_all([test], ValueKind.TRUTH, "if")
                 yes, no = self.of(body), self.of(orelse)
                 if yes.shape != no.shape:
                     raise ExpressionError(
@@ -144,17 +144,17 @@ class CauseLanguage(Language):
                 whole, ends = self.of(value), [_whole_number(lower), _whole_number(upper)]
                 if not isinstance(whole.shape, Many) and whole.shape not in (ValueKind.TEXTS, ValueKind.NUMBERS):
                     raise ExpressionError(f"{expression_text(value)} is {whole.shape.value}, which cannot be cut")
-                return joined(whole.shape, _known_only(lambda several: several[slice(*ends)], whole), whole)
+                return joined(whole.shape, _apply_to_known(lambda several: several[slice(*ends)], whole), whole)
             case ast.JoinedStr(values=values):
                 return self._text(values)
-        return super()._of(node)
+        return super()._check_by_type(node)
 
-    def _as(self, kind: ValueKind, part: CheckedExpression) -> CheckedExpression:
+    def _coerce(self, kind: ValueKind, part: CheckedExpression) -> CheckedExpression:
         if kind is ValueKind.TRUTH and (
             isinstance(part.shape, Many | Record) or part.shape in (ValueKind.TEXTS, ValueKind.NUMBERS)
         ):
             is_single = isinstance(part.shape, Record)
-            return joined(kind, _known_only(lambda value: is_single or bool(value), part), part)
+            return joined(kind, _apply_to_known(lambda value: is_single or bool(value), part), part)
         return part
 
     def _name(self, name: str) -> CheckedExpression:
@@ -179,7 +179,7 @@ class CauseLanguage(Language):
             near = did_you_mean(node.attr, sorted(usable))
             raise ExpressionError(f'{expression_text(node.value)} has no field "{one_line(node.attr, 60)}". {near}')
         what, name = expression_text(node), node.attr
-        evaluate = _known_only(lambda record: _language_value(getattr(record, name, None), what), whole)
+        evaluate = _apply_to_known(lambda record: _language_value(getattr(record, name, None), what), whole)
         return joined(usable[name], evaluate, whole)
 
     def _loop(self, generators: list[ast.comprehension]) -> tuple[str, CheckedExpression]:
@@ -193,7 +193,7 @@ class CauseLanguage(Language):
         if name in self._names or name in self._words.readings:
             raise ExpressionError(f"{name} is taken already; choose another name")
         self._names[name] = CheckedExpression(several.shape.of, lambda scope: scope.items[name], several.probes)
-        conditions = self._all(first.ifs, ValueKind.TRUTH, "if")
+        conditions = self._check_all(first.ifs, ValueKind.TRUTH, "if")
         return name, _filtered(name, several, conditions) if conditions else several
 
     def _text(self, values: list[ast.expr]) -> CheckedExpression:
@@ -264,7 +264,7 @@ class CauseLanguage(Language):
         first = node.args[0]
         if name == "any" and isinstance(first, ast.GeneratorExp):
             item, several = self._loop(first.generators)
-            (held,) = self._all([first.elt], ValueKind.TRUTH, "any")
+            (held,) = self._check_all([first.elt], ValueKind.TRUTH, "any")
             self.without(item)
             return joined(ValueKind.TRUTH, _any_holds(item, several, held), several, held)
         if name == "unread" and isinstance(first, ast.Name) and first.id in self._askable:
@@ -273,7 +273,7 @@ class CauseLanguage(Language):
                 ValueKind.TRUTH, lambda scope: isinstance(scope.snapshot.get(kind), Unread), (first.id,)
             )
         if name == "surely":
-            (held,) = self._all([first], ValueKind.TRUTH, name)
+            (held,) = self._check_all([first], ValueKind.TRUTH, name)
             evaluate = held.evaluate
             return joined(ValueKind.TRUTH, lambda scope: truth(evaluate(scope)) is True, held)
         whole = self.of(first)
@@ -282,21 +282,23 @@ class CauseLanguage(Language):
             return joined(ValueKind.TRUTH, lambda scope: isinstance(evaluate(scope), Unknown), whole)
         if name == "joined" and whole.shape is ValueKind.TEXTS and isinstance(node.args[1], ast.Constant):
             between = str(node.args[1].value)
-            return joined(ValueKind.TEXT, _known_only(lambda texts: between.join(texts), whole), whole)
+            return joined(ValueKind.TEXT, _apply_to_known(lambda texts: between.join(texts), whole), whole)
         of = whole.shape.of if isinstance(whole.shape, Many) else _OF_LISTS.get(whole.shape)  # type: ignore[arg-type]
         if name == "sum" and whole.shape is ValueKind.NUMBERS:
-            return joined(ValueKind.NUMBER, _known_only(sum, whole), whole)
+            return joined(ValueKind.NUMBER, _apply_to_known(sum, whole), whole)
         if name in ("largest", "smallest") and whole.shape is ValueKind.NUMBERS:
             choose, missing = (max if name == "largest" else min), Unknown("there is none")
-            return joined(ValueKind.NUMBER, _known_only(lambda some: choose(some) if some else missing, whole), whole)
+            return joined(
+                ValueKind.NUMBER, _apply_to_known(lambda some: choose(some) if some else missing, whole), whole
+            )
         if name == "distinct" and whole.shape in _OF_LISTS:
-            return joined(whole.shape, _known_only(lambda values: tuple(sorted(set(values))), whole), whole)
+            return joined(whole.shape, _apply_to_known(lambda values: tuple(sorted(set(values))), whole), whole)
         if name == "count" and of is not None:
-            return joined(ValueKind.NUMBER, _known_only(len, whole), whole)
+            return joined(ValueKind.NUMBER, _apply_to_known(len, whole), whole)
         if name in ("first", "last") and of is not None:
             at = 0 if name == "first" else -1
             missing = Unknown(f"{expression_text(first)} has none")
-            return joined(of, _known_only(lambda some: some[at] if some else missing, whole), whole)
+            return joined(of, _apply_to_known(lambda some: some[at] if some else missing, whole), whole)
         if not isinstance(whole.shape, Many) or name not in ("highest", "lowest"):
             raise ExpressionError(f"{name} takes {OF_ANY[name]}, and {expression_text(first)} is {whole.shape.value}")
         return self._extreme(max if name == "highest" else min, whole, node.args[1])
@@ -313,7 +315,7 @@ class CauseLanguage(Language):
         def evaluate(several: Any) -> Value:
             return choose(several, key=lambda one: _language_value(getattr(one, str(name)), "")) if several else missing
 
-        return joined(whole.shape.of, _known_only(evaluate, whole), whole)
+        return joined(whole.shape.of, _apply_to_known(evaluate, whole), whole)
 
 
 OF_ANY = {
@@ -336,7 +338,7 @@ _LISTS = {ValueKind.TEXT: ValueKind.TEXTS, ValueKind.NUMBER: ValueKind.NUMBERS}
 _OF_LISTS = {ValueKind.TEXTS: ValueKind.TEXT, ValueKind.NUMBERS: ValueKind.NUMBER}
 
 
-def _known_only(function: Evaluate, part: CheckedExpression) -> Evaluate:
+def _apply_to_known(function: Evaluate, part: CheckedExpression) -> Evaluate:
     evaluate = part.evaluate
 
     def known(scope: Scope) -> Value:

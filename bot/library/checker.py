@@ -102,7 +102,7 @@ def _sentence(fault: ErrorDetails, path: KeyPath) -> str:
         quoted = f'; put it in quotes: "{str(value).lower()}"' if isinstance(value, int | float) else ""
         return f"should be text{quoted}"
     if kind in ("float_type", "int_type"):
-        return f"{_MESSAGES[kind]}{_without_unit(value)}"
+        return f"{_MESSAGES[kind]}{_number_hint(value)}"
     if kind == "list_type" and isinstance(value, str):
         words = value.split() if path and path[-1] == "command" else [value]
         return f"should be a list: [{one_line(', '.join(words), 60)}]"
@@ -121,7 +121,7 @@ def _sentence(fault: ErrorDetails, path: KeyPath) -> str:
     return _MESSAGES.get(kind) or message.replace("Input should", "should", 1).replace("Value error, ", "", 1)
 
 
-def _without_unit(value: Any) -> str:
+def _number_hint(value: Any) -> str:
     """What is right in place of `"90"`, `90%`, `30m` or `1.0`."""
     if isinstance(value, float) and value.is_integer():
         return f": {int(value)}"

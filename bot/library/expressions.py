@@ -156,11 +156,11 @@ class Language:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise ExpressionError("it is nested too deeply; split it into two conditions")
-        part = self._of(node)
+        part = self._check_by_type(node)
         self._depth -= 1
         return part
 
-    def _of(self, node: ast.expr) -> CheckedExpression:
+    def _check_by_type(self, node: ast.expr) -> CheckedExpression:
         match node:
             case ast.Constant(value=value):
                 return CheckedExpression(_constant(value), lambda scope: value)
@@ -169,12 +169,12 @@ class Language:
             case ast.Name(id=name):
                 return self._name(name)
             case ast.BoolOp(values=values, op=op):
-                parts = self._all(values, ValueKind.TRUTH, "and" if isinstance(op, ast.And) else "or")
+                parts = self._check_all(values, ValueKind.TRUTH, "and" if isinstance(op, ast.And) else "or")
                 return joined(
                     ValueKind.TRUTH, _and_or(isinstance(op, ast.Or), [part.evaluate for part in parts]), *parts
                 )
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                (inner,) = self._all([operand], ValueKind.TRUTH, "not")
+                (inner,) = self._check_all([operand], ValueKind.TRUTH, "not")
                 evaluate = inner.evaluate
                 return joined(ValueKind.TRUTH, lambda scope: not_(truth(evaluate(scope))), inner)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
@@ -191,19 +191,19 @@ class Language:
                 return self._list(items)
         raise ExpressionError(f"{expression_text(node)} is not allowed: {self.allowed}")
 
-    def _all(self, nodes: list[ast.expr], kind: ValueKind, what: str) -> list[CheckedExpression]:
-        parts = [self._as(kind, self.of(node)) for node in nodes]
+    def _check_all(self, nodes: list[ast.expr], kind: ValueKind, what: str) -> list[CheckedExpression]:
+        parts = [self._coerce(kind, self.of(node)) for node in nodes]
         for node, part in zip(nodes, parts, strict=True):
             if part.shape is not kind:
                 raise ExpressionError(f"{expression_text(node)} is {part.shape.value}, and {what} takes {kind.value}")
         return parts
 
-    def _as(self, kind: ValueKind, part: CheckedExpression) -> CheckedExpression:
+    def _coerce(self, kind: ValueKind, part: CheckedExpression) -> CheckedExpression:
         """The part as that kind, where it can stand for it."""
         return part
 
     def _computed(self, function: Function, nodes: list[ast.expr], what: str) -> CheckedExpression:
-        parts = self._all(nodes, ValueKind.NUMBER, what)
+        parts = self._check_all(nodes, ValueKind.NUMBER, what)
         evaluators = [part.evaluate for part in parts]
         return joined(
             ValueKind.NUMBER, lambda scope: computed(function, *[evaluate(scope) for evaluate in evaluators]), *parts

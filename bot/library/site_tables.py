@@ -80,7 +80,7 @@ class SiteTable:
         """Note what is wrong with a row, or with a column of it."""
         self.problems.add(self.line(name, column), says)
 
-    def has_columns(self, name: str, row: Any, kinds: Mapping[str, type], needed: Iterable[str]) -> bool:
+    def check_columns(self, name: str, row: Any, kinds: Mapping[str, type], needed: Iterable[str]) -> bool:
         """Note a row's unknown columns, values of another type, and what it lacks; True without any."""
         before = len(self.problems)
         if not isinstance(row, dict):

@@ -108,7 +108,7 @@ _ONLY_WITH_CRI = (
 )
 
 
-def _as_root(argv: tuple[str, ...]) -> str:
+def _sudo_line(argv: tuple[str, ...]) -> str:
     return root_line(argv, _LIMIT.total_seconds(), _OF_PROGRAM.get(argv[0], _FOLDERS))
 
 
@@ -214,7 +214,7 @@ PROBE = Probe(
         Command(
             "docker",
             ("sh", "-c", f"{_ONLY_WITH_DOCKER}; {shlex.join(_DOCKER_PS)} && {_ENDED}"),
-            alternatives=(("sh", "-c", f"{_as_root(_DOCKER_PS)} && {_ENDED}"),),
+            alternatives=(("sh", "-c", f"{_sudo_line(_DOCKER_PS)} && {_ENDED}"),),
             looks=SampleTimes.TWICE,
             lane="containers",
             limit=_LIMIT,
@@ -223,7 +223,7 @@ PROBE = Probe(
         Command(
             "cri",
             ("sh", "-c", f'{_ONLY_WITH_CRI}; [ -w "$s" ] || exit; {_cri_script(shlex.join)}'),
-            alternatives=(("sh", "-c", _cri_script(_as_root)),),
+            alternatives=(("sh", "-c", _cri_script(_sudo_line)),),
             looks=SampleTimes.TWICE,
             lane="containers",
             limit=_LIMIT,
@@ -233,7 +233,7 @@ PROBE = Probe(
         Command(
             "exits",
             ("sh", "-c", f"{_ONLY_WITH_DOCKER}; {shlex.join(_DOCKER_EVENTS)} && {_ENDED}"),
-            alternatives=(("sh", "-c", f"{_as_root(_DOCKER_EVENTS)} && {_ENDED}"),),
+            alternatives=(("sh", "-c", f"{_sudo_line(_DOCKER_EVENTS)} && {_ENDED}"),),
             lane="containers",
             limit=_LIMIT,
             sudo=_root_commands(_DOCKER_EVENTS),

@@ -103,7 +103,7 @@ def _look_script(said: Callable[[tuple[str, ...]], str], before: str) -> tuple[s
     return ("sh", "-c", f"{before} n=; {asked} [ -n \"$n\" ] && echo '{END}'")
 
 
-def _as_root(argv: tuple[str, ...]) -> str:
+def _sudo_line(argv: tuple[str, ...]) -> str:
     return root_line(argv, _LIMIT.total_seconds(), _FOLDERS)
 
 
@@ -168,7 +168,7 @@ PROBE = Probe(
                 f"{{ echo '{_NONE}'; exit; }}; "
                 '[ "$(id -u)" = 0 ] || exit 0;',
             ),
-            alternatives=(_look_script(_as_root, ""),),
+            alternatives=(_look_script(_sudo_line, ""),),
             looks=SampleTimes.TWICE,
             lane="devices",
             limit=_LIMIT,

@@ -20,7 +20,7 @@ from bot.domain.root_command import in_folders, root_line
 from bot.probes.formats.kernel_errors import with_unclassified_errors, without_level
 from bot.probes.formats.kernel_filter import BEFORE, BEFORE_SECONDS, BEGUN, FILTER, GRAVE, LEVELS_END, WHOLE
 from bot.probes.formats.kernel_line import KernelEvent, KernelLine, kernel_line
-from bot.probes.formats.kernel_speakers import drivers_with_errors
+from bot.probes.formats.kernel_speakers import complaints_by_speaker
 from bot.probes.formats.kernel_story import combine_lines
 from bot.probes.formats.kernel_table import COMPLAINTS, table
 from bot.probes.formats.log_burst import LogBurst, log_burst
@@ -113,7 +113,7 @@ class KernelLogReading:
 
         A failure is told by its words, or by the level that the kernel gives a line.
         """
-        last = (said[-1].since_boot for said in drivers_with_errors(self.events).values())
+        last = (said[-1].since_boot for said in complaints_by_speaker(self.events).values())
         return max((at.total_seconds() for at in last if at is not None), default=-_FAR)
 
     @property
@@ -124,7 +124,7 @@ class KernelLogReading:
     def lines_of(self, field: str) -> tuple[str, ...]:
         """Return the lines that a field is counted from, oldest first."""
         if field == "last_complaint_seconds":
-            told = {event for said in drivers_with_errors(self.events).values() for event in said}
+            told = {event for said in complaints_by_speaker(self.events).values() for event in said}
             return tuple(event.text for event in self.events if event in told)
         return tuple(event.text for event in self.of(*_COUNTED.get(field, ())))
 
@@ -207,13 +207,13 @@ def _filter_script(program: str, origin: str, said: str, errors: str) -> tuple[s
     return ("sh", "-c", f"{log} | if IFS= read -r l; then {thinned}; fi 4<&0", "sh", program)
 
 
-def _journal(program: str, as_root: bool) -> tuple[str, ...]:
+def _journal_script(program: str, as_root: bool) -> tuple[str, ...]:
     listings = (_JOURNAL, *_ERRORS)
-    whole, errors, grave, before = (_as_root(argv) if as_root else shlex.join(argv) for argv in listings)
+    whole, errors, grave, before = (_sudo_line(argv) if as_root else shlex.join(argv) for argv in listings)
     return _filter_script(program, "journal", whole, f"{errors}; echo '{GRAVE}'; {grave}; echo '{BEFORE}'; {before}")
 
 
-def _as_root(argv: tuple[str, ...]) -> str:
+def _sudo_line(argv: tuple[str, ...]) -> str:
     return root_line(argv, _LIMIT.total_seconds())
 
 
@@ -269,9 +269,9 @@ TAIL = Command(
     "tail",
     _newest_lines_script(shlex.join(_JOURNAL)),
     alternatives=(
-        _newest_lines_script(_as_root(_JOURNAL)),
+        _newest_lines_script(_sudo_line(_JOURNAL)),
         _newest_lines_script("{ dmesg -k 2>/dev/null || dmesg; }"),
-        _newest_lines_script(_as_root(_DMESG)),
+        _newest_lines_script(_sudo_line(_DMESG)),
     ),
     lane="journal",
     limit=_LIMIT,
@@ -287,11 +287,11 @@ def probe(program: str) -> Probe:
         commands=(
             Command(
                 "log",
-                _journal(program, as_root=False),
+                _journal_script(program, as_root=False),
                 alternatives=(
-                    _journal(program, as_root=True),
+                    _journal_script(program, as_root=True),
                     _filter_script(program, "dmesg", "{ dmesg -k 2>/dev/null || dmesg; }", shlex.join(_DMESG_ERRORS)),
-                    _filter_script(program, "dmesg", _as_root(_DMESG), _as_root(_DMESG_ERRORS)),
+                    _filter_script(program, "dmesg", _sudo_line(_DMESG), _sudo_line(_DMESG_ERRORS)),
                 ),
                 lane="journal",
                 limit=_LIMIT,

@@ -56,7 +56,7 @@ class ProfileReading:
         return (self.function, *self.under[:5])
 
 
-def as_text(reading: ProfileReading) -> str:
+def profile_to_json(reading: ProfileReading) -> str:
     """Return a reading as the ledger and cases store it: a line of JSON."""
     return json.dumps(to_json_types(reading), sort_keys=True)
 
@@ -83,7 +83,7 @@ PROFILE = Probe(
 
 
 def as_run(text: str) -> Completed:
-    """Return a stored profile as a case's run; `text` comes from `as_text`."""
+    """Return a stored profile as a case's run; `text` comes from `profile_to_json`."""
     return Completed(PROFILE.name, PERF, 0, text)
 
 

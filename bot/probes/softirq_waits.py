@@ -111,7 +111,7 @@ def _direct_script(argv: tuple[str, ...]) -> str:
     return f"$q {shlex.join(argv[1:])}"
 
 
-def _as_root(argv: tuple[str, ...]) -> str:
+def _sudo_line(argv: tuple[str, ...]) -> str:
     return root_line(argv, _LIMIT.total_seconds(), _FOLDERS)
 
 
@@ -188,7 +188,7 @@ PROBE = Probe(
         Command(
             "bpftrace",
             _script_by_version(_direct_script(_OLD), _direct_script(_NEW), '[ "$(id -u)" = 0 ] || exit 0; '),
-            alternatives=(_script_by_version(_as_root(_OLD), _as_root(_NEW)),),
+            alternatives=(_script_by_version(_sudo_line(_OLD), _sudo_line(_NEW)),),
             lane="bpftrace",
             limit=_LIMIT,
             output_limit_bytes=128 * 1024,

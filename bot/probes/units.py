@@ -176,7 +176,7 @@ _BY_WORDS = (*_JOURNAL, "-n", "5000", "_PID=1")
 _LIMIT = timedelta(seconds=8)
 
 
-def _restarts(by_id: str, by_words: str) -> str:
+def _restarts_script(by_id: str, by_words: str) -> str:
     return (
         "case $(systemctl --version) in "
         f"'systemd 2'[0-2]?[!0-9]*|'systemd 23'[0-5][!0-9]*) {by_words} && echo '{_READ}';; "
@@ -188,10 +188,10 @@ def _restarts(by_id: str, by_words: str) -> str:
 # A login that may not read the journal gets no lines and no error, so the file's permission is checked first.
 _OWN_WAY = (
     "for f in /run/log/journal/*/system.journal /var/log/journal/*/system.journal; do "
-    f'[ -r "$f" ] && {{ {_restarts(shlex.join(_BY_ID), shlex.join(_BY_WORDS))}; break; }}; done'
+    f'[ -r "$f" ] && {{ {_restarts_script(shlex.join(_BY_ID), shlex.join(_BY_WORDS))}; break; }}; done'
 )
 _ROOTS_LINES = (root_line(argv, _LIMIT.total_seconds()) for argv in (_BY_ID, _BY_WORDS))
-_ROOTS_WAY = f"[ -d /run/systemd/system ] && {_restarts(*_ROOTS_LINES)}"
+_ROOTS_WAY = f"[ -d /run/systemd/system ] && {_restarts_script(*_ROOTS_LINES)}"
 
 _SCHEDULED = re.compile(
     r"\[\s*(?P<at>[0-9]{1,12}(?:\.[0-9]{1,9})?)\] \S+ systemd\[1\]: (?P<unit>\S.*?)(?:"

@@ -12,7 +12,7 @@ from bot.domain.duration import duration_text
 from bot.domain.errors import SettingsError
 from bot.domain.link import fault_of
 from bot.domain.problems import Problems
-from bot.domain.setting import Reader, Setting, SettingKind, Several, keys_of
+from bot.domain.setting import Reader, Setting, SettingKind, Several, key_readers
 from bot.domain.toml_table import TomlTable
 from bot.domain.toml_text import read_toml_file
 from bot.settings.tables import ActingLogin
@@ -83,16 +83,15 @@ class SettingsFile:
             ssh.only((_ACT,))  # the inventory says how nodes are reached for reading
             login = _fields_of(ActingLogin, act) if (act := ssh.table(_ACT)) is not None else {}
         every = {
-            name: tuple(_one_of_several(name, kind, table) for table in top.array(name))
-            for name, kind in several.items()
+            name: tuple(_entry_values(name, kind, table) for table in top.array(name)) for name, kind in several.items()
         }
         links = _links(top)
-        problems.stop_if_any()
+        problems.raise_if_any()
         in_tables = {name: toml.data[name] for name in (*keys, *several, _SSH, _LINKS) if name in toml.data}
         return cls(found_rows, found, login, every, links, in_tables)
 
 
-def _one_of_several(name: str, kind: type[Several], table: TomlTable) -> Mapping[str, Any]:
+def _entry_values(name: str, kind: type[Several], table: TomlTable) -> Mapping[str, Any]:
     for key in kind.needed:
         if key not in table:
             table.wrong(key, f"is missing: a {name} needs {' and '.join(kind.needed)}")
@@ -126,7 +125,7 @@ def duration_fault(row: Setting, duration: timedelta) -> str | None:
 
 def _fields_of(kind: type[Any], table: TomlTable) -> Mapping[str, Any]:
     """A table's keys, which have to be fields of that dataclass."""
-    readers = keys_of(kind)
+    readers = key_readers(kind)
     table.only(readers)
     return _key_values(readers, table)
 

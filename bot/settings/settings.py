@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
-from bot.domain.setting import Option, Reader, Setting, Several, keys_of, options_of, rows_of
+from bot.domain.setting import Option, Reader, Setting, Several, key_readers, options_of, rows_of
 from bot.settings.chooser import Chooser, ChosenValue
 from bot.settings.file import SettingsFile, expanded_path
 from bot.settings.general import General
@@ -180,7 +180,7 @@ def table_names() -> frozenset[str]:
 
 def all_keys(members: Members = NO_MEMBERS) -> dict[str, Mapping[str, Reader[Any]]]:
     """Return the reader of each key that only zombie.toml can have, table by table."""
-    return {name: keys for name, kind in _tables(members).items() if (keys := keys_of(kind))}
+    return {name: keys for name, kind in _tables(members).items() if (keys := key_readers(kind))}
 
 
 def database_url(environment: Mapping[str, str], folder: Path | None = None) -> str:

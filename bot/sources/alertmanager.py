@@ -57,10 +57,10 @@ class AlertmanagerWebhook:
 
         Raises: MalformedDelivery when it does not have the documented form.
         """
-        return group_of(self.kind, read_body(body))
+        return delivery_of_group(self.kind, read_body(body))
 
 
-def group_of(kind: str, body: Mapping[str, Any]) -> Delivery:
+def delivery_of_group(kind: str, body: Mapping[str, Any]) -> Delivery:
     """Return the delivery of a group of alerts; Grafana uses the same form.
 
     Raises: MalformedDelivery when it has no alerts, or a malformed alert.
@@ -77,8 +77,8 @@ def group_of(kind: str, body: Mapping[str, Any]) -> Delivery:
     unseen = truncated if isinstance(truncated, int) and not isinstance(truncated, bool) and truncated > 0 else 0
     pairs = list(zip(rows, signals, strict=True))
     firing = [(row, signal) for row, signal in pairs if signal.firing]
-    parse_file = "startsAt" if firing else "endsAt"
-    instants = [at for row, _ in firing or pairs if (at := instant(row, parse_file)) is not None]
+    field = "startsAt" if firing else "endsAt"
+    instants = [at for row, _ in firing or pairs if (at := instant(row, field)) is not None]
     shared = labels(body, "commonLabels") | labels(body, "groupLabels")
     alarm = AlertGroup(
         kind,
@@ -102,7 +102,7 @@ def parsed_group(kind: str, body: Body) -> ParsedFile:
 
     Raises: MalformedDelivery when it does not have the documented form.
     """
-    delivery = group_of(kind, body)
+    delivery = delivery_of_group(kind, body)
     return ParsedFile(delivery, delivery.alarm.signals if delivery.alarm is not None else ())
 
 

@@ -25,12 +25,12 @@ def read_body(raw: bytes) -> Mapping[str, Any]:
     Raises: MalformedDelivery when it is not an object.
     """
     try:
-        body = json.loads(raw.decode("utf-8"), parse_constant=_no_number)
+        body = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise MalformedDelivery(f"The body is not JSON: {one_line(str(error), 100)}.") from error
     if not isinstance(body, dict):
         raise MalformedDelivery("The body is not a JSON object.")
-    _bounded(body)
+    _check_depth(body)
     return body
 
 
@@ -90,7 +90,7 @@ def harmless(value: Any) -> Any:
     return redacted(safe_value(value))
 
 
-def _bounded(body: Any) -> None:
+def _check_depth(body: Any) -> None:
     level: list[Any] = [body]
     for _ in range(DEEPEST):
         level = [
@@ -104,7 +104,7 @@ def _bounded(body: Any) -> None:
     raise MalformedDelivery(f"The body nests deeper than {DEEPEST} levels.")
 
 
-def _no_number(written: str) -> NoReturn:
+def _refuse_constant(written: str) -> NoReturn:
     raise ValueError(f"{written} is not a number in JSON")
 
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from bot.domain.alert import Delivery
 from bot.domain.setting import duration, option, secret
 from bot.domain.toml_table import TomlTable
-from bot.sources.alertmanager import group_of, parsed_group
+from bot.sources.alertmanager import delivery_of_group, parsed_group
 from bot.sources.body import any_alike, hmac_of, read_body
 from bot.sources.source import Body, Source
 
@@ -66,7 +66,7 @@ class GrafanaWebhook:
 
         Raises: MalformedDelivery when it does not have the documented form.
         """
-        return group_of(self.kind, read_body(body))
+        return delivery_of_group(self.kind, read_body(body))
 
 
 def _recognises(body: Body) -> bool:

@@ -165,7 +165,7 @@ def _tables(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _events_of(body: Body) -> ParsedFile:
+def _parse_event_file(body: Body) -> ParsedFile:
     """The contents of a file: an event, or an incident from the REST API; either may come with its alerts."""
     alerts = signals_of(_tables(body.get("alerts")))
     if isinstance(incident := body.get("incident"), dict):
@@ -191,7 +191,7 @@ SOURCE = Source(
     PagerDutySettings,
     _webhook,
     recognises=lambda body: "event" in body or "incident" in body,
-    parse_file=_events_of,
+    parse_file=_parse_event_file,
     names_in=lambda settings: (settings.node_paths, settings.node_patterns),
     examine=_examine,
 )

@@ -27,7 +27,7 @@ async def request_outcomes(bot: ServingBot) -> Counts:
 
     Raises: OSError when no bot answers there.
     """
-    return {outcome: float(count) for outcome, count in _COUNTED.findall(await bot.fetched("/metrics"))}
+    return {outcome: float(count) for outcome, count in _COUNTED.findall(await bot.fetch("/metrics"))}
 
 
 class PagerDutyExamination:
@@ -68,14 +68,14 @@ class PagerDutyExamination:
             key = DoctorFinding(
                 "PagerDuty key", Mark.OK if access.sender else Mark.NOTE, f"taken; notes come from {sender}"
             )
-            return (key, *await self._subscription(client, known), *await self._on_call(client), events)
+            return (key, *await self._subscription(client, known), *await self._examine_on_call(client), events)
         except PagerDutyFailed as error:
             hint = error.try_next or "Can this machine reach PagerDuty (PAGERDUTY_API_URL, a proxy, DNS)?"
             return (DoctorFinding("PagerDuty key", Mark.WRONG, error.sentence, hint), events)
         finally:
             await client.close()
 
-    async def _on_call(self, client: PagerDutyClient) -> tuple[DoctorFinding, ...]:
+    async def _examine_on_call(self, client: PagerDutyClient) -> tuple[DoctorFinding, ...]:
         if not (schedule := self._settings.schedule):
             return ()
         name = "PagerDuty on call"
@@ -109,9 +109,12 @@ class PagerDutyExamination:
         if ours.is_disabled:
             by = "by PagerDuty, after deliveries that failed" if ours.is_suspended else "by somebody"
             return (DoctorFinding(name, Mark.WRONG, f"{ours.id} is switched off {by}", "/zombie pagerduty on"),)
-        return (DoctorFinding(name, Mark.OK, f"{ours.id} delivers to {ours.url}"), await self._signature(client, ours))
+        return (
+            DoctorFinding(name, Mark.OK, f"{ours.id} delivers to {ours.url}"),
+            await self._examine_signature(client, ours),
+        )
 
-    async def _signature(self, client: PagerDutyClient, ours: Subscription) -> DoctorFinding:
+    async def _examine_signature(self, client: PagerDutyClient, ours: Subscription) -> DoctorFinding:
         name = "PagerDuty signature"
         try:
             before = await request_outcomes(self._bot)

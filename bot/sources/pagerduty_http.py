@@ -20,7 +20,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 from bot.domain.contracts import Seconds, Sleep
 from bot.domain.errors import PagerDutyRefused, PagerDutyUnavailable, SettingsError
 from bot.domain.safe_text import redacted_line
-from bot.sources.addresses import is_guarded
+from bot.sources.addresses import is_safe_for_secrets
 from bot.sources.pagerduty_settings import API, EVENTS, PagerDutySettings
 
 ANSWER_LIMIT_BYTES = 32 * 1024 * 1024
@@ -68,7 +68,7 @@ class Access:
         Raises: SettingsError when an address is neither https nor on loopback, or a secret is mangled.
         """
         for name, url in (("PAGERDUTY_API_URL", settings.api_url), ("PAGERDUTY_EVENTS_URL", settings.events_url)):
-            if not is_guarded(url):
+            if not is_safe_for_secrets(url):
                 raise SettingsError(f"{name} is neither https nor on loopback.", "Leave it out for PagerDuty itself.")
         return cls(settings.api_token, settings.sender, settings.routing_key, settings.api_url, settings.events_url)
 

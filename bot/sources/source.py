@@ -54,7 +54,7 @@ class ServingBot(Protocol):
         """The address that it listens on."""
         ...
 
-    async def fetched(self, path: str) -> str:
+    async def fetch(self, path: str) -> str:
         """Return a page from it, whatever its status.
 
         Raises: OSError when no bot answers there.

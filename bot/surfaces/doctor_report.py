@@ -24,7 +24,9 @@ def examination_text(examined: Sequence[DoctorFinding], width: int = 80, colour:
         mark = f"{item.mark.value.upper() if item.mark is Mark.WRONG else item.mark.value:<8}"
         if colour:
             mark = f"\x1b[{_COLOURS[item.mark]}m{mark}\x1b[0m"
-        first, *more = _wrapped(f"{_error_words(item.name):<{_NAME}} {_error_words(item.seen)}", width - 8, _NAME + 1)
+        first, *more = _wrapped(
+            f"{_redacted_line(item.name):<{_NAME}} {_redacted_line(item.seen)}", width - 8, _NAME + 1
+        )
         lines += [f"{mark}{first}", *(f"{'':8}{line}" for line in more)]
         if item.to_do:
             lines += [
@@ -44,9 +46,9 @@ def examination_document(examined: Sequence[DoctorFinding]) -> str:
     """Return the whole document as text."""
     rows = [
         {
-            "name": _error_words(item.name),
+            "name": _redacted_line(item.name),
             "mark": item.mark.value,
-            "seen": _error_words(item.seen),
+            "seen": _redacted_line(item.seen),
             "to_do": _redacted_advice(item.to_do),
         }
         for item in examined
@@ -54,7 +56,7 @@ def examination_document(examined: Sequence[DoctorFinding]) -> str:
     return json.dumps({"schema": SCHEMA_VERSION, "well": all_well(examined), "examined": rows}, indent=2)
 
 
-def _error_words(text: str) -> str:
+def _redacted_line(text: str) -> str:
     return redacted_line(text, LONGEST)
 
 

@@ -34,13 +34,13 @@ def document(
     growths: Mapping[str, Growth] | None = None,
 ) -> str:
     """Return the document as text: a single node is laid out for people, of several each is a line."""
-    whole = documents(verdicts, incidents, growths)
+    whole = document_body(verdicts, incidents, growths)
     if len(whole["nodes"]) <= 1:
         return json.dumps(whole, ensure_ascii=False, indent=2)
     return BEGINNING + BETWEEN.join(map(node_text, whole["nodes"])) + END
 
 
-def documents(
+def document_body(
     verdicts: Iterable[Verdict],
     incidents: Mapping[str, str] | None = None,
     growths: Mapping[str, Growth] | None = None,

@@ -17,7 +17,7 @@ from bot.domain.safe_text import one_line
 from bot.ledger.inbox import Inbox
 from bot.sources.source import Webhook
 from bot.surfaces.web import Handler
-from bot.surfaces.web_limits import AGAIN_SECONDS, UNREAD, body_of
+from bot.surfaces.web_limits import AGAIN_SECONDS, UNREAD, read_request_body
 
 MOST_AT_ONCE = 128  # whole requests, of all sources; with bodies of 256 KiB that is 32 MB
 SMALL_BODY_BYTES = 16 * 1024  # a larger body is parsed in a thread, so that no other answer waits for it
@@ -63,7 +63,7 @@ class Hooks:
         return take
 
     async def _take(self, source: Webhook, request: web.Request) -> tuple[str, web.Response]:
-        body = await body_of(request)
+        body = await read_request_body(request)
         if self._inside >= self.most_at_once:
             return "busy", _answer_busy("too many requests at once")
         self._inside += 1  # only after the body: a slow sender takes no place

@@ -17,11 +17,11 @@ _START = re.compile(r"\A(?:(\d{1,9})([.)])(?=\s|\Z)|()([-+](?=\s|\Z|-)|[=>]))")
 _JOINER = "\u2060"  # invisible, after @: no site takes what follows for a person's name
 
 
-def inert(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Return text that Markdown shows literally, on one line.
 
     Example:
-    >>> print(inert("1. <b> [x](javascript:1) mem_cgroup_x https://a"))
+    >>> print(escape_markdown("1. <b> [x](javascript:1) mem_cgroup_x https://a"))
     1\\. \\<b> \\[x\\](javascript:1) mem_cgroup_x https\\://a
     """
     signed = _SIGNS.sub(r"\\\1", one_line(text, 10_000))

@@ -82,7 +82,7 @@ class PagerDutySurface:
         for page, incidents in pages.items():
             first = min(_of_page(group, incidents, page), key=lambda incident: (incident.opened_at, incident.id)).id
             text = note_text(incidents, first, head, self.context, card)
-            if text and (is_read(incidents) or self._may_progress(page)):
+            if text and (is_read(incidents) or self._claim_progress_turn(page)):
                 known = facts(incidents, self.context)
                 values = {self.fields[name]: fact for name, fact in known.items() if name in self.fields}
                 await self._store_post(
@@ -125,7 +125,7 @@ class PagerDutySurface:
 
     # --- what waits to be sent
 
-    def _may_progress(self, page: str) -> bool:
+    def _claim_progress_turn(self, page: str) -> bool:
         """True when it is time to report how far the reading of many nodes is: each report costs three calls."""
         now = self.now()
         if len(self._progress) > REMEMBERED:

@@ -88,7 +88,7 @@ def _verdict_lines(verdict: Verdict, width: int, colour: bool, words: PlanWords,
         for item in verdict.evidence:
             yield from wrapped(f"{item.probe}: {item.says}", width, "    ", first="  - ")
             for line in item.source:
-                yield "      | " + _end_with_proof(safe(line).expandtabs(4), item.says, width - 8)
+                yield "      | " + _clip_to_proof(safe(line).expandtabs(4), item.says, width - 8)
     if own := [each for each in verdict.unusual if each.lines]:
         yield from _section("What is unusual, in the node's own lines")
         for each in own:
@@ -150,7 +150,7 @@ def _section(title: str) -> Sequence[str]:
     return ("", f"  {title}")
 
 
-def _end_with_proof(line: str, says: str, width: int) -> str:
+def _clip_to_proof(line: str, says: str, width: int) -> str:
     """A node's line, cut at the end that has less of what is said about it; a line of a log keeps what it says."""
     if len(line) <= width:
         return line

@@ -74,7 +74,7 @@ class Connections:
                 self._quiet[connection] = None
                 connection.wait(self._limits.idle_seconds)
 
-    def admits(self, connection: Connection) -> bool:
+    def try_add(self, connection: Connection) -> bool:
         """Take another connection in; False where all others are being answered."""
         if len(self._quiet) + len(self._busy) >= self._limits.most:
             if not self._quiet:
@@ -120,7 +120,7 @@ class Connection(asyncio.Protocol):
         """Start the time for the first request."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        if not self._all.admits(self):
+        if not self._all.try_add(self):
             self._is_refused = True
             self.cut()
             return
@@ -223,6 +223,6 @@ def peer_of(request: web.Request) -> str:
 BODIES = web.AppKey("bodies", Bodies)
 
 
-async def body_of(request: web.Request) -> bytes:
+async def read_request_body(request: web.Request) -> bytes:
     """Return a request's whole body within the web edge's limits; raises what `Bodies.read` does."""
     return await request.app[BODIES].read(request)

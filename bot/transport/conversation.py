@@ -12,7 +12,7 @@ from bot.domain.batch_shell import LANE_MARK
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionLost, ShellStalled
 from bot.domain.safe_text import decode, redacted_line
-from bot.transport.timeouts import TimeLimit, stood_still
+from bot.transport.timeouts import TimeLimit, stood_still_error
 
 CHUNK_BYTES = 64 * 1024
 LINE_LIMIT_BYTES = 8 * 1024  # our own lines are under 4 kB
@@ -89,16 +89,16 @@ class Conversation:
                 if self._answered:
                     return  # commands without an answer are unread
                 raise ShellStalled(
-                    f"{self._where} accepted the login and then did not answer in time{self._stderr_words()}.",
+                    f"{self._where} accepted the login and then did not answer in time{self._heard_words()}.",
                     "Its login shell hangs (look at its start-up files), or the node is starved.",
                 ) from error
             if not chunk:
                 if self._limit.stood_mostly:
-                    raise stood_still(self._where)
+                    raise stood_still_error(self._where)
                 if self._answered:
                     return
                 raise ConnectionLost(
-                    f"{self._where} accepted the login and then closed the session{self._stderr_words()}.",
+                    f"{self._where} accepted the login and then closed the session{self._heard_words()}.",
                     "Does the user have a real shell, and does the key have no forced command?",
                 )
             for line in self._lines(chunk):
@@ -122,6 +122,6 @@ class Conversation:
             self._heard = next((line for line in reversed(lines) if line.strip() and line not in ours), self._heard)
         return [line.decode("ascii", "replace").rstrip("\r") for line in ours if len(line) <= LINE_LIMIT_BYTES]
 
-    def _stderr_words(self) -> str:
+    def _heard_words(self) -> str:
         heard = redacted_line(decode(self._heard or self._rest[:1000]), 120)
         return f"; it said: {heard}" if heard else ""

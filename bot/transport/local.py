@@ -56,7 +56,7 @@ class LocalTransport:
             finally:
                 shell.stdin.close()
                 if not finished:
-                    await _session_ended(shell.pid)
+                    await _end_session(shell.pid)
                 while await shell.stdout.read(1024 * 1024):  # its end is only seen once all it said was taken
                     pass
                 await shell.wait()
@@ -65,18 +65,18 @@ class LocalTransport:
                 await asyncio.sleep(0)  # lets the loop close the pipes
 
 
-async def _session_ended(session: int) -> None:
+async def _end_session(session: int) -> None:
     """Wait for the script to end its session, then kill what is left."""
     loop = asyncio.get_running_loop()
     until = loop.time() + LIFELINE_SECONDS
-    while (left := _alive(session)) and loop.time() < until:  # noqa: ASYNC110 - not our children: nothing reports their end
+    while (left := _alive_pids(session)) and loop.time() < until:  # noqa: ASYNC110 - not our children: nothing reports their end
         await asyncio.sleep(0.02)
     for pid in left:
         with contextlib.suppress(ProcessLookupError, PermissionError):  # a child of sudo ends at its own time limit
             os.kill(pid, signal.SIGKILL)
 
 
-def _alive(session: int) -> list[int]:
+def _alive_pids(session: int) -> list[int]:
     """Return the running processes of a session (/proc/PID/stat: proc(5))."""
     alive = []
     for stat in Path("/proc").glob("[0-9]*/stat"):

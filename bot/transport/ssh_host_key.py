@@ -45,7 +45,7 @@ class ShownHostKey:
         return f"/etc/ssh/ssh_host_{kind}_key.pub"
 
 
-async def shown_host_key(host: str, port: int, limit: timedelta) -> ShownHostKey:
+async def fetch_host_key(host: str, port: int, limit: timedelta) -> ShownHostKey:
     """Ask a server for its host key, without logging in.
 
     Raises: OSError, with why there is none.
@@ -63,7 +63,7 @@ async def shown_host_key(host: str, port: int, limit: timedelta) -> ShownHostKey
     return ShownHostKey(f"{known_hosts_name(host, port)} {kind} {text}", kind, key.get_fingerprint())
 
 
-async def shown_host_keys(
+async def fetch_host_keys(
     places: Sequence[tuple[str, int]], limit: timedelta, at_once: int
 ) -> list[ShownHostKey | OSError]:
     """Ask each host and port for its host key, at most so many at once; of one that shows none return why."""
@@ -72,14 +72,14 @@ async def shown_host_keys(
     async def ask(host: str, port: int) -> ShownHostKey | OSError:
         async with turns:
             try:
-                return await shown_host_key(host, port, limit)
+                return await fetch_host_key(host, port, limit)
             except OSError as no:
                 return no
 
     return await asyncio.gather(*(ask(*place) for place in places))
 
 
-def make_key(path: Path, comment: str) -> str:
+def write_new_key(path: Path, comment: str) -> str:
     """Write a new Ed25519 key for logging in, readable by its owner alone, and its public half beside it.
 
     Returns the public half's line. Raises: FileExistsError where something is there already.
@@ -92,7 +92,7 @@ def make_key(path: Path, comment: str) -> str:
     return public.strip()
 
 
-def public_half(path: Path) -> str:
+def read_public_key(path: Path) -> str:
     """Return the public half of a private key, as a line of authorized_keys; nothing where it cannot be read.
 
     Shape: from `KEY.pub` where that is there, because a key may have a passphrase.

@@ -31,7 +31,7 @@ from bot.domain.errors import (
 from bot.domain.safe_text import redacted_line
 from bot.transport.ssh_route import Hop
 from bot.transport.tcp import connect
-from bot.transport.timeouts import TimeLimit, stood_still
+from bot.transport.timeouts import TimeLimit, stood_still_error
 
 LOGIN_LIMIT = timedelta(seconds=8)  # from TCP connected to logged in
 CLOSE_LIMIT_SECONDS = 1.0
@@ -139,7 +139,7 @@ async def _log_in(
             except (asyncssh.Error, OSError, ValueError) as error:
                 failed = _failed_error(hop, watcher, error)
                 if isinstance(failed, ConnectionLost) and stage.stood_mostly:
-                    raise stood_still(hop.where) from error
+                    raise stood_still_error(hop.where) from error
                 raise failed from error
         to_close.pop_all()  # the connection closes it now
     return connection
@@ -158,7 +158,7 @@ async def _connect_socket(hop: Hop, stage: TimeLimit) -> socket.socket:
 def broken(where: str, error: Exception, limit: TimeLimit) -> ConnectionLost | StoodStill:
     """Return the error for a connection that broke after the login; a program that stood still is hung up on."""
     if limit.stood_mostly:
-        return stood_still(where)
+        return stood_still_error(where)
     return ConnectionLost(f"The connection to {where} broke: {_reason(error)}.")
 
 

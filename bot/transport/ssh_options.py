@@ -30,7 +30,7 @@ class Keyring:
         self.agent = agent
         self._read: dict[tuple[Path, ...], tuple[Stamp, Any]] = {}
 
-    def login_with(self, key: Path) -> dict[str, Any]:
+    def key_options(self, key: Path) -> dict[str, Any]:
         """Return asyncssh's options for this key, or for the agent if the key has a passphrase.
 
         Raises: MissingFile when the key is missing, unreadable, open to others, or has a passphrase and no agent.

@@ -130,7 +130,7 @@ def _hop(node: Node, keyring: Keyring, host: str, port: int | None, user: str | 
         if node.known_hosts is None:
             files = _known_files(node.ssh_config, host, configured) or files
     if node.key is not None and not (jump and "client_keys" in options):
-        options |= keyring.login_with(node.key)
+        options |= keyring.key_options(node.key)
     options["known_hosts"] = keyring.known_hosts(files, _keyscan(plain.host, plain.port, files[0]))
     name = host if jump else node.name
     if "username" not in options and plain.config.get("User") is None and plain.username == str(os.getuid()):

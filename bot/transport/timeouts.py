@@ -52,17 +52,17 @@ class TimeLimit:
         """Whether this program stood still so long that the node did not get its time."""
         if self._whole is not None and self._whole.ends_at < self._own_end:
             return self._whole.is_ours
-        self.take_in()
+        self.count_standstills()
         return self._lost - self._longest > self._seconds
 
     @property
     def stood_mostly(self) -> bool:
         """Whether this program stood still for most of the time since it began: the other side may have given up."""
         self._heartbeat.look()
-        self.take_in()
+        self.count_standstills()
         return self._lost > (asyncio.get_running_loop().time() - self._began) / 2
 
-    def take_in(self) -> None:
+    def count_standstills(self) -> None:
         """Count the standstills since the last call: most limits are over before anybody asks."""
         for seconds, until in self._heartbeat.standstills(self._next):
             seconds = min(seconds, until - self._began)
@@ -103,12 +103,12 @@ class TimeLimit:
                     timer.cancel()
         except TimeoutError as error:
             if timeout.expired() and self.is_ours:
-                raise stood_still(where) from error
+                raise stood_still_error(where) from error
             raise
 
     @property
     def _own_end(self) -> float:
-        self.take_in()
+        self.count_standstills()
         return self._began + self._seconds + self._longest + min(self._lost - self._longest, self._seconds)
 
 
@@ -180,7 +180,7 @@ class Heartbeat:
         self._standstills.append((seconds, until))
         if len(self._standstills) > self._most_kept:
             for limit in self._limits:
-                limit.take_in()
+                limit.count_standstills()
             self._forgotten, self._standstills = self.standstill_count, []
 
 
@@ -195,7 +195,7 @@ def waited_seconds() -> float:
         return 0.0
 
 
-def stood_still(where: str) -> StoodStill:
+def stood_still_error(where: str) -> StoodStill:
     """Return the error for a node that may have answered while this program stood still."""
     return StoodStill(
         f"This program did not get the processor while it read {where}.",

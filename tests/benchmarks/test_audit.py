@@ -16,7 +16,7 @@ from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
 from bot.domain.transitions import State
 from bot.ledger import Database, audit
 from bot.ledger.entries import chained_entry, head_of, insert_entry
-from bot.ledger.incidents import summarise
+from bot.ledger.incidents import write_incident_row
 from bot.ledger.tables import ATTEMPTS
 from tests.record.incidents import STARTED, WAYS, by_whom
 
@@ -45,7 +45,7 @@ class Filling:
     def incident(self, stream: str) -> None:
         entries = [self.add(stream, event, by_whom(event)) for event in WAYS[State.RESOLVED]]
         incident = fold(entries)
-        summarise(self.connection, incident)
+        write_incident_row(self.connection, incident)
         self.add(HOUSE, IncidentEnded(stream, incident.state.value, incident.seq, incident.head))
         assert incident.proposal is not None
         begun = next(entry for entry in entries if entry.event == STARTED)

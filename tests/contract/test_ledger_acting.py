@@ -168,7 +168,7 @@ def test_request_that_comes_twice_pulls_the_brake_once(database: Database) -> No
     second = ledger.append.now(HOUSE, None, BrakePulled("a rollout", "sent-2"), "slack:T1/U1")
     third = ledger.append.now(HOUSE, None, BrakePulled("a storm"), "terminal:ann")
     assert ledger.append.now(HOUSE, None, BrakePulled("a storm"), "terminal:ann").seq > third.seq > second.seq
-    assert [ledger.pulled_by.now(request) for request in ("sent-1", "sent-2", "sent-3")] == [first, second, None]
+    assert [ledger.pull_for_request.now(request) for request in ("sent-1", "sent-2", "sent-3")] == [first, second, None]
 
 
 def test_silence_is_measured_by_the_databases_clock(database: Database) -> None:

@@ -27,7 +27,7 @@ from bot.domain.transitions import State
 from bot.ledger import Audit, Database, Ledger, exported
 from bot.ledger.append_only import TRIGGERS
 from bot.ledger.entries import append_entry, chained_entry, database_time, head_of, insert_entry, read_stream
-from bot.ledger.incidents import summarise
+from bot.ledger.incidents import write_incident_row
 from bot.ledger.migrations import VERSION, migrate
 from bot.ledger.tables import ENTRIES
 from tests.examples import up_to
@@ -247,7 +247,7 @@ def test_end_cut_off_an_open_incident_is_found_by_what_the_house_noted(filled: D
         for statement in (gone, no_hold, no_attempt):
             connection.execute(statement, {"id": OPEN})
         if left:
-            summarise(connection, fold(read_stream(connection, OPEN)))
+            write_incident_row(connection, fold(read_stream(connection, OPEN)))
 
     assert [str(one) for one in after(filled, lambda c: cut(c, 0)).broken] == [
         f"{OPEN}: was noted in house but has no entries: they were removed"
@@ -312,7 +312,7 @@ def dated_back(at: str, kind: str = "AlertReceived") -> Callable[[Connection], N
             insert_entry(connection, entry)
             noted = Head(entry.seq, entry.hash)
         if kind == "AlertReceived":
-            summarise(connection, fold(read_stream(connection, "forged0000")))
+            write_incident_row(connection, fold(read_stream(connection, "forged0000")))
 
     return forge
 

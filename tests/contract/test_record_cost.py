@@ -62,7 +62,7 @@ def asked(database: Database) -> dict[str, Callable[[], object]]:
     joins = AlertJoined(Alert("alertmanager", "z9", text="NodeSlow"))
     return {
         "the brake": ledger.brake_pull.now,
-        "whether a request pulled it": lambda: ledger.pulled_by.now("sent-1"),
+        "whether a request pulled it": lambda: ledger.pull_for_request.now("sent-1"),
         "the last policy": ledger.policy.now,
         "the beginning of a step": lambda: ledger.begin.now(
             "begins", 4, FIRST, "bot", claim("node-begins", at_once=9, per_hour=9)

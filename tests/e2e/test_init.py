@@ -28,12 +28,12 @@ from PIL import Image, ImageColor
 from bot.app.extras import shipped
 from bot.app.factories import sudoers
 from bot.app.new_site import SERVICES, Address, NewSite, approver, channel, named_node, node_script, shipped_text
-from bot.app.policy_settings import rules_of_acting
+from bot.app.policy_settings import policy_as_written
 from bot.domain.errors import UsageError
 from bot.inventory import Inventory
 from bot.settings import Settings
 from bot.surfaces.teams.settings import TeamsSettings
-from bot.transport.ssh_host_key import ShownHostKey, shown_host_key
+from bot.transport.ssh_host_key import ShownHostKey, fetch_host_key
 from tests.conftest import missing
 from tests.nodes.accounts import change_accounts
 from tests.nodes.sshd import IS_ROOT, Sshd
@@ -119,7 +119,7 @@ async def test_of_several_host_keys_the_one_is_shown_whose_file_is_named(tmp_pat
         make = ["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", str(tmp_path / kind)]
         await asyncio.to_thread(subprocess.run, make, check=True, timeout=60)
     with Sshd(extra_config=f"HostKey {tmp_path}/rsa\nHostKey {tmp_path}/ecdsa\n") as server:
-        shown = await shown_host_key(server.address, server.port, timedelta(seconds=10))
+        shown = await fetch_host_key(server.address, server.port, timedelta(seconds=10))
         assert f"{shown.line}\n" == server.known_hosts_line()
     files = [ShownHostKey("", kind, "").file for kind in ("ssh-ed25519", "ecdsa-sha2-nistp384", "ssh-rsa")]
     assert files == [f"/etc/ssh/ssh_host_{kind}_key.pub" for kind in ("ed25519", "ecdsa", "rsa")]
@@ -453,7 +453,7 @@ def test_teams_gets_its_manifest_its_settings_and_the_names_of_its_secrets(sshd:
     given = {"TEAMS_APP_ID": APP, "TEAMS_TENANT": TENANT, "TEAMS_APP_SECRET": "of-nobody"}
     settings = Settings.load({}, given, tmp_path, None, shipped().settings)
     assert settings.of(TeamsSettings).checked().alerts_channel == TEAM
-    policy = rules_of_acting(settings)
+    policy = policy_as_written(settings)
     assert set(policy.approvers) == {f"teams:{PERSON}"}, "as the record names people: the object id, of the one tenant"
     assert set(policy.approver_groups) == {f"teams:{TEAM}"}
     assert "TEAMS_APP_SECRET" in done.stdout.partition("\nNext:")[2]

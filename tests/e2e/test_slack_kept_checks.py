@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from bot.chat.requests import CommandRequest
-from bot.chat.stored_checks import check_text
+from bot.chat.stored_checks import encode_check
 from bot.demo.slack.people import ALICE, GUEST, TEAM_ID
 from bot.ledger import Database, Leases
 from bot.ledger.chat_requests import ChatRequestStore
@@ -25,7 +25,7 @@ def left(folder: Path, *asked: CommandRequest, ago: timedelta = timedelta(0)) ->
     with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database:
         dead = ChatRequestStore(database, Leases(database, "dead"), lambda: datetime.now(UTC) - ago)
         for request in asked:
-            assert dead.keep.now(request.key, check_text(request, ["node-1", "node-2"]))
+            assert dead.keep.now(request.key, encode_check(request, ["node-1", "node-2"]))
 
 
 async def test_next_run_begins_it_once_on_a_card(tmp_path: Path) -> None:

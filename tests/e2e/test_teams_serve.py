@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.app.policy_settings import policy_of, rules_of_acting
+from bot.app.policy_settings import policy_as_written, policy_of
 from bot.domain.errors import SettingsError
 from bot.inventory import Inventory
 from bot.settings import Settings
@@ -155,14 +155,14 @@ def test_policy_names_people_of_teams_and_of_its_own_tenant_alone(tmp_path: Path
     both = (
         f'[policy]\napprovers = ["U012AB", "teams:{TENANT}/{BOB}"]\nterminal_approvers = ["bob=teams:{TENANT}/{BOB}"]\n'
     )
-    policy = rules_of_acting(settings(both))
+    policy = policy_as_written(settings(both))
     assert policy.approvers == {"slack:U012AB", f"teams:{BOB}", "terminal:bob"}
     assert policy.may_approve(f"teams:{TENANT}/{BOB}")
     assert policy.same_person == {"terminal:bob": f"teams:{BOB}"}
     for wrong in (f"teams:{BOB}", f"teams:{GUS}/{BOB}", "teams:bob@example.com", f"teams:{TENANT}/{BOB}x"):
         for key in ("approvers", "askers"):
             with pytest.raises(SettingsError):
-                rules_of_acting(settings(f'[policy]\n{key} = ["{wrong}"]\n'))
+                policy_as_written(settings(f'[policy]\n{key} = ["{wrong}"]\n'))
 
 
 @pytest.mark.parametrize(

@@ -128,8 +128,8 @@ class Recorder:
     async def brake_pull(self) -> Entry | None:
         return await self.do(self.ledger.brake_pull.now)  # type: ignore[no-any-return]
 
-    async def pulled_by(self, request: str) -> Entry | None:
-        return await self.do(self.ledger.pulled_by.now, request)  # type: ignore[no-any-return]
+    async def pull_for_request(self, request: str) -> Entry | None:
+        return await self.do(self.ledger.pull_for_request.now, request)  # type: ignore[no-any-return]
 
     async def decision_record(self, stream: str, within: timedelta) -> DecisionRecord | None:
         return await self.do(self.ledger.decision_record.now, stream, within)  # type: ignore[no-any-return]

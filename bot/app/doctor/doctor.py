@@ -15,7 +15,7 @@ from bot.app.doctor.nodes import NodeExamination, sample
 from bot.app.extras import ExtrasInForce, installed_names, load_failure_words
 from bot.app.factories import library, now, ssh_transport
 from bot.app.listings import listing_words
-from bot.app.policy_settings import rules_of_acting
+from bot.app.policy_settings import policy_as_written
 from bot.domain.contracts import Transport
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import SettingsError, ZombieError
@@ -64,7 +64,7 @@ class Doctor:
 
     def __post_init__(self) -> None:
         self._sample = sample(self.known.nodes, self.nodes)
-        self._policy = rules_of_acting(self.settings, len(self.known.nodes))
+        self._policy = policy_as_written(self.settings, len(self.known.nodes))
 
     async def examined(self) -> tuple[DoctorFinding, ...]:
         """Return all results, always in the same order."""
@@ -82,10 +82,10 @@ class Doctor:
             *self._node_checks(),
             ("extras", self._left_out_extras),
         ]
-        found = await asyncio.gather(*(self._within_time(name, look) for name, look in looks))
+        found = await asyncio.gather(*(self._run_with_timeout(name, look) for name, look in looks))
         return tuple(examined for several in found for examined in several)
 
-    async def _within_time(self, name: str, look: DoctorCheck) -> Sequence[DoctorFinding]:
+    async def _run_with_timeout(self, name: str, look: DoctorCheck) -> Sequence[DoctorFinding]:
         try:
             async with asyncio.timeout(self.seconds):
                 return await look()
@@ -190,7 +190,7 @@ class LocalBot:
 
     address: str
 
-    async def fetched(self, path: str) -> str:
+    async def fetch(self, path: str) -> str:
         """Return a page of it; empty if the status is no success.
 
         Raises: OSError when nothing answers there.
@@ -212,7 +212,7 @@ class LocalBot:
     async def examined(self) -> tuple[DoctorFinding, ...]:
         """Does it take work?"""
         try:
-            page = await self.fetched("/readyz")
+            page = await self.fetch("/readyz")
         except OSError as no:
             return (DoctorFinding("bot here", Mark.NOT_SET, f"no bot answers at {self.address} ({no})"),)
         if '"ready": true' in page:

@@ -82,25 +82,25 @@ class NodeExamination:
     async def _login_answers(
         self, node: Node, rights: Iterable[Sequence[str]]
     ) -> tuple[dict[str, Completed], dict[str, datetime]]:
-        asked = [(command.name, command) for command in (*_ASKED, files_there(rights))]
+        asked = [(command.name, command) for command in (*_ASKED, files_command(rights))]
         for number, (_, _, *argv) in enumerate(rights):  # without sudo -n, after which -l is added
             asked.append((f"right {number}", Command("may", ("sudo", "-n", "-l", *argv), output_limit_bytes=4096)))
         return await _answers(self.transport, node, asked)
 
 
-async def files_of(transport: Transport, node: Node, probes: Iterable[Probe]) -> frozenset[str]:
+async def find_files_on_node(transport: Transport, node: Node, probes: Iterable[Probe]) -> frozenset[str]:
     """Return which programs and devices a node has, of those that are read as root.
 
     Raises: Unreachable and MissingFile when the node cannot be asked, or does not say it whole.
     """
-    command = files_there(reading_ways(probes))
+    command = files_command(reading_ways(probes))
     runs, _ = await _answers(transport, node, [(command.name, command)])
     if not (there := _files_found(runs)):
         raise Unreachable(f"{node.name} does not say which programs it has.", "Try again, or leave --node out.")
     return there
 
 
-def files_there(rights: Iterable[Sequence[str]]) -> Command:
+def files_command(rights: Iterable[Sequence[str]]) -> Command:
     """Ask which of the files are there that commands need."""
     files = dict.fromkeys(file for argv in rights for file in files_needed(argv))
     return Command("there", ("ls", "-d", "--", *files, _HEAT, "/"))

@@ -63,7 +63,7 @@ def run_bundle(arguments: argparse.Namespace) -> int:
     from bot.domain.safe_text import one_line
     from bot.extras.bundles.verification import opened, verified
 
-    options.print_anything()
+    options.escape_unencodable_output()
     with opened(arguments.bundle) as file:
         found = verified(file, library(arguments.playbooks), arguments.head)
     for broken in found.broken:

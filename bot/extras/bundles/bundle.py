@@ -27,7 +27,7 @@ from bot.domain.json_form import (
     MOST_ROOM,
     NotOfForm,
     canonical,
-    decoded,
+    decode_untrusted,
     lines_of,
     memory_bytes,
     read,
@@ -120,7 +120,7 @@ class Bundle:
         for row in self._rows():
             text = canonical(row)
             line = text.encode()
-            if _ENTRY in row and (too_large := story.with_entry(StoredEntry(**row[_ENTRY]), text)):
+            if _ENTRY in row and (too_large := story.count_entry(StoredEntry(**row[_ENTRY]), text)):
                 raise BundleError(f"The bundle would be too large: {too_large}.", _ALL)
             part = _canonical_bytes({"part": _row_name(row), "sha256": _hash(line), "pieces": dict(_pieces(row))})
             size += len(line) + len(part) + 2
@@ -228,7 +228,7 @@ class BundleFile:
                 text = line.decode()
                 kind, value = _parsed_row(text)
                 _check_order(kind, seen, self.form)
-                if kind == _ENTRY and (too_large := story.with_entry(value, text)):
+                if kind == _ENTRY and (too_large := story.count_entry(value, text)):
                     raise NotOfForm(too_large)
                 del line, text  # nobody needs them any more, and they may be large
             except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
@@ -247,7 +247,7 @@ class _Story:
     size: int = 0
     values: int = 0
 
-    def with_entry(self, entry: StoredEntry, line: str) -> str:
+    def count_entry(self, entry: StoredEntry, line: str) -> str:
         """Count another; return why there are too many, for a reader and a writer alike."""
         self.entries += 1
         self.size += max(memory_bytes(line), memory_bytes(entry.body))
@@ -260,7 +260,7 @@ class _Story:
 
 
 def _parsed_row(text: str) -> BundleRow:
-    row = decoded(text, MOST_VALUES)
+    row = decode_untrusted(text, MOST_VALUES)
     if not isinstance(row, dict) or not row:
         raise NotOfForm("it is not an object")
     if _HEAD in row:
@@ -352,7 +352,7 @@ def _pieces_changed(line: bytes, part: re.Match[bytes]) -> str:
 
 def _object(text: str) -> Any:
     try:
-        return decoded(text, MOST_VALUES)
+        return decode_untrusted(text, MOST_VALUES)
     except ValueError:
         return None
 

@@ -48,7 +48,7 @@ from bot.extras.captures.recorder import (
     remove_argv,
     start_argv,
     stop_ways,
-    unit_is_free,
+    unit_free_line,
 )
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.status import RollingStatus
@@ -97,7 +97,7 @@ class RollingControl:
         asked = CaptureAsked(capture or self.new_id(), node.name, request.hours, minutes, around, os_user=os_user)
         self._may_ask(await self.ledger.record(), asked, by)  # else nobody logs in there
         whom, look = await self.access.look(node)
-        can_keep_ring(node, look)
+        check_can_keep_ring(node, look)
         starting = CaptureStarting(
             asked.capture, whom.boot_id, whom.machine_id, whom.host_key, whom.uptime, look.facts.event
         )
@@ -176,7 +176,7 @@ class RollingControl:
                 return f"the ring of capture {other.id}, which reads it first"
         places = self.access.places
         forget = _as_root(forget_ways(places))  # it fails where no unit had failed
-        line = f"{unit_is_free(places)} && {root_line(remove_argv(places), ROOT_SECONDS)} && {{ {forget}; true; }}"
+        line = f"{unit_free_line(places)} && {root_line(remove_argv(places), ROOT_SECONDS)} && {{ {forget}; true; }}"
         try:
             ended = await self.access.run(node, whom, line)
         except MissingRight:
@@ -210,7 +210,7 @@ class RollingControl:
         places = self.access.places
         start = start_argv(rolling.request, look.facts.event, look.systemd, places, self.seconds)
         steps = (
-            unit_is_free(places),
+            unit_free_line(places),
             root_line(remove_argv(places), ROOT_SECONDS),  # what an earlier capture may have left
             f"{{ {_as_root(forget_ways(places))} 2>/dev/null; true; }}",  # an older systemd starts no failed unit anew
             shlex.join(root_argv(make_folder_argv(places), ROOT_SECONDS)),
@@ -233,7 +233,7 @@ class RollingControl:
         check_brake_off(record.pulled)
         if asked.capture in record.captures:
             raise StateChanged(f"Capture {asked.capture} is on record already.")
-        alive = [rolling for rolling in record.captures.values() if rolling.takes_place(record.now)]
+        alive = [rolling for rolling in record.captures.values() if rolling.occupies_slot(record.now)]
         if same := [rolling for rolling in alive if rolling.node.lower() == asked.node.lower()]:
             raise NodeBusy(f"{asked.node} has capture {same[0].id} already.", f"zombie capture show {same[0].id}")
         if len(alive) >= self.limits.at_once:
@@ -315,7 +315,7 @@ def _as_root(ways: tuple[tuple[str, ...], ...]) -> str:
     return root_line((ways[0][0].rpartition("/")[2], *ways[0][1:]), ROOT_SECONDS, folders)
 
 
-def can_keep_ring(node: Node, look: RollingStatus) -> None:
+def check_can_keep_ring(node: Node, look: RollingStatus) -> None:
     """Raises: CannotRead or NodeBusy when no recorder can be started there."""
     if look.systemd < SYSTEMD_LEAST:
         runs = f"runs systemd {look.systemd}" if look.systemd else "runs no systemd"

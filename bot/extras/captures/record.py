@@ -81,7 +81,7 @@ class RollingCapture:
         """True when this symptom was caught before: several programs may see it, each with its own clock error."""
         return any(caught.symptom == symptom and abs(caught.at_mono - at_mono) < SAME_SECONDS for caught in self.caught)
 
-    def takes_place(self, now: datetime) -> bool:
+    def occupies_slot(self, now: datetime) -> bool:
         """True while its node, and a place within the limits, is taken by it."""
         return not self.is_over and not self.is_overdue(now)
 

@@ -269,7 +269,7 @@ def segments_script(
     return preamble(nonce, lifetime) + filled_in(_SCRIPT, words)
 
 
-def unit_is_free(places: CapturePaths = HERE) -> str:
+def unit_free_line(places: CapturePaths = HERE) -> str:
     """Return the command that succeeds only where systemd says that no recorder runs: another one's ring stays."""
     ways = " ".join(map(shlex.quote, places.systemctl))
     return (

@@ -203,10 +203,10 @@ class RollingWatch:
                 )
                 continue
             caught = SymptomCaught(rolling.id, symptom.name, at, symptom.at_mono, "", error=_time_error(look))
-            await self.control.caught(await self._with_cores_before(node, rolling, symptom, caught, names, keep))
+            await self.control.caught(await self._read_cores_before(node, rolling, symptom, caught, names, keep))
         return waits
 
-    async def _with_cores_before(
+    async def _read_cores_before(
         self,
         node: Node,
         rolling: RollingCapture,

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from bot.domain.safe_text import one_line, redacted_line
 from bot.domain.verdict import Verdict
 from bot.extras.cases.comparison import Cell, ChangedOutcome, ItemOutcome
-from bot.surfaces.markdown_text import inert
+from bot.surfaces.markdown_text import escape_markdown
 from bot.surfaces.verdict_text import table_lines, wrapped
 from bot.view.plan_words import PlanWords
 from bot.view.words import cause_words
@@ -127,7 +127,7 @@ class BacktestTable:
         yield self._verdict(found.before)
         yield self._verdict(found.after) + (f" (expected: {one_line(cell.expected, 80)})" if cell.expected else "")
         yield from (_changed_words(turned) for turned in found.turned)
-        yield from (_quoted(sentence) for sentence in found.otherwise)
+        yield from (_redacted_text(sentence) for sentence in found.otherwise)
 
     def _verdict(self, verdict: Verdict) -> str:
         steps = [self.words.step(step) for step in verdict.plan.steps] if verdict.plan is not None else []
@@ -168,14 +168,14 @@ def _outcome(verdict: Verdict) -> Mapping[str, str | None]:
 
 def _changed_words(turned: ChangedOutcome) -> str:
     changed = "".join(f"; {name}: {was} → {now}" for name, (was, now) in turned.changed.items())
-    return _quoted(f"{turned.name}: {_outcome_words(turned.before)} → {_outcome_words(turned.after)}{changed}")
+    return _redacted_text(f"{turned.name}: {_outcome_words(turned.before)} → {_outcome_words(turned.after)}{changed}")
 
 
 def _outcome_words(outcome: ItemOutcome) -> str:
     return f"{outcome.stands} ({one_line(outcome.says, 200)})" if outcome.says else outcome.stands
 
 
-def _quoted(text: str) -> str:
+def _redacted_text(text: str) -> str:
     return redacted_line(text, 600)  # a case may come from an untrusted place
 
 
@@ -190,4 +190,4 @@ def _markdown_head(*titles: str) -> Iterator[str]:
 
 def _markdown_row(cells: Iterable[str]) -> str:
     """A row without markup: a case's words may come from an untrusted place."""
-    return "| " + " | ".join(inert(one_line(cell, 900)) for cell in cells) + " |"
+    return "| " + " | ".join(escape_markdown(one_line(cell, 900)) for cell in cells) + " |"

@@ -124,7 +124,7 @@ class Evaluator:
         if not found.flips:
             return found
         turned = (*self._changed_causes(was, now), *_changed_conditions(was, now))
-        return replace(found, turned=turned, otherwise=tuple(_otherwise(was.playbook, now.playbook, found)))
+        return replace(found, turned=turned, otherwise=tuple(_playbook_differences(was.playbook, now.playbook, found)))
 
     def _verdict(self, asked: PlaybookReadings) -> Verdict:
         playbook, snapshot = asked.playbook, asked.snapshot
@@ -193,7 +193,7 @@ def _thresholds(was: ConfiguredCause | None, now: ConfiguredCause | None) -> Map
     return changed
 
 
-def _otherwise(before: Playbook, after: Playbook, found: Comparison) -> Iterator[str]:
+def _playbook_differences(before: Playbook, after: Playbook, found: Comparison) -> Iterator[str]:
     """Yield differences of the playbooks that no single result shows."""
     if Status.UNKNOWN in (found.before.status, found.after.status) and before.must_read != after.must_read:
         yield from _list_change("must_read", before.must_read, after.must_read)

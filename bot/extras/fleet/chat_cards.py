@@ -24,7 +24,7 @@ from bot.chat.document import Document
 from bot.chat.people import Person
 from bot.chat.post_state import CARD, MessageTarget, request_id
 from bot.chat.poster import Poster
-from bot.chat.requests import CommandRequest, Request, WorkRequest, means_several
+from bot.chat.requests import CommandRequest, Request, WorkRequest, is_selector
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotTell, LedgerError, NothingProposed, UsageError
 from bot.domain.safe_text import one_line
@@ -85,7 +85,7 @@ class FleetCards:
 
     def typed(self, verb: str, words: list[str]) -> Request | None:
         """Return the request of `fleet`, or of `check` with a selector; None for anything else. Raises: UsageError."""
-        if verb not in self.verbs and not (verb == "check" and any(map(means_several, words))):
+        if verb not in self.verbs and not (verb == "check" and any(map(is_selector, words))):
             return None
         return WorkRequest(partial(self._start_typed, FleetAsk.typed(words, verb)))
 

@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _fleet_run(arguments: argparse.Namespace) -> FleetRun:
     from bot.app.factories import ssh_transport
-    from bot.app.many_nodes import collect_garbage_less_often, read_concurrency
+    from bot.app.many_nodes import collect_garbage_less_often, raise_file_limit
     from bot.commands import open_record
     from bot.extras.fleet.run import MOST_AT_ONCE
     from bot.extras.fleet.runner import SweepDependencies
@@ -108,7 +108,7 @@ def _fleet_run(arguments: argparse.Namespace) -> FleetRun:
     meant, asked = options.selection(arguments, options.inventory(arguments, settings), settings)
     mutes = open_record.mutes(arguments.environ) if sweep.is_full else None
     collect_garbage_less_often(len(asked))
-    at_once = read_concurrency(min(arguments.parallel or MOST_AT_ONCE, len(asked)))
+    at_once = raise_file_limit(min(arguments.parallel or MOST_AT_ONCE, len(asked)))
     means = SweepDependencies(settings, ssh_transport(arguments.environ), mutes, at_once, options.print_remark)
     return means.sweep(asked, len(meant), sweep)
 

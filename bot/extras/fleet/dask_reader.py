@@ -128,7 +128,7 @@ class DaskReader:
     async def _reply(self, run: _Run, chunk: Chunk) -> ChunkReply | None:
         """Return a worker's reply to a chunk; None where there is none, which is noted."""
         while True:
-            zone = await self._reader_zone(run, chunk.zone)
+            zone = await self._wait_for_reader_zone(run, chunk.zone)
             if zone is None:
                 self._give_up_chunk(chunk, self._why_nobody(run, chunk.zone))
                 return None
@@ -160,10 +160,10 @@ class DaskReader:
                 return None
             finally:
                 run.under_way.pop(key, None)
-            if (reply := self._valid_reply(chunk, text, asked_at)) is not None:
+            if (reply := self._accept_reply(chunk, text, asked_at)) is not None:
                 return reply
 
-    def _valid_reply(self, chunk: Chunk, text: object, asked_at: datetime) -> ChunkReply | None:
+    def _accept_reply(self, chunk: Chunk, text: object, asked_at: datetime) -> ChunkReply | None:
         """Return the reply if it is valid; None when another worker has to be asked."""
         try:
             reply = ChunkReply.of(text, chunk.nodes, self.sweep)
@@ -190,7 +190,7 @@ class DaskReader:
             )
         return reply
 
-    async def _reader_zone(self, run: _Run, zone: str) -> str | None:
+    async def _wait_for_reader_zone(self, run: _Run, zone: str) -> str | None:
         """Return which workers read a zone's chunk: those of the zone, else those without a zone ("").
 
         None if for some time no suitable worker came, or all present workers refused.

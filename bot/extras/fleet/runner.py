@@ -140,7 +140,7 @@ class SweepTask(EvaluationTask):
         """Return what thinks about the jobs in this process. Raises: UsageError, as a check's."""
         assert self.question is not None
         sweep = self.question.sweep(library(self.folders).get(self.playbook))
-        self.own_playbook(sweep.playbook)
+        self.check_same_playbook(sweep.playbook)
         return SweepWorker(self, sweep)
 
 

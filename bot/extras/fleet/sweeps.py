@@ -197,7 +197,7 @@ class Sweeps(WhileServing):
             if not run.answers:
                 return
         found = digest(
-            _posted_sweep(await self.store.last_digest(sweep.name)), run.report, await self._growths(run.answers)
+            _posted_sweep(await self.store.last_digest(sweep.name)), run.report, await self._update_growths(run.answers)
         )
         is_posted = found.is_news and (found.is_urgent or not sweep.is_quiet(self.now()))
         self.log(
@@ -214,7 +214,7 @@ class Sweeps(WhileServing):
         if is_posted or not found.is_news:  # in quiet hours news waits
             await self.store.store_digest(sweep.name, json.dumps(to_json_types(found.posted)))
 
-    async def _growths(self, answers: Sequence[NodeAnswer]) -> Mapping[tuple[str, str], Growth]:
+    async def _update_growths(self, answers: Sequence[NodeAnswer]) -> Mapping[tuple[str, str], Growth]:
         found: dict[tuple[str, str], Growth] = {}
         at: datetime = self.now()
         for answer in answers:

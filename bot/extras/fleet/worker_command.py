@@ -52,12 +52,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    from bot.app.many_nodes import collect_garbage_less_often, read_concurrency
+    from bot.app.many_nodes import collect_garbage_less_often, raise_file_limit
     from bot.extras.fleet.worker import work
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
-    at_once = read_concurrency(arguments.parallel or AT_ONCE)
+    at_once = raise_file_limit(arguments.parallel or AT_ONCE)
     collect_garbage_less_often(at_once)
     asyncio.run(work(settings, known, arguments.environ, arguments.zone, at_once, options.print_remark))
     return 0

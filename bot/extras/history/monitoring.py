@@ -123,13 +123,13 @@ def names_of(node: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if _PRINTABLE.fullmatch(name)))
 
 
-def any_of(label: str, names: Sequence[str], then: str = "") -> str:
+def label_matcher(label: str, names: Sequence[str], then: str = "") -> str:
     """Return the matcher for any of these values of a label; `then` is a pattern for what may follow.
 
     Shape: a regular expression in a quoted string, so backslashes are doubled.
 
     Example:
-    >>> print(any_of("node", ["a.b"]))
+    >>> print(label_matcher("node", ["a.b"]))
     node=~"(a\\\\.b)"
     """
     either = "|".join(re.sub(r"([^A-Za-z0-9_-])", r"\\\1", name) for name in names)

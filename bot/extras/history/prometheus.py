@@ -17,9 +17,9 @@ from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
-from bot.extras.history.monitoring import MIB, MonitoringStore, any_of
+from bot.extras.history.monitoring import MIB, MonitoringStore, label_matcher
 from bot.extras.history.past import HISTORY
-from bot.extras.history.prometheus_questions import COUNTED, QUESTIONS, Series, answer_lines
+from bot.extras.history.prometheus_questions import COUNTED, QUESTIONS, Series, answer_evidence
 
 SPAN, STEP = timedelta(minutes=15), timedelta(seconds=30)
 WEEKS, HOURLY = timedelta(days=14), timedelta(hours=1)
@@ -45,7 +45,7 @@ class PrometheusHistory(MonitoringStore):
             question: series for question, series in zip(QUESTIONS, answers, strict=True) if isinstance(series, tuple)
         }
         if any(found.values()):  # if a question failed, the other answers are still used
-            return answer_lines(found, until, HISTORY)
+            return answer_evidence(found, until, HISTORY)
         for failure in answers:
             if isinstance(failure, BaseException):
                 raise failure
@@ -78,7 +78,7 @@ class PrometheusHistory(MonitoringStore):
 
 def _instance_matcher(names: Sequence[str]) -> str:
     """Return the matcher of the label that names a node, at any scrape port."""
-    return any_of("instance", names, "(:[0-9]+)?")
+    return label_matcher("instance", names, "(:[0-9]+)?")
 
 
 def _series(body: bytes) -> tuple[Series, ...]:

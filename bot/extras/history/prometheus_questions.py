@@ -55,7 +55,7 @@ QUESTIONS = (CORE, DROPS, CGROUPS, QUOTA)
 COUNTED = {"leaked-memory-cgroups": CGROUPS}
 
 
-def answer_lines(
+def answer_evidence(
     answers: Mapping[PrometheusQuestion, Sequence[Series]], until: datetime, probe: str
 ) -> tuple[Evidence, ...]:
     """Return a line for each notable answer; if there are none, a line that says so."""

@@ -17,7 +17,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
-from bot.extras.history.monitoring import LIMIT_SECONDS, MIB, MonitoringStore, any_of
+from bot.extras.history.monitoring import LIMIT_SECONDS, MIB, MonitoringStore, label_matcher
 from bot.extras.history.past import PROFILED
 
 ANSWER_LIMIT_BYTES = 2 * MIB
@@ -61,7 +61,7 @@ class PyroscopeHistory(MonitoringStore):
         Raises: CannotRead when Pyroscope does not answer, or knows nothing of the node.
         """
         parameters = {
-            "query": f"{self._profile}{{{any_of(self._label, self.names(node))}}}",
+            "query": f"{self._profile}{{{label_matcher(self._label, self.names(node))}}}",
             "from": f"{(until - SPAN).timestamp():.0f}",
             "until": f"{until.timestamp():.0f}",
             "format": "json",
@@ -70,7 +70,7 @@ class PyroscopeHistory(MonitoringStore):
         spent = read_spent(await self.in_time(self.answer("GET", params=parameters)))
         if not spent.functions:
             raise CannotRead(f"Pyroscope has no profile of {node.name} by its label {one_line(self._label, 60)}")
-        return (_answer_lines(spent),)
+        return (_spent_evidence(spent),)
 
 
 def read_spent(body: bytes) -> Spent:
@@ -110,7 +110,7 @@ def _checked_count(value: Any) -> int:
     return value
 
 
-def _answer_lines(spent: Spent) -> Evidence:
+def _spent_evidence(spent: Spent) -> Evidence:
     first = ", ".join(f"{name} {share:.0%}" for name, share in spent.functions[:_MOST_SAID])
     minutes = f"{SPAN.total_seconds() / 60:.0f} min"
     says = f"before the alert: of {spent.seconds:,.0f} s of CPU time in {minutes}, by function: {first}"

@@ -13,7 +13,7 @@ from bot.chat.people import Person
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import NothingProposed
 from bot.domain.incident import Incident
-from bot.extras.marks.marker import MarkResult, VerdictMarker, has_said
+from bot.extras.marks.marker import MarkResult, VerdictMarker, can_be_marked
 from bot.extras.marks.marker import marked as verdict_of
 from bot.extras.marks.store import MarkStore
 from bot.view.context import ClosingQuestion
@@ -27,7 +27,7 @@ RIGHT, WRONG, BACK = SAID = "right", "wrong", "back"
 _ACTIONS = frozenset((FEEDBACK, *(f"{FEEDBACK}-{word}" for word in SAID)))  # and those of the older form
 _CAUSE = re.compile(r"[a-z][a-z0-9-]*\Z")
 _ASKS, _HINT = "What was it?", "A cause, “none”, or in your own words"
-QUESTION = ClosingQuestion(FEEDBACK, (RIGHT, "Verdict right"), (WRONG, "Verdict wrong"), has_said)
+QUESTION = ClosingQuestion(FEEDBACK, (RIGHT, "Verdict right"), (WRONG, "Verdict wrong"), can_be_marked)
 
 
 def asks(_: Bot) -> ClosingQuestion:
@@ -87,7 +87,7 @@ class MarkClicks:
         )
         back = Button("Take it back", f"{FEEDBACK}-{BACK}", f"{BACK}-{incident.id}")
         below = () if word == BACK else (ButtonRow((back,)),)
-        words = thanks(incident, marked)
+        words = mark_reply_words(incident, marked)
         await self._context.ephemeral.tell(person.by, intent.channel, intent.thread_ts, words, below=below)
 
     def takes(self, kept: ChatRequest, /) -> bool:
@@ -106,7 +106,7 @@ def mark_of_button(value: str) -> tuple[str, str] | None:
     return (incident, word) if word in SAID and incident else None
 
 
-def thanks(incident: Incident, marked: MarkResult) -> str:
+def mark_reply_words(incident: Incident, marked: MarkResult) -> str:
     """Return the answer to a mark: what is on record, the cause's score, and what the person may do next."""
     mark, score = marked.mark, marked.score
     said = "On record" if marked.is_new else "You said so already"

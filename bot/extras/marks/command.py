@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises: UnknownIncident, UsageError when no id, or several, begin like this; LedgerUnavailable.
     """
     from bot.app.factories import now
-    from bot.app.policy_settings import rules_of_acting
+    from bot.app.policy_settings import policy_as_written
     from bot.commands import open_record
     from bot.commands.terminal_login import terminal_user
     from bot.domain.safe_text import one_line
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.response.record import IncidentRecord
 
     by = terminal_user(arguments.environ)
-    policy = rules_of_acting(options.settings(arguments))
+    policy = policy_as_written(options.settings(arguments))
     incident_id = open_record.complete_id(arguments.environ, arguments.id)
     with open_record.stores(arguments.environ) as stores:
         incident = asyncio.run(IncidentRecord(stores.ledger).find(incident_id))

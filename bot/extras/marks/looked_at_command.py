@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises: UsageError without a reason; LedgerUnavailable when there is no record.
     """
     from bot.app.factories import now
-    from bot.app.policy_settings import rules_of_acting
+    from bot.app.policy_settings import policy_as_written
     from bot.commands import open_record
     from bot.commands.terminal_login import terminal_user
     from bot.extras.marks.marker import VerdictMarker
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not (arguments.reason or "").strip():
         raise UsageError("What was found? It goes on record.", "zombie playbooks looked-at CAUSE --reason TEXT")
     by = terminal_user(arguments.environ)
-    policy = rules_of_acting(options.settings(arguments))
+    policy = policy_as_written(options.settings(arguments))
     with open_record.stores(arguments.environ) as stores:
         marker = VerdictMarker(policy, MarkStore(stores.database), now)
         try:

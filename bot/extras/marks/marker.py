@@ -33,7 +33,7 @@ class MarkResult:
     counts: bool = True
 
 
-def has_said(verdict: Verdict) -> bool:
+def can_be_marked(verdict: Verdict) -> bool:
     """True for a verdict that can be right or wrong: the node was reached."""
     return verdict.status is not Status.UNREACHABLE
 
@@ -42,7 +42,7 @@ def marked(incident: Incident) -> Verdict:
     """Return the verdict that is marked. Raises: NothingToMark while it is not closed, or has no verdict."""
     if not incident.ended:
         raise NothingToMark("It is not over yet.", "Mark it once the card is closed.")
-    if incident.verdict is None or not has_said(incident.verdict):
+    if incident.verdict is None or not can_be_marked(incident.verdict):
         raise NothingToMark("The node was not reached, so there is no verdict to mark.")
     return incident.verdict
 
@@ -77,7 +77,7 @@ class VerdictMarker:
         event = replace(event, groups=tuple(sorted(self.policy.approver_groups.intersection(groups))))
         event = replace(event, was=one_line(was.strip(), WAS), taken_back=taken_back)
         before = await self.marks.read()
-        self._is_in_time(before, by)
+        self._check_rate_limit(before, by)
         entry = await self.marks.append(event, by)
         is_new = all(entry.seq != earlier.seq for earlier in before)
         score = score_of(await self.marks.read(), event.cause, self.policy)
@@ -104,7 +104,7 @@ class VerdictMarker:
         kept = incident.triage.case if incident.triage is not None else ""
         return VerdictMarked(incident.id, named(verdict), right, incident.node, kept, request[:200], os_user)
 
-    def _is_in_time(self, marks: tuple[Entry, ...], by: str) -> None:
+    def _check_rate_limit(self, marks: tuple[Entry, ...], by: str) -> None:
         """Count by the record, so that it holds in all programs and after a restart. Raises: TooManyRequests."""
         person, kind = self.policy.person, VerdictMarked.__name__
         own = [entry for entry in marks if entry.kind == kind and person(entry.by) == person(by)]

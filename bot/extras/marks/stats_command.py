@@ -22,13 +22,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: LedgerUnavailable when the record cannot be read.
     """
-    from bot.app.policy_settings import rules_of_acting
+    from bot.app.policy_settings import policy_as_written
     from bot.commands import open_record
     from bot.extras.marks.marks import scores, uncounted
     from bot.extras.marks.stats import stats_document, stats_text
     from bot.extras.marks.store import MarkStore
 
-    policy = rules_of_acting(options.settings(arguments))
+    policy = policy_as_written(options.settings(arguments))
     with open_record.open_if_there(arguments.environ) as database:
         entries = MarkStore(database).read.now() if database is not None else ()
     found, others = scores(entries, policy), uncounted(entries, policy)

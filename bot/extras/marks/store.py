@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot.app.policy_settings import rules_of_acting
+from bot.app.policy_settings import policy_as_written
 from bot.domain.claim import Doubts
 from bot.domain.contracts import Clock
 from bot.domain.entry import Entry, is_author
@@ -81,4 +81,4 @@ class MarkCounts:
 
 def counts(bot: Bot) -> MarkCounts:
     """Return what is counted for `/metrics`."""
-    return MarkCounts(rules_of_acting(bot.settings))
+    return MarkCounts(policy_as_written(bot.settings))

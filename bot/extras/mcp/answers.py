@@ -22,7 +22,7 @@ from bot.ledger import CaseStore, Ledger
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler
 from bot.response.record import IncidentRecord, IncidentRequest, note_refusal, null_log, received
-from bot.surfaces.document import documents
+from bot.surfaces.document import document_body
 from bot.surfaces.incidents import incident_body, incident_text, incidents_body, incidents_text
 from bot.surfaces.verdict_text import summary, verdict_text
 from bot.view.context import ViewContext
@@ -77,7 +77,7 @@ class ToolAnswers:
         if len(verdicts) > 1:
             text += f"\n{summary(verdicts, len(verdicts))}\n"
         text += "".join(f"Incident {incident} of {node}.\n" for node, incident in ids.items())
-        return Answer(documents(verdicts, ids), text + trouble)
+        return Answer(document_body(verdicts, ids), text + trouble)
 
     async def _record_incidents(self, verdicts: Sequence[Verdict], playbook: Playbook) -> tuple[dict[str, str], str]:
         """Open an incident for each verdict; the verdicts are returned even when the ledger fails."""

@@ -21,7 +21,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from bot.extras.mcp.server import mcp_server
 from bot.extras.mcp.tools import PATH, Toolbox
 from bot.sources.body import is_bearer
-from bot.surfaces.web_limits import AGAIN_SECONDS, body_of
+from bot.surfaces.web_limits import AGAIN_SECONDS, read_request_body
 
 MOST_AT_ONCE = 16  # requests that are being answered; a check takes seconds
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -61,7 +61,7 @@ class McpEndpoint:
             return web.Response(status=403, text="foreign origin")
         if not is_bearer(request.headers.get("Authorization", ""), self._token):
             return web.Response(status=401, text="bad credentials", headers={"WWW-Authenticate": "Bearer"})
-        body = await body_of(request)
+        body = await read_request_body(request)
         if self._inside >= MOST_AT_ONCE or not self._started.is_set() or self._stop.is_set():
             return web.Response(status=503, text="busy", headers={"Retry-After": AGAIN_SECONDS})
         self._inside += 1

@@ -118,10 +118,10 @@ class ProfileChat:
         """End the message of a profile that a crash broke off; False for any other wish."""
         if _NAME.match(kept.key) is None:
             return False
-        self.background.begin(self._broken_off(kept), f"{kept.key} broken off")
+        self.background.begin(self._end_broken_off(kept), f"{kept.key} broken off")
         return True
 
-    async def _broken_off(self, kept: ChatRequest) -> None:
+    async def _end_broken_off(self, kept: ChatRequest) -> None:
         self.context.log("profile_broken_off", key=one_line(kept.key, 80))
         body = json.loads(kept.body)
         target, node = MessageTarget(str(body["channel"]), str(body["thread_ts"])), one_line(str(body["node"]), 80)

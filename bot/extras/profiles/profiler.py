@@ -162,7 +162,7 @@ class Profiler:
         async with self.transport.run_script(node, script, timedelta(seconds=lasts)) as session:
             await _until_ready(session, wire, node)
             facts = wire.facts
-            _must_fit(facts, anyway)
+            _check_resources(facts, anyway)
             session.say(f"go {facts.event} {folder_for_symbols(facts)}\n".encode())
             broke: Unreachable | None = None
             try:
@@ -217,7 +217,7 @@ async def _until_ready(session: ScriptSession, wire: CaptureWire, node: Node) ->
             pass  # nothing is recorded yet
 
 
-def _must_fit(facts: Facts, anyway: bool) -> None:
+def _check_resources(facts: Facts, anyway: bool) -> None:
     if (missing := perf_missing(facts)) is not None:
         raise missing
     if not anyway and (why := too_starved(facts)):

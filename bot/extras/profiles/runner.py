@@ -22,7 +22,7 @@ from bot.extras.profiles.reevaluator import Reevaluator
 from bot.extras.profiles.sketch import Sketch, sketch
 from bot.extras.profiles.sketches import Sketches
 from bot.extras.profiles.words import says
-from bot.probes.profile import ProfileReading, as_text
+from bot.probes.profile import ProfileReading, profile_to_json
 from bot.response.record import IncidentRecord
 
 AT_ONCE = 2  # profiles at the same time: each keeps a core of the bot's machine busy
@@ -104,7 +104,7 @@ class ProfileRunner:
 def _answer_from(captured: Captured, profile: Profile, runs: CoreRuns) -> ProfileAnswer:
     said, reading = says(captured, profile), profile_reading(profile)
     taken = ProfileTaken(
-        said.headline, said.sampled, said.unread, "" if isinstance(reading, Unread) else as_text(reading)
+        said.headline, said.sampled, said.unread, "" if isinstance(reading, Unread) else profile_to_json(reading)
     )
     core = profile.hottest.core if profile.hot is not None and profile.hottest is not None else -1
     drawn = sketch(captured.node, core, runs.cores[core], said.headline) if core in runs.cores else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.app.cases import judge
+from bot.app.cases import case_judge
 from bot.app.factories import nonce, now, ssh_scripts
 from bot.app.version import program_name
 from bot.chat.context import ChatContext
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def chat(bot: Bot, context: ChatContext) -> ProfileChat:
     """Return what takes the button *Profile*, and what people type about profiles."""
     sketches = Sketches(bot.stores.case_store, now, program_name(), bot.log)
-    reevaluator = Reevaluator(bot.record, bot.stores.ledger, bot.stores.case_store, judge(bot.playbooks), bot.log)
+    reevaluator = Reevaluator(bot.record, bot.stores.ledger, bot.stores.case_store, case_judge(bot.playbooks), bot.log)
     runner = ProfileRunner(Profiler(ssh_scripts(bot.environment), nonce), bot.record, bot.log, reevaluator, sketches)
     return ProfileChat(context, bot.known, runner, bot.posting.poster, bot.posting.work)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from bot.domain.clock_offset import ClockOffset, clock_offset
 from bot.domain.contracts import TakesBytes
 from bot.domain.errors import ConnectionLost
-from bot.domain.safe_text import behind_cut, decode, one_line
+from bot.domain.safe_text import decode, one_line, without_cut_secret
 from bot.domain.script_session import ScriptSession
 from bot.extras.profiles.perf_command import MARK
 
@@ -190,7 +190,7 @@ class CaptureWire:
             raw = base64.b64decode(self.facts.told.get("errors", ""), validate=True)
         except (binascii.Error, ValueError):
             return ""
-        return behind_cut(decode(raw)) if len(raw) >= _MOST_ERRORS else decode(raw)
+        return without_cut_secret(decode(raw)) if len(raw) >= _MOST_ERRORS else decode(raw)
 
 
 def _status(text: str | None) -> int | None:

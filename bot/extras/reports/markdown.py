@@ -9,20 +9,20 @@ from bot.chat.document import Line, Lines
 from bot.domain.safe_text import safe
 from bot.extras.reports.parts import Grid, Point, Points, Report, ReportPart, Section
 from bot.seats import Picture
-from bot.surfaces.markdown_text import inert
+from bot.surfaces.markdown_text import escape_markdown
 from bot.view.words import Instant, Styled, plain
 
 
 def markdown(report: Report) -> str:
     """Return the document."""
-    blocks = [f"# {inert(report.headline)}", inert(report.about)]
+    blocks = [f"# {escape_markdown(report.headline)}", escape_markdown(report.about)]
     for section in report.sections:
         blocks += _section(section)
     return "\n\n".join(blocks) + "\n"
 
 
 def _section(section: Section) -> Iterator[str]:
-    yield f"## {inert(section.title)}"
+    yield f"## {escape_markdown(section.title)}"
     for part in section.parts:
         yield from _part_text(part)
 
@@ -35,7 +35,7 @@ def _part_text(part: ReportPart) -> Iterator[str]:
             yield "\n".join(_point(point, "- [ ] " if to_do else "- ") for point in points)
         case Grid(heads=heads, rows=rows):
             table = [
-                tuple(map(inert, heads)),
+                tuple(map(escape_markdown, heads)),
                 tuple("---" for _ in heads),
                 *(tuple(map(_sentence_text, row)) for row in rows),
             ]
@@ -43,11 +43,11 @@ def _part_text(part: ReportPart) -> Iterator[str]:
         case Lines(lines=lines):
             yield _fenced(lines, "")
         case Picture(alt=alt):
-            yield inert(f"Picture: {alt}")
+            yield escape_markdown(f"Picture: {alt}")
 
 
 def _point(point: Point, mark: str) -> str:
-    about = f"**{inert(point.about)}**" if point.about.strip() else ""
+    about = f"**{escape_markdown(point.about)}**" if point.about.strip() else ""
     said = ": ".join(filter(None, (about, _sentence_text(point.words))))
     lines = "\n\n" + _fenced(point.lines, "  ") + "\n" if point.lines else ""
     return f"{mark}{said}{lines}"
@@ -70,4 +70,4 @@ def _piece_text(piece: Styled) -> str:
         return f"{piece.at:%Y-%m-%d %H:%M:%S} UTC"
     words = plain((piece,))
     lead, trail = (" " if words[:1] == " " else ""), (" " if words[1:][-1:] == " " else "")
-    return f"{lead}{inert(words)}{trail}"
+    return f"{lead}{escape_markdown(words)}{trail}"

@@ -44,7 +44,7 @@ MOST_CHANGES = 20
 MOST_PICTURES = 12  # that extras add: a profile has two
 
 
-def _unknown(node: str) -> Mapping[str, str]:
+def _no_labels(node: str) -> Mapping[str, str]:
     """The labels of a node without an inventory."""
     return {}
 
@@ -54,7 +54,7 @@ def report_data(
     incident_id: str,
     playbooks: Playbooks,
     at: datetime,
-    labels: Callable[[str], Mapping[str, str]] = _unknown,
+    labels: Callable[[str], Mapping[str, str]] = _no_labels,
     extras: Sequence[Extra] = (),
 ) -> ReportData:
     """Return all data for a report about an incident.

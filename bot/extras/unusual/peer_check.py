@@ -100,7 +100,7 @@ class UnusualFacts:
         if past := self._store.past(node.name):
             facts = replace(facts, facts={**facts.facts, **rates(facts, past[-1])})
         kind = json.dumps([node.labels.get(label, "") for label in self._like])
-        peers = self._peers(kind)
+        peers = self._refresh_peers(kind)
         peers.remove(node.name)
         found = compare(facts, peers, past, booted)
         facts = replace(facts, stood_out=found.stood_out)
@@ -110,7 +110,7 @@ class UnusualFacts:
             peers.add(facts)
         return found
 
-    def _peers(self, kind: str) -> Peers:
+    def _refresh_peers(self, kind: str) -> Peers:
         """The healthy nodes of a kind that any program at this record read lately."""
         fresh = self._clock() - FRESH
         held = self._kinds.setdefault(kind, _Kind())

@@ -149,7 +149,7 @@ class Peers:
         """True where the peers are alike in every fact of this kind; in having all, where an entry is absent."""
         if self._unsettled is None:
             self._unsettled = frozenset(self._differing())
-        return _way(fact, value) not in self._unsettled
+        return _difference_kind(fact, value) not in self._unsettled
 
     @property
     def threshold(self) -> float:
@@ -164,18 +164,18 @@ class Peers:
                 usual = max(states, key=lambda state: states[state])
                 for state, count in states.items():
                     if fact.startswith(SAID):  # many nodes say the same; how often a line is new is told by single ones
-                        others[_way(fact, state)] += count == 1
+                        others[_difference_kind(fact, state)] += count == 1
                     elif state != usual:
-                        others[_way(fact, state)] += count
+                        others[_difference_kind(fact, state)] += count
         for fact, figures in self._figures.items():
             if figures:
                 near = resolution(middle := figures[len(figures) // 2])
                 alike = bisect_right(figures, middle + near) - bisect_left(figures, middle - near)
-                others[_way(fact, middle)] += len(figures) - alike
+                others[_difference_kind(fact, middle)] += len(figures) - alike
         yield from (kind for kind, count in others.items() if count > ORDINARY * len(self))
 
 
-def _way(fact: str, value: Fact) -> str:
+def _difference_kind(fact: str, value: Fact) -> str:
     """The kind of a fact and how it differs: nodes that have units of their own may all have those of the others."""
     if fact.startswith(SAID):
         return f"{fact.partition(' ')[0]} {value}"  # lines of a kind: some kinds are rare
@@ -203,14 +203,14 @@ def resolution(figure: float) -> float:
     return max(RESOLUTION * abs(figure), 0.0 if figure % 1 else 1.0)
 
 
-def standing_out(figure: float, others: Sequence[float]) -> float:
+def outlier_score(figure: float, others: Sequence[float]) -> float:
     """Return by how much a figure stands out: 1 where one of ten peers might be as far off by chance, 2 of a hundred.
 
     Shape: `others` in order. What lies beyond them is judged by how fast their own tail falls (Hill's estimate, lowered
     by what so few can be off); a figure among them does not stand out.
 
     Example:
-    >>> round(standing_out(90.0, [10.0, 11.0, 12.0, 13.0, 14.0] * 5), 1), standing_out(15.0, [10.0, 20.0])
+    >>> round(outlier_score(90.0, [10.0, 11.0, 12.0, 13.0, 14.0] * 5), 1), outlier_score(15.0, [10.0, 20.0])
     (4.9, 0.0)
     """
     if others[0] <= figure <= others[-1]:
@@ -312,7 +312,7 @@ def _differing(here: NodeFacts, peers: Peers) -> Iterator[tuple[str, Fact, float
         if isinstance(value, str):
             yield from _state(fact, value, peers)
         elif (figures := peers.figures(fact)) and len(figures) * 2 >= len(peers):
-            yield fact, value, standing_out(value, figures)
+            yield fact, value, outlier_score(value, figures)
     for fact in peers.entries:
         if fact in here.facts or fact.startswith(SAID) or here.facts.get(fact.partition(".")[0]) != READ:
             continue

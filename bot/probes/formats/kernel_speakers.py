@@ -35,7 +35,7 @@ _ENDLESS = {"corrected": (3, timedelta(seconds=1)), "hardware-error": (5, timede
 _STARTS = timedelta(minutes=2)  # ours: a unit may take 90 s to start (systemd-system.conf(5), DefaultTimeoutStartSec=)
 
 
-def drivers_with_errors(events: Sequence[KernelEvent]) -> dict[str, tuple[KernelEvent, ...]]:
+def complaints_by_speaker(events: Sequence[KernelEvent]) -> dict[str, tuple[KernelEvent, ...]]:
     """Return the complaints of each speaker in trouble, oldest first.
 
     It repeats itself, the kernel says that it left the same out, one line tells it all, or it fails in two wordings

@@ -87,7 +87,7 @@ class _Story:
                 self.gone |= dict.fromkeys(self.removable.difference(self.gone), line.since_boot)
                 return
             case "counted":
-                self._count_complaint(event.since_boot)
+                self._mark_repeated(event.since_boot)
                 return
             case "oom-ended":
                 if (
@@ -131,7 +131,7 @@ class _Story:
         self.events = [event for event in self.events if event not in ended]
         self.kills = [kill for kill in self.kills if kill not in ended]
 
-    def _count_complaint(self, at: timedelta | None) -> None:
+    def _mark_repeated(self, at: timedelta | None) -> None:
         last = self.events[-1] if self.events else None
         if last is None or last.kind not in COMPLAINTS or _time_between(last.since_boot, at) > _COUNTS_WITHIN:
             self.counted = at

@@ -30,7 +30,7 @@ def proc_stat(text: str) -> tuple[tuple[CoreSecond, ...], ...]:
 
     Raises: CannotRead when there are fewer than two looks, or a row is malformed.
     """
-    looks = _samples(text)
+    looks = _parse_looks(text)
     if len(looks) < 2:
         raise CannotRead("cpu: a single look at /proc/stat is not a sample")
     samples = tuple(_between(before, after) for before, after in itertools.pairwise(looks))
@@ -39,7 +39,7 @@ def proc_stat(text: str) -> tuple[tuple[CoreSecond, ...], ...]:
     return samples
 
 
-def _samples(text: str) -> list[_Look]:
+def _parse_looks(text: str) -> list[_Look]:
     looks: list[_Look] = []
     for line in text.split("\n"):
         if uptime := _UPTIME.fullmatch(line):

@@ -36,7 +36,7 @@ from bot.domain.contracts import Log
 from bot.domain.errors import CannotTell
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line, redacted_line
-from bot.sources.addresses import is_guarded
+from bot.sources.addresses import is_safe_for_secrets
 from bot.surfaces.slack import drawing
 
 ALT_TEXT = 1000  # Slack's limit, in characters
@@ -165,7 +165,7 @@ class Calls(drawing.SlackDrawing, ChatService):
                     filename=name, length=len(content), alt_txt=alt_text
                 )
                 url, file = str(asked["upload_url"]), str(asked["file_id"])
-                if not is_guarded(url):
+                if not is_safe_for_secrets(url):
                     return Rejected("the upload's address is neither https nor on loopback")
                 status, _ = await self._web(url, content)
                 if status >= 300:

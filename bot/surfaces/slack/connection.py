@@ -37,7 +37,7 @@ from bot.surfaces.slack.listeners import Listeners
 from bot.surfaces.slack.people import SlackPeople, Workspace
 from bot.surfaces.slack.socket_mode import SocketMode
 from bot.surfaces.slack.tokens import SlackTokens
-from bot.surfaces.web_limits import UNREAD, body_of
+from bot.surfaces.web_limits import UNREAD, read_request_body
 
 T = TypeVar("T")
 WHAT_IT_IS = {
@@ -128,7 +128,7 @@ class SlackConnection(ChatConnection):
                 self._session, self._client.proxy, self._address, self.listeners.bring, self._timing, self._log
             )
             self._sockets.start()
-            await self._sockets.connected()
+            await self._sockets.wait_until_connected()
         return ""
 
     async def stop_listening(self) -> None:
@@ -223,7 +223,7 @@ class SignedHttp:
 
     async def receive(self, request: web.Request) -> web.Response:
         """Answer a request."""
-        body = await body_of(request)
+        body = await read_request_body(request)
         stamp = request.headers.get("X-Slack-Request-Timestamp", "")
         if not self._is_signed(stamp, request.headers.get("X-Slack-Signature", ""), body):
             return web.Response(status=401, text="not signed by Slack")

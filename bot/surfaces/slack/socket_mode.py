@@ -61,7 +61,7 @@ class SocketMode:
         for _ in range(LINES):
             self._begin_line()
 
-    async def connected(self) -> None:
+    async def wait_until_connected(self) -> None:
         """Wait until Slack can deliver."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._live > 0)

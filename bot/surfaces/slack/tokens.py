@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bot.domain.errors import SettingsError
-from bot.sources.addresses import is_guarded
+from bot.sources.addresses import is_safe_for_secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class SlackTokens:
                 "Set SLACK_APP_TOKEN=xapp-1-… for Socket Mode, which needs no inbound port, or "
                 "SLACK_SIGNING_SECRET=8f74… for HTTP.",
             )
-        if not is_guarded(api_url):
+        if not is_safe_for_secrets(api_url):
             raise SettingsError("SLACK_API_URL is neither https nor on loopback.", "Leave it out for Slack itself.")
         base = api_url if api_url.endswith("/") else f"{api_url}/"
         return cls(bot, app, signing_secret, base)

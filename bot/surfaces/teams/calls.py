@@ -112,9 +112,9 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
         waiting = next((click for click in self.waiting.values() if click.is_for(user, channel)), None)
         outcome: Outcome = NoAccess("")
         if waiting is None or drawing.has_buttons(message):
-            outcome = await self._directly(user, message)
+            outcome = await self._post_directly(user, message)
         if isinstance(outcome, NoAccess | Rejected):  # they have not added the bot
-            if waiting is not None and waiting.give_answer({"words": drawing.words_of(message)}):
+            if waiting is not None and waiting.give_answer({"words": drawing.message_text(message)}):
                 return Delivered()
             if channel:
                 words = "I have an answer for one of you, but no chat with them: add me to your apps and ask again."
@@ -146,7 +146,7 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
         stands = self.homes.get(user)
         outcome = await self.edit(stands, message) if stands is not None else MessageGone("")
         if isinstance(outcome, MessageGone):
-            outcome = await self._directly(user, message)
+            outcome = await self._post_directly(user, message)
         if not isinstance(outcome, Delivered):
             self._log("teams_failed", view="home", error=outcome.error)
         elif outcome.place is not None:
@@ -154,7 +154,7 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
 
     # --- inside
 
-    async def _directly(self, user: str, message: Message) -> Outcome:
+    async def _post_directly(self, user: str, message: Message) -> Outcome:
         """Post in a person's chat with the bot, which is opened where it is not known."""
         if user not in self._direct:
             tenant = self.settings.tenant
@@ -171,7 +171,7 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
         outcome = await self._call_outcome(method, conversation, path, await self._activity(conversation, message))
         if isinstance(outcome, Rejected) and message.blocks:
             self._log("teams_refused", part="card", error=outcome.error)
-            plain = Message(drawing.words_of(message))
+            plain = Message(drawing.message_text(message))
             outcome = await self._call_outcome(method, conversation, path, await self._activity(conversation, plain))
         return outcome
 
@@ -186,7 +186,7 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
                 name = one_line(str((await asked or {}).get("name") or ""), 80)
                 self.names[unnamed] = f"everybody in the team {name}" if is_team and name else name
         body: dict[str, Any] = {"type": "message", "textFormat": "plain"}
-        text = drawing.defused(self.named(message.text))
+        text = drawing.break_markup(self.named(message.text))
         if not message.blocks:
             return {**body, "text": text}
         shown = drawing.card(drawing.named(message.blocks, self.names))

@@ -28,7 +28,7 @@ from bot.surfaces.teams.drawing import OPENED, dialog_task
 from bot.surfaces.teams.keys import NotGenuine, SigningKeys, mapping
 from bot.surfaces.teams.people import TeamsPeople
 from bot.surfaces.teams.settings import TeamsSettings
-from bot.surfaces.web_limits import UNREAD, body_of
+from bot.surfaces.web_limits import UNREAD, read_request_body
 
 PATH = "/teams/messages"
 ANSWER_SECONDS = 4.0  # Teams tells the person that the app cannot be reached after five to ten
@@ -122,11 +122,11 @@ class TeamsConnection(ChatConnection):
                 self._counted("teams", outcome, self._timing.clock() - began)
 
     async def _answer_activity(self, request: web.Request) -> tuple[str, web.Response]:
-        body = await body_of(request)
+        body = await read_request_body(request)
         try:
             activity = await self._keys.activity(request.headers.get("Authorization", ""), body)
         except NotGenuine as no:
-            if self._refused.is_new(str(no)):  # once each: anybody can knock
+            if self._refused.note_if_new(str(no)):  # once each: anybody can knock
                 self._log("teams_refused", because=str(no))
             return "unauthorized", web.Response(status=401, text="bad credentials")
         except (ValueError, RecursionError):

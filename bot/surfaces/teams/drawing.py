@@ -123,31 +123,31 @@ def named(part: Any, names: Mapping[str, str]) -> Any:
     """Return a part of a message with the names of people and teams in it."""
     if isinstance(part, Mapping):
         shown = {key: named(inner, names) for key, inner in part.items() if key != PERSON}
-        return shown | ({"text": defused(name)} if (name := names.get(part.get(PERSON, ""))) else {})
+        return shown | ({"text": break_markup(name)} if (name := names.get(part.get(PERSON, ""))) else {})
     return [named(inner, names) for inner in part] if isinstance(part, list | tuple) else part
 
 
-def words_of(message: Message) -> str:
+def message_text(message: Message) -> str:
     """Return a message as text alone."""
     said = [message.text, *(text for block in message.blocks for text in texts_in(block))]
-    return clipped(defused("\n".join(dict.fromkeys(said))), TEXT)
+    return clipped(break_markup("\n".join(dict.fromkeys(said))), TEXT)
 
 
 # --- words
 
 
-def defused(text: str) -> str:
+def break_markup(text: str) -> str:
     """Return text in which nothing is a link, a mention or a date to format, should somebody read it as markup.
 
     Example:
-    >>> [part for part in defused("[ok](https://x) <at>all</at>").split(chr(0x200B))]
+    >>> [part for part in break_markup("[ok](https://x) <at>all</at>").split(chr(0x200B))]
     ['[ok]', '(https:', '//x) <', 'at>all<', '/at>']
     """
     return _BREAKS.sub(_BREAK, safe(text))
 
 
 def _text_run(words: str, **style: Any) -> dict[str, Any]:
-    text = _LONG.sub(rf"\1{_BREAK}", defused(words)) if "isSubtle" in style else defused(words)
+    text = _LONG.sub(rf"\1{_BREAK}", break_markup(words)) if "isSubtle" in style else break_markup(words)
     return {"type": "TextRun", "text": text or " ", **style}
 
 

@@ -17,7 +17,7 @@ import jwt
 
 from bot.domain.contracts import Log, Seconds
 from bot.domain.safe_text import one_line
-from bot.sources.addresses import is_guarded
+from bot.sources.addresses import is_safe_for_secrets
 from bot.surfaces.teams.settings import TeamsSettings
 
 LEEWAY = 300  # seconds between clocks
@@ -68,7 +68,7 @@ class SigningKeys:
         service, ours = str(activity.get("serviceUrl") or ""), self._settings
         if not service or service.rstrip("/") != str(claims.get("serviceurl") or "").rstrip("/"):
             raise NotGenuine("its service is not the token's")
-        if urlsplit(service).hostname != urlsplit(ours.service_url).hostname or not is_guarded(service):
+        if urlsplit(service).hostname != urlsplit(ours.service_url).hostname or not is_safe_for_secrets(service):
             raise NotGenuine("its service is not the bot's")
         if activity.get("channelId") != CHANNEL or CHANNEL not in endorsed:
             raise NotGenuine("it is not of Teams, or its key may not sign for Teams")
@@ -85,7 +85,7 @@ class SigningKeys:
         self._tried_at = self._clock()
         try:
             where = str((await self._json(self._settings.metadata_url))["jwks_uri"])
-            if not is_guarded(where):
+            if not is_safe_for_secrets(where):
                 raise ValueError("they are neither at https nor on loopback")
             keys = {
                 str(each["kid"]): (jwt.PyJWK(each), frozenset(map(str, each.get("endorsements") or ())))

@@ -10,7 +10,7 @@ from bot.domain.alert import TEAMS
 from bot.domain.chat_settings import ChatSettings
 from bot.domain.errors import SettingsError
 from bot.domain.setting import SettingKind, row, secret
-from bot.sources.addresses import is_guarded
+from bot.sources.addresses import is_safe_for_secrets
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 # Of the public cloud and the government's; nobody else can have a name of these, unlike below .trafficmanager.net.
@@ -89,7 +89,7 @@ class TeamsSettings(ChatSettings):
                 )
         if not self.app_secret:
             raise SettingsError("TEAMS_APP_SECRET is not set.", "Make one under “Certificates & secrets” of the app.")
-        if not all(map(is_guarded, self._addresses)):
+        if not all(map(is_safe_for_secrets, self._addresses)):
             raise SettingsError("An address of Teams is neither https nor on loopback.", "Leave it out for Teams.")
         return self
 

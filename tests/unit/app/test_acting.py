@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.app.acting import acting_login, acting_rights
-from bot.app.policy_settings import policy_of, rules_of_acting
+from bot.app.policy_settings import policy_as_written, policy_of
 from bot.domain.errors import SettingsError
 from bot.inventory import Inventory
 from bot.settings import Settings
@@ -95,15 +95,17 @@ def test_unit_that_may_be_started_may_be_protected_and_nothing_else_of_it_is_all
 def test_only_what_is_proven_is_a_rule_of_the_policy_so_that_no_other_programs_proposal_gets_past_it(
     tmp_path: Path,
 ) -> None:
-    without, only = (rules_of_acting(settings(tmp_path, f"{ACT}proven_only = {said}\n")) for said in ("false", "true"))
+    without, only = (
+        policy_as_written(settings(tmp_path, f"{ACT}proven_only = {said}\n")) for said in ("false", "true")
+    )
     assert "proven_only" not in without.text, "or every record from before would be about another policy"
     assert without.digest != only.digest
 
 
 def test_named_start_units_are_a_rule_of_the_policy_and_none_is_as_before(tmp_path: Path) -> None:
-    without = rules_of_acting(settings(tmp_path, ACT))
+    without = policy_as_written(settings(tmp_path, ACT))
     assert "start_units" not in without.text, "or every record from before would be about another policy"
-    with_one = rules_of_acting(settings(tmp_path, ACT + 'start_units = ["kubelet.service"]\n'))
+    with_one = policy_as_written(settings(tmp_path, ACT + 'start_units = ["kubelet.service"]\n'))
     assert '"start_units":["kubelet.service"]' in with_one.text
     assert with_one.digest != without.digest
 

@@ -228,7 +228,7 @@ async def test_what_a_node_has_said_so_far_is_practised_on_and_told_to_nobody() 
     pool = EvaluationPool(asked, EvaluationWorker(task, PLAYBOOK))
     judging = [asyncio.create_task(pool.judged(node, found.append, {})) for node in asked.nodes]
     await told.wait()
-    assert pool.practice() is not None, "there is something to practise on"
+    assert pool.warm_up_job() is not None, "there is something to practise on"
     await pool.start(1, AT_ONCE)
     assert not any(isinstance(event, VerdictReached) for event in found)
     more.set()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.app.machines import note_machines, same_machines
+from bot.app.machines import log_shared_machines, shared_machine_words
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.node import Node
 from bot.domain.probe import Snapshot, Unread
@@ -32,7 +32,7 @@ class Knows:
 async def logged(names: Mapping[str, tuple[str, ...]] | None) -> list[tuple[str, dict[str, Any]]]:
     lines: list[tuple[str, dict[str, Any]]] = []
     known = Inventory({name: Node(name, name) for name in ("a", "b", "c")}, "inventory.toml")
-    await note_machines(known, Knows(names), lambda event, **fields: lines.append((event, fields)))  # type: ignore[arg-type]
+    await log_shared_machines(known, Knows(names), lambda event, **fields: lines.append((event, fields)))  # type: ignore[arg-type]
     return lines
 
 
@@ -50,5 +50,5 @@ def read(node: str, machine_id: str | None) -> Verdict:
 
 def test_check_names_the_nodes_that_showed_one_machine_id() -> None:
     verdicts = [read("a", "M1"), read("b", "m1"), read("c", "m2"), read("d", ""), read("e", ""), read("f", None)]
-    told = same_machines([*verdicts, replace(VERDICT, node="g", snapshot=None)])
+    told = shared_machine_words([*verdicts, replace(VERDICT, node="g", snapshot=None)])
     assert told == ("a, b share the machine-id m1: the same machine, or a copied image.",)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.app.policy_settings import note_policy, rules_of_acting
+from bot.app.policy_settings import note_policy, policy_as_written
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE, BrakePulled, PolicyChanged
 from bot.domain.policy import Policy
@@ -80,7 +80,7 @@ validation = "90s"
 
 def rules(folder: Path, toml: str, nodes: int = 0) -> Policy:
     (folder / "zombie.toml").write_text(toml)
-    return rules_of_acting(Settings.load({}, {}, folder, members=settings_of()), nodes)
+    return policy_as_written(Settings.load({}, {}, folder, members=settings_of()), nodes)
 
 
 def test_policy_is_what_the_settings_say(tmp_path: Path) -> None:

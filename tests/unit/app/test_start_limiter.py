@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import resource
 
-from bot.app.many_nodes import FILES_A_NODE, FILES_BESIDE, read_concurrency
+from bot.app.many_nodes import FILES_A_NODE, FILES_BESIDE, raise_file_limit
 from bot.app.start_limiter import MOST_SILENT, MOST_WAITING, SILENT_SECONDS, StartLimiter
 from bot.domain.contracts import ProbeAnswered
 from bot.response.diagnosis.triage import CpuLock
@@ -66,7 +66,7 @@ def test_limit_of_open_files_is_raised_and_bounds_how_many_are_read() -> None:
             limits.append(new)
 
     def room(nodes: int) -> int:
-        return read_concurrency(nodes, OpenFiles())
+        return raise_file_limit(nodes, OpenFiles())
 
     assert room(20) == 20
     assert limits == [(256, 1000)]

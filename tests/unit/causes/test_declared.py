@@ -11,7 +11,7 @@ import pytest
 from bot.__main__ import main
 from bot.app.factories import library
 from bot.causes import CAUSES
-from bot.causes.declared import FORMATS, FUNCTIONS, cause_of
+from bot.causes.declared import FORMATS, FUNCTIONS, read_cause
 from bot.domain.cause import Cause, CauseResult, Tuning
 from bot.domain.errors import PlaybookError
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
@@ -31,7 +31,7 @@ PLAIN = 'evidence:\n  - {name: full, when: conntrack.count > 5, says: "{conntrac
 def cause(folder: Path, text: str = PLAIN, tail: str = TAIL) -> Cause:
     path = folder / "worn.yaml"
     path.write_text(HEAD + text + tail)
-    return cause_of(path)
+    return read_cause(path)
 
 
 def evaluate(folder: Path, text: str, *readings: Any, tail: str = TAIL) -> CauseResult:

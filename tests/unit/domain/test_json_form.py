@@ -6,7 +6,16 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from bot.domain.json_form import LAST_YEAR, LONGEST, MOST_LEVELS, MOST_ROOM, NotOfForm, decoded, memory_bytes, read
+from bot.domain.json_form import (
+    LAST_YEAR,
+    LONGEST,
+    MOST_LEVELS,
+    MOST_ROOM,
+    NotOfForm,
+    decode_untrusted,
+    memory_bytes,
+    read,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,18 +38,18 @@ from bot.domain.json_form import LAST_YEAR, LONGEST, MOST_LEVELS, MOST_ROOM, Not
 )
 def test_what_none_of_ours_holds_is_refused(text: str, says: str) -> None:
     with pytest.raises(NotOfForm, match=says):
-        decoded(text, 200_000)
+        decode_untrusted(text, 200_000)
 
 
 def test_what_ours_holds_is_read() -> None:
-    assert decoded(r'["\ud83d\ude00", 18446744073709551615, -9223372036854775808, "é"]', 10) == [
+    assert decode_untrusted(r'["\ud83d\ude00", 18446744073709551615, -9223372036854775808, "é"]', 10) == [
         "😀",
         2**64 - 1,
         -(2**63),
         "é",
     ]
     deep = "[" * MOST_LEVELS + "]" * MOST_LEVELS
-    assert str(decoded(deep, 100)) == deep
+    assert str(decode_untrusted(deep, 100)) == deep
     assert memory_bytes("é" * 10) == 10
 
 

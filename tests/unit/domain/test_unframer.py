@@ -12,7 +12,7 @@ from bot.domain.batch import Batch, FrameDecoder, Sampling
 from bot.domain.batch_shell import STDERR_LIMIT_BYTES
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.errors import ConnectionLost
-from bot.domain.safe_text import behind_cut, decode
+from bot.domain.safe_text import decode, without_cut_secret
 
 NONCE = "0123456789abcdef01234567"
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -61,7 +61,8 @@ def travelled(draw: st.DrawFn) -> tuple[Batch, bytes, list[Completed]]:
             lines += text.encode().splitlines(True)
             limit = question.command.output_limit_bytes
             told = (
-                decode(one) if len(one) < STDERR_LIMIT_BYTES else behind_cut(decode(one)) for one in (*earlier, stderr)
+                decode(one) if len(one) < STDERR_LIMIT_BYTES else without_cut_secret(decode(one))
+                for one in (*earlier, stderr)
             )
             said = "\n".join(part for part in (one.strip("\n") for one in told) if part)
             runs.append(

@@ -19,7 +19,7 @@ from bot.app.cases import replayed
 from bot.domain.probe import Unread
 from bot.domain.safe_text import redacted
 from bot.domain.verdict import Verdict
-from bot.surfaces.document import document, documents, node_document
+from bot.surfaces.document import document, document_body, node_document
 from bot.surfaces.document_stream import DocumentStream
 from bot.surfaces.json_converter import JsonConverter
 from bot.transport import case_file
@@ -118,7 +118,7 @@ def test_document_is_whole_whatever_came(came: str) -> None:
     nodes = json.loads(reader.getvalue())["nodes"]
     assert [node["node"] for node in nodes] == sorted(came)
     assert [node.get("incident") for node in nodes if node["node"] == "c"] == ["0incident"] * came.count("c")
-    assert nodes == documents([of(name) for name in sorted(came)], {"c": "0incident"})["nodes"]
+    assert nodes == document_body([of(name) for name in sorted(came)], {"c": "0incident"})["nodes"]
 
 
 async def test_reader_that_does_not_read_holds_up_nobody() -> None:

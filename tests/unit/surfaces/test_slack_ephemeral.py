@@ -13,7 +13,7 @@ from bot.chat.ephemeral import Ephemeral
 from bot.chat.post_state import MessageTarget
 from bot.chat.requests import CheckRequest, CommandRequest, HelpRequest, help_text, parse, unknown_words
 from bot.chat.service import Delivered, Message, MessageGone, Timing
-from bot.chat.stored_checks import StoredCheck, check_text
+from bot.chat.stored_checks import StoredCheck, encode_check
 from bot.domain.json_form import read
 from bot.domain.node import Node
 from bot.extras.captures.chat import CaptureChat
@@ -104,7 +104,7 @@ def test_command_that_is_not_known_is_shown_back_as_code(typed: str) -> None:
 
 def test_address_that_answers_a_command_is_in_no_repr() -> None:
     request = CommandRequest("C1", "T1", "U1", "D1", "check n1", answer_at=ADDRESS, workspace="T1")
-    kept = read(StoredCheck, json.loads(check_text(request, ("n1",)))["check"])
+    kept = read(StoredCheck, json.loads(encode_check(request, ("n1",)))["check"])
     assert kept.answer_at == ADDRESS
     for value in (request, kept, MessageTarget("D1", "", ADDRESS)):
         assert ADDRESS not in repr(value)

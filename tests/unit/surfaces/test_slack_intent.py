@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.chat.dialog import LONGEST, Intent, MetadataSigner
-from bot.chat.requests import Subcommand, subcommand_of
+from bot.chat.requests import Subcommand, parse_subcommand
 from bot.surfaces.slack.listeners import click_of, submission_of
 from bot.surfaces.slack.people import Workspace
 
@@ -87,12 +87,12 @@ def test_workspace_is_ours_by_its_id_or_its_enterprise(team: str, enterprise: st
 )
 def test_subcommands_are_understood(said: str, meant: Subcommand) -> None:
     verb, *words = said.split()
-    assert subcommand_of(verb, words) == meant
+    assert parse_subcommand(verb, words) == meant
 
 
 @pytest.mark.parametrize("said", ["cancel", "undo", "brake", "brake maybe"])
 def test_subcommands_that_lack_something_are_answered_with_how_to_say_it(said: str) -> None:
     verb, *words = said.split()
-    told = subcommand_of(verb, words)
+    told = parse_subcommand(verb, words)
     assert isinstance(told, str)
     assert f"/zombie {verb}" in told

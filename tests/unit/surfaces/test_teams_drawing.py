@@ -43,7 +43,7 @@ from bot.chat.service import Message
 from bot.domain.entry import NotedHead
 from bot.surfaces.slack import drawing as slack
 from bot.surfaces.teams import drawing as teams
-from bot.surfaces.teams.drawing import added, card, dialog_task, draw, fits, named, people_in, with_home, words_of
+from bot.surfaces.teams.drawing import added, card, dialog_task, draw, fits, message_text, named, people_in, with_home
 from bot.view.standing import PICK
 from bot.view.words import Bold, Channel, Code, Group, Instant, Link, Person
 
@@ -215,7 +215,7 @@ def test_team_of_approvers_is_told_in_words() -> None:
 
 def test_help_and_home_say_what_people_type_here() -> None:
     message = draw(Document(Marked(help_text())))
-    said = words_of(message)
+    said = message_text(message)
     assert "@zombie check NODE" in said
     assert "@zombie brake on|off" in said
     assert not any(
@@ -241,5 +241,5 @@ def test_manifest_asks_for_no_more_than_it_says() -> None:
 
 def test_card_of_a_verdict_says_all_of_it_in_text_too() -> None:
     message = draw(Document("node-1: CRITICAL", (Title("node-1: CRITICAL"), Paragraph("why"))))
-    assert words_of(message) == "node-1: CRITICAL\nwhy"
-    assert words_of(Message("alone")) == "alone"
+    assert message_text(message) == "node-1: CRITICAL\nwhy"
+    assert message_text(Message("alone")) == "alone"

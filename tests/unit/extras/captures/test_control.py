@@ -30,7 +30,7 @@ from bot.extras.captures.access import MachineIdentity
 from bot.extras.captures.control import RollingControl
 from bot.extras.captures.events import CaptureAsked, CaptureStarting, CaptureStopping
 from bot.extras.captures.record import RollingState
-from bot.extras.captures.recorder import CapturePaths, RollingRequest, unit_is_free
+from bot.extras.captures.recorder import CapturePaths, RollingRequest, unit_free_line
 from bot.extras.captures.serving import RollingKeeper
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.status import parse_status
@@ -460,6 +460,6 @@ def test_ring_is_only_removed_where_systemd_says_that_nothing_runs(tmp_path: Pat
         f'#!/bin/sh\n[ "$*" = "show -p ActiveState zombie-capture.service" ] && echo ActiveState={says}\n'
     )
     systemctl.chmod(0o755)
-    line = f"{unit_is_free(CapturePaths(systemctl=(str(systemctl),)))} && echo removed"
+    line = f"{unit_free_line(CapturePaths(systemctl=(str(systemctl),)))} && echo removed"
     ended = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, timeout=30)
     assert (ended.stdout == "removed\n") is is_free

@@ -19,14 +19,14 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Verdict
 from bot.extras.profiles.reevaluator import Reevaluator
 from bot.ledger import CaseStore, Ledger
-from bot.probes.profile import PROFILE, ProfileReading, as_text
+from bot.probes.profile import PROFILE, ProfileReading, profile_to_json
 from bot.response.record import IncidentRecord
 from tests.record.incidents import APPROVER, BEGAN_AT, NODE, OPENING, PROPOSED, TRIAGED, VERDICT, by_whom
 from tests.record.ledgers import ledger_in
 
 ID = "7k3m9x2qpv"
 WALK = ProfileReading(39, "kubelet", 2114, "mem_cgroup_nr_lru_pages", 0.97, 490, 10.0, "memcg-walk")
-TAKEN = ProfileTaken("Core 39 ran kubelet.", "cycles at 49 Hz for 10 s.", "", as_text(WALK))
+TAKEN = ProfileTaken("Core 39 ran kubelet.", "cycles at 49 Hz for 10 s.", "", profile_to_json(WALK))
 LIKELY = replace(VERDICT, confidence=Confidence.LIKELY)
 
 
@@ -215,7 +215,7 @@ async def test_what_joins_while_it_is_evaluated_takes_nothing_away(bench: Bench)
     assert (bench.now().state, len(bench.others())) == (State.CANCELLED, 1)
 
 
-@pytest.mark.parametrize("reading", ["", as_text(WALK)])
+@pytest.mark.parametrize("reading", ["", profile_to_json(WALK)])
 async def test_without_a_reading_or_without_what_the_node_said_nothing_is_evaluated(bench: Bench, reading: str) -> None:
     bench.stands(OPENING, replace(TRIAGED, verdict=LIKELY, case="ab" * 32), PROPOSED)
     taken = replace(TAKEN, reading=reading)

@@ -12,7 +12,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.extras.reports.markdown import markdown
 from bot.extras.reports.report import whole_report
-from bot.surfaces.markdown_text import inert
+from bot.surfaces.markdown_text import escape_markdown
 from tests.unit.extras.reports.report_data import of, told_all
 
 SIGN = r"[!-/:-@\[-`{-~]"  # CommonMark: a backslash before one of these is not shown
@@ -78,7 +78,7 @@ def test_every_state_has_its_document(state: State) -> None:
 @example(HOSTILE[10])
 @example(HOSTILE[11])
 def test_inert_text_is_shown_as_it_stands_and_begins_nothing(text: str) -> None:
-    made = inert(text)
+    made = escape_markdown(text)
     assert shown(made) == one_line(text, 10_000).replace("\u2060", "")
     bare = re.sub(rf"\\{SIGN}", "", made)  # what is left could still mean something
     assert not re.search(r"[`*\[\]<|&~$#\\]", bare)
