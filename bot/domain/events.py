@@ -44,7 +44,9 @@ class AlertReceived:
 
 @dataclass(frozen=True, slots=True)
 class AlertJoined:
-    """Another alert about the node came, or another person sent the same; an ended incident stays ended."""
+    """Another alert about the node came, another person sent the same, or one that was over fires again; an ended
+    incident stays ended.
+    """
 
     alert: Alert
 

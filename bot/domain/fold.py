@@ -180,7 +180,8 @@ def _changed_fields(incident: Incident, entry: Entry, event: Event) -> dict[str,
     """The fields that an entry changes, with their new values."""
     match event:
         case AlertJoined(alert=alert):
-            return {"joined": (*incident.joined, alert)}
+            fires = f"{alert.kind}:{alert.id}"
+            return {"joined": (*incident.joined, alert), "cleared": incident.cleared - {fires}}
         case AlertCleared(source=source, id=alert_id):
             return {"cleared": incident.cleared | {f"{source}:{alert_id}"}}
         case ProfileTaken(reading=reading):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from weakref import WeakValueDictionary
 
-from bot.domain.alert import TERMINAL
+from bot.domain.alert import BOT, TERMINAL
 from bot.domain.command import slow_words
 from bot.domain.contracts import (
     AdvanceLater,
@@ -26,7 +26,8 @@ from bot.domain.contracts import (
     ReadingWaits,
     Sleep,
 )
-from bot.domain.errors import InventoryError, LedgerError, LedgerUnavailable, PlaybookError
+from bot.domain.errors import Conflict, ImpossibleEvent, InventoryError, LedgerError, LedgerUnavailable, PlaybookError
+from bot.domain.events import Cancelled
 from bot.domain.incident import Incident, newest
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import one_line
@@ -42,6 +43,7 @@ from bot.response.record import IncidentRecord
 IN_STORMS = "storms"  # in storms all readings share a person's allowance, so that people's own checks go on
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between tries to record a verdict
 LOOK_AGAIN = AdvanceLater(timedelta(minutes=1))  # is the reading that was begun here still running
+_NEVER_READ = "Its alert was over and fired again before the node was read"
 GONE = "It left the inventory before it could be read."
 
 
@@ -86,6 +88,7 @@ class Diagnosis:
     async def advance(self, incident: Incident) -> AdvanceLater:
         """Begin to read the node of an opened incident, and of others in its group that wait.
 
+        Where its alert was over and fired again meanwhile, a newer incident stands in its place, and it ends.
         Raises: LedgerError when the record cannot be read.
         """
         card = incident.card
@@ -94,6 +97,10 @@ class Diagnosis:
                 before = set(self._jobs)  # a job that ends while the group is read makes what was read out of date
                 group = newest(await self.record.together(card))
                 await self._begin(group, [member for member in group if member.id not in before])
+                newer = next((member.id for member in reversed(group) if member.node == incident.node), incident.id)
+                if newer != incident.id:
+                    with suppress(Conflict, ImpossibleEvent):  # it has gone on by now
+                        await self.record.append(incident, Cancelled(f"{_NEVER_READ}: see incident {newer}."), BOT)
         return LOOK_AGAIN
 
     async def begin(self, group: Sequence[Incident]) -> None:

@@ -184,8 +184,9 @@ def _has_alert(incident: Incident, alert: Alert) -> bool:
 
 
 def _covers(incident: Incident, alert: Alert) -> bool:
-    """True if the incident has the alert, and the person who raised it is among its askers."""
-    return _has_alert(incident, alert) and (not alert.asked_by or alert.asked_by in incident.askers)
+    """True if the incident has the alert as one that fires, and the person who raised it is among its askers."""
+    fires = _has_alert(incident, alert) and f"{alert.kind}:{alert.id}" not in incident.cleared
+    return fires and (not alert.asked_by or alert.asked_by in incident.askers)
 
 
 def _is_recorded(incident: Incident, event: IncidentEvent) -> bool:

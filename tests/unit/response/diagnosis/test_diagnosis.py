@@ -108,6 +108,10 @@ class House:
         await asyncio.sleep(0)  # and goes on meanwhile
         return found
 
+    async def append(self, incident: Incident, event: Any, by: str) -> Incident:
+        self.heard.append(("cancelled", (incident.id, event.because)))
+        return incident
+
     async def opened(self, incident: Incident) -> None:
         self.opened_ids.append(incident.id)
 
@@ -170,6 +174,14 @@ async def test_group_is_read_once_for_all_that_are_advanced_at_once_and_not_for_
     house = House(held=asyncio.Event())
     await advanced(house, *(incident(f"i{n}", node=f"node-{n}") for n in range(20)), times=3)
     assert (house.reads, len(house.asked)) == (1, 20)
+
+
+async def test_incident_that_a_newer_one_replaced_before_its_node_was_read_ends() -> None:
+    house = await advanced(House(), incident("i1"), incident("i2", reopens="i1"))
+    assert [what for kind, what in house.heard if kind in ("begun", "cancelled")] == [
+        ["i2"],
+        ("i1", "Its alert was over and fired again before the node was read: see incident i2."),
+    ]
 
 
 async def test_what_a_terminal_reads_and_undos_are_none_of_its_business() -> None:

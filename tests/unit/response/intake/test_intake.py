@@ -81,6 +81,24 @@ def test_end_upstream_is_noted_after_the_verdict_and_a_return_reopens_the_card(i
     do(story())
 
 
+def test_alert_that_fires_again_beside_another_is_not_over_when_that_one_is(intake: Stage) -> None:
+    async def story() -> None:
+        await intake.page("E1", title="core 7 of node-1 pinned")
+        await intake.page("E2", "Q2", title="core 7 of node-1 pinned")
+        told = (("Q1", "resolved"), ("Q1", "reopened"), ("Q1", "reopened"), ("Q2", "resolved"))
+        for number, (case, kind) in enumerate(told, 3):
+            intake.now += MINUTE
+            await intake.page(f"E{number}", case, kind=f"incident.{kind}", title="core 7 of node-1 pinned")
+        (one,) = await intake.incidents()
+        assert ([alert.id for alert in one.alerts], one.is_over) == (["Q1", "Q2", "Q1"], False)
+        intake.now += MINUTE
+        await intake.page("E9", "Q1", kind="incident.resolved", title="core 7 of node-1 pinned")
+        (one,) = await intake.incidents()
+        assert one.is_over
+
+    do(story())
+
+
 def test_end_upstream_calls_off_a_question_that_nobody_answered(intake: Stage) -> None:
     async def story() -> None:
         intake.alerts["Q1"] = [page_alert("A1", {"host": "shared"})]
