@@ -97,7 +97,7 @@ def replies(incident: Incident, words: PlanWords = BY_NAME, *, of_several: bool 
         text = f"{view.node} before and after. {plain(view.story)} {one_line(said, 3000)}"
         below = tuple(folded("Before and after", said))
         yield Reply(f"after-{view.id}", Document(text, (line(Bold(view.node)), *below)), below)
-    if view.escalated is not None and incident.steps:
+    if view.escalated is not None and incident.has_begun:
         yield Reply(f"escalated-{view.id}", _not_fixed_document(view))
 
 

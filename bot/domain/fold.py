@@ -228,7 +228,7 @@ def objection(incident: Incident, event: Event, by: str) -> str:
         case Endorsed() | Approved() | Declined():
             return _objection_to_decision(incident, event, by)
         case Cancelled() | Expired():
-            return "a step has begun" if incident.steps else ""
+            return "a step has begun" if incident.has_begun else ""
         case StepStarted() | StepSkipped() | StepVerified() | StepFailed() | ValidationStarted():
             return _objection_to_step(incident, event)
         case Resolved():

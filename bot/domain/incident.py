@@ -215,10 +215,10 @@ class Incident:
 
     @property
     def may_begin_since(self) -> datetime | None:
-        """Since when the next step may begin: the yes, the end of the step before, or that of the watch."""
+        """Since when the next step may begin: the yes, the end of the last step that began, or that of the watch."""
         if self.approval is None:
             return None
-        ends = [step.ended_at for step in self.steps] + [self.validation_ends_at]
+        ends = [step.ended_at for step in self.steps if step.started is not None] + [self.validation_ends_at]
         return max([self.approval.at, *(at for at in ends if at is not None)])
 
     def clamped(self, now: datetime) -> datetime:

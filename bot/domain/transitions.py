@@ -100,6 +100,8 @@ _MOVES: Mapping[State, TransitionRow] = {
         ValidationStarted: State.VERIFYING,
         Resolved: State.RESOLVED,  # after a step that waited for the cure to hold
         QuestionAsked: State.UNKNOWN,
+        Expired: State.EXPIRED,  # where no step was needed so far
+        Cancelled: State.CANCELLED,
         Escalated: State.ESCALATED,
     },
     State.VERIFYING: {
@@ -108,6 +110,8 @@ _MOVES: Mapping[State, TransitionRow] = {
         StepSkipped: State.ACTING,
         Resolved: State.RESOLVED,
         QuestionAsked: State.UNKNOWN,
+        Expired: State.EXPIRED,
+        Cancelled: State.CANCELLED,
         Escalated: State.ESCALATED,
     },
     State.UNKNOWN: {

@@ -233,12 +233,12 @@ def untrusted_node_question(what: str) -> QuestionAsked:
 
 def stopped(incident: Incident, because: str) -> IncidentEvent:
     """End an incident before its next step: cancelled if nothing was done, else escalated to a person."""
-    return Escalated(because, steps_not_done_words(incident)) if incident.steps else Cancelled(because)
+    return Escalated(because, steps_not_done_words(incident)) if incident.has_begun else Cancelled(because)
 
 
 def expired(incident: Incident, because: str) -> IncidentEvent:
     """End an incident whose approval has expired: expired if nothing was done, else escalated to a person."""
-    return Escalated(because, steps_not_done_words(incident)) if incident.steps else Expired(because)
+    return Escalated(because, steps_not_done_words(incident)) if incident.has_begun else Expired(because)
 
 
 def cured_since(incident: Incident, other: Incident) -> str:

@@ -274,7 +274,7 @@ def _ending_sentences(incident: Incident, plan: PlanView | None) -> Iterator[Sen
                 yield (with_full_stop(one_line(difference, SAID)),)
         case _:
             yield because
-    if not incident.steps:
+    if not incident.has_begun:
         yield (nothing_done(incident),)
     if incident.state is State.EXPIRED and incident.node:
         yield ("Check again for a new offer.",)

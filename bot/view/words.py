@@ -203,7 +203,7 @@ def first_word(incident: Incident) -> str:
 
 def is_over_at_source(incident: Incident) -> bool:
     """True when the alert ended at its source and the bot changed nothing."""
-    return incident.is_over and not incident.steps and (incident.ended or incident.state in _WITHOUT_PLAN)
+    return incident.is_over and not incident.has_begun and (incident.ended or incident.state in _WITHOUT_PLAN)
 
 
 def with_first_word(word: str, headline: str) -> str:

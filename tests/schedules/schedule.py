@@ -84,8 +84,8 @@ class Played:
                 yield f"{incident.id} has no end"
             if incident.id in self.begun_over:
                 yield f"{incident.id} began though its source had said that it is over"
-            if incident.state in ("cancelled", "declined") and incident.steps:
-                yield f"{incident.id} has steps"
+            if incident.state in ("cancelled", "declined") and incident.has_begun:
+                yield f"{incident.id} has begun"
             if incident.state in ("cancelled", "declined") and alone and (node.asked or not node.enabled):
                 yield f"{node.name} was acted on"
             if incident.state == "resolved" and (node.boot == 0 or node.enabled or node.active):

@@ -186,7 +186,7 @@ def check_not_begun(incident: Incident) -> None:
     """Raises: AlreadyDecided when it has ended, StateChanged once a step has begun."""
     if incident.ended:
         raise AlreadyDecided(f"The incident has been {incident.state} since {incident.updated_at:%H:%M:%S} UTC.")
-    if incident.steps:
+    if incident.has_begun:
         raise StateChanged(
             "Its first step has begun, and a step that has begun is finished.", "The brake stops the next step."
         )

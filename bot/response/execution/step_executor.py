@@ -199,7 +199,7 @@ class StepExecutor:
         if others := another_machine(bound, node, seen):
             return untrusted_node_question(f"Another machine answers: {'; '.join(others)}.")
         booted = another_boot(bound, seen)
-        if booted and not incident.steps:
+        if booted and not incident.has_begun:
             return Cancelled("The node was rebooted before anything was done.", booted)
         if others := (added_side_effects if incident.steps else changed_side_effects)(bound, seen):
             because = "The approved plan would now stop something else."

@@ -76,8 +76,8 @@ PlanProposed     .         proposed  .         .         .         .          .
 Endorsed         .         .         proposed  .         .         .          .
 Approved         .         .         approved  .         .         .          .
 Declined         .         .         declined  .         .         .          .
-Expired          .         expired   expired   expired   .         .          .
-Cancelled        cancelled cancelled cancelled cancelled .         .          cancelled
+Expired          .         expired   expired   expired   expired   expired    .
+Cancelled        cancelled cancelled cancelled cancelled cancelled cancelled  cancelled
 StepStarted      .         .         .         acting    acting    acting     .
 StepVerified     .         .         .         .         acting    .          .
 StepSkipped      .         .         .         acting    acting    acting     .
@@ -102,12 +102,15 @@ KINDS = {*EVENTS, *OF_EXTRAS}
 
 # The second step waited for the cure to hold, and it has.
 WATCHED = ValidationStarted(timedelta(0), waiting=1)
+OFF = StepSkipped(1, "it is off already")
 HELD_SO_FAR = (*WAYS[State.APPROVED], STARTED, VERIFIED, WATCHED, HOLDS)
 
 
 def ready_for(state: State, kind: str) -> tuple[IncidentEvent, ...]:
     """A way into the state in which, if any event of that kind can follow, its example can."""
     before_steps = WAYS[State.APPROVED]
+    if state in (State.ACTING, State.VERIFYING) and kind in ("Expired", "Cancelled"):  # no step was needed so far
+        return (*before_steps, OFF, *([WATCHED] if state is State.VERIFYING else ()))
     if state is State.ACTING:
         return {
             "StepStarted": (*before_steps, STARTED, VERIFIED),
@@ -128,7 +131,7 @@ def example_for(state: State, kind: str) -> Event:
     if state in (State.ACTING, State.VERIFYING) and kind == "StepStarted":
         return StepStarted(2)
     if (state, kind) == (State.APPROVED, "StepSkipped"):
-        return StepSkipped(1, "it is off already")
+        return OFF
     return VALIDATING if kind == "ValidationStarted" else EXAMPLES[kind]
 
 

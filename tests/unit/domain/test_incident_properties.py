@@ -14,6 +14,7 @@ from bot.domain.events import (
     Cancelled,
     Declined,
     Endorsed,
+    Expired,
     NodePicked,
     PlanProposed,
     Resolved,
@@ -130,7 +131,8 @@ def check(incident: Incident, history: list[tuple[Event, str]]) -> None:
     steps = [event for event in happened if isinstance(event, StepStarted | StepSkipped)]
     numbers = [event.number for event in steps]
     assert numbers == sorted(numbers), "steps in another order than planned"
-    assert not (steps and any(isinstance(event, Cancelled) for event in happened))
+    begun = any(isinstance(event, StepStarted) for event in steps)
+    assert not (begun and any(isinstance(event, Cancelled | Expired) for event in happened))
     proposals = [event for event in happened if isinstance(event, PlanProposed)]
     yes = [(event, by) for event, by in history if isinstance(event, Approved | Endorsed)]
     assert len({by for _, by in yes}) == len(yes), "one person said yes twice"

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from bot.actions import ACTIONS
 from bot.domain.alert import Alert
 from bot.domain.claim import Claim, Doubts
 from bot.domain.errors import Refused
@@ -31,6 +32,9 @@ from bot.ledger import Ledger
 from bot.response.decision.preflight import Preflight
 from bot.response.decision.recheck import RecheckResult
 from bot.response.execution.node_access import NodeStatus
+from bot.view.context import NOTHING
+from bot.view.plan_words import PlanWords
+from bot.view.view import group_view
 from tests.directories import Nowhere
 from tests.schedules.stage import POLICY, Stage
 from tests.schedules.whole_look import WholeLook
@@ -243,6 +247,41 @@ def test_plan_of_a_node_that_another_incident_has_cured_since_the_yes_does_not_b
     assert sum(stage.nodes["n1"].reboots.values()) == 0
     assert isinstance(done.ending, Cancelled)
     assert f"Incident two has cured {name} " in done.ending.because
+
+
+# --- a step that was not needed
+
+
+@pytest.fixture
+def only_skipped(stage: Stage) -> Stage:
+    """People switched the unit off while the brake held the plan up: of its steps only the reboot is left."""
+    approve(stage)
+    stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:eve")
+    stage.world.now += 3 * MINUTE
+    stage.nodes["n1"].enabled = stage.nodes["n1"].active = False
+    do(stage, stage.remediation().advance("one"))
+    assert [step.started for step in incident(stage).steps] == [None]
+    return stage
+
+
+def test_yes_lives_no_longer_for_it(only_skipped: Stage) -> None:
+    only_skipped.world.now += 2 * MINUTE
+    only_skipped.ledger.append.now(HOUSE, None, BrakeReleased("it is over"), "terminal:ann")
+    assert isinstance(run(only_skipped).ending, Expired)
+    assert not only_skipped.nodes["n1"].reboots
+
+
+def test_plan_is_called_off_after_it_all_the_same(only_skipped: Stage) -> None:
+    done = do(only_skipped, only_skipped.responder().cancel("one", ASKER))
+    assert isinstance(done, Incident), done
+    assert isinstance(done.ending, Cancelled)
+    view = group_view((done,), replace(NOTHING, words=PlanWords(ACTIONS)))
+    assert "Nothing was changed on the node." in str(view.incidents[0].sentences)
+
+
+def test_reboot_by_others_after_it_calls_the_rest_off(only_skipped: Stage) -> None:
+    only_skipped.nodes["n1"].reboot(by_us=False)
+    assert isinstance(run(only_skipped).ending, Cancelled)
 
 
 # --- taking back
