@@ -131,15 +131,35 @@ def _columns(line: str, divider: str) -> _Columns:
     return _Columns.of(names)
 
 
-def block_values(text: str, end: int) -> Iterator[tuple[str, int, int]]:
-    """Yield each value of the block that begins at `end`: its name, and its place."""
-    block = _IN_BRACES.match(text, end) or _FURTHER_IN.match(text, end) or _SECTION.match(text, end)
-    if block is None:
-        return
-    for pair in _PAIR.finditer(text, *block.span("block")):
-        begin, till = _inside(text, *pair.span("value"))
-        if (name := pair["name"] or "").lower() not in _OF_NO_SECRET:
-            yield name, begin, till
+class Walked:
+    """What was walked of a text in blocks that begin one behind the other, so that blocks within blocks cost no more.
+
+    From where a walk stood between two values, the next one would find what it found: that goes on where it ended.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._between = bytearray(len(text) + 1)
+        self._end = 0
+
+    def values(self, text: str, end: int) -> Iterator[tuple[str, int, int]]:
+        """Yield each value of the block that begins at `end` and was not walked yet: its name, and its place."""
+        block = _IN_BRACES.match(text, end) or _FURTHER_IN.match(text, end) or _SECTION.match(text, end)
+        if block is None:
+            return
+        at, till = block.span("block")
+        while True:
+            if self._between[at] and at < self._end:
+                at = self._end
+            if (pair := _PAIR.search(text, at, till)) is None:
+                break
+            self._between[at : pair.start() + 1] = b"\1" * (pair.start() + 1 - at)
+            at = pair.end()
+            begin, last = _inside(text, *pair.span("value"))
+            if (name := pair["name"] or "").lower() not in _OF_NO_SECRET:
+                yield name, begin, last
+        last_line = max(text.rfind("\n", at, till) + 1, at)  # whose last name may have its value behind the block
+        self._between[at : last_line + 1] = b"\1" * (last_line + 1 - at)
+        self._end = max(self._end, last_line)
 
 
 _IN_BRACES = re.compile(

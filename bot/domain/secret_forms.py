@@ -12,12 +12,13 @@ import hashlib
 import itertools
 import operator
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bot.domain.builtin_playbooks import SiteRows
-from bot.domain.secret_columns import block_values, column_values, is_head
+from bot.domain.secret_columns import Walked, column_values, is_head
 from bot.domain.secret_names import PASSWORD, Name, machine_made, secret_names, secret_rows
 from bot.domain.secret_shown import command_values, environment_values, said_values
 
@@ -587,8 +588,9 @@ def _in_columns(text: str) -> Iterator[tuple[int, int]]:
 
 def _in_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[int, int]]:
     """Yield where the values are of blocks whose names speak of secrets."""
-    for block, every, is_list in _ends_of_blocks(text, names):
-        for name, begin, end in block_values(text, block):
+    walked = defaultdict[tuple[bool, bool], Walked](functools.partial(Walked, text))
+    for block, every, is_list in sorted(_ends_of_blocks(text, names)):
+        for name, begin, end in walked[every, is_list].values(text, block):
             if not (is_list and name) and _is_secret_of_block(every or bool(name), text[begin:end]):
                 yield begin, end
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from bot.domain.safe_text import decode, redacted, redacted_text, safe
+from bot.domain.secret_columns import Walked
 from bot.domain.secret_forms import searchable, table
 
 ROWS: dict[str, dict[str, Any]] = tomllib.loads(
@@ -257,6 +258,9 @@ UNITS = (
         'password: ")',
         "my_pass:",
         "+ ls.",
+        "token passwords:\n- ",
+        "secrets:\n  ",
+        "stringData:\n  tokens: {a: b, ",
     ),
 )
 
@@ -268,6 +272,15 @@ def test_text_of_one_unit_costs_little(unit: str) -> None:
     began = time.process_time()
     redacted_text(text)
     assert time.process_time() - began < 3
+
+
+def test_blocks_within_blocks_are_walked_once_and_keep_their_cuts() -> None:
+    text = "passwords:\n- hunter2zz\n- " * 1000
+    walked = Walked(text)
+    ends = [found.end() - 1 for found in re.finditer("passwords:", text)]
+    places = [(begin, end) for at in ends for _, begin, end in walked.values(text, at)]
+    assert len(places) == len({*places}) == 1999, "each of 1000 values, and what follows a dash, once"
+    assert "hunter2" not in redacted_text(text)
 
 
 @pytest.mark.parametrize("sign", ["\\x1b[1m", "\\u200b", "\\xad", "\x1b[1m", "\u200b"])
