@@ -26,6 +26,7 @@ _NOT_DISABLED_USEFULLY = ("static", "generated", "indirect", "masked", "enabled-
 _OF_MASKS = "/etc/systemd/system/"  # systemctl(1): a mask is a link there, and never replaces a unit's own file
 
 
+_STOPS_RESTARTS_SINCE = 251  # the systemd that no longer restarts what it has to stop
 _OF_LINKS = ("/", "/etc")  # mounts of the links that disabling removes
 WHY_ENDS = ("filesystems", "dns", "clock", "essential_units")  # read for what makes the runs of any service end
 _ROOM_PERCENT = 1.0  # as gone_percent of disk-full
@@ -49,6 +50,7 @@ class UnitState:
     result: str = ""  # how its last run ended, in systemd's word
     use_unread: str = ""  # why it is not known whether anybody needs it
     stops_protected: tuple[str, ...] = ()  # what must not be stopped and would stop with it
+    hangs_systemd: str = ""  # why the manager itself would hang if it were stopped
 
 
 def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent: Agent | None = None) -> UnitState:
@@ -73,7 +75,24 @@ def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent
         result=unit.result if unit else "",
         use_unread=_unread_words(agents, snapshot.get(HostReading)),
         stops_protected=tuple(name for name in stops_too if is_protected((name, *_aliases(units, name)))),
+        hangs_systemd=_why_systemd_hangs(unit, units.systemd_version) if unit and not isinstance(units, Unread) else "",
     )
+
+
+def _why_systemd_hangs(unit: Unit, version: str) -> str:
+    """Return why systemd would hang if the unit were stopped; empty if it would not.
+
+    Until 251 a service that waits for its restart while it is to be stopped is only made to wait again. Without a pause
+    that repeats for ever, and PID 1 does nothing else: https://github.com/systemd/systemd/pull/22561 (own recording:
+    on 247 a login took two minutes, and nothing could be stopped any more).
+    """
+    is_off = (unit.active_later or unit.active) in ("failed", "inactive")
+    if is_off or unit.restart == "no" or unit.restart_after != timedelta(0):
+        return ""
+    if version.isdecimal() and int(version) >= _STOPS_RESTARTS_SINCE:
+        return ""
+    manager = f"systemd {version}" if version else "systemd, whose version is not known,"
+    return f"it is restarted without a pause (RestartSec=0), and {manager} can hang for good when it is stopped"
 
 
 def _aliases(units: UnitsReading | Unread, name: str) -> tuple[str, ...]:
@@ -103,6 +122,8 @@ def disabling_steps(unit: UnitState, snapshot: Snapshot) -> tuple[tuple[Step, ..
         return (), f"{unit.unit} has no file: whoever runs it (systemd-run) has to stop it."
     if unit.use_unread:
         return (), f"Whether anybody here needs {unit.unit} was not read ({unit.use_unread})."
+    if unit.hangs_systemd:
+        return (), f"{unit.unit} is not stopped: {unit.hangs_systemd}. Set RestartSec=1 for it first."
     if shut := next((mount.point for mount in snapshot.once(shut_mounts) if mount.point in _OF_LINKS), ""):
         return (), f"{unit.unit} cannot be disabled: {shut} takes no writes."
     if not unit.unused_because and (why := _why_ends(unit, snapshot)):

@@ -28,8 +28,7 @@ make() {
     [ -z "$install" ] || systemctl -q enable ${unit##*/}
     systemctl start ${unit##*/} || true
 }
-service='Restart=always
-RestartSec=0'
+service=Restart=always # after the 100 ms that systemd sets: without any, systemd before 251 hangs when it is stopped
 install='[Install]
 WantedBy=multi-user.target'
 undo() {
