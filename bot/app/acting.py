@@ -86,13 +86,14 @@ def acting(
 
     proposer = Proposer(policy, reach, ledger, known, str(login.get("user", "")), now)
     before_reboot = PreRebootReader(transport, cases, clock, program_name()) if cases is not None else None
+    name, preflight = runner or runner_name(), Preflight(reach, known, recheck)
     stepping = StepExecutor(
-        policy, ledger, reach, known, clock, asyncio.sleep, runner or runner_name(), before_reboot, recheck.ends
+        policy, ledger, reach, known, clock, asyncio.sleep, name, before_reboot, recheck.ends, preflight
     )
     return Acting(
         policy,
         proposer,
-        Responder(policy, record, ledger, reach, known, Preflight(reach, known, recheck), clock),
+        Responder(policy, record, ledger, reach, known, preflight, clock),
         Remediation(record, stepping, known, diagnose, validation),
         cluster,
         triage,

@@ -122,16 +122,20 @@ class Stage:
 
     def responder(self) -> Responder:
         reach = NodeAccess(self.wire, ACTIONS)
-        preflight = Preflight(reach, self, WholeLook(reach, self.diagnose))
+        preflight = self.preflight(reach)
         return Responder(
             self.policy, self.record, self.recorder, reach, self, preflight, self.world.clock, lookup=self.lookup
         )
 
+    def preflight(self, reach: NodeAccess) -> Preflight:
+        return Preflight(reach, self, WholeLook(reach, self.diagnose))
+
     def remediation(self) -> Remediation:
         self.runners += 1
         world, reach = self.world, NodeAccess(self.wire, ACTIONS)
+        name, preflight = f"runner-{self.runners}", self.preflight(reach)
         stepping = StepExecutor(
-            self.policy, self.recorder, reach, self, world.clock, world.sleep, f"runner-{self.runners}"
+            self.policy, self.recorder, reach, self, world.clock, world.sleep, name, preflight=preflight
         )
         return Remediation(self.record, stepping, self, self.diagnose)
 

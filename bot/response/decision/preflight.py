@@ -24,6 +24,7 @@ from bot.domain.errors import (
     Unreachable,
     WouldStopProtected,
 )
+from bot.domain.events import Cancelled
 from bot.domain.incident import Incident
 from bot.domain.json_form import to_json_types
 from bot.domain.node import Node
@@ -50,6 +51,17 @@ class DriftDetected(Exception):
         super().__init__("; ".join(differences))
         self.differences = differences
         self.kind = kind
+
+    @property
+    def what(self) -> str:
+        """What it means, in a few words."""
+        cured = self.kind is AlreadyCured
+        return "there is nothing left to cure" if cured else "the node is not as it was"
+
+    @property
+    def end(self) -> Cancelled:
+        """The end of an incident of which nothing was begun."""
+        return Cancelled(f"Read again before acting: {self.what}.", self.differences)
 
 
 class StateReader(Protocol):

@@ -300,11 +300,9 @@ class Responder:
         try:
             seen = await self.preflight.check_unchanged(incident)
         except DriftDetected as found:
-            cured = found.kind is AlreadyCured
-            what = "there is nothing left to cure" if cured else "the node is not as it was"
-            await self._append_end(incident, Cancelled(f"Read again before acting: {what}.", found.differences))
+            await self._append_end(incident, found.end)
             raise found.kind(
-                f"Read again: {what}: {'; '.join(found.differences)}", "Check the node again for a new plan."
+                f"Read again: {found.what}: {'; '.join(found.differences)}", "Check the node again for a new plan."
             ) from None
         if seen.facts:
             self.reach.remember(incident.id, seen)

@@ -13,10 +13,8 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 
 from bot.domain.alert import BOT, TERMINAL
-from bot.domain.claim import Claim
 from bot.domain.contracts import AdvanceLater, NodeDirectory
 from bot.domain.errors import (
-    ApprovalExpired,
     Conflict,
     ImpossibleEvent,
     InventoryError,
@@ -190,16 +188,8 @@ class Remediation:
 
         While that may not begin, look on.
         """
-        if incident.cure_has_held and incident.steps_left and await self._is_just_seen(incident):
+        is_new_until = (incident.sampled_at or incident.updated_at) + MOST_BETWEEN  # this program may have been away
+        if incident.cure_has_held and incident.steps_left and await self.stepping.is_before(incident, is_new_until):
             return await self._do_next_step(incident, now)
         wait, event = await next_sample(incident, now, self.nodes, self.stepping.reach, self.diagnose)
         return AdvanceLater(wait, "the node is watched") if event is None else event
-
-    async def _is_just_seen(self, incident: Incident) -> bool:
-        """True where the last sample is new, by the ledger's time: its program may have been away since."""
-        until = (incident.sampled_at or incident.updated_at) + MOST_BETWEEN
-        try:
-            await self.stepping.ledger.is_in_time(Claim(incident.node, "", self.stepping.runner, until=until))
-        except ApprovalExpired:
-            return False
-        return True

@@ -28,6 +28,7 @@ from bot.domain.errors import (
     HostKeyRejected,
     LoginRefused,
     NameUnknown,
+    PlanChanged,
     ProtectedUnit,
     Refused,
     StateChanged,
@@ -51,6 +52,8 @@ from bot.domain.safe_text import one_line, redacted_line
 from bot.ledger import Ledger
 from bot.response.decision import guards
 from bot.response.decision.preflight import (
+    DriftDetected,
+    Preflight,
     added_side_effects,
     another_boot,
     another_machine,
@@ -79,6 +82,7 @@ SILENT = timedelta(seconds=10)  # a runner without a sign of life for this long 
 IN_TIME = timedelta(seconds=30)  # after that others count it as dead, and may have done what it was about to send
 POLL, LONGEST_POLL = timedelta(seconds=2), timedelta(seconds=5)
 HELD_UP = "it was delayed before its command was sent"
+_VERDICT, _ENDS = "verdict", "ends"
 _BOOTED = "it was not run, because the node was booted since it was read"
 _NOBODY_SAYS = 124  # from here on, the exit status comes from whatever ended the command
 NOT_LASTING = "It did not last: replace the node, or look by hand."
@@ -145,7 +149,7 @@ class StepExecutor:
     """Begins steps. `runner` names this program among those that share the ledger.
 
     Shape: `before_reboot` stores what a reboot destroys; None: nothing is stored. `ends_now` reads what a reboot would
-    end; None: that is not read.
+    end, and `preflight` whether the node is as it was shown; None: that is not read.
     """
 
     policy: Policy
@@ -157,7 +161,8 @@ class StepExecutor:
     runner: str
     before_reboot: PreRebootReader | None = None
     ends_now: EndsNow | None = None
-    nothing_came: dict[str, datetime] = field(default_factory=dict)  # by incident, when that was last seen
+    preflight: Preflight | None = None
+    read_again: dict[tuple[str, str], datetime] = field(default_factory=dict)  # what was as shown, and when
     attempts: Attempts = field(default_factory=Attempts)
 
     async def begin(self, incident: Incident, node: Node, now: datetime) -> Outcome:
@@ -182,13 +187,17 @@ class StepExecutor:
             lately = None if incident.steps else self.reach.recall(incident.id)
             if lately is None and (others := await self.came_since(incident, node, steps[-1])):
                 return stopped(incident, f"{StateChanged.__name__}: {'; '.join(others)}")
+            if lately is None and not incident.has_begun:
+                await self.check_unchanged(incident)
             kept = await self._store_what_is_lost(incident, node, steps[-1], until - now)
             lately, in_time = lately if kept is NOTHING else None, self.in_time()
             around = steps[-1:] if incident.steps else plan.steps
             seen = lately or await self.reach.look(node, steps, around, incident.next_step if incident.steps else 1)
         except ApprovalExpired as no:
             return expired(incident, no.sentence)
-        except WouldStopProtected as no:
+        except DriftDetected as found:
+            return found.end
+        except (PlanChanged, WouldStopProtected) as no:
             return stopped(incident, f"{no.name}: {no.sentence}")
         except Refused as no:
             return AdvanceLater(pause_of(incident.updated_at, now), f"{no.name}: {no.sentence}")
@@ -237,6 +246,34 @@ class StepExecutor:
         begun, _ = await self.ledger.begun_for(incident, cause, machine_id, timedelta(0))
         return next(filter(None, (cured_since(incident, other) for other in begun)), "")
 
+    async def check_unchanged(self, incident: Incident) -> None:
+        """Read the node again as for a yes: one that waited long for its turn is about a node that may be well by now.
+
+        Raises: DriftDetected; a refusal where that cannot be told.
+        """
+        if self.preflight is None or incident.approval is None or self._was_just_read(incident, _VERDICT):
+            return
+        if not await self.is_before(incident, incident.approval.at + IN_TIME):
+            await self.preflight.check_unchanged(incident)
+            self._note_as_read(incident, _VERDICT, _ENDS)
+
+    async def is_before(self, incident: Incident, until: datetime) -> bool:
+        """True if it is not so late yet, by the ledger's time."""
+        try:
+            await self.ledger.is_in_time(Claim(incident.node, "", self.runner, until=until))
+        except ApprovalExpired:
+            return False
+        return True
+
+    def _was_just_read(self, incident: Incident, what: str) -> bool:
+        read_at = self.read_again.get((incident.id, what))
+        return read_at is not None and timedelta(0) <= self.clock() - read_at < IN_TIME
+
+    def _note_as_read(self, incident: Incident, *what: str) -> None:
+        now = self.clock()
+        self.read_again = {key: at for key, at in self.read_again.items() if now - at < IN_TIME}
+        self.read_again |= {(incident.id, each): now for each in what}
+
     async def came_since(self, incident: Incident, node: Node, step: Step) -> tuple[str, ...]:
         """Return each database and member that a reboot, or the drain before it, would end, and that was not shown.
 
@@ -246,16 +283,14 @@ class StepExecutor:
         action, (plan, _) = self.reach.actions[step.action], plan_of(incident)
         if self.ends_now is None or plan.ends is None or not (action.reboots or action.only_for_reboot):
             return ()
-        looked_at, now = self.nothing_came.get(incident.id), self.clock()
-        if looked_at is not None and timedelta(0) <= now - looked_at < IN_TIME:
+        if self._was_just_read(incident, _ENDS):
             return ()
         ends = await self.ends_now(incident, node)
         if others := tuple(newly_ended(plan.ends, ends)):
             return others
         if unread := tuple(no_longer_read(plan.ends, ends)):
             raise CannotRead("; ".join(unread))
-        self.nothing_came = {name: at for name, at in self.nothing_came.items() if now - at < IN_TIME}
-        self.nothing_came[incident.id] = now
+        self._note_as_read(incident, _ENDS)
         return ()
 
     async def _store_what_is_lost(self, incident: Incident, node: Node, step: Step, left: timedelta) -> StoredReadings:

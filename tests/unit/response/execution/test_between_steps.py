@@ -235,7 +235,7 @@ def ending(stage: Stage, *found: Ends) -> tuple[Remediation, list[str]]:
         asked.append(node.name)
         return left.pop(0) if len(left) > 1 else left[0]
 
-    remediation.stepping.ends_now = now
+    remediation.stepping.ends_now, remediation.stepping.preflight = now, None  # the verdict's own plan is another
     return remediation, asked
 
 

@@ -27,7 +27,7 @@ from bot.domain.events import (
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, CauseMuted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.domain.verdict import Verdict
+from bot.domain.verdict import Status, Verdict
 from bot.ledger import Ledger
 from bot.response.decision.preflight import Preflight
 from bot.response.decision.recheck import RecheckResult
@@ -249,6 +249,44 @@ def test_plan_of_a_node_that_another_incident_has_cured_since_the_yes_does_not_b
     assert f"Incident two has cured {name} " in done.ending.because
 
 
+@pytest.mark.parametrize("well", [True, False])
+def test_node_is_read_again_before_a_plan_that_waited_long_for_its_turn_begins(stage: Stage, well: bool) -> None:
+    """Behind the brake, a budget or a busy node: people may have cured it meanwhile."""
+    approve(stage)
+    stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:eve")
+    do(stage, stage.remediation().advance("one"))
+    stage.world.now += MINUTE
+    if well:
+        stage.verdict = lambda name: Verdict(name, Status.HEALTHY, None, None, "Healthy")  # type: ignore[method-assign]
+    stage.ledger.append.now(HOUSE, None, BrakeReleased("it is over"), "terminal:ann")
+    done = run(stage)
+    assert sum(stage.nodes["n1"].reboots.values()) == (not well)
+    if well:
+        assert isinstance(done.ending, Cancelled)
+        assert done.ending.because == "Read again before acting: there is nothing left to cure."
+        assert "status: critical → healthy" in done.ending.differences
+    else:
+        assert done.state == "resolved"
+
+
+def test_node_is_read_again_twice_a_minute_while_its_plan_waits_for_its_turn(stage: Stage) -> None:
+    approve(stage)
+    stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:eve")
+    remediation, looks = stage.remediation(), 0
+    real = stage.verdict
+
+    def verdict(name: str) -> Verdict:
+        nonlocal looks
+        looks += 1
+        return real(name)
+
+    stage.verdict = verdict  # type: ignore[method-assign]
+    for _ in range(36):
+        do(stage, remediation.advance("one"))
+        stage.world.now += timedelta(seconds=5)
+    assert looks == 5, "in three minutes, of which the yes is young for half of one"
+
+
 # --- a step that was not needed
 
 
@@ -257,7 +295,7 @@ def only_skipped(stage: Stage) -> Stage:
     """People switched the unit off while the brake held the plan up: of its steps only the reboot is left."""
     approve(stage)
     stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:eve")
-    stage.world.now += 3 * MINUTE
+    stage.world.now += timedelta(seconds=20)
     stage.nodes["n1"].enabled = stage.nodes["n1"].active = False
     do(stage, stage.remediation().advance("one"))
     assert [step.started for step in incident(stage).steps] == [None]
@@ -265,7 +303,7 @@ def only_skipped(stage: Stage) -> Stage:
 
 
 def test_yes_lives_no_longer_for_it(only_skipped: Stage) -> None:
-    only_skipped.world.now += 2 * MINUTE
+    only_skipped.world.now += POLICY.approval_expires - timedelta(seconds=10)
     only_skipped.ledger.append.now(HOUSE, None, BrakeReleased("it is over"), "terminal:ann")
     assert isinstance(run(only_skipped).ending, Expired)
     assert not only_skipped.nodes["n1"].reboots
