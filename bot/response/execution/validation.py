@@ -21,7 +21,7 @@ from bot.response.decision.guards import units_of
 from bot.response.decision.preflight import another_machine
 from bot.response.diagnosis.figures import before_and_after_table, figures, read_then
 from bot.response.execution.node_access import NodeAccess, NodeStatus
-from bot.response.record import facts_before, facts_proving, plan_of, untrusted_node_question
+from bot.response.record import facts_before, facts_proving, plan_of, undoable, untrusted_node_question
 
 Diagnose: TypeAlias = Callable[[Node, str], Awaitable[Verdict]]  # a node by a playbook's name
 
@@ -48,10 +48,10 @@ async def next_sample(
     if incident.cure_has_held and not incident.steps_left:
         contained = _contains(incident, reach.actions)
         return timedelta(0), _left_to_a_person(incident, reach.actions) if contained else resolved(incident)
-    if last is not None and not last.holds and incident.updated_at >= ends_at + window:
+    looked_at = incident.sampled_at or ends_at - window  # what is recorded meanwhile, such as an answer, is no look
+    if last is not None and not last.holds and looked_at >= ends_at + window:
         return timedelta(0), Escalated(f"It is not known whether the cure holds: {_sample_words(last)}.", _TRY_NEXT)
     every = min(max(window / SAMPLES_A_WINDOW, timedelta(seconds=1)), MOST_BETWEEN)
-    looked_at = incident.sampled_at or ends_at - window  # what a source tells meanwhile delays no look
     due = looked_at + every
     due = min(due, ends_at) if looked_at < ends_at else due
     if now < due:
@@ -191,11 +191,16 @@ def _left_to_a_person(incident: Incident, actions: Mapping[str, Action]) -> Esca
     assert incident.proposal is not None
     assert incident.verdict is not None
     plan = incident.proposal.plan
-    done = ", ".join(actions[step.action].title_of(step.args) for step in plan.steps)
+    said = (
+        record.outcome.because if isinstance(record.outcome, StepSkipped) else actions[step.action].title_of(step.args)
+        for step, record in zip(plan.steps, incident.steps, strict=True)
+    )
     held = sum(sample.holds for sample in incident.samples)
     readings = f"{held} of {len(incident.samples)} readings confirm it"
-    because = f"Carried out, but no cure: {done}; {readings}. {incident.verdict.cause} has to be ended by a person."
-    return Escalated(because, f"{plan.lasting_fix} Afterwards: zombie undo {incident.id}".strip())
+    what = "Carried out, but no cure" if incident.has_begun else "Nothing was done, and no cure"
+    because = f"{what}: {', '.join(said)}; {readings}. {incident.verdict.cause} has to be ended by a person."
+    undo = f" Afterwards: zombie undo {incident.id}" if undoable(incident, actions) else ""
+    return Escalated(because, f"{plan.lasting_fix}{undo}".strip())
 
 
 def _sample_words(sample: SampleTaken) -> str:

@@ -8,9 +8,20 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import Refused, UnknownIncident
-from bot.domain.events import GIVE_UP, GO_ON, Cancelled, Escalated, QuestionAnswered, QuestionAsked, Resolved
+from bot.domain.events import (
+    GIVE_UP,
+    GO_ON,
+    Cancelled,
+    Escalated,
+    QuestionAnswered,
+    QuestionAsked,
+    Resolved,
+    SampleTaken,
+)
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval
+from bot.domain.verdict import Evidence
+from bot.response.execution.validation import UNREADABLE
 from tests.schedules.stage import Stage
 from tests.unit.response.requesting import ANN, ASKER, STRANGER, approve, do, incident, refusals, run
 
@@ -84,6 +95,20 @@ def test_another_machine_is_asked_about_again_whatever_the_answer_was(stage: Sta
 def test_node_that_is_itself_again_is_gone_on_with(stage: Stage) -> None:
     parked(stage)
     stage.nodes["n1"].ending = "cured"  # somebody put the right machine back
+    do(stage, stage.responder().answer("one", GO_ON, ANN))
+    assert isinstance(run(stage).ending, Resolved)
+
+
+def test_watched_node_is_read_after_the_answer_though_the_last_look_failed_long_ago(stage: Stage) -> None:
+    approve(stage)
+    remediation = stage.remediation()
+    while incident(stage).state != "verifying":
+        do(stage, remediation.advance("one"))
+        stage.world.now += timedelta(seconds=1)
+    unread = SampleTaken(False, (Evidence(UNREADABLE, "look", "refused"),))
+    for event in (unread, QuestionAsked("Another machine answers.", (GO_ON, GIVE_UP))):
+        stage.ledger.append.now("one", incident(stage).seq, event, "bot")
+    stage.world.now += timedelta(minutes=2)
     do(stage, stage.responder().answer("one", GO_ON, ANN))
     assert isinstance(run(stage).ending, Resolved)
 

@@ -53,6 +53,7 @@ async def test_node_takes_no_new_pods_keeps_its_own_and_is_handed_to_a_person(tm
         assert isinstance(done.ending, Escalated), "it is still sick, and resolved would say otherwise"
         assert f"Carried out, but no cure: Cordon {NAME}" in done.ending.because
         assert "lockup has to be ended by a person" in done.ending.because
+        assert done.ending.try_next.endswith("Afterwards: zombie undo one")
 
 
 async def test_undo_opens_what_it_cordoned_and_only_that(tmp_path: Path) -> None:
@@ -86,6 +87,9 @@ async def test_node_that_somebody_else_cordoned_is_not_offered_and_never_opened(
         done = await here.run(here.runner())
         assert isinstance(done.steps[0].outcome, StepSkipped)
         assert here.cluster.patched == []
+        assert isinstance(done.ending, Escalated)
+        assert f"Nothing was done, and no cure: Cordon {NAME}: that is so already; " in done.ending.because
+        assert "zombie undo" not in done.ending.try_next
         with pytest.raises(NothingToUndo):
             await undoing(here).propose(done, Approval("terminal:bob", "open it"))
     assert ACTIONS["cordon"].inverse(WHERE, {UNSCHEDULABLE: "true"}) == ()
