@@ -220,11 +220,12 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepVerified:
-    """A step's proof was seen."""
+    """A step's proof was seen; `otherwise` says how it came about where the bot's own command was not run."""
 
     number: int
     proof: tuple[Evidence, ...] = ()
     took: timedelta = timedelta(0)
+    otherwise: str = ""
 
 
 @dataclass(frozen=True, slots=True)

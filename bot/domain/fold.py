@@ -199,7 +199,8 @@ def _changed_fields(incident: Incident, entry: Entry, event: Event) -> dict[str,
         case Approved() | Declined():
             return {"decision": Decision(entry.by, entry.at, event)}
         case StepStarted(number=number, attempt=attempt):
-            record = StepRecord(number, attempt, entry.at, event)
+            first = incident.steps[number - 1].first_at if attempt > 1 else entry.at
+            record = StepRecord(number, attempt, entry.at, event, first_at=first)
             return {"steps": (*incident.steps[: number - 1], record)}
         case StepSkipped(number=number):
             record = StepRecord(number, 0, entry.at, None, event, entry.at)

@@ -52,6 +52,7 @@ class StepRecord:
     started: StepStarted | None = None  # None: skipped
     outcome: StepVerified | StepSkipped | StepFailed | None = None
     ended_at: datetime | None = None
+    first_at: datetime | None = None  # when its first attempt began; None: skipped
 
 
 @dataclass(frozen=True, slots=True)

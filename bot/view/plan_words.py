@@ -334,6 +334,8 @@ def _step_view(step: StepView, record: StepRecord) -> StepView:
     since, seen = None, _seen_lines(record)
     outcome = "under way" + (f", attempt {record.attempt}" if record.attempt > 1 else "")
     match record.outcome:
+        case StepVerified(otherwise=otherwise) if otherwise:
+            outcome = f"{_NOT_NEEDED}: {one_line(otherwise, SAID)}"
         case StepVerified(took=took):
             outcome = f"done, and proved after {span_words(took)}"
         case StepSkipped(because=because):

@@ -174,7 +174,7 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
     Expired("Nobody decided within 15 minutes."),
     Cancelled("The node changed.", ("boot_id: another",)),
     replace(STARTED, kept="ef" * 32, kept_says="kernel log, 4 kB in 0.3 s"),
-    VERIFIED,
+    replace(VERIFIED, otherwise="it was booted otherwise"),
     SECOND,
     StepFailed(1, "The unit is still active.", (EVIDENCE,)),
     replace(VALIDATING, waiting=1),

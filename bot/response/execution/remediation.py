@@ -29,6 +29,7 @@ from bot.domain.events import (
     QuestionAsked,
     StepFailed,
     StepSkipped,
+    StepVerified,
     ValidationStarted,
 )
 from bot.domain.incident import Incident
@@ -178,7 +179,9 @@ class Remediation:
                 return AdvanceLater(pause_of(since, now), why)
             if why:
                 return stopped(incident, f"The node cannot be watched: {why.rstrip('.')}.")
-        skipped = [step.outcome.because for step in incident.steps if isinstance(step.outcome, StepSkipped)]
+        outcomes = [step.outcome for step in incident.steps]
+        skipped = [each.because for each in outcomes if isinstance(each, StepSkipped)]
+        skipped += [each.otherwise for each in outcomes if isinstance(each, StepVerified) and each.otherwise]
         own = self.validation if not incident.wave else None  # others have their turn once this one held
         window = own or self.stepping.policy.validation
         return ValidationStarted(window, "; ".join(skipped), incident.steps_left)

@@ -83,7 +83,7 @@ IN_TIME = timedelta(seconds=30)  # after that others count it as dead, and may h
 POLL, LONGEST_POLL = timedelta(seconds=2), timedelta(seconds=5)
 HELD_UP = "it was delayed before its command was sent"
 _VERDICT, _ENDS = "verdict", "ends"
-_BOOTED = "it was not run, because the node was booted since it was read"
+BOOTED = "it was not run, because the node was booted since it was read"
 _NOBODY_SAYS = 124  # from here on, the exit status comes from whatever ended the command
 NOT_LASTING = "It did not last: replace the node, or look by hand."
 _NEVER_SENT = (NameUnknown, ConnectionRefused, ConnectTimedOut, BannerStalled, LoginRefused)
@@ -132,8 +132,8 @@ class Attempts:
     def not_run(self, key: Attempt, node: Node, why: FenceRefusal) -> AdvanceLater:
         """Note that the fence let nothing run, and why."""
         if why is FenceRefusal.BOOT:
-            self.ran[key] = _BOOTED
-            return AdvanceLater(POLL, _BOOTED)
+            self.ran[key] = BOOTED
+            return AdvanceLater(POLL, BOOTED)
         if why is FenceRefusal.MACHINE:
             return self.not_there(key, f"Another machine answers as {node.name}: nothing was run there.")
         return self.not_sent(key, "its command came too late, and was not run")

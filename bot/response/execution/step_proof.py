@@ -31,6 +31,7 @@ from bot.response.decision import guards
 from bot.response.decision.preflight import added_side_effects, another_machine
 from bot.response.execution.node_access import NodeStatus, TooLate
 from bot.response.execution.step_executor import (
+    BOOTED,
     HELD_UP,
     POLL,
     SILENT,
@@ -43,6 +44,7 @@ from bot.response.execution.step_executor import (
 from bot.response.record import as_evidence, expired, facts_before, plan_of, untrusted_node_question
 
 MOST_ATTEMPTS = 3
+OTHERWISE = "the node was booted otherwise, and the bot's own command was not run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,9 @@ class StepProof:
             return self._unread(incident, record, step, patience, no.sentence)
         if proven:
             took = max(timedelta(0), incident.clamped(self.steps.clock()) - record.started_at)
-            return StepVerified(record.number, (as_evidence(action, step, seen.facts[0]),), took)
+            # An earlier attempt, whose end was not heard, may have booted it itself.
+            otherwise = OTHERWISE if record.attempt == 1 and self.steps.attempts.ran.get(key) == BOOTED else ""
+            return StepVerified(record.number, (as_evidence(action, step, seen.facts[0]),), took, otherwise)
         return await self._unproven(incident, node, record, seen, patience)
 
     async def _look_after_settling(
@@ -99,10 +103,13 @@ class StepProof:
         """Return when a step began, and the time; of one that began at a time still to come, when it was first seen.
 
         A clock was ahead then, or this one is behind: to wait until it has caught up would hold the node for that long.
+        Calls that go on in a further attempt began with the first: for how long they may is part of what is approved.
         """
         now, key = self.steps.clock(), (incident.id, record.number, record.attempt)
-        if record.started_at <= now + CLOCK_TOLERANCE:
-            return record.started_at, incident.clamped(now)
+        by_calls = self.steps.reach.by_calls(plan_of(incident)[0].steps[record.number - 1])
+        began = (record.first_at if by_calls else None) or record.started_at
+        if began <= now + CLOCK_TOLERANCE:
+            return began, incident.clamped(now)
         return self.steps.attempts.first_seen.setdefault(key, now), now
 
     def _unread(self, incident: Incident, record: StepRecord, step: Step, patience: timedelta, why: str) -> Outcome:

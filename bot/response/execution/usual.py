@@ -104,8 +104,9 @@ class UsualTimes:
                 continue
             steps = earlier.proposal.plan.steps if earlier is not None and earlier.proposal is not None else ()
             for record, step in zip(earlier.steps if earlier is not None else (), steps, strict=False):
-                if step.action == action and isinstance(record.outcome, StepVerified):
-                    found.append(record.outcome.took)
+                outcome = record.outcome
+                if step.action == action and isinstance(outcome, StepVerified) and not outcome.otherwise:
+                    found.append(outcome.took)
         return found
 
 

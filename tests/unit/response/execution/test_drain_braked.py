@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from bot.demo.cluster.pod import Budget
 from bot.domain.entry import Entry
 from bot.domain.events import Escalated, Resolved, StepFailed
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
+from bot.domain.incident import Incident
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import SILENT
 from tests.nodes.draining import NAME, DrainStage, drain_stage, worker
@@ -70,6 +72,24 @@ async def test_drain_that_is_held_past_its_deadline_leaves_the_node_cordoned_and
         assert "Not done: reboot, uncordon." in done.ending.try_next
         assert here.calls("P") == changes, "to let pods come again would be an effect, too"
         assert (here.machine.rebooted, here.cluster.evicted) == ([], [])
+
+
+async def test_drain_lasts_no_longer_where_other_programs_go_on_with_it(tmp_path: Path) -> None:
+    async with drain_stage(tmp_path, [worker(budgets=(Budget("never", None),))]) as here:
+        runner = await began(here, 1)
+        started = (await here.told()).steps[0].started_at
+
+        def since(minutes: int) -> Callable[[Incident], bool]:
+            return lambda _: here.now >= started + timedelta(minutes=minutes)
+
+        await here.run(runner, until=since(5))
+        await here.run(here.runner(), until=since(9))
+        done = await here.run(here.runner())
+        step = done.steps[0]
+        assert isinstance(step.outcome, StepFailed)
+        assert step.attempt > 1
+        assert step.ended_at is not None
+        assert step.ended_at - started < timedelta(minutes=11), "it was approved for ten"
 
 
 async def test_brake_pulled_within_a_round_holds_back_the_rest_of_it(tmp_path: Path) -> None:

@@ -13,11 +13,12 @@ from bot.domain.action import Step
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionLost
-from bot.domain.events import Approved, Escalated, QuestionAsked, StepFailed, StepStarted
+from bot.domain.events import Approved, Escalated, QuestionAsked, Resolved, StepFailed, StepStarted
 from bot.domain.fence import JOURNAL_WITHIN, SENT_WITHIN, Fence, fenced
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.response.execution.node_access import NodeAccess, NotRun
+from bot.view.plan_words import PlanWords
 from tests.nodes.at_rest import nothing_at_work
 from tests.schedules.parts import KEY, CountingNode, Wire
 from tests.schedules.stage import Stage
@@ -35,6 +36,7 @@ class Lines(Wire):
         self.told: list[str] = []  # on the inputs of commands
         self.stranger: tuple[str, str] | None = None
         self.booted_first = False
+        self.boots_before = ""  # somebody else reboots just before such a command
         self.late = 0  # so many commands take half a minute to arrive
         self.mute = False  # the node does not say how long it is up
 
@@ -57,6 +59,9 @@ class Lines(Wire):
         self.lines += sent
         self.told += [asked.command.stdin for asked in batch.questions if asked.command.stdin]
         there = self.nodes[node.name]
+        if any(self.boots_before and self.boots_before in line for line in sent):
+            there.reboot(by_us=False)
+            there.down_until = self.world.now
         if sent and self.booted_first:
             there.reboot(by_us=False)
             there.down_until = self.world.now
@@ -81,6 +86,21 @@ def advanced(stage: Stage, name: str = "one") -> Incident:
             return incident(stage, name)
         stage.world.now += max(timedelta(milliseconds=10), again.after)
     raise AssertionError(f"it never ends: {incident(stage, name).state}")
+
+
+def test_reboot_of_somebody_else_just_before_ours_is_not_told_as_ours(stage: Stage) -> None:
+    wire, node = lines(stage), stage.nodes["n1"]
+    wire.boots_before = "systemctl reboot"
+    approve(stage)
+    done = advanced(stage)
+    assert (node.asked, node.boot) == (0, 1), "its fence let nothing run"
+    assert isinstance(done.ending, Resolved)
+    said = "the node was booted otherwise, and the bot's own command was not run"
+    assert done.ending.summary.endswith(f"({said}).")
+    view = PlanWords(ACTIONS).of_incident(done)
+    assert view is not None
+    assert view.steps[1].sentence == f"Step 2, reboot: not needed: {said}."
+    assert view.steps[1].done == "node rebooted (it was so already)"
 
 
 def test_every_command_carries_machine_boot_and_a_deadline(stage: Stage) -> None:
