@@ -30,7 +30,8 @@ TRIGGERS: tuple[Mapping[str, str], ...] = tuple(
 )
 """The statements of the migration, in order, by dialect."""
 
-_KEPT_BY_SQLITE = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'entries'"
+# SQLite keeps a table's name as it was typed, and takes ENTRIES for the same.
+_KEPT_BY_SQLITE = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = 'entries'"
 # 58: before a statement that updates (16), deletes (8) or truncates (32). O and A: it is not switched off.
 _WORKS_IN_POSTGRESQL = """
     SELECT p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
@@ -49,19 +50,20 @@ def troubled_triggers(connection: Connection) -> Iterator[str]:
             yield "entries_stay"
 
 
-# A trigger or a rule may change or drop what is written, and nobody who writes would notice.
+# A trigger or a rule may change or drop what is written, a policy hide it, and nobody who writes would notice.
 _OTHERS = {
-    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'entries' ORDER BY name",
+    "sqlite": f"SELECT name FROM ({_KEPT_BY_SQLITE}) WHERE name NOT IN ({', '.join(map(repr, _SQLITE))}) ORDER BY name",
     "postgresql": """
-        SELECT tgname FROM pg_trigger WHERE tgrelid = 'entries'::regclass AND NOT tgisinternal
-        UNION SELECT rulename FROM pg_rewrite WHERE ev_class = 'entries'::regclass ORDER BY 1""",
+        SELECT tgname FROM pg_trigger
+        WHERE tgrelid = 'entries'::regclass AND NOT tgisinternal AND tgname <> 'entries_stay'
+        UNION SELECT rulename FROM pg_rewrite WHERE ev_class = 'entries'::regclass
+        UNION SELECT polname FROM pg_policy WHERE polrelid = 'entries'::regclass ORDER BY 1""",
 }
 
 
 def foreign_triggers(connection: Connection) -> tuple[str, ...]:
-    """Return the names of triggers and rules on the entries that no migration made."""
-    found = connection.exec_driver_sql(_OTHERS[connection.dialect.name]).scalars()
-    return tuple(str(name) for name in found if name not in _SQLITE)
+    """Return the names of triggers, rules and policies on the entries that no migration made."""
+    return tuple(map(str, connection.exec_driver_sql(_OTHERS[connection.dialect.name]).scalars()))
 
 
 def _plain(text: object) -> str:

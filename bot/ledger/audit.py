@@ -138,7 +138,11 @@ def audit(
         ]
         broken += _damage(connection)
         unread += [
-            Broken("database", 0, f"what {one_line(name, 60)} does: a trigger or rule on the entries, and none of ours")
+            Broken(
+                "database",
+                0,
+                f"what {one_line(name, 60)} does: a trigger, rule or policy on the entries, and none of ours",
+            )
             for name in foreign_triggers(connection)
         ]
         house = _HouseChain(_rows(connection, HOUSE), heads)

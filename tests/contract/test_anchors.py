@@ -14,6 +14,7 @@ from bot.domain.house_events import HOUSE, BrakePulled, EntryAnchored
 from bot.ledger import Database, Ledger, audit
 from tests.record.incidents import APPROVER, ASKER, OPENING, PLAN, PROPOSED, TRIAGED
 from tests.record.keeping import keep
+from tests.record.postgresql import Postgresql
 
 ID = "7k3m9x2qpv"
 
@@ -94,6 +95,23 @@ def test_trigger_that_is_gone_switched_off_or_altered_is_found(
             BEGIN SELECT RAISE(IGNORE); END""",
         ),
         (
+            "sqlite",
+            "drops",
+            """CREATE TRIGGER drops BEFORE INSERT ON ENTRIES WHEN NEW.kind = 'BrakePulled'
+            BEGIN SELECT RAISE(IGNORE); END""",
+        ),
+        (
+            "postgresql",
+            "entries_stay",
+            "CREATE RULE entries_stay AS ON INSERT TO entries WHERE NEW.kind = 'BrakePulled' DO INSTEAD NOTHING",
+        ),
+        (
+            "postgresql",
+            "entries_stay_as_they_are",
+            """CREATE FUNCTION drops() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+            CREATE TRIGGER entries_stay_as_they_are BEFORE INSERT ON entries FOR EACH ROW EXECUTE FUNCTION drops()""",
+        ),
+        (
             "postgresql",
             "drops",
             "CREATE RULE drops AS ON INSERT TO entries WHERE NEW.kind = 'BrakePulled' DO INSTEAD NOTHING",
@@ -119,5 +137,13 @@ def test_trigger_that_drops_what_is_written_lets_nothing_be_done_and_is_told(
         found = audit(database)
     assert (found.broken, [str(each) for each in found.unread]) == (
         (),
-        [f"database: what {name} does: a trigger or rule on the entries, and none of ours"],
+        [f"database: what {name} does: a trigger, rule or policy on the entries, and none of ours"],
     )
+
+
+def test_policy_that_may_hide_entries_is_told(postgresql: Postgresql) -> None:
+    with Database.open(postgresql.new_ledger()) as database:
+        with database.writing() as connection:
+            connection.exec_driver_sql("CREATE POLICY hides ON entries USING (kind <> 'BrakePulled')")
+        (unread,) = audit(database).unread
+    assert str(unread).startswith("database: what hides does")
