@@ -228,7 +228,8 @@ def _entry_path(where: str, name: object) -> str:
         return ""
     if is_own_name(name):
         return ""
-    return f"{where}[{MARK[1:-1] if _names_secret(where) else redacted_line(name, LONGEST)}]"
+    said = MARK[1:-1] if _names_secret(where) else redacted_line(name, LONGEST).translate(_ROUND)
+    return f"{where}[{said}]"
 
 
 @lru_cache(2**14)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from datetime import timedelta
 
+from bot.domain.safe_text import redacted_text
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.formats.kernel_table import COMPLAINTS
 
@@ -104,13 +105,14 @@ def _fails_in_two_wordings(speaker: str, said: Sequence[KernelEvent]) -> bool:
 
 
 def wording(event: KernelEvent) -> str:
-    """Return a line's words without time, numbers and addresses.
+    """Return a line's words without secrets, time, numbers and addresses.
 
     Example:
     >>> wording(KernelEvent("complaint", "[9.1] node kernel: nvme nvme0: I/O 22 QID 5 timeout, aborting"))
     'nvme nvme0: I/O # QID # timeout, aborting'
     """
-    return _FIGURE.sub("#", _BEFORE.sub("", event.text, count=1))[:_LONGEST].strip()
+    said = redacted_text(event.text)  # first: a key without its figures, or half of one, is known by nobody
+    return _FIGURE.sub("#", _BEFORE.sub("", said, count=1))[:_LONGEST].strip()
 
 
 def _words(event: KernelEvent) -> str:

@@ -14,6 +14,8 @@ from bot.extras.fleet.facts import _facts_of_value, fact_value, facts_of, is_own
 from bot.probes.agents import Agent
 from bot.probes.containers import ContainersReading
 from bot.probes.formats.container_lists import Container
+from bot.probes.formats.kernel_line import KernelEvent
+from bot.probes.kernel_log import KernelLogReading
 from tests.unit.causes import builders as b
 
 HEX = "0123456789abcdef"
@@ -194,3 +196,21 @@ def test_value_whose_own_name_says_that_it_is_a_secret_is_no_fact() -> None:
         {"agent": CustomReading("agent", {"api_token": "Fake0hunter2"})},
     )
     assert facts_of(custom)["agent.api_token"] == "[redacted]"
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("xoxb-" + "123456789012-aB3dE5gH7jK9mN1pQ3rS", "(redacted: Slack token)"),
+        ("8412345678:AAHx4Kq9Zt" + "R2mVb7LwYc1NsJd8HfGp5UaQe", "(redacted: Telegram token)"),
+        ("DHHC-1:00:ia6zGodOr4SEG0Zzaw398rpY0" + "wqipUWj4jWjUh4HWUz6aQ2n:", "DHHC-#:#:(redacted):"),
+    ],
+)
+def test_key_in_a_line_of_the_kernel_is_no_fact_and_half_of_one_neither(key: str, said: str) -> None:
+    for before in ("", "q" * 20 + " ", "q" * 35 + " "):
+        event = KernelEvent("complaint", f"[100.1] n1 kernel: foo: {before}{key}", timedelta(seconds=100), "foo:")
+        facts = facts_of(b.node(KernelLogReading("journal", 9, (event,), ("complaint",))))
+        (name,) = [where for where in facts if "foo" in where]
+        wording = f"foo: {before}{said}"[:60].strip()
+        assert name == f"kernel_log.events[complaint {wording}]"
+    assert dict(_facts_of_value("x", ("http://bob:Hunter2xyz@h",))) == {"x[http://bob:(redacted)@h]": "there"}
