@@ -20,14 +20,23 @@ from typing import Any
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import CaseError, InventoryError
-from bot.domain.json_form import NotOfForm, canonical, decode_untrusted, lines_of, read, to_json_types, values_in
+from bot.domain.json_form import (
+    NotOfForm,
+    canonical,
+    decode_untrusted,
+    lines_of,
+    memory_bytes,
+    read,
+    to_json_types,
+    values_in,
+)
 from bot.domain.node import valid_name
 from bot.domain.safe_text import one_line, redacted, redacted_text, safe
 from bot.domain.secret_forms import SecretTable, table
 
 FORM = 2
 MOST_VALUES = 200_000  # of JSON in a case, about: a large node's has ten thousand, and each takes a hundred bytes
-MOST_ROOM = 256 * 1024 * 1024  # bytes of memory of a line: no more than all of a case may have
+MOST_ROOM = 32 * 1024 * 1024  # bytes of memory of its text, of which reading takes a few copies; a large node's: 0.5 MB
 NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # form 1 had no time
 _HOW_TO_RECORD = "Record a case with: zombie check NODE --record DIR"
 _AGAIN = "Copy it again from where it was recorded, or record the node again: zombie check NODE --record DIR"
@@ -163,7 +172,7 @@ def asked_by(batch: Batch) -> tuple[RecordedCommand, ...]:
 def read_case(text: str, where: str, name: str, most_room: int = MOST_ROOM) -> Case:
     """Return the case in a text; `where` names it in errors, `name` is the node's name if the text has none.
 
-    Shape: `most_room` is how many bytes of memory a line of it may take.
+    Shape: `most_room` is how many bytes of memory the text may take.
 
     Raises: CaseError, which names the case and, if it was changed or cut short, its content hash.
     """
@@ -175,6 +184,8 @@ def read_case(text: str, where: str, name: str, most_room: int = MOST_ROOM) -> C
 
 
 def _decoded_case(text: str, where: str, name: str, most_room: int) -> Case:
+    if memory_bytes(text) > most_room:
+        raise NotOfForm(f"it takes more than {most_room // 1024 // 1024} MiB of memory")
     if values_in(text) + text.count("\n") > MOST_VALUES:
         raise NotOfForm(f"it has more than {MOST_VALUES:,} values")
     first, _, _ = text.partition("\n")

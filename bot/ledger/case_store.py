@@ -11,8 +11,9 @@ from datetime import timedelta
 from sqlalchemy import Connection, bindparam, func, insert, select
 from sqlalchemy import case as where
 
-from bot.domain.case import Case
+from bot.domain.case import MOST_ROOM, Case
 from bot.domain.errors import LedgerUnavailable
+from bot.domain.json_form import memory_bytes
 from bot.ledger.database import COMPUTING, Store, on_thread, on_thread_of
 from bot.ledger.pruning import forget
 from bot.ledger.tables import KEPT_CASES
@@ -38,7 +39,7 @@ class CaseStore(Store):
         digest = str(json.loads(text.removesuffix("\n").rpartition("\n")[2])["sha256"])  # its last line
         raw = text.encode()
         body = zlib.compress(raw)
-        if len(body) > MOST_BYTES or len(raw) > MOST_TEXT:
+        if len(body) > MOST_BYTES or max(len(raw), memory_bytes(text)) > MOST_ROOM:
             return ""
         row = {"incident": incident, "digest": digest, "body": body}
         with self.database.writing() as connection:

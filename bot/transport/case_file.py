@@ -7,11 +7,10 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from bot.domain.case import Case, read_case
+from bot.domain.case import MOST_ROOM, Case, read_case
 from bot.domain.errors import CaseError
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
-MOST_BYTES = 64 * 1024 * 1024  # a large node's case has 0.5 MB
 _GZIP = 16 + zlib.MAX_WBITS
 
 
@@ -101,12 +100,12 @@ def files(named: Iterable[Path]) -> Iterator[Path]:
 
 def _read(path: Path) -> bytes:
     with path.open("rb") as file:
-        raw = file.read(MOST_BYTES + 1)
+        raw = file.read(MOST_ROOM + 1)
     if path.suffix == ".gz":
         unpacking = zlib.decompressobj(_GZIP)
-        raw = unpacking.decompress(raw, MOST_BYTES + 1)
-        if not unpacking.eof and len(raw) <= MOST_BYTES:
+        raw = unpacking.decompress(raw, MOST_ROOM + 1)
+        if not unpacking.eof and len(raw) <= MOST_ROOM:
             raise ValueError("the compressed file is cut short")
-    if len(raw) > MOST_BYTES:
-        raise ValueError(f"it has more than {MOST_BYTES // 1024 // 1024} MiB")
+    if len(raw) > MOST_ROOM:
+        raise ValueError(f"it has more than {MOST_ROOM // 1024 // 1024} MiB")
     return raw

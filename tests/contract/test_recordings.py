@@ -200,6 +200,18 @@ def test_case_of_few_bytes_that_would_fill_the_memory_is_refused(tmp_path: Path,
         load(path)
 
 
+def test_case_that_a_single_letter_makes_four_times_as_wide_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "node.jsonl.gz"
+
+    def loaded(letter: str) -> Case:
+        path.write_bytes(gzip.compress(f'{{"recording": 1, "said": "{letter}{"a" * 9_000_000}"}}\n'.encode()))
+        return load(path)
+
+    assert loaded("a").runs == ()
+    with pytest.raises(CaseError, match="it takes more than 32 MiB of memory"):
+        loaded("\U0001f600")
+
+
 async def test_what_another_playbook_did_not_ask_is_unread_and_not_healthy(tmp_path: Path) -> None:
     books = shipped()
     whole, few = books.get("node-health"), books.get("zombie-cgroups")
