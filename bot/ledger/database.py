@@ -27,12 +27,13 @@ from pathlib import Path
 from types import MethodType, TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, Row, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import LedgerUnavailable, SettingsError
+from bot.domain.house_events import HOUSE
 from bot.domain.safe_text import one_line
 from bot.ledger.entries import database_time
 from bot.ledger.migrations import migrate, refuse_newer
@@ -112,6 +113,7 @@ class Database:
         self._busy = busy
         self._write_lock = WriteLock() if engine.dialect.name == "sqlite" else None
         self._opened: tuple[Path, os.stat_result] | None = None  # SQLite's file
+        self._seen: Row[Any] | None = None  # the number and hash of the last entry of `house`
         self.threads = {lane: ThreadPoolExecutor(most, lane) for lane, most in _THREADS.items()}
 
     @classmethod
@@ -131,6 +133,8 @@ class Database:
                     database._begin_wal()
                 with database._transaction(writes=True) as connection:
                     migrate(connection)
+                    last = _last_of_house(connection)
+                database._seen = last
                 database._opened = (path, path.stat()) if path is not None else None
         except OSError as no:
             engine.dispose()
@@ -159,11 +163,15 @@ class Database:
         """The only writing transaction at a time; committed at the end of the block.
 
         Raises: LedgerUnavailable when the database is locked for too long, unreachable or full, when its file is
-        another, or when a newer program has migrated it since it was opened: what that one relies on is not known here.
+        or its record another, or when a newer program has migrated it since it was opened: what that one relies on is
+        not known here.
         """
         with self._transaction(writes=True) as connection:
             refuse_newer(connection)
+            self._refuse_other_record(connection)
             yield connection
+            last = _last_of_house(connection)
+        self._seen = last  # not before it is committed
 
     @contextlib.contextmanager
     def adding(self) -> Iterator[Connection]:
@@ -186,10 +194,11 @@ class Database:
     def check(self) -> None:
         """Do nothing if this program can read it and may write.
 
-        Raises: LedgerUnavailable when it cannot be read, or a newer program has migrated it.
+        Raises: LedgerUnavailable when it cannot be read or is another, or a newer program has migrated it.
         """
         with self.reading() as connection:
             refuse_newer(connection)
+            self._refuse_other_record(connection)
 
     def now(self, connection: Connection) -> str:
         """Return the database's time, in the format of entries."""
@@ -230,6 +239,20 @@ class Database:
                 "Stop every program that has it open, and start it again.",
             )
 
+    def _refuse_other_record(self, connection: Connection) -> None:
+        """Raises: LedgerUnavailable when an entry that was there is not, such as after a restore into the open file.
+
+        What is open here came from later entries, such as a brake that was pulled.
+        """
+        if self._seen is None:
+            return
+        if connection.execute(_HASH_OF_HOUSE, {"of_seq": self._seen.seq}).scalar_one_or_none() != self._seen.hash:
+            raise LedgerUnavailable(
+                f"{self._sentence}: entry {HOUSE}/{self._seen.seq}, which was there, is missing or another.",
+                "If a backup was brought back, stop every program that has it open, and start it again; otherwise: "
+                "zombie audit verify",
+            )
+
     @contextlib.contextmanager
     def _locked_for_writing(self, writes: bool | str) -> Iterator[None]:
         """Wait for this program's other writing threads. Inserts go first, because a sender waits for the answer.
@@ -257,6 +280,14 @@ class Database:
             raise LedgerUnavailable(
                 f"{self._sentence}: SQLite cannot keep a write-ahead log there.", "Use a folder on a local disk."
             )
+
+
+def _last_of_house(connection: Connection) -> Row[Any] | None:
+    return connection.exec_driver_sql(_LAST_OF_HOUSE).one_or_none()
+
+
+_LAST_OF_HOUSE = f"SELECT seq, hash FROM entries WHERE stream = '{HOUSE}' ORDER BY seq DESC LIMIT 1"
+_HASH_OF_HOUSE = text(f"SELECT hash FROM entries WHERE stream = '{HOUSE}' AND seq = :of_seq")
 
 
 def is_file_there(url: str) -> bool:

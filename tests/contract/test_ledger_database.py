@@ -164,6 +164,22 @@ def test_file_that_is_another_now_is_no_record_to_go_on_with(is_replaced: bool, 
     assert path.exists() is is_replaced, "nothing is made anew by a program that has it open"
 
 
+def test_backup_that_is_restored_into_the_open_file_is_no_record_to_go_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "zombie.db"
+    with Database.open(ledger_url(path)) as database, contextlib.closing(sqlite3.connect(tmp_path / "old.db")) as old:
+        ledger = Ledger(database)
+        ledger.append.now(HOUSE, None, BrakePulled("rollout"), ASKER)
+        with contextlib.closing(sqlite3.connect(path)) as now:
+            now.backup(old)
+            ledger.append.now(HOUSE, None, BrakePulled("stop"), ASKER)
+            old.backup(now)
+        for asked in (database.check, lambda: ledger.append.now(HOUSE, None, BrakePulled("x"), ASKER)):
+            with pytest.raises(LedgerUnavailable, match="entry house/2, which was there, is missing or another"):
+                asked()
+    with Database.open(ledger_url(path)) as database:
+        assert Ledger(database).append.now(HOUSE, None, BrakePulled("x"), ASKER).seq == 2
+
+
 def test_opening_again_changes_nothing(empty_database_url: str) -> None:
     with Database.open(empty_database_url) as database:
         before = shaped(database)
