@@ -28,9 +28,14 @@ from bot.domain.secret_forms import (
 from bot.domain.secret_names import speaks_of_secret
 
 # Two names that look the same are the same, and no reader, such as a model behind MCP, gets words that people do not
-# see. A selector that makes a sign an emoji stays behind that sign.
+# see. A selector that makes a sign an emoji stays behind a sign that can be one. No XML may hold U+FFFE or U+FFFF.
+_CAN_BE_EMOJI = (
+    r"\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2934\u2935\u2b00-\u2bff"
+    r"\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
 _UNSAFE = re.compile(
-    rf"(?<![^\x00-\x7f\ufe00-\ufe0f])[\ufe0e\ufe0f](?!\u20e3)|(?![\ufe0e\ufe0f])[\x00{CONTROLS}{UNSEEN}\ud800-\udfff]"
+    rf"(?<![{_CAN_BE_EMOJI}])[\ufe0e\ufe0f](?!\u20e3)"
+    rf"|(?![\ufe0e\ufe0f])[\x00{CONTROLS}{UNSEEN}\ud800-\udfff\ufffe\uffff]"
 )
 
 # Most texts hold only these, and this test costs a tenth of the search for unsafe characters.

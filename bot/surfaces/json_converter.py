@@ -35,6 +35,7 @@ class JsonConverter:
         self._redactor = Redactor()
         self._clean: set[str] = set()  # nothing to escape or redact, and no secret follows
         self._names: set[str] = set()  # the same, and the value under that name is no secret either
+        self._slow = 0  # how many texts, mappings and lists did not go the quick way
 
     def convert(self, value: Any) -> Any:
         """Return the value as JSON values."""
@@ -51,7 +52,7 @@ class JsonConverter:
             return self._record(value)
         if isinstance(value, Mapping):
             return self._mapping(value)
-        return self._convert_slowly(value)
+        return self._redactor.value(plain(value))  # an instant, a member of an enum
 
     def _mapping(self, value: Mapping[Any, Any]) -> Any:
         known = self._names.issuperset(value) or all(map(self._is_harmless_name, value))
@@ -65,19 +66,19 @@ class JsonConverter:
         return converted
 
     def _converted_list(self, values: Any) -> Any:
-        clean = self._clean
+        clean, slow = self._clean, self._slow
         converted: list[Any] = []
         for item in values:
             kind = type(item)
             if kind is str:
-                if item not in clean and not self._is_clean(item):
-                    return self._convert_slowly(values)  # a neighbour of a secret may belong to it
+                if (item not in clean and not self._is_clean(item)) or item.startswith("-"):
+                    return self._convert_slowly(values)  # a neighbour of a secret, or of an option, may belong to it
                 converted.append(item)
             elif kind is float:
                 converted.append(_rounded(item))
             else:
                 converted.append(item if kind in _AS_IT_IS else self.convert(item))
-        return converted
+        return converted if slow == self._slow else self._convert_slowly(values)  # rows are read column by column
 
     def _record(self, value: Any) -> Any:
         kind: Any = type(value)
@@ -105,6 +106,7 @@ class JsonConverter:
         return record
 
     def _convert_slowly(self, value: Any) -> Any:
+        self._slow += 1
         return self._redactor.value(plain(value))
 
     def _is_clean(self, text: str) -> bool:

@@ -323,6 +323,8 @@ def test_what_has_no_width_is_seen() -> None:
     for hidden in ("\uffa0", "\u17b4", "\u180b", "\ufe01", "\U0001d173", "\U000e0100", "\U000e0fff"):
         assert safe(f"kubelet{hidden}.service") == f"kubelet{ascii(hidden)[1:-1]}.service"
     assert safe("a\ufe0fb ⚠️ 1️⃣ ⚠️\ufe0e\ufe0f") == "a\\ufe0fb ⚠️ 1️⃣ ⚠️\\ufe0e\\ufe0f", "an emoji has one selector"
+    assert safe("caf\u00e9\ufe0f 日本\ufe0e ©\ufe0f") == "caf\u00e9\\ufe0f 日本\\ufe0e ©\ufe0f", "and a letter has none"
+    assert safe("ecs\uffff.\ufffe") == r"ecs\uffff.\ufffe", "which no XML may hold"
     assert safe("é 🔥 日本 µs …") == "é 🔥 日本 µs …"
 
 

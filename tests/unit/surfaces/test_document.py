@@ -59,6 +59,20 @@ def test_any_verdict_is_told_as_by_the_slow_way(verdict: Verdict) -> None:
     assert SHARED.convert(verdict) == redacted(plainly(verdict))
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        ["mysql", "-u", "root", "-pFake0hunter2"],
+        ["docker", "login", "-p", "Fake0hunter2"],
+        [{"text": "password:"}, {"text": "Fake0hunter2"}],
+        {"rows": [{"at": 1, "text": "key"}, {"at": 2, "text": "passphrase:"}, {"at": 3, "text": "Fake0hunter2"}]},
+    ],
+)
+def test_secret_that_only_its_neighbours_tell_of_is_cut_on_the_quick_way_too(told: Any) -> None:
+    assert SHARED.convert(told) == redacted(told)
+    assert "hunter2" not in str(SHARED.convert(told))
+
+
 def test_node_is_laid_out_for_people_and_several_stand_a_line_each() -> None:
     others = [replace(FOUNDING, node=f"node-{number}") for number in (1, 2, 3)]
     assert '\n      "node": "node-123",\n' in document([FOUNDING])
