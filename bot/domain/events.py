@@ -238,11 +238,15 @@ class StepSkipped:
 
 @dataclass(frozen=True, slots=True)
 class StepFailed:
-    """A step ran, but its proof was not seen in time; it is never repeated."""
+    """A step ran, but its proof was not seen in time; it is never repeated.
+
+    Shape: `never_ran`: it is known that none of its commands ran, at any attempt.
+    """
 
     number: int
     because: str
     seen: tuple[Evidence, ...] = ()
+    never_ran: bool = False
 
 
 @dataclass(frozen=True, slots=True)

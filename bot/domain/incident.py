@@ -192,6 +192,12 @@ class Incident:
         return any(step.started is not None for step in self.steps)
 
     @property
+    def may_have_run(self) -> bool:
+        """True once a command of its plan was run, or it is not known that none was."""
+        begun = (step.outcome for step in self.steps if step.started is not None)
+        return not all(isinstance(outcome, StepFailed) and outcome.never_ran for outcome in begun)
+
+    @property
     def is_unfixed(self) -> bool:
         """True once it was acted on and is not fixed: it ended so, asks a person, or can only end so.
 

@@ -16,9 +16,10 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, o
 
 from bot.domain.claim import CLOCK_TOLERANCE, Claim, Hold, busy_with, check_brake_off, check_not_quiet
 from bot.domain.entry import Entry, instant_of, instant_text
-from bot.domain.errors import AlreadyTried, ApprovalExpired, BudgetSpent, NodeBusy
+from bot.domain.errors import AlreadyTried, ApprovalExpired, BudgetSpent, ImpossibleEvent, NodeBusy, UnreadableEntry
+from bot.domain.fold import fold
 from bot.domain.house_events import BrakePulled
-from bot.ledger.entries import last_brake
+from bot.ledger.entries import last_brake, read_stream
 from bot.ledger.machines import further_names
 from bot.ledger.tables import ATTEMPTS, HOLDS, INCIDENTS
 
@@ -38,7 +39,6 @@ _TRIED = (
         ATTEMPTS.c.at > bindparam("since"),
     )
     .order_by(ATTEMPTS.c.at.desc())
-    .limit(1)
 )
 _LATELY = (
     select(func.count())
@@ -121,7 +121,10 @@ def begun_for(
 
 
 def last_try(connection: Connection, claim: Claim, since: datetime) -> str | None:
-    """Return the last incident that began this plan on this machine since then, under any of its names."""
+    """Return the last incident that carried out this plan on this machine since then, under any of its names.
+
+    Shape: one of which it is known that no command ran did not.
+    """
     asked = {
         "remedy": claim.remedy,
         "cure": claim.cure,
@@ -129,8 +132,15 @@ def last_try(connection: Connection, claim: Claim, since: datetime) -> str | Non
         "machine": claim.machine_id,
         "since": instant_text(since),
     }
-    found: str | None = connection.execute(_TRIED, asked).scalar_one_or_none()
-    return found
+    tries = connection.execute(_TRIED, asked).scalars().all()
+    return next((name for name in tries if _may_have_run(connection, name)), None)
+
+
+def _may_have_run(connection: Connection, incident: str) -> bool:
+    try:
+        return fold(read_stream(connection, incident)).may_have_run
+    except (ImpossibleEvent, UnreadableEntry):
+        return True
 
 
 def record_hold(connection: Connection, incident: str, step: int, claim: Claim, at: str) -> None:

@@ -176,7 +176,7 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
     replace(STARTED, kept="ef" * 32, kept_says="kernel log, 4 kB in 0.3 s"),
     replace(VERIFIED, otherwise="it was booted otherwise"),
     SECOND,
-    StepFailed(1, "The unit is still active.", (EVIDENCE,)),
+    StepFailed(1, "The unit is still active.", (EVIDENCE,), never_ran=True),
     replace(VALIDATING, waiting=1),
     HOLDS,
     RESOLVED,

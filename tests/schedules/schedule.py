@@ -78,7 +78,7 @@ class Played:
         for incident in self.incidents.values():
             node = self.stage.nodes[incident.node]
             alone = sum(other is node for other in self.stage.nodes.values()) == 1
-            if incident.steps and incident.steps[0].started is not None:
+            if incident.steps and incident.steps[0].started is not None and incident.may_have_run:
                 begun[id(node)].add(incident.id)
             if incident.state not in SETTLED:
                 yield f"{incident.id} has no end"
@@ -100,6 +100,8 @@ class Played:
                 yield f"a step of {incident.id} began at {at:%H:%M:%S}, in quiet hours"
         if any(len(names) > 1 for names in begun.values()):
             yield "one machine was acted on by two incidents"
+        if unsaid := [node.name for node in self.stage.nodes.values() if node.stopped and not begun[id(node)]]:
+            yield f"{unsaid[0]} was acted on, and its incidents say that nothing ran"
 
     def _to_questions(self) -> Iterator[str]:
         for asked_at, said in self.answers:

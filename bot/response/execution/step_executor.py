@@ -44,7 +44,7 @@ from bot.domain.events import (
     StepVerified,
 )
 from bot.domain.fence import SENT_WITHIN, Fence, FenceRefusal
-from bot.domain.incident import Decision, Incident
+from bot.domain.incident import Decision, Incident, StepRecord
 from bot.domain.mute_record import mutes_in_force
 from bot.domain.node import Node
 from bot.domain.policy import Policy
@@ -99,7 +99,8 @@ class Attempts:
 
     Shape: `ran` are attempts whose command this program sent, or may have sent: None while its end was not heard, a
     sentence if it failed, empty if it succeeded. `ended` are attempts whose end was heard: they are never sent again.
-    Attempts in `unsent` were never sent, or were refused by their fence. `strange` notes that another machine
+    Attempts in `unsent` were never sent, or were refused by their fence, or the rest of them was where they are in
+    `ran_in_part`. `strange` notes that another machine
     answered, and `said` what the last round of calls returned. `first_seen` is when this program first looked for the
     proof of an attempt that is dated later than that.
     """
@@ -107,6 +108,7 @@ class Attempts:
     ran: dict[Attempt, str | None] = field(default_factory=dict)
     ended: set[Attempt] = field(default_factory=set)
     unsent: set[Attempt] = field(default_factory=set)
+    ran_in_part: set[Attempt] = field(default_factory=set)
     strange: dict[Attempt, str] = field(default_factory=dict)
     first_seen: dict[Attempt, datetime] = field(default_factory=dict)
     said: dict[Attempt, str] = field(default_factory=dict)
@@ -123,6 +125,11 @@ class Attempts:
         self.ran.pop(key, None)
         self.unsent.add(key)
         return AdvanceLater(POLL, because)
+
+    def never_ran(self, record: StepRecord, incident: str) -> bool:
+        """True if it is known that no attempt at a step ran anything."""
+        keys = [(incident, record.number, attempt) for attempt in range(1, record.attempt + 1)]
+        return all((key in self.unsent or self.ran.get(key) == BOOTED) and key not in self.ran_in_part for key in keys)
 
     def not_there(self, key: Attempt, because: str) -> AdvanceLater:
         """Note that another machine answered, and that nothing was sent to it or run there."""
@@ -335,7 +342,13 @@ class StepExecutor:
                 return AdvanceLater(pause_of(incident.updated_at, self.clock()), because)
             until = math.ceil(seen.uptime + SENT_WITHIN.total_seconds()) + self.reach.seconds_after_fence(step)
             started = replace(started, until_uptime=until)
-        in_time = self.in_time()
+        in_time, asked = self.in_time(), 0
+
+        def next_in_time() -> bool:  # asked before each command, once the one before has succeeded
+            nonlocal asked
+            asked += 1
+            return in_time()
+
         try:
             await self.ledger.begin(incident.id, incident.seq, started, BOT, self._claim(incident, node))
         except AlreadyTried as no:
@@ -349,7 +362,9 @@ class StepExecutor:
         try:
             fence, before = fence_of(incident.id, bound, started), facts_of(started.before)
             why = why_of(incident, started.number, self.reach.actions[step.action].words(step.args))
-            self.attempts.note_end(key, await self.reach.run(node, step, fence, before, in_time, self.check_brake, why))
+            self.attempts.note_end(
+                key, await self.reach.run(node, step, fence, before, next_in_time, self.check_brake, why)
+            )
         except TooLate:
             return self.attempts.not_sent(key, HELD_UP)
         except Braked as no:
@@ -362,6 +377,9 @@ class StepExecutor:
             return self.attempts.not_run(key, node, no.why)
         except Unreachable as no:  # it may have run: what the node shows next decides
             return AdvanceLater(POLL, no.sentence)
+        finally:
+            if asked > 1:
+                self.attempts.ran_in_part.add(key)
         return AdvanceLater(because="its proof is looked for")
 
     def _claim(self, incident: Incident, node: Node) -> Claim:

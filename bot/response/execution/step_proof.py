@@ -82,7 +82,10 @@ class StepProof:
             # An earlier attempt, whose end was not heard, may have booted it itself.
             otherwise = OTHERWISE if record.attempt == 1 and self.steps.attempts.ran.get(key) == BOOTED else ""
             return StepVerified(record.number, (as_evidence(action, step, seen.facts[0]),), took, otherwise)
-        return await self._unproven(incident, node, record, seen, patience)
+        outcome = await self._unproven(incident, node, record, seen, patience)
+        if isinstance(outcome, StepFailed) and self.steps.attempts.never_ran(record, incident.id):
+            return replace(outcome, never_ran=True)
+        return outcome
 
     async def _look_after_settling(
         self, incident: Incident, node: Node, step: Step, before: Facts, first: NodeStatus, gap: timedelta

@@ -22,7 +22,7 @@ from bot.view.plan_words import PlanWords
 from tests.nodes.at_rest import nothing_at_work
 from tests.schedules.parts import KEY, CountingNode, Wire
 from tests.schedules.stage import Stage
-from tests.unit.response.requesting import approve, do, incident
+from tests.unit.response.requesting import ANN, BOB, approve, do, incident
 
 OTHERS = {"another key": ("SHA256:other", "s" * 32), "same key": (KEY, "s" * 32), "a copy": (KEY, "")}
 
@@ -38,6 +38,7 @@ class Lines(Wire):
         self.booted_first = False
         self.boots_before = ""  # somebody else reboots just before such a command
         self.late = 0  # so many commands take half a minute to arrive
+        self.late_words = "none is"  # and each with these words two and a half
         self.mute = False  # the node does not say how long it is up
 
     def lands(self, node: Node, acts: bool) -> tuple[CountingNode, str]:
@@ -65,9 +66,9 @@ class Lines(Wire):
         if sent and self.booted_first:
             there.reboot(by_us=False)
             there.down_until = self.world.now
-        if sent and self.late:
-            self.late -= 1
-            self.world.now += timedelta(seconds=30)
+        if sent and (self.late or self.late_words in sent[0]):
+            self.late = max(0, self.late - 1)
+            self.world.now += timedelta(seconds=150 if self.late_words in sent[0] else 30)
         async for run in super().read(node, batch, deadline, host_key):
             yield replace(run, started_at_uptime=None) if self.mute else run
 
@@ -268,3 +269,32 @@ def test_command_that_waited_in_a_dead_connection_does_nothing(stage: Stage, aft
     node.boot = boot
     node.late(argv, 0, sent_at)
     assert node.enabled
+
+
+def test_plan_of_which_nothing_ran_was_not_carried_out_and_neither_was_its_undo(stage: Stage) -> None:
+    wire, node = lines(stage), stage.nodes["n1"]
+    wire.late = 99
+    approve(stage)
+    assert isinstance(failed := advanced(stage).steps[0].outcome, StepFailed)
+    assert (failed.never_ran, node.stopped) == (True, 0)
+    wire.late = 0
+    stage.propose("two", "n1")
+    do(stage, stage.responder().decide("two", ANN))
+    assert advanced(stage, "two").state == "resolved"
+    wire.late = 99
+    for _ in range(2):
+        undo = do(stage, stage.responder().undo("two", ANN))
+        do(stage, stage.responder().decide(undo.id, BOB))
+        assert (advanced(stage, undo.id).state, node.enabled) == ("escalated", False)
+
+
+def test_step_whose_first_command_ran_may_have_run(stage: Stage) -> None:
+    wire = lines(stage)
+    approve(stage)
+    assert advanced(stage).state == "resolved"
+    undo = do(stage, stage.responder().undo("one", ANN))
+    do(stage, stage.responder().decide(undo.id, BOB))
+    wire.late_words = "systemctl start"
+    done = advanced(stage, undo.id)
+    assert isinstance(failed := done.steps[0].outcome, StepFailed)
+    assert (failed.never_ran, stage.nodes["n1"].enabled, stage.nodes["n1"].active) == (False, True, False)
