@@ -35,7 +35,7 @@ def cordon_calls_due(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
 def refuses(args: Args, now: Facts) -> str:
     """Say why the node may not be cordoned: it is another machine, or it is cordoned already."""
     if now[UNSCHEDULABLE] == "true":
-        return f"{args[NODE]} is cordoned already, by somebody else: nothing is left to do."
+        return f"{args[NODE]} is cordoned already: nothing is left to do."
     return cluster_node.another_boot(args, now)
 
 

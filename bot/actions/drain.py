@@ -79,7 +79,7 @@ def refuses(args: Args, now: Facts) -> str:
 
 def affects(args: Args, now: Facts) -> tuple[str, ...]:
     """Return the pods that would be moved, each with its job and the data it loses; the gravest first."""
-    cordoned = f"{args[NODE]} is cordoned already, by somebody else: it is left so afterwards"
+    cordoned = f"{args[NODE]} is cordoned already: it is left so afterwards"
     first = (cordoned,) if now[UNSCHEDULABLE] == "true" else ()
     pods = sorted(cluster_node.pods_of(now), key=lambda pod: pod.loss)
     return (*first, *(pod.words for pod in pods))

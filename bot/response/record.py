@@ -37,6 +37,9 @@ from bot.domain.verdict import Evidence
 if TYPE_CHECKING:
     from bot.ledger import Ledger
 
+UNDO_TIMES = 20  # undo proposals that an incident may have, when people do not approve them
+NOT_LASTING = "It did not last: find out what starts it again, replace the node, or look by hand."
+_KEPT_AWAY = "It keeps work away and cures nothing: a person has to see to the node."
 OVER_BY_NOW = "Its source says that the alert is over."
 
 
@@ -165,6 +168,23 @@ def unknown(incident_id: str) -> UnknownIncident:
 def short_id(*words: str) -> str:
     """Return the id of an incident or a group, made from its content, so that a repetition gets the same id."""
     return hashlib.sha256("\n".join(words).encode(errors="backslashreplace")).hexdigest()[:12]
+
+
+def undo_ids(incident_id: str) -> tuple[str, ...]:
+    """Return the ids of the incidents that undo this one, in the order in which they are proposed."""
+    return tuple(short_id("undo", incident_id, str(number)) for number in range(1, UNDO_TIMES + 1))
+
+
+async def words_after_a_try(ledger: Ledger, actions: Mapping[str, Action], plan: Plan, tried: str) -> str:
+    """Return what people may try where a plan was carried out less than a day ago, in that incident."""
+    with contextlib.suppress(LedgerError):  # what cannot be read is not told
+        for name in undo_ids(tried):
+            if (undo := await ledger.incident(name)) is None:
+                break
+            if undo.state is State.RESOLVED:
+                return f"Incident {name} has undone it since. Ask who wanted that, and why."
+    only_contains = all(step.action in actions and actions[step.action].contains for step in plan.steps)
+    return _KEPT_AWAY if only_contains else NOT_LASTING
 
 
 _TOLD = 12  # facts in the sentence; the lines have all

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from bot.response.decision.recheck import RecheckResult
 
 _UNIT = re.compile(r"[^\s,;]+\.[a-z]+")
+_FOR_SEVERAL = {"stops": "stop", "starts": "start", "is": "are"}
 _AGAIN = "Try again, or check the node again."
 
 
@@ -209,17 +210,28 @@ def changed_side_effects(bound: Mapping[str, str], seen: NodeStatus) -> tuple[st
 
 
 def added_side_effects(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]:
-    """Return what a later step would do to units that were not shown with it. Fewer units are no difference, because an
-    earlier step may have stopped or started them.
+    """Return what a later step would do to units that were not shown with it, or not so. Fewer units are no difference,
+    because an earlier step may have stopped or started them.
     """
     effects = ((name, bound.get(name, ""), words) for name, words in sorted((seen.also or {}).items()))
     return tuple(
-        f"{name}: {was or 'nothing'} → {now}" for name, was, now in effects if not _unit_names(now) <= _unit_names(was)
+        f"{name}: {was or 'nothing'} → {now}"
+        for name, was, now in effects
+        if not _unit_effects(now) <= _unit_effects(was)
     )
 
 
-def _unit_names(words: str) -> frozenset[str]:
-    return frozenset(_UNIT.findall(words))
+def _unit_effects(words: str) -> frozenset[tuple[str, str]]:
+    """Return each unit in the words with what is said of it: the rest of its part, the same for one and for several.
+
+    Example:
+    >>> sorted(_unit_effects("with a.service stops b.service"))
+    [('with stop', 'a.service'), ('with stop', 'b.service')]
+    """
+    parts = [(_UNIT.sub(" ", part).replace(",", " ").split(), _UNIT.findall(part)) for part in words.split("; ")]
+    return frozenset(
+        (" ".join(_FOR_SEVERAL.get(word, word) for word in rest), unit) for rest, units in parts for unit in units
+    )
 
 
 def verdict_drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:

@@ -45,7 +45,15 @@ from bot.response.decision.braking import set_brake
 from bot.response.decision.preflight import DriftDetected, Preflight
 from bot.response.decision.undo_proposer import UndoProposer
 from bot.response.execution.node_access import NodeAccess
-from bot.response.record import IncidentRecord, cured_since, may_name, refusals_noted, unknown, with_left_behind
+from bot.response.record import (
+    IncidentRecord,
+    cured_since,
+    may_name,
+    refusals_noted,
+    unknown,
+    with_left_behind,
+    words_after_a_try,
+)
 
 _TRIES = 3  # on Conflict: read again, fold, decide again
 _TOO_FAST = "The incident changes faster than it can be decided."
@@ -271,9 +279,8 @@ class Responder:
         if again is not None and again != incident.id:
             await self._check_not_cured(incident, again)
             tried = AlreadyTried(f"Incident {again} carried out the same plan on {incident.node} less than a day ago.")
-            await self._append_end(
-                incident, Escalated(tried.sentence, "It did not last: replace the node, or look by hand.")
-            )
+            try_next = await words_after_a_try(self.ledger, self.reach.actions, proposal.plan, again)
+            await self._append_end(incident, Escalated(tried.sentence, try_next))
             raise tried
         return proposal
 

@@ -34,9 +34,7 @@ from bot.response.decision import guards
 from bot.response.decision.preflight import another_machine, bindings_for_version, unit_state_evidence, unit_state_words
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import acting_lines
-from bot.response.record import Done, short_id, undoable
-
-_TIMES = 20  # undo proposals that an incident may have, when people do not approve them
+from bot.response.record import UNDO_TIMES, Done, short_id, undo_ids, undoable
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +111,7 @@ class UndoProposer:
     async def _open_incident(
         self, incident: Incident, approval: Approval, triaged: Triaged, proposal: PlanProposed
     ) -> Incident:
-        for number in range(1, _TIMES + 1):
-            name = short_id("undo", incident.id, str(number))
+        for number, name in enumerate(undo_ids(incident.id), 1):
             before = await self.ledger.read(name)
             found = fold(before) if before else None
             if found is not None and found.ended:
@@ -132,7 +129,7 @@ class UndoProposer:
                 return fold((*before, *await self.ledger.append_together((*opening, offer))))
             except Conflict as no:
                 raise AlreadyDecided(f"Another person asked for that just now: it is incident {name}.") from no
-        raise NothingToUndo(f"Undoing incident {incident.id} was proposed {_TIMES} times, and never carried out.")
+        raise NothingToUndo(f"Undoing incident {incident.id} was proposed {UNDO_TIMES} times, and never carried out.")
 
 
 def steps_in_words(actions: Mapping[str, Action], steps: Sequence[Step]) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from bot.domain.action import Plan
 from bot.domain.contracts import Clock, NodeDirectory
@@ -35,7 +37,9 @@ from bot.response.diagnosis.figures import figures
 from bot.response.execution.cluster import KUBERNETES
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import acting_lines
+from bot.response.record import words_after_a_try
 
+_EVER = timedelta(days=3650)
 ACTING_IS_OFF = "This bot shows what would help and does not act."
 
 
@@ -75,7 +79,7 @@ class Proposer:
         if record.tried is not None:
             return Escalated(
                 f"The same plan was carried out on {verdict.node} less than a day ago, in incident {record.tried}.",
-                "It did not last. Find out what starts it again, or replace the node.",
+                await words_after_a_try(self.ledger, self.reach.actions, plan, record.tried),
             )
         if doubt := record.doubts(self.policy, verdict.cause or ""):
             return PlanWithheld(doubt)
@@ -123,7 +127,7 @@ class Proposer:
             seen = await self.reach.look(node, around=plan.steps)
             affected = await self.reach.touched_lines(plan.steps, seen) if not lacking else ()
         except (UnknownCluster, CannotDrain, ProtectedUnit, WouldCutOff, WouldStopProtected) as no:
-            return PlanWithheld(f"{no.name}: {no}")
+            return PlanWithheld(f"{no.name}: {no}{await self._contained_before(verdict, plan)}")
         except (Unreachable, CannotRead) as no:
             return PlanWithheld(f"The machine that the plan is for cannot be identified: {no.sentence}")
         if lacking:
@@ -135,6 +139,14 @@ class Proposer:
             return PlanWithheld("The node was booted while it was looked at, or does not say which boot it is in.")
         bound = approval_bindings(verdict, node, seen, playbook, self.policy)
         return PlanProposed.of(plan, bound, figures=figures(verdict, units_of(plan)), affects=affected)
+
+    async def _contained_before(self, verdict: Verdict, plan: Plan) -> str:
+        """Say which incident has kept work away from the node already; empty for a plan that does more."""
+        if all(self.reach.actions[step.action].contains for step in plan.steps):
+            with suppress(LedgerError):
+                if before := await self.ledger.last_try(plan, machine_id_of(verdict), _EVER):
+                    return f" Incident {before} did the same before."
+        return ""
 
 
 def _other_names(node: str, names: Sequence[str]) -> tuple[str, ...]:

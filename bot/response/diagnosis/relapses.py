@@ -55,8 +55,10 @@ def relapse_of(incident: Incident, verdict: Verdict, past: Iterable[Incident], m
     verdict, or an alert that its source ended. `past` is in order of time; only the same machine under the same name
     counts, because copied images share a machine-id and names are reused.
     """
-    times, cures = _Times(), list[Incident]()
+    times, cures, undone = _Times(), list[Incident](), set[str]()
     for earlier in past:
+        if earlier.undoes and earlier.state is State.RESOLVED:
+            undone.add(earlier.undoes)
         if earlier.node != verdict.node or not _may_be(earlier, machine_id) or earlier.undoes:
             continue
         if earlier.verdict is None:
@@ -66,7 +68,7 @@ def relapse_of(incident: Incident, verdict: Verdict, past: Iterable[Incident], m
         if earlier.verdict.cause != verdict.cause:
             continue
         times.note_sick(earlier.opened_at)
-        if any(record.started is not None for record in earlier.steps):
+        if earlier.has_begun and earlier.may_have_run:
             cures.append(earlier)
         if earlier.state is State.RESOLVED and earlier.steps:
             times.note_cured(earlier.steps[-1].ended_at)
@@ -83,7 +85,7 @@ def relapse_of(incident: Incident, verdict: Verdict, past: Iterable[Incident], m
         apart=times.mean_gap,
         cured=bool(times.returned_after),
         rebooted=bool(times.returned_after) and all(_rebooted_at(earlier) is not None for earlier in proved),
-        tried=tuple(earlier.id for earlier in cures if _cure_digest(earlier) == cure),
+        tried=tuple(earlier.id for earlier in cures if _cure_digest(earlier) == cure and earlier.id not in undone),
     )
 
 
@@ -139,6 +141,6 @@ def _rebooted_at(earlier: Incident) -> datetime | None:
     began = (
         record.started_at
         for record, step in zip(earlier.steps, steps, strict=False)
-        if record.started is not None and step.action in _REBOOTS
+        if record.started is not None and step.action in _REBOOTS and not getattr(record.outcome, "never_ran", False)
     )
     return next(began, None)

@@ -64,6 +64,7 @@ from bot.response.decision.preflight import (
 from bot.response.execution.before_reboot import NOTHING, PreRebootReader, StoredReadings
 from bot.response.execution.node_access import NodeAccess, NodeStatus, NotRun, TooLate
 from bot.response.record import (
+    NOT_LASTING,
     OVER_BY_NOW,
     as_evidence,
     cured_since,
@@ -85,7 +86,6 @@ HELD_UP = "it was delayed before its command was sent"
 _VERDICT, _ENDS = "verdict", "ends"
 BOOTED = "it was not run, because the node was booted since it was read"
 _NOBODY_SAYS = 124  # from here on, the exit status comes from whatever ended the command
-NOT_LASTING = "It did not last: replace the node, or look by hand."
 _NEVER_SENT = (NameUnknown, ConnectionRefused, ConnectTimedOut, BannerStalled, LoginRefused)
 
 Outcome: TypeAlias = AdvanceLater | IncidentEvent

@@ -12,7 +12,7 @@ import pytest
 from bot.domain.alert import Alert
 from bot.domain.entry import instant_text
 from bot.domain.errors import LedgerUnavailable, Refused
-from bot.domain.events import AlertReceived, Cancelled, Resolved
+from bot.domain.events import AlertReceived, Cancelled, Escalated, Resolved
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
 from bot.ledger import Database, Pruner, audit
@@ -70,6 +70,21 @@ def test_what_was_taken_back_today_is_not_taken_back_again(stage: Stage) -> None
     refused = do(stage, stage.responder().undo("one", ANN))
     assert isinstance(refused, Refused)
     assert refused.name == "AlreadyTried"
+
+
+def test_what_was_taken_back_is_not_said_not_to_have_lasted(stage: Stage) -> None:
+    cured(stage)
+    opened = do(stage, stage.responder().undo("one", ANN))
+    for name, says in (("two", "It did not last"), ("three", f"Incident {opened.id} has undone it since.")):
+        if name == "three":
+            do(stage, stage.responder().decide(opened.id, BOB))
+            assert run(stage, opened.id).state == "resolved"
+        stage.nodes["n1"].enabled = stage.nodes["n1"].active = True
+        stage.propose(name, "n1")
+        do(stage, stage.responder().decide(name, ANN))
+        assert isinstance(ending := incident(stage, name).ending, Escalated)
+        assert ending.try_next.startswith(says)
+        stage.nodes["n1"].enabled = stage.nodes["n1"].active = False  # as it was left
 
 
 def test_undo_is_on_record_with_its_proposal_or_not_at_all(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

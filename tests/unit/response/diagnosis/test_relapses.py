@@ -19,6 +19,7 @@ from bot.domain.events import (
     Escalated,
     IncidentEvent,
     PlanWithheld,
+    StepFailed,
     StepStarted,
     StepVerified,
 )
@@ -129,6 +130,17 @@ def test_another_remedy_was_not_tried() -> None:
     found = relapse(18, at(0, *CURED), at(9, *CURED), verdict=other)
     assert found is not None
     assert found.tried == ()
+
+
+def test_remedy_that_was_undone_or_of_which_nothing_ran_did_not_fail() -> None:
+    first, second = at(0, *CURED), at(9, *CURED)
+    undo = replace(at(10, *CURED), undoes=second.id)
+    vain = at(12, *CURED[:5], StepFailed(1, "too late", never_ran=True), Escalated("x"))
+    found = relapse(18, first, second, undo, vain)
+    assert found is not None
+    assert found.tried == (first.id,)
+    rebooted = at(12, *CURED[:7], StepFailed(2, "too late", never_ran=True), Escalated("x"))
+    assert again_withheld(now(18), VERDICT, playbook(MONTH), (rebooted,)) is None
 
 
 # --- a reboot that did not last

@@ -198,6 +198,8 @@ def test_fewer_units_than_were_shown_stand_in_nobodys_way() -> None:
     assert now("with b.service stops c@1.service") == ()
     assert added_side_effects(bound, NodeStatus("b", "m", KEY, also={})) == ()
     assert now("with b.service stop c@1.service, d.service") != ()
+    assert now("with b.service stops x.timer") != (), "it was shown as what can start b.service again"
+    assert now("with b.service is disabled a.service") != (), "it was shown as what stops"
     assert (
         added_side_effects({}, NodeStatus("b", "m", KEY, also={"also, step 2": "with b.service stops c.service"})) != ()
     )

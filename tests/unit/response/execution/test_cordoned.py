@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,9 @@ from bot.domain.policy import Approval
 from bot.library.remedies import remedy_fault
 from bot.response.decision.undo_proposer import UndoProposer
 from bot.response.diagnosis.planning import DrainSettings
+from bot.response.diagnosis.proposal import Proposer
 from tests.directories import Always
-from tests.nodes.draining import NAME, POLICY, DrainStage, drain_stage, worker
+from tests.nodes.draining import NAME, PLAYBOOK, POLICY, DrainStage, drain_stage, worker
 
 CORDON = f'PATCH /api/v1/nodes/{NAME} {{"spec":{{"unschedulable":true}}}}'
 WHERE = {"node": NAME, "of_cluster": "prod"}
@@ -78,7 +80,7 @@ async def test_node_that_somebody_else_cordoned_is_not_offered_and_never_opened(
     async with sick(tmp_path, cordoned=True) as here:
         withheld = await here.proposed()
         assert isinstance(withheld, PlanWithheld)
-        assert "cordoned already, by somebody else" in withheld.because
+        assert withheld.because.endswith("is cordoned already: nothing is left to do.")
     (tmp_path / "later").mkdir()
     async with sick(tmp_path / "later") as here:
         await here.proposed()
@@ -93,6 +95,21 @@ async def test_node_that_somebody_else_cordoned_is_not_offered_and_never_opened(
         with pytest.raises(NothingToUndo):
             await undoing(here).propose(done, Approval("terminal:bob", "open it"))
     assert ACTIONS["cordon"].inverse(WHERE, {UNSCHEDULABLE: "true"}) == ()
+
+
+async def test_node_that_the_bot_keeps_cordoned_is_told_as_that(tmp_path: Path) -> None:
+    async with sick(tmp_path) as here:
+        await here.proposed()
+        await here.approve()
+        await here.run(here.runner())
+        proposer = Proposer(POLICY, here.reach(), here.ledger, Always(here.node))
+        again = await proposer.event(here.verdict(), PLAYBOOK)
+        assert isinstance(again, Escalated)
+        assert again.try_next == "It keeps work away and cures nothing: a person has to see to the node."
+        here.since["began"] += timedelta(hours=25)
+        later = await proposer.event(here.verdict(), PLAYBOOK)
+        assert isinstance(later, PlanWithheld)
+        assert later.because.endswith("cordoned already: nothing is left to do. Incident one did the same before.")
 
 
 async def test_node_that_somebody_opens_while_it_is_watched_is_told(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ async def test_node_that_was_cordoned_before_is_left_cordoned(tmp_path: Path) ->
     async with drain_stage(tmp_path, [worker()], cordoned=True) as here:
         proposal = await here.proposed()
         assert isinstance(proposal, PlanProposed)
-        assert proposal.affects[0] == f"{NAME} is cordoned already, by somebody else: it is left so afterwards"
+        assert proposal.affects[0] == f"{NAME} is cordoned already: it is left so afterwards"
         await here.approve()
         done = await here.run(here.runner())
         assert isinstance(done.ending, Resolved), done.ending
