@@ -244,11 +244,12 @@ class Database:
 
         What is open here came from later entries, such as a brake that was pulled.
         """
-        if self._seen is None:
+        seen = self._seen  # once: another thread may see more meanwhile
+        if seen is None:
             return
-        if connection.execute(_HASH_OF_HOUSE, {"of_seq": self._seen.seq}).scalar_one_or_none() != self._seen.hash:
+        if connection.execute(_HASH_OF_HOUSE, {"of_seq": seen.seq}).scalar_one_or_none() != seen.hash:
             raise LedgerUnavailable(
-                f"{self._sentence}: entry {HOUSE}/{self._seen.seq}, which was there, is missing or another.",
+                f"{self._sentence}: entry {HOUSE}/{seen.seq}, which was there, is missing or another.",
                 "If a backup was brought back, stop every program that has it open, and start it again; otherwise: "
                 "zombie audit verify",
             )
