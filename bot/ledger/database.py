@@ -168,7 +168,7 @@ class Database:
         """
         with self._transaction(writes=True) as connection:
             refuse_newer(connection)
-            self._refuse_other_record(connection)
+            self._refuse_other_record(connection, self._seen)
             yield connection
             last = _last_of_house(connection)
         self._seen = last  # not before it is committed
@@ -196,9 +196,10 @@ class Database:
 
         Raises: LedgerUnavailable when it cannot be read or is another, or a newer program has migrated it.
         """
+        seen = self._seen  # before it reads: another thread may see later entries than this transaction does
         with self.reading() as connection:
             refuse_newer(connection)
-            self._refuse_other_record(connection)
+            self._refuse_other_record(connection, seen)
 
     def now(self, connection: Connection) -> str:
         """Return the database's time, in the format of entries."""
@@ -239,12 +240,11 @@ class Database:
                 "Stop every program that has it open, and start it again.",
             )
 
-    def _refuse_other_record(self, connection: Connection) -> None:
+    def _refuse_other_record(self, connection: Connection, seen: Row[Any] | None) -> None:
         """Raises: LedgerUnavailable when an entry that was there is not, such as after a restore into the open file.
 
         What is open here came from later entries, such as a brake that was pulled.
         """
-        seen = self._seen  # once: another thread may see more meanwhile
         if seen is None:
             return
         if connection.execute(_HASH_OF_HOUSE, {"of_seq": seen.seq}).scalar_one_or_none() != seen.hash:

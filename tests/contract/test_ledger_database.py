@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sqlite3
 import stat
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -178,6 +180,15 @@ def test_backup_that_is_restored_into_the_open_file_is_no_record_to_go_on_with(t
                 asked()
     with Database.open(ledger_url(path)) as database:
         assert Ledger(database).append.now(HOUSE, None, BrakePulled("x"), ASKER).seq == 2
+
+
+def test_what_other_threads_append_meanwhile_is_no_other_record(empty_database_url: str) -> None:
+    with Database.open(empty_database_url) as database, ThreadPoolExecutor(3) as threads:
+        pull = functools.partial(Ledger(database).append.now, HOUSE, None, BrakePulled("x"), ASKER)
+        written = [threads.submit(pull) for _ in range(60)]
+        while not all(each.done() for each in written):
+            database.check()
+        assert sorted(each.result().seq for each in written) == [*range(1, 61)]
 
 
 def test_opening_again_changes_nothing(empty_database_url: str) -> None:
