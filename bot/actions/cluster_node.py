@@ -40,22 +40,22 @@ def name_of(args: Args) -> str:
     return args[NODE]
 
 
-def look_at_node(args: Args) -> Command:
+def node_command(args: Args) -> Command:
     """Return the call that reads the node."""
     return Command("node", ("GET", f"/api/v1/nodes/{name_of(args)}"), output_limit_bytes=_LIMIT_BYTES)
 
 
 def node_calls(args: Args) -> tuple[Command, ...]:
     """Return what tells the node's state alone."""
-    return (look_at_node(args),)
+    return (node_command(args),)
 
 
-def cordoning(args: Args) -> str:
+def cordon_call(args: Args) -> str:
     """Return the call that keeps new pods from the node."""
     return f'PATCH /api/v1/nodes/{name_of(args)} {{"spec":{{"unschedulable":true}}}}'
 
 
-def another_boot(args: Args, now: Facts) -> str:
+def another_boot_words(args: Args, now: Facts) -> str:
     """Say that the cluster's node is another machine or boot than SSH shows; empty if it is the same."""
     if now.get(BOOT) == now[CLUSTER_BOOT]:
         return ""
@@ -65,7 +65,7 @@ def another_boot(args: Args, now: Facts) -> str:
     )
 
 
-def look_at_pods(args: Args) -> Command:
+def pods_command(args: Args) -> Command:
     """Return the call that reads the pods on the node."""
     path = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name_of(args)}"
     return Command("pods", ("GET", path), output_limit_bytes=_LIMIT_BYTES)

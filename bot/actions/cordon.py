@@ -18,7 +18,7 @@ def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
     >>> commands({"node": "n1"}, Snapshot("n", datetime.now(timezone.utc), timedelta(seconds=5)))
     ('PATCH /api/v1/nodes/n1 {"spec":{"unschedulable":true}}',)
     """
-    return (cluster_node.cordoning(args),)
+    return (cluster_node.cordon_call(args),)
 
 
 def judge(args: Args, before: Facts, now: Facts) -> Proof:
@@ -28,15 +28,15 @@ def judge(args: Args, before: Facts, now: Facts) -> Proof:
 
 def cordon_calls_due(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
     """Return the calls to make now: none if the node is cordoned already, or in another boot."""
-    due = now[UNSCHEDULABLE] != "true" and not cluster_node.another_boot(args, now)
-    return (cluster_node.cordoning(args),) if due else ()
+    due = now[UNSCHEDULABLE] != "true" and not cluster_node.another_boot_words(args, now)
+    return (cluster_node.cordon_call(args),) if due else ()
 
 
 def refuses(args: Args, now: Facts) -> str:
     """Say why the node may not be cordoned: it is another machine, or it is cordoned already."""
     if now[UNSCHEDULABLE] == "true":
         return f"{args[NODE]} is cordoned already: nothing is left to do."
-    return cluster_node.another_boot(args, now)
+    return cluster_node.another_boot_words(args, now)
 
 
 def uncordoned_since(args: Args, before: Facts, now: Facts) -> str:

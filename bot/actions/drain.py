@@ -33,12 +33,12 @@ def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
     if BARE_TOO in args:
         which += "; also what no controller starts again"
     again = f"{which}; after a 429 again, for {args.get(WITHIN, _USUAL)} at most"
-    return (cluster_node.cordoning(args), with_remark(_eviction(Pod("{namespace}", "{name}", "{uid}")), again))
+    return (cluster_node.cordon_call(args), with_remark(_eviction(Pod("{namespace}", "{name}", "{uid}")), again))
 
 
 def node_and_pods_calls(args: Args) -> tuple[Command, ...]:
     """Return the calls that read the node and its pods."""
-    return (cluster_node.look_at_node(args), cluster_node.look_at_pods(args))
+    return (cluster_node.node_command(args), cluster_node.pods_command(args))
 
 
 def facts(args: Args, outputs: Outputs) -> Facts:
@@ -58,18 +58,18 @@ def judge(args: Args, before: Facts, now: Facts) -> Proof:
 
 def eviction_calls_due(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
     """Return the calls to make now; a pod that is ending already is not evicted again, and in another boot none is."""
-    if cluster_node.another_boot(args, now):
+    if cluster_node.another_boot_words(args, now):
         return ()
     evicted = [pod for pod in cluster_node.pods_of(now) if pod.state != GOING]
     if any(pod.state == BARE for pod in evicted) and BARE_TOO not in args:
         evicted = [pod for pod in evicted if pod.state != BARE]
-    first = (cluster_node.cordoning(args),) if now[UNSCHEDULABLE] != "true" else ()
+    first = (cluster_node.cordon_call(args),) if now[UNSCHEDULABLE] != "true" else ()
     return (*first, *map(_eviction, evicted))
 
 
 def refuses(args: Args, now: Facts) -> str:
     """Say why the node may not be drained: it is another machine, or nothing would start a pod again."""
-    if other := cluster_node.another_boot(args, now):
+    if other := cluster_node.another_boot_words(args, now):
         return other
     bare = [pod.full_name for pod in cluster_node.pods_of(now) if pod.state == BARE]
     if bare and BARE_TOO not in args:

@@ -74,19 +74,19 @@ def patience(before: Facts) -> timedelta:
 # --- proofs
 
 
-def is_off(args: Args, before: Facts, now: Facts) -> Proof:
+def judge_off(args: Args, before: Facts, now: Facts) -> Proof:
     """Judge whether the unit neither runs, nor is starting, nor starts at the next boot."""
     off = now["ActiveState"] not in _ON and now.get("UnitFileState", "") not in _STARTS_AT_BOOT
     return Proof.PROVEN if off else Proof.NOT_YET
 
 
-def is_masked(args: Args, before: Facts, now: Facts) -> Proof:
+def judge_masked(args: Args, before: Facts, now: Facts) -> Proof:
     """Judge whether the unit does not run, and nothing can start it."""
     masked = now["LoadState"] == "masked" or now.get("UnitFileState", "") in _MASKED
     return Proof.PROVEN if masked and now["ActiveState"] not in _ON else Proof.NOT_YET
 
 
-def is_steady(args: Args, before: Facts, now: Facts) -> Proof:
+def judge_steady(args: Args, before: Facts, now: Facts) -> Proof:
     """Judge whether the unit runs, and systemd did not have to restart it since.
 
     A manual start sets `NRestarts` to 0; if the unit was running already, the counter stays. systemd counts since 235;
@@ -97,7 +97,7 @@ def is_steady(args: Args, before: Facts, now: Facts) -> Proof:
     return Proof.PROVEN if now["ActiveState"] == "active" and steady else Proof.NOT_YET
 
 
-def is_restored(args: Args, before: Facts, now: Facts) -> Proof:
+def judge_restored(args: Args, before: Facts, now: Facts) -> Proof:
     """Judge whether the unit has the state that the verbs lead to."""
     so = {
         "enable": now.get("UnitFileState", "") in _STARTS_AT_BOOT,
@@ -192,7 +192,7 @@ ACTIONS = (
         rights=_DISABLE,
         looks=unit_command,
         facts=facts,
-        judge=is_off,
+        judge=judge_off,
         patience=patience,
         inverse=undo_disable,
         stops_a_unit=True,
@@ -210,7 +210,7 @@ ACTIONS = (
         rights=_MASK,
         looks=unit_command,
         facts=facts,
-        judge=is_masked,
+        judge=judge_masked,
         patience=patience,
         inverse=undo_mask,
         stops_a_unit=True,
@@ -229,7 +229,7 @@ ACTIONS = (
         rights=_START,
         looks=unit_command,
         facts=facts,
-        judge=is_steady,
+        judge=judge_steady,
         patience=patience,
         starts_a_unit=True,
         around=Conflicts(),
@@ -248,7 +248,7 @@ BRING_BACK = Action(
     rights=restoring_rights,
     looks=unit_command,
     facts=facts_to_restore,
-    judge=is_restored,
+    judge=judge_restored,
     patience=lambda before: SHORTEST,
     around=StartedAgain(),
     remedy=None,

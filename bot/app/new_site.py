@@ -187,7 +187,7 @@ class NewSite:
         return text.replace("# Two bots", f"{settings}# Two bots", 1)
 
 
-def named_node(text: str) -> tuple[str, Address]:
+def parse_named_node(text: str) -> tuple[str, Address]:
     """Parse `NAME=HOST[:PORT]`, or a host alone, which is its own name.
 
     Raises: UsageError.

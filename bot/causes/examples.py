@@ -53,13 +53,13 @@ def check_examples(path: Path, cause: Cause) -> int:
     document = read_document(decode_file(path.read_bytes(), LIMIT_BYTES, problems), problems)
     examples = document.data["examples"]
     for index, example in enumerate(examples):
-        if fault := fault_of(cause, example):
+        if fault := example_mismatch(cause, example):
             problems.add(document.line_of("examples", index), fault)
     problems.raise_if_any()
     return len(examples)
 
 
-def fault_of(cause: Cause, example: Mapping[str, Any]) -> str:
+def example_mismatch(cause: Cause, example: Mapping[str, Any]) -> str:
     """Return what is wrong with an example, or with what the cause makes of it; empty if nothing is."""
     try:
         snapshot = snapshot_of(example)

@@ -74,7 +74,7 @@ def _people_to_remind(waiting: Sequence[Incident], policy: Policy) -> list[str]:
     return [by for by in sorted(policy.approvers) if in_chat(by) and person_of(by) not in away][:MOST_NAMED]
 
 
-def seconds_moved(group: Sequence[Incident], now: datetime, shown: datetime | None) -> bool:
+def has_running_time_changed(group: Sequence[Incident], now: datetime, shown: datetime | None) -> bool:
     """True if a card says otherwise at this instant how long its steps have run than it did at the instant `shown`.
 
     A card that also waits for people is left alone until it changes.

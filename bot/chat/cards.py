@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from bot.chat.card import incident_card
-from bot.chat.card_times import PROGRESS, Reminder, reminders, seconds_moved
+from bot.chat.card_times import PROGRESS, Reminder, has_running_time_changed, reminders
 from bot.chat.clicks import Click
 from bot.chat.document import Document
 from bot.chat.post_state import CARD, MessageTarget, card_target, request_id
@@ -372,7 +372,7 @@ class ChatCards:
         Raises: LedgerError when the record cannot be read.
         """
         for name, shown in [*self._cards.items()]:
-            if name in mine and seconds_moved(shown.open, now, shown.seconds_at):
+            if name in mine and has_running_time_changed(shown.open, now, shown.seconds_at):
                 shown.seconds_at = now
                 await self.show(await self.group(name))
 

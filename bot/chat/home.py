@@ -29,7 +29,7 @@ from bot.ledger.inbox import Inbox
 from bot.response.decision import guards
 from bot.response.diagnosis.progress import Readings
 from bot.view.context import NOTHING, ViewContext
-from bot.view.standing import approvers_of, decisions_on
+from bot.view.standing import approvers_sentence, decisions_on
 from bot.view.view import IncidentView, incident_view, view_severity_key
 from bot.view.words import Bold, Code, Instant, Styled, node_words
 from bot.view.words import Person as Named
@@ -213,7 +213,7 @@ def _home_blocks(state: HomeState) -> Iterator[Block]:
         yield Title("You asked, others decide")
         yield from (_offered_plan(incident, state.view) for incident in state.asked[:MOST_PENDING])
         yield from _more_line(len(state.asked) - MOST_PENDING)
-        yield line(*approvers_of(state.view))
+        yield line(*approvers_sentence(state.view))
     if state.sick is not None:
         yield Title("Sick nodes")
         yield Paragraph("No node was found sick within a day.") if not state.sick else Small((_LAST,))

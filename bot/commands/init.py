@@ -232,9 +232,9 @@ def answers(arguments: argparse.Namespace, questions: Questions) -> NewSite:
 
 
 def _node(text: str) -> Any:
-    from bot.app.new_site import named_node
+    from bot.app.new_site import parse_named_node
 
-    return named_node(text)
+    return parse_named_node(text)
 
 
 def _try_node(typed: Sequence[tuple[str, Address]]) -> None:

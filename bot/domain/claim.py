@@ -103,11 +103,11 @@ def check_not_quiet(quiet: Iterable[DaySpan], now: datetime) -> None:
             raise QuietHours(f"Nothing begins {until}.", "[policy] quiet")
 
 
-def busy_with(hold: Hold, node: str) -> str:
+def busy_words(hold: Hold, node: str) -> str:
     """Say which incident acts on a node, and the node's other name if the incident uses it.
 
     Example:
-    >>> busy_with(Hold("gpu-7", "7k3m9x2qpv", 1, "r1", timedelta(0)), "node-7")
+    >>> busy_words(Hold("gpu-7", "7k3m9x2qpv", 1, "r1", timedelta(0)), "node-7")
     'Incident 7k3m9x2qpv acts on node-7, under its other name gpu-7: both show the same machine-id.'
     """
     if hold.node == node:

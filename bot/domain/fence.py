@@ -105,11 +105,11 @@ def journal_line(text: str) -> str:
     return (line.decode() if len(line) <= room else line[:room].decode(errors="ignore") + "…") + "\n"
 
 
-def fenced(text: str) -> tuple[Fence, str] | None:
+def parse_fenced(text: str) -> tuple[Fence, str] | None:
     """Return the fence in a shell command and the command behind it, None without a fence; for simulated nodes.
 
     Example:
-    >>> fenced(Fence("b", "m", "", 60).fenced_line("reboot"))
+    >>> parse_fenced(Fence("b", "m", "", 60).fenced_line("reboot"))
     (Fence(boot_id='b', machine_id='m', host_key='', until=60, incident=''), 'reboot')
     """
     found = _AROUND.fullmatch(text)

@@ -139,14 +139,14 @@ class Policy:
         person = person_of(who)
         return frozenset((who, person, self.same_person.get(person, person)))
 
-    def people_of(self, who: str, os_user: str = "") -> frozenset[str]:
+    def speaker_names(self, who: str, os_user: str = "") -> frozenset[str]:
         """Return every name of a speaker: the names of the name they gave, and of the login behind it.
 
         Speakers who share a name here are the same person: in a terminal the name is only claimed, but the login is
         real.
 
         Example:
-        >>> sorted(Policy(same_person={"terminal:ann": "chat:U1"}).people_of("terminal:bob", "ann"))
+        >>> sorted(Policy(same_person={"terminal:ann": "chat:U1"}).speaker_names("terminal:bob", "ann"))
         ['chat:U1', 'terminal:ann', 'terminal:bob']
         """
         return self.names_of(who) | (self.names_of(f"{_TERMINAL}{os_user}") if os_user else frozenset())

@@ -14,13 +14,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, update
 
-from bot.domain.claim import CLOCK_TOLERANCE, Claim, Hold, busy_with, check_brake_off, check_not_quiet
+from bot.domain.claim import CLOCK_TOLERANCE, Claim, Hold, busy_words, check_brake_off, check_not_quiet
 from bot.domain.entry import Entry, instant_of, instant_text
 from bot.domain.errors import AlreadyTried, ApprovalExpired, BudgetSpent, ImpossibleEvent, NodeBusy, UnreadableEntry
 from bot.domain.fold import fold
 from bot.domain.house_events import BrakePulled
 from bot.ledger.entries import last_brake, read_stream
-from bot.ledger.machines import further_names
+from bot.ledger.machines import count_extra_names
 from bot.ledger.tables import ATTEMPTS, HOLDS, INCIDENTS
 
 # Built once: building a statement costs more than running it.
@@ -68,16 +68,16 @@ def holds_its_node(connection: Connection, incident: str) -> bool:
     return bool(connection.execute(found).scalar_one())
 
 
-def may_begin(connection: Connection, incident: str, claim: Claim, now: datetime) -> None:
+def check_may_begin(connection: Connection, incident: str, claim: Claim, now: datetime) -> None:
     """Check every limit across incidents.
 
     Raises: NodeBusy, BudgetSpent or AlreadyTried when the step may not begin now.
     """
-    others = may_repeat(connection, incident, claim, now)
+    others = check_may_repeat(connection, incident, claim, now)
     again = last_try(connection, claim, now - claim.not_again_within)
     if again is not None and again != incident:
         raise AlreadyTried(f"Incident {again} carried out the same plan on {claim.node} less than a day ago.")
-    _within_limits(connection, incident, claim, now, others)
+    _check_limits(connection, incident, claim, now, others)
 
 
 def check_open(connection: Connection, claim: Claim, now: datetime) -> None:
@@ -98,18 +98,18 @@ def is_in_time(claim: Claim, now: datetime) -> None:
         raise ApprovalExpired("The ledger's clock was set back, so the age of the approval is unknown.")
 
 
-def may_repeat(connection: Connection, incident: str, claim: Claim, now: datetime) -> list[Row[Any]]:
+def check_may_repeat(connection: Connection, incident: str, claim: Claim, now: datetime) -> list[Row[Any]]:
     """Check whether a step's command may be sent again, and return the holds of other incidents.
 
     Raises: NodeBusy when it may not be sent now.
     """
     others = [row for row in connection.execute(_HOLDS) if row.incident != incident]
     if busy := next((row for row in others if _is_on_machine(row, claim.node, claim.machine_id)), None):
-        raise NodeBusy(busy_with(_hold_of_row(busy, now), claim.node), "It waits until that incident has ended.")
+        raise NodeBusy(busy_words(_hold_of_row(busy, now), claim.node), "It waits until that incident has ended.")
     return others
 
 
-def begun_for(
+def begun_incidents(
     connection: Connection, cause: str, names: Collection[str], machine_id: str, since: datetime
 ) -> tuple[str, ...]:
     """Return the incidents with that cause in which a plan was begun on this machine since then, oldest first."""
@@ -168,10 +168,10 @@ def release(connection: Connection, incident: str) -> None:
     connection.execute(delete(HOLDS).where(HOLDS.c.incident == incident))
 
 
-def _within_limits(connection: Connection, incident: str, claim: Claim, now: datetime, others: list[Row[Any]]) -> None:
+def _check_limits(connection: Connection, incident: str, claim: Claim, now: datetime, others: list[Row[Any]]) -> None:
     limits = claim.limits
     if limits.percent is not None:  # of machines, not of names
-        limits = replace(limits, nodes=max(0, limits.nodes - further_names(connection)))
+        limits = replace(limits, nodes=max(0, limits.nodes - count_extra_names(connection)))
     if limits.percent is not None and limits.nodes < 1:
         raise BudgetSpent(f"The number of nodes is not known, so {limits.percent} % of them cannot be computed.")
     if len(others) >= limits.most_at_once:

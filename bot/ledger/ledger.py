@@ -165,10 +165,10 @@ class Ledger(Store):
             if incident is not None and incident.wave and WAVES not in self._holders:
                 raise WaveHeld(f"Waves are left out here, so nothing of {incident.wave} begins.")
             if incident is not None:  # asked here, whoever approved the incident
-                for may_begin in self._holders.values():
-                    may_begin(connection, incident, not incident.has_begun, instant_of(at))
+                for check_may_begin in self._holders.values():
+                    check_may_begin(connection, incident, not incident.has_begun, instant_of(at))
             is_new = event.attempt == 1 or not holds.holds_its_node(connection, stream)
-            check = holds.may_begin if is_new else holds.may_repeat
+            check = holds.check_may_begin if is_new else holds.check_may_repeat
             check(connection, stream, claim, instant_of(at))
             entry = self._append_to_incident(connection, stream, expected_seq, (event,), by)[-1]
             holds.record_hold(connection, stream, event.number, claim, instant_text(entry.at))
@@ -388,7 +388,7 @@ class Ledger(Store):
             return self._folds.readable(connection, [line.id for line in in_order[-most:]])
 
     @on_thread
-    def begun_for(
+    def begun_incidents(
         self, incident: Incident, cause: str, machine_id: str, within: timedelta
     ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         """Return other incidents with that cause in which a plan was begun within that time before this one, in one
@@ -399,7 +399,7 @@ class Ledger(Store):
         with self.database.reading() as connection:
             others = names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else ()
             names, since = (incident.node, *others), incident.opened_at - within
-            found = holds.begun_for(connection, cause, names, machine_id, since)
+            found = holds.begun_incidents(connection, cause, names, machine_id, since)
             return self._folds.readable(connection, [name for name in found if name != incident.id])
 
     def _doubts(self, connection: Connection) -> Doubts:

@@ -46,7 +46,7 @@ def names_of_machines(connection: Connection, machine_id: str = "") -> Mapping[s
     return found
 
 
-def further_names(connection: Connection) -> int:
+def count_extra_names(connection: Connection) -> int:
     """Return how many more names than machines there are."""
     count = select(func.count() - func.count(MACHINES.c.machine_id.distinct())).select_from(MACHINES)
     return int(connection.execute(count).scalar_one())

@@ -25,7 +25,7 @@ from bot.domain.safe_text import one_line
 from bot.ledger import Ledger, Outbox
 from bot.sources.pagerduty_client import PagerDutyClient
 from bot.surfaces import PAGES
-from bot.surfaces.pagerduty_note import facts, is_read, mark, not_fixed, note_text, pages_of, without_head
+from bot.surfaces.pagerduty_note import facts, is_read, mark, note_text, pages_of, unfixed_alert, without_head
 from bot.view.context import NOTHING, ViewContext
 
 PARTS = PAGES.parts  # the prefix of its posts' names in the outbox
@@ -89,7 +89,7 @@ class PagerDutySurface:
                     Post(first, _note_part(page), page, {"text": text, "fields": values}), without_head(text)
                 )
         for incident in group:
-            if self.raises and (raised := not_fixed(incident, self.context)) is not None:
+            if self.raises and (raised := unfixed_alert(incident, self.context)) is not None:
                 await self._queue_alert(incident, raised)
         self._wake.set()
 

@@ -71,11 +71,11 @@ def note_text(
     last += [f"{one_line(name, 75)}: {address}" for name, address in links if len(address) <= LINE]
     last.append(f"The whole story: zombie incidents show {first}")
     last.append(mark(first))
-    lines = _single(group, group.incidents[0]) if len(group.incidents) == 1 else _several(group)
-    return _fitting_lines([_not_ours(redacted_text(line)) for line in lines], last)
+    lines = _single_node_lines(group, group.incidents[0]) if len(group.incidents) == 1 else _several_nodes_lines(group)
+    return _fitting_lines([_quote_reserved_line(redacted_text(line)) for line in lines], last)
 
 
-def _not_ours(line: str) -> str:
+def _quote_reserved_line(line: str) -> str:
     """Return a line that nobody takes for a head or a mark of ours, though a node's words may begin it."""
     return f"“{line}”" if line.startswith((RECORD, MARK)) else line
 
@@ -111,7 +111,7 @@ def facts(incidents: Sequence[Incident], context: ViewContext = NOTHING) -> Mapp
     return {name: redacted_line(value) for name, value in values.items()}
 
 
-def not_fixed(incident: Incident, context: ViewContext = NOTHING) -> OutgoingAlert | None:
+def unfixed_alert(incident: Incident, context: ViewContext = NOTHING) -> OutgoingAlert | None:
     """Return the alert to raise for an incident whose remedy did not help; else None."""
     view = incident_view(incident, context)
     if view.escalated is None or not view.has_acted:
@@ -129,7 +129,7 @@ def not_fixed(incident: Incident, context: ViewContext = NOTHING) -> OutgoingAle
     return OutgoingAlert(f"{OURS}{view.id}", redacted_line(words, 1000), one_line(view.node, 200), details=clean)
 
 
-def _single(group: GroupView, view: IncidentView) -> Iterator[str]:
+def _single_node_lines(group: GroupView, view: IncidentView) -> Iterator[str]:
     yield one_line(view.headline, LINE)
     verdict = view.verdict
     if verdict is not None:
@@ -154,7 +154,7 @@ def _evidence_lines(verdict: Verdict, *, is_over: bool) -> Iterator[str]:
             yield title + one_line(names, LINE)
 
 
-def _several(group: GroupView) -> Iterator[str]:
+def _several_nodes_lines(group: GroupView) -> Iterator[str]:
     yield group.headline
     worst = min(group.incidents, key=_badness)
     if worst.verdict is not None and worst.verdict.evidence:

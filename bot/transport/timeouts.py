@@ -48,10 +48,10 @@ class TimeLimit:
         return self.ends_at - asyncio.get_running_loop().time()
 
     @property
-    def is_ours(self) -> bool:
+    def is_own_delay(self) -> bool:
         """Whether this program stood still so long that the node did not get its time."""
         if self._whole is not None and self._whole.ends_at < self._own_end:
-            return self._whole.is_ours
+            return self._whole.is_own_delay
         self.count_standstills()
         return self._lost - self._longest > self._seconds
 
@@ -102,7 +102,7 @@ class TimeLimit:
                 finally:
                     timer.cancel()
         except TimeoutError as error:
-            if timeout.expired() and self.is_ours:
+            if timeout.expired() and self.is_own_delay:
                 raise stood_still_error(where) from error
             raise
 

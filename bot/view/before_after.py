@@ -65,14 +65,14 @@ def before_and_after(compared: Sequence[Compared], watched: timedelta = timedelt
     return tuple(_figure_row(row, boots, since) for row in rows if row.name not in (_VERDICT, PAUSE))
 
 
-def not_proven(compared: Sequence[Compared], watched: timedelta) -> tuple[str, timedelta | None]:
+def missing_proof(compared: Sequence[Compared], watched: timedelta) -> tuple[str, timedelta | None]:
     """Return what a cure's figures do not prove yet, and how long the node has to be watched for it, if that is known.
 
     Example:
     >>> rows = (Compared(_RESETS, "20", "0"), Compared(PAUSE, "5460 s", ""), Compared("boot", "3b1c", "77aa"))
-    >>> not_proven(rows, timedelta(seconds=20))
+    >>> missing_proof(rows, timedelta(seconds=20))
     ('network card resets: none in 20 s, proof needs 1 h 31 min', datetime.timedelta(seconds=5460))
-    >>> not_proven(rows, timedelta(hours=2))
+    >>> missing_proof(rows, timedelta(hours=2))
     ('', None)
     """
     rows = {row.name: row for row in compared}

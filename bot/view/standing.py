@@ -17,10 +17,10 @@ from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
-from bot.view.before_after import not_proven
+from bot.view.before_after import missing_proof
 from bot.view.context import ViewContext
 from bot.view.plan_words import BY_NAME, SAID, PlanView, PlanWords, end_words
-from bot.view.words import Group, Instant, Person, Piece, Sentence, in_chat, led_by_person, with_full_stop
+from bot.view.words import Group, Instant, Person, Piece, Sentence, in_chat, parse_leading_person, with_full_stop
 
 MOST_ASKERS = 3
 MOST_NAMED = 5  # approvers by name
@@ -47,7 +47,7 @@ def state_sentences(
         case State.OPENED | State.TRIAGED:
             if state is State.OPENED and incident.profile:
                 yield (PROFILED,)
-            yield from would_help(plan)
+            yield from would_help_sentences(plan)
         case State.PROPOSED:
             if by := context.checking.get(incident.id):
                 yield ("checking… ", Person(by), " said yes, and the node is read again.")
@@ -67,7 +67,7 @@ def state_sentences(
             yield from _ending_sentences(incident, plan)
 
 
-def would_help(plan: PlanView | None) -> Iterator[Sentence]:
+def would_help_sentences(plan: PlanView | None) -> Iterator[Sentence]:
     """Yield what would help a node for which nothing is offered."""
     if plan is not None:
         yield (f"What would help: {plan.words}.",)
@@ -101,7 +101,7 @@ def short_words(incident: Incident, plan: PlanView | None, context: ViewContext)
     return one_line(_ending_reason(incident) or incident.state.value, SHORT)
 
 
-def decision_of(incident: Incident) -> Sentence:
+def decision_sentence(incident: Incident) -> Sentence:
     """Return who decided what, when and why; empty where nobody has decided."""
     decision = incident.decision
     if decision is None:
@@ -165,7 +165,7 @@ def approval_dialog_words(group: Sequence[Incident], context: ViewContext) -> tu
     )
 
 
-def approvers_of(context: ViewContext) -> Sentence:
+def approvers_sentence(context: ViewContext) -> Sentence:
     """Return who may approve, by name."""
     policy = context.policy
     if policy is None:
@@ -190,7 +190,7 @@ def needs_a_person(group: Sequence[Incident]) -> bool:
     )
 
 
-def on_call_of(context: ViewContext) -> Sentence:
+def on_call_sentence(context: ViewContext) -> Sentence:
     """Return who is on call, to be asked by those who read this; by name alone, so that nobody is called."""
     found = context.on_call
     if found is None:
@@ -215,7 +215,7 @@ def _waiting_sentences(incident: Incident, context: ViewContext) -> Iterator[Sen
     elif why:
         until = context.begins_until(incident) if incident.state is State.APPROVED else None
         limit = (" It may begin until ", Instant(until), ".") if until is not None else ()
-        yield (*led_by_person(with_full_stop(why), "It waits: "), *limit)
+        yield (*parse_leading_person(with_full_stop(why), "It waits: "), *limit)
     elif incident.state is State.APPROVED:
         yield ("It has not begun yet.",)
 
@@ -250,15 +250,15 @@ def _ending_reason(incident: Incident) -> str:
 
 
 def _ending_sentences(incident: Incident, plan: PlanView | None) -> Iterator[Sentence]:
-    because = led_by_person(with_full_stop(one_line(_ending_reason(incident), SAID)))
+    because = parse_leading_person(with_full_stop(one_line(_ending_reason(incident), SAID)))
     match incident.ending:
         case Resolved():
-            yield _cured(incident) or because
+            yield _cure_sentence(incident) or because
             if plan is not None and incident.steps:
                 yield (f"Done: {', '.join(step.done for step in plan.steps)}.",)
             if ended := _ended_words(incident):
                 yield (f"Ended, and not restarted by the bot: {ended}.",)
-            if fix := _still_owed(incident):
+            if fix := _owed_fix_words(incident):
                 of = next(iter(incident.verdict.suspects), "") if incident.verdict is not None else ""
                 about = f" ({one_line(of, 80)})" if of and of not in fix else ""
                 yield (with_full_stop(f"Still to do, the lasting fix{about}: {fix}"),)
@@ -275,12 +275,12 @@ def _ending_sentences(incident: Incident, plan: PlanView | None) -> Iterator[Sen
         case _:
             yield because
     if not incident.has_begun:
-        yield (nothing_done(incident),)
+        yield (nothing_done_words(incident),)
     if incident.state is State.EXPIRED and incident.node:
         yield ("Check again for a new offer.",)
 
 
-def _cured(incident: Incident) -> Sentence:
+def _cure_sentence(incident: Incident) -> Sentence:
     """Return what is proven of a cure, and what is not yet; empty for an undo, which cures nothing."""
     ending, watch, cause = incident.ending, incident.validation, incident.verdict and incident.verdict.cause
     if not isinstance(ending, Resolved) or watch is None or not cause or incident.undoes:
@@ -292,7 +292,7 @@ def _cured(incident: Incident) -> Sentence:
     held = sum(sample.holds for sample in incident.samples)
     note = f" ({watch.note.rstrip('.')})" if watch.note else ""
     words = f"{gone}: {held} of {len(incident.samples)} readings in {span_words(watch.window)}{note}"
-    owed, needs = not_proven(ending.compared, watch.window)
+    owed, needs = missing_proof(ending.compared, watch.window)
     if not owed:
         return (f"{words}.",)
     since = incident.validation_ends_at - watch.window if incident.validation_ends_at is not None else None
@@ -311,14 +311,14 @@ def _ended_words(incident: Incident) -> str:
     return ", ".join([*rows, *([f"{more} more"] if more else []), *unread])
 
 
-def _still_owed(incident: Incident) -> str:
+def _owed_fix_words(incident: Incident) -> str:
     """What people still owe after a cure, which is not yet the lasting fix; an undo cured nothing."""
     verdict = incident.verdict
     is_cured = verdict is not None and verdict.cause is not None and not incident.undoes
     return one_line(verdict.lasting_fix, SAID) if verdict is not None and is_cured else ""
 
 
-def harm_before(incident: Incident) -> tuple[Sentence, ...]:
+def harm_sentences(incident: Incident) -> tuple[Sentence, ...]:
     """Return the harm that a cure ended, for those who see no verdict any more."""
     harm = incident.verdict.harm if incident.verdict is not None and not incident.undoes else ""
     is_over = incident.state is State.RESOLVED and harm
@@ -341,7 +341,7 @@ def undo_warning(incident: Incident, undo: Plan | None = None) -> str:
     return f"{said}{calm}. {one_line(cause, 80)} may come back."
 
 
-def nothing_done(incident: Incident) -> str:
+def nothing_done_words(incident: Incident) -> str:
     """Return that no step ran; the node may have been read, or profiled."""
     return "Nothing was changed on the node." if incident.node else "Nothing was done."
 

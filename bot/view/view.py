@@ -26,14 +26,14 @@ from bot.view.plan_words import SAID, PlanView, PlanWords, with_times
 from bot.view.standing import (
     Choice,
     approvals_sentence,
-    approvers_of,
+    approvers_sentence,
     askers_sentence,
     choices_of,
-    decision_of,
-    harm_before,
+    decision_sentence,
+    harm_sentences,
     is_undecided,
     needs_a_person,
-    on_call_of,
+    on_call_sentence,
     short_words,
     state_sentences,
 )
@@ -218,7 +218,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         verdict=verdict,
         plan=plan,
         sentences=tuple(state_sentences(incident, state, plan, context)),
-        decided=decision_of(incident),
+        decided=decision_sentence(incident),
         short=short_words(incident, plan, context),
         waits_for=context.waits_for.get(incident.id, ""),
         withheld=incident.withheld,
@@ -233,7 +233,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         growth=incident.triage.growth if incident.triage is not None else None,
         as_of=incident.updated_at,
         working=context.working.get(incident.id, ""),
-        harm=harm_before(incident),
+        harm=harm_sentences(incident),
     )
 
 
@@ -276,8 +276,8 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
         shows_verdicts=shows_verdicts,
         choices=tuple(choices_of(group, context.checking, context.undoes, context.words)),
         needs=approvals_sentence(undecided, context),
-        approvers=approvers_of(context) if undecided else (),
-        on_call=on_call_of(context) if needs_a_person(group) else (),
+        approvers=approvers_sentence(context) if undecided else (),
+        on_call=on_call_sentence(context) if needs_a_person(group) else (),
         about=_alerts_and_reasons(group),
         asked=askers_sentence(group),
         head=context.head if view.ended else "",

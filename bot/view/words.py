@@ -302,18 +302,18 @@ def joined(sentences: Iterable[Sentence]) -> Sentence:
     return tuple(pieces)
 
 
-def led_by_person(words: str, before: str = "") -> Sentence:
+def parse_leading_person(words: str, before: str = "") -> Sentence:
     """Return a sentence of the record; a person's name at its start becomes a `Person`.
 
     Shape: `before` are words of one's own that go before why something waits, where a brake names its person too: after
     anything else a node's words may follow.
 
     Example:
-    >>> led_by_person("slack:T024/U123 called it off.")
+    >>> parse_leading_person("slack:T024/U123 called it off.")
     (Person(by='slack:T024/U123'), ' called it off.')
-    >>> led_by_person("Braked: slack:T024/U123 pulled the brake.", "It waits: ")
+    >>> parse_leading_person("Braked: slack:T024/U123 pulled the brake.", "It waits: ")
     ('It waits: Braked: ', Person(by='slack:T024/U123'), ' pulled the brake.')
-    >>> led_by_person("The node is gone.")
+    >>> parse_leading_person("The node is gone.")
     ('The node is gone.',)
     """
     lead = BRAKED if before and words.startswith(BRAKED) else ""

@@ -45,7 +45,7 @@ def test_whatever_happens_no_node_is_acted_on_twice_or_out_of_turn(part: int) ->
 @pytest.mark.parametrize(
     ("where", "hole", "found"),
     [
-        ("bot.extras.waves.store.may_begin", lambda *_: None, "began while the wave did not run"),
+        ("bot.extras.waves.store.check_may_begin", lambda *_: None, "began while the wave did not run"),
         ("bot.extras.waves.wave.Wave.room", property(lambda _: 9), "had their turn at once"),
         ("bot.extras.waves.waves.check_seen_digest", lambda *_: None, "had not seen these plans"),
     ],

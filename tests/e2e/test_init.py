@@ -27,7 +27,7 @@ from PIL import Image, ImageColor
 
 from bot.app.extras import shipped
 from bot.app.factories import sudoers
-from bot.app.new_site import SERVICES, Address, NewSite, approver, channel, named_node, node_script, shipped_text
+from bot.app.new_site import SERVICES, Address, NewSite, approver, channel, node_script, parse_named_node, shipped_text
 from bot.app.policy_settings import policy_as_written
 from bot.domain.errors import UsageError
 from bot.inventory import Inventory
@@ -385,13 +385,13 @@ def test_sources_other_than_a_file(tmp_path: Path) -> None:
     ],
 )
 def test_nodes_as_they_are_typed(text: str, name: str, at: Address) -> None:
-    assert named_node(text) == (name, at)
+    assert parse_named_node(text) == (name, at)
 
 
 @pytest.mark.parametrize("text", ["", "=", "a=", "-oProxyCommand=x", "a=$(id)", "a=b c", "a=h:0", "a=h:99999", "a'b=h"])
 def test_what_is_no_node(text: str) -> None:
     with pytest.raises(UsageError):
-        named_node(text)
+        parse_named_node(text)
 
 
 APP, TENANT, PERSON = (f"{digit}a1b2c3d-0000-4000-8000-000000000000" for digit in "0a9")

@@ -19,7 +19,7 @@ from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionRefused
 from bot.domain.events import AlertReceived, IncidentEvent, Triaged
-from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, fenced, refusal_text
+from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, parse_fenced, refusal_text
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
@@ -118,7 +118,7 @@ class Machine:
         if (at_rest := nothing_at_work(argv)) is not None:
             return at_rest, "", 0
         if argv[:2] == ("sh", "-c"):
-            found = fenced(argv[2])
+            found = parse_fenced(argv[2])
             assert found is not None, argv
             fence, line = found
             files = {BOOT_ID: self.boot_id(), MACHINE_ID: self.machine_id, UPTIME: f"{self.uptime():.2f} 0.00"}

@@ -114,10 +114,10 @@ class Recorder:
     ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         return await self.do(self.ledger.earlier.now, incident, cause, machine_id, within, most)  # type: ignore[no-any-return]
 
-    async def begun_for(
+    async def begun_incidents(
         self, incident: Incident, cause: str, machine_id: str, within: timedelta
     ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
-        return await self.do(self.ledger.begun_for.now, incident, cause, machine_id, within)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.begun_incidents.now, incident, cause, machine_id, within)  # type: ignore[no-any-return]
 
     async def record_refusal(self, event: WishRefused, by: str) -> None:
         await self.do(self.ledger.record_refusal.now, event, by)

@@ -67,7 +67,7 @@ class TimedLedger(Ledger):
     """A ledger that also knows when each entry of an incident was written, whatever the database's clock said."""
 
     def __init__(self, world: World, database: Database) -> None:
-        super().__init__(database, world.record, holders={WAVES: store.may_begin})
+        super().__init__(database, world.record, holders={WAVES: store.check_may_begin})
         self.world, self.told_at = world, dict[tuple[str, int], datetime]()
 
     def _append_to_incident(self, *what: Any) -> tuple[Entry, ...]:

@@ -80,7 +80,7 @@ class Doctor:
             *(look for extra in self.extras.on for look in self._extra_checks(extra)),
             ("inventory", self._inventory),
             *self._node_checks(),
-            ("extras", self._left_out_extras),
+            ("extras", self._extras_not_on),
         ]
         found = await asyncio.gather(*(self._run_with_timeout(name, look) for name, look in looks))
         return tuple(examined for several in found for examined in several)
@@ -159,7 +159,7 @@ class Doctor:
             return ((wrong.name, lambda: findings_of(wrong)),)
         return checks
 
-    async def _left_out_extras(self) -> Sequence[DoctorFinding]:
+    async def _extras_not_on(self) -> Sequence[DoctorFinding]:
         """Which extras are left out, and which packages would take part if the settings named them."""
         found = [
             DoctorFinding(f"extra {name}", Mark.NOT_SET, why)

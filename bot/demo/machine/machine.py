@@ -16,7 +16,7 @@ from bot.demo.machine.answers import tool
 from bot.demo.machine.command import Answer, Asked
 from bot.demo.machine.recorder import Recorder, may_be_recorder
 from bot.demo.machine.state import Moment, State
-from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, fenced, refusal_text
+from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, parse_fenced, refusal_text
 
 # An action is a shell command behind its fence; a reboot's asks for the boot once more.
 _ONE_BOOT = re.compile(r'test "\$\(cat /proc/sys/kernel/random/boot_id\)" = (\S+) && exec (sudo -n systemctl reboot)')
@@ -87,7 +87,7 @@ class Machine:
     async def _run_action_line(self, argv: tuple[str, ...]) -> Answer:
         """Run a command line of an action: behind its fence, in one boot, or plain."""
         line = argv[-1]
-        if (found := fenced(line)) is not None:
+        if (found := parse_fenced(line)) is not None:
             why = found[0].refusal({path: self.read_file(path) for path in (MACHINE_ID, BOOT_ID, UPTIME)})
             if why is not None:
                 return Answer.error(refusal_text(why), why.value)
@@ -155,5 +155,7 @@ class Machine:
 @functools.lru_cache(maxsize=512)
 def _may_act(line: str) -> bool:
     """True for a line with a fence, or with words of an action or of the recorder; every node is sent the same ones."""
-    is_fenced = fenced(line) is not None or _ONE_BOOT.fullmatch(line) is not None or _PLAIN.fullmatch(line) is not None
+    is_fenced = (
+        parse_fenced(line) is not None or _ONE_BOOT.fullmatch(line) is not None or _PLAIN.fullmatch(line) is not None
+    )
     return is_fenced or may_be_recorder(line)

@@ -280,7 +280,7 @@ def accidents(sick: Sequence[NodeAnswer], spared: Sequence[NodeAnswer]) -> tuple
     """Return units that are suspected or loop on sick nodes, and are enabled but down on their peers."""
     found = []
     for unit in sorted(_suspected_units(sick)):
-        down = [peer for peer in spared if _is_down(peer.facts, unit)]
+        down = [peer for peer in spared if _is_down_though_enabled(peer.facts, unit)]
         if down:
             results = {peer.facts.get(f"units.services[{unit}].result", "") for peer in down}
             found.append(Accident(unit, tuple(peer.node for peer in down), results.pop() if len(results) == 1 else ""))
@@ -302,7 +302,7 @@ def _suspected_units(sick: Sequence[NodeAnswer]) -> set[str]:
     return {unit for unit in units if unit.endswith(".service")}
 
 
-def _is_down(facts: Mapping[str, str], unit: str) -> bool:
+def _is_down_though_enabled(facts: Mapping[str, str], unit: str) -> bool:
     """True if the next boot or a repair would start it."""
     agents = [
         entry.rpartition(".")[0] for entry, value in facts.items() if entry.startswith("agents.") and value == unit

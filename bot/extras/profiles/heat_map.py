@@ -61,7 +61,7 @@ class HeatMap:
                     top = _TOP + (ROWS - 1 - row) * CELL_TALL
                     yield _LEFT + at * self.cell_wide, top, viridis(times / self.most)
 
-    def letters(self, title: str, said: str) -> Iterator[tuple[int, int, str, int, Colour, str]]:
+    def labels(self, title: str, said: str) -> Iterator[tuple[int, int, str, int, Colour, str]]:
         """Yield all words: where the base line is, text, height, colour, and whether the text ends or starts there."""
         bottom, wide = _TOP + ROWS * CELL_TALL, self.size[0]
         yield 12, 32, shown_title(title, wide), 22, INK, "start"
@@ -91,7 +91,7 @@ def svg(drawn: HeatMap, title: str, said: str) -> str:
         *(f'<rect x="{x}" y="{y}" {cell} fill="{_hex(colour)}"/>' for x, y, colour in drawn.cells()),
         *(
             f'<text x="{x}" y="{y}" font-size="{tall}" fill="{_hex(ink)}" text-anchor="{anchor}">{escape(text)}</text>'
-            for x, y, text, tall, ink, anchor in drawn.letters(title, said)
+            for x, y, text, tall, ink, anchor in drawn.labels(title, said)
         ),
     ]
     return "\n".join([*pieces, "</svg>", ""])

@@ -16,7 +16,7 @@ def png(drawn: HeatMap, title: str, said: str) -> bytes:
     draw = ImageDraw.Draw(image)
     for x, y, colour in drawn.cells():
         draw.rectangle((2 * x, 2 * y, 2 * (x + drawn.cell_wide) - 1, 2 * (y + CELL_TALL) - 1), colour)
-    for x, y, text, tall, ink, anchor in drawn.letters(title, said):
+    for x, y, text, tall, ink, anchor in drawn.labels(title, said):
         side = "rs" if anchor == "end" else "ls"
         draw.text((2 * x, 2 * y), printable(text), ink, ImageFont.load_default(2 * tall), anchor=side)
     return encoded(image)

@@ -82,7 +82,7 @@ def perf_missing(facts: Facts) -> CannotRead | None:
     return CannotRead(f"perf does not run there ({redacted_line(said, 100)})", f"On the node: {install}")
 
 
-def why_nothing(facts: Facts, end: CaptureEnd) -> CannotRead:
+def nothing_recorded_error(facts: Facts, end: CaptureEnd) -> CannotRead:
     """Return why perf recorded nothing."""
     said = redacted_line(end.said, 160)
     lowered = said.lower()
@@ -173,7 +173,7 @@ class Profiler:
         if broke is None and not wire.ended:
             broke = ConnectionLost("The session ended in the middle of the capture.")
         if not wire.taken:
-            raise broke or why_nothing(facts, end)
+            raise broke or nothing_recorded_error(facts, end)
         return Captured(
             node.name, request, facts.event, facts, end, _remarks(facts, end), _incomplete(wire, end, broke)
         )

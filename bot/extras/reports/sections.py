@@ -16,7 +16,7 @@ from bot.extras.reports.parts import Grid, Point, Points, ReportPart, Section, c
 from bot.extras.reports.report_data import ReportData
 from bot.view.context import ViewContext
 from bot.view.plan_words import StepView
-from bot.view.standing import nothing_done
+from bot.view.standing import nothing_done_words
 from bot.view.view import IncidentView, incident_view, is_alarm
 from bot.view.words import (
     Instant,
@@ -245,7 +245,7 @@ def _what_worked(data: ReportData, view: IncidentView) -> Iterator[ReportPart]:
         points.append(Point("Watched", (f"The cure held in {held} of {len(data.incident.samples)} readings.",)))
     if view.escalated is not None:
         points.append(Point("Did not work", (view.escalated.because,)))
-    yield Points(tuple(points)) if points else paragraph(nothing_done(data.incident))
+    yield Points(tuple(points)) if points else paragraph(nothing_done_words(data.incident))
 
 
 def _decision_cells(decision: Decision) -> tuple[Sentence, ...]:

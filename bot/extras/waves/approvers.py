@@ -19,8 +19,8 @@ class WaveApprovers:
 
     def has_asked(self, wave: Wave, approval: Approval) -> bool:
         """True if this person asked for the wave, under any name or from the same login."""
-        mine = self.policy.people_of(approval.by, approval.os_user)
-        return bool(mine & self.policy.people_of(wave.asked_by, wave.proposal.os_user))
+        mine = self.policy.speaker_names(approval.by, approval.os_user)
+        return bool(mine & self.policy.speaker_names(wave.asked_by, wave.proposal.os_user))
 
     def check_not_the_asker(self, wave: Wave, approval: Approval) -> None:
         """Raises: SelfApproval."""
@@ -30,7 +30,7 @@ class WaveApprovers:
                 "A login counts as one person, whatever name it claims.",
             )
 
-    async def as_now(self, earlier: WaveApproval, digest: str, wave: Wave) -> Approval:
+    async def refreshed_approval(self, earlier: WaveApproval, digest: str, wave: Wave) -> Approval:
         """Return a yes to the wave as a yes to a plan, with the person's present standing.
 
         Raises: NotAnApprover or SelfApproval when it no longer counts; CannotTell when that is not known here.

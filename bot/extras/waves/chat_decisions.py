@@ -62,7 +62,7 @@ class WaveDecisions:
         wave = await self._service.find(click.value)
         if not await self._cards.is_its_card(wave.id, click.channel, click.ts):
             raise NothingProposed("This is not the card of that wave; use the buttons on the card itself.")
-        _check_in_time(click.action, wave)
+        _check_state(click.action, wave)
         plans = await self._cards.plans(wave) if click.action != STOP else None
         objection = ""
         if click.action in (APPROVE, RESUME):
@@ -118,7 +118,7 @@ class WaveDecisions:
             await self._service.resume(wave.id, approval, instant_of(intent.since))
         else:
             if intent.action == DECLINE:  # a no after the yes is no request to stop a running wave
-                _check_in_time(intent.action, wave)
+                _check_state(intent.action, wave)
             await self._service.stop(wave.id, approval, anybody=anybody)
 
     async def _objection(self, action: str, wave: Wave, person: Person) -> str:
@@ -128,13 +128,13 @@ class WaveDecisions:
                 await self._context.people.approval_before_dialog(person, self._context.policy),
                 digest=wave.proposal.digest,
             )
-            await (self._service.may_approve if action == APPROVE else self._service.may_resume)(wave, likely)
+            await (self._service.may_approve if action == APPROVE else self._service.check_resumption)(wave, likely)
         except Refused as no:
             return refusal_words(no)
         return ""
 
 
-def _check_in_time(action: str, wave: Wave) -> None:
+def _check_state(action: str, wave: Wave) -> None:
     if wave.state is not _IN[action]:
         raise AlreadyDecided(f"The wave is {wave.state}.", "Look at its card.")
 

@@ -141,7 +141,7 @@ def _start_wave(words: list[str], arguments: argparse.Namespace) -> int:
         nodes = selected(words, known, settings, arguments.environ, arguments.namespace)
         request = WaveRequest(tuple(words), causes, by, by.removeprefix("terminal:"))
         try:
-            wave, plans = asyncio.run(_proposed(parts, start_wave(parts, request, nodes, playbook, _verdict_of)))
+            wave, plans = asyncio.run(_proposed(parts, start_wave(parts, request, nodes, playbook, _print_verdict)))
         except KeyboardInterrupt:
             print("zombie: interrupted; nothing was done on any node, and no wave proposed that", file=sys.stderr)
             print(options.as_typed_here(arguments, "        `zombie wave` does not list."), file=sys.stderr)
@@ -172,7 +172,7 @@ def _yes_to(wave: Wave) -> str:
     return f"zombie wave approve {wave.id} --digest {digest} --approve-as NAME --reason TEXT"
 
 
-def _verdict_of(verdict: Verdict) -> None:
+def _print_verdict(verdict: Verdict) -> None:
     from bot.domain.safe_text import one_line
 
     print(f"{verdict.node}: {verdict.status.value}: {one_line(verdict.summary, 120)}", file=sys.stderr, flush=True)
@@ -183,7 +183,7 @@ def _approve(words: list[str], arguments: argparse.Namespace) -> int:
         return _refuse_unseen_approval(words[0], arguments)
     if not re.fullmatch(r"[0-9a-f]{32,64}", arguments.digest):
         raise UsageError("The digest of a wave has 32 digits or more.", f"zombie wave {words[0]} prints it.")
-    wave = _wave_named(words[0], arguments, "approve")
+    wave = _decide_and_print(words[0], arguments, "approve")
     if wave.approval is not None:
         here = f"A running `zombie serve` goes on with it; here: zombie wave run {wave.id}"
         print(options.as_typed_here(arguments, here))
@@ -207,7 +207,7 @@ def _refuse_unseen_approval(beginning: str, arguments: argparse.Namespace) -> in
 
 
 def _stop(words: list[str], arguments: argparse.Namespace) -> int:
-    _wave_named(words[0], arguments, "stop")
+    _decide_and_print(words[0], arguments, "stop")
     return 0
 
 
@@ -218,7 +218,7 @@ def _resume(words: list[str], arguments: argparse.Namespace) -> int:
         instant_of(arguments.seen)
     except ValueError:
         raise UsageError("--seen is no time as it was printed.", f"zombie wave resume {words[0]} prints it.") from None
-    _wave_named(words[0], arguments, "resume")
+    _decide_and_print(words[0], arguments, "resume")
     return 0
 
 
@@ -248,7 +248,7 @@ def _refuse_unread_resume(beginning: str, arguments: argparse.Namespace) -> int:
     )
 
 
-def _wave_named(beginning: str, arguments: argparse.Namespace, verb: str) -> Wave:
+def _decide_and_print(beginning: str, arguments: argparse.Namespace, verb: str) -> Wave:
     given = {"--approve-as": arguments.approve_as, "--reason": arguments.reason}
     lacks = [name for name, said in given.items() if not said]
     if lacks and verb != "stop":

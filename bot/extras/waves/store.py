@@ -78,7 +78,7 @@ class WaveStore(Store):
         with self.database.reading() as connection:
             now = instant_of(self.stamp(connection))
             holds.check_open(connection, claim, now)
-            holds.may_begin(connection, incident, claim, now)
+            holds.check_may_begin(connection, incident, claim, now)
 
     @on_thread
     def alarms(self, since: datetime, people: frozenset[str]) -> tuple[NodeAlarm, ...]:
@@ -116,7 +116,7 @@ class WaveStore(Store):
             return instant_of(self.stamp(connection))
 
 
-def wave_line(wave: Wave) -> dict[str, Any]:
+def wave_row(wave: Wave) -> dict[str, Any]:
     """Return a wave's row; once a node has failed it names no turn, until the wave is stopped for it."""
     is_failed = wave.state is WaveState.RUNNING and wave.unfixed
     return {
@@ -130,12 +130,12 @@ def wave_line(wave: Wave) -> dict[str, Any]:
 
 def write_wave(connection: Connection, wave: Wave) -> None:
     """Write the wave's row."""
-    line = wave_line(wave)
+    line = wave_row(wave)
     if not connection.execute(_UPDATE, line | {"named": wave.id}).rowcount:
         connection.execute(insert(WAVES).values(**line))
 
 
-def may_begin(connection: Connection, incident: Incident, is_first: bool, now: datetime) -> None:
+def check_may_begin(connection: Connection, incident: Incident, is_first: bool, now: datetime) -> None:
     """Check that the wave of an incident that has one lets a step of it begin, or be sent again, now.
 
     Shape: a plan begins within the time of the wave's approval, and may go on after it. Nothing begins from the moment
@@ -171,7 +171,7 @@ class WaveFollower:
 
     def row(self, found: Wave, /) -> Mapping[str, Any]:
         """Return the wave's row."""
-        return wave_line(found)
+        return wave_row(found)
 
 
 FOLLOWER = WaveFollower()

@@ -332,14 +332,14 @@ class NodeAlarm:
 
 def why_stop(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> str:
     """Return why a running wave must stop; empty if it may go on. `alarms` start `USUAL` before the wave."""
-    return _failed_words(wave) or _too_many_dropped(wave) or alerts_against(wave, alarms, now)[0]
+    return _failed_words(wave) or _dropped_words(wave) or alerts_against(wave, alarms, now)[0]
 
 
 def _failed_words(wave: Wave) -> str:
     return next((f"{turn.member.node} was acted on and is not fixed: {turn.because}" for turn in wave.unfixed), "")
 
 
-def _too_many_dropped(wave: Wave) -> str:
+def _dropped_words(wave: Wave) -> str:
     since = wave.looked_since
     ended = [turn for turn in wave.turns if turn.ended_at is not None and since is not None and turn.ended_at >= since]
     last = sorted(ended, key=lambda turn: turn.ended_at or turn.given_at)[-IN_A_ROW:]

@@ -125,7 +125,7 @@ class Waves:
             if machine is None or (known := machines.setdefault(machine, incident.node)) == incident.node:
                 fit.append(incident)
             else:
-                await self.call_off(incident, f"It is the same machine as {known}, which is in the wave.")
+                await self.cancel_incident(incident, f"It is the same machine as {known}, which is in the wave.")
         late = await self.waves.now() - PUT_TOGETHER
         if any(incident.opened_at <= late for incident in fit):
             raise UsageError("It took too long to put the wave together, so nothing is proposed.", "Start it again.")
@@ -164,7 +164,7 @@ class Waves:
                 incident = await self.record.find(each.id)
                 waits = incident.state is State.PROPOSED or wave is None
                 if waits and not incident.ended and incident.id not in members:
-                    await self.call_off(incident, because)
+                    await self.cancel_incident(incident, because)
 
     async def end_orphans(self) -> None:
         """End the incidents of waves whose program died before it had proposed them; one that cannot be read is left.
@@ -175,7 +175,7 @@ class Waves:
             try:
                 incident = await self.record.find(name)
                 if incident.wave == incident.alert.id:  # else it only has such a name
-                    await self.call_off(incident, NEVER_PROPOSED)
+                    await self.cancel_incident(incident, NEVER_PROPOSED)
             except (UnreadableEntry, ImpossibleEvent) as no:
                 self.log("wave_orphan_unread", incident=name, error=no.sentence)
 
@@ -208,7 +208,7 @@ class Waves:
         await self._check_may_run(wave)
         check_not_quiet(self.policy.quiet, now)
 
-    async def may_resume(self, wave: Wave, approval: Approval) -> None:
+    async def check_resumption(self, wave: Wave, approval: Approval) -> None:
         """The guards of a resumption, as `may_approve`. Raises: Refused; LedgerError."""
         guards.check_approver(self.policy, approval)
         WaveApprovers(self.policy).check_not_the_asker(wave, approval)
@@ -291,7 +291,7 @@ class Waves:
                 elif known_setback_at == wave.stopped_at:
                     news = f"Acted on since and not fixed: {', '.join(turn.member.node for turn in wave.unfixed)}"
                 raise StaleRequest(one_line(news, 400), "Look at it again, and decide then.")
-            await self.may_resume(wave, approval)
+            await self.check_resumption(wave, approval)
             return WaveResumed(approval.reason.strip(), approval.os_user, known_until)
 
         return await self._append_decision("resume wave", wave_id, approval, resumed)
@@ -311,9 +311,9 @@ class Waves:
         for member in (*wave.waiting, *wave.proposal.controls):
             incident = await self.incident(member)
             if incident is not None and not incident.ended:
-                await self.call_off(incident, f"Wave {wave.id} ended before its turn.")
+                await self.cancel_incident(incident, f"Wave {wave.id} ended before its turn.")
 
-    async def call_off(self, incident: Incident, because: str) -> None:
+    async def cancel_incident(self, incident: Incident, because: str) -> None:
         """End an incident before anything was done; an incident that changed meanwhile is left as it is."""
         with contextlib.suppress(Conflict, ImpossibleEvent):
             await self.record.append(incident, Cancelled(because), BOT)
@@ -328,7 +328,7 @@ class Waves:
         """The event of a yes: at the last yes, the earlier ones are checked again."""
         digest, needed = wave.proposal.digest, wave.proposal.approvals_needed
         lapsed = await guards.lapsed_yeses(
-            wave.endorsements, needed, lambda earlier: people.as_now(earlier, digest, wave)
+            wave.endorsements, needed, lambda earlier: people.refreshed_approval(earlier, digest, wave)
         )
         needed += len(lapsed)
         said = WaveApproved if len(wave.endorsements) + 1 >= needed else WaveEndorsed

@@ -120,7 +120,7 @@ class WaveRun:
         if wave.state is WaveState.RUNNING and not why_over and (because := await self.service.why_stop(wave)):
             return await self._append_event(wave, WaveStopped(because))
         for turn in wave.under_way:
-            if (again := await self._hand_over(wave, turn, now, why_over)) is not None:
+            if (again := await self._approve_turn(wave, turn, now, why_over)) is not None:
                 return again
         if not wave.under_way and (why_over or (wave.state is WaveState.RUNNING and not wave.waiting)):
             await self.service.close(wave)  # before the end is recorded: after a crash here it is done again
@@ -187,7 +187,7 @@ class WaveRun:
         except InventoryError:
             return {}
 
-    async def _hand_over(self, wave: Wave, turn: Turn, now: datetime, over: str) -> AdvanceLater | None:
+    async def _approve_turn(self, wave: Wave, turn: Turn, now: datetime, over: str) -> AdvanceLater | None:
         """Apply the wave's approval to the incident that has the turn; None where there is nothing to do for it.
 
         Shape: `over` says why no turn is given any more; empty while turns are given.
@@ -197,31 +197,33 @@ class WaveRun:
             return None  # the engine goes on with it
         is_late, late = now >= turn.given_at + self.policy.approval_expires, "It could not begin in its turn."
         if over or (is_late and wave.state is not WaveState.RUNNING):
-            return await self._called_off(incident, over or late)
+            return await self._cancel_and_advance(incident, over or late)
         if wave.state is not WaveState.RUNNING:
             return None
         people = WaveApprovers(self.policy, self.service.lookup)
         try:
             try:  # what holds up any node alike is no reason to leave out this one
                 check_not_quiet(self.policy.quiet, now)
-                approvals = [await people.as_now(earlier, turn.member.digest, wave) for earlier in wave.approvals]
+                approvals = [
+                    await people.refreshed_approval(earlier, turn.member.digest, wave) for earlier in wave.approvals
+                ]
             except (QuietHours, CannotTell) as no:
                 return AdvanceLater(RETRY, f"{no.name}: {no.sentence}")
             await self.responder.decide_in_wave(incident, approvals)
         except _STOPS as no:
             return await self._append_event(wave, WaveStopped(f"{no.name}: {no.sentence}"))
         except MissingRight as no:
-            return await self._called_off(incident, f"{no.name}: {no.sentence}")
+            return await self._cancel_and_advance(incident, f"{no.name}: {no.sentence}")
         except (*_SETTLES, NothingProposed):
             return AdvanceLater()
         except Refused as no:
             if is_late:
-                return await self._called_off(incident, f"{late} {no.name}: {no.sentence}")
+                return await self._cancel_and_advance(incident, f"{late} {no.name}: {no.sentence}")
             return AdvanceLater(RETRY, f"{turn.member.node}: {no.name}: {no.sentence}")
         return AdvanceLater()
 
-    async def _called_off(self, incident: Incident, because: str) -> AdvanceLater:
-        await self.service.call_off(incident, because)
+    async def _cancel_and_advance(self, incident: Incident, because: str) -> AdvanceLater:
+        await self.service.cancel_incident(incident, because)
         return AdvanceLater()
 
     async def _append_event(self, wave: Wave, event: WaveEvent) -> AdvanceLater | None:

@@ -84,8 +84,8 @@ def check_not_the_asker(policy: Policy, incident: Incident, approval: Approval) 
 
 def has_asked(policy: Policy, incident: Incident, approval: Approval) -> bool:
     """True if this person asked for the incident or picked its node, under any name or from the same login."""
-    mine = policy.people_of(approval.by, approval.os_user)
-    asked = (policy.people_of(alert.asked_by, alert.os_user) for alert in incident.alerts if alert.asked_by)
+    mine = policy.speaker_names(approval.by, approval.os_user)
+    asked = (policy.speaker_names(alert.asked_by, alert.os_user) for alert in incident.alerts if alert.asked_by)
     return any(mine & names for names in (*asked, *(policy.names_of(asker) for asker in incident.askers)))
 
 
@@ -114,8 +114,8 @@ class Yes(Protocol):
 
 def check_first_yes(policy: Policy, earlier: Sequence[Yes], needed: int, approval: Approval) -> None:
     """Raises: NotEnoughApprovers for a second yes of a person, also under another name of the same login."""
-    mine = policy.people_of(approval.by, approval.os_user)
-    if any(mine & policy.people_of(said.by, said.os_user) for said in earlier):
+    mine = policy.speaker_names(approval.by, approval.os_user)
+    if any(mine & policy.speaker_names(said.by, said.os_user) for said in earlier):
         raise NotEnoughApprovers(
             f"You have said yes already; {len(earlier)} of {needed} have.", "Ask another approver."
         )

@@ -10,7 +10,7 @@ from datetime import datetime
 from weakref import WeakValueDictionary
 
 from bot.domain.alert import BOT
-from bot.domain.claim import DecisionRecord, Doubts, busy_with, check_brake_off, check_not_quiet
+from bot.domain.claim import DecisionRecord, Doubts, busy_words, check_brake_off, check_not_quiet
 from bot.domain.contracts import Clock, NodeDirectory
 from bot.domain.entry import Entry
 from bot.domain.errors import (
@@ -274,7 +274,7 @@ class Responder:
                 await self._append_end(incident, Expired(no.sentence))
             raise
         if record.hold is not None and record.hold.incident != incident.id:
-            raise NodeBusy(busy_with(record.hold, incident.node), "Wait until it has ended.")
+            raise NodeBusy(busy_words(record.hold, incident.node), "Wait until it has ended.")
         again = record.tried
         if again is not None and again != incident.id:
             await self._check_not_cured(incident, again)

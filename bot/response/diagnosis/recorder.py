@@ -104,7 +104,7 @@ class VerdictRecorder:
         if verdict.cause is None or (lasts := reboot_lasts(verdict, playbook)) is None:
             return None
         machine_id, within = machine_id_of(verdict), lasts + _LONGEST_PLAN
-        begun, unreadable = await self.ledger.begun_for(incident, verdict.cause, machine_id, within)
+        begun, unreadable = await self.ledger.begun_incidents(incident, verdict.cause, machine_id, within)
         return again_withheld(incident, verdict, playbook, begun, unreadable)
 
     async def _triaged_event(

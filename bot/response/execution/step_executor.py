@@ -250,7 +250,7 @@ class StepExecutor:
             if mute.cause == cause and mute.covers(node):
                 return f"{cause} is muted on {one_line(mute.selector, 60)} since then: {one_line(mute.reason, 200)}"
         machine_id = plan_of(incident)[1].get("machine_id", "")
-        begun, _ = await self.ledger.begun_for(incident, cause, machine_id, timedelta(0))
+        begun, _ = await self.ledger.begun_incidents(incident, cause, machine_id, timedelta(0))
         return next(filter(None, (cured_since(incident, other) for other in begun)), "")
 
     async def check_unchanged(self, incident: Incident) -> None:

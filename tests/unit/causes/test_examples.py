@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from bot.causes import CAUSES
-from bot.causes.examples import check_examples, difference, fault_of, snapshot_of
+from bot.causes.examples import check_examples, difference, example_mismatch, snapshot_of
 from bot.domain.builtin_playbooks import builtin_playbooks
 from bot.domain.verdict import Finding
 from tests.unit.causes import builders as b
@@ -71,7 +71,7 @@ def test_examples_of_the_file_hold(path: Path) -> None:
     ],
 )
 def test_example_that_does_not_hold_says_so(said: dict[str, Any], fault: str) -> None:
-    found = fault_of(CAUSES["conntrack-full"], {**FULL, **said})
+    found = example_mismatch(CAUSES["conntrack-full"], {**FULL, **said})
     assert fault in found if fault else found == ""
 
 
@@ -99,4 +99,4 @@ def test_who_has_no_room_for_half_of_the_open_files_is_not_named_for_them(slots:
     limits = {"limits": [{"name": "open files", "used": 95_000, "maximum": 100_000}]}
     kinds = {"kinds": [{"name": "java", "count": 1, "file_slots": slots}]}
     said = {"kernel_limits": limits, "processes": kinds, "then": "critical", "says": "those of java"}
-    assert (fault_of(CAUSES["pid-or-fd-exhaustion"], said) == "") == is_named
+    assert (example_mismatch(CAUSES["pid-or-fd-exhaustion"], said) == "") == is_named

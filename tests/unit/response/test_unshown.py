@@ -13,7 +13,7 @@ from bot.domain.command import Completed
 from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import ConnectionLost
 from bot.domain.node import Node
-from bot.extras.profiles.profiler import perf_missing, why_nothing
+from bot.extras.profiles.profiler import nothing_recorded_error, perf_missing
 from bot.extras.profiles.wire import CaptureEnd, Facts
 from tests.schedules.stage import Stage
 from tests.unit.response.requesting import approve, do
@@ -53,7 +53,7 @@ def test_reasons_made_of_what_a_node_printed_show_no_secret(before: str) -> None
         Completed("p", "c", 0, "", said, 1).failure,
         Completed("p", "c", 0, "", f"sudo: {said}", 1).failure,
         perf_missing(Facts({"perf": said})),
-        why_nothing(Facts(), CaptureEnd(1, 1, said)),
+        nothing_recorded_error(Facts(), CaptureEnd(1, 1, said)),
     )
     for reason in map(str, reasons):
         assert "redacted" in reason

@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain.events import Compared
 from bot.domain.transitions import State
-from bot.view.before_after import before_and_after, changes, not_proven
+from bot.view.before_after import before_and_after, changes, missing_proof
 from tests.record.incidents import WAYS
 from tests.unit.surfaces.cards import shown, told, words
 
@@ -93,7 +93,7 @@ def test_cure_is_not_proven_by_resets_that_go_on_are_unread_or_were_not_awaited(
         Compared("boot", "3b1c", boot),
         Compared("longest time without a network device reset", pause, ""),
     )
-    said, needs = not_proven(rows, timedelta(minutes=20))
+    said, needs = missing_proof(rows, timedelta(minutes=20))
     assert (said, needs) == (says, timedelta(seconds=5460) if "proof" in says else None)
 
 

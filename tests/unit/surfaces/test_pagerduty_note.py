@@ -15,7 +15,7 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident, newest
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
-from bot.surfaces.pagerduty_note import LIMIT, facts, mark, not_fixed, note_text, pages_of, without_head
+from bot.surfaces.pagerduty_note import LIMIT, facts, mark, note_text, pages_of, unfixed_alert, without_head
 from tests.alerts.pages import judged, of_page, opened
 from tests.record.incidents import entries
 from tests.unit.surfaces.cards import CONTEXT
@@ -117,7 +117,7 @@ def test_control_characters_reach_neither_a_question_nor_a_raised_alert() -> Non
     asks = QuestionAsked(HOSTILE, (HOSTILE, "no"))
     asking = note(fold(entries((opened(PAGE), asks))))
     ending = Escalated(f"{HOSTILE} password=hunter2hunter2", HOSTILE)
-    raised = not_fixed(replace(of_page(PAGE, State.ESCALATED), ending=ending))
+    raised = unfixed_alert(replace(of_page(PAGE, State.ESCALATED), ending=ending))
     assert raised is not None
     text = asking + json.dumps(dict(raised.details), ensure_ascii=False) + raised.summary
     assert "x1b[31mred" in text
@@ -151,12 +151,12 @@ def test_node_that_was_acted_on_when_its_alert_fired_again_stays_beside_it(state
 
 
 def test_only_what_was_acted_on_and_not_fixed_is_raised() -> None:
-    raised = not_fixed(of_page(PAGE, State.ESCALATED))
+    raised = unfixed_alert(of_page(PAGE, State.ESCALATED))
     assert raised is not None
     assert (raised.key, raised.source) == ("zombie-7k3m9x2qpv", "node-gpu-01")
     assert raised.summary.startswith("node-gpu-01: acted, but not fixed.")
-    assert [state for state in State if not_fixed(of_page(PAGE, state))] == [State.ESCALATED]
-    assert not_fixed(replace(of_page(PAGE, State.ESCALATED), steps=())) is None
+    assert [state for state in State if unfixed_alert(of_page(PAGE, state))] == [State.ESCALATED]
+    assert unfixed_alert(replace(of_page(PAGE, State.ESCALATED), steps=())) is None
 
 
 def test_facts_are_those_of_the_worst_node() -> None:
@@ -169,7 +169,7 @@ def test_no_fact_or_raised_alert_ends_within_a_secret(left: int) -> None:
     token = " sk_" + f"live_0123{'Fake01' * 4}"
     told = facts([judged(PAGE, replace(FOUNDING, cause="x" * (200 - left) + token))])
     ending = Escalated("x" * (1000 - len("node-1: acted, but not fixed. ") - left) + token, "")
-    raised = not_fixed(replace(of_page(PAGE, State.ESCALATED), ending=ending))
+    raised = unfixed_alert(replace(of_page(PAGE, State.ESCALATED), ending=ending))
     assert raised is not None
     assert "0123" not in told["cause"] + raised.summary
 

@@ -46,7 +46,7 @@ async def stood_still_in(seconds: float, pieces: int, between: float = 0.001) ->
 async def test_silent_node_ends_when_its_limit_is_over() -> None:
     with Heartbeat().limit(0.3) as limit:
         took = await until_over(limit, silence)
-        assert not limit.is_ours
+        assert not limit.is_own_delay
     assert 0.29 <= took < 0.3 + SLACK_SECONDS
 
 
@@ -63,7 +63,7 @@ async def test_silent_node_gets_its_whole_time_beside_a_standstill_and_then_ends
     seconds = 1.5  # a busy machine may hold this test up, too, and must not do it for that long
     with Heartbeat(lambda: 0.0).limit(seconds) as limit:
         took = await until_over(limit, lambda: stood_still_in(1.0, 1))
-        assert not limit.is_ours, "it was silent for as long as any other may be"
+        assert not limit.is_own_delay, "it was silent for as long as any other may be"
     assert seconds + 0.95 <= took < seconds + 1.0 + SLACK_SECONDS
 
 
@@ -78,7 +78,7 @@ async def test_limit_at_most_doubles_and_is_then_said_to_be_ours() -> None:
 async def test_stage_ends_with_the_whole_and_shares_its_standstill() -> None:
     with Heartbeat().limit(0.3) as whole, whole.part(5) as stage:
         took = await until_over(stage, lambda: stood_still_in(0.5, 1))
-        assert not stage.is_ours
+        assert not stage.is_own_delay
     assert 0.75 <= took < 0.8 + SLACK_SECONDS
 
 

@@ -16,7 +16,7 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Approval
 from bot.domain.transitions import State
 from bot.extras.waves.events import TurnEnded, TurnGiven, TurnOutcome
-from bot.extras.waves.store import WaveStore, may_begin
+from bot.extras.waves.store import WaveStore, check_may_begin
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.waves import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, Waves, why_no_member
 from bot.extras.waves.waves_run import WaveRun
@@ -45,7 +45,7 @@ def test_without_a_reason_on_record_the_state_is_told() -> None:
 
 def desk_of(database: Any, names: tuple[str, ...]) -> tuple[World, Stage, Waves]:
     world = World(1, deadly=0)
-    ledger = Ledger(database, lambda: world.now, holders={WAVES: may_begin})
+    ledger = Ledger(database, lambda: world.now, holders={WAVES: check_may_begin})
     stage = Stage.set(world, ledger, dict.fromkeys(names, "cured"), POLICY, 0.0, 0.0)
     waves: Any = WaveRecorder(world, WaveStore(database, lambda: world.now), 0.0)
     return world, stage, Waves(POLICY, stage.record, stage.recorder, waves, world.clock, world.random)

@@ -19,7 +19,7 @@ from bot.domain.events import (
     StepSkipped,
     Triaged,
 )
-from bot.domain.fence import fenced
+from bot.domain.fence import parse_fenced
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
 from bot.domain.node import Node
@@ -90,7 +90,7 @@ def test_step_that_follows_in_the_same_boot_is_taken(stage: Stage) -> None:
     after_the_first(stage)
     to_the_end(stage)
     assert node.enabled
-    assert [told[0].boot_id for told in map(fenced, wire.lines) if told is not None] == [node.boot_id] * 2
+    assert [told[0].boot_id for told in map(parse_fenced, wire.lines) if told is not None] == [node.boot_id] * 2
 
 
 @pytest.mark.parametrize(("name", "told"), [("b.service", "now stop something else"), ("ssh.service", "WouldStopP")])

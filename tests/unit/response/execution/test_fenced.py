@@ -14,7 +14,7 @@ from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionLost
 from bot.domain.events import Approved, Escalated, QuestionAsked, Resolved, StepFailed, StepStarted
-from bot.domain.fence import JOURNAL_WITHIN, SENT_WITHIN, Fence, fenced
+from bot.domain.fence import JOURNAL_WITHIN, SENT_WITHIN, Fence, parse_fenced
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.response.execution.node_access import NodeAccess, NotRun
@@ -109,7 +109,7 @@ def test_every_command_carries_machine_boot_and_a_deadline(stage: Stage) -> None
     approve(stage)
     boot, up = node.boot_id, int(node.uptime)
     assert advanced(stage).state == "resolved"
-    found = [fenced(line) for line in wire.lines]
+    found = [parse_fenced(line) for line in wire.lines]
     assert len(found) == 2
     for told in found:
         assert told is not None
@@ -165,7 +165,7 @@ def test_no_action_reaches_its_node_without_a_fence(stage: Stage, name: str) -> 
             await reach.run(stage.find("n1"), step, fence)
 
     do(stage, sent())
-    assert [fenced(line) is not None for line in wire.lines] == [True]
+    assert [parse_fenced(line) is not None for line in wire.lines] == [True]
     assert wire.lines[0].endswith("; sudo -n first")
 
 
@@ -181,7 +181,7 @@ def test_later_command_of_a_step_has_as_much_longer_as_the_one_before_may_take(s
         await reach.run(stage.find("n1"), step, Fence(node.boot_id, node.machine_id, KEY, until))
 
     do(stage, sent())
-    first, second = (told[0].until for told in map(fenced, wire.lines) if told is not None)
+    first, second = (told[0].until for told in map(parse_fenced, wire.lines) if told is not None)
     assert (until - second, second - first) == (3, int(ACTIONS["restore_unit"].limit.total_seconds()))
 
 
