@@ -24,14 +24,15 @@ _FILE_SERVER = re.compile(
     r"_*(?:rpc_|nfs[34]?_|ptlrpc_|ldlm_|osc_|mdc_|cl_sync_io|wait_for_response|cifs_|ceph_|p9_|fuse_|request_wait_answer|"
     r"cxiWait|[Ff]hgfs|wekafs_|afs_|orangefs_|wait_for_matching_downcall|gfs2_|dlm_|ocfs2_)"
 )
-# Threads of GPU drivers, frozen cgroups and a parent between vfork and exec wait this way by design.
+# Threads of GPU drivers, frozen cgroups, a parent between vfork and exec, and the thread of md that keeps to a speed
+# while it rebuilds or checks an array (drivers/md/md.c: md_do_sync) wait this way by design.
 _BY_DESIGN = re.compile(r"_*(?:nv_|nvidia|uvm_|os_acquire|rm_|refrigerator|do_freezer_trap|kernel_clone|do_fork)")
-_GPU_THREAD = re.compile(r"(?:nv_|nvidia|UVM |irq/[0-9]+-nvidia)")
+_OWN_PACE = re.compile(r"(?:nv_|nvidia|UVM |irq/[0-9]+-nvidia|md\w*_(?:resyn|resha))")
 
 
 def waiters(waiting: Iterable[Waiting]) -> tuple[Waiting, ...]:
     """Return the tasks that do not wait by design."""
-    return tuple(each for each in waiting if not _BY_DESIGN.match(each.wchan) and not _GPU_THREAD.match(each.name))
+    return tuple(each for each in waiting if not _BY_DESIGN.match(each.wchan) and not _OWN_PACE.match(each.name))
 
 
 def perhaps_stuck(processes: ProcessesReading, few: float) -> tuple[Waiting, ...]:
