@@ -109,7 +109,11 @@ FAULTS: dict[str, Fault] = {
         Fault("io-stall-of-a-file-server", "a file server stops answering", ("file-server.pl",)),
         Fault("filesystem-read-only", "a disk fails every request, and ext4 shuts its file system", ("one-disk.sh",)),
         Fault("array-degraded", "a mirror has lost one of its two disks"),
-        Fault("array-rebuilding", "a mirror's lost disk was replaced, and is being filled", ("array-degraded.sh",)),
+        Fault(
+            "array-degraded-rebuilding",
+            "a mirror's lost disk was replaced, and is being filled",
+            ("array-degraded.sh",),
+        ),
         Fault("disk-full", "the root file system has no blocks left"),
         Fault("disk-full-of-inodes", "the file system of the container images has no inodes left"),
         Fault("oom-kills", "a service is killed at its cgroup's limit again and again", within_seconds=120),

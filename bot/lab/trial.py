@@ -181,7 +181,7 @@ TRIALS = (
         lingers=True,
     ),
     Trial("array-degraded", "array-degraded", _DEGRADED, lingers=True),
-    Trial("array-rebuilding", "array-degraded", _DEGRADED, lingers=True),
+    Trial("array-degraded-rebuilding", "array-degraded", _DEGRADED, lingers=True),
     Trial("io-stall", "io-stall", _CRITICAL, lingers=True),
     # The bot's login does not see what a task waits for, so that nothing says that these wait for the silent server.
     Trial("io-stall-of-a-file-server", "io-stall", _DEGRADED, confidence="likely"),
