@@ -41,7 +41,7 @@ from bot.domain.events import (
     Triaged,
     ValidationStarted,
 )
-from bot.domain.incident import Decision, Incident, StepRecord
+from bot.domain.incident import Decision, Incident, StepRecord, cleared_name
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import AFTER_THE_END, BACK, TRANSITIONS, State
 from bot.domain.verdict import Confidence, Verdict
@@ -180,10 +180,10 @@ def _changed_fields(incident: Incident, entry: Entry, event: Event) -> dict[str,
     """The fields that an entry changes, with their new values."""
     match event:
         case AlertJoined(alert=alert):
-            fires = f"{alert.kind}:{alert.id}"
+            fires = cleared_name(alert.kind, alert.id)
             return {"joined": (*incident.joined, alert), "cleared": incident.cleared - {fires}}
         case AlertCleared(source=source, id=alert_id):
-            return {"cleared": incident.cleared | {f"{source}:{alert_id}"}}
+            return {"cleared": incident.cleared | {cleared_name(source, alert_id)}}
         case ProfileTaken(reading=reading):
             return {"profile": reading or incident.profile}
         case NodePicked(node=node):

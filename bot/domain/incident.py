@@ -84,6 +84,11 @@ class Changes:
     incidents: tuple[IncidentSummary, ...]
 
 
+def cleared_name(source: str, alert_id: str) -> str:
+    """Return how `Incident.cleared` names an alert."""
+    return f"{source}:{alert_id}"
+
+
 @dataclass(frozen=True, slots=True)
 class Incident:
     """One node, one plan, one approval: made only by folding a stream's entries (`fold.py`).
@@ -158,7 +163,11 @@ class Incident:
     @property
     def is_over(self) -> bool:
         """True once every source says that its alert is over."""
-        return all(f"{alert.kind}:{alert.id}" in self.cleared for alert in self.alerts)
+        return all(self.is_cleared(alert.kind, alert.id) for alert in self.alerts)
+
+    def is_cleared(self, source: str, alert_id: str) -> bool:
+        """Return whether an alert is over."""
+        return cleared_name(source, alert_id) in self.cleared
 
     @property
     def card(self) -> str:

@@ -87,11 +87,11 @@ def threaded() -> Iterator[int]:
 
 def test_the_core_of_a_busy_thread_is_named_and_our_own_work_is_not(threaded: int) -> None:
     telling = replace(CPU, commands=(*CPU.commands, OWN_SESSION))
-    runs = read_this_machine([PROCESSES, telling], samples=2)
+    runs = read_this_machine([PROCESSES, telling], samples=4)
     reading = read(PROCESSES, runs)
     assert isinstance(reading, ProcessesReading), reading
     (busy,) = [process for process in reading.busiest if process.pid == threaded]
-    assert busy.sys_seconds > 0.02  # of some two seconds, on a machine that may have little left to give
+    assert busy.sys_seconds > 0.1  # of some four seconds, on a machine that may have little left to give
     assert busy.cores_in_kernel == {max(os.sched_getaffinity(0))}
     (own,) = [done.stdout.strip() for done in runs if done.name == "session"]
     assert int(own) > 1

@@ -119,7 +119,7 @@ class AlertRecorder:
             theirs = any((alert.kind, alert.id) == (source, case) for alert in incident.alerts)
             if not theirs or (chosen is not None and incident.node not in chosen):
                 continue
-            if f"{source}:{case}" not in incident.cleared:
+            if not incident.is_cleared(source, case):
                 incident = await self._append_event(incident, AlertCleared(source, case), BOT)
             if incident.is_over and not incident.ended and incident.state in _UNDECIDED and not incident.steps:
                 await self._append_event(incident, Cancelled(f"Resolved upstream: {source} says that it is over."), BOT)
@@ -185,7 +185,7 @@ def _has_alert(incident: Incident, alert: Alert) -> bool:
 
 def _covers(incident: Incident, alert: Alert) -> bool:
     """True if the incident has the alert as one that fires, and the person who raised it is among its askers."""
-    fires = _has_alert(incident, alert) and f"{alert.kind}:{alert.id}" not in incident.cleared
+    fires = _has_alert(incident, alert) and not incident.is_cleared(alert.kind, alert.id)
     return fires and (not alert.asked_by or alert.asked_by in incident.askers)
 
 
@@ -194,7 +194,7 @@ def _is_recorded(incident: Incident, event: IncidentEvent) -> bool:
         case AlertJoined(alert=alert):
             return _covers(incident, alert)
         case AlertCleared(source=source, id=case):
-            return f"{source}:{case}" in incident.cleared
+            return incident.is_cleared(source, case)
         case Cancelled() | QuestionAsked():
             return incident.ended or incident.state not in (*_UNDECIDED, State.OPENED)
     return False
