@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from bot.actions import cluster_node, uncordon
 from bot.actions.cluster_node import CLUSTER, NODE, UNSCHEDULABLE
-from bot.domain.action import Action, Args, ByCalls, Facts, Proof, RemedyRules, Step
+from bot.domain.action import Action, Args, ClusterCalls, Facts, Proof, RemedyRules, Step
 from bot.domain.probe import Snapshot
 
 
@@ -69,5 +69,5 @@ ACTION = Action(
     contains=True,
     limit=timedelta(seconds=10),
     remedy=RemedyRules(only_where="it keeps work from a node that only people can repair"),
-    by_calls=ByCalls(calls=cordon_calls_due, lasts=uncordoned_since, refuses=refuses),
+    by_calls=ClusterCalls(calls=cordon_calls_due, lasts=uncordoned_since, refuses=refuses),
 )

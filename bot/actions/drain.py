@@ -11,7 +11,7 @@ from datetime import timedelta
 from bot.actions import cluster_node
 from bot.actions.cluster_node import BARE_TOO, CLUSTER, LEFT, NODE, UNSCHEDULABLE, WITHIN
 from bot.actions.pod import BARE, GOING, Pod
-from bot.domain.action import Action, Args, ByCalls, Facts, Proof, RemedyRules
+from bot.domain.action import Action, Args, ClusterCalls, Facts, Proof, RemedyRules
 from bot.domain.call import with_remark
 from bot.domain.command import Command, Outputs
 from bot.domain.duration import parse_duration
@@ -120,7 +120,7 @@ ACTION = Action(
     remedy=RemedyRules(before_reboot="afterwards there is nothing left to move away"),
     only_for_reboot=True,
     ended_by="uncordon",
-    by_calls=ByCalls(
+    by_calls=ClusterCalls(
         calls=eviction_calls_due,
         lasts=lambda args, before, now: "",
         refuses=refuses,

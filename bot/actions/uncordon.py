@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from bot.actions import cluster_node
 from bot.actions.cluster_node import BOOT, CLUSTER, CLUSTER_BOOT, NODE, READY, UNSCHEDULABLE, WHY
-from bot.domain.action import Action, Args, ByCalls, Facts, Proof, RemedyRules
+from bot.domain.action import Action, Args, ClusterCalls, Facts, Proof, RemedyRules
 from bot.domain.call import with_remark
 from bot.domain.probe import Snapshot
 
@@ -81,5 +81,5 @@ ACTION = Action(
     once_cured=True,
     remedy=RemedyRules(last="it lets work back onto the node"),
     limit=timedelta(seconds=10),
-    by_calls=ByCalls(calls=uncordon_calls_due, lasts=node_trouble, given=with_earlier_cordon),
+    by_calls=ClusterCalls(calls=uncordon_calls_due, lasts=node_trouble, given=with_earlier_cordon),
 )

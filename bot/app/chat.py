@@ -16,9 +16,9 @@ from bot.chat.commands import Commands
 from bot.chat.connection import ChatConnection, NoChat
 from bot.chat.context import ChatContext
 from bot.chat.decisions import Decisions
-from bot.chat.ephemeral import Ephemeral
+from bot.chat.ephemeral import PrivateReplies
 from bot.chat.home import HomePublisher
-from bot.chat.people import Askers, ChatApproverLookup, People, groups_among
+from bot.chat.people import ChatApproverLookup, CheckPermissions, People, groups_among
 from bot.chat.pictures import Pictures
 from bot.chat.poster import Poster
 from bot.chat.requests import Typed
@@ -147,7 +147,7 @@ def chat_handlers(bot: Bot) -> ChatHandlers:
     responder = replace(bot.acting.responder, lookup=ChatApproverLookup(people, policy))
     may_ask = frozenset(person_of(who).rpartition(":")[2] for who in settings.policy.askers)
     asking = connection.people({f"{people.chat}:{group}" for group in groups_among(may_ask)})
-    askers = Askers(asking, bot.timing.clock, may_ask, chat_settings(settings).checks_per_person)
+    askers = CheckPermissions(asking, bot.timing.clock, may_ask, chat_settings(settings).checks_per_person)
     requests = IncidentOpener(stores.ledger, stores.leases, bot.check_service.diagnosis, now, log)
     context = ChatContext(
         responder=responder,
@@ -155,7 +155,7 @@ def chat_handlers(bot: Bot) -> ChatHandlers:
         ledger=stores.ledger,
         surface=bot.cards,
         people=people,
-        ephemeral=Ephemeral(connection.calls, bot.timing, log, people),
+        ephemeral=PrivateReplies(connection.calls, bot.timing, log, people),
         chat=connection.calls,
         signer=connection.signer,
         notices=bot.notices,

@@ -177,9 +177,9 @@ def this_machine() -> Node:
 
 def sudoers(user: str, extra: Sequence[Path] = ()) -> str:
     """Return the sudoers lines that all playbooks need for reading."""
-    from bot.response.execution.privilege import reading_lines
+    from bot.response.execution.privilege import reading_sudoers_text
 
-    return reading_lines(user, probes_of_all(extra))
+    return reading_sudoers_text(user, probes_of_all(extra))
 
 
 def probes_of_all(extra: Sequence[Path] = ()) -> list[Probe]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
-from bot.domain.call import Answered, Call
+from bot.domain.call import ApiAnswer, Call
 from bot.domain.contracts import ClusterApi
 from bot.domain.errors import SettingsError
 from bot.response.diagnosis.planning import DrainSettings
@@ -62,7 +62,7 @@ class _ApiOnFirstCall:
         self._api: ClusterApi | None = None
         self._making = asyncio.Lock()
 
-    async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
+    async def call(self, cluster: str, call: Call, limit: timedelta) -> ApiAnswer:
         async with self._making:
             if self._api is None:
                 self._api = await asyncio.to_thread(self._new_api)  # loading takes a moment

@@ -12,7 +12,7 @@ from bot.app.extras import rights_of, shipped
 from bot.app.factories import sudoers
 from bot.lab.lab import SETTINGS, Lab
 from bot.lab.recipe import Recipe
-from bot.response.execution.privilege import acting_text, capture_text
+from bot.response.execution.privilege import acting_sudoers_text, capture_sudoers_text
 from bot.settings import Settings, home_of, state_folder
 from bot.settings.tables import ActSettings
 
@@ -35,7 +35,10 @@ def recipe(suite: str) -> Recipe:
     act = tomllib.loads(SETTINGS)["act"]
     rules = ActSettings(units=frozenset(act["units"]), start_units=frozenset(act["start_units"]))
     allowed = acting_rights(Settings(act=rules))
-    return Recipe.of(sudoers(LOGIN) + capture_text(LOGIN, rights_of(shipped().on)) + acting_text(LOGIN, allowed), suite)
+    return Recipe.of(
+        sudoers(LOGIN) + capture_sudoers_text(LOGIN, rights_of(shipped().on)) + acting_sudoers_text(LOGIN, allowed),
+        suite,
+    )
 
 
 def say(text: str) -> None:

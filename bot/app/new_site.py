@@ -12,7 +12,7 @@ from bot.domain.builtin_playbooks import shipped_path
 from bot.domain.errors import UsageError
 from bot.domain.node import is_name
 from bot.domain.safe_text import one_line
-from bot.response.execution.privilege import checked_login
+from bot.response.execution.privilege import check_login_name
 
 ADDRESS = re.compile(r"(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]{0,252}|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?\Z")
 PERSON, GROUP, LOGIN = (
@@ -327,7 +327,7 @@ def node_script(user: str, key: str, lines: str, is_authority: bool = False) -> 
     (`sudoers`).
     Raises: UsageError when `user` cannot be a login's name, or `key` is no public key.
     """
-    checked_login(user)
+    check_login_name(user)
     if key and PUBLIC_KEY.match(key) is None:
         raise UsageError("That is not the public half of a key.", "It is one line, like: ssh-ed25519 AAAA… name")
     if is_authority:

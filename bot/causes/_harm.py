@@ -11,7 +11,7 @@ from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_cores
 from bot.causes._packet_waits import packet_wait_evidence
 from bot.causes._starvation import Starvation, dying_cgroups_before, find_other_holder, paced_resets, recurs, starvation
 from bot.domain.cause import Tuning
-from bot.domain.growth import HarmAt
+from bot.domain.growth import HarmThreshold
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence
 from bot.probes.cgroups import CgroupsReading
@@ -378,20 +378,20 @@ def _ids_exhausted(snapshot: Snapshot, dying: int, tuning: Tuning) -> Harm | Evi
     return Evidence("cgroup-refused", "kernel_log", says, _recent.lines(refused))
 
 
-def harm_to_come(snapshot: Snapshot, tuning: Mapping[str, float]) -> HarmAt | None:
+def harm_to_come(snapshot: Snapshot, tuning: Mapping[str, float]) -> HarmThreshold | None:
     """Return the lowest number of dying cgroups that would do harm here, and the harm; None if not known."""
     cgroups, reclaim = snapshot.get(CgroupsReading), snapshot.get(ReclaimReading)
-    found: list[HarmAt] = []
+    found: list[HarmThreshold] = []
     if isinstance(cgroups, Unread):
         return None
     if walk_of(snapshot, cgroups.mode).is_costly:
         seconds = tuning["core_held_seconds"]
         many = 10_000 * seconds / tuning["walk_seconds_per_10000"]
-        found.append(HarmAt(round(many), f"each read of the statistics holds a core for {seconds:g} s"))
+        found.append(HarmThreshold(round(many), f"each read of the statistics holds a core for {seconds:g} s"))
     if not isinstance(reclaim, Unread) and reclaim.mem_total_kib:
         share = tuning["memory_gone_percent"]
         many = reclaim.mem_total_kib * share / 100 / kib_each(snapshot, tuning)
-        found.append(HarmAt(round(many), f"they hold {share:g} % of the node's memory"))
+        found.append(HarmThreshold(round(many), f"they hold {share:g} % of the node's memory"))
     return min(found, key=lambda harm: harm.value, default=None)
 
 

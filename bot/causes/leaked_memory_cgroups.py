@@ -30,7 +30,7 @@ from bot.causes._starvation import starvation
 from bot.causes._unit_state import WHY_ENDS, disabling_steps
 from bot.domain.action import Step
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
-from bot.domain.growth import Grows
+from bot.domain.growth import GrowthMeasure
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import listed
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
@@ -427,7 +427,7 @@ CAUSE = Cause(
     },
     signature=("cgroups", "host"),
     beside=("profile", "softirq_waits", *dict.fromkeys((*BESIDE, *WHY_ENDS))),
-    grows=Grows("dying memory cgroups", _dying_count, _harm.harm_to_come),
+    grows=GrowthMeasure("dying memory cgroups", _dying_count, _harm.harm_to_come),
     evaluate=evaluate,
     eased_by=("drop_caches",),
     remedy=("disable_unit", "mask_unit", "reboot"),

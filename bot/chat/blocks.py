@@ -10,6 +10,7 @@ from bot.chat.document import (
     MOST_OPTIONS,
     OPTION,
     Block,
+    BlockGroup,
     Button,
     ButtonRow,
     Line,
@@ -18,7 +19,6 @@ from bot.chat.document import (
     Menu,
     Paragraph,
     Pieces,
-    Together,
     YesNoQuestion,
     clipped,
     line,
@@ -49,7 +49,7 @@ def offer_blocks(plan: PlanView) -> Iterator[Block]:
         named = "; ".join(one_line(row, 80) for row in plan.moves[:MOST_NAMED])
         more = f"; and {len(plan.moves) - MOST_NAMED} more" if len(plan.moves) > MOST_NAMED else ""
         parts.append(line(Bold(f"Work it moves ({len(plan.moves)}): "), f"{named}{more}."))
-    yield Together(tuple(parts))
+    yield BlockGroup(tuple(parts))
     yield from (Paragraph(sentence, whole=True) for sentence in plan.also)  # a yes covers it too
     yield from small(" ".join([clipped(note, NOTE) for note in plan.notes if note != plan.proof][:MOST_NOTES]))
 

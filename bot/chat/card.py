@@ -27,8 +27,10 @@ from bot.chat.blocks import (
 )
 from bot.chat.document import (
     Block,
+    BlockGroup,
     Button,
     ButtonRow,
+    CoreLoadStrip,
     Document,
     IfRoom,
     Line,
@@ -36,11 +38,9 @@ from bot.chat.document import (
     Listing,
     Paragraph,
     Record,
-    Small,
-    Strip,
+    SmallPrint,
     Table,
     Title,
-    Together,
     bullets,
     clipped,
     line,
@@ -103,16 +103,16 @@ def incident_card(group: GroupView) -> Document:
 def _single_node_card(group: GroupView, view: IncidentView) -> Document:
     word = view.headline.removesuffix(view.diagnosis)  # it comes first: "Resolved: 🟢 node-1: HEALTHY"
     first: list[Block] = [Title(f"{word}{_gravity_sign(view)} {view.diagnosis}".strip())]
-    middle: list[Strip | Listing] = []
+    middle: list[CoreLoadStrip | Listing] = []
     said: tuple[Sentence, ...] = ()
     sooner, later = _profile_button(group, view)
     if view.verdict is not None and (not view.ended or view.state is State.TRIAGED):
         is_evaluated = view.state in (State.TRIAGED, State.PROPOSED)
         said = verdict_words(view.verdict, bool(sooner)) if is_evaluated else ((view.verdict.summary,),)
         rows = [_shortened(sentence) for sentence in (*said, (view.recurs,), (view.growth_sentence,)) if any(sentence)]
-        first += [Together(tuple(map(Line, rows)))] if rows else []  # one block: the buttons come soon after it
+        first += [BlockGroup(tuple(map(Line, rows)))] if rows else []  # one block: the buttons come soon after it
     seen = view.verdict.heat if view.verdict is not None and view.state in _SHOWS_HEAT else None
-    heat = [Strip(seen, view.id)] if seen is not None else []  # a picture replaces each strip once it is there
+    heat = [CoreLoadStrip(seen, view.id)] if seen is not None else []  # a picture replaces each strip once it is there
     if view.verdict is not None and view.state in _SHOWS_EVIDENCE:
         # Only the sentences: the node's own lines are in the thread, where nobody has to scroll past them.
         more = [item for item in view.verdict.evidence if item.says != view.verdict.summary]
@@ -139,11 +139,11 @@ def _verdict_blocks(view: IncidentView) -> Iterator[Block]:
     if view.plan is not None:
         yield line(Bold("What would help: "), f"{view.plan.words}. Nothing is done.")
         if ends := tuple(ends_blocks(replace(view.plan, ends=view.plan.ends_briefly), FEW_ENDS)):
-            yield Together(ends)
+            yield BlockGroup(ends)
         yield from (Paragraph(clipped(note, SAID)) for note in view.plan.notes)
     verdict = view.verdict
     if verdict is not None and verdict.lasting_fix and verdict.cause is not None:
-        yield Small((clipped(f"Lasting fix: {verdict.lasting_fix}", SAID),))
+        yield SmallPrint((clipped(f"Lasting fix: {verdict.lasting_fix}", SAID),))
     if view.is_beyond_verdict and view.withheld is not None:
         yield line(Bold("What would help is not offered"))
         yield line(*with_instants((clipped(view.withheld.because, SAID),), view.as_of))
@@ -158,7 +158,9 @@ def _state_blocks(view: IncidentView) -> Iterator[Block]:
         yield from (line(*sentence) for sentence in view.sentences[: 1 if view.is_checked else 0])
         yield from offer_blocks(view.plan)
     elif view.sentences:
-        yield Together(tuple(line(*with_instants(sentence, view.as_of)) for sentence in (*view.sentences, *view.harm)))
+        yield BlockGroup(
+            tuple(line(*with_instants(sentence, view.as_of)) for sentence in (*view.sentences, *view.harm))
+        )
     if view.decided:
         yield line(*view.decided)
     if view.compared:
@@ -306,7 +308,7 @@ def _group_buttons(group: GroupView) -> Iterator[Block]:
 def _not_decided_lines(verdict: Verdict, rest: str) -> Iterator[Block]:
     """One line for the causes, one for the probes; `rest` says where the reasons are, with a list of each."""
     for words in remainder_words(verdict):
-        yield Small((clipped(f"{words} {rest}".rstrip(), SAID),))
+        yield SmallPrint((clipped(f"{words} {rest}".rstrip(), SAID),))
 
 
 def _closing_blocks(group: GroupView) -> Iterator[Block]:
@@ -315,7 +317,7 @@ def _closing_blocks(group: GroupView) -> Iterator[Block]:
         (view,) = group.incidents
         if view.verdict is not None and view.state is State.TRIAGED:
             said = " · ".join(part for part in (view.verdict.took_words, trait_words(view.verdict.snapshot)) if part)
-            yield Small((clipped(said, SAID),))
+            yield SmallPrint((clipped(said, SAID),))
         name: list[Styled] = [f"incident {view.id}"] if view.id else []
         name += [f"reopens {view.reopens}"] if view.reopens else []
     else:
@@ -326,7 +328,7 @@ def _closing_blocks(group: GroupView) -> Iterator[Block]:
     if group.about:
         about = clipped(group.about, ABOUT if len(group.incidents) == 1 else len(group.about))
         timed = with_instants((about,), group.incidents[0].as_of)  # small print cannot show a reader's clock
-        yield Small((about,)) if len(timed) == 1 else line(*timed)
+        yield SmallPrint((about,)) if len(timed) == 1 else line(*timed)
     name += [Link(*each) for each in group.incidents[0].links] if len(group.incidents) == 1 else []
     pieces: list[Styled] = [] if group.needs else [*group.asked]
     for part in name:

@@ -18,7 +18,7 @@ from bot.chat.clicks import Click
 from bot.chat.document import Document
 from bot.chat.post_state import CARD, MessageTarget, card_target, request_id
 from bot.chat.poster import Poster
-from bot.chat.remembered import Remembered
+from bot.chat.remembered import BoundedDict
 from bot.chat.service import is_delivered
 from bot.chat.storm_board import StormBoard
 from bot.chat.thread import ThreadReplies, details
@@ -70,7 +70,7 @@ class _Shown:
 
 
 @dataclass(slots=True)
-class _Board:
+class _ProgressOverlay:
     """What lies over a group's card while its nodes are read; by node: `progress`, and `live` verdicts."""
 
     group: tuple[Incident, ...]
@@ -132,12 +132,12 @@ class ChatCards:
         self.words = PlanWords(actions)
         self.view = replace(view, policy=policy, words=self.words)
         self._thread = ThreadReplies(poster, outbox, ledger, self.words)
-        self._cards: Remembered[str, _Shown] = Remembered(REMEMBERED)
-        self._boards: dict[str, _Board] = {}  # of cards whose nodes are read
-        self._asked_at: Remembered[str, MessageTarget] = Remembered(REMEMBERED)
+        self._cards: BoundedDict[str, _Shown] = BoundedDict(REMEMBERED)
+        self._boards: dict[str, _ProgressOverlay] = {}  # of cards whose nodes are read
+        self._asked_at: BoundedDict[str, MessageTarget] = BoundedDict(REMEMBERED)
         self._checking: dict[str, str] = {}
         self._working: dict[str, str] = {}
-        self._reminded: Remembered[str, None] = Remembered(REMEMBERED)
+        self._reminded: BoundedDict[str, None] = BoundedDict(REMEMBERED)
 
     async def draw_again(self, card: CardRecord) -> None:
         """Show a card whose last wording never reached the chat. Raises: LedgerError when the record cannot be read."""
@@ -230,7 +230,7 @@ class ChatCards:
             # Of what is not on record nothing was posted, and a person's check needs no ledger.
             stands = any(member.seq for member in group) and await self._poster.adopt(name, spot)
             if (board := self._boards.get(name)) is None:
-                board = self._boards[name] = _Board(tuple(group), spot, self.view)
+                board = self._boards[name] = _ProgressOverlay(tuple(group), spot, self.view)
                 self._poster.hold(name)  # what is on record may be done with before the nodes are read
         board.reading |= {member.id for member in reading}
         board.shows(tuple(group))
@@ -290,7 +290,7 @@ class ChatCards:
                 self._poster.let_go(name)
                 self._poster.finished(name)
 
-    async def _announce_return(self, name: str, board: _Board) -> None:
+    async def _announce_return(self, name: str, board: _ProgressOverlay) -> None:
         """Announce in the card's thread what came back or came late: chats do not notify about edits."""
         began_at = min(member.opened_at for member in board.group)
         read_here = [member for member in board.group if member.node in board.live and not member.has_begun]

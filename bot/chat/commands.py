@@ -11,9 +11,9 @@ from typing import Protocol
 from bot.chat.background import Background
 from bot.chat.blocks import near_name_buttons
 from bot.chat.context import TOLD, ChatContext, brake_words
-from bot.chat.document import ButtonRow, Marked, NodeMenu
+from bot.chat.document import ButtonRow, NodeMenu, TrustedMarkup
 from bot.chat.ephemeral import refusal_words
-from bot.chat.remembered import Seen
+from bot.chat.remembered import RecentDeliveries
 from bot.chat.requests import (
     CheckRequest,
     CommandRequest,
@@ -65,7 +65,7 @@ class Commands:
     channels: Collection[str]
     others: Sequence[Typed] = ()
     pagerduty: Subscription | None = None
-    _seen: Seen = field(default_factory=lambda: Seen(REQUESTS_REMEMBERED))
+    _seen: RecentDeliveries = field(default_factory=lambda: RecentDeliveries(REQUESTS_REMEMBERED))
 
     def take(self, request: CommandRequest) -> None:
         """Begin to handle a request; returns at once, so that the chat gets its acknowledgement first."""
@@ -99,7 +99,7 @@ class Commands:
     async def _handle(self, request: CommandRequest, asked: Request) -> None:
         ephemeral = self.context.ephemeral
         if isinstance(asked, HelpRequest):
-            says = Marked(help_text(self.others))
+            says = TrustedMarkup(help_text(self.others))
             if asked.sentence:  # it may quote what was typed
                 await ephemeral.quote(request, asked.sentence, [says])
             else:

@@ -11,8 +11,8 @@ from bot.chat.cards import ChatCards, CheckOpener
 from bot.chat.clicks import UNKNOWN_BUTTON, Click
 from bot.chat.dialog import Intent, MetadataSigner
 from bot.chat.document import Block, Dialog
-from bot.chat.ephemeral import Ephemeral, refusal_words
-from bot.chat.people import Askers, People, Person
+from bot.chat.ephemeral import PrivateReplies, refusal_words
+from bot.chat.people import CheckPermissions, People, Person
 from bot.chat.service import ChatService
 from bot.domain.contracts import Log
 from bot.domain.entry import Entry
@@ -71,12 +71,12 @@ class ChatContext:
     ledger: Ledger
     surface: ChatCards
     people: People
-    ephemeral: Ephemeral
+    ephemeral: PrivateReplies
     chat: ChatService
     signer: MetadataSigner
     notices: DecisionListener
     log: Log
-    askers: Askers
+    askers: CheckPermissions
     chat_requests: ChatRequestStore
     picker: NodePicker | None = None
     opener: CheckOpener | None = None

@@ -24,7 +24,7 @@ from bot.chat.ephemeral import refusal_words
 from bot.chat.home import HomePublisher
 from bot.chat.people import Person
 from bot.chat.post_state import MessageTarget
-from bot.chat.remembered import Seen
+from bot.chat.remembered import RecentDeliveries
 from bot.chat.requests import MOST_NODES
 from bot.chat.stored_checks import StoredChecks
 from bot.chat.suggestions import FIND_NODE
@@ -142,7 +142,7 @@ class Decisions:
         self._background = background
         self._others = others
         self._submitting: dict[str, asyncio.Task[str]] = {}
-        self._dropped = Seen(DROPPED)
+        self._dropped = RecentDeliveries(DROPPED)
         requests = CardRequests(context)
         handlers = {
             APPROVE: self._ask_decision,
@@ -208,7 +208,7 @@ class Decisions:
         if not plans:
             await self._context.surface.draw_again(card)  # it may stand as it was before the bot left the channel
             for incident in group:
-                guards.open_proposal(incident)  # raises: who was first, or why there is nothing to decide
+                guards.require_open_proposal(incident)  # raises: who was first, or why there is nothing to decide
             raise AlreadyDecided("Nothing on this card still waits for a decision.")
         views = [(each, view) for each in plans if (view := self._context.surface.words.of_incident(each)) is not None]
         refused = await self._objections(click.person, plans, card) if click.action == APPROVE else {}

@@ -16,14 +16,14 @@ from typing import Any
 from bot.chat.blocks import MOST_ENDS, ends_blocks, moved_blocks
 from bot.chat.document import (
     Block,
+    BlockGroup,
     Dialog,
     Fits,
     Line,
     Lines,
     Listing,
     Paragraph,
-    Small,
-    Together,
+    SmallPrint,
     clipped,
     line,
     small,
@@ -103,7 +103,7 @@ def _plan_blocks(plan: PlanView) -> Iterator[Block]:
         *ends_blocks(plan, plan.kept + MOST_ENDS),
     ]
     parts += [line(Bold("Why: "), clipped(plan.why, 2 * SAID))] if plan.why else []
-    yield Together(tuple(parts))
+    yield BlockGroup(tuple(parts))
     yield from (Paragraph(sentence, whole=True) for sentence in plan.also)  # a yes covers all of it
     yield from moved_blocks(plan)
     yield Lines(plan.commands)
@@ -115,7 +115,7 @@ def _plan_blocks(plan: PlanView) -> Iterator[Block]:
     )
 
 
-def _small_print(plans: Sequence[PlanView]) -> Iterator[Small]:
+def _small_print(plans: Sequence[PlanView]) -> Iterator[SmallPrint]:
     """What each plan is bound to, and its digest."""
     bound = (f" Bound to {plan.bound_to}{_FENCED}" if plan.bound_to else "" for plan in plans)
     words = (f"{one_line(plan.node, 80)}: plan {plan.digest}.{binds}" for plan, binds in zip(plans, bound, strict=True))

@@ -56,14 +56,14 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class BlockGroup:
     """Lines and lists as one block."""
 
     parts: tuple[Line | Listing, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Small:
+class SmallPrint:
     """Small print."""
 
     texts: tuple[str, ...]
@@ -100,7 +100,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
+class CoreLoadStrip:
     """The load of cores; on an incident's card a picture may replace the strip."""
 
     heat: CoreHeat
@@ -169,7 +169,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class TrustedMarkup:
     """The bot's own words, in which `code` and *bold* words are markup."""
 
     words: str
@@ -179,11 +179,11 @@ class Marked:
 class IfRoom:
     """A block that is left out where there is no room for it."""
 
-    block: Strip | Listing
+    block: CoreLoadStrip | Listing
 
 
-_Words: TypeAlias = Title | Paragraph | Line | Listing | Together | Small | Lines | Fold | Marked
-Block: TypeAlias = _Words | Table | Strip | ButtonRow | YesNoQuestion | Record | Rule | IfRoom
+_Words: TypeAlias = Title | Paragraph | Line | Listing | BlockGroup | SmallPrint | Lines | Fold | TrustedMarkup
+Block: TypeAlias = _Words | Table | CoreLoadStrip | ButtonRow | YesNoQuestion | Record | Rule | IfRoom
 Fits: TypeAlias = Callable[[Sequence[Block]], bool]
 
 
@@ -194,7 +194,7 @@ class Document:
     Shape: `broadcast`: a reply in a thread that the channel sees too.
     """
 
-    text: Pieces | str | Marked
+    text: Pieces | str | TrustedMarkup
     blocks: tuple[Block, ...] = ()
     broadcast: bool = False
 
@@ -236,10 +236,10 @@ def bullets(rows: Iterable[tuple[str, str]]) -> Listing:
     return Listing(tuple((Bold(f"{word}: "), words) if word else (words,) for word, words in rows))
 
 
-def small(*texts: str, limit: int = 2000) -> Iterator[Small]:
+def small(*texts: str, limit: int = 2000) -> Iterator[SmallPrint]:
     """Yield small print; empty texts are left out."""
     if words := tuple(clipped(text, limit) for text in texts if text.strip()):
-        yield Small(words)
+        yield SmallPrint(words)
 
 
 def folded(title: str, words: str) -> Iterator[Fold]:

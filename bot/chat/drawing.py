@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
-from bot.chat.document import TEXT, Block, Document, IfRoom, Small, Table, clipped
+from bot.chat.document import TEXT, Block, Document, IfRoom, SmallPrint, Table, clipped
 from bot.chat.service import Message, message_of
 
 Element: TypeAlias = Mapping[str, Any]
@@ -84,7 +84,7 @@ class Drawing(ABC):
                 del rows[max(2, len(rows) * 9 // 10) :]
         left = len(table.rows) - len(rows) + 1
         says = f"And {left:,} more: {table.more}" if table.more else f"And {left:,} more"
-        return [block, *(self.elements(Small((says,))) if left else ())]
+        return [block, *(self.elements(SmallPrint((says,))) if left else ())]
 
 
 def length(element: Element) -> int:

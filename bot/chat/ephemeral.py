@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.chat.document import Block, Document, Marked, Pieces, plain_document
+from bot.chat.document import Block, Document, Pieces, TrustedMarkup, plain_document
 from bot.chat.people import People
 from bot.chat.requests import CommandRequest
 from bot.chat.service import ChatService, Delivered, Outcome, RetryLater, Timing
@@ -18,7 +18,7 @@ TRIES = 4  # after that nobody waits for an answer
 
 
 @dataclass(eq=False, repr=False)
-class Ephemeral:
+class PrivateReplies:
     """Answers a person in private; an answer that cannot be sent is logged. `people` turns ids into names."""
 
     _chat: ChatService
@@ -26,7 +26,7 @@ class Ephemeral:
     _log: Log
     _people: People
 
-    async def say(self, request: CommandRequest, words: Pieces | Marked) -> None:
+    async def say(self, request: CommandRequest, words: Pieces | TrustedMarkup) -> None:
         """Answer a request with the bot's own words.
 
         Shape: sent to the command's response address, if any, and to the channel where that takes no more answers.

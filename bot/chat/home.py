@@ -12,9 +12,21 @@ from bot.chat.background import Background
 from bot.chat.blocks import BRAKE, choice_blocks
 from bot.chat.context import ChatContext
 from bot.chat.dialog import HOME, Intent
-from bot.chat.document import Block, Button, ButtonRow, NodeMenu, Paragraph, Rule, Small, Title, bullets, clipped, line
+from bot.chat.document import (
+    Block,
+    Button,
+    ButtonRow,
+    NodeMenu,
+    Paragraph,
+    Rule,
+    SmallPrint,
+    Title,
+    bullets,
+    clipped,
+    line,
+)
 from bot.chat.ephemeral import refusal_words
-from bot.chat.remembered import Remembered
+from bot.chat.remembered import BoundedDict
 from bot.chat.suggestions import FIND_NODE
 from bot.domain.alert import TERMINAL
 from bot.domain.entry import Entry, is_wave
@@ -88,7 +100,7 @@ class HomePublisher:
     deliveries: Inbox
     pagerduty: Troubled | None = None
     # People's direct messages with the bot.
-    _direct: Remembered[str, str] = field(default_factory=lambda: Remembered(MOST_PEOPLE))
+    _direct: BoundedDict[str, str] = field(default_factory=lambda: BoundedDict(MOST_PEOPLE))
 
     def open(self, user: str, channel: str = "") -> None:
         """Begin to bring a person's home up to date; returns at once. `channel` is their direct message."""
@@ -121,7 +133,7 @@ class HomePublisher:
             *(_home_blocks(state) if state is not None else ()),
             Paragraph("I log in to a sick node, read what matters, and post a verdict with its proof."),
             bullets(COMMANDS),
-            Small((f"{self.nodes} nodes in the inventory · {self.readings.running} being read now · {posts}",)),
+            SmallPrint((f"{self.nodes} nodes in the inventory · {self.readings.running} being read now · {posts}",)),
         )
         await self.context.chat.publish_home(user, shown, sealed)
 
@@ -180,7 +192,7 @@ class HomePublisher:
         """True if the incident still waits, and this person may decide it."""
         try:
             guards.check_not_in_wave(incident)
-            guards.check_not_the_asker(self.context.policy, incident, approval)
+            guards.check_self_approval(self.context.policy, incident, approval)
         except Refused:
             return False
         return incident.state is State.PROPOSED
@@ -216,7 +228,7 @@ def _home_blocks(state: HomeState) -> Iterator[Block]:
         yield line(*approvers_sentence(state.view))
     if state.sick is not None:
         yield Title("Sick nodes")
-        yield Paragraph("No node was found sick within a day.") if not state.sick else Small((_LAST,))
+        yield Paragraph("No node was found sick within a day.") if not state.sick else SmallPrint((_LAST,))
         yield from map(_verdict_line, state.sick[:MOST_SICK])
         yield from _more_line(max(0, len(state.sick) - MOST_SICK) + nodes)
     yield from _brake_blocks(state.braked)
@@ -225,7 +237,7 @@ def _home_blocks(state: HomeState) -> Iterator[Block]:
 
 def _more_line(many: int, what: str = "more: /zombie status") -> Iterator[Block]:
     if many > 0:
-        yield Small((f"And {many} {what}",))
+        yield SmallPrint((f"And {many} {what}",))
 
 
 def _offered_plan(incident: Incident, view: ViewContext) -> Block:

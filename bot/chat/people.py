@@ -11,7 +11,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Protocol
 
-from bot.chat.remembered import Remembered
+from bot.chat.remembered import BoundedDict
 from bot.domain.alert import CHATS, SLACK
 from bot.domain.allowance import CHECKS_PER_PERSON, Allowance
 from bot.domain.contracts import Seconds
@@ -176,7 +176,7 @@ class ChatApproverLookup:
 
 
 @dataclass(slots=True)
-class Askers:
+class CheckPermissions:
     """Who may ask for checks, and how many: a check logs in to nodes, so not everybody may start it.
 
     Shape: admits full members of the bot's own workspace; where `named` is set, only the people and user groups in it,
@@ -188,8 +188,8 @@ class Askers:
     clock: Seconds
     named: frozenset[str] = frozenset()
     allowance: Allowance = CHECKS_PER_PERSON
-    _known: Remembered[str, tuple[float, str]] = field(default_factory=partial(Remembered, _PEOPLE))
-    _asked: Remembered[str, deque[float]] = field(default_factory=partial(Remembered, _PEOPLE))
+    _known: BoundedDict[str, tuple[float, str]] = field(default_factory=partial(BoundedDict, _PEOPLE))
+    _asked: BoundedDict[str, deque[float]] = field(default_factory=partial(BoundedDict, _PEOPLE))
 
     async def admit(self, person: Person) -> None:
         """Return for a person who may ask.

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from bot.chat.document import Strip
-from bot.chat.remembered import Remembered
+from bot.chat.document import CoreLoadStrip
+from bot.chat.remembered import BoundedDict
 from bot.chat.service import ChatService, Message, Timing, Uploaded
 from bot.chat.uploads import ThreadFile, Uploads
 from bot.domain.contracts import Clock, Log
@@ -54,13 +54,13 @@ class Pictures(Uploads):
     def __init__(self, chat: ChatService, outbox: Outbox, timing: Timing, now: Clock, log: Log) -> None:
         super().__init__(chat, outbox, timing, now, log)
         # By card and name; None: the chat rejects it, or does not show it.
-        self._known: Remembered[tuple[str, str], _Picture | None] = Remembered(REMEMBERED)
+        self._known: BoundedDict[tuple[str, str], _Picture | None] = BoundedDict(REMEMBERED)
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._is_loaded = False
 
     def begin(self, card: str, channel: str, incident: str, node: str, drawn: CoreHeat, redraw: Redraw) -> None:
         """Begin to draw and upload an incident's picture, unless it exists; then `redraw` is called with its card."""
-        key = (card, Strip(drawn, incident).name)
+        key = (card, CoreLoadStrip(drawn, incident).name)
         if key not in self.tasks and key not in self._known:  # from here on the sweep leaves it alone
             self.start(key, WORD, self._begin_picture(key, channel, node, drawn, redraw))
 

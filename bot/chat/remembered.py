@@ -9,7 +9,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Remembered(OrderedDict[K, V]):
+class BoundedDict(OrderedDict[K, V]):
     """A dictionary of the `most` things set last; whatever was set longest ago is forgotten first."""
 
     def __init__(self, most: int) -> None:
@@ -23,7 +23,7 @@ class Remembered(OrderedDict[K, V]):
             self.popitem(last=False)
 
 
-class Seen(Remembered[str, None]):
+class RecentDeliveries(BoundedDict[str, None]):
     """The names of the deliveries that came last: each may come more than once."""
 
     def note_if_new(self, name: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.chat.background import Background
-from bot.chat.document import Block, Document, Paragraph, Small, Title, bullets
+from bot.chat.document import Block, Document, Paragraph, SmallPrint, Title, bullets
 from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.turns import SUMMARY
@@ -84,7 +84,10 @@ def storm_card(storm: Storm, why: str, labels: Labels) -> Document:
         lines.append((f"{len(groups) - MOST_CAUSES} more causes", "zombie incidents lists them all"))
     blocks: list[Block] = [Title(words)]
     blocks += [bullets(lines)] if lines else []
-    blocks += [Paragraph(why), Small(("Each page still has its own note. /zombie check NODE reads a node again.",))]
+    blocks += [
+        Paragraph(why),
+        SmallPrint(("Each page still has its own note. /zombie check NODE reads a node again.",)),
+    ]
     return Document(f"{words}. {'; '.join(map(': '.join, lines))}. {why}", tuple(blocks))
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bot.chat.people import Askers, Person
+from bot.chat.people import CheckPermissions, Person
 from bot.chat.requests import KnownNodes
 from bot.domain.errors import Refused
 
@@ -23,7 +23,7 @@ class NodeSuggestions:
     """Suggests nodes to people who may ask for checks, and no name to anybody else."""
 
     known: KnownNodes
-    askers: Askers
+    askers: CheckPermissions
 
     async def answer(self, person: Person, typed: str) -> list[str]:
         """Return the names for what was typed so far; none where this person may not ask, or that is not known."""

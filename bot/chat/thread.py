@@ -13,12 +13,12 @@ from datetime import timedelta
 from bot.chat.blocks import SUMMARY, step_blocks
 from bot.chat.document import (
     Block,
+    CoreLoadStrip,
     Document,
     Fits,
     Paragraph,
     Record,
-    Small,
-    Strip,
+    SmallPrint,
     bullets,
     clipped,
     folded,
@@ -27,7 +27,7 @@ from bot.chat.document import (
 )
 from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
-from bot.chat.remembered import Remembered
+from bot.chat.remembered import BoundedDict
 from bot.chat.thread_files import REPORT, FileRequest
 from bot.domain.incident import Decision, Incident
 from bot.domain.post import CardRecord
@@ -154,10 +154,10 @@ def _details(verdict: Verdict, of_several: bool, why: Iterator[Block]) -> Iterat
     if of_several:
         yield Paragraph(verdict.summary)
     if of_several and verdict.heat is not None:
-        yield Strip(verdict.heat)
+        yield CoreLoadStrip(verdict.heat)
     yield from _list_block([(item.probe, item.says) for item in verdict.evidence])
     if hint := rights_hint(verdict.unread):
-        yield Small((hint,))
+        yield SmallPrint((hint,))
     yield from folded("The whole sentence", verdict.summary) if len(verdict.summary) > SUMMARY else ()
     yield from why
     own = [(item.probe, item.source) for item in verdict.evidence] + [
@@ -210,7 +210,7 @@ class ThreadReplies:
     _ledger: Ledger
     _words: PlanWords
     # For each card, what this run has seen to.
-    _said: Remembered[str, set[str]] = field(default_factory=lambda: Remembered(REMEMBERED))
+    _said: BoundedDict[str, set[str]] = field(default_factory=lambda: BoundedDict(REMEMBERED))
 
     async def show(
         self, name: str, spot: MessageTarget, group: Sequence[Incident], read: CardRecord | None = None

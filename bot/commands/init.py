@@ -254,9 +254,9 @@ def _try_node(typed: Sequence[tuple[str, Address]]) -> None:
 
 
 def _login_name(text: str) -> str:
-    from bot.response.execution.privilege import checked_login
+    from bot.response.execution.privilege import check_login_name
 
-    checked_login(text.strip())  # now: the script for the node refuses others, once the first files are there
+    check_login_name(text.strip())  # now: the script for the node refuses others, once the first files are there
     return text.strip()
 
 

@@ -51,17 +51,17 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from bot.app.extras import rights_of
     from bot.app.factories import probes_of_all
-    from bot.response.execution.privilege import acting_text, capture_text, reading_lines
+    from bot.response.execution.privilege import acting_sudoers_text, capture_sudoers_text, reading_sudoers_text
 
     if arguments.profile:
-        print(capture_text(arguments.user, rights_of(arguments.extras.on)), end="")
+        print(capture_sudoers_text(arguments.user, rights_of(arguments.extras.on)), end="")
         return 0
     settings = options.settings(arguments)
     probes = probes_of_all(settings.playbooks)
     if arguments.script:
         from bot.app.new_site import node_script, public_key
 
-        lines = reading_lines(arguments.user, probes)
+        lines = reading_sudoers_text(arguments.user, probes)
         print(node_script(arguments.user, public_key(arguments.script), lines, arguments.ca), end="")
         return 0
     there = None
@@ -77,10 +77,10 @@ def run(arguments: argparse.Namespace) -> int:
             there = asyncio.run(find_files_on_node(ssh_transport(arguments.environ), node, probes))
         except Unreachable as no:
             raise UsageError(no.sentence, no.try_next) from no
-    print(reading_lines(arguments.user, probes, there), end="")
+    print(reading_sudoers_text(arguments.user, probes, there), end="")
     from bot.app.acting import acting_rights
 
     acts_as = settings.acting_login.user or arguments.user
-    if lines := acting_text(acts_as, acting_rights(settings)):
+    if lines := acting_sudoers_text(acts_as, acting_rights(settings)):
         print(f"\n{lines}", end="")
     return 0

@@ -35,7 +35,7 @@ class Proof(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class ByCalls:
+class ClusterCalls:
     """How an action is done through its cluster's API: in rounds of calls, until its proof is seen or time runs out.
 
     Shape: its looks are calls too, `("GET", path)`. Its commands are lines of `call.py`; blanks in them stand for names
@@ -124,7 +124,7 @@ class Action:
     commands: Callable[[Args, Snapshot], tuple[str, ...]]
     rights: Rights
     limit: timedelta = timedelta(seconds=100)
-    by_calls: ByCalls | None = None
+    by_calls: ClusterCalls | None = None
     around: SideEffects | None = None
 
     looks: Callable[[Args], tuple[Command, ...]]
@@ -191,7 +191,7 @@ KEEPS = "keeps"  # the kind of an end that others wait for: a database, or a mem
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class EndedItem:
     """Something that ends when a plan is carried out: all of one name.
 
     Shape: `kind` is `keeps` (data, or a vote in a cluster), `guest` (a virtual machine), `gpu` (processes on GPUs),
@@ -207,13 +207,13 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class PlanImpact:
     """What ends with a plan, gravest first; `more` is not named, and `unread` is what could not be looked at.
 
     Shape: `unseen` is what could not be looked at of what a reboot must not cut off; what could be forbids the plan.
     """
 
-    rows: tuple[End, ...] = ()
+    rows: tuple[EndedItem, ...] = ()
     more: int = 0
     unread: tuple[Unread, ...] = ()
     unseen: tuple[Unread, ...] = ()
@@ -245,7 +245,7 @@ class Plan:
     steps: tuple[Step, ...]
     lasting_fix: str = ""
     notes: tuple[str, ...] = ()
-    ends: Ends | None = None
+    ends: PlanImpact | None = None
     proven: ProvenOn | None = None
     ALSO_SHOWN: ClassVar = ("digest",)
 

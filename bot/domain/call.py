@@ -40,7 +40,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class ApiAnswer:
     """An API's answer: its status, its body, and whether the body was cut at its limit."""
 
     status: int

@@ -23,12 +23,12 @@ from bot.domain.errors import CaseError, InventoryError
 from bot.domain.json_form import (
     NotOfForm,
     canonical,
+    count_json_values,
     decode_untrusted,
     lines_of,
     memory_bytes,
     read,
     to_json_types,
-    values_in,
 )
 from bot.domain.node import valid_name
 from bot.domain.safe_text import one_line, redacted, redacted_text, safe
@@ -186,7 +186,7 @@ def read_case(text: str, where: str, name: str, most_room: int = MOST_ROOM) -> C
 def _decoded_case(text: str, where: str, name: str, most_room: int) -> Case:
     if memory_bytes(text) > most_room:
         raise NotOfForm(f"it takes more than {most_room // 1024 // 1024} MiB of memory")
-    if values_in(text) + text.count("\n") > MOST_VALUES:
+    if count_json_values(text) + text.count("\n") > MOST_VALUES:
         raise NotOfForm(f"it has more than {MOST_VALUES:,} values")
     first, _, _ = text.partition("\n")
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
 
-from bot.domain.growth import Grows
+from bot.domain.growth import GrowthMeasure
 from bot.domain.probe import Snapshot
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Finding, LeftOut, RuledOut, Status, Undecided
@@ -86,7 +86,7 @@ class Cause:
     signature: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     reboot_lasts: timedelta | None = None
-    grows: Grows | None = None
+    grows: GrowthMeasure | None = None
     of_one: bool = False
     remedy: tuple[str, ...] = ()
     lasting_fix: str = ""

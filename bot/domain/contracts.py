@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeAlias
 
 from bot.domain.batch import Batch
-from bot.domain.call import Answered, Call
+from bot.domain.call import ApiAnswer, Call
 from bot.domain.command import Completed
 from bot.domain.node import Node
 from bot.domain.probe import Unread
@@ -46,7 +46,7 @@ class ActingTransport(Transport, Protocol):
 class ClusterApi(Protocol):
     """The APIs of the configured Kubernetes clusters."""
 
-    async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
+    async def call(self, cluster: str, call: Call, limit: timedelta) -> ApiAnswer:
         """Send a call, once, and return the answer, whatever its status.
 
         Raises: UnknownCluster when no cluster of that name is configured; ConnectionLost when there was no answer: then

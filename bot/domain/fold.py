@@ -1,4 +1,4 @@
-"""IncidentCache entries into an incident, and says which event may come next.
+"""Folds entries into an incident, and says which event may come next.
 
 The table in `transitions.py` knows only states. `objection` checks the rules that need the incident and its record.
 Who may approve, budgets and the brake are guards, in other rooms.

@@ -33,7 +33,7 @@ class CountSample:
     boot: str = ""
 
 
-class CountedBefore(Protocol):
+class CountHistory(Protocol):
     """Counts of a cause on nodes, from before the ledger had any."""
 
     async def counted(self, node: str, cause: str, until: datetime) -> tuple[CountSample, ...]:
@@ -44,7 +44,7 @@ class CountedBefore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class HarmAt:
+class HarmThreshold:
     """The count from which it does harm, and what the harm is."""
 
     value: float
@@ -52,7 +52,7 @@ class HarmAt:
 
 
 @dataclass(frozen=True, slots=True)
-class Grows:
+class GrowthMeasure:
     """What a cause counts that may grow.
 
     Shape: `what` is the plural after a number: "dying memory cgroups". `read` returns the count, None if it was not
@@ -61,7 +61,7 @@ class Grows:
 
     what: str
     read: Callable[[Snapshot], float | None]
-    harm: Callable[[Snapshot, Mapping[str, float]], HarmAt | None]
+    harm: Callable[[Snapshot, Mapping[str, float]], HarmThreshold | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Growth:
     per_hour: float
     low: float | None = None
     high: float | None = None
-    harm: HarmAt | None = None
+    harm: HarmThreshold | None = None
 
     @property
     def latest(self) -> CountSample:
@@ -131,7 +131,9 @@ def since_reset(looks: Sequence[CountSample]) -> tuple[CountSample, ...]:
     return tuple(ordered[begin:])
 
 
-def growth(cause: str, grows: Grows, looks: Sequence[CountSample], harm: HarmAt | None = None) -> Growth | None:
+def growth(
+    cause: str, grows: GrowthMeasure, looks: Sequence[CountSample], harm: HarmThreshold | None = None
+) -> Growth | None:
     """Return the growth; None with less than two looks, or if all are within minutes."""
     whole = since_reset(looks)
     if len(whole) < 2 or whole[-1].at - whole[0].at < SHORTEST:

@@ -68,11 +68,11 @@ def lines_of(text: str) -> Iterator[str]:
     yield text[at:]
 
 
-def values_in(text: str) -> int:
+def count_json_values(text: str) -> int:
     """Return about how many values a JSON text has, whatever its texts hold; it takes no memory for them.
 
     Example:
-    >>> values_in('{"a": [1, 2, "[,,,"]}')
+    >>> count_json_values('{"a": [1, 2, "[,,,"]}')
     4
     """
     found = sum(map(text.count, "[{,"))
@@ -105,7 +105,7 @@ def decode_untrusted(text: str, most: int, most_room: int = MOST_ROOM) -> Any:
     """
     if memory_bytes(text) > most_room:
         raise NotOfForm(f"it takes more than {most_room // 1024 // 1024} MiB of memory")
-    if values_in(text) > most:
+    if count_json_values(text) > most:
         raise NotOfForm(f"it has more than {most:,} values")
     try:
         value = DECODER.decode(text)

@@ -13,15 +13,19 @@ _MACHINE = r"(?:https://[A-Za-z0-9.-]+|http://(?:127\.0\.0\.1|localhost))"
 _ADDRESS = re.compile(_MACHINE + r"(?::\d{1,5})?(?:[/?#][\x21\x23-\x3b\x3d\x3f-\x7e]*)?\Z")
 
 
-def fault_of(template: str) -> str:
+def link_template_fault(template: str) -> str:
     """Return what is wrong with a link's template; empty if nothing is. Plain http is allowed only to this machine.
 
     Example:
-    >>> fault_of("https://grafana.example/d/node?var-node={node}"), fault_of("http://grafana.example/")
-    ('', 'should be a single https:// address with its host written out')
-    >>> fault_of("http://127.0.0.1:8092/page/incidents/{page}"), fault_of("http://127.0.0.1.example/") != ""
-    ('', True)
-    >>> fault_of("https://grafana.example/{host}")
+    >>> link_template_fault("https://grafana.example/d/node?var-node={node}")
+    ''
+    >>> link_template_fault("http://grafana.example/")
+    'should be a single https:// address with its host written out'
+    >>> link_template_fault("http://127.0.0.1:8092/page/incidents/{page}")
+    ''
+    >>> link_template_fault("http://127.0.0.1.example/") != ""
+    True
+    >>> link_template_fault("https://grafana.example/{host}")
     'holds {host}; what can be filled in is {node}, {cause}, {incident}, {page}, {from}, {until}'
     """
     if len(template) > LONGEST or _ADDRESS.match(template) is None:

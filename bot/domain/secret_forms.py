@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from bot.domain.builtin_playbooks import SiteRows
 from bot.domain.secret_columns import Walked, column_values, is_head
 from bot.domain.secret_names import PASSWORD, Name, machine_made, secret_names, secret_rows
-from bot.domain.secret_shown import command_values, environment_values, said_values
+from bot.domain.secret_shown import command_values, environment_values, password_words_after_names
 
 T = TypeVar("T")
 
@@ -520,7 +520,7 @@ _MACHINE_MADE, _COLUMNS = "machine-made", "columns"
 _OF_WHAT_IS_SHOWN: Mapping[str, Callable[[str, Sequence[Name]], Iterator[tuple[int, int]]]] = {
     "command-line": command_values,
     "environment": environment_values,
-    "sentence": said_values,
+    "sentence": password_words_after_names,
 }
 
 

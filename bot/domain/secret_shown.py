@@ -194,7 +194,7 @@ def _value_secrets(name: str, word: _Word) -> Iterator[tuple[int, int]]:
         yield word.part(found, "rest")[:2]
 
 
-def said_values(text: str, names: Sequence[Name]) -> Iterator[tuple[int, int]]:
+def password_words_after_names(text: str, names: Sequence[Name]) -> Iterator[tuple[int, int]]:
     """Yield where in a text the words are that follow the word for a password and are no log's words."""
     last = 0
     for name in names:

@@ -85,12 +85,12 @@ def check_open(connection: Connection, claim: Claim, now: datetime) -> None:
 
     Raises: ApprovalExpired, first, as whatever else a step waits for, its age may be known by then; Braked; QuietHours.
     """
-    is_in_time(claim, now)
+    check_claim_in_time(claim, now)
     check_brake_off(brake(connection))
     check_not_quiet(claim.quiet, now)
 
 
-def is_in_time(claim: Claim, now: datetime) -> None:
+def check_claim_in_time(claim: Claim, now: datetime) -> None:
     """Raises: ApprovalExpired when it is too late, or the age of what allows it is not known."""
     if claim.until is not None and now >= claim.until:
         raise ApprovalExpired(f"The approval was valid until {claim.until:%H:%M:%S} UTC.")

@@ -137,14 +137,14 @@ class RunnerLiveness:
         if not runners:
             return set()
         if connection.dialect.name == "sqlite":
-            return {runner for runner in runners if self._is_locked(self._path(runner))}
+            return {runner for runner in runners if self._probe_lock_file(self._path(runner))}
         held = set(connection.execute(_HELD).scalars())
         return {runner for runner in runners if _number(runner) in held}
 
     def _path(self, runner: str) -> Path:
         return Path(f"{self._engine.url.database}.{runner}.alive")
 
-    def _is_locked(self, path: Path) -> bool:
+    def _probe_lock_file(self, path: Path) -> bool:
         """Return whether a runner holds its file; delete a file that was left behind."""
         try:
             file = os.open(path, os.O_RDWR | os.O_CLOEXEC)

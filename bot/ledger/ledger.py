@@ -175,10 +175,10 @@ class Ledger(Store):
             return entry
 
     @on_thread
-    def is_in_time(self, claim: Claim) -> None:
+    def check_claim_in_time(self, claim: Claim) -> None:
         """Raises: ApprovalExpired for a claim that is too old by the ledger's clock, or whose age is not known."""
         with self.database.reading() as connection:
-            holds.is_in_time(claim, instant_of(self.stamp(connection)))
+            holds.check_claim_in_time(claim, instant_of(self.stamp(connection)))
 
     @on_thread
     def current_hold(self, node: str, machine_id: str = "") -> Hold | None:

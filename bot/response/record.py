@@ -100,7 +100,7 @@ class IncidentRecord:
 
         Raises: UnknownIncident for an unknown id.
         """
-        incident = await self._ledger.incident(incident_id) if may_name(incident_id) else None
+        incident = await self._ledger.incident(incident_id) if is_incident_id(incident_id) else None
         if incident is None:
             raise unknown(incident_id)
         return incident
@@ -110,7 +110,7 @@ class IncidentRecord:
 
         Raises: UnknownIncident for an unknown id.
         """
-        entries = await self._ledger.read(incident_id) if may_name(incident_id) else ()
+        entries = await self._ledger.read(incident_id) if is_incident_id(incident_id) else ()
         if not entries:
             raise unknown(incident_id)
         return entries
@@ -155,7 +155,7 @@ async def refusals_noted(ledger: Ledger, action: str, by: str, about: str = "") 
         raise
 
 
-def may_name(incident_id: str) -> bool:
+def is_incident_id(incident_id: str) -> bool:
     """True for what may be an incident's id."""
     return is_stream(incident_id) and incident_id != HOUSE
 
@@ -175,7 +175,7 @@ def undo_ids(incident_id: str) -> tuple[str, ...]:
     return tuple(short_id("undo", incident_id, str(number)) for number in range(1, UNDO_TIMES + 1))
 
 
-async def words_after_a_try(ledger: Ledger, actions: Mapping[str, Action], plan: Plan, tried: str) -> str:
+async def already_tried_hint(ledger: Ledger, actions: Mapping[str, Action], plan: Plan, tried: str) -> str:
     """Return what people may try where a plan was carried out less than a day ago, in that incident."""
     with contextlib.suppress(LedgerError):  # what cannot be read is not told
         for name in undo_ids(tried):
@@ -215,7 +215,7 @@ def facts_proving(record: StepRecord) -> Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class UndoableStep:
     """A step that was begun, what was seen before it, and the steps that undo it."""
 
     step: Step
@@ -223,11 +223,11 @@ class Done:
     inverse: tuple[Step, ...]
 
 
-def undoable(incident: Incident, actions: Mapping[str, Action]) -> tuple[Done, ...]:
+def undoable(incident: Incident, actions: Mapping[str, Action]) -> tuple[UndoableStep, ...]:
     """Return the steps of an incident that were begun and can be undone."""
     steps = incident.proposal.plan.steps if incident.proposal is not None else ()
     done = [
-        Done(step, before, actions[step.action].inverse(step.args, before))
+        UndoableStep(step, before, actions[step.action].inverse(step.args, before))
         for record, step in zip(incident.steps, steps, strict=False)
         if record.started is not None and step.action in actions
         for before in (facts_before(record, {}),)

@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.domain.duration import duration_text
 from bot.domain.errors import SettingsError
-from bot.domain.link import fault_of
+from bot.domain.link import link_template_fault
 from bot.domain.problems import Problems
 from bot.domain.setting import Reader, Setting, SettingKind, Several, key_readers
 from bot.domain.toml_table import TomlTable
@@ -104,7 +104,7 @@ def _links(top: TomlTable) -> Mapping[str, str]:
     for name in table.names if table is not None else ():
         assert table is not None
         if (template := table.text(name)) is not None:
-            if fault := fault_of(template):
+            if fault := link_template_fault(template):
                 table.wrong(name, fault)
             links[name] = template
     return links

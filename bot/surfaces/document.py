@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bot.domain.action import Ends
+from bot.domain.action import PlanImpact
 from bot.domain.command import SLOW
 from bot.domain.growth import Growth
 from bot.domain.probe import Unread
@@ -116,7 +116,7 @@ def node_document(
     return clean | {"node": body["node"]}  # the name is the inventory's
 
 
-def ends_body(ends: Ends) -> dict[str, Any]:
+def ends_body(ends: PlanImpact) -> dict[str, Any]:
     """What ends with the plan, gravest first; and what of it was not read, which is never none."""
     rows = [
         {

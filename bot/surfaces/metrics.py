@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics import disable_created_metrics
 
-from bot.chat.remembered import Remembered
+from bot.chat.remembered import BoundedDict
 from bot.domain.addresses import is_loopback
 from bot.domain.contracts import Log
 from bot.domain.events import StepFailed, StepSkipped, StepVerified
@@ -51,7 +51,7 @@ class IncidentLog:
     def __init__(self, log: Log, since: datetime) -> None:
         self._log = log
         self._since = since
-        self._told: Remembered[str, Incident] = Remembered(REMEMBERED)
+        self._told: BoundedDict[str, Incident] = BoundedDict(REMEMBERED)
 
     async def show(self, group: Sequence[Incident]) -> None:
         """Log what is new in each incident."""

@@ -14,7 +14,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from bot.chat.remembered import Remembered
+from bot.chat.remembered import BoundedDict
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
 from bot.domain.house_events import HOUSE
@@ -61,7 +61,7 @@ class PagerDutySurface:
     writes: bool = True
     context: ViewContext = NOTHING
     # What was last kept of each part.
-    _kept: Remembered[tuple[str, str], str] = field(default_factory=lambda: Remembered(REMEMBERED))
+    _kept: BoundedDict[tuple[str, str], str] = field(default_factory=lambda: BoundedDict(REMEMBERED))
     _raised: set[str] = field(default_factory=set)
     # When reading for a page began, or when progress was last sent.
     _progress: dict[str, datetime] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.chat.card import WOULD_HELP, incident_card, node_table
-from bot.chat.document import Block, IfRoom, Line, Listing, Paragraph, Small, Together, clipped
+from bot.chat.document import Block, BlockGroup, IfRoom, Line, Listing, Paragraph, SmallPrint, clipped
 from bot.domain.verdict import Confidence, Verdict
 from bot.surfaces.verdict_text import coloured, headline, summary, table_lines, wrapped
 from bot.view.plan_words import BY_NAME, PlanWords
@@ -80,14 +80,14 @@ def verdicts_table(
 def _pieces(block: Block, width: int) -> Iterator[_Piece]:
     """What of a block is shown, each with its rank."""
     match block:
-        case Together(parts=parts):
+        case BlockGroup(parts=parts):
             for part in parts:
                 yield from _pieces(part, width)
         case Line(pieces=pieces):
             yield _Piece(_SAID, wrapped(plain(pieces), width, "  "))
         case Paragraph(words=words):
             yield _Piece(_SAID, wrapped(words, width, "  "))
-        case Small(texts=texts):
+        case SmallPrint(texts=texts):
             yield _Piece(_SMALL, wrapped(" · ".join(texts), width, "  "))
         case Listing(items=items, title=title) if title:
             yield _Piece(_SAID, wrapped(f"{title} {'; '.join(map(plain, items))}", width, "  "))

@@ -19,7 +19,7 @@ from lightkube.config.models import User
 from lightkube.core.exceptions import ConfigError
 
 from bot.domain.addresses import is_loopback
-from bot.domain.call import Answered, Call
+from bot.domain.call import ApiAnswer, Call
 from bot.domain.errors import ConnectionLost, UnknownCluster
 from bot.domain.safe_text import decode, one_line, redacted_line
 
@@ -40,7 +40,7 @@ class KubernetesApi:
         self._clients: dict[str, httpx2.AsyncClient] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
+    async def call(self, cluster: str, call: Call, limit: timedelta) -> ApiAnswer:
         """Send a call and return the answer.
 
         Raises: UnknownCluster when no cluster of that name is configured; ConnectionLost when there was no answer.
@@ -56,8 +56,8 @@ class KubernetesApi:
                     async for part in answer.aiter_bytes():
                         body += part
                         if len(body) > _LIMIT_BYTES:
-                            return Answered(answer.status_code, decode(bytes(body[:_LIMIT_BYTES])), cut=True)
-                    return Answered(answer.status_code, decode(bytes(body)))
+                            return ApiAnswer(answer.status_code, decode(bytes(body[:_LIMIT_BYTES])), cut=True)
+                    return ApiAnswer(answer.status_code, decode(bytes(body)))
         except TimeoutError as error:
             raise ConnectionLost(
                 f"The API of cluster {cluster} did not answer in {limit.total_seconds():g} s."

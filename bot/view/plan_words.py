@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from bot.domain.action import ALSO, KEEPS, Action, End, Ends, Plan, Step
+from bot.domain.action import ALSO, KEEPS, Action, EndedItem, Plan, PlanImpact, Step
 from bot.domain.duration import span_words
 from bot.domain.events import StepFailed, StepSkipped, StepVerified
 from bot.domain.fence import journal_command
@@ -237,11 +237,11 @@ BY_NAME = PlanWords()
 _ROLES = {KEEPS: " (others need its data or its vote)", "guest": " (virtual machine)", "jobs": " and the jobs it runs"}
 
 
-def end_words(end: End, briefly: bool = False) -> str:
+def end_words(end: EndedItem, briefly: bool = False) -> str:
     """Return a row of what ends; `briefly`, containers are only counted, and it fits a phone.
 
     Example:
-    >>> end_words(End("ray::train_step", "gpu", 24, 8, 11 * 3600))
+    >>> end_words(EndedItem("ray::train_step", "gpu", 24, 8, 11 * 3600))
     '24 × ray::train_step on 8 GPUs, running for 11 h'
     """
     what = one_line(end.what, 300)
@@ -274,12 +274,12 @@ def sum_words(plans: Sequence[PlanView]) -> str:
     return ", ".join(f"{count} {verb}{'s' if count > 1 else ''}" for verb, count in counted.items())
 
 
-def unread_words(ends: Ends) -> str:
+def unread_words(ends: PlanImpact) -> str:
     """Return the sentence about what could not be looked at; empty where all was.
 
     Example:
     >>> from bot.domain.probe import Unread
-    >>> unread_words(Ends(unread=(Unread("gpu", "not asked"),)))
+    >>> unread_words(PlanImpact(unread=(Unread("gpu", "not asked"),)))
     'What else ends is not known: gpu (not asked) could not be read.'
     """
     if not ends.unread:

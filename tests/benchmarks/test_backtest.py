@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.extras.cases.backtesting import PlaybooksChange, backtested
+from bot.extras.cases.backtesting import PlaybooksChange, run_backtest
 from tests.contract.test_backtest import planted
 from tests.contract.test_why import CASES
 
@@ -25,12 +25,12 @@ def test_thousand_cases_are_judged_twice_in_seconds(
 ) -> None:
     files = [CASES[at % len(CASES)] for at in range(NUMBER)]
     change = PlaybooksChange((planted(tmp_path / "mine", 60_000),), "node-health")
-    backtested(change, files[: len(CASES)])
+    run_backtest(change, files[: len(CASES)])
     began = time.process_time()
-    found = backtested(change, files)
+    found = run_backtest(change, files)
     seconds = time.process_time() - began
     began = time.monotonic()
-    shared = backtested(change, files, processes=2)
+    shared = run_backtest(change, files, processes=2)
     by_two = time.monotonic() - began
     print(f"{NUMBER} cases in {seconds:.1f} s of CPU: {seconds / NUMBER * 1000:.1f} ms a case; by two: {by_two:.1f} s")
     record_property("seconds", seconds)

@@ -18,7 +18,7 @@ from bot.app.factories import library
 from bot.domain.builtin_playbooks import SiteRows
 from bot.domain.command import Completed
 from bot.domain.verdict import outcome_parts
-from bot.extras.cases.backtesting import WORTH_SHARING, PlaybooksChange, backtested, compared
+from bot.extras.cases.backtesting import WORTH_SHARING, PlaybooksChange, compared, run_backtest
 from bot.extras.cases.comparison import Pair
 from bot.transport.case_file import load, write
 from tests.contract.test_why import CAPTURES, CASES, FOUNDING
@@ -210,7 +210,7 @@ def test_many_cases_are_shared_out_and_keep_their_order(tmp_path: Path) -> None:
         files.append(tmp_path / f"{number:04}.jsonl.gz")
         shutil.copy(HEALTHY if number % 2 else FOUNDING, files[-1])
     change = PlaybooksChange((planted(tmp_path / "mine", 10**7),), "node-health")
-    shared = backtested(change, files, processes=2)
+    shared = run_backtest(change, files, processes=2)
     assert [cell.case for cell in shared] == [str(path) for path in files]
     assert [cell.comparison.flips for cell in shared] == [not number % 2 for number in range(WORTH_SHARING)]
 

@@ -67,7 +67,7 @@ def without_the_brake(self: CaptureStore, decide: CaptureDecision, by: str) -> A
 
 
 def same_but_for_the_key(node: Node, rolling: RollingCapture, whom: MachineIdentity) -> None:
-    """What `same_machine` was."""
+    """What `check_same_machine` was."""
     if rolling.started is not None and rolling.started.machine_id != whom.machine_id:
         raise CannotTell("Another machine answers.")
 
@@ -89,9 +89,9 @@ def unread_is_none(outputs: Outputs) -> RollingStatus:
         ("tests.schedules.captures.parse_status", unread_is_none, "ran on after"),
         ("bot.extras.captures.store.CaptureStore.append", on_thread(on_an_older_look), ""),
         ("bot.extras.captures.store.CaptureStore.append", on_thread(without_the_brake), "while the brake was on"),
-        ("bot.extras.captures.control.has_arrived", lambda *_: True, "ran on after"),
-        ("bot.extras.captures.control.same_machine", lambda *_: None, "run on another machine"),
-        ("bot.extras.captures.control.same_machine", same_but_for_the_key, "run on another machine"),
+        ("bot.extras.captures.control.is_start_settled", lambda *_: True, "ran on after"),
+        ("bot.extras.captures.control.check_same_machine", lambda *_: None, "run on another machine"),
+        ("bot.extras.captures.control.check_same_machine", same_but_for_the_key, "run on another machine"),
         ("bot.extras.captures.record.RollingCapture.is_lost", never_over, "has no end"),
         ("bot.extras.captures.record.RollingCapture.is_overdue", lambda *_: True, "recorders ran at once"),
     ],

@@ -9,7 +9,7 @@ from bot.app.factories import nonce
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.node import Node
 from bot.probes import PROBES
-from bot.response.execution.privilege import acting_lines, reading_lines
+from bot.response.execution.privilege import acting_lines, reading_sudoers_text
 from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring
 from tests.nodes.sshd import IS_ROOT, Sshd
@@ -45,7 +45,7 @@ async def test_login_without_rights_is_told_which_it_lacks(sshd: Sshd) -> None:
 
 
 async def test_lines_that_sudoers_prints_are_all_that_it_wants(sshd: Sshd) -> None:
-    reading = commands(reading_lines("zombie", PROBES.values()))
+    reading = commands(reading_sudoers_text("zombie", PROBES.values()))
     acting = commands("\n".join(acting_lines("zombie", ACTS)))
     assert reading
     sshd.allow_sudo(*reading)

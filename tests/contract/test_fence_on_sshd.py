@@ -17,7 +17,7 @@ from bot.domain.action import Step
 from bot.domain.errors import HostKeyRejected
 from bot.domain.fence import SENT_WITHIN, Fence, FenceRefusal
 from bot.domain.node import Node
-from bot.response.execution.node_access import NodeAccess, NotRun
+from bot.response.execution.node_access import NodeAccess, RefusedByFence
 from bot.transport.ssh import SshTransport
 from tests.contract.ways import over_ssh
 from tests.nodes.sshd import Sshd
@@ -76,7 +76,7 @@ async def test_command_for_another_machine_boot_or_time_does_nothing(
     sshd: Sshd, other: Callable[[Fence], Fence], why: FenceRefusal
 ) -> None:
     here = await reached(sshd)
-    with pytest.raises(NotRun) as kept_back:
+    with pytest.raises(RefusedByFence) as kept_back:
         await here.sent(other(here.fence))
     assert kept_back.value.why is why
     assert not here.sign.exists()

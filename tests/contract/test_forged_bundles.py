@@ -20,7 +20,7 @@ from bot.domain.errors import BundleError
 from bot.domain.fold import fold
 from bot.domain.safe_text import safe
 from bot.extras.bundles.bundle import MOST_ENTRIES, MOST_LINE, MOST_LINES, MOST_LIST, Bundle
-from bot.extras.bundles.verification import Verified
+from bot.extras.bundles.verification import BundleFindings
 from bot.ledger import Ledger
 from bot.ledger.entries import entry_of
 from bot.ledger.excerpt import StoredEntry
@@ -237,7 +237,7 @@ FORGERIES: dict[str, Forgery] = {
 }
 
 
-def is_whole(found: Verified) -> bool:
+def is_whole(found: BundleFindings) -> bool:
     return not found.broken and not found.unproven
 
 

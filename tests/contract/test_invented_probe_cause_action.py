@@ -30,7 +30,7 @@ from bot.library import Library
 from bot.probes import PROBES
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
-from bot.response.execution.privilege import acting_text, reading_lines, sudo_rights
+from bot.response.execution.privilege import acting_sudoers_text, reading_sudoers_text, sudo_rights
 from bot.surfaces.document import SCHEMA_FILE, document
 from bot.surfaces.pagerduty_note import note_text
 from bot.surfaces.verdict_text import verdict_text
@@ -279,12 +279,12 @@ def test_their_words_are_said_by_themselves() -> None:
 
 def test_their_rights_are_among_the_sudoers_lines(tmp_path: Path) -> None:
     offered = {name for used in library(tmp_path).get("chance").causes for name in used.remedy}
-    text = acting_text("zombie", sudo_rights(ALL_ACTIONS.values(), ["a.service"], offered))
+    text = acting_sudoers_text("zombie", sudo_rights(ALL_ACTIONS.values(), ["a.service"], offered))
     assert "zombie ALL=(root) NOPASSWD: /usr/sbin/rngd --once\n" in text
     assert "zombie ALL=(root) NOPASSWD: /usr/sbin/ipmitool power cycle\n" in text
     assert "zombie ALL=(root) NOPASSWD: /usr/bin/systemctl mask --now -- a.service\n" in text
     assert "/usr/bin/systemctl reboot" not in text, "no playbook here offers it"
-    assert "kernel.random" in reading_lines("zombie", [ENTROPY])
+    assert "kernel.random" in reading_sudoers_text("zombie", [ENTROPY])
 
 
 def test_nodes_of_an_invented_kind_are_known_beside_the_others(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 from bot.domain.action import Step
 from bot.domain.command import Command
 from bot.domain.fence import JOURNAL_BYTES, SENT_WITHIN, Fence, journal_command, journal_line
-from bot.response.execution.node_access import NodeAccess, NotRun
+from bot.response.execution.node_access import NodeAccess, RefusedByFence
 from bot.transport.ssh import SshTransport
 from tests.contract.test_fence_on_sshd import SHELLS, TOUCHING, fits, shell
 from tests.contract.ways import Way, local, over_ssh
@@ -85,7 +85,7 @@ async def test_journal_is_told_on_its_input_and_the_command_line_has_the_id_alon
 @pytest.mark.real_sshd
 async def test_refused_command_leaves_no_line() -> None:
     with node_with('cat >>"$told"') as (sshd, told):
-        with pytest.raises(NotRun):
+        with pytest.raises(RefusedByFence):
             await acted(sshd, "why", late=3600)
         assert not (sshd.home / "sign").exists()
         assert not told.exists()

@@ -14,7 +14,7 @@ from bot.app.extras import rights_of, shipped
 from bot.domain.command import Command
 from bot.domain.root_command import needs_secure_path, root_line, root_ways
 from bot.probes import PROBES
-from bot.response.execution.privilege import capture_text, reading_lines
+from bot.response.execution.privilege import capture_sudoers_text, reading_sudoers_text
 from tests.nodes.sshd import IS_ROOT, Sshd
 
 pytestmark = [
@@ -28,7 +28,7 @@ RIGHTS = [way for way in WAYS if not needs_secure_path(way)]
 
 def allowed(sshd: Sshd) -> None:
     """Give the login what `zombie sudoers` prints, on a node whose sudoers sets no PATH of its own."""
-    rules = re.findall(r" NOPASSWD: (.*?)(?:  #.*)?$", reading_lines("zombie", PROBES.values()), re.MULTILINE)
+    rules = re.findall(r" NOPASSWD: (.*?)(?:  #.*)?$", reading_sudoers_text("zombie", PROBES.values()), re.MULTILINE)
     assert len(rules) == len(RIGHTS)
     sshd.allow_sudo(*rules, defaults="!secure_path")
 
@@ -129,7 +129,7 @@ print(done.returncode, asked)
 @pytest.mark.parametrize("has_line", [True, False])
 def test_sudo_of_the_login_waits_for_no_name_server(tmp_path: Path, has_line: bool) -> None:
     """Debian 11's sudo waits 10 s where names fail: with its log unread, the node that is sick so was only unknown."""
-    lines = reading_lines("nobody", PROBES.values())
+    lines = reading_sudoers_text("nobody", PROBES.values())
     if not has_line:
         lines = lines.replace("Defaults:nobody !fqdn\n", "")
     inside = "ip link set lo up && exec " + shlex.join([sys.executable, "-c", ASKS, str(tmp_path)])
@@ -147,8 +147,8 @@ def test_sudo_of_the_login_waits_for_no_name_server(tmp_path: Path, has_line: bo
 def test_program_that_runs_others_by_their_names_stands_only_under_a_secure_path(sshd: Sshd) -> None:
     """On a kernel without BTF and headers bpftrace runs `modprobe` and `tar`: by the caller's PATH, theirs as root."""
     assert {Path(way[6]).name for way in set(WAYS) - set(RIGHTS)} == {"bpftrace"}
-    assert "bpftrace" not in reading_lines("zombie", PROBES.values())
-    lines = capture_text("zombie", rights_of(shipped().on)).splitlines()
+    assert "bpftrace" not in reading_sudoers_text("zombie", PROBES.values())
+    lines = capture_sudoers_text("zombie", rights_of(shipped().on)).splitlines()
     (path,) = re.findall(r"^Defaults:zombie (secure_path=\S+)$", lines[1])
     assert sum("/bpftrace " in line for line in lines) == len(set(WAYS) - set(RIGHTS))
     folder, ran_by = fakes(sshd, "modprobe", "tar")

@@ -11,13 +11,13 @@ import pytest
 
 from bot.app.factories import library
 from bot.domain.errors import UsageError
-from bot.domain.growth import HarmAt
+from bot.domain.growth import HarmThreshold
 from bot.domain.node import Node
 from bot.extras.fleet.report import report
 from bot.extras.fleet.settings import SweepSettings
 from bot.extras.fleet.store import SweepStore
 from bot.extras.fleet.sweep import Counted, Found, JudgedBy, NodeAnswer, NodeOutcome
-from bot.extras.fleet.sweeps import Sweeps, scheduled
+from bot.extras.fleet.sweeps import SweepScheduler, scheduled
 from bot.ledger import Database, Leases, ReadingStore
 from bot.ledger.chat_requests import ChatRequestStore
 
@@ -40,7 +40,7 @@ class Desk:
         if self.fails:
             raise UsageError("No node fits.")
         found = (Found(LEAK, "degraded", "possible", "many"),)
-        counted = (Counted(LEAK, self.dying, "boot", HarmAt(28_571, "a core is held")),)
+        counted = (Counted(LEAK, self.dying, "boot", HarmThreshold(28_571, "a core is held")),)
         answers = [NodeAnswer("gpu-1", NodeOutcome.ANSWERED, "degraded", found=found, counted=counted)]
         told = report([Node("gpu-1", "x")], answers, {LEAK: JudgedBy.SIGNATURE}, selected=1, seconds=0.1)
         return SimpleNamespace(answers=answers, report=told)
@@ -63,7 +63,7 @@ class Replica:
         async def tells(key: str, sweep: Any, found: Any) -> None:
             self.told.append(found)
 
-        self.sweeps = Sweeps(
+        self.sweeps = SweepScheduler(
             scheduled((SAID,), PLAYBOOK),
             cast(Any, desk),
             ChatRequestStore(database, leases),

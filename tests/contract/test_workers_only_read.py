@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.extras.fleet.worker import ReadingOnly
+from bot.extras.fleet.worker import ReadOnlyTransport
 from tests.contract.floors import MAY_USE
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +47,7 @@ def test_worker_loads_nothing_that_acts() -> None:
 
 
 def test_way_of_a_worker_has_nothing_but_reading() -> None:
-    assert {name for name in dir(ReadingOnly) if not name.startswith("_")} == {"read", "way"}
+    assert {name for name in dir(ReadOnlyTransport) if not name.startswith("_")} == {"read", "way"}
 
 
 def test_checks_and_sweeps_of_this_machine_load_no_dask() -> None:

@@ -28,7 +28,7 @@ async def test_next_run_goes_on_with_the_card_that_was_left_reading(tmp_path: Pa
             left = await edge.card("2 nodes", "1 still reading")
             await eventually(edge.states, {"triaged": 1, "opened": 1})
             readings.hold("node-2")
-            await bot.service._bot.check_service.scheduler.abandon()
+            await bot.service._bot.check_service.scheduler.cancel_running_reads()
         readings.let_go()
         async with serving(slack, tmp_path, readings, toml=TOML, environment=SECRETS) as bot:
             edge = AlertStage(bot, slack, session)

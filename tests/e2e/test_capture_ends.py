@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.domain.node import Node
 from bot.extras.captures.access import RingAccess
-from bot.extras.captures.watch import RollingNews, RollingWatch
+from bot.extras.captures.watch import CaptureLookResult, RollingWatch
 from tests.nodes.ring import FAKE, Patient
 from tests.nodes.sshd import OWN_LOGIN
 from tests.waiting import until
@@ -23,7 +23,7 @@ def test_a_node_that_rebooted_meanwhile_is_said_and_what_it_left_is_removed(pati
     subprocess.run([patient.places.systemctl[0], "stop", "zombie-capture.service"], check=True, timeout=30)
     assert patient.ring.exists(), "a reboot ends the recorder, and leaves its folder"
 
-    async def looked() -> RollingNews:
+    async def looked() -> CaptureLookResult:
         control = patient.control()
         rolling = await control.find(capture)
         assert rolling.started is not None
@@ -57,7 +57,7 @@ def test_a_disk_that_filled_up_is_named(patient: Patient) -> None:
     capture = patient.start("core-held")
     until(lambda: not patient.recording(), within=timedelta(seconds=30), what="the end of the recorder")
 
-    async def looked() -> RollingNews:
+    async def looked() -> CaptureLookResult:
         control = patient.control()
         object.__setattr__(control, "access", Full(control.access))
         return await RollingWatch(control).look(patient.node, await control.find(capture))

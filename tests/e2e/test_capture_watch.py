@@ -9,11 +9,11 @@ from typing import Any
 from bot.domain.clock_offset import ClockOffset
 from bot.domain.node import Node
 from bot.extras.captures.access import RingAccess
-from bot.extras.captures.chat_cards import ReadTurns
+from bot.extras.captures.chat_cards import CaptureClaims
 from bot.extras.captures.recorder import RollingRequest
-from bot.extras.captures.serving import RollingKeeper
+from bot.extras.captures.serving import CapturePoller
 from bot.extras.captures.status import LogLine
-from bot.extras.captures.watch import RollingNews, RollingWatch
+from bot.extras.captures.watch import CaptureLookResult, RollingWatch
 from bot.ledger import Leases
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.record import null_log
@@ -30,7 +30,7 @@ def test_a_reset_is_laid_over_the_samples_by_the_measured_clocks(patient: Patien
     drift = 2.0
     reset = LogLine(time.monotonic() - drift, "ena 0000:00:05.0 eth0: Trigger reset is on")
 
-    async def looked() -> RollingNews:
+    async def looked() -> CaptureLookResult:
         control = patient.control()
         object.__setattr__(control, "access", Telling(control.access, reset, drift))
         return await RollingWatch(control).look(patient.node, await control.find(capture))
@@ -62,12 +62,12 @@ class Telling:
         return whom, replace(look, lines=(self.line,), log_unread="", kernel_log=offset)
 
 
-def looks_of(patient: Patient, runner: str) -> tuple[ReadTurns, Leases]:
+def looks_of(patient: Patient, runner: str) -> tuple[CaptureClaims, Leases]:
     """What one of several programs at the record looks at."""
     leases = Leases(patient.database, runner)
     leases.beat.now()
     chat_requests = ChatRequestStore(patient.database, leases)
-    return ReadTurns(chat_requests), leases
+    return CaptureClaims(chat_requests), leases
 
 
 async def test_a_serving_bot_looks_by_itself_and_says_what_it_found(patient: Patient) -> None:
@@ -76,7 +76,7 @@ async def test_a_serving_bot_looks_by_itself_and_says_what_it_found(patient: Pat
     capture = (await patient.control().ask(patient.node, RollingRequest(1, 1, ("core-held",)), ANN)).id
     said: list[str] = []
     turns, _ = looks_of(patient, "one")
-    keeper = RollingKeeper(
+    keeper = CapturePoller(
         RollingWatch(patient.control()), Directory(patient.node), turns, lambda event, **_: said.append(event)
     )
     await keeper.look_at_each()
@@ -96,10 +96,10 @@ async def test_of_two_programs_one_looks_and_the_other_goes_on_when_it_is_gone(p
     capture = (await patient.control().ask(patient.node, RollingRequest(1, 1), ANN)).id
     heard: list[str] = []
 
-    def program(name: str) -> tuple[RollingKeeper, Leases]:
+    def program(name: str) -> tuple[CapturePoller, Leases]:
         turns, leases = looks_of(patient, name)
         watch = RollingWatch(patient.control())
-        return RollingKeeper(watch, Directory(patient.node), turns, null_log, Heard(name, heard)), leases
+        return CapturePoller(watch, Directory(patient.node), turns, null_log, Heard(name, heard)), leases
 
     (one, leases), (other, _) = program("one"), program("other")
     for keeper in (one, other, one):
@@ -121,7 +121,7 @@ class Heard:
     name: str
     heard: list[str]
 
-    async def news(self, news: RollingNews) -> None:
+    async def news(self, news: CaptureLookResult) -> None:
         self.heard.append(self.name)
 
 

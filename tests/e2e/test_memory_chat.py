@@ -21,7 +21,7 @@ from bot.domain.alert import PEOPLE
 from bot.domain.fold import fold
 from bot.domain.policy import Policy
 from bot.domain.post import Post
-from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.ask import FleetRequest
 from bot.extras.marks.marks import scores
 from bot.ledger import Database, Leases, Outbox
 from bot.ledger.chat_requests import ChatRequestStore
@@ -260,7 +260,7 @@ async def test_yes_to_a_wave_is_one_dialog_with_every_plan(tmp_path: Path, chat:
     fleet, cast = Fleet(), chat.cast
     async with team_in(chat, tmp_path, fleet=fleet) as team:
         fleet.reader.let_go.set()
-        ask = FleetAsk.typed(["role=gpu", "--cause", LEAK])
+        ask = FleetRequest.typed(["role=gpu", "--cause", LEAK])
         await team.fleet.start(ask, "cmd-1", MessageTarget(cast.channel), cast.by(cast.alice))
         await chat.seen.click("alice", await team.card("nodes have"), "fleet-plan")
         card = await team.card("Wave: ")

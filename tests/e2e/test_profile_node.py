@@ -15,7 +15,7 @@ from bot.domain.errors import CannotRead, ConnectionLost
 from bot.domain.node import Node
 from bot.extras.profiles.perf_command import CaptureRequest, capture_rights
 from bot.extras.profiles.profiler import Captured, Profiler
-from bot.response.execution.privilege import capture_text
+from bot.response.execution.privilege import capture_sudoers_text
 from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_script import SshScriptTransport
 from tests.contract.ways import files_of, nonce
@@ -189,7 +189,7 @@ def test_perf_that_says_why_it_cannot_is_quoted(patient: Patient) -> None:
 
 def test_the_printed_lines_are_sudos_own_form(tmp_path: Path) -> None:
     lines = tmp_path / "lines"
-    lines.write_text(capture_text("zombie", rights_of(shipped().on)))
+    lines.write_text(capture_sudoers_text("zombie", rights_of(shipped().on)))
     checked = subprocess.run(["visudo", "-cf", lines], capture_output=True, text=True, timeout=30, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "*" not in lines.read_text()

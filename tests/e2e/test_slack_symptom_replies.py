@@ -11,11 +11,11 @@ from typing import Any
 from bot.app.json_log import JsonLog
 from bot.demo.slack.message import Message
 from bot.extras.captures.chat_card import card_name
-from bot.extras.captures.chat_cards import CaptureCards, ReadTurns
+from bot.extras.captures.chat_cards import CaptureCards, CaptureClaims
 from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.record import RollingCapture, RollingState
 from bot.extras.captures.recorder import RollingRequest
-from bot.extras.captures.watch import RollingNews, RollingWatch
+from bot.extras.captures.watch import CaptureLookResult, RollingWatch
 from bot.extras.profiles.sketches import Sketches
 from bot.ledger import CaseStore, Database, Leases, Outbox
 from tests.e2e.test_slack_sketches import DRAWN
@@ -44,7 +44,7 @@ class Parts:
         )
         bot: Any = SimpleNamespace(stores=stores, posting=SimpleNamespace(poster=team.poster), log=log)
         never: Any = None
-        return CaptureCards(bot, RollingWatch(never, sketches), ReadTurns(team.chat_requests)), sketches
+        return CaptureCards(bot, RollingWatch(never, sketches), CaptureClaims(team.chat_requests)), sketches
 
 
 def caught(at: datetime, sketch: str = "", mono: float = 4400.25) -> RollingCapture:
@@ -65,12 +65,12 @@ async def test_it_is_told_once_under_the_card_of_its_incident_with_both_pictures
         beside, sketches = parts.made()
         at = (await team.ledger.incidents(node="node-1"))[0].opened_at - timedelta(minutes=2)
         rolling = caught(at, await sketches.keep(ID, DRAWN))
-        await beside.news(RollingNews(rolling))
+        await beside.news(CaptureLookResult(rolling))
         for _ in range(2):  # the next look brings the same, be it told by then or not
-            await beside.news(RollingNews(rolling))
+            await beside.news(CaptureLookResult(rolling))
             await team.idle()
         again, _ = parts.made()
-        await again.news(RollingNews(rolling))
+        await again.news(CaptureLookResult(rolling))
         await team.idle()
         (said,) = await slack.until(lambda: told(slack, card), what="what was caught, in the thread")
         assert "<!channel>" not in said.text, "no mention comes of it"
@@ -89,17 +89,17 @@ async def test_what_belongs_to_no_incident_waits_for_one_and_what_has_a_card_is_
     async with workspace() as slack, acting_team(slack, tmp_path, fleet=parts) as team:
         beside, _ = parts.made()
         early = caught(team.world.clock())
-        await beside.news(RollingNews(early))
+        await beside.news(CaptureLookResult(early))
         await team.idle()
         card = await team.proposed("node-1")
         await beside.news(
-            RollingNews(replace(early, caught=(*early.caught, *caught(team.world.clock(), mono=9.0).caught)))
+            CaptureLookResult(replace(early, caught=(*early.caught, *caught(team.world.clock(), mono=9.0).caught)))
         )
         await team.idle()
         await slack.until(lambda: len(told(slack, card)) == 2, what="both, under the card that came after the first")
 
         await team.chat_requests.keep(card_name(ID), "{}")
         asked_in_slack, _ = parts.made()
-        await asked_in_slack.news(RollingNews(caught(team.world.clock(), mono=99.0)))
+        await asked_in_slack.news(CaptureLookResult(caught(team.world.clock(), mono=99.0)))
         await team.idle()
         assert len(told(slack, card)) == 2

@@ -19,7 +19,7 @@ from bot.chat.post_state import MessageTarget
 from bot.demo.slack.message import Message
 from bot.domain.errors import NothingProposed, UsageError
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
-from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.ask import FleetRequest
 from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.wave import Wave
 from tests.slack.acting_team import ALICE, BOB, CAROL, ONCALL, TEAM, ActingTeam, acting_team, people, with_carol
@@ -49,7 +49,7 @@ async def swept(team: ActingTeam, fleet: Fleet, words: str = "nodes have") -> Me
     """Have alice ask who has it, and return the card that says so."""
     if words == "nodes have":
         fleet.reader.let_go.set()
-    ask = FleetAsk.typed(["role=gpu", "--cause", LEAK])
+    ask = FleetRequest.typed(["role=gpu", "--cause", LEAK])
     await team.fleet.start(ask, "cmd-1", MessageTarget(ONCALL), ASKER)
     return await team.card(words)
 

@@ -17,7 +17,7 @@ from yarl import URL
 from bot.demo.cluster import server
 from bot.demo.cluster.cluster import Cluster, Failure
 from bot.demo.cluster.server import TOKEN, call_line
-from bot.domain.call import Answered, Call
+from bot.domain.call import ApiAnswer, Call
 from bot.domain.errors import ConnectionLost
 from bot.transport.kubernetes import KubernetesApi
 
@@ -132,7 +132,7 @@ class NearApi(KubernetesApi):
         super().__init__(kubeconfig)
         self._server, self._configured = server, set[str]()
 
-    async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
+    async def call(self, cluster: str, call: Call, limit: timedelta) -> ApiAnswer:
         """Have the server answer, or lose the answer where it closes its connections."""
         if cluster not in self._configured:
             self._config(cluster)
@@ -144,5 +144,5 @@ class NearApi(KubernetesApi):
             await asyncio.sleep(0)  # whoever is cancelled meanwhile hears nothing of it
             if not asked.is_lost:
                 assert isinstance(answer, web.Response)
-                return Answered(answer.status, answer.text or "")
+                return ApiAnswer(answer.status, answer.text or "")
         raise ConnectionLost(f"The API of cluster {cluster} cannot be reached.")

@@ -16,7 +16,7 @@ from bot.extras.captures.control import RollingControl
 from bot.extras.captures.recorder import CapturePaths, RollingRequest, rolling_rights
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.store import CaptureStore
-from bot.extras.captures.watch import RollingNews, RollingWatch
+from bot.extras.captures.watch import CaptureLookResult, RollingWatch
 from bot.ledger import Database, Ledger
 from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring
@@ -84,14 +84,14 @@ class Patient:
         request = RollingRequest(1, 1, around or ("nic-reset", "lockup"))
         return asyncio.run(self.control(seconds).ask(self.node, request, ANN)).id
 
-    def show(self, capture: str) -> RollingNews:
-        async def looked() -> RollingNews:
+    def show(self, capture: str) -> CaptureLookResult:
+        async def looked() -> CaptureLookResult:
             control = self.control()
             return await RollingWatch(control).look(self.node, await control.find(capture), self.keep)
 
         return asyncio.run(looked())
 
-    def stop(self, capture: str) -> RollingNews:
+    def stop(self, capture: str) -> CaptureLookResult:
         asyncio.run(self.stopped(capture))
         return self.show(capture)
 

@@ -25,7 +25,7 @@ from bot.domain.fold import fold
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict, without_secrets
 from bot.extras.bundles.bundle import ORDER, Bundle, BundleFile
-from bot.extras.bundles.verification import Verified, export, verified
+from bot.extras.bundles.verification import BundleFindings, export, verified
 from bot.ledger import CaseStore, Database, Ledger
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.recorder import VerdictRecorder
@@ -149,7 +149,7 @@ def damage(raw: bytes) -> tuple[str, ...]:
     return BundleFile(BytesIO(raw)).damage()
 
 
-def looked_at(bundle: Bundle | bytes, *heads: str) -> Verified:
+def looked_at(bundle: Bundle | bytes, *heads: str) -> BundleFindings:
     """Verify a bundle by the program that wrote it."""
     raw = bundle if isinstance(bundle, bytes) else raw_of(bundle)
     return verified(BytesIO(raw), shipped(), [NotedHead.of(head) for head in heads])

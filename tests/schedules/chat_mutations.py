@@ -14,7 +14,7 @@ from bot.chat.cards import ChatCards
 from bot.chat.clicks import Submission
 from bot.chat.decisions import Decisions
 from bot.chat.dialog import Intent, MetadataSigner
-from bot.chat.remembered import Seen
+from bot.chat.remembered import RecentDeliveries
 from bot.chat.service import Delivered
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.ledger.database import on_thread
@@ -88,7 +88,9 @@ def dropped_yes_on_record(patch: pytest.MonkeyPatch) -> None:
         return replace(sent, key=f"sent-{sent.person.user} {sent.metadata} {sent.reason}")
 
     patch.setattr(Spoken, "submission", the_same)
-    patch.setattr(Seen, "__contains__", lambda self, key: not key.startswith("sent-") and dict.__contains__(self, key))
+    patch.setattr(
+        RecentDeliveries, "__contains__", lambda self, key: not key.startswith("sent-") and dict.__contains__(self, key)
+    )
 
 
 IN_EVERY_CHAT = (

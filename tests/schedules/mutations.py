@@ -92,8 +92,8 @@ def released_by_any_dialog(patch: pytest.MonkeyPatch) -> None:
 
 
 def answered_by_any_dialog(patch: pytest.MonkeyPatch) -> None:
-    whole = guards.open_question
-    patch.setattr(guards, "open_question", lambda incident, answer, asked_at: whole(incident, answer))
+    whole = guards.require_open_question
+    patch.setattr(guards, "require_open_question", lambda incident, answer, asked_at: whole(incident, answer))
 
 
 def delivery_not_known(patch: pytest.MonkeyPatch) -> None:

@@ -95,8 +95,8 @@ class Recorder:
     async def card(self, card: str, part: str, of_incident: bool = False) -> CardRecord:
         return await self.do(self.ledger.card.now, card, part, of_incident)  # type: ignore[no-any-return]
 
-    async def is_in_time(self, claim: Claim) -> None:
-        self.ledger.is_in_time.now(
+    async def check_claim_in_time(self, claim: Claim) -> None:
+        self.ledger.check_claim_in_time.now(
             claim
         )  # no boundary: asked where a clock is wrong alone, and schedules stay as they were
 

@@ -23,7 +23,7 @@ from bot.extras.waves import store
 from bot.extras.waves.events import TurnOutcome, WaveApproved, WaveMember, WaveProposed
 from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import Wave, WaveState, stages_of
-from bot.extras.waves.waves import Waves
+from bot.extras.waves.waves import WaveService
 from bot.extras.waves.waves_run import WaveRun
 from bot.ledger import Database, Ledger
 from tests.schedules.stage import POLICY, SETTLED, Stage
@@ -222,11 +222,13 @@ class Play:
     unseen: list[str] = field(default_factory=list)
 
     @property
-    def desk(self) -> Waves:
+    def desk(self) -> WaveService:
         recorder: Any = WaveRecorder(self.world, self.waves, 0.01)
         chance = self.world.random
         policy = self.stage.policy
-        return Waves(policy, self.stage.record, self.stage.recorder, recorder, self.world.clock, chance, self.rights)
+        return WaveService(
+            policy, self.stage.record, self.stage.recorder, recorder, self.world.clock, chance, self.rights
+        )
 
     def run_by(self, name: str) -> None:
         """Let a program carry the wave and its incidents to their end, through every death."""

@@ -7,7 +7,7 @@ from functools import partial, wraps
 from typing import Any
 
 from bot.chat import card, dialog, storm_board, thread
-from bot.chat.document import Document, Record, Strip
+from bot.chat.document import CoreLoadStrip, Document, Record
 from bot.chat.service import Message
 from bot.domain.core_heat import CoreHeat
 from bot.domain.incident import Incident
@@ -68,11 +68,11 @@ def block_of(shown: Any) -> Block:
 
 
 def heat_block(heat: CoreHeat, incident: str = "") -> Block:
-    return block_of(Strip(heat, incident))
+    return block_of(CoreLoadStrip(heat, incident))
 
 
 def name_of(heat: CoreHeat, incident: str) -> str:
-    return Strip(heat, incident).name
+    return CoreLoadStrip(heat, incident).name
 
 
 def record_line(head: str) -> Block:

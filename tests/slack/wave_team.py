@@ -18,7 +18,7 @@ from bot.domain.batch import Sampling
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
-from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.ask import FleetRequest
 from bot.extras.fleet.chat_cards import FleetCards
 from bot.extras.fleet.run import FleetRun, Hears
 from bot.extras.fleet.runner import FleetRunner
@@ -27,7 +27,7 @@ from bot.extras.waves.chat_cards import WaveCards
 from bot.extras.waves.chat_decisions import WaveDecisions
 from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import Wave
-from bot.extras.waves.waves import WaveRequest, Waves
+from bot.extras.waves.waves import WaveRequest, WaveService
 from bot.extras.waves.waves_run import WaveRun
 from bot.ledger import Database
 from bot.seats import Chat, CureRequest
@@ -72,7 +72,7 @@ class House:
 class StagedFleet(FleetRunner):
     """Asks the nodes of the stage."""
 
-    async def select(self, ask: FleetAsk) -> tuple[Node, ...]:
+    async def select(self, ask: FleetRequest) -> tuple[Node, ...]:
         stage: Any = self.known
         return tuple(stage.find(name) for name in (set(ask.words) & set(stage.nodes) or stage.nodes))
 
@@ -85,7 +85,7 @@ class Fleet:
         self.checks = asyncio.Event()  # nodes are checked for a wave while it is set
         self.checks.set()
         self.watching = Background(lambda *_, **__: None)  # what shows waves, until the test is over
-        self.desk: Waves
+        self.desk: WaveService
         self.team: ActingTeam
         self.cards: WaveCards
 
@@ -94,7 +94,7 @@ class Fleet:
         kept: Any = WaveStore(database, team.world.clock)
         lookup = ChatApproverLookup(people, team.responder.policy)
         self.team, chance = team, random.Random(7)
-        self.desk = Waves(
+        self.desk = WaveService(
             team.responder.policy,
             team.responder.record,
             team.ledger,

@@ -17,7 +17,7 @@ from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import MissingFile, Unreachable
 from bot.domain.node import Node
 from bot.domain.probe import Probe
-from bot.response.execution.privilege import as_root, files_needed, reading_ways
+from bot.response.execution.privilege import as_root, files_needed, root_reading_commands
 
 NODE_SECONDS = timedelta(seconds=15)
 SKEW_NOTED, SKEW_WRONG = 5.0, 60.0  # seconds between a node's clock and this machine's
@@ -53,7 +53,7 @@ class NodeExamination:
 
     async def look(self, node: Node) -> tuple[DoctorFinding, ...]:
         """Connect to a node with each of the logins."""
-        examinations = [self._login_findings(node, "node", reading_ways(self.probes), Mark.NOTE)]
+        examinations = [self._login_findings(node, "node", root_reading_commands(self.probes), Mark.NOTE)]
         if self.acts:
             acts = [("sudo", "-n", *argv) for argv in self.acts]
             examinations.append(self._login_findings(replace(node, **self.acting), "node, acting", acts, Mark.WRONG))
@@ -93,7 +93,7 @@ async def find_files_on_node(transport: Transport, node: Node, probes: Iterable[
 
     Raises: Unreachable and MissingFile when the node cannot be asked, or does not say it whole.
     """
-    command = files_command(reading_ways(probes))
+    command = files_command(root_reading_commands(probes))
     runs, _ = await _answers(transport, node, [(command.name, command)])
     if not (there := _files_found(runs)):
         raise Unreachable(f"{node.name} does not say which programs it has.", "Try again, or leave --node out.")

@@ -27,12 +27,12 @@ from bot.domain.json_form import (
     MOST_ROOM,
     NotOfForm,
     canonical,
+    count_json_values,
     decode_untrusted,
     lines_of,
     memory_bytes,
     read,
     to_json_types,
-    values_in,
 )
 from bot.domain.safe_text import one_line
 from bot.ledger.excerpt import StoredEntry
@@ -251,7 +251,7 @@ class _Story:
         """Count another; return why there are too many, for a reader and a writer alike."""
         self.entries += 1
         self.size += max(memory_bytes(line), memory_bytes(entry.body))
-        self.values += values_in(entry.body)
+        self.values += count_json_values(entry.body)
         if self.entries > MOST_ENTRIES:
             return f"the incident has more than {MOST_ENTRIES:,} entries"
         if self.size > MOST_STORY:
@@ -272,7 +272,7 @@ def _parsed_row(text: str) -> BundleRow:
         entry = StoredEntry(**value)
         if [type(each) for each in entry] != [str, int, str, str, str, str, str]:
             raise NotOfForm("an entry has values of the wrong types")
-        if values_in(entry.body) > MOST_VALUES:
+        if count_json_values(entry.body) > MOST_VALUES:
             raise NotOfForm(f"the body of an entry has more than {MOST_VALUES:,} values")
         return kind, entry
     if not isinstance(value, str):

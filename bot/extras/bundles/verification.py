@@ -47,7 +47,7 @@ from bot.view.plan_words import PlanWords
 
 
 @dataclass(slots=True)
-class Verified:
+class BundleFindings:
     """The findings about a bundle.
 
     Shape: `broken` is wrong, `unproven` could not be verified, `holds` is right: all as sentences. `notes` say what the
@@ -127,7 +127,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise BundleError(f"{path} cannot be read: {no.strerror}.") from no
 
 
-def verified(file: BinaryIO, playbooks: Playbooks, noted: Sequence[NotedHead] = ()) -> Verified:
+def verified(file: BinaryIO, playbooks: Playbooks, noted: Sequence[NotedHead] = ()) -> BundleFindings:
     """Verify a bundle: each byte, the chains, their notes about each other, the verdict and the report.
 
     Shape: `playbooks` judge its case again; `noted` are heads that were noted elsewhere and must be in it.
@@ -136,7 +136,7 @@ def verified(file: BinaryIO, playbooks: Playbooks, noted: Sequence[NotedHead] = 
     """
     bundle = BundleFile(file)
     if changed := bundle.damage():
-        return Verified(broken=list(changed))
+        return BundleFindings(broken=list(changed))
     return _Verification(bundle, playbooks, noted).found()
 
 
@@ -155,9 +155,9 @@ class _Verification:
         self._end = 0  # the number of the entry that `house` notes as the end, the last of them
         self._unread = ""  # the first entry of `house` of which this program cannot say what it means
         self._named: dict[str, str] = {}  # what else was kept, by its hash
-        self._findings = Verified()
+        self._findings = BundleFindings()
 
-    def found(self) -> Verified:
+    def found(self) -> BundleFindings:
         """Return the findings."""
         findings, rows = self._findings, self._bundle.rows()
         _, self._head = next(rows)

@@ -36,7 +36,7 @@ class MachineIdentity:
     host_key: str
     uptime: float
 
-    def is_that_of(self, started: CaptureStarting) -> bool:
+    def matches_capture_start(self, started: CaptureStarting) -> bool:
         """True if it is the machine and boot on which a capture was started."""
         return (self.boot_id, self.machine_id) == (started.boot_id, started.machine_id)
 

@@ -12,7 +12,7 @@ from bot.chat.document import (
     Document,
     Listing,
     Pieces,
-    Small,
+    SmallPrint,
     Title,
     asked_by,
     clipped,
@@ -26,7 +26,7 @@ from bot.domain.safe_text import one_line
 from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.record import RollingCapture, RollingState
 from bot.extras.captures.recorder import RollingRequest, is_capture_id
-from bot.extras.captures.watch import RollingNews
+from bot.extras.captures.watch import CaptureLookResult
 from bot.extras.captures.words import line as standing
 from bot.extras.captures.words import lines
 from bot.view.words import Bold, Code, Link, in_chat
@@ -52,7 +52,7 @@ def capture_of(name: str) -> str:
 def looking_card(node: Node, request: RollingRequest) -> Document:
     """Say that the node is being examined, before anything runs there."""
     words = f"Checking whether {node.name} can be recorded for {request.hours} h."
-    return plain_document(words, Small(("The answer replaces this message.",)))
+    return plain_document(words, SmallPrint(("The answer replaces this message.",)))
 
 
 def not_recorded(node: str, because: str, by: str) -> Document:
@@ -61,7 +61,7 @@ def not_recorded(node: str, because: str, by: str) -> Document:
     return Document(words, (line(*with_people(words, (by,), TEXT)), *asked_by(by)))
 
 
-def capture_card(news: RollingNews) -> Document:
+def capture_card(news: CaptureLookResult) -> Document:
     """Show the state of a capture, with the remaining buttons."""
     rolling = news.rolling
     node = one_line(rolling.node, 80)
@@ -84,7 +84,7 @@ def capture_card(news: RollingNews) -> Document:
         Title(title),
         Listing((*([first] if first else []), *lines_shown)),
         *_buttons(rolling),
-        Small((f"zombie capture show {rolling.id}",)),
+        SmallPrint((f"zombie capture show {rolling.id}",)),
     )
     caught = f"{len(rolling.caught)} caught; the last: {rolling.caught[-1].sentence}" if rolling.caught else ""
     when = f" until {until}" if until else ""

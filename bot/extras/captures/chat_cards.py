@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from bot.chat.post_state import CARD, MessageTarget
-from bot.chat.remembered import Remembered
+from bot.chat.remembered import BoundedDict
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable
 from bot.domain.node import Node
@@ -30,7 +30,7 @@ from bot.extras.captures.control import RollingControl
 from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.record import RollingCapture, incident_of
 from bot.extras.captures.recorder import RollingRequest
-from bot.extras.captures.watch import RollingNews, RollingWatch
+from bot.extras.captures.watch import CaptureLookResult, RollingWatch
 from bot.extras.profiles.chat_file import attach_pictures
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.record import short_id
@@ -46,7 +46,7 @@ _REMEMBERED = 1000  # captures whose figures are remembered, and symptoms that w
 
 
 @dataclass(frozen=True, slots=True)
-class ReadTurns:
+class CaptureClaims:
     """Which captures this program looks at. It spares nodes a second look, and no more than that.
 
     Shape: `shown` are those with a card of this program: whoever shows a card looks.
@@ -86,9 +86,9 @@ class CaptureCards:
 
     bot: Bot
     watch: RollingWatch
-    turns: ReadTurns
-    _figures: Remembered[str, RollingNews] = field(default_factory=lambda: Remembered(_REMEMBERED))
-    _told: Remembered[str, None] = field(default_factory=lambda: Remembered(_REMEMBERED))
+    turns: CaptureClaims
+    _figures: BoundedDict[str, CaptureLookResult] = field(default_factory=lambda: BoundedDict(_REMEMBERED))
+    _told: BoundedDict[str, None] = field(default_factory=lambda: BoundedDict(_REMEMBERED))
     _drawing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -121,19 +121,19 @@ class CaptureCards:
         place = await self.bot.posting.poster.place(card_name(capture))
         return place is not None and (place.channel, place.ts) == (channel, ts)
 
-    async def look(self, rolling: RollingCapture, by: str = "") -> RollingNews:
+    async def look(self, rolling: RollingCapture, by: str = "") -> CaptureLookResult:
         """Look at it on its node now, and stop it first where a person says so (`by`).
 
         Raises: as `RollingWatch.look_or_give_up` and `stopped`.
         """
         if rolling.is_over:
-            return self._figures.get(rolling.id) or RollingNews(rolling)
+            return self._figures.get(rolling.id) or CaptureLookResult(rolling)
         known = self.bot.known
         return await self.news(
             await (self.watch.stopped(known, rolling, by) if by else self.watch.look_or_give_up(known, rolling))
         )
 
-    async def news(self, news: RollingNews) -> RollingNews:
+    async def news(self, news: CaptureLookResult) -> CaptureLookResult:
         """Show on its card what a look found, tell what it caught, and return it with the cost that was seen last.
 
         Raises: LedgerError.
@@ -177,7 +177,7 @@ class CaptureCards:
             try:
                 rolling = (await self.control.all()).get(capture)
                 if rolling is not None and not (because and rolling.is_over):
-                    await self.news(RollingNews(rolling))
+                    await self.news(CaptureLookResult(rolling))
                 else:
                     await poster.enqueue(name, CARD, self.turns.shown[capture], not_recorded(node, because, by))
                     poster.finished(name)
@@ -187,7 +187,7 @@ class CaptureCards:
                 self.bot.log("ledger_unavailable", error=one_line(str(error)), card=name)
             await asyncio.sleep(RETRIES_EVERY)
 
-    async def _draw_card(self, news: RollingNews, target: MessageTarget | None) -> bool:
+    async def _draw_card(self, news: CaptureLookResult, target: MessageTarget | None) -> bool:
         """Draw its card, be it this program's (`target`) or another's; False where it has none."""
         name, poster = card_name(news.rolling.id), self.bot.posting.poster
         before, card = self._figures.get(news.rolling.id), capture_card(news)

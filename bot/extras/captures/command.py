@@ -14,7 +14,7 @@ from bot.domain.errors import Refused, Unreachable, UsageError
 
 if TYPE_CHECKING:
     from bot.extras.captures.record import RollingCapture
-    from bot.extras.captures.watch import RollingNews, RollingWatch
+    from bot.extras.captures.watch import CaptureLookResult, RollingWatch
 
 _EXAMPLES = """examples:
   zombie capture start node-123 --for 12h                what the cores did just before a reset or a lockup
@@ -151,14 +151,14 @@ async def _print_capture(arguments: argparse.Namespace, watch: RollingWatch) -> 
         print("\n".join(lines(news)))
 
 
-async def _look_or_stop(arguments: argparse.Namespace, watch: RollingWatch) -> RollingNews:
+async def _look_or_stop(arguments: argparse.Namespace, watch: RollingWatch) -> CaptureLookResult:
     """Look at it; where it is to be stopped, before that: the last samples are read before the ring is removed."""
     from bot.commands.terminal_login import terminal_user
-    from bot.extras.captures.watch import RollingNews
+    from bot.extras.captures.watch import CaptureLookResult
 
     rolling = await watch.control.find(arguments.capture)
     if rolling.is_over:
-        return RollingNews(rolling)
+        return CaptureLookResult(rolling)
     known = options.inventory(arguments, options.settings(arguments))
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)

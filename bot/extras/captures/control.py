@@ -43,11 +43,11 @@ from bot.extras.captures.recorder import (
     ROOT_SECONDS,
     SYSTEMD_LEAST,
     RollingRequest,
-    forget_ways,
     make_folder_argv,
     remove_argv,
+    reset_failed_commands,
     start_argv,
-    stop_ways,
+    stop_commands,
     unit_free_line,
 )
 from bot.extras.captures.settings import CaptureSettings
@@ -123,20 +123,20 @@ class RollingControl:
         if rolling.is_over or rolling.started is None:
             return rolling
         whom, look = await self.access.look(node)
-        same_machine(node, rolling, whom)
-        if not owns(rolling, whom, look):
-            if not (rolling.since_usec or has_arrived(rolling.started, whom)):
+        check_same_machine(node, rolling, whom)
+        if not is_recorder_of(rolling, whom, look):
+            if not (rolling.since_usec or is_start_settled(rolling.started, whom)):
                 raise StateChanged(f"Capture {rolling.id} is just being started.", "Stop it in half a minute.")
             return rolling  # it ended by itself: the next look says why
         recorded = max(0.0, whom.uptime - look.since_usec / 1e6)
         stopping = CaptureStopping(rolling.id, os_user, look.spent_seconds, recorded)
         rolling = await self._append(stopping, by, lambda now, _: now.stopping is None)
-        await self.halt(node, whom)
+        await self.stop_unit(node, whom)
         return rolling
 
-    async def halt(self, node: Node, whom: MachineIdentity) -> None:
+    async def stop_unit(self, node: Node, whom: MachineIdentity) -> None:
         """Stop the recorder on the node. Raises: Unreachable, StateChanged, MissingRight; CannotRead if it runs on."""
-        ended = await self.access.run(node, whom, _as_root(stop_ways(self.access.places)))
+        ended = await self.access.run(node, whom, _as_root(stop_commands(self.access.places)))
         if ended.exit_status != 0:
             said = redacted_line(ended.stderr, 160) or f"exit status {ended.exit_status}"
             raise CannotRead(f"systemd did not stop the recorder ({said})", "It ends by itself at its time.")
@@ -171,11 +171,11 @@ class RollingControl:
         if look.is_active:
             return "a recorder that this record does not know"
         for other in (await self.all()).values():
-            has_begun = other.started is not None and whom.is_that_of(other.started)
+            has_begun = other.started is not None and whom.matches_capture_start(other.started)
             if has_begun and not other.is_over and other.id != rolling.id:
                 return f"the ring of capture {other.id}, which reads it first"
         places = self.access.places
-        forget = _as_root(forget_ways(places))  # it fails where no unit had failed
+        forget = _as_root(reset_failed_commands(places))  # it fails where no unit had failed
         line = f"{unit_free_line(places)} && {root_line(remove_argv(places), ROOT_SECONDS)} && {{ {forget}; true; }}"
         try:
             ended = await self.access.run(node, whom, line)
@@ -191,12 +191,12 @@ class RollingControl:
         failed, has_ended = await self._send_start(node, whom, rolling, look)
         try:
             whom, look = await self.access.look(node)
-            same_machine(node, rolling, whom)
+            check_same_machine(node, rolling, whom)
         except (Unreachable, CannotRead, CannotTell) as no:
             raise _not_known(rolling, failed or no) from no
-        if owns(rolling, whom, look):
+        if is_recorder_of(rolling, whom, look):
             return await self.began(rolling, look.since_usec)
-        if look.is_active or (not has_ended and not has_arrived(rolling.started, whom)):
+        if look.is_active or (not has_ended and not is_start_settled(rolling.started, whom)):
             raise _not_known(rolling, failed or CannotRead("its command did not end"))
         said = f"the recorder ended at once ({look.reason or 'no reason was given'})"
         because = said if failed is None else f"it did not start: {one_line(failed.sentence, 200)}"
@@ -212,7 +212,8 @@ class RollingControl:
         steps = (
             unit_free_line(places),
             root_line(remove_argv(places), ROOT_SECONDS),  # what an earlier capture may have left
-            f"{{ {_as_root(forget_ways(places))} 2>/dev/null; true; }}",  # an older systemd starts no failed unit anew
+            # An older systemd starts no failed unit anew.
+            f"{{ {_as_root(reset_failed_commands(places))} 2>/dev/null; true; }}",
             shlex.join(root_argv(make_folder_argv(places), ROOT_SECONDS)),
             shlex.join(root_argv(start, ROOT_SECONDS)),
         )
@@ -266,9 +267,9 @@ def _ends_before(record: CaptureRecord, starting: CaptureStarting, whom: Machine
     """
     for other in record.captures.values():  # a machine may have two names
         # Copied images share a machine-id, and never a boot. A capture of an earlier boot is ended by its own look.
-        if other.is_over or other.started is None or not whom.is_that_of(other.started):
+        if other.is_over or other.started is None or not whom.matches_capture_start(other.started):
             continue
-        if not (other.is_overdue(record.now) and has_arrived(other.started, whom)):
+        if not (other.is_overdue(record.now) and is_start_settled(other.started, whom)):
             raise NodeBusy(
                 f"The machine has capture {other.id} already, as {other.node}.", f"zombie capture show {other.id}"
             )
@@ -283,16 +284,16 @@ def _not_known(rolling: RollingCapture, no: ZombieError) -> ConnectionLost:
     )
 
 
-def has_arrived(started: CaptureStarting, whom: MachineIdentity) -> bool:
+def is_start_settled(started: CaptureStarting, whom: MachineIdentity) -> bool:
     """True once the command that starts a recorder has done what it ever will; `whom` is what the node says now."""
     latest = started.uptime + SENT_WITHIN.total_seconds() + _SETTLES
     return whom.boot_id != started.boot_id or whom.uptime > latest
 
 
-def owns(rolling: RollingCapture, whom: MachineIdentity, look: RollingStatus) -> bool:
+def is_recorder_of(rolling: RollingCapture, whom: MachineIdentity, look: RollingStatus) -> bool:
     """True if this capture started the unit that runs there: same machine, boot and start time."""
     started = rolling.started
-    if started is None or not look.is_active or not whom.is_that_of(started):
+    if started is None or not look.is_active or not whom.matches_capture_start(started):
         return False
     if rolling.since_usec:
         return look.since_usec == rolling.since_usec
@@ -300,7 +301,7 @@ def owns(rolling: RollingCapture, whom: MachineIdentity, look: RollingStatus) ->
     return started.uptime - 1 <= since <= started.uptime + SENT_WITHIN.total_seconds() + _SETTLES
 
 
-def same_machine(node: Node, rolling: RollingCapture, whom: MachineIdentity) -> None:
+def check_same_machine(node: Node, rolling: RollingCapture, whom: MachineIdentity) -> None:
     """Raises: CannotTell when another machine answers than the recording machine; nothing is sent to it.
 
     A copied image has its machine-id, in another boot, as a reboot has: only the host key tells it apart.

@@ -166,12 +166,12 @@ def read_argv(places: CapturePaths = HERE) -> tuple[str, ...]:
     return ("tar", "-cC", places.folder, ".")
 
 
-def stop_ways(places: CapturePaths = HERE) -> tuple[tuple[str, ...], ...]:
+def stop_commands(places: CapturePaths = HERE) -> tuple[tuple[str, ...], ...]:
     """Return the commands that stop the recorder."""
     return tuple((program, "stop", f"{UNIT}.service") for program in places.systemctl)
 
 
-def forget_ways(places: CapturePaths = HERE) -> tuple[tuple[str, ...], ...]:
+def reset_failed_commands(places: CapturePaths = HERE) -> tuple[tuple[str, ...], ...]:
     """Return the commands that make systemd forget a failed recorder."""
     return tuple((program, "reset-failed", f"{UNIT}.service") for program in places.systemctl)
 
@@ -185,7 +185,7 @@ def rolling_rights(places: CapturePaths = HERE) -> tuple[tuple[str, ...], ...]:
         for hours in HOURS
         for minutes in SEGMENT_MINUTES
     ]
-    ways = [*starts, make_folder_argv(places), *stop_ways(places), *forget_ways(places)]
+    ways = [*starts, make_folder_argv(places), *stop_commands(places), *reset_failed_commands(places)]
     ways += in_folders(remove_argv(places))
     rights = [root_argv(argv, ROOT_SECONDS) for argv in ways]
     rights += [root_argv(argv, READ_SECONDS) for argv in in_folders(read_argv(places))]

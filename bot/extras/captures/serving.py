@@ -16,9 +16,9 @@ from bot.domain.contracts import Log, NodeDirectory
 from bot.domain.errors import ZombieError
 from bot.domain.safe_text import one_line
 from bot.extras.captures.chat import CaptureChat
-from bot.extras.captures.chat_cards import CaptureCards, ReadTurns
+from bot.extras.captures.chat_cards import CaptureCards, CaptureClaims
 from bot.extras.captures.record import RollingCapture
-from bot.extras.captures.watch import RollingNews, RollingWatch, rolling_watch
+from bot.extras.captures.watch import CaptureLookResult, RollingWatch, rolling_watch
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -27,10 +27,10 @@ EVERY_SECONDS = 60.0
 _LOOKS_FOR = 900.0  # a look that reads many segments is stopped after this, and continued by the next
 
 
-def serving(bot: Bot) -> RollingKeeper:
+def serving(bot: Bot) -> CapturePoller:
     """Return what looks at captures while the bot serves."""
     cards = bot.once(capture_cards)
-    return RollingKeeper(cards.watch, bot.known, cards.turns, bot.log, cards)
+    return CapturePoller(cards.watch, bot.known, cards.turns, bot.log, cards)
 
 
 def chat(bot: Bot, context: ChatContext) -> CaptureChat:
@@ -42,23 +42,23 @@ def capture_cards(bot: Bot) -> CaptureCards:
     """Return what shows captures in a chat."""
     stores = bot.stores
     watch = rolling_watch(bot.settings, stores.database, bot.environment, stores.case_store, bot.log)
-    return CaptureCards(bot, watch, ReadTurns(stores.chat_requests))
+    return CaptureCards(bot, watch, CaptureClaims(stores.chat_requests))
 
 
 class OnCaptureRead(Protocol):
     """Is told of each look at a capture."""
 
-    async def news(self, news: RollingNews) -> object:
+    async def news(self, news: CaptureLookResult) -> object:
         """Show it."""
 
 
 @dataclass(slots=True)
-class RollingKeeper(WhileServing):
+class CapturePoller(WhileServing):
     """Keeps looking. What it finds is recorded, and told to `hears`; what it cannot read is logged once a reason."""
 
     watch: RollingWatch
     known: NodeDirectory
-    turns: ReadTurns
+    turns: CaptureClaims
     log: Log
     hears: OnCaptureRead | None = None
     _said: dict[str, str] = field(default_factory=dict)

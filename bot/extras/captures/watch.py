@@ -22,7 +22,7 @@ from bot.domain.errors import (
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.extras.captures.access import MachineIdentity, RingAccess
-from bot.extras.captures.control import RollingControl, has_arrived, owns, same_machine
+from bot.extras.captures.control import RollingControl, check_same_machine, is_recorder_of, is_start_settled
 from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.held_cores import HELD_SECONDS, HeldCoreFinder, HeldStretch
 from bot.extras.captures.record import RollingCapture
@@ -43,7 +43,7 @@ Keep = Callable[[str, bytes], None]  # a name for a file, and the next piece of 
 
 
 @dataclass(frozen=True, slots=True)
-class RollingNews:
+class CaptureLookResult:
     """The result of a look at a capture: its state, its cost, and what is not known yet.
 
     Units: `spent_seconds` of CPU for `recorded_seconds`.
@@ -80,18 +80,22 @@ class RollingWatch:
 
     async def look_or_give_up(
         self, known: NodeDirectory, rolling: RollingCapture, keep: Keep = _keep_nothing
-    ) -> RollingNews:
+    ) -> CaptureLookResult:
         """Look once, as `look`; one whose node has not answered since its time is over.
 
         Raises: as `look`; InventoryError where the node is not in the inventory.
         """
         try:
-            return RollingNews(rolling) if rolling.is_over else await self.look(known.find(rolling.node), rolling, keep)
+            return (
+                CaptureLookResult(rolling)
+                if rolling.is_over
+                else await self.look(known.find(rolling.node), rolling, keep)
+            )
         except (InventoryError, Unreachable, CannotRead, CannotTell) as no:
             rolling = await self.control.end_lost(rolling, no.sentence)
             if not rolling.is_over:
                 raise
-            return RollingNews(rolling)
+            return CaptureLookResult(rolling)
 
     async def stopped(
         self,
@@ -100,7 +104,7 @@ class RollingWatch:
         by: str,
         os_user: str = "",
         keep: Keep = _keep_nothing,
-    ) -> RollingNews:
+    ) -> CaptureLookResult:
         """Stop it, then look: the last samples are read before the ring is removed.
 
         Raises: as `RollingControl.stop` and `look_or_give_up`, unless its time is over: then its recorder has ended by
@@ -116,21 +120,21 @@ class RollingWatch:
                 raise
         return await self.look_or_give_up(known, rolling, keep)
 
-    async def look(self, node: Node, rolling: RollingCapture, keep: Keep = _keep_nothing) -> RollingNews:
+    async def look(self, node: Node, rolling: RollingCapture, keep: Keep = _keep_nothing) -> CaptureLookResult:
         """Look once: record what was caught, and close a capture that has ended on the node.
 
         Shape: `keep` takes perf's text around each symptom.
         Raises: Unreachable; CannotRead; CannotTell when another machine answers: nothing is sent to it.
         """
         if rolling.is_over or rolling.started is None:
-            return RollingNews(rolling)
+            return CaptureLookResult(rolling)
         whom, look = await self.control.access.look(node)
-        same_machine(node, rolling, whom)
+        check_same_machine(node, rolling, whom)
         if whom.boot_id != rolling.started.boot_id:
             return await self._close_ended(node, rolling, "the node rebooted, and what was recorded before it is lost")
-        ours = owns(rolling, whom, look)
-        if not ours and not rolling.since_usec and not has_arrived(rolling.started, whom):
-            return RollingNews(rolling, waits=("whether its recorder has started: the command may still arrive",))
+        ours = is_recorder_of(rolling, whom, look)
+        if not ours and not rolling.since_usec and not is_start_settled(rolling.started, whom):
+            return CaptureLookResult(rolling, waits=("whether its recorder has started: the command may still arrive",))
         if ours and not rolling.since_usec:
             rolling = await self.control.began(rolling, look.since_usec)
         waits = await self._halt_if_stopped(node, whom) if ours and rolling.stopping is not None else []
@@ -140,18 +144,20 @@ class RollingWatch:
         rolling = await self.control.find(rolling.id)
         if not ours and look.is_active and not rolling.is_overdue(self.control.now()):
             # It may be ours: a node that was suspended counts its time anew. It ends by itself in the end.
-            return RollingNews(rolling, waits=(*waits, "whether it is over: a recorder runs there, by another start"))
+            return CaptureLookResult(
+                rolling, waits=(*waits, "whether it is over: a recorder runs there, by another start")
+            )
         if not ours:
             return await self._close_ended(node, rolling, self._why_ended(rolling, look), waits)
         error = look.kernel_log.error if look.kernel_log is not None else None
         recorded = max(0.0, whom.uptime - rolling.since_usec / 1e6)
         ring = (look.ring_bytes, len(look.segments))
-        return RollingNews(rolling, look.spent_seconds, recorded, *ring, error, tuple(waits))
+        return CaptureLookResult(rolling, look.spent_seconds, recorded, *ring, error, tuple(waits))
 
     async def _halt_if_stopped(self, node: Node, whom: MachineIdentity) -> list[str]:
         """Stop a recorder that somebody has stopped on record: their program may have ended before it did so."""
         try:
-            await self.control.halt(node, whom)
+            await self.control.stop_unit(node, whom)
         except (CannotRead, MissingRight, StateChanged, Unreachable) as no:
             return [f"its recorder was told to stop, and runs: {one_line(no.sentence, 160)}"]
         return []
@@ -171,14 +177,14 @@ class RollingWatch:
 
     async def _close_ended(
         self, node: Node, rolling: RollingCapture, because: str, waits: Sequence[str] = ()
-    ) -> RollingNews:
+    ) -> CaptureLookResult:
         whom, look = await self.control.access.look(node)  # again: reading segments takes longer than a fence lasts
-        same_machine(node, rolling, whom)
-        if owns(rolling, whom, look):
-            return RollingNews(rolling, waits=(*waits, "whether it is over: its recorder runs"))
+        check_same_machine(node, rolling, whom)
+        if is_recorder_of(rolling, whom, look):
+            return CaptureLookResult(rolling, waits=(*waits, "whether it is over: its recorder runs"))
         left = await self.control.remove_ring(node, rolling, whom, look)
         rolling = await self.control.over(rolling, because, left)
-        return RollingNews(rolling, waits=tuple(waits))
+        return CaptureLookResult(rolling, waits=tuple(waits))
 
     async def _record_symptoms(
         self, node: Node, rolling: RollingCapture, look: RollingStatus, runs: bool, keep: Keep

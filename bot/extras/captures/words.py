@@ -7,7 +7,7 @@ from typing import Any
 from bot.domain.entry import instant_text
 from bot.domain.safe_text import one_line
 from bot.extras.captures.record import RollingCapture, RollingState
-from bot.extras.captures.watch import RollingNews
+from bot.extras.captures.watch import CaptureLookResult
 
 
 def line(rolling: RollingCapture) -> str:
@@ -16,7 +16,7 @@ def line(rolling: RollingCapture) -> str:
     return f"{rolling.id}  {one_line(rolling.node, 60)}  {_state(rolling)}{caught}, asked by {one_line(rolling.by, 60)}"
 
 
-def lines(news: RollingNews) -> list[str]:
+def lines(news: CaptureLookResult) -> list[str]:
     """Return what a look found, as lines."""
     rolling = news.rolling
     found = [f"Capture {rolling.id} of {one_line(rolling.node, 60)}: {_state(rolling)}."]
@@ -42,7 +42,7 @@ def lines(news: RollingNews) -> list[str]:
     return found
 
 
-def _cost(news: RollingNews) -> tuple[float, float] | None:
+def _cost(news: CaptureLookResult) -> tuple[float, float] | None:
     """Seconds recorded and percent of one core: when it was stopped, or at the last look that saw it run."""
     stopping = news.rolling.stopping
     if stopping is not None and stopping.recorded_seconds:
@@ -50,7 +50,7 @@ def _cost(news: RollingNews) -> tuple[float, float] | None:
     return None if news.load_percent is None else (news.recorded_seconds, news.load_percent)
 
 
-def document(rolling: RollingCapture, news: RollingNews | None = None) -> dict[str, Any]:
+def document(rolling: RollingCapture, news: CaptureLookResult | None = None) -> dict[str, Any]:
     """Return it as JSON values; the node's figures are null where nobody looked."""
     running = news is not None and news.load_percent is not None
     return {

@@ -57,13 +57,13 @@ def run(arguments: argparse.Namespace) -> int:
     Raises: CaseError for the first case that cannot be read, PlaybookError for the first playbook: nothing is printed.
     """
     from bot.extras.cases.backtest_table import BacktestTable
-    from bot.extras.cases.backtesting import PlaybooksChange, backtested
+    from bot.extras.cases.backtesting import PlaybooksChange, run_backtest
     from bot.transport import case_file
 
     files = tuple(case_file.files(arguments.cases))
     usual = options.settings(arguments).playbook
     change = PlaybooksChange(tuple(arguments.playbooks), usual, tuple(arguments.against), arguments.only or "")
-    table = BacktestTable(backtested(change, files, os.cpu_count() or 1), options.plan_words())
+    table = BacktestTable(run_backtest(change, files, os.cpu_count() or 1), options.plan_words())
     for path, text in ((arguments.junit, table.junit), (arguments.markdown, table.markdown)):
         if path is not None:
             path.write_text(text(), encoding="utf-8")

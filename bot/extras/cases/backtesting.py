@@ -42,7 +42,7 @@ class PlaybooksChange:
     only: str = ""
 
 
-def backtested(change: PlaybooksChange, files: Sequence[Path], processes: int = 1) -> tuple[Cell, ...]:
+def run_backtest(change: PlaybooksChange, files: Sequence[Path], processes: int = 1) -> tuple[Cell, ...]:
     """Return the cells of each case, in the order of the files; many cases are shared among processes.
 
     Raises: PlaybookError when a playbook cannot be used as written; CaseError for the first case that cannot be read.
@@ -55,7 +55,7 @@ def backtested(change: PlaybooksChange, files: Sequence[Path], processes: int = 
     with ProcessPoolExecutor(
         processes, get_context("spawn"), plugins.enable_plugins, (plugins.enabled_plugins(),)
     ) as workers:
-        return tuple(cell for cells in workers.map(backtested, [change] * len(shares), shares) for cell in cells)
+        return tuple(cell for cells in workers.map(run_backtest, [change] * len(shares), shares) for cell in cells)
 
 
 class Backtest:

@@ -18,7 +18,7 @@ from bot.domain.errors import ZombieError
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import Redactor
 from bot.domain.verdict import Verdict, outcome_parts, without_secrets
-from bot.extras.cases.what_if import Judge, WhatIf, Why, outcome_alone, what_ifs
+from bot.extras.cases.what_if import Judge, VerdictExplanation, WhatIf, outcome_alone, what_ifs
 from bot.extras.cases.what_if_words import sentence
 from bot.view.plan_words import PlanWords
 
@@ -32,7 +32,7 @@ NICE = 10  # alerts, clicks and readings go first
 IDLE_SECONDS = 60.0  # after that a process that explains ends: it takes 60 MiB
 
 
-def why(case: Case, playbook: Playbook) -> Why:
+def why(case: Case, playbook: Playbook) -> VerdictExplanation:
     """Return what would change the verdict on a case; nothing where the node was not reached.
 
     Raises: CaseError when the case holds settings that cannot be read.
@@ -41,13 +41,13 @@ def why(case: Case, playbook: Playbook) -> Why:
     verdict = run_alone(replayed(case, playbook, redactor=redactor))
     node, draining = surroundings(case.head)
     if verdict.snapshot is None:
-        return Why(case, verdict, ())
+        return VerdictExplanation(case, verdict, ())
     found = what_ifs(verdict.snapshot, Judge(with_recorded_probes(case, playbook), ACTIONS, node, draining))
     clean = (replace(each, verdict=_short_verdict(each.verdict, redactor)) for each in found)
-    return Why(case, verdict, tuple(clean))
+    return VerdictExplanation(case, verdict, tuple(clean))
 
 
-def proven(explanation: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
+def proven(explanation: VerdictExplanation, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
     """Return the first `most` changes that a replay confirms; all others are left out.
 
     Raises: CaseError when the case holds settings that cannot be read.
@@ -55,7 +55,7 @@ def proven(explanation: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...
     return run_alone(_proven(explanation, playbook, most))
 
 
-async def _proven(explanation: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
+async def _proven(explanation: VerdictExplanation, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
     redactor, found = Redactor(), list[WhatIf]()
     for each in explanation.changes:
         if len(found) == most:
@@ -72,7 +72,7 @@ def _short_verdict(verdict: Verdict, redactor: Redactor) -> Verdict:
     return short if short.plan is None else without_secrets(short, redactor)
 
 
-def explained(case: Case, playbook: Playbook) -> Why:
+def explained(case: Case, playbook: Playbook) -> VerdictExplanation:
     """Return a case's verdict and every change that a replay confirms.
 
     Raises: CaseError when the case holds settings that cannot be read.
@@ -81,7 +81,7 @@ def explained(case: Case, playbook: Playbook) -> Why:
     return replace(explanation, changes=proven(explanation, playbook, len(explanation.changes)))
 
 
-def is_as_shown(explanation: Why, shown: Verdict) -> bool:
+def is_as_shown(explanation: VerdictExplanation, shown: Verdict) -> bool:
     """True if the case, evaluated again, gives the verdict that people see; with a muted cause it may not."""
     again = explanation.verdict
     return (again.status, again.cause, again.confidence) == (shown.status, shown.cause, shown.confidence)
@@ -102,7 +102,7 @@ class Explainer:
         async with self._turn:
             return await asyncio.to_thread(self._why_sentences, case, verdict)
 
-    async def told(self, case: Case) -> Why:
+    async def told(self, case: Case) -> VerdictExplanation:
         """Return a case's verdict by its own playbook, and every proven change.
 
         Raises: CaseError; PlaybookError when that playbook is gone.
@@ -146,7 +146,7 @@ class ExplainingWorker:
 
 
 @dataclass(slots=True)
-class ExplainerBeside:
+class SubprocessExplainer:
     """Says why, for `serve`, in a process of its own: a thread would hold up alerts and clicks as long as it computes.
 
     The process is there from the first question on, until nothing was asked for a while.
@@ -203,9 +203,9 @@ class ExplainerBeside:
                 await process.wait()
 
 
-def explainer(bot: Bot) -> ExplainerBeside:
+def explainer(bot: Bot) -> SubprocessExplainer:
     """Return what says why, for a bot that serves."""
-    return ExplainerBeside(ExplainingTask(tuple(bot.settings.playbooks)))
+    return SubprocessExplainer(ExplainingTask(tuple(bot.settings.playbooks)))
 
 
 def explains(bot: Bot) -> Explains:
@@ -213,6 +213,6 @@ def explains(bot: Bot) -> Explains:
     return serving(bot).sentences
 
 
-def serving(bot: Bot) -> ExplainerBeside:
+def serving(bot: Bot) -> SubprocessExplainer:
     """Return it as work of the bot, which ends its process."""
     return bot.once(explainer)

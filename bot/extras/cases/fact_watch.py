@@ -67,7 +67,7 @@ class Watch:
             if isinstance(held, tuple) and held and not each.name.endswith("_later"):
                 changed |= {each.name: watched} if (watched := self._entries(Change(probe, each.name), held)) else {}
             elif isinstance(held, Mapping) and held:
-                changed[each.name] = _Asked(held, self, Change(probe, each.name))
+                changed[each.name] = _TrackedMapping(held, self, Change(probe, each.name))
         return self._record(replace(reading, **changed), Change(probe))
 
     def named(self, reading: Any, change: Change) -> None:
@@ -124,7 +124,9 @@ class Watch:
         """Return the record of a type that notes which of its numbers are looked at."""
         kind: Any = type(record)
         made: Any = object.__new__(_noting(kind))
-        object.__setattr__(made, "_noting", _Noting(self.seen, self._note_numbers(record, change)))  # past the freezing
+        object.__setattr__(
+            made, "_noting", _TrackedFacts(self.seen, self._note_numbers(record, change))
+        )  # past the freezing
         for _, held in _field_accessors(kind):
             held.__set__(made, held.__get__(record))
         return made
@@ -147,7 +149,7 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
-class _Noting:
+class _TrackedFacts:
     """Where a watched record notes what of it is looked at: `what` by the name of a field."""
 
     seen: set[str]
@@ -189,7 +191,7 @@ class _Noted:
     def __get__(self, record: Any, kind: type[Any] | None = None) -> Any:
         if record is None:
             return self
-        noting: _Noting = record._noting
+        noting: _TrackedFacts = record._noting
         noting.seen.update(noting.what.get(self._name, ()))
         return self._held.__get__(record, kind)
 
@@ -197,7 +199,7 @@ class _Noted:
         raise AttributeError(self._name)
 
 
-class _Asked(dict[Any, Any]):
+class _TrackedMapping(dict[Any, Any]):
     """A mapping that notes what is looked up in it."""
 
     def __init__(self, held: Mapping[Any, Any], watch: Watch, change: Change) -> None:

@@ -54,7 +54,7 @@ class WhatIf:
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class VerdictExplanation:
     """A case's verdict, and the smallest changes of its readings that would change it, the smallest first.
 
     Shape: the verdicts of the changes are status, cause, confidence and plan alone.

@@ -11,7 +11,7 @@ from bot.commands import options
 from bot.commands.replay import add_playbook
 
 if TYPE_CHECKING:
-    from bot.extras.cases.what_if import Why
+    from bot.extras.cases.what_if import VerdictExplanation
 
 EXAMPLES = """examples:
   zombie why said/node-123.jsonl           the smallest changes of readings that would change the verdict
@@ -68,13 +68,13 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _document(explanation: Why) -> dict[str, Any]:
+def _document(explanation: VerdictExplanation) -> dict[str, Any]:
     from bot.extras.cases.why_document import why_body
 
     return why_body(explanation.verdict, explanation.changes, options.plan_words())
 
 
-def _text(path: Path, explanation: Why) -> str:
+def _text(path: Path, explanation: VerdictExplanation) -> str:
     from bot.extras.cases.why_document import why_text
 
     lines = why_text(explanation.verdict, explanation.changes, options.plan_words(), options.width())

@@ -21,7 +21,7 @@ _DASHES = str.maketrans({"—": "--", "–": "--"})  # what keyboards make of tw
 
 
 @dataclass(frozen=True, slots=True)
-class FleetAsk:
+class FleetRequest:
     """Which nodes, which causes, how many of them, and how.
 
     Shape: `kind` is "fleet", "check" (an incident each), "diff" (those with the first cause, beside the others) or
@@ -36,13 +36,13 @@ class FleetAsk:
     kind: str = "fleet"
 
     @classmethod
-    def typed(cls, words: Sequence[str], kind: str = "fleet") -> FleetAsk:
+    def typed(cls, words: Sequence[str], kind: str = "fleet") -> FleetRequest:
         """Return the request in the words after `/zombie fleet`.
 
         Raises: UsageError, which says how to write it.
 
         Example:
-        >>> FleetAsk.typed(["role=gpu", "--cause", "disk-full", "--sample", "5%"]).causes
+        >>> FleetRequest.typed(["role=gpu", "--cause", "disk-full", "--sample", "5%"]).causes
         ('disk-full',)
         """
         selectors, causes, ask = list[str](), list[str](), cls((), kind=kind)
@@ -64,7 +64,7 @@ class FleetAsk:
         return replace(ask, words=tuple(dict.fromkeys(selectors)), causes=tuple(dict.fromkeys(causes))).checked()
 
     @classmethod
-    def of(cls, text: str) -> FleetAsk:
+    def of(cls, text: str) -> FleetRequest:
         """Return the request in a button's text. Raises: UsageError when no button of the bot has it."""
         try:
             body = json.loads(text)
@@ -78,7 +78,7 @@ class FleetAsk:
     @property
     def text(self) -> str:
         """The text for a button, without defaults; empty where it would be too long."""
-        usual = FleetAsk(())
+        usual = FleetRequest(())
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         kept = {name: value for name, value in given.items() if value != getattr(usual, name)}
         text = json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
@@ -98,7 +98,7 @@ class FleetAsk:
         verb = {"check": "check", "wave": "wave start"}.get(self.kind, "fleet")
         return f"zombie {verb} {self.says}"
 
-    def checked(self) -> FleetAsk:
+    def checked(self) -> FleetRequest:
         """Return this request. Raises: UsageError where a part of it is meaningless."""
         if not self.words:
             raise UsageError("Which nodes?", "Say `/zombie fleet role=gpu`, or a glob such as `ray-gpu-*`.")

@@ -16,7 +16,7 @@ from bot.chat.document import (
     Document,
     Menu,
     Paragraph,
-    Small,
+    SmallPrint,
     Table,
     Title,
     asked_by,
@@ -26,7 +26,7 @@ from bot.chat.document import (
 from bot.domain.duration import span_words
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Status
-from bot.extras.fleet.ask import MOST_WORDS, FleetAsk
+from bot.extras.fleet.ask import MOST_WORDS, FleetRequest
 from bot.extras.fleet.difference import Comparison, left_out, peers, rest, says, sides, summary, surprise, without_cause
 from bot.extras.fleet.report import FleetReport, among, headline, remarks, seen_words
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome
@@ -49,13 +49,13 @@ _WHAT = {
 }
 
 
-def many_card(ask: FleetAsk, nodes: int, seconds: float, name: str, by: str) -> Document:
+def many_card(ask: FleetRequest, nodes: int, seconds: float, name: str, by: str) -> Document:
     """Ask whether so many nodes should be read: how many, and how long it takes. `name` is the card's."""
     what = _WHAT.get(ask.kind, "asked")
     words = f"{nodes:,} nodes would be {what}; that takes about {_span(seconds)}."
     buttons = [Button(f"Yes, all {nodes:,}", GO, ask.text, "primary")] if ask.text else []
     if ask.kind == "fleet" and not ask.sample:
-        drawn = FleetAsk(ask.words, ask.causes, "20", ask.full, ask.namespace, ask.kind)
+        drawn = FleetRequest(ask.words, ask.causes, "20", ask.full, ask.namespace, ask.kind)
         buttons.append(Button("A sample of 20", GO, drawn.text, name=f"{GO}-sample"))
     blocks: tuple[Block, ...] = (
         Title(f"{nodes:,} nodes?"),
@@ -66,7 +66,7 @@ def many_card(ask: FleetAsk, nodes: int, seconds: float, name: str, by: str) -> 
     return Document(f"{nodes:,} nodes? {words}", blocks)
 
 
-def running_card(ask: FleetAsk, report: FleetReport, name: str, by: str) -> Document:
+def running_card(ask: FleetRequest, report: FleetReport, name: str, by: str) -> Document:
     """Show how far a sweep is, and how to stop it."""
     found = sum(bool(answer.found) for answer in report.answers)
     words = f"Asking {report.asked:,} nodes: {len(report.answers):,} answered so far, {found:,} of them have it."
@@ -79,7 +79,9 @@ def running_card(ask: FleetAsk, report: FleetReport, name: str, by: str) -> Docu
     return Document(words, blocks)
 
 
-def report_card(ask: FleetAsk, report: FleetReport, by: str, ended: str = "", cured: Collection[str] = ()) -> Document:
+def report_card(
+    ask: FleetRequest, report: FleetReport, by: str, ended: str = "", cured: Collection[str] = ()
+) -> Document:
     """Show the result of a sweep; `ended` says why it is incomplete, `cured` are the causes with a remedy."""
     found = [count for count in report.causes if count.nodes]
     title = _title(ask, report)
@@ -98,7 +100,7 @@ def report_card(ask: FleetAsk, report: FleetReport, by: str, ended: str = "", cu
     return Document(f"{title}. {' '.join(said)}", (*first, *middle, *last))
 
 
-def broken_off_card(ask: FleetAsk, because: str, by: str) -> Document:
+def broken_off_card(ask: FleetRequest, because: str, by: str) -> Document:
     """Say why a sweep has no result."""
     words = clipped(one_line(because, SAID), SAID)
     return Document(words, (Title("No answer"), Paragraph(words), *_small_print(ask, by)))
@@ -115,15 +117,15 @@ def comparison_message(comparison: Comparison) -> Document:
     if shown:
         rows = [(safe(each.fact), *sides(each, comparison), surprise(each)) for each in shown]
         table = Table(("fact", "here", "peers", "surprise"), rows, "What differs", sortable=True)
-        blocks += [table, Small((SURPRISE,))]
+        blocks += [table, SmallPrint((SURPRISE,))]
     out = left_out(comparison)
-    blocks += [Small((clipped(words, SAID),)) for words in (rest(comparison, len(shown)), out) if words]
+    blocks += [SmallPrint((clipped(words, SAID),)) for words in (rest(comparison, len(shown)), out) if words]
     first = "; ".join(says(each, comparison) for each in shown[:3])
     text = (f"{title}.", *warned, said, first, "" if comparison.there else out)
     return Document(" ".join(filter(None, text)), tuple(blocks))
 
 
-def _title(ask: FleetAsk, report: FleetReport) -> str:
+def _title(ask: FleetRequest, report: FleetReport) -> str:
     having = sum(bool(answer.found) for answer in report.answers)
     what = ask.causes[0] if len(ask.causes) == 1 else "a cause"
     verb = "has" if having == 1 else "have"
@@ -140,11 +142,11 @@ def _varying_labels(report: FleetReport) -> Sequence[str]:
     return [label for label in _COLUMNS if len(report.by.get(label, {})) > 1]
 
 
-def _heading(report: FleetReport, ask: FleetAsk) -> Sequence[str]:
+def _heading(report: FleetReport, ask: FleetRequest) -> Sequence[str]:
     return ("node", *(["status"] if ask.full else []), "what", *_varying_labels(report), "kernel")
 
 
-def _row(answer: NodeAnswer, report: FleetReport, ask: FleetAsk) -> Sequence[str]:
+def _row(answer: NodeAnswer, report: FleetReport, ask: FleetRequest) -> Sequence[str]:
     """How it is by a whole check; by a single look only what was seen, which a check may judge otherwise."""
     what = ", ".join(f"{found.cause} ({found.confidence})" if ask.full else found.cause for found in answer.found)
     if len(ask.causes) == 1 and answer.found:
@@ -160,13 +162,13 @@ def _without_node_name(node: str, says: str) -> str:
     return clipped(re.sub(rf"^{re.escape(node)} (?:\([^)]*\) )?", "", one_line(says, SAID)), CELL)
 
 
-def _choices(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> Iterator[Block]:
+def _choices(ask: FleetRequest, report: FleetReport, cured: Collection[str]) -> Iterator[Block]:
     sick = [answer.node for answer in _unhealthy_answers(report) if answer.found and len(answer.node) <= OPTION]
     elements: list[Button | Menu] = []
     if sick:
         elements.append(Menu(CHECK, "Check a node", _options(sick)))
     causes = ask.causes or tuple(count.cause for count in report.causes if count.nodes)[:1]
-    compared = FleetAsk(ask.words, causes[:1], "", False, ask.namespace, "diff")
+    compared = FleetRequest(ask.words, causes[:1], "", False, ask.namespace, "diff")
     if sick and len(sick) < report.answered and compared.text:
         elements.append(Button("Diff", DIFF, compared.text))
     if (plan := _wave_request(ask, report, cured)).causes and plan.text:
@@ -181,28 +183,28 @@ def _options(nodes: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple((node, node) for node, size in zip(nodes, sizes, strict=False) if size <= OPTIONS_ROOM)
 
 
-def _wave_request(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> FleetAsk:
+def _wave_request(ask: FleetRequest, report: FleetReport, cured: Collection[str]) -> FleetRequest:
     """Return the request for a wave over the nodes of the first cause with a remedy; no causes if there is none."""
     found = [count.cause for count in report.causes if count.nodes and count.cause in cured]
     sick = tuple(answer.node for answer in report.answers if {each.cause for each in answer.found} & set(found[:1]))
-    named = FleetAsk(sick, tuple(found[:1]), kind="wave")
+    named = FleetRequest(sick, tuple(found[:1]), kind="wave")
     if len(sick) <= MOST_WORDS and named.text:
         return named
-    return FleetAsk(ask.words, tuple(found[:1]), namespace=ask.namespace, kind="wave")
+    return FleetRequest(ask.words, tuple(found[:1]), namespace=ask.namespace, kind="wave")
 
 
 def _remark_blocks(report: FleetReport) -> Iterator[Block]:
     if any(count.judged.value == "signature" and count.nodes for count in report.causes):
-        yield Small(("By signature, a single look: possible, not proven. A check gives the verdict.",))
+        yield SmallPrint(("By signature, a single look: possible, not proven. A check gives the verdict.",))
     if open_ := [count for count in report.causes if count.undecided]:
         said = "; ".join(f"{count.cause} of {len(count.undecided)}" for count in open_)
-        yield Small((clipped(f"Not known: {said}", SAID),))
+        yield SmallPrint((clipped(f"Not known: {said}", SAID),))
     for remark in remarks(report)[:3]:
-        yield Small((clipped(remark, SAID),))
+        yield SmallPrint((clipped(remark, SAID),))
 
 
-def _small_print(ask: FleetAsk, by: str) -> Iterator[Block]:
-    yield Small((clipped(one_line(ask.command, SAID), SAID),))
+def _small_print(ask: FleetRequest, by: str) -> Iterator[Block]:
+    yield SmallPrint((clipped(one_line(ask.command, SAID), SAID),))
     yield from asked_by(by)
 
 

@@ -29,7 +29,7 @@ from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotTell, LedgerError, NothingProposed, UsageError
 from bot.domain.safe_text import one_line
 from bot.extras.fleet import chat_card
-from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.ask import FleetRequest
 from bot.extras.fleet.chat_card import OF_FLEET
 from bot.extras.fleet.run import FleetRun
 from bot.extras.fleet.runner import FleetRunner
@@ -49,10 +49,10 @@ STOPPED = "Stopped by a person; the answers until then are counted."
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FleetCardRequest:
     """What somebody wants of many nodes, the name of its card, and where that is."""
 
-    ask: FleetAsk
+    ask: FleetRequest
     name: str
     spot: MessageTarget
     by: str
@@ -87,9 +87,9 @@ class FleetCards:
         """Return the request of `fleet`, or of `check` with a selector; None for anything else. Raises: UsageError."""
         if verb not in self.verbs and not (verb == "check" and any(map(is_selector, words))):
             return None
-        return WorkRequest(partial(self._start_typed, FleetAsk.typed(words, verb)))
+        return WorkRequest(partial(self._start_typed, FleetRequest.typed(words, verb)))
 
-    async def _start_typed(self, ask: FleetAsk, request: CommandRequest) -> None:
+    async def _start_typed(self, ask: FleetRequest, request: CommandRequest) -> None:
         await self.start(ask, request.key, request.target, request.by)
 
     def is_about(self, action: str, value: str) -> bool:
@@ -100,12 +100,12 @@ class FleetCards:
         """Its cards open no dialog. Raises: NothingProposed."""
         raise NothingProposed(UNKNOWN_BUTTON)
 
-    async def start(self, ask: FleetAsk, key: str, spot: MessageTarget, by: str) -> None:
+    async def start(self, ask: FleetRequest, key: str, spot: MessageTarget, by: str) -> None:
         """Begin what a person asked for; for very many nodes they have to confirm first.
 
         Raises: UsageError when a selector matches no node or a cause is unknown.
         """
-        run, wanted = await self.runner.prepared(ask), Wanted(ask, _card_name(spot, key), spot, by, key)
+        run, wanted = await self.runner.prepared(ask), FleetCardRequest(ask, _card_name(spot, key), spot, by, key)
         count, looks = len(run.nodes), wanted.reads_once and not run.sweep.needs_window
         if count <= (MANY_LOOKS if looks else MANY_CHECKS):
             await self._begin_any(wanted, run)
@@ -113,7 +113,7 @@ class FleetCards:
         seconds = self.runner.expected_seconds(run) if wanted.reads_once else SECONDS_A_CHECK * count / 10
         await self._post(wanted, chat_card.many_card(ask, count, seconds, wanted.name, by))
 
-    async def _begin_any(self, wanted: Wanted, run: FleetRun) -> None:
+    async def _begin_any(self, wanted: FleetCardRequest, run: FleetRun) -> None:
         """Begin it, however many nodes it is about."""
         ask, by = wanted.ask, wanted.by
         if ask.kind == "check":
@@ -145,15 +145,15 @@ class FleetCards:
             node = self.runner.known.find(click.value).name
             await self._opener.begin(click.key, spot, by, f"check {node}", [node])
         elif click.action == chat_card.DIFF:
-            ask = FleetAsk.of(click.value)
+            ask = FleetRequest.of(click.value)
             if not ask.causes:
                 raise UsageError("There is no cause to compare by.")
-            wanted = Wanted(ask, _card_name(spot, f"diff {click.key}"), spot, by)
+            wanted = FleetCardRequest(ask, _card_name(spot, f"diff {click.key}"), spot, by)
             self.background.begin(self._compare(wanted), "comparison")
         elif click.action == chat_card.PLAN:
-            await self.start(FleetAsk.of(click.value), click.key, spot, by)
+            await self.start(FleetRequest.of(click.value), click.key, spot, by)
         else:  # yes, so many
-            wanted = Wanted(FleetAsk.of(click.value), "", spot, by, click.key)
+            wanted = FleetCardRequest(FleetRequest.of(click.value), "", spot, by, click.key)
             run = await self.runner.prepared(wanted.ask)
             if wanted.reads_once:
                 name, spot = await self._card_of(click)
@@ -191,7 +191,7 @@ class FleetCards:
         try:
             body = json.loads(kept.body)
             spot = MessageTarget(str(body["channel"]), str(body["thread_ts"]))
-            wanted = Wanted(FleetAsk.of(body["ask"]), kept.key, spot, str(body.get("by", "")))
+            wanted = FleetCardRequest(FleetRequest.of(body["ask"]), kept.key, spot, str(body.get("by", "")))
             run = await self.runner.prepared(wanted.ask)
         except (ValueError, KeyError, TypeError, UsageError) as no:
             self.context.log("sweep_unreadable", key=one_line(kept.key, 80), error=one_line(str(no)))
@@ -219,23 +219,23 @@ class FleetCards:
             raise NothingProposed(UNKNOWN_BUTTON)
         return self.context.opener
 
-    async def _post(self, wanted: Wanted, message: Document) -> None:
+    async def _post(self, wanted: FleetCardRequest, message: Document) -> None:
         """Post what does not change any more."""
         await self.poster.enqueue(wanted.name, CARD, wanted.spot, message)
         self.poster.finished(wanted.name)
 
-    async def _store_request(self, wanted: Wanted) -> None:
+    async def _store_request(self, wanted: FleetCardRequest) -> None:
         ask, spot = wanted.ask.text, wanted.spot
         body = {"ask": ask, "channel": spot.channel, "thread_ts": spot.thread_ts, "by": wanted.by}
         if ask:
             with contextlib.suppress(LedgerError):  # a failure only means that a crash ends it
                 await self.context.chat_requests.keep(wanted.name, json.dumps(body))
 
-    def _begin(self, wanted: Wanted, run: FleetRun) -> None:
+    def _begin(self, wanted: FleetCardRequest, run: FleetRun) -> None:
         self._running[wanted.name] = asyncio.Event()
         self.background.begin(self._run_and_show(wanted, run), f"sweep {wanted.name}")
 
-    async def _run_and_show(self, wanted: Wanted, run: FleetRun) -> None:
+    async def _run_and_show(self, wanted: FleetCardRequest, run: FleetRun) -> None:
         """Read and show; if this is cancelled, the bot is stopping, and the next run continues it."""
         ask, name = wanted.ask, wanted.name
         try:
@@ -247,7 +247,7 @@ class FleetCards:
         await self._post(wanted, chat_card.report_card(ask, run.report, wanted.by, ended, cured))
         await self._finish_request(name)
 
-    async def _run_until_stopped(self, wanted: Wanted, run: FleetRun) -> str:
+    async def _run_until_stopped(self, wanted: FleetCardRequest, run: FleetRun) -> str:
         """Run it until it ends or somebody stops it; return why it is incomplete, or nothing."""
         name, spot = wanted.name, wanted.spot
 
@@ -270,7 +270,7 @@ class FleetCards:
             await asyncio.gather(reading, return_exceptions=True)
         return ""
 
-    async def _compare(self, wanted: Wanted) -> None:
+    async def _compare(self, wanted: FleetCardRequest) -> None:
         try:
             message = chat_card.comparison_message(await self.runner.compared(wanted.ask))
         except UsageError as no:

@@ -27,7 +27,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.sample import Randomness, Sample
 from bot.domain.verdict import Status
-from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.ask import FleetRequest
 from bot.extras.fleet.chunks import SweepQuestion
 from bot.extras.fleet.difference import Comparison
 from bot.extras.fleet.facts import unpacked
@@ -199,7 +199,7 @@ class FleetRunner:
     keeps: Sequence[KeepsFacts] = ()
     _storing: set[asyncio.Task[None]] = field(default_factory=set, init=False, compare=False, repr=False)
 
-    async def select(self, ask: FleetAsk) -> tuple[Node, ...]:
+    async def select(self, ask: FleetRequest) -> tuple[Node, ...]:
         """Return the nodes that are asked for. Raises: UsageError when a selector matches no node."""
         return await find_selected(ask.words, self.known, self.means.settings, self.environment, ask.namespace)
 
@@ -208,7 +208,7 @@ class FleetRunner:
         """The causes that a remedy is offered for."""
         return frozenset(used.cause.name for used in self.playbooks.get("").causes if used.remedy)
 
-    async def prepared(self, ask: FleetAsk) -> FleetRun:
+    async def prepared(self, ask: FleetRequest) -> FleetRun:
         """Return the run for a request; nothing is read yet.
 
         Raises: UsageError when a selector matches no node, or a cause is not evaluated.
@@ -240,7 +240,7 @@ class FleetRunner:
                 for each in self.keeps if facts else ():
                     await each.keep(nodes[answer.node], answer.status == Status.HEALTHY.value, facts)
 
-    async def compared(self, ask: FleetAsk) -> Comparison:
+    async def compared(self, ask: FleetRequest) -> Comparison:
         """Read the nodes once, and compare those that have the first cause with the others.
 
         Raises: UsageError when no node or every node has it.
@@ -255,16 +255,16 @@ class FleetRunner:
             raise UsageError(f"Every node that was asked has {', '.join(ask.causes)}, so there is nothing to compare.")
         return run.comparison(sick)
 
-    def peers(self, node: str, cause: str) -> FleetAsk:
+    def peers(self, node: str, cause: str) -> FleetRequest:
         """Return the request for which other nodes have a cause: nodes of the same role, or all if no selector fits.
 
         Raises: InventoryError when the node is gone.
         """
         role = self.known.find(node).labels.get("role", "")
         try:
-            return FleetAsk((f"role={role}" if role else EVERYBODY,), (cause,)).checked()
+            return FleetRequest((f"role={role}" if role else EVERYBODY,), (cause,)).checked()
         except UsageError:  # a cloud tag may be any text, or several roles together
-            return FleetAsk((EVERYBODY,), (cause,))
+            return FleetRequest((EVERYBODY,), (cause,))
 
     def expected_seconds(self, run: FleetRun) -> float:
         """About how many seconds it takes."""

@@ -12,13 +12,13 @@ from bot.extras.fleet.chat_cards import FleetCards
 from bot.extras.fleet.runner import FleetRunner, SweepDependencies
 from bot.extras.fleet.settings import SweepSettings
 from bot.extras.fleet.store import SweepStore
-from bot.extras.fleet.sweeps import Digest, ScheduledSweep, Sweeps, digest_card, scheduled
+from bot.extras.fleet.sweeps import Digest, ScheduledSweep, SweepScheduler, digest_card, scheduled
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
 
 
-def serving(bot: Bot) -> Sweeps | None:
+def serving(bot: Bot) -> SweepScheduler | None:
     """Return what runs scheduled sweeps; None where there are none. Raises: UsageError where one is meaningless."""
     sweeps = scheduled(bot.settings.every(SweepSettings), bot.playbooks.get())
     if not sweeps:
@@ -30,7 +30,7 @@ def serving(bot: Bot) -> Sweeps | None:
         poster.finished(key)
 
     store = SweepStore(stores.database)
-    return Sweeps(sweeps, bot.once(_runner), stores.chat_requests, stores.readings, store, post, now, bot.log)
+    return SweepScheduler(sweeps, bot.once(_runner), stores.chat_requests, stores.readings, store, post, now, bot.log)
 
 
 def chat(bot: Bot, context: ChatContext) -> FleetCards:

@@ -11,7 +11,7 @@ from bot.domain.cause import CauseResult
 from bot.domain.command import SampleTimes
 from bot.domain.errors import UsageError
 from bot.domain.evaluation import evaluate_playbook
-from bot.domain.growth import HarmAt
+from bot.domain.growth import HarmThreshold
 from bot.domain.nearest import did_you_mean
 from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Probe, Snapshot
@@ -169,7 +169,7 @@ class Counted:
     cause: str
     value: float
     boot: str = ""
-    harm: HarmAt | None = None
+    harm: HarmThreshold | None = None
 
 
 @dataclass(frozen=True, slots=True)

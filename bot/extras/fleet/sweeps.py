@@ -20,7 +20,7 @@ from bot.domain.growth import CountSample, Growth, growth
 from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.playbook import Playbook
 from bot.domain.safe_text import listed, one_line
-from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.ask import FleetRequest
 from bot.extras.fleet.report import FleetReport, headline
 from bot.extras.fleet.runner import FleetRunner
 from bot.extras.fleet.settings import SweepSettings
@@ -41,7 +41,7 @@ class ScheduledSweep:
 
     name: str
     every: timedelta
-    ask: FleetAsk
+    ask: FleetRequest
     channel: str
     quiet: tuple[tuple[int, int], ...] = ()
 
@@ -139,7 +139,7 @@ def scheduled(settings: Sequence[SweepSettings], playbook: Playbook) -> tuple[Sc
     found = []
     for number, said in enumerate(settings, 1):
         try:
-            ask = FleetAsk.typed([*said.select, *(word for cause in said.cause for word in ("--cause", cause))])
+            ask = FleetRequest.typed([*said.select, *(word for cause in said.cause for word in ("--cause", cause))])
             ask = replace(ask, full=said.full)
             Sweep.of(playbook, ask.causes, full=ask.full)
         except UsageError as no:
@@ -150,7 +150,7 @@ def scheduled(settings: Sequence[SweepSettings], playbook: Playbook) -> tuple[Sc
 
 
 @dataclass(slots=True, eq=False)
-class Sweeps(WhileServing):
+class SweepScheduler(WhileServing):
     """Runs due sweeps.
 
     Shape: a sweep's slot is a chat request, which only one live program can take; those of a dead program are redone.

@@ -31,7 +31,7 @@ KEPT_SWEEPS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingOnly:
+class ReadOnlyTransport:
     """Access to nodes that can only read."""
 
     way: Transport
@@ -49,7 +49,7 @@ class ChunkWorker:
     worker: str
     nodes: NodeDirectory
     playbooks: Playbooks
-    way: ReadingOnly
+    way: ReadOnlyTransport
     clock: Clock
     remark: Callable[[str], None] = lambda says: None
     _sweeps: dict[str, tuple[Sweep, Triage]] = field(default_factory=dict, init=False, compare=False, repr=False)
@@ -122,7 +122,13 @@ async def work(
         raise SchedulerError("That is not a valid zone.", "Write it like the nodes' label az or zone: us-east-1a.")
     name = runner_name()
     chunk_worker = ChunkWorker(
-        program_name(), name, known, library(settings.playbooks), ReadingOnly(ssh_transport(environment)), now, remark
+        program_name(),
+        name,
+        known,
+        library(settings.playbooks),
+        ReadOnlyTransport(ssh_transport(environment)),
+        now,
+        remark,
     )
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

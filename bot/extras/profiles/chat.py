@@ -14,7 +14,7 @@ from bot.chat.background import Background
 from bot.chat.blocks import PROFILE
 from bot.chat.clicks import UNKNOWN_BUTTON, Click
 from bot.chat.context import ChatContext
-from bot.chat.document import TEXT, Block, Document, Paragraph, Small, Table, Title, clipped, plain_document
+from bot.chat.document import TEXT, Block, Document, Paragraph, SmallPrint, Table, Title, clipped, plain_document
 from bot.chat.people import Person
 from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
@@ -146,7 +146,7 @@ def _document(words: str) -> Document:
 
 def _profiling_message(node: Node, request: CaptureRequest) -> Document:
     words = f"Profiling {node.name}: every core is sampled for {request.seconds} s."
-    return plain_document(words, Small(("The answer replaces this message.",)))
+    return plain_document(words, SmallPrint(("The answer replaces this message.",)))
 
 
 def _message(node: Node, answer: ProfileAnswer) -> Document:
@@ -156,5 +156,5 @@ def _message(node: Node, answer: ProfileAnswer) -> Document:
         *(Paragraph(words) for words in (answer.headline, answer.meant, answer.follows) if words),
     ]
     blocks += [Table(HEADING, answer.rows, title)] if answer.rows else []
-    blocks += [Small((line,)) for line in answer.lines]
+    blocks += [SmallPrint((line,)) for line in answer.lines]
     return Document(f"{title}: {answer.headline}", tuple(blocks))

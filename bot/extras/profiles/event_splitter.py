@@ -34,7 +34,7 @@ _FOLDED_NAME = re.compile(rb"(\S.+?)\s+(\d+)/*(\d+)*\s+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Who:
+class SampledThread:
     """The thread: everything before an event's time.
 
     Shape: `process` is safe to show; `pid` is the thread's if the text has only that, and `tid` is None then; `core` is
@@ -56,7 +56,7 @@ class Who:
 What: TypeAlias = tuple[bytes, int, bytes]
 
 
-def parse_process(prefix: bytes) -> Who | None:
+def parse_process(prefix: bytes) -> SampledThread | None:
     """Parse the text before the time; None if it names no process.
 
     Example:
@@ -72,7 +72,7 @@ def parse_process(prefix: bytes) -> Who | None:
     name, pid, tid, core = found.groups()
     first = _FOLDED_NAME.match(prefix + b" ")
     folded = (first[1] if first else name).replace(b" ", b"_")
-    return Who(
+    return SampledThread(
         process=decode(name).replace("\n", " "),
         pid=int(pid),
         tid=int(tid) if tid else None,
@@ -129,7 +129,7 @@ _PERF_DATA = (b"PERFILE2", b"2ELIFREP")
 class Thread:
     """A thread as events name it, with its counts. `sums` is shared by all threads of the same name."""
 
-    who: Who
+    who: SampledThread
     frames: Frames
     is_selected: bool
     sums: dict[Stack, int]
@@ -252,7 +252,7 @@ class EventSplitter:
                 yield from self._block(block)
                 continue
             second, fraction, period, event = usual.groups()
-            if event != self.event and self._is_other(event):
+            if event != self.event and self._note_kind_and_differs(event):
                 self.skipped_events += 1
                 continue
             innermost, _, outer = lines.partition(b"\n")
@@ -285,7 +285,7 @@ class EventSplitter:
         thread = self.threads[prefix] = Thread(found, self._frames[found.is_java], is_selected, sums, found.is_swapper)
         return thread
 
-    def _is_other(self, event: bytes) -> bool:
+    def _note_kind_and_differs(self, event: bytes) -> bool:
         """Return whether this is another kind of event than the text's first."""
         if self.event is None:
             self.event = event
@@ -311,7 +311,7 @@ class EventSplitter:
         if not is_frame and (begun := self._event_head(line)) is not None:
             yield from self._end_open_event()
             event, _, frame = begun.what
-            if self._is_other(event):
+            if self._note_kind_and_differs(event):
                 self.skipped_events += 1
                 self._is_passing = True
                 return

@@ -60,14 +60,16 @@ def record_argv(event: str, hertz: int, perf: str = PERF) -> tuple[str, ...]:
     return (*(perf, "record", "-a", "-g", "-N", "-B", "-k", "mono", "-e"), f"{event}/freq={hertz}/", "--output=-")
 
 
-def record_way(event: str, hertz: int, seconds: int, perf: str = PERF) -> tuple[str, ...]:
+def root_record_argv(event: str, hertz: int, seconds: int, perf: str = PERF) -> tuple[str, ...]:
     """Return the argument list that records as root for that many seconds."""
     return root_argv(record_argv(event, hertz, perf), seconds, GRACE_SECONDS)
 
 
 def capture_rights(perf: str = PERF) -> tuple[tuple[str, ...], ...]:
     """Return every argument list that captures run as root, each after `sudo -n`."""
-    records = [record_way(event, hertz, seconds, perf) for event in EVENTS for hertz in HERTZ for seconds in SECONDS]
+    records = [
+        root_record_argv(event, hertz, seconds, perf) for event in EVENTS for hertz in HERTZ for seconds in SECONDS
+    ]
     reads = [root_argv(argv, SYMBOLS_SECONDS) for argv in in_folders(READS_SYMBOLS)]
     reads += [root_argv(argv, JOURNAL_SECONDS) for argv in in_folders(READS_JOURNAL)]
     return tuple(way[2:] for way in (*records, *reads))
@@ -178,8 +180,8 @@ def capture_script(request: CaptureRequest, nonce: str, lifetime: timedelta, per
         "JOURNAL": shlex.join(READS_JOURNAL),
         "ROOT_JOURNAL": root_line(READS_JOURNAL, JOURNAL_SECONDS),
         "ROOT_SYMBOLS": root_line(READS_SYMBOLS, SYMBOLS_SECONDS),
-        "RECORD_CYCLES": shlex.join(record_way("cycles", hertz, seconds, perf)),
-        "RECORD_CLOCK": shlex.join(record_way("cpu-clock", hertz, seconds, perf)),
+        "RECORD_CYCLES": shlex.join(root_record_argv("cycles", hertz, seconds, perf)),
+        "RECORD_CLOCK": shlex.join(root_record_argv("cpu-clock", hertz, seconds, perf)),
         "TEXT_SECONDS": str(seconds + TEXT_SECONDS_MORE),
         "LIMIT": str(RECORD_LIMIT_BYTES),
     }

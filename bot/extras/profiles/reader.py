@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bot.domain.errors import ProfileError
 from bot.extras.profiles.counts import Counts
-from bot.extras.profiles.event_splitter import SECOND, Event, EventSplitter, Who
+from bot.extras.profiles.event_splitter import SECOND, Event, EventSplitter, SampledThread
 from bot.extras.profiles.profile import LONGEST_SECONDS, ROWS, CoreCount, Profile
 from bot.extras.profiles.selection import Selection
 from bot.extras.profiles.stack import Stack
@@ -95,7 +95,7 @@ class Sample:
     the frames, innermost first, not made safe to show.
     """
 
-    who: Who
+    who: SampledThread
     event: bytes
     period: int
     at_ns: int | None

@@ -25,7 +25,7 @@ Judge: TypeAlias = Callable[[Case, str], Awaitable[Verdict]]  # a case by a play
 
 
 @dataclass(frozen=True, slots=True)
-class Reevaluator:
+class VerdictReevaluator:
     """Says whether a profile changes a verdict, and opens the incident in which the node is read again with it.
 
     The kept case decides this without the node; a plan is offered only on new readings.
@@ -37,7 +37,7 @@ class Reevaluator:
     judge: Judge
     log: Log
 
-    async def consider(self, incident: Incident, taken: ProfileTaken) -> str:
+    async def reevaluate_with_profile(self, incident: Incident, taken: ProfileTaken) -> str:
         """Return what follows from a profile, in a sentence; empty where nothing does.
 
         Shape: an incident that a person has decided, or that its source ended, is left as it is.

@@ -18,7 +18,7 @@ from bot.extras.profiles.perf_command import CaptureRequest
 from bot.extras.profiles.profile import Profile
 from bot.extras.profiles.profiler import Captured, Profiler, default_selection, profiled
 from bot.extras.profiles.reader import Reader
-from bot.extras.profiles.reevaluator import Reevaluator
+from bot.extras.profiles.reevaluator import VerdictReevaluator
 from bot.extras.profiles.sketch import Sketch, sketch
 from bot.extras.profiles.sketches import Sketches
 from bot.extras.profiles.words import says
@@ -54,7 +54,7 @@ class ProfileRunner:
     profiler: Profiler
     record: IncidentRecord
     log: Log
-    reevaluation: Reevaluator
+    reevaluation: VerdictReevaluator
     sketches: Sketches
     _busy: set[str] = field(default_factory=set)
     _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
@@ -77,7 +77,7 @@ class ProfileRunner:
         drawn = await self.sketches.keep(incident, answer.sketch)
         answer = replace(answer, taken=replace(answer.taken, sketch=drawn))
         kept = await self._record_profile(incident, answer.taken, by)
-        follows = await self.reevaluation.consider(kept, answer.taken) if kept else ""
+        follows = await self.reevaluation.reevaluate_with_profile(kept, answer.taken) if kept else ""
         return replace(answer, follows=follows)
 
     async def _profile_node(self, node: Node, request: CaptureRequest) -> ProfileAnswer:

@@ -11,7 +11,7 @@ from bot.chat.context import ChatContext
 from bot.extras.profiles.chat import ProfileChat
 from bot.extras.profiles.chat_file import SketchFile
 from bot.extras.profiles.profiler import Profiler
-from bot.extras.profiles.reevaluator import Reevaluator
+from bot.extras.profiles.reevaluator import VerdictReevaluator
 from bot.extras.profiles.runner import ProfileRunner
 from bot.extras.profiles.sketches import Sketches
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 def chat(bot: Bot, context: ChatContext) -> ProfileChat:
     """Return what takes the button *Profile*, and what people type about profiles."""
     sketches = Sketches(bot.stores.case_store, now, program_name(), bot.log)
-    reevaluator = Reevaluator(bot.record, bot.stores.ledger, bot.stores.case_store, case_judge(bot.playbooks), bot.log)
+    reevaluator = VerdictReevaluator(
+        bot.record, bot.stores.ledger, bot.stores.case_store, case_judge(bot.playbooks), bot.log
+    )
     runner = ProfileRunner(Profiler(ssh_scripts(bot.environment), nonce), bot.record, bot.log, reevaluator, sketches)
     return ProfileChat(context, bot.known, runner, bot.posting.poster, bot.posting.work)
 

@@ -40,7 +40,7 @@ class _Kind:
     latest: dict[str, datetime] = field(default_factory=dict)  # check of each node
 
 
-class UnusualFacts:
+class PeerComparer:
     """Compares each node that a whole check judges with its peers on record.
 
     Shape: `playbook` names the whole check; `like` are the labels that make nodes peers. Units: `patience` are seconds.
@@ -152,15 +152,15 @@ def _with_lines(unusual: Unusual, lines: tuple[str, ...]) -> Unusual:
 
 def of_record(
     database: Database, settings: Settings, log: Log, playbook: str = WHOLE, patience: float = ALONE
-) -> UnusualFacts:
+) -> PeerComparer:
     """Return what compares nodes with those on record; `playbook` names the whole check."""
-    return UnusualFacts(FactStore(database), playbook, settings.of(UnusualSettings).like, now, log, patience)
+    return PeerComparer(FactStore(database), playbook, settings.of(UnusualSettings).like, now, log, patience)
 
 
-def reads_more(bot: Bot) -> UnusualFacts:
+def reads_more(bot: Bot) -> PeerComparer:
     """Return what compares the bot's nodes with their peers, and stores what sweeps read; the same for both."""
     return bot.once(_of_bot)
 
 
-def _of_bot(bot: Bot) -> UnusualFacts:
+def _of_bot(bot: Bot) -> PeerComparer:
     return of_record(bot.stores.database, bot.settings, bot.log, bot.playbooks.get("").name, PATIENCE)

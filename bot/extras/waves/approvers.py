@@ -22,7 +22,7 @@ class WaveApprovers:
         mine = self.policy.speaker_names(approval.by, approval.os_user)
         return bool(mine & self.policy.speaker_names(wave.asked_by, wave.proposal.os_user))
 
-    def check_not_the_asker(self, wave: Wave, approval: Approval) -> None:
+    def check_self_approval(self, wave: Wave, approval: Approval) -> None:
         """Raises: SelfApproval."""
         if not self.policy.self_approval and self.has_asked(wave, approval):
             raise SelfApproval(
@@ -35,9 +35,9 @@ class WaveApprovers:
 
         Raises: NotAnApprover or SelfApproval when it no longer counts; CannotTell when that is not known here.
         """
-        self.check_not_the_asker(wave, Approval(earlier.by, "", os_user=earlier.os_user))
+        self.check_self_approval(wave, Approval(earlier.by, "", os_user=earlier.os_user))
         guards.check_acting(self.policy)
         elsewhere = "A running `zombie serve` can ask Slack, and continues the wave."
-        again = await guards.current_approval(self.policy, self.lookup, earlier, elsewhere)
+        again = await guards.recheck_approval(self.policy, self.lookup, earlier, elsewhere)
         reason = f"{wave.id}: {earlier.event.reason}"
         return replace(again, by=earlier.by, reason=reason, digest=digest, os_user=earlier.os_user)

@@ -19,7 +19,7 @@ from bot.chat.document import (
     Lines,
     Listing,
     Paragraph,
-    Small,
+    SmallPrint,
     Table,
     Title,
     asked_by,
@@ -43,8 +43,10 @@ MOST_LINES = 16  # of a card; the terminal shows all
 NAMES = 2_500  # characters of node names in a paragraph of a dialog
 MOST_PLAN_BLOCKS = 20  # on a card, which may have 50 blocks
 CELL = 120  # characters of a cell; a card shortens longer ones
-READ_AGAIN = Small(("Each node is read again first; a node that is not as shown here is left alone.",))
-IN_FILE = Small(("Each node's address and boot, what ends there, and every plan: in the file in this card's thread.",))
+READ_AGAIN = SmallPrint(("Each node is read again first; a node that is not as shown here is left alone.",))
+IN_FILE = SmallPrint(
+    ("Each node's address and boot, what ends there, and every plan: in the file in this card's thread.",)
+)
 
 
 def checking_card(causes: Iterable[str], nodes: int, by: str) -> Document:
@@ -77,7 +79,7 @@ def wave_card(wave: Wave, plans: WavePlans | None, fits: Fits) -> Document:
         *([Line(with_people(closing, _people(wave), SAID))] if closing else []),
         Listing(tuple(with_people(said, _people(wave), SAID) for said in shown)),
     )
-    last: Sequence[Block] = (*_buttons(wave), Small((f"zombie wave {wave.id}",)), *asked_by(wave.asked_by))
+    last: Sequence[Block] = (*_buttons(wave), SmallPrint((f"zombie wave {wave.id}",)), *asked_by(wave.asked_by))
     beside = list(plans_on_card(plans, lambda blocks: fits([*first, *blocks, *last]))) if plans is not None else []
     return Document(f"{title}. {closing}".strip(), (*first, *beside, *last))
 

@@ -25,7 +25,7 @@ from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.extras.waves.chat_card import IN_FILE, checking_card, no_wave_card, wave_card
 from bot.extras.waves.wave import Wave, WaveState
-from bot.extras.waves.waves import Waves
+from bot.extras.waves.waves import WaveService
 from bot.extras.waves.words import WavePlans, wave_lines, wave_plans
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.seats import CureRequest
@@ -60,7 +60,7 @@ class PlansFile:
 class WaveCards:
     """Begins waves and shows them. `start` checks the nodes and proposes the wave; `watching` ends with the bot."""
 
-    service: Waves
+    service: WaveService
     start: Start
     words: PlanWords
     poster: Poster

@@ -150,7 +150,7 @@ def _start_wave(words: list[str], arguments: argparse.Namespace) -> int:
         print(options.as_json(wave_body(wave, plans)))
         return 0
     print(_text(wave, plans))
-    print(options.as_typed_here(arguments, f"To approve it: {_yes_to(wave)}"))
+    print(options.as_typed_here(arguments, f"To approve it: {_approve_command_line(wave)}"))
     return 0
 
 
@@ -165,7 +165,7 @@ async def _plans(parts: WaveParts, wave: Wave) -> WavePlans:
     return wave_plans(wave, await parts.service.incidents(wave), options.plan_words())
 
 
-def _yes_to(wave: Wave) -> str:
+def _approve_command_line(wave: Wave) -> str:
     from bot.extras.waves.words import DIGEST
 
     digest = wave.proposal.digest[:DIGEST]
@@ -202,7 +202,7 @@ def _refuse_unseen_approval(beginning: str, arguments: argparse.Namespace) -> in
     print(_text(wave, plans))
     raise UsageError(
         "Nothing was approved: a yes names the digest of the plans above.",
-        options.as_typed_here(arguments, _yes_to(wave)),
+        options.as_typed_here(arguments, _approve_command_line(wave)),
     )
 
 

@@ -77,7 +77,7 @@ class WaveRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Waves:
+class WaveService:
     """Handles people's requests about waves. `lookup` is None where people's present standing cannot be asked.
 
     Shape: each recorded entry is a line `wave` of the `log`.
@@ -196,10 +196,10 @@ class Waves:
     async def may_approve(self, wave: Wave, approval: Approval) -> None:
         """The guards of a yes; a dialog asks them too, and nothing is recorded. Raises: Refused; LedgerError."""
         guards.check_approver(self.policy, approval)
-        WaveApprovers(self.policy, self.lookup).check_not_the_asker(wave, approval)
+        WaveApprovers(self.policy, self.lookup).check_self_approval(wave, approval)
         if wave.state is not WaveState.PROPOSED:
             raise AlreadyDecided(f"The wave is {wave.state}.")
-        guards.check_first_yes(self.policy, wave.endorsements, wave.proposal.approvals_needed, approval)
+        guards.check_not_yet_approved_by(self.policy, wave.endorsements, wave.proposal.approvals_needed, approval)
         now = max(self.clock(), await self.waves.now())
         if now >= wave.opened_at + self.policy.approval_expires:
             minutes = self.policy.approval_expires.total_seconds() / 60
@@ -211,7 +211,7 @@ class Waves:
     async def check_resumption(self, wave: Wave, approval: Approval) -> None:
         """The guards of a resumption, as `may_approve`. Raises: Refused; LedgerError."""
         guards.check_approver(self.policy, approval)
-        WaveApprovers(self.policy).check_not_the_asker(wave, approval)
+        WaveApprovers(self.policy).check_self_approval(wave, approval)
         if wave.state is not WaveState.STOPPED:
             raise StateChanged(f"The wave is {wave.state}, not stopped.")
         if wave.until is None or await self.waves.now() >= wave.until:
@@ -327,7 +327,7 @@ class Waves:
     async def _yes_event(self, wave: Wave, approval: Approval, people: WaveApprovers) -> WaveEvent:
         """The event of a yes: at the last yes, the earlier ones are checked again."""
         digest, needed = wave.proposal.digest, wave.proposal.approvals_needed
-        lapsed = await guards.lapsed_yeses(
+        lapsed = await guards.lapsed_approvers(
             wave.endorsements, needed, lambda earlier: people.refreshed_approval(earlier, digest, wave)
         )
         needed += len(lapsed)

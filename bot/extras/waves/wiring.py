@@ -25,7 +25,7 @@ from bot.domain.verdict import Verdict, without_secrets
 from bot.extras.waves.events import WaveMember
 from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import Wave, WaveState
-from bot.extras.waves.waves import WaveRequest, Waves
+from bot.extras.waves.waves import WaveRequest, WaveService
 from bot.extras.waves.waves_run import WaveRun
 from bot.inventory import Inventory
 from bot.ledger import CaseStore, Ledger
@@ -43,7 +43,7 @@ LONGEST_PAUSE = timedelta(seconds=5)
 class WaveParts:
     """The parts of waves, over the same ledger."""
 
-    service: Waves
+    service: WaveService
     run: WaveRun
     recorder: VerdictRecorder
     nodes: NodeDirectory
@@ -63,7 +63,7 @@ def wave_parts(
     """Put them together; without `lookup` people's present standing cannot be asked."""
     stepping = acting.remediation.stepping
     record = IncidentRecord(ledger, log)
-    service = Waves(acting.policy, record, ledger, waves, stepping.clock, randomness(), lookup, log)
+    service = WaveService(acting.policy, record, ledger, waves, stepping.clock, randomness(), lookup, log)
     run = WaveRun(service, acting.responder, known, stepping.runner)
     return WaveParts(service, run, VerdictRecorder(ledger, acting.proposer, log, cases), known, acting)
 

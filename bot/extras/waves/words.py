@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain.action import KEEPS, End, Ends
+from bot.domain.action import KEEPS, EndedItem, PlanImpact
 from bot.domain.duration import span_words
 from bot.domain.entry import instant_text
 from bot.domain.incident import Incident
@@ -42,7 +42,7 @@ class PlannedNode:
     boot: str
     digest: str
     affects: tuple[str, ...] = ()
-    ends: Ends | None = None
+    ends: PlanImpact | None = None
     ends_words: str = ""
 
     @property
@@ -89,7 +89,7 @@ class WavePlans:
 
         Shape: databases and members of a quorum come first, each with its nodes; of the rest the first `most` rows.
         """
-        found: dict[tuple[str, str], list[tuple[str, End]]] = {}
+        found: dict[tuple[str, str], list[tuple[str, EndedItem]]] = {}
         nodes = [node for plan in self.shared for node in plan.nodes]
         for node in nodes:
             for end in node.ends.rows if node.ends is not None else ():
@@ -204,13 +204,13 @@ def _without_own(text: str, member: WaveMember, binds: Mapping[str, str]) -> str
     return re.sub(rf"(?<![\w.-])(?:{longest})(?![\w.-])", lambda found: own[found[0]], text)
 
 
-def _summed_end(what: str, kind: str, where: Sequence[tuple[str, End]]) -> End:
+def _summed_end(what: str, kind: str, where: Sequence[tuple[str, EndedItem]]) -> EndedItem:
     ends = [end for _, end in where]
     oldest = max((end.age for end in ends if end.age is not None), default=None)
-    return End(what, kind, sum(end.count for end in ends), sum(end.gpus for end in ends), oldest)
+    return EndedItem(what, kind, sum(end.count for end in ends), sum(end.gpus for end in ends), oldest)
 
 
-def _where_words(end: End, where: Sequence[tuple[str, End]]) -> str:
+def _where_words(end: EndedItem, where: Sequence[tuple[str, EndedItem]]) -> str:
     names = [name for name, _ in where]
     return _names(names) if end.kind == KEEPS or len(names) == 1 else _nodes(len(names))
 

@@ -68,7 +68,7 @@ def check_may_approve(policy: Policy, approval: Approval) -> None:
         raise NotAnApprover(f"{who} is not an approver.", "Ask an approver: [policy] in zombie.toml.")
 
 
-def check_not_the_asker(policy: Policy, incident: Incident, approval: Approval) -> None:
+def check_self_approval(policy: Policy, incident: Incident, approval: Approval) -> None:
     """Raises: SelfApproval. An alert that no person raised has no asker."""
     if policy.self_approval:
         return
@@ -94,7 +94,7 @@ def raised_by_stranger(policy: Policy, incident: Incident) -> bool:
     return any(asker.partition(":")[0] not in policy.kinds for asker in incident.askers)
 
 
-def check_may_call_off(policy: Policy, incident: Incident, approval: Approval) -> None:
+def check_asker_or_approver(policy: Policy, incident: Incident, approval: Approval) -> None:
     """Raises: NotAnApprover for a person who neither asked nor may approve."""
     if not has_asked(policy, incident, approval):
         check_approver(policy, approval)
@@ -112,7 +112,7 @@ class Yes(Protocol):
         """The login that it was said from; empty in a chat."""
 
 
-def check_first_yes(policy: Policy, earlier: Sequence[Yes], needed: int, approval: Approval) -> None:
+def check_not_yet_approved_by(policy: Policy, earlier: Sequence[Yes], needed: int, approval: Approval) -> None:
     """Raises: NotEnoughApprovers for a second yes of a person, also under another name of the same login."""
     mine = policy.speaker_names(approval.by, approval.os_user)
     if any(mine & policy.speaker_names(said.by, said.os_user) for said in earlier):
@@ -121,7 +121,7 @@ def check_first_yes(policy: Policy, earlier: Sequence[Yes], needed: int, approva
         )
 
 
-async def lapsed_yeses(
+async def lapsed_approvers(
     earlier: Sequence[YesT], needed: int, again: Callable[[YesT], Awaitable[object]]
 ) -> tuple[str, ...]:
     """Return whose earlier yes no longer counts, where the next is the last: for each of them another is needed.
@@ -138,7 +138,7 @@ async def lapsed_yeses(
     return tuple(lapsed)
 
 
-async def current_approval(policy: Policy, lookup: ApproverLookup | None, said: Yes, elsewhere: str) -> Approval:
+async def recheck_approval(policy: Policy, lookup: ApproverLookup | None, said: Yes, elsewhere: str) -> Approval:
     """Return how whoever said yes stands now; `elsewhere` is where that can be asked if not here.
 
     Raises: NotAnApprover when they may not approve any more; CannotTell when that is not known.
@@ -174,12 +174,12 @@ class ApprovalCounter:
             nodes = len(await self.ledger.nodes(incident.group)) if incident.group else 1
         strange = raised_by_stranger(self.policy, incident)
         needed = max(proposal.approvals_needed, self.policy.approvals_needed(nodes, strange))
-        lapsed = await lapsed_yeses(incident.endorsements, needed, partial(self._again, incident))
+        lapsed = await lapsed_approvers(incident.endorsements, needed, partial(self._again, incident))
         return needed + len(lapsed), lapsed
 
     async def _again(self, incident: Incident, said: Yes) -> None:
-        check_not_the_asker(self.policy, incident, Approval(said.by, "", os_user=said.os_user))
-        await current_approval(self.policy, self.lookup, said, "Say the last yes in the chat.")
+        check_self_approval(self.policy, incident, Approval(said.by, "", os_user=said.os_user))
+        await recheck_approval(self.policy, self.lookup, said, "Say the last yes in the chat.")
 
 
 def check_not_begun(incident: Incident) -> None:
@@ -192,7 +192,7 @@ def check_not_begun(incident: Incident) -> None:
         )
 
 
-def open_question(incident: Incident, answer: str, asked_at: datetime | None = None) -> QuestionAsked:
+def require_open_question(incident: Incident, answer: str, asked_at: datetime | None = None) -> QuestionAsked:
     """Return the question that an answer is for.
 
     Shape: `asked_at` is when the question that the person saw was asked; None for the open question.
@@ -212,7 +212,7 @@ def open_question(incident: Incident, answer: str, asked_at: datetime | None = N
     return incident.question
 
 
-def open_proposal(incident: Incident) -> PlanProposed:
+def require_open_proposal(incident: Incident) -> PlanProposed:
     """Return the proposal to decide.
 
     Raises: AlreadyDecided, with who was first; ApprovalExpired; NothingProposed.

@@ -58,7 +58,7 @@ class NodeReleaser:
         if held is None:
             raise NothingToRelease(f"No incident holds {one_line(node, 100)}.", "zombie incidents lists what is open.")
         incident = await self._holding_incident(held)
-        because = self._why_stuck(held, incident)
+        because = self._require_stuck(held, incident)
         reason = one_line(approval.reason.strip(), 500)
         event = NodeReleased(held.node, held.incident, because, reason, approval.os_user)
         try:
@@ -80,7 +80,7 @@ class NodeReleaser:
             return fold(await self.ledger.read(held.incident))
         return None
 
-    def _why_stuck(self, held: Hold, incident: Incident | None) -> str:
+    def _require_stuck(self, held: Hold, incident: Incident | None) -> str:
         """Say why an incident cannot go on.
 
         Raises: NodeBusy when it can, or when a runner may be working on it.

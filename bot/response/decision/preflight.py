@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from bot.domain.action import ALSO, KEEPS, Ends, Facts, Plan, Step
+from bot.domain.action import ALSO, KEEPS, Facts, Plan, PlanImpact, Step
 from bot.domain.contracts import NodeDirectory
 from bot.domain.errors import (
     AlreadyCured,
@@ -115,7 +115,7 @@ class Preflight:
         assert look is not None
         kind = AlreadyCured if _is_cured(look.verdict) and not others else StateChanged
         seen = _unchanged_or_refused(node, look.seen, (*others, *differences), look.lacking, kind)
-        await self.reach.touched_lines(plan.steps, seen)
+        await self.reach.cluster_side_effects(plan.steps, seen)
         return seen
 
 
@@ -138,7 +138,7 @@ def _is_cured(now: Verdict) -> bool:
 def _other_differences(incident: Incident, node: Node, seen: NodeStatus) -> tuple[str, ...]:
     assert incident.proposal is not None
     bound = incident.proposal.binds
-    return (*another_machine(bound, node, seen), *another_boot(bound, seen), *changed_side_effects(bound, seen))
+    return (*machine_drift(bound, node, seen), *boot_drift(bound, seen), *changed_side_effects(bound, seen))
 
 
 def _unchanged_or_refused(
@@ -188,13 +188,13 @@ def address(node: Node) -> str:
     return f"{node.address}:{node.port}" if node.port is not None else node.address
 
 
-def another_machine(bound: Mapping[str, str], node: Node, seen: NodeStatus) -> tuple[str, ...]:
+def machine_drift(bound: Mapping[str, str], node: Node, seen: NodeStatus) -> tuple[str, ...]:
     """Return what shows that this is not the approved machine; a new boot does not count."""
     values = {"address": address(node), "host_key": seen.host_key, "machine_id": seen.machine_id}
     return tuple(f"{name}: {bound.get(name, '')} → {now}" for name, now in values.items() if bound.get(name) != now)
 
 
-def another_boot(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]:
+def boot_drift(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]:
     """Return a sentence if the node was booted since."""
     was = bound.get("boot_id", "")
     return () if seen.boot_id == was else (f"boot_id: {was} → {seen.boot_id}",)
@@ -252,11 +252,11 @@ def verdict_drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:
         found.append(f"plan: {_plan_words(plan)} → {_plan_words(now.plan)}")
     found += [f"{reading.probe}: {reading.reason}" for reading in _newly_unread(before, now)]
     if plan.ends is not None and now.plan is not None and now.plan.ends is not None:
-        found += [*newly_ended(plan.ends, now.plan.ends), *no_longer_read(plan.ends, now.plan.ends)]
+        found += [*added_data_stores(plan.ends, now.plan.ends), *impact_newly_unread(plan.ends, now.plan.ends)]
     return tuple(found)
 
 
-def newly_ended(before: Ends, now: Ends) -> Iterator[str]:
+def added_data_stores(before: PlanImpact, now: PlanImpact) -> Iterator[str]:
     """Yield each database and member that would end now and was not shown."""
     shown = {end.what: end.count for end in before.rows if end.kind == KEEPS}
     for end in now.rows:
@@ -266,7 +266,7 @@ def newly_ended(before: Ends, now: Ends) -> Iterator[str]:
             yield f"what ends: {runs} here now, others need its data or its vote, and it was not shown"
 
 
-def no_longer_read(before: Ends, now: Ends) -> Iterator[str]:
+def impact_newly_unread(before: PlanImpact, now: PlanImpact) -> Iterator[str]:
     """Yield what can no longer be looked at for databases and members, and before a reboot: unread is never none."""
     known = {unread.probe for unread in (*before.unread, *before.unseen)}
     for unread in now.unread:

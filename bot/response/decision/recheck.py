@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.domain.action import Ends, Facts, Step
+from bot.domain.action import Facts, PlanImpact, Step
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead, PlanChanged, UnknownPlaybook
 from bot.domain.incident import Incident
@@ -27,7 +27,7 @@ from bot.response.execution.node_access import (
     NodeAccess,
     NodeStatus,
     identity,
-    lacking_of,
+    missing_rights_of,
     right_questions,
     uptime,
 )
@@ -75,7 +75,7 @@ class Recheck:
             yield await self._look_once(triage, node, with_deciding_probes(playbook, incident.verdict), steps)
         yield await self._look_once(self.triages[-1], node, playbook, steps)
 
-    async def ends(self, incident: Incident, node: Node) -> Ends:
+    async def ends(self, incident: Incident, node: Node) -> PlanImpact:
         """Return what a reboot would end now, as far as it tells of databases and members, and what is not seen of what
         it must not cut off; a short look.
 
@@ -89,7 +89,7 @@ class Recheck:
         return plan_impact.ended_by_reboot(await self.triages[0].snapshot(node, replace(playbook, probes=asked)))
 
     async def _look_once(self, triage: Triage, node: Node, playbook: Playbook, steps: Sequence[Step]) -> RecheckResult:
-        together = self.reach.acts_as_it_looks(node) and not any(self.reach.by_calls(step) for step in steps)
+        together = self.reach.has_one_login(node) and not any(self.reach.by_calls(step) for step in steps)
         rights = self.reach.rights(steps) if together else ()
         first = None if self.reach.by_calls(steps[0]) else steps[0]
         asked = [Probe(_IDENTITY, "", (IDENTITY,), _unparsed)]
@@ -104,7 +104,9 @@ class Recheck:
             return RecheckResult(verdict, seen, ())
         earlier = verdict.snapshot.readings
         if together:
-            lacking = lacking_of(node, rights, [_outputs_of(earlier, f"{_RIGHT} {n}") for n in range(len(rights))])
+            lacking = missing_rights_of(
+                node, rights, [_outputs_of(earlier, f"{_RIGHT} {n}") for n in range(len(rights))]
+            )
         boot_id, machine_id = identity(node, _outputs_of(earlier, _IDENTITY))
         facts: tuple[Facts, ...] = ()
         if first is not None:

@@ -47,12 +47,12 @@ from bot.response.decision.undo_proposer import UndoProposer
 from bot.response.execution.node_access import NodeAccess
 from bot.response.record import (
     IncidentRecord,
+    already_tried_hint,
     cured_since,
-    may_name,
+    is_incident_id,
     refusals_noted,
     unknown,
     with_left_behind,
-    words_after_a_try,
 )
 
 _TRIES = 3  # on Conflict: read again, fold, decide again
@@ -119,8 +119,8 @@ class Responder:
 
         def declined(incident: Incident) -> Declined:
             guards.check_reason(approval)
-            guards.check_may_call_off(self.policy, incident, approval)
-            return Declined(approval.reason, guards.open_proposal(incident).digest, approval.os_user)
+            guards.check_asker_or_approver(self.policy, incident, approval)
+            return Declined(approval.reason, guards.require_open_proposal(incident).digest, approval.os_user)
 
         return await self._append_decision("decline", incident_id, approval, declined)
 
@@ -131,7 +131,7 @@ class Responder:
         """
 
         def cancelled(incident: Incident) -> Cancelled:
-            guards.check_may_call_off(self.policy, incident, approval)
+            guards.check_asker_or_approver(self.policy, incident, approval)
             guards.check_not_begun(incident)
             reason = one_line(approval.reason.strip(), 500)
             return Cancelled(f"{approval.by} called it off{f': {reason}' if reason else '.'}")
@@ -151,7 +151,7 @@ class Responder:
         def answered(incident: Incident) -> QuestionAnswered | Escalated:
             guards.check_reason(approval)
             guards.check_approver(self.policy, approval)
-            question = guards.open_question(incident, answer, asked_at)
+            question = guards.require_open_question(incident, answer, asked_at)
             reason = approval.reason.strip()
             if answer == GIVE_UP:
                 because = f"{approval.by} gave it up: {one_line(reason, 500)}"
@@ -169,7 +169,7 @@ class Responder:
         """
         async with refusals_noted(self.ledger, "undo", approval.by, incident_id):
             incident = await self.record.find(incident_id)
-            guards.check_may_call_off(self.policy, incident, approval)
+            guards.check_asker_or_approver(self.policy, incident, approval)
             guards.check_acting(self.policy)
             return await UndoProposer(self.policy, self.ledger, self.reach, self.nodes).propose(incident, approval)
 
@@ -230,7 +230,7 @@ class Responder:
 
     async def _decision_record(self, incident_id: str) -> DecisionRecord:
         """Return the incident with all that a decision about it depends on. Raises: UnknownIncident."""
-        found = await self.ledger.decision_record(incident_id, SAME_AGAIN) if may_name(incident_id) else None
+        found = await self.ledger.decision_record(incident_id, SAME_AGAIN) if is_incident_id(incident_id) else None
         if found is None:
             raise unknown(incident_id)
         return found
@@ -250,11 +250,11 @@ class Responder:
         Raises: Refused.
         """
         guards.check_approver(self.policy, approval)
-        guards.check_not_the_asker(self.policy, incident, approval)
-        proposal = guards.open_proposal(incident)
+        guards.check_self_approval(self.policy, incident, approval)
+        proposal = guards.require_open_proposal(incident)
         if not in_wave:
             guards.check_not_in_wave(incident)
-            guards.check_first_yes(self.policy, incident.endorsements, incident.approvals_needed, approval)
+            guards.check_not_yet_approved_by(self.policy, incident.endorsements, incident.approvals_needed, approval)
         guards.check_in_time(self.policy, incident, self._now(incident))
         guards.check_same_plan(self.policy, proposal, approval)
         guards.check_known_actions(self.reach.actions.keys(), proposal.plan)
@@ -279,7 +279,7 @@ class Responder:
         if again is not None and again != incident.id:
             await self._check_not_cured(incident, again)
             tried = AlreadyTried(f"Incident {again} carried out the same plan on {incident.node} less than a day ago.")
-            try_next = await words_after_a_try(self.ledger, self.reach.actions, proposal.plan, again)
+            try_next = await already_tried_hint(self.ledger, self.reach.actions, proposal.plan, again)
             await self._append_end(incident, Escalated(tried.sentence, try_next))
             raise tried
         return proposal

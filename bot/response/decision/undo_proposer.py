@@ -31,10 +31,10 @@ from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status, Verdict
 from bot.ledger import Ledger
 from bot.response.decision import guards
-from bot.response.decision.preflight import another_machine, bindings_for_version, unit_state_evidence, unit_state_words
+from bot.response.decision.preflight import bindings_for_version, machine_drift, unit_state_evidence, unit_state_words
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import acting_lines
-from bot.response.record import UNDO_TIMES, Done, short_id, undo_ids, undoable
+from bot.response.record import UNDO_TIMES, UndoableStep, short_id, undo_ids, undoable
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class UndoProposer:
         except (Unreachable, CannotRead, InventoryError) as no:
             raise CannotTell(f"The node cannot be read: {no.sentence}", "Try again.") from no
         assert incident.proposal is not None
-        if others := another_machine(incident.proposal.binds, node, seen):
+        if others := machine_drift(incident.proposal.binds, node, seen):
             raise StateChanged(f"Another machine answers: {'; '.join(others)}")
         for act, facts in zip(done, seen.facts, strict=False):
             action = self.reach.actions[act.step.action]
@@ -96,7 +96,7 @@ class UndoProposer:
         proposal = PlanProposed.of(plan, binds, needed, as_left)
         return await self._open_incident(incident, approval, Triaged(verdict, incident.playbook, version), proposal)
 
-    def _steps_to_undo(self, incident: Incident) -> tuple[Done, ...]:
+    def _steps_to_undo(self, incident: Incident) -> tuple[UndoableStep, ...]:
         """The steps that were begun and have a lasting effect."""
         if not incident.steps or incident.proposal is None:
             raise NothingToUndo(f"Incident {incident.id} changed nothing.")

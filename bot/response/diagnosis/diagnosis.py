@@ -37,7 +37,7 @@ from bot.probes.profile import as_run, profiled
 from bot.response.diagnosis.alert_words import alerted
 from bot.response.diagnosis.progress import DiagnosisFollower, ReadingProgress
 from bot.response.diagnosis.recorder import VerdictRecorder
-from bot.response.diagnosis.scheduler import CheckScheduler, not_judged
+from bot.response.diagnosis.scheduler import CheckScheduler, unread_node_verdict
 from bot.response.record import IncidentRecord
 
 IN_STORMS = "storms"  # in storms all readings share a person's allowance, so that people's own checks go on
@@ -117,7 +117,7 @@ class Diagnosis:
             _, late = await asyncio.wait(tasks, timeout=seconds)
         for task in late:
             task.cancel()
-        await self.scheduler.abandon()
+        await self.scheduler.cancel_running_reads()
         await asyncio.gather(*late, return_exceptions=True)
 
     async def _begin(self, group: Sequence[Incident], owed: Sequence[Incident]) -> None:
@@ -171,7 +171,7 @@ class Diagnosis:
         try:
             node = self.nodes.find(incident.node)
         except InventoryError:
-            return not_judged(incident.node, GONE)
+            return unread_node_verdict(incident.node, GONE)
         return await self.scheduler.ask(self._person(incident), node, playbook, self._listener(job))
 
     def _listener(self, job: _Job) -> Listener:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from bot.domain.errors import CannotRead
-from bot.domain.growth import CountedBefore, CountSample, Growth, growth
+from bot.domain.growth import CountHistory, CountSample, Growth, growth
 from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
@@ -26,7 +26,7 @@ async def store_count_and_growth(
     snapshot: Snapshot,
     playbook: Playbook,
     cause: str | None,
-    before: Sequence[CountedBefore] = (),
+    before: Sequence[CountHistory] = (),
 ) -> Growth | None:
     """Store what was counted on a node now, and return the growth of what its verdict's cause counts.
 
@@ -36,7 +36,7 @@ async def store_count_and_growth(
     """
     found: dict[str, Growth] = {}
     for used in playbook.causes:
-        if (trend := await _samples_with(readings, node, snapshot, used, before)) is not None:
+        if (trend := await _store_and_estimate_growth(readings, node, snapshot, used, before)) is not None:
             found[used.cause.name] = trend
     return _growth_to_show(found, cause)
 
@@ -63,8 +63,8 @@ def _growth_to_show(found: Mapping[str, Growth], cause: str | None) -> Growth | 
     return min(near, key=lambda pair: pair[0])[1] if near else None
 
 
-async def _samples_with(
-    readings: ReadingStore, node: str, snapshot: Snapshot, used: ConfiguredCause, before: Sequence[CountedBefore]
+async def _store_and_estimate_growth(
+    readings: ReadingStore, node: str, snapshot: Snapshot, used: ConfiguredCause, before: Sequence[CountHistory]
 ) -> Growth | None:
     grows, look, cause = used.cause.grows, _sample(snapshot, used), used.cause.name
     if grows is None or look is None:
@@ -82,7 +82,7 @@ async def _samples_with(
 
 
 async def _earlier_counts(
-    before: Sequence[CountedBefore], node: str, cause: str, until: datetime
+    before: Sequence[CountHistory], node: str, cause: str, until: datetime
 ) -> tuple[CountSample, ...]:
     """The counts of the first that has any."""
     for each in before:

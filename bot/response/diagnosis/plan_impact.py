@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from bot.domain.action import End, Ends
+from bot.domain.action import EndedItem, PlanImpact
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import LEFT_OUT, data_pattern, is_protected, makes_cgroups
 from bot.domain.protected import units as names
@@ -40,7 +40,7 @@ _IDLE_WORKER = "ray::IDLE"
 _SYSTEM = ("containerd-shim", "conmon", "runc", "(sd-pam)", "agetty", "sftp-server", "amazon-ssm-agen", "dbus-", "kube")
 
 
-def ended_by_reboot(snapshot: Snapshot) -> Ends:
+def ended_by_reboot(snapshot: Snapshot) -> PlanImpact:
     """Return what runs on the node and ends with its boot, the gravest first."""
     units, containers = snapshot.get(UnitsReading), snapshot.get(ContainersReading)
     processes, gpu = snapshot.get(ProcessesReading), snapshot.get(GpuReading)
@@ -59,10 +59,10 @@ def ended_by_reboot(snapshot: Snapshot) -> Ends:
     ]
     room = max(0, _MOST - len(kept))  # what keeps data or votes is never left out: one that came since has to be seen
     unread = tuple(_unread(units, containers, processes, gpu))
-    return Ends((*kept, *rows[:room]), max(0, len(rows) - room), unread, tuple(_unseen(snapshot)))
+    return PlanImpact((*kept, *rows[:room]), max(0, len(rows) - room), unread, tuple(_unseen(snapshot)))
 
 
-def not_read(ends: Ends) -> str:
+def not_read(ends: PlanImpact) -> str:
     """Return a sentence about what could not be looked at before a reboot; empty where all of it was read.
 
     Example: "Not read before the reboot: the state of packages. See to it by hand."
@@ -88,13 +88,15 @@ def _unseen(snapshot: Snapshot) -> Iterator[Unread]:
         yield from (Unread(f"{UnfinishedReading.probe}{PART}{words}", "") for words in unfinished.not_read)
 
 
-def ended_by_stop(snapshot: Snapshot, unit: str) -> Ends:
+def ended_by_stop(snapshot: Snapshot, unit: str) -> PlanImpact:
     """Return what ends with a unit that is stopped; what stops with it is read with the plan, and part of it."""
     units = snapshot.get(UnitsReading)
     found = None if isinstance(units, Unread) else units.get(unit)
     runs = found is not None and found.active == "active"
     age = _unit_age(snapshot, found.started_usec) if found is not None and runs else None
-    return Ends((End(one_line(unit, 80), "unit", age=age),), 0, (units,) if isinstance(units, Unread) else ())
+    return PlanImpact(
+        (EndedItem(one_line(unit, 80), "unit", age=age),), 0, (units,) if isinstance(units, Unread) else ()
+    )
 
 
 def _unread(
@@ -133,17 +135,17 @@ def _whole_seconds(seconds: float | None) -> int | None:
     return None if seconds is None else max(0, int(seconds))
 
 
-def _data_units(snapshot: Snapshot, units: UnitsReading | Unread) -> Iterator[End]:
+def _data_units(snapshot: Snapshot, units: UnitsReading | Unread) -> Iterator[EndedItem]:
     for unit in () if isinstance(units, Unread) else units.services:
         if unit.active == "active" and data_pattern((unit.name, *unit.aliases)):
-            yield End(one_line(unit.name, 80), "keeps", age=_unit_age(snapshot, unit.started_usec))
+            yield EndedItem(one_line(unit.name, 80), "keeps", age=_unit_age(snapshot, unit.started_usec))
 
 
-def _job_runners(snapshot: Snapshot, units: UnitsReading | Unread) -> Iterator[End]:
+def _job_runners(snapshot: Snapshot, units: UnitsReading | Unread) -> Iterator[EndedItem]:
     for unit in () if isinstance(units, Unread) else units.services:
         names = (unit.name, *unit.aliases)
         if unit.active == "active" and makes_cgroups(names) and not data_pattern(names):
-            yield End(one_line(unit.name, 80), "jobs", age=_unit_age(snapshot, unit.started_usec))
+            yield EndedItem(one_line(unit.name, 80), "jobs", age=_unit_age(snapshot, unit.started_usec))
 
 
 def _running(containers: ContainersReading | Unread) -> Iterator[tuple[str, str, Container]]:
@@ -160,17 +162,17 @@ def _running(containers: ContainersReading | Unread) -> Iterator[tuple[str, str,
             yield image, name, container
 
 
-def _data_containers(containers: ContainersReading | Unread) -> Iterator[End]:
+def _data_containers(containers: ContainersReading | Unread) -> Iterator[EndedItem]:
     """The containers whose image or name says so: a pod of the control plane, or a store of data."""
     found: dict[str, list[Container]] = {}
     for image, name, container in _running(containers):
         if keeper := next((word for word in (image, name) if data_pattern((word,))), ""):
             found.setdefault(one_line(keeper, 60), []).append(container)
     for keeper, mine in found.items():
-        yield End(keeper, "keeps", len(mine), age=_oldest(mine))
+        yield EndedItem(keeper, "keeps", len(mine), age=_oldest(mine))
 
 
-def _other_containers(containers: ContainersReading | Unread) -> Iterator[End]:
+def _other_containers(containers: ContainersReading | Unread) -> Iterator[EndedItem]:
     rest = [
         (image if image and "sha256" not in container.image else name, container)
         for image, name, container in _running(containers)
@@ -179,14 +181,14 @@ def _other_containers(containers: ContainersReading | Unread) -> Iterator[End]:
     if rest:
         names = Counter(one_line(name, 60) or "?" for name, _ in rest)
         words = [f"{count} × {name}" if count > 1 else name for name, count in names.most_common()]
-        yield End(listed(words, _MOST_IMAGES), "containers", len(rest), age=_oldest([each for _, each in rest]))
+        yield EndedItem(listed(words, _MOST_IMAGES), "containers", len(rest), age=_oldest([each for _, each in rest]))
 
 
 def _oldest(containers: Sequence[Container]) -> int | None:
     return _whole_seconds(max((each.age.total_seconds() for each in containers if each.age is not None), default=None))
 
 
-def _databases(kinds: Sequence[ProcessKind], kept: Sequence[End]) -> Iterator[End]:
+def _databases(kinds: Sequence[ProcessKind], kept: Sequence[EndedItem]) -> Iterator[EndedItem]:
     """The processes that keep data or vote; those of a unit or container that is named already add nothing."""
     known = {data_pattern((end.what,)) for end in kept}
     for kind in kinds:
@@ -197,7 +199,7 @@ def _databases(kinds: Sequence[ProcessKind], kept: Sequence[End]) -> Iterator[En
             )  # a server's processes come and go with its clients
 
 
-def _virtual_machines(kinds: Sequence[ProcessKind]) -> Iterator[End]:
+def _virtual_machines(kinds: Sequence[ProcessKind]) -> Iterator[EndedItem]:
     """The virtual machines, by the program that runs each: they go down with their host."""
     yield from (replace(_ended_process(kind), kind="guest") for kind in kinds if kind.name.startswith(_GUESTS))
 
@@ -206,21 +208,21 @@ def _gpu_users(gpu: GpuReading | Unread) -> Sequence[GpuUser]:
     return () if isinstance(gpu, Unread) else gpu.users or ()
 
 
-def _gpu_processes(users: Sequence[GpuUser]) -> Iterator[End]:
+def _gpu_processes(users: Sequence[GpuUser]) -> Iterator[EndedItem]:
     """The processes on GPUs by name, most GPUs first."""
     found: dict[str, list[GpuUser]] = {}
     for user in users:
         found.setdefault(user.name, []).append(user)
     for name, mine in sorted(found.items(), key=lambda named: (-_gpu_count(named[1]), named[0])):
         oldest = max((user.age for user in mine if user.age is not None), default=None)
-        yield End(one_line(name, 64) or "process", "gpu", len(mine), _gpu_count(mine), _whole_seconds(oldest))
+        yield EndedItem(one_line(name, 64) or "process", "gpu", len(mine), _gpu_count(mine), _whole_seconds(oldest))
 
 
 def _gpu_count(users: Sequence[GpuUser]) -> int:
     return len({bus for user in users for bus in user.buses})
 
 
-def _busy_programs(kinds: Sequence[ProcessKind], named: Mapping[str, int], seconds: float) -> Iterator[End]:
+def _busy_programs(kinds: Sequence[ProcessKind], named: Mapping[str, int], seconds: float) -> Iterator[EndedItem]:
     """What works now and is no part of the system, busiest first; workers of Ray also while they wait."""
     for kind in kinds:
         rest = kind.count - named.get(kind.name, 0)
@@ -232,5 +234,5 @@ def _busy_programs(kinds: Sequence[ProcessKind], named: Mapping[str, int], secon
             yield replace(_ended_process(kind), count=rest)
 
 
-def _ended_process(kind: ProcessKind) -> End:
-    return End(one_line(kind.name, 64), "process", kind.count, age=_whole_seconds(kind.age))
+def _ended_process(kind: ProcessKind) -> EndedItem:
+    return EndedItem(one_line(kind.name, 64), "process", kind.count, age=_whole_seconds(kind.age))

@@ -37,7 +37,7 @@ from bot.response.diagnosis.figures import figures
 from bot.response.execution.cluster import KUBERNETES
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import acting_lines
-from bot.response.record import words_after_a_try
+from bot.response.record import already_tried_hint
 
 _EVER = timedelta(days=3650)
 ACTING_IS_OFF = "This bot shows what would help and does not act."
@@ -79,7 +79,7 @@ class Proposer:
         if record.tried is not None:
             return Escalated(
                 f"The same plan was carried out on {verdict.node} less than a day ago, in incident {record.tried}.",
-                await words_after_a_try(self.ledger, self.reach.actions, plan, record.tried),
+                await already_tried_hint(self.ledger, self.reach.actions, plan, record.tried),
             )
         if doubt := record.doubts(self.policy, verdict.cause or ""):
             return PlanWithheld(doubt)
@@ -125,7 +125,7 @@ class Proposer:
         try:
             lacking = await self.reach.lacking(node, plan.steps)
             seen = await self.reach.look(node, around=plan.steps)
-            affected = await self.reach.touched_lines(plan.steps, seen) if not lacking else ()
+            affected = await self.reach.cluster_side_effects(plan.steps, seen) if not lacking else ()
         except (UnknownCluster, CannotDrain, ProtectedUnit, WouldCutOff, WouldStopProtected) as no:
             return PlanWithheld(f"{no.name}: {no}{await self._contained_before(verdict, plan)}")
         except (Unreachable, CannotRead) as no:

@@ -15,7 +15,7 @@ from bot.domain.contracts import Log
 from bot.domain.errors import Conflict, ImpossibleEvent
 from bot.domain.events import Cancelled, IncidentEvent, PlanProposed, PlanWithheld, Triaged
 from bot.domain.fold import fold_entry
-from bot.domain.growth import CountedBefore
+from bot.domain.growth import CountHistory
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
@@ -24,7 +24,7 @@ from bot.ledger import CaseStore, Ledger, ReadingStore
 from bot.probes.host import machine_id_of
 from bot.response.diagnosis.growing import store_count_and_growth
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
-from bot.response.diagnosis.relapses import WITHIN, again_withheld, reboot_lasts, relapse_of
+from bot.response.diagnosis.relapses import WITHIN, reboot_lasts, relapse_of, withheld_after_reboot
 from bot.response.record import OVER_BY_NOW, readable, received
 
 _TRIES = 8
@@ -45,7 +45,7 @@ class VerdictRecorder:
     log: Log
     cases: CaseStore | None = None
     readings: ReadingStore | None = None
-    before: Sequence[CountedBefore] = ()
+    before: Sequence[CountHistory] = ()
 
     async def opened(self, incident: Incident) -> None:
         """Record the incident's first entry, unless it is there.
@@ -105,7 +105,7 @@ class VerdictRecorder:
             return None
         machine_id, within = machine_id_of(verdict), lasts + _LONGEST_PLAN
         begun, unreadable = await self.ledger.begun_incidents(incident, verdict.cause, machine_id, within)
-        return again_withheld(incident, verdict, playbook, begun, unreadable)
+        return withheld_after_reboot(incident, verdict, playbook, begun, unreadable)
 
     async def _triaged_event(
         self, incident: Incident, verdict: Verdict, playbook: Playbook, past: Sequence[Incident]

@@ -59,7 +59,7 @@ def relapse_of(incident: Incident, verdict: Verdict, past: Iterable[Incident], m
     for earlier in past:
         if earlier.undoes and earlier.state is State.RESOLVED:
             undone.add(earlier.undoes)
-        if earlier.node != verdict.node or not _may_be(earlier, machine_id) or earlier.undoes:
+        if earlier.node != verdict.node or not _may_be_same_machine(earlier, machine_id) or earlier.undoes:
             continue
         if earlier.verdict is None:
             continue
@@ -96,7 +96,7 @@ def reboot_lasts(verdict: Verdict, playbook: Playbook) -> timedelta | None:
     return next((used.cause.reboot_lasts for used in playbook.causes if used.cause.name == verdict.cause), None)
 
 
-def again_withheld(
+def withheld_after_reboot(
     incident: Incident,
     verdict: Verdict,
     playbook: Playbook,
@@ -126,7 +126,7 @@ def again_withheld(
     return None
 
 
-def _may_be(earlier: Incident, machine_id: str) -> bool:
+def _may_be_same_machine(earlier: Incident, machine_id: str) -> bool:
     seen = earlier.triage.machine_id if earlier.triage is not None else ""
     return not (seen and machine_id) or seen.lower() == machine_id
 

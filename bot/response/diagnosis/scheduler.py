@@ -78,7 +78,7 @@ class CheckScheduler:
             heard(event)
         reading.listeners.append(heard)
         reading.persons.append(person)
-        self._begin_what_may()
+        self._start_permitted_reads()
         if reading.task is None:
             heard(ReadingWaits(node.name, self._waiting_reason(person)))
         return await asyncio.shield(reading.verdict)
@@ -91,14 +91,14 @@ class CheckScheduler:
                 del self._readings[key]
                 reading.verdict.set_result(None)
 
-    async def abandon(self) -> None:
+    async def cancel_running_reads(self) -> None:
         """Close the connections to nodes that are still being read."""
         tasks = [reading.task for reading in self._readings.values() if reading.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _begin_what_may(self) -> None:
+    def _start_permitted_reads(self) -> None:
         for reading in self._readings.values():
             if self.running >= self._at_once:
                 return
@@ -123,11 +123,11 @@ class CheckScheduler:
             )
         except ZombieError as no:
             self._log("diagnosis_failed", node=reading.node.name, error=str(no))
-            verdict = not_judged(reading.node.name, no.sentence, no.try_next)
+            verdict = unread_node_verdict(reading.node.name, no.sentence, no.try_next)
         # The serving loop: a bug at a node must not stop the others, nor the people who wait for it.
         except Exception as bug:  # noqa: BLE001
             self._log("diagnosis_failed", node=reading.node.name, error=repr(bug))
-            verdict = not_judged(reading.node.name, f"The bot itself failed here: {one_line(repr(bug))}")
+            verdict = unread_node_verdict(reading.node.name, f"The bot itself failed here: {one_line(repr(bug))}")
         except asyncio.CancelledError:
             reading.verdict.cancel()
             raise
@@ -136,7 +136,7 @@ class CheckScheduler:
             self._by_person[person] -= 1
             if not self._by_person[person]:
                 del self._by_person[person]
-            self._begin_what_may()
+            self._start_permitted_reads()
         reading.verdict.set_result(verdict)
 
     def _waiting_reason(self, person: str) -> str:
@@ -145,6 +145,6 @@ class CheckScheduler:
         return f"{self._by_person[person]} of your nodes are being read, which is the limit for a person"
 
 
-def not_judged(node: str, because: str, try_next: str = "") -> Verdict:
+def unread_node_verdict(node: str, because: str, try_next: str = "") -> Verdict:
     """Return the verdict on a node that was not read, for a reason that is not the node's."""
     return Verdict(node, Status.UNKNOWN, None, None, because, try_next=try_next)

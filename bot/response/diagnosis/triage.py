@@ -96,7 +96,7 @@ class Triage:
         try:
             snapshot = await self.snapshot(node, playbook, heard)
         except Unreachable as no:
-            verdict = self._unreachable(node, no)
+            verdict = self._unreachable_verdict(node, no)
         else:
             verdict = await self.judged(node, playbook, snapshot)
         verdict = replace(verdict, took=self._since(taken_at))
@@ -215,7 +215,7 @@ class Triage:
             return ()
         return tuple(mute for mute in mutes_in_force(entries, self.clock()) if mute.covers(node))
 
-    def _unreachable(self, node: Node, no: Unreachable) -> Verdict:
+    def _unreachable_verdict(self, node: Node, no: Unreachable) -> Verdict:
         return Verdict(
             node=node.name,
             status=Status.UNREACHABLE,

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from bot.actions.cluster_node import CLUSTER
 from bot.domain.action import Action, Args, Facts, Step
-from bot.domain.call import Answered, Call, is_as_approved
+from bot.domain.call import ApiAnswer, Call, is_as_approved
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ClusterApi
 from bot.domain.errors import Braked, CannotRead, ConnectionLost, UnknownCluster
@@ -165,7 +165,7 @@ class ClusterAccess:
         return self.api
 
 
-def _not_yet(call: Call, answer: Answered) -> Sequence[str]:
+def _not_yet(call: Call, answer: ApiAnswer) -> Sequence[str]:
     """Why an eviction was refused; a pod that is gone or was replaced does not count."""
     if answer.is_done or answer.status in (_GONE, _CONFLICT):
         return ()
@@ -173,7 +173,7 @@ def _not_yet(call: Call, answer: Answered) -> Sequence[str]:
     return (f"{namespace}/{name}: {_message(answer)}",)
 
 
-def _message(answer: Answered) -> str:
+def _message(answer: ApiAnswer) -> str:
     """An answer's status with the API's message, if any."""
     try:
         said = json.loads(answer.body).get("message", "")

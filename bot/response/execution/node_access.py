@@ -31,10 +31,10 @@ __all__ = [
     "IDENTITY",
     "NodeAccess",
     "NodeStatus",
-    "NotRun",
+    "RefusedByFence",
     "TooLate",
     "identity",
-    "lacking_of",
+    "missing_rights_of",
     "right_questions",
     "runs_by_probe",
     "uptime",
@@ -57,7 +57,7 @@ class NodeStatus:
     uptime: float | None = None
 
 
-class NotRun(Exception):
+class RefusedByFence(Exception):
     """A command's fence refused it, so nothing was done. No ZombieError: the caller handles it."""
 
     def __init__(self, why: FenceRefusal) -> None:
@@ -146,7 +146,7 @@ class NodeAccess:
         """Return the fingerprint of the host key that the node showed last."""
         return self._transport.host_key(node)
 
-    def acts_as_it_looks(self, node: Node) -> bool:
+    def has_one_login(self, node: Node) -> bool:
         """True if the same login reads and acts."""
         return self._acting(node) == node
 
@@ -154,7 +154,7 @@ class NodeAccess:
         """True if a step is done by API calls, not on the node."""
         return self.actions[step.action].by_calls is not None
 
-    async def touched_lines(self, steps: Sequence[Step], seen: NodeStatus) -> tuple[str, ...]:
+    async def cluster_side_effects(self, steps: Sequence[Step], seen: NodeStatus) -> tuple[str, ...]:
         """Return what else steps would touch, a line each, on a node that was seen in that boot.
 
         Raises: CannotDrain if an eviction would be refused; Unreachable or CannotRead when that is not known.
@@ -226,7 +226,7 @@ class NodeAccess:
             )
             ended = next(iter(runs.get("step", ())), None)
             if ended is not None and (refusal := refusal_of(ended)) is not None:
-                raise NotRun(refusal)
+                raise RefusedByFence(refusal)
             if ended is None or ended.exit_status != 0:
                 break
         return ended
@@ -246,7 +246,7 @@ class NodeAccess:
         asked = [(f"right {number}", command) for number, command in enumerate(right_questions(rights))]
         runs = await runs_by_probe(self._transport, self._acting(node), asked, _LOOK_LIMIT) if asked else {}
         answers = [Outputs(*runs.get(f"right {number}", ())) for number in range(len(rights))]
-        missing = list(lacking_of(node, rights, answers))
+        missing = list(missing_rights_of(node, rights, answers))
         for step in steps:
             if self.by_calls(step):
                 missing += await self._cluster.lacking(self.actions[step.action], step.args)
@@ -296,7 +296,7 @@ def right_questions(rights: Sequence[tuple[str, ...]]) -> tuple[Command, ...]:
     return tuple(Command("may", ("sudo", "-n", "-l", *argv), output_limit_bytes=4096) for argv in rights)
 
 
-def lacking_of(
+def missing_rights_of(
     node: Node, rights: Sequence[tuple[str, ...]], answers: Sequence[Outputs]
 ) -> tuple[tuple[str, ...], ...]:
     """Return the argument lists that may not be run, from the answers.

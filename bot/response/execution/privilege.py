@@ -27,19 +27,19 @@ SECURE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 UNIT = "unit"  # the argument that names a unit
 
 
-def reading_lines(user: str, probes: Iterable[Probe], there: Collection[str] | None = None) -> str:
+def reading_sudoers_text(user: str, probes: Iterable[Probe], there: Collection[str] | None = None) -> str:
     """Return a line for each command that may be repeated as root, after a line that says what they are.
 
-    Shape: what needs a `secure_path` is left out; `capture_text` has it. `there` are the files that a node has
+    Shape: what needs a `secure_path` is left out; `capture_sudoers_text` has it. `there` are the files that a node has
     (`files_needed`): a command without its program or device has no line then.
     Raises: UsageError when `user` cannot be a login's name.
     """
-    checked_login(user)
+    check_login_name(user)
     head = f"# Reading only: what {user} may run as root, exactly as written. Check with: visudo -cf FILE"
     return "\n".join((head, _no_lookup(user), *_lines_of(user, probes, False, there))) + "\n"
 
 
-def reading_ways(probes: Iterable[Probe]) -> tuple[tuple[str, ...], ...]:
+def root_reading_commands(probes: Iterable[Probe]) -> tuple[tuple[str, ...], ...]:
     """Return every argument list for reading that a node may allow as root, without those that need a `secure_path`."""
     return tuple(sorted({way for _, way in _ways_of(probes, needs_path=False)}))
 
@@ -76,14 +76,14 @@ def _lines_of(user: str, probes: Iterable[Probe], needs_path: bool, there: Colle
     ]
 
 
-def capture_text(user: str, rights: Iterable[Sequence[str]]) -> str:
+def capture_sudoers_text(user: str, rights: Iterable[Sequence[str]]) -> str:
     """Return the lines for these rights of extras and for bpftrace, after a line that says what they are.
 
     Shape: `secure_path` comes first, because perf searches the caller's PATH for commands that it does not know, and
     bpftrace for what unpacks the kernel's headers.
     Raises: UsageError when `user` cannot be a login's name.
     """
-    checked_login(user)
+    check_login_name(user)
     head = f"# Profiling: what {user} may record as root, exactly as written. Leave it out where nobody profiles.\n"
     path = _MEANINGFUL.sub(_ESCAPED, SECURE_PATH)
     lines = [f"Defaults:{user} secure_path={path}"]
@@ -123,7 +123,7 @@ def acting_lines(user: str, rights: Iterable[Sequence[str]]) -> tuple[str, ...]:
     >>> acting_lines("zombie", [("kubernetes", "create", "pods/eviction")])
     ('ClusterRole: - {apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"]}',)
     """
-    checked_login(user)
+    check_login_name(user)
     return tuple(line for argv in rights for line in _acting_lines_of(user, argv))
 
 
@@ -149,7 +149,7 @@ def login_that_lacks(node: str, user: str, rights: Sequence[Sequence[str]]) -> t
     return f"login on {node}", f"sudoers: {lines}"
 
 
-def acting_text(user: str, rights: Sequence[Sequence[str]]) -> str:
+def acting_sudoers_text(user: str, rights: Sequence[Sequence[str]]) -> str:
     """Return the acting lines under a line that says what they are; nothing where there are none."""
     if not rights:
         return ""
@@ -163,7 +163,7 @@ def _no_lookup(user: str) -> str:
     return f"Defaults:{user} !fqdn"
 
 
-def checked_login(user: str) -> None:
+def check_login_name(user: str) -> None:
     """Raises: UsageError when `user` cannot be a login's name."""
     if not _USER.match(user):
         raise UsageError(f"{one_line(user, 40)!r} is not a login name.", "Use lower-case letters, digits, - and _.")

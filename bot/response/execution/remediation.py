@@ -38,7 +38,7 @@ from bot.domain.safe_text import redacted_text
 from bot.domain.transitions import State
 from bot.response.execution.step_executor import Outcome, StepExecutor, pause_of
 from bot.response.execution.step_proof import StepProof
-from bot.response.execution.validation import MOST_BETWEEN, Diagnose, next_sample, resolved, why_not_yet
+from bot.response.execution.validation import MOST_BETWEEN, Diagnose, next_sample, resolved, why_not_watchable
 from bot.response.record import IncidentRecord, cured_since, plan_of, steps_not_done_words, stopped, with_left_behind
 
 _OUT_OF_BAND = "Use another way in: the console, or the cloud provider's reboot."
@@ -74,7 +74,9 @@ class Remediation:
         try:
             now = incident.clamped(self.stepping.clock())
             outcome = await (
-                self._foreign(incident, now) if self._is_foreign(incident) else self._advance_state(incident, now)
+                self._defer_unknown_plan(incident, now)
+                if self._is_foreign(incident)
+                else self._advance_state(incident, now)
             )
             if isinstance(outcome, Escalated):
                 outcome = with_left_behind(outcome, incident, self.stepping.reach.actions)
@@ -134,7 +136,7 @@ class Remediation:
         is_decided = incident.state in (State.APPROVED, State.ACTING, State.VERIFYING)
         return is_decided and any(step.action not in known for step in plan_of(incident)[0].steps)
 
-    async def _foreign(self, incident: Incident, now: datetime) -> Outcome:
+    async def _defer_unknown_plan(self, incident: Incident, now: datetime) -> Outcome:
         """Leave it to a newer program for a time: its node must not be held for ever."""
         at_work = await self.stepping.at_work(incident)
         because = "Its plan is not known to this program: a newer program proposed it."
@@ -171,7 +173,7 @@ class Remediation:
         """Begin to watch the node; where it belongs to a cluster, once its cluster finds it Ready in its new boot."""
         if incident.steps_left:
             await self.stepping.ledger.beat(incident.id, self.stepping.runner)
-            why = await why_not_yet(incident, node, self.stepping.reach)
+            why = await why_not_watchable(incident, node, self.stepping.reach)
             if isinstance(why, QuestionAsked):
                 return why
             since = max(step.ended_at or step.started_at for step in incident.steps)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from bot.domain.action import Ends, Proof, Step
+from bot.domain.action import PlanImpact, Proof, Step
 from bot.domain.alert import BOT
 from bot.domain.claim import CLOCK_TOLERANCE, Claim, check_brake_off, check_not_quiet
 from bot.domain.command import Completed
@@ -54,15 +54,15 @@ from bot.response.decision import guards
 from bot.response.decision.preflight import (
     DriftDetected,
     Preflight,
+    added_data_stores,
     added_side_effects,
-    another_boot,
-    another_machine,
+    boot_drift,
     changed_side_effects,
-    newly_ended,
-    no_longer_read,
+    impact_newly_unread,
+    machine_drift,
 )
 from bot.response.execution.before_reboot import NOTHING, PreRebootReader, StoredReadings
-from bot.response.execution.node_access import NodeAccess, NodeStatus, NotRun, TooLate
+from bot.response.execution.node_access import NodeAccess, NodeStatus, RefusedByFence, TooLate
 from bot.response.record import (
     NOT_LASTING,
     OVER_BY_NOW,
@@ -89,7 +89,7 @@ _NOBODY_SAYS = 124  # from here on, the exit status comes from whatever ended th
 _NEVER_SENT = (NameUnknown, ConnectionRefused, ConnectTimedOut, BannerStalled, LoginRefused)
 
 Outcome: TypeAlias = AdvanceLater | IncidentEvent
-EndsNow: TypeAlias = Callable[[Incident, Node], Awaitable[Ends]]
+EndsNow: TypeAlias = Callable[[Incident, Node], Awaitable[PlanImpact]]
 Attempt: TypeAlias = tuple[str, int, int]  # incident, step, and which attempt at it
 
 
@@ -120,7 +120,7 @@ class Attempts:
             self.ended.add(key)
         self.said[key] = one_line(ended.stdout, 500) if ended is not None else ""
 
-    def not_sent(self, key: Attempt, because: str) -> AdvanceLater:
+    def note_not_sent(self, key: Attempt, because: str) -> AdvanceLater:
         """Note that an attempt was not sent, so that the next attempt need not wait for its fence."""
         self.ran.pop(key, None)
         self.unsent.add(key)
@@ -131,19 +131,19 @@ class Attempts:
         keys = [(incident, record.number, attempt) for attempt in range(1, record.attempt + 1)]
         return all((key in self.unsent or self.ran.get(key) == BOOTED) and key not in self.ran_in_part for key in keys)
 
-    def not_there(self, key: Attempt, because: str) -> AdvanceLater:
+    def note_other_machine(self, key: Attempt, because: str) -> AdvanceLater:
         """Note that another machine answered, and that nothing was sent to it or run there."""
         self.strange[key] = because
-        return self.not_sent(key, because)
+        return self.note_not_sent(key, because)
 
-    def not_run(self, key: Attempt, node: Node, why: FenceRefusal) -> AdvanceLater:
+    def note_fence_refusal(self, key: Attempt, node: Node, why: FenceRefusal) -> AdvanceLater:
         """Note that the fence let nothing run, and why."""
         if why is FenceRefusal.BOOT:
             self.ran[key] = BOOTED
             return AdvanceLater(POLL, BOOTED)
         if why is FenceRefusal.MACHINE:
-            return self.not_there(key, f"Another machine answers as {node.name}: nothing was run there.")
-        return self.not_sent(key, "its command came too late, and was not run")
+            return self.note_other_machine(key, f"Another machine answers as {node.name}: nothing was run there.")
+        return self.note_not_sent(key, "its command came too late, and was not run")
 
     def note_brake(self, key: Attempt, pause: timedelta, no: Braked) -> AdvanceLater:
         """Note that the brake stops the rest of a step: that is reported too if its deadline passes meanwhile."""
@@ -184,19 +184,19 @@ class StepExecutor:
             return stopped(incident, "The policy or the plan on record has changed since the approval.")
         steps = plan.steps[: incident.next_step]
         try:
-            await self.is_of_known_age(incident, node)
+            await self.check_approval_age(incident, node)
             guards.check_units_named(self.policy, plan, self.reach.actions)
             check_not_quiet(self.policy.quiet, now)
             # Both first: the look has to be fresh. A decision of this moment has looked for databases, too; how old
             # another is, told by the ledger's clock, nobody knows by this one.
-            if not incident.has_begun and (because := await self.why_outlived(incident, node, now)):
+            if not incident.has_begun and (because := await self.why_approval_outdated(incident, node, now)):
                 return stopped(incident, because)
             lately = None if incident.steps else self.reach.recall(incident.id)
-            if lately is None and (others := await self.came_since(incident, node, steps[-1])):
+            if lately is None and (others := await self.unshown_data_stores(incident, node, steps[-1])):
                 return stopped(incident, f"{StateChanged.__name__}: {'; '.join(others)}")
             if lately is None and not incident.has_begun:
                 await self.check_unchanged(incident)
-            kept = await self._store_what_is_lost(incident, node, steps[-1], until - now)
+            kept = await self._store_volatile_state(incident, node, steps[-1], until - now)
             lately, in_time = lately if kept is NOTHING else None, self.in_time()
             around = steps[-1:] if incident.steps else plan.steps
             seen = lately or await self.reach.look(node, steps, around, incident.next_step if incident.steps else 1)
@@ -212,9 +212,9 @@ class StepExecutor:
             return untrusted_node_question(no.sentence)
         except (Unreachable, CannotRead) as no:
             return AdvanceLater(pause_of(incident.updated_at, now), no.sentence)
-        if others := another_machine(bound, node, seen):
+        if others := machine_drift(bound, node, seen):
             return untrusted_node_question(f"Another machine answers: {'; '.join(others)}.")
-        booted = another_boot(bound, seen)
+        booted = boot_drift(bound, seen)
         if booted and not incident.has_begun:
             return Cancelled("The node was rebooted before anything was done.", booted)
         if others := (added_side_effects if incident.steps else changed_side_effects)(bound, seen):
@@ -233,7 +233,7 @@ class StepExecutor:
             return AdvanceLater(POLL, HELD_UP)
         return await self._start(incident, node, steps[-1], seen, bool(booted), kept)
 
-    async def why_outlived(self, incident: Incident, node: Node, now: datetime) -> str:
+    async def why_approval_outdated(self, incident: Incident, node: Node, now: datetime) -> str:
         """Say what came on record since the yes with which nobody would be asked for one; empty if nothing did.
 
         A plan may wait long for its turn after the yes, and for the yes the node was read after the record. So does a
@@ -267,7 +267,7 @@ class StepExecutor:
     async def is_before(self, incident: Incident, until: datetime) -> bool:
         """True if it is not so late yet, by the ledger's time."""
         try:
-            await self.ledger.is_in_time(Claim(incident.node, "", self.runner, until=until))
+            await self.ledger.check_claim_in_time(Claim(incident.node, "", self.runner, until=until))
         except ApprovalExpired:
             return False
         return True
@@ -281,7 +281,7 @@ class StepExecutor:
         self.read_again = {key: at for key, at in self.read_again.items() if now - at < IN_TIME}
         self.read_again |= {(incident.id, each): now for each in what}
 
-    async def came_since(self, incident: Incident, node: Node, step: Step) -> tuple[str, ...]:
+    async def unshown_data_stores(self, incident: Incident, node: Node, step: Step) -> tuple[str, ...]:
         """Return each database and member that a reboot, or the drain before it, would end, and that was not shown.
 
         A plan may wait long for its turn after the yes, which looked for them; so does a command that is sent again.
@@ -293,14 +293,16 @@ class StepExecutor:
         if self._was_just_read(incident, _ENDS):
             return ()
         ends = await self.ends_now(incident, node)
-        if others := tuple(newly_ended(plan.ends, ends)):
+        if others := tuple(added_data_stores(plan.ends, ends)):
             return others
-        if unread := tuple(no_longer_read(plan.ends, ends)):
+        if unread := tuple(impact_newly_unread(plan.ends, ends)):
             raise CannotRead("; ".join(unread))
         self._note_as_read(incident, _ENDS)
         return ()
 
-    async def _store_what_is_lost(self, incident: Incident, node: Node, step: Step, left: timedelta) -> StoredReadings:
+    async def _store_volatile_state(
+        self, incident: Incident, node: Node, step: Step, left: timedelta
+    ) -> StoredReadings:
         """Store what the step destroys, if it reboots the node; takes seconds at most, and never stops the step."""
         if self.before_reboot is None or not self.reach.actions[step.action].reboots:
             return NOTHING
@@ -361,20 +363,20 @@ class StepExecutor:
         self.attempts.ran[key] = None
         try:
             fence, before = fence_of(incident.id, bound, started), facts_of(started.before)
-            why = why_of(incident, started.number, self.reach.actions[step.action].words(step.args))
+            why = journal_reason(incident, started.number, self.reach.actions[step.action].words(step.args))
             self.attempts.note_end(
                 key, await self.reach.run(node, step, fence, before, next_in_time, self.check_brake, why)
             )
         except TooLate:
-            return self.attempts.not_sent(key, HELD_UP)
+            return self.attempts.note_not_sent(key, HELD_UP)
         except Braked as no:
             return self.attempts.note_brake(key, POLL, no)
         except HostKeyRejected as no:
-            return self.attempts.not_there(key, no.sentence)
+            return self.attempts.note_other_machine(key, no.sentence)
         except _NEVER_SENT as no:
-            return self.attempts.not_sent(key, no.sentence)
-        except NotRun as no:
-            return self.attempts.not_run(key, node, no.why)
+            return self.attempts.note_not_sent(key, no.sentence)
+        except RefusedByFence as no:
+            return self.attempts.note_fence_refusal(key, node, no.why)
         except Unreachable as no:  # it may have run: what the node shows next decides
             return AdvanceLater(POLL, no.sentence)
         finally:
@@ -397,13 +399,13 @@ class StepExecutor:
             quiet=self.policy.quiet,
         )
 
-    async def is_of_known_age(self, incident: Incident, node: Node) -> None:
+    async def check_approval_age(self, incident: Incident, node: Node) -> None:
         """Raises: ApprovalExpired where what allows the step is from a time that comes yet, by the ledger's clock too.
 
         Asked first: whatever else the step waits for, that time may have come by then.
         """
         if (since := incident.may_begin_since) is not None and self.clock() < since - CLOCK_TOLERANCE:
-            await self.ledger.is_in_time(self._claim(incident, node))
+            await self.ledger.check_claim_in_time(self._claim(incident, node))
 
     async def at_work(self, incident: Incident) -> AdvanceLater | None:
         """Return how long to leave it to another runner that works on it; None where there is none."""
@@ -431,7 +433,7 @@ def fence_of(incident: str, bound: Mapping[str, str], started: StepStarted) -> F
     return Fence(started.boot_id, machine_id, host_key, started.until_uptime, incident)
 
 
-def why_of(incident: Incident, number: int, words: str) -> str:
+def journal_reason(incident: Incident, number: int, words: str) -> str:
     """Return what the node's journal is told of a step: who approved it, and why; the names come first."""
     every = [each for each in (*incident.endorsements, incident.approval) if each is not None]
     lapsed = {person for each in every for person in getattr(each.event, "lapsed", ())}

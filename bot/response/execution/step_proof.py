@@ -28,7 +28,7 @@ from bot.domain.events import StepFailed, StepVerified
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.node import Node
 from bot.response.decision import guards
-from bot.response.decision.preflight import added_side_effects, another_machine
+from bot.response.decision.preflight import added_side_effects, machine_drift
 from bot.response.execution.node_access import NodeStatus, TooLate
 from bot.response.execution.step_executor import (
     BOOTED,
@@ -68,7 +68,7 @@ class StepProof:
         patience = action.patience(before) or self.steps.policy.reboot_deadline
         try:
             seen = await self.steps.reach.look(node, (step,))
-            if others := another_machine(bound, node, seen):
+            if others := machine_drift(bound, node, seen):
                 return untrusted_node_question(f"Another machine answers: {'; '.join(others)}.")
             proven = action.judge(step.args, before, seen.facts[0]) is Proof.PROVEN
             if proven and action.settles:
@@ -82,7 +82,7 @@ class StepProof:
             # An earlier attempt, whose end was not heard, may have booted it itself.
             otherwise = OTHERWISE if record.attempt == 1 and self.steps.attempts.ran.get(key) == BOOTED else ""
             return StepVerified(record.number, (as_evidence(action, step, seen.facts[0]),), took, otherwise)
-        outcome = await self._unproven(incident, node, record, seen, patience)
+        outcome = await self._outcome_if_unproven(incident, node, record, seen, patience)
         if isinstance(outcome, StepFailed) and self.steps.attempts.never_ran(record, incident.id):
             return replace(outcome, never_ran=True)
         return outcome
@@ -100,7 +100,7 @@ class StepProof:
         later = await self.steps.reach.look(node, (step,))
         proven = self.steps.reach.actions[step.action].judge(step.args, before, later.facts[0]) is Proof.PROVEN
         flat = first.facts[0].get("NRestarts") == later.facts[0].get("NRestarts")
-        return later, proven and flat and not another_machine(plan_of(incident)[1], node, later)
+        return later, proven and flat and not machine_drift(plan_of(incident)[1], node, later)
 
     def _began_and_now(self, incident: Incident, record: StepRecord) -> tuple[datetime, datetime]:
         """Return when a step began, and the time; of one that began at a time still to come, when it was first seen.
@@ -123,7 +123,7 @@ class StepProof:
             return untrusted_node_question(f"It is not known whether “{action.title_of(step.args)}” took effect: {why}")
         return StepFailed(record.number, f"the node did not come back: {why}")
 
-    async def _unproven(
+    async def _outcome_if_unproven(
         self, incident: Incident, node: Node, record: StepRecord, seen: NodeStatus, patience: timedelta
     ) -> Outcome:
         step = plan_of(incident)[0].steps[record.number - 1]
@@ -140,7 +140,7 @@ class StepProof:
             booted = "the node was rebooted meanwhile, so nothing more is sent to its cluster"  # no fence stops a call
             return StepFailed(record.number, self._left_words(booted, action, step, record, seen), seen_now)
         if late and (action.by_calls is not None or failure == ""):
-            return StepFailed(record.number, self._too_late(key, action, step, record, seen), seen_now)
+            return StepFailed(record.number, self._deadline_words(key, action, step, record, seen), seen_now)
         if in_rounds:
             return await self._send_next_round(incident, node, step, record, now)
         # Also when it is late: what stopped its next attempt, such as the brake, may be over only now.
@@ -176,13 +176,13 @@ class StepProof:
             )
         bound = plan_of(incident)[1]
         try:
-            await self.steps.is_of_known_age(incident, node)
+            await self.steps.check_approval_age(incident, node)
             guards.check_no_protected_alias(action, seen.facts[0])
             check_not_quiet(self.steps.policy.quiet, now)
             is_first = action.by_calls is None and all(done.started is None for done in incident.steps[:-1])
-            if is_first and (because := await self.steps.why_outlived(incident, node, now)):
+            if is_first and (because := await self.steps.why_approval_outdated(incident, node, now)):
                 return StepFailed(record.number, because, (as_evidence(action, step, seen.facts[0]),))
-            if others := await self.steps.came_since(incident, node, step):
+            if others := await self.steps.unshown_data_stores(incident, node, step):
                 return StepFailed(record.number, f"{StateChanged.__name__}: {'; '.join(others)}")
             around = seen
             if action.around is not None:
@@ -197,7 +197,7 @@ class StepProof:
             return untrusted_node_question(no.sentence)
         except (Unreachable, CannotRead) as no:
             return AdvanceLater(pause_of(record.started_at, now), no.sentence)
-        if others := another_machine(bound, node, around):
+        if others := machine_drift(bound, node, around):
             return untrusted_node_question(f"Another machine answers: {'; '.join(others)}.")
         if others := added_side_effects(bound, around):
             return StepFailed(record.number, f"it would now stop something else: {'; '.join(others)}")
@@ -238,7 +238,7 @@ class StepProof:
         is_plan = proposal is not None and proposal.is_unaltered and proposal.binds.get("policy") == policy.digest
         return policy.acting and is_plan and started is not None and started.boot_id == seen.boot_id
 
-    def _too_late(self, key: Attempt, action: Action, step: Step, record: StepRecord, seen: NodeStatus) -> str:
+    def _deadline_words(self, key: Attempt, action: Action, step: Step, record: StepRecord, seen: NodeStatus) -> str:
         """Say that there was no proof in time, what was heard last, and what stays as it is now."""
         heard = self.steps.attempts.said.get(key, "") if action.by_calls else ""
         words = "; ".join(filter(None, ("no sign of its effect by its deadline", heard)))

@@ -18,7 +18,7 @@ from bot.domain.probe import Unread
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.probes.cgroups import CgroupsReading
 from bot.response.decision.guards import units_of
-from bot.response.decision.preflight import another_machine
+from bot.response.decision.preflight import machine_drift
 from bot.response.diagnosis.figures import before_and_after_table, figures, read_then
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.record import facts_before, facts_proving, plan_of, undoable, untrusted_node_question
@@ -47,7 +47,7 @@ async def next_sample(
         return timedelta(0), Escalated(f"The cure does not hold: {_sample_words(last)}.", _TRY_NEXT)
     if incident.cure_has_held and not incident.steps_left:
         contained = _contains(incident, reach.actions)
-        return timedelta(0), _left_to_a_person(incident, reach.actions) if contained else resolved(incident)
+        return timedelta(0), _escalated_after_containment(incident, reach.actions) if contained else resolved(incident)
     looked_at = incident.sampled_at or ends_at - window  # what is recorded meanwhile, such as an answer, is no look
     if last is not None and not last.holds and looked_at >= ends_at + window:
         return timedelta(0), Escalated(f"It is not known whether the cure holds: {_sample_words(last)}.", _TRY_NEXT)
@@ -59,13 +59,13 @@ async def next_sample(
     return timedelta(0), await _sample(incident, nodes, reach, diagnose)
 
 
-async def why_not_yet(incident: Incident, node: Node, reach: NodeAccess) -> str | QuestionAsked:
+async def why_not_watchable(incident: Incident, node: Node, reach: NodeAccess) -> str | QuestionAsked:
     """Say why the node cannot be watched yet: it does not answer, or is not Ready in its cluster; empty if it can."""
     plan, bound = plan_of(incident)
     done, waiting = plan.steps[: len(incident.steps)], plan.steps[len(incident.steps) :]
     try:
         seen = await reach.look(node)
-        if others := another_machine(bound, node, seen):
+        if others := machine_drift(bound, node, seen):
             return untrusted_node_question(f"Another machine answers: {'; '.join(others)}.")
         return await reach.cluster_trouble(node, done, seen, waiting)
     except HostKeyRejected as no:
@@ -83,7 +83,7 @@ async def _sample(
     try:
         node = nodes.find(incident.node)
         seen = await reach.look(node, done)
-        others = another_machine(incident.proposal.binds, node, seen)
+        others = machine_drift(incident.proposal.binds, node, seen)
         if others:
             return untrusted_node_question(f"Another machine answers: {'; '.join(others)}.")
         if incident.undoes:  # an undo restores the earlier state, sick or well
@@ -186,7 +186,7 @@ def _contains(incident: Incident, actions: Mapping[str, Action]) -> bool:
     return all(actions[step.action].contains for step in incident.proposal.plan.steps)
 
 
-def _left_to_a_person(incident: Incident, actions: Mapping[str, Action]) -> Escalated:
+def _escalated_after_containment(incident: Incident, actions: Mapping[str, Action]) -> Escalated:
     """End an incident whose node gets no new work but is not cured: a person has to do the rest."""
     assert incident.proposal is not None
     assert incident.verdict is not None

@@ -20,26 +20,26 @@ from bot.chat.document import (
     MOST_OPTIONS,
     OPTION,
     TEXT,
+    BlockGroup,
     Button,
     ButtonRow,
+    CoreLoadStrip,
     Dialog,
     Document,
     Fold,
     Line,
     Lines,
     Listing,
-    Marked,
     Menu,
     NodeMenu,
     Paragraph,
     Pieces,
     Record,
     Rule,
-    Small,
-    Strip,
+    SmallPrint,
     Table,
     Title,
-    Together,
+    TrustedMarkup,
     YesNoQuestion,
     clipped,
 )
@@ -121,7 +121,7 @@ def escaped(text: str) -> str:
 
 def _text_of(document: Document) -> str:
     text = document.text
-    return text.words if isinstance(text, Marked) else marked_up((text,) if isinstance(text, str) else text)
+    return text.words if isinstance(text, TrustedMarkup) else marked_up((text,) if isinstance(text, str) else text)
 
 
 def marked_up(sentence: Pieces) -> str:
@@ -184,9 +184,9 @@ def _blocks(shown: Shown) -> Iterator[Block]:
             yield from (_section(said[at : at + SECTION]) for at in range(0, max(1, len(said)), SECTION))
         case Line() | Listing():
             yield _rich(*_elements(shown))
-        case Together(parts=parts):
+        case BlockGroup(parts=parts):
             yield _rich(*(element for part in parts for element in _elements(part)))
-        case Small(texts=texts):
+        case SmallPrint(texts=texts):
             for at in range(0, len(texts), PIECES):
                 pieces = [plain_text(clipped(safe(text), 2000)) for text in texts[at : at + PIECES]]
                 yield {"type": "context", "elements": pieces}
@@ -197,7 +197,7 @@ def _blocks(shown: Shown) -> Iterator[Block]:
             sections = [_section(words[at : at + RICH]) for at in range(0, len(words), RICH)]
             fold: Block = {"type": CONTAINER, "title": plain_text(safe(title)), "child_blocks": sections}
             yield {**fold, "is_collapsible": True, "default_collapsed": True, "width": "full"}
-        case Strip(heat=heat, incident=incident):
+        case CoreLoadStrip(heat=heat, incident=incident):
             strip = _preformatted("\n".join([*(safe(str(row)) for row in heat_strip(heat, COLUMNS)), safe(heat.words)]))
             yield {**strip, "block_id": f"{HEAT}{shown.name}"} if incident else strip
         case ButtonRow(items=items, name=name):
@@ -211,7 +211,7 @@ def _blocks(shown: Shown) -> Iterator[Block]:
             yield {"type": "context", "elements": [plain_text(f"{RECORD} {safe(head)}")], "block_id": RECORD}
         case Rule():
             yield {"type": "divider"}
-        case Marked(words=words):
+        case TrustedMarkup(words=words):
             yield {"type": "section", "text": {"type": "mrkdwn", "text": clipped(words, SECTION)}}
 
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import httpx
 
 from bot.chat.document import Block, Dialog, Document, clipped, plain_document
-from bot.chat.remembered import Remembered
+from bot.chat.remembered import BoundedDict
 from bot.chat.service import (
     ChatService,
     Delivered,
@@ -87,12 +87,12 @@ class TeamsCalls(drawing.TeamsDrawing, ChatService):
         self._timing = timing
         self._log = log
         self.waiting: dict[str, PendingClick] = {}
-        self.dialogs: Remembered[str, Dialog] = Remembered(200)
-        self.known: Remembered[str, tuple[str, str]] = Remembered(REMEMBERED)
-        self.names: Remembered[str, str] = Remembered(REMEMBERED)
-        self.homes: Remembered[str, MessageRef] = Remembered(REMEMBERED)
-        self._direct: Remembered[str, str] = Remembered(REMEMBERED)
-        self._services: Remembered[str, str] = Remembered(REMEMBERED)  # by conversation, as it said last
+        self.dialogs: BoundedDict[str, Dialog] = BoundedDict(200)
+        self.known: BoundedDict[str, tuple[str, str]] = BoundedDict(REMEMBERED)
+        self.names: BoundedDict[str, str] = BoundedDict(REMEMBERED)
+        self.homes: BoundedDict[str, MessageRef] = BoundedDict(REMEMBERED)
+        self._direct: BoundedDict[str, str] = BoundedDict(REMEMBERED)
+        self._services: BoundedDict[str, str] = BoundedDict(REMEMBERED)  # by conversation, as it said last
         self._token, self._until = "", float("-inf")
         self._lock = asyncio.Lock()
 

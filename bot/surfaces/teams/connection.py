@@ -15,7 +15,7 @@ from bot.chat.connection import ChatConnection
 from bot.chat.decisions import Decisions
 from bot.chat.dialog import HOME, MetadataSigner
 from bot.chat.home import HomePublisher
-from bot.chat.remembered import Seen
+from bot.chat.remembered import RecentDeliveries
 from bot.chat.service import Timing
 from bot.chat.suggestions import NodeSuggestions
 from bot.domain.contracts import Log
@@ -64,7 +64,7 @@ class TeamsConnection(ChatConnection):
         self._home: HomePublisher
         self._decisions: Decisions
         self._clicks: dict[tuple[str, ...], PendingClick] = {}
-        self._refused = Seen(100)
+        self._refused = RecentDeliveries(100)
 
     def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions, nodes: NodeSuggestions) -> None:
         """Take what Teams delivers from now on, and hand it to these; names are typed, so no `nodes` are suggested."""

@@ -21,25 +21,25 @@ from bot.chat.document import (
     OPTION,
     TEXT,
     Block,
+    BlockGroup,
     Button,
     ButtonRow,
+    CoreLoadStrip,
     Dialog,
     Document,
     Fold,
     Line,
     Lines,
     Listing,
-    Marked,
     Menu,
     NodeMenu,
     Paragraph,
     Record,
     Rule,
-    Small,
-    Strip,
+    SmallPrint,
     Table,
     Title,
-    Together,
+    TrustedMarkup,
     YesNoQuestion,
     clipped,
 )
@@ -226,9 +226,9 @@ def _elements(shown: Block) -> Iterator[Element]:
             yield from _lines(words if whole else clipped(words, TEXT))
         case Line() | Listing():
             yield from _list_elements(shown)
-        case Together(parts=parts):
+        case BlockGroup(parts=parts):
             yield {"type": "Container", "items": [each for part in parts for each in _list_elements(part)]}
-        case Small(texts=texts):
+        case SmallPrint(texts=texts):
             yield from (each for text in texts for each in _lines(clipped(text, 2000), isSubtle=True, size="small"))
         case Lines(lines=lines):
             yield _monospace(lines)
@@ -237,7 +237,7 @@ def _elements(shown: Block) -> Iterator[Element]:
             toggle = {"type": "Action.ToggleVisibility", "title": f"▸ {safe(title)}", "targetElements": [name]}
             yield {"type": "ActionSet", "actions": [toggle]}
             yield {**_monospace(words.split("\n"), name), "isVisible": False}
-        case Strip(heat=heat):
+        case CoreLoadStrip(heat=heat):
             yield _monospace([*(str(row).replace(" ", "\u00a0") for row in heat_strip(heat, COLUMNS)), heat.words])
         case ButtonRow(items=items, name=name):
             yield from _controls(items, name)
@@ -247,7 +247,7 @@ def _elements(shown: Block) -> Iterator[Element]:
             yield _rich([_text_run(f"record {head}", isSubtle=True, size="small")])
         case Rule():
             yield {"type": "Container", "separator": True, "items": [_rich([_text_run(" ", size="small")])]}
-        case Marked(words=words):
+        case TrustedMarkup(words=words):
             yield from _marked_elements(words)
 
 
@@ -307,7 +307,7 @@ def _cell(word: str, *, bold: bool) -> Element:
 
 def _text_of(document: Document) -> str:
     text = document.text
-    return safe(text.words if isinstance(text, Marked) else text if isinstance(text, str) else plain(text))
+    return safe(text.words if isinstance(text, TrustedMarkup) else text if isinstance(text, str) else plain(text))
 
 
 class TeamsDrawing(Drawing):
@@ -319,7 +319,7 @@ class TeamsDrawing(Drawing):
     def draw(self, document: Document) -> Message:
         """Return a message; the bot's own marked words, alone, are a card too."""
         text = document.text
-        if isinstance(text, Marked) and not document.blocks:
+        if isinstance(text, TrustedMarkup) and not document.blocks:
             document = replace(document, blocks=(text,))
         return super().draw(document)
 

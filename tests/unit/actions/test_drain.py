@@ -16,7 +16,7 @@ from bot.actions import ACTIONS
 from bot.actions.pod import Pod
 from bot.demo.cluster.cluster import DemoNode
 from bot.demo.cluster.pod import DemoPod
-from bot.domain.action import ByCalls, Facts, Proof
+from bot.domain.action import ClusterCalls, Facts, Proof
 from bot.domain.command import Completed, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Snapshot
@@ -37,7 +37,7 @@ def facts(*pods: DemoPod, node: Any = NODE) -> Facts:
     return {**found, "boot_id": BOOT}
 
 
-def by_calls(name: str) -> ByCalls:
+def by_calls(name: str) -> ClusterCalls:
     found = ACTIONS[name].by_calls
     assert found is not None
     return found

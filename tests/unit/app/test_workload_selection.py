@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from bot.app.workload_selection import nodes_that_run
-from bot.domain.call import Answered, Call
+from bot.domain.call import ApiAnswer, Call
 from bot.domain.errors import UsageError
 from bot.domain.listing import CannotList, Place
 from bot.domain.selector import Selector
@@ -22,8 +22,8 @@ class Answering:
         self._body = body
         self._status = status
 
-    async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
-        return Answered(self._status, self._body)
+    async def call(self, cluster: str, call: Call, limit: timedelta) -> ApiAnswer:
+        return ApiAnswer(self._status, self._body)
 
     async def close(self) -> None: ...
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.growth import CountSample, Grows, Growth, HarmAt, growth, since_reset
+from bot.domain.growth import CountSample, Growth, GrowthMeasure, HarmThreshold, growth, since_reset
 from bot.domain.json_form import read, to_json_types
 from bot.view.growth_words import growth_words, sparkline
 
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
-GROWS = Grows("dying memory cgroups", lambda snapshot: None, lambda snapshot, tuning: None)
-HARM = HarmAt(28_571, "each read of the statistics holds a core for 2 s")
+GROWS = GrowthMeasure("dying memory cgroups", lambda snapshot: None, lambda snapshot, tuning: None)
+HARM = HarmThreshold(28_571, "each read of the statistics holds a core for 2 s")
 HOUR = timedelta(hours=1)
 
 
@@ -23,7 +23,7 @@ def looks(*values: float, every: timedelta = HOUR, boot: str = "a") -> list[Coun
     return [CountSample(BEGAN + at * every, value, boot) for at, value in enumerate(values)]
 
 
-def grown(told: list[CountSample], harm: HarmAt | None = HARM) -> Growth:
+def grown(told: list[CountSample], harm: HarmThreshold | None = HARM) -> Growth:
     found = growth("leaked-memory-cgroups", GROWS, told, harm)
     assert found is not None
     return found
@@ -96,7 +96,7 @@ def test_harm_that_is_there_already_is_said_and_not_foretold() -> None:
 
 
 def test_harm_in_a_lifetime_is_years_away() -> None:
-    found = grown(looks(*(100 + at * 0.001 for at in range(10))), HarmAt(28_571, "x"))
+    found = grown(looks(*(100 + at * 0.001 for at in range(10))), HarmThreshold(28_571, "x"))
     assert found.harm_in is None
     assert "years away" in growth_words(found)
 

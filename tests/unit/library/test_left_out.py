@@ -21,7 +21,7 @@ from bot.domain.verdict import Status, Verdict
 from bot.library import Library
 from bot.probes.conntrack import ConntrackReading
 from bot.probes.formats.kernel_table import table
-from bot.response.decision.preflight import no_longer_read
+from bot.response.decision.preflight import impact_newly_unread
 from bot.response.diagnosis.plan_impact import ended_by_reboot
 from tests.unit.causes import builders as b
 
@@ -213,7 +213,7 @@ def test_while_units_have_a_mistake_what_a_reboot_ends_is_not_known_and_an_older
     now = ended_by_reboot(node)
     (unread,) = (each for each in now.unread if each.probe.startswith("units"))
     assert unread.reason == "a row of its units.toml is left out"
-    assert [words for words in no_longer_read(before, now) if words.startswith("what ends: units")]
+    assert [words for words in impact_newly_unread(before, now) if words.startswith("what ends: units")]
 
 
 def test_name_of_a_function_decides_no_verdict_and_is_named_all_the_same(site: Path) -> None:

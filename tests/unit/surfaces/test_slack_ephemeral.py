@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.chat.commands import Commands
-from bot.chat.ephemeral import Ephemeral
+from bot.chat.ephemeral import PrivateReplies
 from bot.chat.post_state import MessageTarget
 from bot.chat.requests import CheckRequest, CommandRequest, HelpRequest, help_text, parse, unknown_words
 from bot.chat.service import Delivered, Message, MessageGone, Timing
@@ -49,7 +49,7 @@ async def test_refusal_that_quotes_a_node_shows_no_secret() -> None:
 
     calls: Any = Calls()
     words = f"CannotTell: The node cannot be read again: it said: export DB_PASSWORD={SECRET}."
-    await Ephemeral(calls, Timing(), lambda *_, **__: None, NOBODY).tell("slack:T1/U1", "C1", "", words)
+    await PrivateReplies(calls, Timing(), lambda *_, **__: None, NOBODY).tell("slack:T1/U1", "C1", "", words)
     assert "cannot be read again" in told[0]
     assert SECRET not in told[0]
 
@@ -69,7 +69,7 @@ async def test_what_a_person_typed_is_shown_back_as_it_was_typed(typed: str) -> 
     asked = parse(f"check {typed}", Inventory({}, "nodes.toml"))
     assert isinstance(asked, CheckRequest)
     request = CommandRequest("1", "T1", "U1", "C1", f"check {typed}")
-    await Ephemeral(calls, Timing(), lambda *_, **__: None, NOBODY).quote(request, unknown_words(asked))
+    await PrivateReplies(calls, Timing(), lambda *_, **__: None, NOBODY).quote(request, unknown_words(asked))
     (block,) = told[0].blocks
     assert block["text"]["type"] == "plain_text"
     assert typed in block["text"]["text"]
@@ -91,7 +91,7 @@ async def test_answer_whose_address_is_used_up_comes_to_the_channel() -> None:
 
     calls: Any = Calls()
     request = CommandRequest("1", "T1", "U1", "C1", "help", answer_at="https://slack.example/used-up")
-    await Ephemeral(calls, Timing(), lambda *_, **__: None, NOBODY).say(request, ("What I can do",))
+    await PrivateReplies(calls, Timing(), lambda *_, **__: None, NOBODY).say(request, ("What I can do",))
     assert told == ["C1 U1 What I can do"]
 
 
@@ -139,7 +139,7 @@ async def test_no_answer_makes_markup_of_what_was_typed(command: str, has_extras
         return None
 
     calls: Any = Calls()
-    ephemeral = Ephemeral(calls, Timing(), lambda *_, **__: None, NOBODY)
+    ephemeral = PrivateReplies(calls, Timing(), lambda *_, **__: None, NOBODY)
     handler: Any = Commands.__new__(Commands)
     handler.channels = frozenset()
     askers = SimpleNamespace(admit=admits, count=counts)

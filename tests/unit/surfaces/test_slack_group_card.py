@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bot.chat.decisions import left_out
 from bot.demo.slack.validation import check_message, check_view
-from bot.domain.action import End, Ends, Plan, Step
+from bot.domain.action import EndedItem, Plan, PlanImpact, Step
 from bot.domain.events import (
     Declined,
     IncidentEvent,
@@ -187,7 +187,7 @@ def test_dialog_names_every_node_and_every_command_whole() -> None:
 def test_dialog_names_every_database_that_a_yes_ends_however_many_there_are() -> None:
     stores = [f"store-{number:02}" for number in range(120)]
     rest = [f"job-{number:02}" for number in range(20)]
-    ends = Ends((*(End(name, "keeps") for name in stores), *(End(name, "process") for name in rest)))
+    ends = PlanImpact((*(EndedItem(name, "keeps") for name in stores), *(EndedItem(name, "process") for name in rest)))
     (incident,) = group(WAYS[State.PROPOSED])
     assert incident.proposal is not None
     incident = replace(incident, proposal=replace(incident.proposal, plan=replace(incident.proposal.plan, ends=ends)))
@@ -201,7 +201,7 @@ def test_dialog_names_every_database_that_a_yes_ends_however_many_there_are() ->
 
 
 def test_dialog_says_what_ends_then_why_then_the_commands_and_what_it_is_bound_to_last() -> None:
-    ends = Ends((End("etcd.service", "keeps"), End("ray::train_step", "gpu", 24, 8, 39_600)))
+    ends = PlanImpact((EndedItem("etcd.service", "keeps"), EndedItem("ray::train_step", "gpu", 24, 8, 39_600)))
     (incident,) = group(WAYS[State.PROPOSED])
     assert incident.proposal is not None
     plan = replace(incident.proposal.plan, ends=ends)

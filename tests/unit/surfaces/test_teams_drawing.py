@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from bot.chat.document import (
     Block,
+    BlockGroup,
     Button,
     ButtonRow,
     Dialog,
@@ -22,16 +23,15 @@ from bot.chat.document import (
     IfRoom,
     Lines,
     Listing,
-    Marked,
     Menu,
     NodeMenu,
     Paragraph,
     Record,
     Rule,
-    Small,
+    SmallPrint,
     Table,
     Title,
-    Together,
+    TrustedMarkup,
     YesNoQuestion,
     bullets,
     folded,
@@ -77,8 +77,8 @@ def every_block(words: str) -> tuple[Block, ...]:
             Link(words, "https://a.example"),
         ),
         Listing(((words,),), words, ordered=True),
-        Together((line(words), bullets([(words, words)]))),
-        Small((words, words)),
+        BlockGroup((line(words), bullets([(words, words)]))),
+        SmallPrint((words, words)),
         Lines((words, words)),
         Fold(words, words),
         Table((words, words), [(words, words)], words, words),
@@ -214,7 +214,7 @@ def test_team_of_approvers_is_told_in_words() -> None:
 
 
 def test_help_and_home_say_what_people_type_here() -> None:
-    message = draw(Document(Marked(help_text())))
+    message = draw(Document(TrustedMarkup(help_text())))
     said = message_text(message)
     assert "@zombie check NODE" in said
     assert "@zombie brake on|off" in said

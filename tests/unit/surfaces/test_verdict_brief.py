@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from bot.actions import ACTIONS
 from bot.chat.card import incident_card
-from bot.domain.action import End, Ends
+from bot.domain.action import EndedItem, PlanImpact
 from bot.domain.probe import Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
 from bot.surfaces.verdict_brief import FEW, MORE, MOST, PROPOSES, verdict_brief, verdicts_table
@@ -31,7 +31,7 @@ GONE = Verdict(
 
 def test_brief_says_verdict_harm_offer_its_cost_and_what_next_in_ten_lines() -> None:
     assert FOUNDING.plan is not None
-    ends = Ends((End("ray::train_step", "gpu", 48, 8, 3 * 86_400),))
+    ends = PlanImpact((EndedItem("ray::train_step", "gpu", 48, 8, 3 * 86_400),))
     grave = replace(
         FOUNDING,
         summary="ecs.service leaks memory cgroups: 68,441 dying memory cgroups beside 240 alive. Harm: core 39 is held "

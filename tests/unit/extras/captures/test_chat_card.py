@@ -31,7 +31,7 @@ from bot.extras.captures.events import (
 )
 from bot.extras.captures.record import RollingCapture, RollingState, incident_of
 from bot.extras.captures.recorder import RollingRequest
-from bot.extras.captures.watch import RollingNews
+from bot.extras.captures.watch import CaptureLookResult
 from bot.surfaces.slack.drawing import ALL_BLOCKS, draw
 from tests.record.incidents import BEGAN_AT
 
@@ -75,7 +75,7 @@ def actions(message: Message) -> list[str]:
 
 @pytest.mark.parametrize("state", RollingState)
 def test_every_state_has_its_words_and_its_buttons(state: RollingState) -> None:
-    message = draw(capture_card(RollingNews(IN_STATE[state])))
+    message = draw(capture_card(CaptureLookResult(IN_STATE[state])))
     assert actions(message) == BUTTONS.get(state, [])
     assert "node-1" in message.text
     assert '"user_id": "U0ALICE001"' in json.dumps(message.blocks)
@@ -83,7 +83,7 @@ def test_every_state_has_its_words_and_its_buttons(state: RollingState) -> None:
 
 
 def test_figures_and_what_was_caught_stand_on_it() -> None:
-    news = RollingNews(replace(RUNNING, caught=(caught(),)), 0.4, 100.0, 42_000_000, 2)
+    news = CaptureLookResult(replace(RUNNING, caught=(caught(),)), 0.4, 100.0, 42_000_000, 2)
     message = draw(capture_card(news))
     text = json.dumps(message.blocks)
     assert "It has recorded 100 s and costs 0.40 % of one core; its ring holds 2 segments, 42.0 MB." in text
@@ -103,7 +103,7 @@ def test_no_words_are_markup_or_too_long(words: str) -> None:
         ended=CaptureEnded(ID, words, words),
     )
     messages = (
-        capture_card(RollingNews(rolling, waits=(words,) * 40)),
+        capture_card(CaptureLookResult(rolling, waits=(words,) * 40)),
         caught_reply(rolling.caught[0], SUMMARY, "https://example.slack.com/archives/C1/p1"),
         caught_reply(rolling.caught[0], replace(SUMMARY, cause=words), ""),
         not_recorded(words, words, ALICE),

@@ -31,7 +31,7 @@ from bot.extras.captures.control import RollingControl
 from bot.extras.captures.events import CaptureAsked, CaptureStarting, CaptureStopping
 from bot.extras.captures.record import RollingState
 from bot.extras.captures.recorder import CapturePaths, RollingRequest, unit_free_line
-from bot.extras.captures.serving import RollingKeeper
+from bot.extras.captures.serving import CapturePoller
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.status import parse_status
 from bot.extras.captures.store import CaptureStore
@@ -364,7 +364,7 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
     watch.control = watch
     known: Any = None
     turns: Any = Turns()
-    keeper = RollingKeeper(watch, known, turns, lambda event, **fields: logged.append((event, fields)), Hears())
+    keeper = CapturePoller(watch, known, turns, lambda event, **fields: logged.append((event, fields)), Hears())
     asyncio.run(keeper.look_at_each())
     assert logged == [("capture_unread", {"capture": "a", "node": "a", "error": "no such number"})]
     assert len(heard) == 1

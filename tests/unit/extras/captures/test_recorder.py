@@ -24,7 +24,7 @@ from bot.extras.captures.recorder import (
     start_argv,
 )
 from bot.extras.captures.words import line
-from bot.response.execution.privilege import capture_text
+from bot.response.execution.privilege import capture_sudoers_text
 from tests.record.incidents import BEGAN_AT, entries
 
 ASKED = CaptureAsked("abc1234567", "node-7", 12, 2, ("nic-reset",), False, "ann")
@@ -66,7 +66,7 @@ def test_a_property_stands_there_only_where_systemd_has_it() -> None:
 
 
 def test_its_lines_are_exact_and_touch_one_folder() -> None:
-    lines = [line for line in capture_text("zombie", rolling_rights()).splitlines() if "zombie-capture" in line]
+    lines = [line for line in capture_sudoers_text("zombie", rolling_rights()).splitlines() if "zombie-capture" in line]
     assert len(lines) == len({*lines}) > 30
     assert not [line for line in lines if "*" in line]
     removing = [line for line in lines if " -rf " in line]

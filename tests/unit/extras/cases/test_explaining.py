@@ -9,7 +9,7 @@ from bot.app.cases import replayed
 from bot.app.factories import library
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Status, Verdict, outcome_parts
-from bot.extras.cases.explaining import Explainer, ExplainerBeside, ExplainingTask, proven, why
+from bot.extras.cases.explaining import Explainer, ExplainingTask, SubprocessExplainer, proven, why
 from bot.transport.case_file import load
 from tests.contract.test_why import FOUNDING
 
@@ -53,7 +53,7 @@ async def test_sentences_come_for_what_people_see_and_for_nothing_else() -> None
 
 
 async def test_process_beside_says_the_same_and_another_follows_one_that_dies() -> None:
-    beside, verdict = ExplainerBeside(ExplainingTask(())), await shown()
+    beside, verdict = SubprocessExplainer(ExplainingTask(())), await shown()
     try:
         said = await beside.sentences(verdict)
         assert said == await Explainer(LIBRARY).sentences(verdict)

@@ -11,14 +11,14 @@ import pytest
 from bot.chat.document import TEXT
 from bot.chat.drawing import length
 from bot.domain.node import Node
-from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.ask import FleetRequest
 from bot.extras.fleet.chat_card import many_card, report_card, running_card
 from bot.extras.fleet.report import FleetReport, report
 from bot.extras.fleet.sweep import Found, JudgedBy, NodeAnswer, NodeOutcome
 from bot.surfaces.slack.drawing import ALL_BLOCKS, draw
 
 LEAK = "leaked-memory-cgroups"
-ASK = FleetAsk(("*",), (LEAK,))
+ASK = FleetRequest(("*",), (LEAK,))
 BY = "slack:T024/U0ALICE001"
 EVIL = ("<!channel> *now* `id` $(reboot) \x1b[2J\u202e", "<@U0BOB00001>|<http://evil|here>", "a,b=c & d")
 

@@ -15,12 +15,12 @@ from bot.app.factories import library
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionRefused, MissingFile, SchedulerError, UnknownNode
-from bot.domain.growth import HarmAt
+from bot.domain.growth import HarmThreshold
 from bot.domain.node import Node
 from bot.extras.fleet.chunks import ChunkReply, ChunkRequest, SweepQuestion
 from bot.extras.fleet.scheduler import Roster, declared, is_zone, resource
 from bot.extras.fleet.sweep import Counted, Found, NodeAnswer, NodeOutcome, Sweep
-from bot.extras.fleet.worker import ChunkWorker, ReadingOnly
+from bot.extras.fleet.worker import ChunkWorker, ReadOnlyTransport
 
 NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
 LEAK = "leaked-memory-cgroups"
@@ -30,7 +30,7 @@ SWEEP = Sweep.of(PLAYBOOK, [LEAK])
 QUESTION = SweepQuestion.of(SWEEP, PROGRAM, 5, timedelta(seconds=20))
 ORDER = ChunkRequest(QUESTION, ("node-1", "node-2"), 2, NOW)
 FOUND = Found(LEAK, "degraded", "possible", "60,000 of them", ("ecs.service",))
-COUNTED = Counted(LEAK, 60_000.0, "boot-1", HarmAt(80_000.0, "each read holds a core for 2 s"))
+COUNTED = Counted(LEAK, 60_000.0, "boot-1", HarmThreshold(80_000.0, "each read holds a core for 2 s"))
 SICK = NodeAnswer(
     "node-1",
     NodeOutcome.ANSWERED,
@@ -76,7 +76,7 @@ class Known:
 
 
 def desk(way: Refuses, *names: str, program: str = PROGRAM) -> ChunkWorker:
-    return ChunkWorker(program, "worker-a", Known(names), library(), ReadingOnly(way), lambda: NOW)
+    return ChunkWorker(program, "worker-a", Known(names), library(), ReadOnlyTransport(way), lambda: NOW)
 
 
 async def replied(desk: ChunkWorker, order: ChunkRequest) -> ChunkReply:
@@ -186,7 +186,7 @@ def changed(**change: Any) -> Callable[[NodeAnswer], NodeAnswer]:
         changed(counted=(COUNTED, COUNTED)),
         changed(counted=(replace(COUNTED, cause="disk-full"),)),
         changed(counted=(replace(COUNTED, value=float("nan")),)),
-        changed(counted=(replace(COUNTED, harm=HarmAt(-1.0, "never")),)),
+        changed(counted=(replace(COUNTED, harm=HarmThreshold(-1.0, "never")),)),
         changed(seconds=-1.0),
         changed(seconds=float("inf")),
     ],

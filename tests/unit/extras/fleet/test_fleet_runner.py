@@ -16,7 +16,7 @@ import pytest
 from bot.app.factories import library
 from bot.domain.errors import UsageError
 from bot.domain.node import Node
-from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.ask import FleetRequest
 from bot.extras.fleet.chunks import SweepQuestion
 from bot.extras.fleet.facts import Fact, packed
 from bot.extras.fleet.runner import FleetRunner
@@ -72,7 +72,7 @@ async def test_nodes_are_compared_only_where_some_have_the_cause_and_others_do_n
             """Every node has answered already."""
 
     class Asked(FleetRunner):
-        async def select(self, ask: FleetAsk) -> tuple[Node, ...]:
+        async def select(self, ask: FleetRequest) -> tuple[Node, ...]:
             return ()
 
     read: Any = Read()
@@ -80,7 +80,7 @@ async def test_nodes_are_compared_only_where_some_have_the_cause_and_others_do_n
     means: Any = SimpleNamespace(facts=lambda *_: read)
     asked = Asked(NOBODY, playbooks, means, {}, asyncio.Semaphore(1))
     with pytest.raises(UsageError, match=says):
-        await asked.compared(FleetAsk(("*",), ("disk-full",)))
+        await asked.compared(FleetRequest(("*",), ("disk-full",)))
 
 
 async def test_facts_of_whole_checks_are_stored_for_whoever_keeps_them_and_those_of_a_worker_are_checked() -> None:
@@ -121,7 +121,7 @@ async def test_facts_of_whole_checks_are_stored_for_whoever_keeps_them_and_those
 async def test_facts_are_asked_for_by_whole_checks_alone_and_where_somebody_keeps_them(
     full: bool, keeps: bool, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def select(self: FleetRunner, ask: FleetAsk) -> tuple[Node, ...]:
+    async def select(self: FleetRunner, ask: FleetRequest) -> tuple[Node, ...]:
         return (Node("a", "10.0.0.1"),)
 
     monkeypatch.setattr(FleetRunner, "select", select)
@@ -129,7 +129,7 @@ async def test_facts_are_asked_for_by_whole_checks_alone_and_where_somebody_keep
     keeper: Any = object()
     playbooks: Any = SimpleNamespace(get=lambda name: library().get(name or "node-health"))
     runner = replace(desk("gpu"), means=means, playbooks=playbooks, keeps=(keeper,) * keeps)
-    sweep: Any = await runner.prepared(FleetAsk(("a",), full=full))
+    sweep: Any = await runner.prepared(FleetRequest(("a",), full=full))
     question = SweepQuestion.of(sweep, "zombie", 5, timedelta(seconds=20))
     again = question.sweep(sweep.playbook if full else library().get("node-health"))
     assert (question.kind, again) == (kind, sweep)

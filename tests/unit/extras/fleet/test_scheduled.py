@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from bot.domain.growth import CountSample, Growth, HarmAt
+from bot.domain.growth import CountSample, Growth, HarmThreshold
 from bot.domain.json_form import read, to_json_types
 from bot.domain.node import Node
-from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.ask import FleetRequest
 from bot.extras.fleet.report import FleetReport, report
 from bot.extras.fleet.sweep import Found, JudgedBy, NodeAnswer, NodeOutcome
 from bot.extras.fleet.sweeps import PostedSweep, ScheduledSweep, digest, digest_card
@@ -17,7 +17,7 @@ from bot.surfaces.slack.drawing import draw
 
 LEAK = "leaked-memory-cgroups"
 BEGAN = datetime(2026, 11, 22, 3, tzinfo=UTC)
-SWEEP = ScheduledSweep("s", timedelta(hours=6), FleetAsk(("role=gpu",), (LEAK,)), "C1", ((22 * 60, 6 * 60),))
+SWEEP = ScheduledSweep("s", timedelta(hours=6), FleetRequest(("role=gpu",), (LEAK,)), "C1", ((22 * 60, 6 * 60),))
 
 
 def seen(**nodes: str) -> FleetReport:
@@ -35,7 +35,7 @@ def seen(**nodes: str) -> FleetReport:
 
 def growing(days_left: float) -> Mapping[tuple[str, str], Growth]:
     looks = (CountSample(BEGAN - timedelta(days=1), 1_000), CountSample(BEGAN, 2_000))
-    harm = HarmAt(2_000 + 1_000 * days_left, "each read holds a core for 2 s")
+    harm = HarmThreshold(2_000 + 1_000 * days_left, "each read holds a core for 2 s")
     rate = 1_000 / 24
     return {("a", LEAK): Growth(LEAK, "dying memory cgroups", looks, 9, rate, rate * 0.9, rate * 1.1, harm)}
 

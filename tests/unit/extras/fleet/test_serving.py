@@ -14,7 +14,7 @@ from bot.domain.errors import UsageError
 from bot.extras.fleet import EXTRA
 from bot.extras.fleet.serving import serving
 from bot.extras.fleet.settings import SweepSettings
-from bot.extras.fleet.sweeps import Sweeps, scheduled
+from bot.extras.fleet.sweeps import SweepScheduler, scheduled
 from bot.seats import Serves
 from bot.settings import Settings
 
@@ -47,7 +47,7 @@ async def test_due_sweeps_run_from_the_start_to_the_end() -> None:
     nothing: Any = None
     requests: Any = Requests()
     sweeps = scheduled((SweepSettings(select=("role=gpu",), channel="C1"),), PLAYBOOK)
-    work: Serves = Sweeps(sweeps, nothing, requests, nothing, nothing, nothing, now, lambda *_, **__: None)
+    work: Serves = SweepScheduler(sweeps, nothing, requests, nothing, nothing, nothing, now, lambda *_, **__: None)
     assert not work.posts
     await work.stop()
     await work.start()

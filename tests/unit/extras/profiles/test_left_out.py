@@ -22,7 +22,7 @@ from bot.extras.profiles.sketches import SKETCH
 from bot.extras.reports.report_data import ReportData
 from bot.extras.reports.report_maker import report_data
 from bot.ledger import CaseStore, Database, Ledger
-from bot.response.execution.privilege import capture_text
+from bot.response.execution.privilege import capture_sudoers_text
 from bot.seats import Extra
 from tests.record.incidents import APPROVER, ASKER, BEGAN_AT, NODE, OPENING, TRIAGED
 from tests.record.ledgers import ledger_in
@@ -94,7 +94,7 @@ def test_extra_that_cannot_say_what_it_adds_takes_no_report_down(database: Datab
 
 
 def test_login_needs_no_right_of_it(without: tuple[Extra, ...]) -> None:
-    lines = capture_text("zombie", rights_of(without))
+    lines = capture_sudoers_text("zombie", rights_of(without))
     assert "perf" not in lines.replace("perf searches", "")
     assert "bpftrace" in lines
-    assert "/usr/bin/perf record" in capture_text("zombie", rights_of(shipped().on))
+    assert "/usr/bin/perf record" in capture_sudoers_text("zombie", rights_of(shipped().on))

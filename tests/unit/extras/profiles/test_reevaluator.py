@@ -17,7 +17,7 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Verdict
-from bot.extras.profiles.reevaluator import Reevaluator
+from bot.extras.profiles.reevaluator import VerdictReevaluator
 from bot.ledger import CaseStore, Ledger
 from bot.probes.profile import PROFILE, ProfileReading, profile_to_json
 from bot.response.record import IncidentRecord
@@ -66,15 +66,15 @@ class Bench:
     def now(self, name: str = ID) -> Incident:
         return fold(self.ledger.read.now(name))
 
-    async def consider(
+    async def reevaluate_with_profile(
         self, incident: Incident, taken: ProfileTaken = TAKEN, around: Callable[[Any], Any] = lambda ledger: ledger
     ) -> str:
         ledger: Any = around(self.ledger)
         cases: Any = self.kept
-        result = Reevaluator(
+        result = VerdictReevaluator(
             IncidentRecord(ledger), ledger, cases, self.judge, lambda event, **_: self.lines.append(event)
         )
-        return await result.consider(incident, taken)
+        return await result.reevaluate_with_profile(incident, taken)
 
     def others(self) -> Sequence[str]:
         return [name for name in self.ledger.together.now(OPENING.group) if name != ID]
@@ -126,7 +126,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 async def test_changed_verdict_withdraws_the_offer_and_has_the_node_read_anew(bench: Bench) -> None:
-    said = await bench.consider(bench.taken(bench.proposed()), TAKEN)
+    said = await bench.reevaluate_with_profile(bench.taken(bench.proposed()), TAKEN)
     assert "likely, with a plan → leaked-memory-cgroups confirmed, with a plan" in said
     (name,) = bench.others()
     old, new = bench.now(), bench.now(name)
@@ -142,7 +142,7 @@ async def test_changed_verdict_withdraws_the_offer_and_has_the_node_read_anew(be
 
 async def test_profile_that_changes_nothing_leaves_the_offer(bench: Bench) -> None:
     bench.convinced = LIKELY
-    assert await bench.consider(bench.taken(bench.proposed())) == ""
+    assert await bench.reevaluate_with_profile(bench.taken(bench.proposed())) == ""
     assert (bench.now().state, bench.others()) == (State.PROPOSED, [])
 
 
@@ -150,7 +150,7 @@ async def test_profile_that_changes_nothing_leaves_the_offer(bench: Bench) -> No
 async def test_what_somebody_has_decided_is_left_to_them(bench: Bench, decided: IncidentEvent) -> None:
     incident = bench.taken(bench.proposed())
     bench.ledger.append.now(ID, incident.seq, decided, APPROVER)
-    assert await bench.consider(incident) == ""
+    assert await bench.reevaluate_with_profile(incident) == ""
     assert bench.now().ending is None or isinstance(bench.now().ending, Declined)
     assert (bench.others(), bench.judged) == ([], [])
 
@@ -163,26 +163,26 @@ async def test_yes_that_comes_while_it_is_evaluated_wins(bench: Bench) -> None:
         bench.ledger.append.now(ID, incident.seq, Approved(PROPOSED.digest, "drained"), APPROVER)
 
     bench.meanwhile = approved
-    assert await bench.consider(incident) == ""
+    assert await bench.reevaluate_with_profile(incident) == ""
     assert (bench.now().state, bench.others()) == (State.APPROVED, [])
 
 
 async def test_verdict_without_a_plan_is_followed_by_a_new_one_and_nothing_is_withdrawn(bench: Bench) -> None:
     digest = bench.kept.keep.now(ID, Case(CaseHeader(NODE, BEGAN_AT), (Completed("cgroups", "cgroups", 0, "memory"),)))
     bench.stands(OPENING, replace(TRIAGED, verdict=replace(LIKELY, plan=None), case=digest))
-    assert "read again" in await bench.consider(bench.taken(bench.now()))
+    assert "read again" in await bench.reevaluate_with_profile(bench.taken(bench.now()))
     assert (bench.now().state, len(bench.others())) == (State.TRIAGED, 1)
 
 
 async def test_two_profiles_of_one_moment_make_one_new_incident(bench: Bench) -> None:
     incident = bench.taken(bench.proposed())
-    said = [await bench.consider(incident), await bench.consider(incident)]
+    said = [await bench.reevaluate_with_profile(incident), await bench.reevaluate_with_profile(incident)]
     assert [bool(words) for words in said] == [True, False]
     assert len(bench.others()) == 1
 
 
 async def test_offer_that_cannot_be_made_anew_stands_and_that_is_told(bench: Bench) -> None:
-    said = await bench.consider(bench.taken(bench.proposed()), TAKEN, Broken)
+    said = await bench.reevaluate_with_profile(bench.taken(bench.proposed()), TAKEN, Broken)
     assert said.endswith("and that could not be written down: check the node again.")
     assert (bench.now().state, bench.others(), bench.lines) == (State.PROPOSED, [], ["profile_not_weighed"])
 
@@ -191,7 +191,7 @@ async def test_offer_that_cannot_be_made_anew_stands_and_that_is_told(bench: Ben
 async def test_killed_at_any_point_the_card_has_its_offer_or_a_node_to_be_read(bench: Bench, at: int) -> None:
     incident = bench.taken(bench.proposed())
     try:
-        await bench.consider(incident, TAKEN, lambda ledger: Deadly(ledger, at))
+        await bench.reevaluate_with_profile(incident, TAKEN, lambda ledger: Deadly(ledger, at))
     except Killed:
         pass
     else:
@@ -199,7 +199,7 @@ async def test_killed_at_any_point_the_card_has_its_offer_or_a_node_to_be_read(b
     stands = bench.now().state is State.PROPOSED
     opened = [bench.now(name).state for name in bench.others()]
     assert (stands, opened) in ((True, []), (False, [State.OPENED]))
-    assert bool(await bench.consider(incident)) == stands, "asked again, it is carried through once"
+    assert bool(await bench.reevaluate_with_profile(incident)) == stands, "asked again, it is carried through once"
     assert (bench.now().state, len(bench.others())) == (State.CANCELLED, 1)
 
 
@@ -211,7 +211,7 @@ async def test_what_joins_while_it_is_evaluated_takes_nothing_away(bench: Bench)
         bench.taken(bench.now())
 
     bench.meanwhile = taken_again
-    assert "read again as incident" in await bench.consider(incident)
+    assert "read again as incident" in await bench.reevaluate_with_profile(incident)
     assert (bench.now().state, len(bench.others())) == (State.CANCELLED, 1)
 
 
@@ -219,6 +219,6 @@ async def test_what_joins_while_it_is_evaluated_takes_nothing_away(bench: Bench)
 async def test_without_a_reading_or_without_what_the_node_said_nothing_is_evaluated(bench: Bench, reading: str) -> None:
     bench.stands(OPENING, replace(TRIAGED, verdict=LIKELY, case="ab" * 32), PROPOSED)
     taken = replace(TAKEN, reading=reading)
-    assert await bench.consider(bench.taken(bench.now(), taken), taken) == ""
+    assert await bench.reevaluate_with_profile(bench.taken(bench.now(), taken), taken) == ""
     assert (bench.now().state, bench.judged) == (State.PROPOSED, [])
     assert bench.lines == (["profile_not_weighed"] if reading else [])

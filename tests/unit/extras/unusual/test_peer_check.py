@@ -22,7 +22,7 @@ from bot.domain.probe import CustomReading, Snapshot
 from bot.domain.verdict import Status, Unusual, Verdict
 from bot.extras.fleet.facts import figures_of
 from bot.extras.unusual import store as store_module
-from bot.extras.unusual.peer_check import UnusualFacts
+from bot.extras.unusual.peer_check import PeerComparer
 from bot.extras.unusual.peers import FEWEST_PEERS, NodeFacts
 from bot.extras.unusual.store import FACTS, KEPT, FactStore
 from bot.ledger import Database
@@ -56,7 +56,7 @@ class Bot:
     def __init__(self, database: Database, clock: Clock) -> None:
         self.logged: list[str] = []
         log = lambda event, **fields: self.logged.append(event)  # noqa: E731
-        self.extra = UnusualFacts(FactStore(database), BOOK.name, ("role",), clock, log, patience=60)
+        self.extra = PeerComparer(FactStore(database), BOOK.name, ("role",), clock, log, patience=60)
         self.status, self.said = Status.HEALTHY, dict(SETTINGS)
         self.more: dict[str, object] = {}
 

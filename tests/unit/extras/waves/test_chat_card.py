@@ -11,7 +11,7 @@ import pytest
 
 from bot.chat.document import Dialog, Document, Paragraph
 from bot.chat.service import Message
-from bot.domain.action import KEEPS, End, Ends
+from bot.domain.action import KEEPS, EndedItem, PlanImpact
 from bot.domain.errors import CannotTell
 from bot.domain.probe import Unread
 from bot.extras.waves import chat_card
@@ -128,10 +128,10 @@ def test_dialog_that_cannot_show_every_command_is_refused_and_says_where_to_appr
         assert refused.value.try_next == "zombie wave approve wave-abcd"
 
 
-ETCD, TRAINS = End("etcd.service", KEEPS, age=3600), End("ray::train_step", "gpu", 24, 8, 11 * 3600)
+ETCD, TRAINS = EndedItem("etcd.service", KEEPS, age=3600), EndedItem("ray::train_step", "gpu", 24, 8, 11 * 3600)
 
 
-def with_ends(plans: WavePlans, at: int, ends: Ends | None, words: str) -> WavePlans:
+def with_ends(plans: WavePlans, at: int, ends: PlanImpact | None, words: str) -> WavePlans:
     """The plans, where this node's ends these."""
     (plan,) = plans.shared
     nodes = [replace(node, ends=ends, ends_words=words) if each == at else node for each, node in enumerate(plan.nodes)]
@@ -139,8 +139,8 @@ def with_ends(plans: WavePlans, at: int, ends: Ends | None, words: str) -> WaveP
 
 
 def test_what_ends_with_a_wave_is_summed_databases_first_and_stands_with_each_node() -> None:
-    plans = with_ends(of_nodes(3), 0, Ends((TRAINS,)), "Ends: 24 × ray::train_step.")
-    plans = with_ends(plans, 1, Ends((ETCD, TRAINS)), "Ends: etcd.service; 24 × ray::train_step.")
+    plans = with_ends(of_nodes(3), 0, PlanImpact((TRAINS,)), "Ends: 24 × ray::train_step.")
+    plans = with_ends(plans, 1, PlanImpact((ETCD, TRAINS)), "Ends: etcd.service; 24 × ray::train_step.")
     plans = with_ends(plans, 2, None, "What ends with it was not read.")
     assert plans.ends() == (
         "etcd.service (others need its data or its vote), running for 1 h, on node-1",
@@ -161,18 +161,18 @@ def test_what_ends_with_a_wave_is_summed_databases_first_and_stands_with_each_no
 
 
 def test_nothing_ends_is_said_only_where_all_of_it_was_read() -> None:
-    seen = with_ends(of_nodes(1), 0, Ends(), "Ends: nothing.")
+    seen = with_ends(of_nodes(1), 0, PlanImpact(), "Ends: nothing.")
     assert seen.ends() == (NOTHING_SEEN,)
     assert NOTHING_SEEN not in WavePlans(seen.shared, ("node-9",)).ends()
-    unread = with_ends(of_nodes(1), 0, Ends(unread=(Unread("units", "refused"),)), "not known")
+    unread = with_ends(of_nodes(1), 0, PlanImpact(unread=(Unread("units", "refused"),)), "not known")
     assert unread.ends() == ("what else ends is not known on 1 node: node-0",)
 
 
 def test_large_wave_whose_nodes_end_much_has_a_dialog_that_slack_takes() -> None:
-    rows = tuple(End(f"db-{at}.service", KEEPS) for at in range(40))
+    rows = tuple(EndedItem(f"db-{at}.service", KEEPS) for at in range(40))
     plans, large = of_nodes(900, "n" * 60), wave(WaveState.PROPOSED, 900, "n" * 60)
     (plan,) = plans.shared
-    nodes = tuple(replace(node, ends=Ends(rows), ends_words="Ends: " + "x" * 3_000) for node in plan.nodes)
+    nodes = tuple(replace(node, ends=PlanImpact(rows), ends_words="Ends: " + "x" * 3_000) for node in plan.nodes)
     plans = WavePlans((replace(plan, nodes=nodes),))
     words = list(dialog_words(large, "approve", plans))
     dialog = plans_in_dialog(plans, "", words)
@@ -183,6 +183,6 @@ def test_large_wave_whose_nodes_end_much_has_a_dialog_that_slack_takes() -> None
 
 
 def test_cell_that_a_card_has_to_shorten_stands_whole_in_the_file() -> None:
-    plans = with_ends(of_nodes(1), 0, Ends((ETCD,)), "Ends: " + "x" * 200)
+    plans = with_ends(of_nodes(1), 0, PlanImpact((ETCD,)), "Ends: " + "x" * 200)
     assert IN_FILE in wave_card(wave(WaveState.PROPOSED), plans).blocks
     assert "x" * 200 in "\n".join(plans.lines())

@@ -40,7 +40,7 @@ from bot.domain.events import (
 )
 from bot.domain.policy import Limits
 from bot.domain.verdict import Evidence
-from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.ask import FleetRequest
 from bot.extras.fleet.chat_cards import FleetCards
 from bot.extras.waves import command
 from bot.extras.waves.events import (
@@ -307,13 +307,13 @@ def test_only_known_kinds_are_stepped_over(database: Database, without: tuple[Ex
 
 def test_plan_is_no_button_where_nothing_cures_many() -> None:
     class Desk:
-        async def prepared(self, ask: FleetAsk) -> Any:
+        async def prepared(self, ask: FleetRequest) -> Any:
             return SimpleNamespace(nodes=(), sweep=SimpleNamespace(needs_window=False))
 
     nothing: Any = None
     desk: Any = Desk()
     cards = FleetCards(nothing, desk, nothing, nothing)
-    plan = FleetAsk(("*",), ("leaked-memory-cgroups",), kind="wave")
+    plan = FleetRequest(("*",), ("leaked-memory-cgroups",), kind="wave")
     with pytest.raises(UsageError, match="does not know that button"):
         asyncio.run(cards.start(plan, "key", MessageTarget("C1"), ASKER))
 

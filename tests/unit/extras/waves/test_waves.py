@@ -18,7 +18,7 @@ from bot.domain.transitions import State
 from bot.extras.waves.events import TurnEnded, TurnGiven, TurnOutcome
 from bot.extras.waves.store import WaveStore, check_may_begin
 from bot.extras.waves.wave import Wave, WaveState
-from bot.extras.waves.waves import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, Waves, why_no_member
+from bot.extras.waves.waves import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, WaveService, why_no_member
 from bot.extras.waves.waves_run import WaveRun
 from bot.ledger import Ledger
 from tests.alerts.pages import judged, of_page
@@ -43,12 +43,12 @@ def test_without_a_reason_on_record_the_state_is_told() -> None:
     assert why_no_member([]) == "None of them has that cause with a plan."
 
 
-def desk_of(database: Any, names: tuple[str, ...]) -> tuple[World, Stage, Waves]:
+def desk_of(database: Any, names: tuple[str, ...]) -> tuple[World, Stage, WaveService]:
     world = World(1, deadly=0)
     ledger = Ledger(database, lambda: world.now, holders={WAVES: check_may_begin})
     stage = Stage.set(world, ledger, dict.fromkeys(names, "cured"), POLICY, 0.0, 0.0)
     waves: Any = WaveRecorder(world, WaveStore(database, lambda: world.now), 0.0)
-    return world, stage, Waves(POLICY, stage.record, stage.recorder, waves, world.clock, world.random)
+    return world, stage, WaveService(POLICY, stage.record, stage.recorder, waves, world.clock, world.random)
 
 
 def drive(world: World, work: Any) -> Any:
@@ -132,7 +132,7 @@ def alarmed(stage: Stage, node: str, name: str) -> None:
     stage.ledger.append.now(f"i{name}", 0, AlertReceived(alert, node, f"g{name}", PLAYBOOK.name), "bot")
 
 
-def stopped_wave(world: World, stage: Stage, desk: Waves) -> Wave:
+def stopped_wave(world: World, stage: Stage, desk: WaveService) -> Wave:
     """A wave whose first node is cured, and which a person has stopped."""
     found = [proposed(stage, name, "wave-abcd") for name in ("a", "b", "c")]
     wave = drive(world, desk.propose("wave-abcd", REQUEST, found, PLAYBOOK.name))
@@ -185,7 +185,7 @@ def test_alert_that_comes_while_a_program_stands_still_in_a_resumption_stops_the
         assert "has a new alert since it was cured" in drive(world, desk.why_stop(resumed))
 
 
-def running_wave(world: World, stage: Stage, desk: Waves) -> Wave:
+def running_wave(world: World, stage: Stage, desk: WaveService) -> Wave:
     """A wave that runs, whose first node is cured."""
     wave = stopped_wave(world, stage, desk)
     shown = drive(world, desk.last_setback_or_alert_at(wave))
@@ -224,7 +224,7 @@ def test_node_that_fails_in_the_very_moment_of_a_stop_is_not_forgiven_by_who_saw
             drive(world, desk.resume(wave.id, Approval("terminal:bob", "go on"), shown))
 
 
-def run_until(world: World, stage: Stage, desk: Waves, end: datetime) -> Wave:
+def run_until(world: World, stage: Stage, desk: WaveService, end: datetime) -> Wave:
     """Let a program carry the wave and its incidents until then, or until it stops; return its state."""
     program, remediation = WaveRun(desk, stage.responder(), stage, "p"), stage.remediation()
     while True:
@@ -252,7 +252,7 @@ class Away:
         return Approval(by, "")
 
 
-def approved_wave(world: World, stage: Stage, desk: Waves) -> None:
+def approved_wave(world: World, stage: Stage, desk: WaveService) -> None:
     found = [proposed(stage, name, "wave-abcd") for name in stage.nodes]
     wave = drive(world, desk.propose("wave-abcd", REQUEST, found, PLAYBOOK.name))
     drive(world, desk.decide(wave.id, Approval("terminal:bob", "go", wave.proposal.digest)))
@@ -335,7 +335,7 @@ class NotAllRead:
         return found
 
 
-class Frozen(Waves):
+class Frozen(WaveService):
     """A program that stands still between its look at the record and its entry."""
 
     late: ClassVar[list[Any]] = []

@@ -171,7 +171,7 @@ def test_whoever_picked_the_node_has_asked(stage: Stage) -> None:
     assert guards.has_asked(THREE, picked, BOB)
     assert not guards.has_asked(THREE, picked, CAROL)
     with pytest.raises(SelfApproval):
-        guards.check_not_the_asker(THREE, picked, BOB)
+        guards.check_self_approval(THREE, picked, BOB)
 
 
 def test_earlier_voice_that_turns_out_to_have_asked_counts_no_more(stage: Stage) -> None:

@@ -86,37 +86,37 @@ NO: dict[str, tuple[str, Callable[[], object]]] = {
         "NotAnApprover",
         lambda: guards.check_approver(replace(POLICY, acting=False), yes("terminal:ann")),
     ),
-    "whoever asked": ("SelfApproval", lambda: guards.check_not_the_asker(POLICY, incident(PROPOSED), yes(ASKER))),
+    "whoever asked": ("SelfApproval", lambda: guards.check_self_approval(POLICY, incident(PROPOSED), yes(ASKER))),
     "whoever asked, elsewhere": (
         "SelfApproval",
-        lambda: guards.check_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:bob")),
+        lambda: guards.check_self_approval(POLICY, incident(PROPOSED), yes("terminal:bob")),
     ),
     "whoever asked, by another claimed name": (
         "SelfApproval",
-        lambda: guards.check_not_the_asker(
+        lambda: guards.check_self_approval(
             POLICY, by_login("terminal:ann", "carol"), yes("terminal:bob", os_user="carol")
         ),
     ),
     "the login that asked": (
         "SelfApproval",
-        lambda: guards.check_not_the_asker(POLICY, by_login("terminal:carol"), yes("terminal:ann", os_user="carol")),
+        lambda: guards.check_self_approval(POLICY, by_login("terminal:carol"), yes("terminal:ann", os_user="carol")),
     ),
     "whoever asked in Slack, by their login": (
         "SelfApproval",
-        lambda: guards.check_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:ann", os_user="bob")),
+        lambda: guards.check_self_approval(POLICY, incident(PROPOSED), yes("terminal:ann", os_user="bob")),
     ),
     "one login that says yes twice": (
         "NotEnoughApprovers",
-        lambda: guards.check_first_yes(
+        lambda: guards.check_not_yet_approved_by(
             POLICY, endorsed_by_login("carol").endorsements, 2, yes("terminal:ann", os_user="carol")
         ),
     ),
-    "no proposal": ("NothingProposed", lambda: guards.open_proposal(incident())),
+    "no proposal": ("NothingProposed", lambda: guards.require_open_proposal(incident())),
     "decided": (
         "AlreadyDecided",
-        lambda: guards.open_proposal(incident(PROPOSED, Approved(PROPOSED.digest, "first"))),
+        lambda: guards.require_open_proposal(incident(PROPOSED, Approved(PROPOSED.digest, "first"))),
     ),
-    "expired": ("ApprovalExpired", lambda: guards.open_proposal(incident(PROPOSED, Expired("late")))),
+    "expired": ("ApprovalExpired", lambda: guards.require_open_proposal(incident(PROPOSED, Expired("late")))),
     "too late": (
         "ApprovalExpired",
         lambda: guards.check_in_time(POLICY, incident(PROPOSED), BEGAN_AT + timedelta(hours=1)),
@@ -185,14 +185,14 @@ YES: dict[str, Callable[[], object]] = {
     "an approver": lambda: guards.check_approver(POLICY, yes("slack:T1/U1")),
     "one of a group": lambda: guards.check_approver(POLICY, yes("slack:T1/U9", groups=frozenset(("slack:S1",)))),
     "a terminal": lambda: guards.check_approver(POLICY, yes("terminal:ann")),
-    "another login": lambda: guards.check_not_the_asker(
+    "another login": lambda: guards.check_self_approval(
         POLICY, by_login("terminal:root", "root"), yes("terminal:ann", os_user="ann")
     ),
-    "another login's voice": lambda: guards.check_first_yes(
+    "another login's voice": lambda: guards.check_not_yet_approved_by(
         POLICY, endorsed_by_login("carol").endorsements, 2, yes("terminal:ann", os_user="dan")
     ),
-    "somebody else": lambda: guards.check_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:ann")),
-    "the asker, where that is allowed": lambda: guards.check_not_the_asker(
+    "somebody else": lambda: guards.check_self_approval(POLICY, incident(PROPOSED), yes("terminal:ann")),
+    "the asker, where that is allowed": lambda: guards.check_self_approval(
         replace(POLICY, self_approval=True), incident(PROPOSED), yes(ASKER)
     ),
     "in time": lambda: guards.check_in_time(POLICY, incident(PROPOSED), BEGAN_AT + timedelta(minutes=10)),
@@ -218,7 +218,7 @@ def test_what_nothing_speaks_against_goes_on(case: str) -> None:
 
 def test_second_one_hears_who_was_first() -> None:
     with pytest.raises(AlreadyDecided) as no:
-        guards.open_proposal(incident(PROPOSED, Approved(PROPOSED.digest, "it leaks")))
+        guards.require_open_proposal(incident(PROPOSED, Approved(PROPOSED.digest, "it leaks")))
     assert no.value.sentence.startswith(("terminal:", "slack:"))
     assert "it leaks" in no.value.sentence
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from bot.actions import ACTIONS
-from bot.domain.action import KEEPS, End, Ends, Step
+from bot.domain.action import KEEPS, EndedItem, PlanImpact, Step
 from bot.domain.batch import Batch
 from bot.domain.command import Completed, Outputs
 from bot.domain.errors import (
@@ -138,9 +138,9 @@ async def test_another_boot_needs_no_second_opinion() -> None:
     assert (found.value.kind, whole.times) == (StateChanged, 0)
 
 
-def ending(*rows: End, unread: tuple[Unread, ...] = (), unseen: tuple[Unread, ...] = ()) -> Verdict:
+def ending(*rows: EndedItem, unread: tuple[Unread, ...] = (), unseen: tuple[Unread, ...] = ()) -> Verdict:
     """The verdict with a plan that ends these."""
-    return replace(VERDICT, plan=replace(PLAN, ends=Ends(rows, 0, unread, unseen)))
+    return replace(VERDICT, plan=replace(PLAN, ends=PlanImpact(rows, 0, unread, unseen)))
 
 
 def proposed(verdict: Verdict) -> Incident:
@@ -149,7 +149,11 @@ def proposed(verdict: Verdict) -> Incident:
     return fold(entries((OPENING, told, PlanProposed.of(verdict.plan, BOUND))))
 
 
-TRAINS, ETCD, POSTGRES = End("python3", "gpu", 8, 8), End("etcd.service", KEEPS), End("postgres", KEEPS)
+TRAINS, ETCD, POSTGRES = (
+    EndedItem("python3", "gpu", 8, 8),
+    EndedItem("etcd.service", KEEPS),
+    EndedItem("postgres", KEEPS),
+)
 
 
 async def test_database_that_came_since_the_card_is_a_difference_and_jobs_that_came_are_none() -> None:
@@ -158,17 +162,17 @@ async def test_database_that_came_since_the_card_is_a_difference_and_jobs_that_c
     with pytest.raises(DriftDetected, match="postgres runs here now") as found:
         await looking(Asked(now), whole).check_unchanged(shown)
     assert (found.value.kind, whole.times) == (StateChanged, 1), "only the whole window refuses"
-    more = ending(ETCD, End("postgres", "process", 9), replace(TRAINS, count=16))
+    more = ending(ETCD, EndedItem("postgres", "process", 9), replace(TRAINS, count=16))
     await looking(Asked(more), Asked(HEALTHY)).check_unchanged(shown)
     await looking(Asked(ending(TRAINS)), Asked(HEALTHY)).check_unchanged(shown)  # one that has left is none
 
 
 @pytest.mark.parametrize(("now", "says"), [(2, "one more postgres runs here now"), (4, "3 more postgres run here now")])
 async def test_another_database_of_the_same_image_is_a_difference(now: int, says: str) -> None:
-    seen = ending(End("postgres", KEEPS, now), TRAINS)
+    seen = ending(EndedItem("postgres", KEEPS, now), TRAINS)
     with pytest.raises(DriftDetected, match=says):
-        await looking(Asked(seen), Asked(seen)).check_unchanged(proposed(ending(End("postgres", KEEPS), TRAINS)))
-    await looking(Asked(ending(End("postgres", KEEPS), TRAINS)), Asked(HEALTHY)).check_unchanged(proposed(seen))
+        await looking(Asked(seen), Asked(seen)).check_unchanged(proposed(ending(EndedItem("postgres", KEEPS), TRAINS)))
+    await looking(Asked(ending(EndedItem("postgres", KEEPS), TRAINS)), Asked(HEALTHY)).check_unchanged(proposed(seen))
 
 
 async def test_databases_that_can_no_longer_be_read_are_a_difference_unless_the_card_said_so() -> None:

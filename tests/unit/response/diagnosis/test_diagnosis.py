@@ -97,7 +97,7 @@ class House:
         if self.held is not None:
             self.held.set()
 
-    async def abandon(self) -> None: ...
+    async def cancel_running_reads(self) -> None: ...
 
     # --- the record
 

@@ -9,7 +9,7 @@ from typing import Any
 from bot.causes import CAUSES
 from bot.domain.cause import Threshold
 from bot.domain.errors import CannotRead
-from bot.domain.growth import CountSample, Grows, HarmAt
+from bot.domain.growth import CountSample, GrowthMeasure, HarmThreshold
 from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
@@ -23,7 +23,9 @@ SNAPSHOT = Snapshot("gpu-1", AT, timedelta(0), {"host": HostReading("5.4.0", "bo
 
 def playbook(count: float | None = 1_000.0, harm: float = 50_000.0) -> Playbook:
     """A playbook of one cause that counts so many."""
-    grows = Grows("dying memory cgroups", lambda snapshot: count, lambda snapshot, tuning: HarmAt(harm, "it hurts"))
+    grows = GrowthMeasure(
+        "dying memory cgroups", lambda snapshot: count, lambda snapshot, tuning: HarmThreshold(harm, "it hurts")
+    )
     cause = replace(CAUSES[LEAK], grows=grows)
     thresholds = {name: Threshold(1, "any") for name in cause.thresholds}
     return Playbook("node-health", "", 1, (), (), (ConfiguredCause(cause, thresholds),))

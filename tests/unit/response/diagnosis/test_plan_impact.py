@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.actions import ACTIONS
-from bot.domain.action import End, Ends, Plan, Step
+from bot.domain.action import EndedItem, Plan, PlanImpact, Step
 from bot.domain.json_form import read, to_json_types
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Verdict
@@ -57,7 +57,7 @@ def looked(*readings: Any) -> Snapshot:
     return node(*nothing, *readings)
 
 
-def said(ends: Ends) -> tuple[str, ...]:
+def said(ends: PlanImpact) -> tuple[str, ...]:
     return WORDS.view(Plan("n1", (Step("reboot"),), ends=ends)).ends
 
 
@@ -165,7 +165,7 @@ def test_names_of_nodes_are_made_safe_and_rows_are_bounded() -> None:
 
 def test_it_is_in_the_document_beside_the_plan_and_not_in_its_digest() -> None:
     assert FOUNDING.plan is not None
-    ends = Ends((End("ray::train_step", "gpu", 24, 8, 39_600),), 0, (Unread("units", "sudo refused"),))
+    ends = PlanImpact((EndedItem("ray::train_step", "gpu", 24, 8, 39_600),), 0, (Unread("units", "sudo refused"),))
     with_ends: Verdict = replace(FOUNDING, plan=replace(FOUNDING.plan, ends=ends))
     document = node_document(with_ends)
     assert document["ends"] == [
@@ -178,8 +178,8 @@ def test_it_is_in_the_document_beside_the_plan_and_not_in_its_digest() -> None:
 
 def test_what_ends_is_on_record_with_the_plan_and_older_plans_are_read_without() -> None:
     assert FOUNDING.plan is not None
-    rows = (End("etcd.service", "keeps"), End("ray::train_step", "gpu", 24, 8, 39_600))
-    plan = replace(FOUNDING.plan, ends=Ends(rows, 2, (Unread("units", "sudo refused"),)))
+    rows = (EndedItem("etcd.service", "keeps"), EndedItem("ray::train_step", "gpu", 24, 8, 39_600))
+    plan = replace(FOUNDING.plan, ends=PlanImpact(rows, 2, (Unread("units", "sudo refused"),)))
     assert read(Plan, to_json_types(plan)) == plan
     older = {name: value for name, value in to_json_types(plan).items() if name != "ends"}
     assert read(Plan, older).ends is None

@@ -32,7 +32,7 @@ from bot.domain.verdict import RuledOut, Verdict
 from bot.probes.host import HostReading
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
 from bot.response.diagnosis.recorder import VerdictRecorder
-from bot.response.diagnosis.relapses import again_withheld, relapse_of
+from bot.response.diagnosis.relapses import relapse_of, withheld_after_reboot
 from bot.response.record import IncidentRequest, null_log
 from tests.alerts.intake import Stage, do
 from tests.record.incidents import (
@@ -140,7 +140,7 @@ def test_remedy_that_was_undone_or_of_which_nothing_ran_did_not_fail() -> None:
     assert found is not None
     assert found.tried == (first.id,)
     rebooted = at(12, *CURED[:7], StepFailed(2, "too late", never_ran=True), Escalated("x"))
-    assert again_withheld(now(18), VERDICT, playbook(MONTH), (rebooted,)) is None
+    assert withheld_after_reboot(now(18), VERDICT, playbook(MONTH), (rebooted,)) is None
 
 
 # --- a reboot that did not last
@@ -157,7 +157,7 @@ def playbook(lasts: timedelta | None) -> Playbook:
 def test_reboot_for_a_cause_is_not_offered_again_before_its_time(
     day: int, lasts: timedelta | None, withheld: bool
 ) -> None:
-    again = again_withheld(now(day), VERDICT, playbook(lasts), (at(0, *CURED),))
+    again = withheld_after_reboot(now(day), VERDICT, playbook(lasts), (at(0, *CURED),))
     assert (again is not None) == withheld
     if again is not None:
         assert "29 days ago" in again.because or "28 days ago" in again.because
@@ -166,23 +166,23 @@ def test_reboot_for_a_cause_is_not_offered_again_before_its_time(
 
 def test_reboot_counts_however_it_ended_and_under_every_name_of_the_machine() -> None:
     begun = replace(at(0, *CURED[:8]), node="other-name")
-    assert again_withheld(now(3), VERDICT, playbook(MONTH), (begun,)) is not None
+    assert withheld_after_reboot(now(3), VERDICT, playbook(MONTH), (begun,)) is not None
 
 
 def test_what_cannot_be_read_may_have_been_a_reboot() -> None:
-    again = again_withheld(now(3), VERDICT, playbook(MONTH), (), {"7k3m9x2qpv": "damaged"})
+    again = withheld_after_reboot(now(3), VERDICT, playbook(MONTH), (), {"7k3m9x2qpv": "damaged"})
     assert again is not None
     assert "incident 7k3m9x2qpv cannot be read" in again.because
-    assert again_withheld(now(3), VERDICT, playbook(None), (), {"7k3m9x2qpv": "damaged"}) is None
+    assert withheld_after_reboot(now(3), VERDICT, playbook(None), (), {"7k3m9x2qpv": "damaged"}) is None
 
 
 def test_plan_without_a_reboot_and_a_past_without_one_are_offered() -> None:
     alone = replace(VERDICT, plan=replace(PLAN, steps=PLAN.steps[:1]))
-    assert again_withheld(now(3), alone, playbook(MONTH), (at(0, *CURED),)) is None
+    assert withheld_after_reboot(now(3), alone, playbook(MONTH), (at(0, *CURED),)) is None
     disabled = at(0, *CURED[:6])
-    assert again_withheld(now(3), VERDICT, playbook(MONTH), (disabled, seen(1))) is None
+    assert withheld_after_reboot(now(3), VERDICT, playbook(MONTH), (disabled, seen(1))) is None
     other = replace(VERDICT, cause="lockup")
-    assert again_withheld(now(3), other, playbook(MONTH), (at(0, *CURED),)) is None
+    assert withheld_after_reboot(now(3), other, playbook(MONTH), (at(0, *CURED),)) is None
 
 
 def test_faulty_gpu_is_rebooted_once_in_30_days() -> None:

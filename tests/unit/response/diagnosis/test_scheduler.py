@@ -71,7 +71,7 @@ async def test_one_persons_many_do_not_hold_up_anothers_one(at: Desk) -> None:
     for task in many:
         task.cancel()
     at.desk.close()
-    await at.desk.abandon()
+    await at.desk.cancel_running_reads()
     assert at.desk.running == 0
 
 
@@ -86,7 +86,7 @@ async def test_who_waits_is_told_why(at: Desk) -> None:
         "2 nodes are being read, which is the limit",
     ]
     at.desk.close()
-    await at.desk.abandon()
+    await at.desk.cancel_running_reads()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
@@ -111,7 +111,7 @@ async def test_node_that_waits_for_one_person_is_read_at_once_for_another(at: De
     at.nodes.end("a1")
     assert await tasks[1] == await tasks[2] == FOUNDING
     at.desk.close()
-    await at.desk.abandon()
+    await at.desk.cancel_running_reads()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 

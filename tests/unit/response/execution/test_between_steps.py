@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.action import KEEPS, End, Ends, Plan, Step
+from bot.domain.action import KEEPS, EndedItem, Plan, PlanImpact, Step
 from bot.domain.events import (
     AlertReceived,
     Cancelled,
@@ -39,7 +39,7 @@ BACK = Step("restore_unit", {"unit": "ecs.service", "verbs": "enable"}, ("sudo -
 MASK = Step("mask_unit", {"unit": "ecs.service"}, ("sudo -n systemctl mask --now -- ecs.service",))
 
 
-def proposed(stage: Stage, *steps: Step, ends: Ends | None = None, **bound: str) -> Lines:
+def proposed(stage: Stage, *steps: Step, ends: PlanImpact | None = None, **bound: str) -> Lines:
     """Another plan for the node, approved."""
     node, wire = stage.nodes["n1"], lines(stage)
     plan = Plan("n1", steps, "Take the agent out of the image.", ends=ends)
@@ -221,7 +221,7 @@ def test_what_was_cut_and_would_stop_more_by_now_is_not_sent_again(stage: Stage,
     assert stage.nodes["n1"].enabled
 
 
-ETCD, POSTGRES = End("etcd.service", KEEPS), End("postgres", KEEPS, 9)
+ETCD, POSTGRES = EndedItem("etcd.service", KEEPS), EndedItem("postgres", KEEPS, 9)
 LATER = timedelta(minutes=2)
 
 
@@ -229,11 +229,11 @@ def rebooting(stage: Stage) -> Step:
     return stage.plan("n1", stage.nodes["n1"].boot_id).steps[1]
 
 
-def ending(stage: Stage, *found: Ends) -> tuple[Remediation, list[str]]:
+def ending(stage: Stage, *found: PlanImpact) -> tuple[Remediation, list[str]]:
     """What carries it on, on a node that ends these, the last of them from then on; and who was asked."""
     remediation, asked, left = stage.remediation(), list[str](), list(found)
 
-    async def now(incident: Incident, node: Node) -> Ends:
+    async def now(incident: Incident, node: Node) -> PlanImpact:
         asked.append(node.name)
         return left.pop(0) if len(left) > 1 else left[0]
 
@@ -242,9 +242,9 @@ def ending(stage: Stage, *found: Ends) -> tuple[Remediation, list[str]]:
 
 
 def test_database_that_came_while_an_approved_reboot_waited_for_its_turn_is_not_ended(stage: Stage) -> None:
-    proposed(stage, rebooting(stage), ends=Ends((ETCD,)))
+    proposed(stage, rebooting(stage), ends=PlanImpact((ETCD,)))
     stage.world.now += LATER
-    remediation, _ = ending(stage, Ends((ETCD, POSTGRES)))
+    remediation, _ = ending(stage, PlanImpact((ETCD, POSTGRES)))
     assert do(stage, remediation.advance("two")) is None
     done = incident(stage, "two")
     assert isinstance(done.ending, Cancelled)
@@ -254,17 +254,19 @@ def test_database_that_came_while_an_approved_reboot_waited_for_its_turn_is_not_
 
 
 def test_database_is_looked_for_also_where_the_clocks_say_that_the_yes_was_just_now(stage: Stage) -> None:
-    proposed(stage, rebooting(stage), ends=Ends((ETCD,)))  # of a ledger whose clock is ahead, or ours was put back
-    remediation, asked = ending(stage, Ends((ETCD, POSTGRES)))
+    proposed(
+        stage, rebooting(stage), ends=PlanImpact((ETCD,))
+    )  # of a ledger whose clock is ahead, or ours was put back
+    remediation, asked = ending(stage, PlanImpact((ETCD, POSTGRES)))
     assert do(stage, remediation.advance("two")) is None
     assert "postgres runs here now" in getattr(incident(stage, "two").ending, "because", "")
     assert (asked, stage.nodes["n1"].boot) == (["n1"], 0)
 
 
 def test_databases_that_nobody_can_look_for_any_more_hold_a_reboot_up_until_they_can(stage: Stage) -> None:
-    proposed(stage, rebooting(stage), ends=Ends((ETCD,)))
+    proposed(stage, rebooting(stage), ends=PlanImpact((ETCD,)))
     stage.world.now += LATER
-    remediation, _ = ending(stage, Ends((ETCD,), unread=(Unread("units", "sudo refused"),)), Ends((ETCD,)))
+    remediation, _ = ending(stage, PlanImpact((ETCD,), unread=(Unread("units", "sudo refused"),)), PlanImpact((ETCD,)))
     again = do(stage, remediation.advance("two"))
     assert again is not None
     assert "units could not be read: sudo refused" in again.because
@@ -274,10 +276,10 @@ def test_databases_that_nobody_can_look_for_any_more_hold_a_reboot_up_until_they
 
 
 def test_reboot_that_waited_is_held_up_while_less_is_seen_of_what_it_must_not_cut_off(stage: Stage) -> None:
-    proposed(stage, rebooting(stage), ends=Ends((ETCD,)))
+    proposed(stage, rebooting(stage), ends=PlanImpact((ETCD,)))
     stage.world.now += LATER
     unseen = (Unread("unfinished: what ZFS is rebuilding", ""),)
-    remediation, _ = ending(stage, Ends((ETCD,), unseen=unseen), Ends((ETCD,)))
+    remediation, _ = ending(stage, PlanImpact((ETCD,), unseen=unseen), PlanImpact((ETCD,)))
     again = do(stage, remediation.advance("two"))
     assert again is not None
     assert again.because == "not read before the reboot: what ZFS is rebuilding"
@@ -286,18 +288,18 @@ def test_reboot_that_waited_is_held_up_while_less_is_seen_of_what_it_must_not_cu
 
 
 def test_what_the_yes_looked_at_moments_ago_is_not_read_again_and_a_disable_ends_no_database(stage: Stage) -> None:
-    proposed(stage, OFF, rebooting(stage), ends=Ends((ETCD,)))
-    remediation, asked = ending(stage, Ends((ETCD, POSTGRES)))
+    proposed(stage, OFF, rebooting(stage), ends=PlanImpact((ETCD,)))
+    remediation, asked = ending(stage, PlanImpact((ETCD, POSTGRES)))
     do(stage, remediation.advance("two"))
     assert incident(stage, "two").steps
     assert asked == []
 
 
 def test_database_that_came_after_the_first_step_is_a_persons_to_see_to(stage: Stage) -> None:
-    proposed(stage, OFF, rebooting(stage), ends=Ends((ETCD,)))
+    proposed(stage, OFF, rebooting(stage), ends=PlanImpact((ETCD,)))
     after_the_first(stage)
     stage.world.now += LATER
-    remediation, _ = ending(stage, Ends((ETCD, POSTGRES)))
+    remediation, _ = ending(stage, PlanImpact((ETCD, POSTGRES)))
     while do(stage, remediation.advance("two")) is not None:
         stage.world.now += timedelta(seconds=5)
     done = incident(stage, "two")

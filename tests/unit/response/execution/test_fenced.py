@@ -17,7 +17,7 @@ from bot.domain.events import Approved, Escalated, QuestionAsked, Resolved, Step
 from bot.domain.fence import JOURNAL_WITHIN, SENT_WITHIN, Fence, parse_fenced
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.response.execution.node_access import NodeAccess, NotRun
+from bot.response.execution.node_access import NodeAccess, RefusedByFence
 from bot.view.plan_words import PlanWords
 from tests.nodes.at_rest import nothing_at_work
 from tests.schedules.parts import KEY, CountingNode, Wire
@@ -161,7 +161,7 @@ def test_no_action_reaches_its_node_without_a_fence(stage: Stage, name: str) -> 
     )  # over, so that nothing is run
 
     async def sent() -> None:
-        with pytest.raises(NotRun):
+        with pytest.raises(RefusedByFence):
             await reach.run(stage.find("n1"), step, fence)
 
     do(stage, sent())
