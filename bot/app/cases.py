@@ -96,7 +96,8 @@ async def judged_with_secrets(case: Case, playbook: Playbook, changes: Sequence[
     """Return the same with the secrets that the node may have said: not to be shown, or stored. Raises the same."""
     head, (node, draining) = case.head, surroundings(case.head)
     way = ReplayTransport(case)
-    triage = Triage(way, ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH, draining=draining)
+    sampling, muted = Sampling(head.samples), case.muted
+    triage = Triage(way, ACTIONS, lambda: head.taken_at, sampling, ENOUGH, draining=draining, muted=muted)
     return await triage.diagnose(node, changed_playbook(with_recorded_probes(case, playbook), changes))
 
 

@@ -172,7 +172,8 @@ def stored_case(environment: Mapping[str, str], beginning: str) -> Case | None:
         text = CaseStore(database).text.now(incident, triaged.case) if triaged is not None and triaged.case else None
     if triaged is None or text is None:
         return None
-    return read_case(text, f"The case of incident {incident}", triaged.verdict.node)
+    shown = triaged.verdict
+    return read_case(text, f"The case of incident {incident}", shown.node, muted=shown.muted)
 
 
 def named_case(environment: Mapping[str, str], named: Path) -> Case:

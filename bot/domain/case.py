@@ -30,6 +30,7 @@ from bot.domain.json_form import (
     read,
     to_json_types,
 )
+from bot.domain.mute import Mute
 from bot.domain.node import valid_name
 from bot.domain.safe_text import one_line, redacted, redacted_text, safe
 from bot.domain.secret_forms import SecretTable, table
@@ -106,7 +107,7 @@ class Case:
     """What a node said in a check.
 
     Shape: `form` is the form of the text it was read from, `read_as` that text's content hash; empty where it was made
-    or changed here.
+    or changed here. `muted` are the causes found muted when an incident's verdict was recorded; the text has none.
     """
 
     head: CaseHeader
@@ -114,6 +115,7 @@ class Case:
     asked: tuple[RecordedCommand, ...] = ()
     judged: RecordedVerdict | None = None
     form: int = FORM
+    muted: tuple[Mute, ...] = ()
     read_as: str = field(default="", init=False, compare=False, repr=False)
 
     @property
@@ -169,18 +171,21 @@ def asked_by(batch: Batch) -> tuple[RecordedCommand, ...]:
     )
 
 
-def read_case(text: str, where: str, name: str, most_room: int = MOST_ROOM) -> Case:
+def read_case(text: str, where: str, name: str, most_room: int = MOST_ROOM, muted: tuple[Mute, ...] = ()) -> Case:
     """Return the case in a text; `where` names it in errors, `name` is the node's name if the text has none.
 
-    Shape: `most_room` is how many bytes of memory the text may take.
+    Shape: `most_room` is how many bytes of memory the text may take. `muted` are those of the verdict recorded with it:
+    without them another verdict comes out of it.
 
     Raises: CaseError, which names the case and, if it was changed or cut short, its content hash.
     """
     try:
-        return _decoded_case(text, where, name, most_room)
+        case = _decoded_case(text, where, name, most_room)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, InventoryError) as error:
         said = one_line(str(error), 160) or type(error).__name__
         raise CaseError(f"{where} is damaged: {said}.", _AGAIN) from error
+    object.__setattr__(case, "muted", muted)  # a copy would no longer know the text that it was read from
+    return case
 
 
 def _decoded_case(text: str, where: str, name: str, most_room: int) -> Case:

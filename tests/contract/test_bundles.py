@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -12,6 +13,7 @@ from dataclasses import replace
 from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,8 +28,11 @@ from bot.domain.entry import NOTHING_BEFORE, NotedHead, entry_hash
 from bot.domain.errors import BundleError, LedgerUnavailable
 from bot.domain.events import AlertCleared, Approved, IncidentEvent, Triaged
 from bot.domain.fold import fold
+from bot.domain.house_events import HOUSE, CauseMuted
 from bot.extras.bundles.bundle import FORM, Bundle, BundleHead
 from bot.extras.bundles.verification import verified
+from bot.extras.cases.explaining import WORDS, Explainer
+from bot.extras.mcp.answers import ToolAnswers
 from bot.extras.reports.report_maker import report_data
 from bot.ledger import CaseStore, Database, Ledger, audit
 from bot.ledger.chain import FIELDS
@@ -170,6 +175,38 @@ def test_verdict_that_the_case_does_not_give_is_broken(tmp_path: Path) -> None:
     body["verdict"]["cause"] = "cpu-steal"
     other = forged(bundle, 1, body=json.dumps(body, sort_keys=True, separators=(",", ":")))
     assert any("derived again, it differs: cause: cpu-steal → leaked-memory-cgroups" in each for each in look(other))
+
+
+def test_verdict_under_a_mute_is_derived_with_it_wherever_it_is_derived_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ZOMBIE_STATE_DIR", str(tmp_path))
+    with record_of(tmp_path) as database:
+        ledger = Ledger(database)
+        mute = CauseMuted("leaked-memory-cgroups", NODE.name, BEGAN_AT + timedelta(days=7), "known")
+        ledger.append.now(HOUSE, None, mute, "terminal:ann")
+        incident_id = judged(database)
+        shown = fold(ledger.read.now(incident_id)).verdict
+        assert shown is not None
+        assert (shown.cause, shown.plan) == (None, None)
+        found = looked_at(bundle_of(database, incident_id))
+        assert found.broken == []
+        assert "the verdict rests on what was muted then, by its own word: leaked-memory-cgroups" in found.notes
+        assert report_data(database, incident_id, library(), BEGAN_AT).why
+        answers: Any = SimpleNamespace(
+            cases=CaseStore(database), explainer=Explainer(library()), words=WORDS, _ledger_or_refuse=lambda _: ledger
+        )
+        told = asyncio.run(ToolAnswers.explain(answers, incident_id))
+    assert main(["why", incident_id, "--json"]) == 0
+    for document in (told.document, json.loads(capsys.readouterr().out)):
+        assert {**document["verdict"], "muted": document["verdict"]["muted"]["cause"]} == {
+            "status": "unknown",
+            "cause": None,
+            "confidence": None,
+            "plan": None,
+            "muted": mute.cause,
+        }
+    assert "leaked-memory-cgroups is muted until " in told.text
 
 
 def test_other_playbook_is_said_and_not_called_broken(bundle: Bundle, tmp_path: Path) -> None:

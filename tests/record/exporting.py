@@ -87,14 +87,14 @@ def judged(database: Database, at_node: Node = NODE) -> str:
 
 
 async def _judged(database: Database, at_node: Node) -> str:
-    verdict, playbook = await verdict_of(at_node), shipped().get("node-health")
-    ledger, cases = (each for each in (Ledger(database), CaseStore(database)))
+    ledger, cases = Ledger(database), CaseStore(database)
+    verdict, playbook = await verdict_of(at_node, ledger), shipped().get("node-health")
     recorder = VerdictRecorder(ledger, Offering(), null_log, cases)  # type: ignore[arg-type]
     request = IncidentRequest("slack", "1700000000.000100", ASKER, f"check {at_node.name}", playbook.name)
     return (await recorder.record(request.unrecorded(at_node.name, BEGAN_AT), verdict, playbook)).id
 
 
-async def verdict_of(at_node: Node) -> Verdict:
+async def verdict_of(at_node: Node, mutes: Ledger | None = None) -> Verdict:
     """Read a node that says what the founding one said, and a secret beside; its verdict keeps the case."""
     said = load(FOUNDING)
     runs = tuple(replace(run, stderr=f"{run.stderr}token={SECRET}") for run in said.runs)
@@ -106,6 +106,7 @@ async def verdict_of(at_node: Node) -> Verdict:
         timedelta(seconds=20),
         draining=DrainSettings("", "prod"),
         program=program_name(),
+        mutes=mutes,
     )
     return without_secrets(await triage.diagnose(at_node, shipped().get("node-health")))
 

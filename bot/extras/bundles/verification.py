@@ -356,7 +356,8 @@ class _Verification:
             findings.unproven.append("no case is kept with it, so the verdict cannot be derived again")
             return True
         try:
-            case = read_case(text, "The case", triaged.verdict.node, MOST_LINE)
+            shown = triaged.verdict
+            case = read_case(text, "The case", shown.node, MOST_LINE, shown.muted)
             if case.digest != triaged.case:
                 findings.broken.append(f"the case: it is not the case behind the verdict, {triaged.case[:16]}…")
             else:
@@ -397,6 +398,9 @@ class _Verification:
         plan = f", plan {now.plan[:16]}…" if now.plan else ""
         said = ", ".join(part for part in (now.status, f"{now.cause}{sure}" if now.cause else "") if part)
         findings.holds.append(f"the verdict, derived again from what the node said: {said}{plan}")
+        if case.muted:
+            causes = one_line(listed([mute.cause for mute in case.muted], 5), 200)
+            findings.notes.append(f"the verdict rests on what was muted then, by its own word: {causes}")
 
 
 def _wrong_stream_words(row: StoredEntry, stream: str) -> str:

@@ -42,7 +42,8 @@ def why(case: Case, playbook: Playbook) -> VerdictExplanation:
     node, draining = surroundings(case.head)
     if verdict.snapshot is None:
         return VerdictExplanation(case, verdict, ())
-    found = what_ifs(verdict.snapshot, Judge(with_recorded_probes(case, playbook), ACTIONS, node, draining))
+    judge = Judge(with_recorded_probes(case, playbook), ACTIONS, node, draining, case.muted)
+    found = what_ifs(verdict.snapshot, judge)
     clean = (replace(each, verdict=_short_verdict(each.verdict, redactor)) for each in found)
     return VerdictExplanation(case, verdict, tuple(clean))
 
@@ -82,7 +83,7 @@ def explained(case: Case, playbook: Playbook) -> VerdictExplanation:
 
 
 def is_as_shown(explanation: VerdictExplanation, shown: Verdict) -> bool:
-    """True if the case, evaluated again, gives the verdict that people see; with a muted cause it may not."""
+    """True if the case, evaluated again, gives the verdict that people see; by another version it may not."""
     again = explanation.verdict
     return (again.status, again.cause, again.confidence) == (shown.status, shown.cause, shown.confidence)
 
@@ -100,7 +101,7 @@ class Explainer:
         if case is None:
             return ()
         async with self._turn:
-            return await asyncio.to_thread(self._why_sentences, case, verdict)
+            return await asyncio.to_thread(self._why_sentences, replace(case, muted=verdict.muted), verdict)
 
     async def told(self, case: Case) -> VerdictExplanation:
         """Return a case's verdict by its own playbook, and every proven change.

@@ -19,6 +19,7 @@ from bot.domain.cause import CauseResult
 from bot.domain.change import NONE, Change, EntryPlaces
 from bot.domain.errors import UsageError
 from bot.domain.evaluation import cause_results, combine_results
+from bot.domain.mute import Mute
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import RememberingSnapshot, Snapshot, Unread
@@ -73,6 +74,7 @@ class Judge:
     actions: Mapping[str, Action]
     node: Node
     draining: DrainSettings
+    muted: tuple[Mute, ...] = ()
 
     def verdict(self, snapshot: Snapshot) -> Verdict:
         """Return the verdict with its plan."""
@@ -80,7 +82,7 @@ class Judge:
 
     def verdict_of(self, snapshot: Snapshot, found: Sequence[CauseResult | None]) -> Verdict:
         """Return the verdict that results of a snapshot come to, with its plan."""
-        verdict = combine_results(snapshot, self.playbook, found)
+        verdict = combine_results(snapshot, self.playbook, found, self.muted)
         return with_plan(verdict, self.playbook, self.actions, self.node, self.draining)
 
 

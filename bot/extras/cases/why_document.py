@@ -11,6 +11,7 @@ from bot.extras.cases.what_if_words import sentence
 from bot.surfaces.document import SCHEMA_VERSION, node_document
 from bot.surfaces.verdict_text import headline, wrapped
 from bot.view.plan_words import PlanWords
+from bot.view.words import mute_words, plain
 
 MOST_TOLD = 20
 
@@ -23,13 +24,14 @@ def why_body(verdict: Verdict, changes: Sequence[WhatIf], words: PlanWords) -> d
         after = node_document(each.verdict)
         says = sentence(each, verdict, words)
         nodes.append({"with": [str(each.change)], **{name: after[name] for name in kept}, "says": says})
-    now = {name: before[name] for name in kept}
+    now = {name: before[name] for name in (*kept, "muted") if name in before}
     return {"schema": SCHEMA_VERSION, "node": verdict.node, "verdict": now, "changes": nodes}
 
 
 def why_text(verdict: Verdict, changes: Sequence[WhatIf], words: PlanWords, width: int = 80) -> list[str]:
     """Return the same as lines for a person, limited to the first few changes."""
-    lines = [headline(verdict), *wrapped(verdict.summary, width, "  "), ""]
+    says = (verdict.summary, *map(plain, mute_words(verdict)))
+    lines = [headline(verdict), *(line for each in says for line in wrapped(each, width, "  ")), ""]
     if verdict.snapshot is None:
         return [*lines, "  Nobody could talk to the node, so no reading would change this."]
     if not changes:

@@ -130,7 +130,8 @@ class ToolAnswers:
                 f"What the node of incident {incident_id} said is not kept.",
                 "Check the node again, and explain that incident.",
             )
-        case = read_case(text, f"The case of incident {incident_id}", triaged.verdict.node)
+        shown = triaged.verdict
+        case = read_case(text, f"The case of incident {incident_id}", shown.node, muted=shown.muted)
         explanation = await self.explainer.told(case)
         said = "\n".join(why_text(explanation.verdict, explanation.changes, self.words)) + "\n"
         return Answer(why_body(explanation.verdict, explanation.changes, self.words), said)

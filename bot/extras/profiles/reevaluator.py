@@ -84,10 +84,10 @@ class VerdictReevaluator:
         """Return how the profile changes the verdict on the kept case; empty where it does not."""
         triage = incident.triage
         text = await self.cases.text(incident.id, triage.case) if triage is not None and triage.case else None
-        if text is None:
+        if triage is None or text is None:
             self.log("profile_not_weighed", incident=incident.id, error="what the node said is not kept")
             return ""
-        case = read_case(text, f"The case of incident {incident.id}", incident.node)
+        case = read_case(text, f"The case of incident {incident.id}", incident.node, muted=triage.verdict.muted)
         own = tuple(run for run in case.runs if run.probe != PROFILE.name)
         before = await self.judge(case, incident.playbook)
         now = await self.judge(replace(case, runs=(*own, as_run(reading))), incident.playbook)

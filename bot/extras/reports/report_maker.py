@@ -147,7 +147,8 @@ def _stored_case(database: Database, incident_id: str, entries: tuple[Entry, ...
         text = CaseStore(database).text.now(incident_id, triaged.case) if triaged.case else None
         if text is None:
             return None, "What the node said is not stored, so it cannot be evaluated again."
-        return read_case(text, "What the node said", triaged.verdict.node), ""
+        shown = triaged.verdict
+        return read_case(text, "What the node said", shown.node, muted=shown.muted), ""
     except (CaseError, LedgerUnavailable) as no:  # it is damaged, or another than its entry names
         return None, no.sentence
 
@@ -191,7 +192,7 @@ def _why_lines(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[
     if not is_as_shown(explanation, shown):
         return (
             (),
-            "Without the mutes the verdict comes out differently, so nothing is said about changes.",
+            "This version of the program gives another verdict, so nothing is said about changes.",
             explanation.verdict,
         )
     if not explanation.changes:

@@ -72,7 +72,8 @@ class Triage:
 
     Shape: `cpu_lock` is held while a probe is parsed or a node judged. When many nodes end at the same moment, other
     work of this event loop gets a turn after a few of them, not after all. `mutes` says which causes are known and
-    accepted; where it cannot be read, nothing counts as accepted. `program` names this program where snapshots keep
+    accepted; where it cannot be read, nothing counts as accepted. `muted` are accepted beside, whatever the node: those
+    of a recorded verdict. `program` names this program where snapshots keep
     their cases; then the stored case, without secrets, is judged.
     """
 
@@ -84,6 +85,7 @@ class Triage:
     cpu_lock: CpuLock = field(default_factory=CpuLock)
     draining: DrainSettings = field(default_factory=DrainSettings)
     mutes: MuteRecord | None = None
+    muted: tuple[Mute, ...] = ()
     program: str = ""
     _batches: dict[int, tuple[Playbook, Batch]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
@@ -212,8 +214,8 @@ class Triage:
         try:
             entries = await self.mutes.mutes() if self.mutes is not None else ()
         except LedgerError:
-            return ()
-        return tuple(mute for mute in mutes_in_force(entries, self.clock()) if mute.covers(node))
+            entries = ()
+        return (*self.muted, *(mute for mute in mutes_in_force(entries, self.clock()) if mute.covers(node)))
 
     def _unreachable_verdict(self, node: Node, no: Unreachable) -> Verdict:
         return Verdict(

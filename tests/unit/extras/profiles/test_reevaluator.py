@@ -15,6 +15,7 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.events import Approved, Cancelled, Declined, IncidentEvent, ProfileTaken
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
+from bot.domain.mute import Mute
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Verdict
 from bot.extras.profiles.reevaluator import VerdictReevaluator
@@ -27,7 +28,8 @@ from tests.record.ledgers import ledger_in
 ID = "7k3m9x2qpv"
 WALK = ProfileReading(39, "kubelet", 2114, "mem_cgroup_nr_lru_pages", 0.97, 490, 10.0, "memcg-walk")
 TAKEN = ProfileTaken("Core 39 ran kubelet.", "cycles at 49 Hz for 10 s.", "", profile_to_json(WALK))
-LIKELY = replace(VERDICT, confidence=Confidence.LIKELY)
+MUTED = (Mute("failed-units", NODE, BEGAN_AT, "known", APPROVER),)
+LIKELY = replace(VERDICT, confidence=Confidence.LIKELY, muted=MUTED)
 
 
 @dataclass
@@ -42,6 +44,7 @@ class Bench:
     lines: list[str] = field(default_factory=list)
 
     async def judge(self, case: Case, playbook: str) -> Verdict:
+        assert case.muted == MUTED, "as when its verdict was recorded"
         self.judged.append((tuple(run.probe for run in case.runs), playbook))
         self.meanwhile()
         return self.convinced if any(run.probe == PROFILE.name for run in case.runs) else LIKELY
