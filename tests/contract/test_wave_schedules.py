@@ -76,8 +76,8 @@ def ended_unfixed(incident: Incident) -> bool:
         ("bot.domain.incident.Incident.is_unfixed", property(lambda _: False), NOT_FIXED, 200, {"members": 6}),
         ("bot.domain.incident.Incident.is_unfixed", property(ended_unfixed), NOT_FIXED, 200, {"members": 6}),
         (
-            "bot.extras.waves.wave.Wave.last_setback_at",
-            property(lambda wave: wave.stopped_at),
+            "bot.extras.waves.waves.why_stop_again",
+            lambda *_: (),
             "had not been shown",
             39,
             ALONE,
@@ -112,7 +112,7 @@ ALERTED: dict[str, Any] = {"members": 6, "programs": 1, "deadly": 0.0, "endings"
 @pytest.mark.parametrize(
     ("where", "hole", "clocked", "number"),
     [
-        ("bot.extras.waves.wave.alerts_against", lambda *_: ("", ()), 0.0, 3),
+        ("bot.extras.waves.wave.alerts_against", lambda *_: (), 0.0, 3),
         ("bot.extras.waves.waves.CLOCK_TOLERANCE", timedelta(days=900), 1.0, 7),
     ],
     ids=["alerts are not asked", "alerts of a time when the clock was set back"],

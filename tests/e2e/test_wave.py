@@ -125,7 +125,6 @@ async def test_useless_cure_stops_at_the_canary_and_goes_on_only_by_an_approver(
         assert f"{acted[0]} was acted on and is not fixed" in over["stopped"]
         blind = await here.zombie("wave", "resume", wave["id"], "--approve-as", "bob", "--reason", "go on")
         assert (blind.status, f"{acted[0]} was acted on and is not fixed" in blind.out) == (2, True), blind
-        assert f"Acted on and not fixed: {acted[0]}\n" in blind.out
         (seen,) = re.findall(r"--seen (\S+)", blind.err)
         earlier = instant_text(instant_of(seen) - timedelta(seconds=1))
         for name, at, refusal in (

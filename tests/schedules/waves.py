@@ -286,10 +286,11 @@ class Play:
 
     async def _resumes(self, seen: Wave, approval: Approval) -> None:
         """Let a person who was shown the wave so resume it a while later."""
-        if seen.state is not WaveState.STOPPED or seen.last_setback_at is None:
+        known_until, _ = await self.desk.look(seen)
+        if known_until is None:
             raise StaleRequest("There is no dialog for that.")
         await self.world.sleep(self.world.random.choice((1, 20, 60)))
-        resumed = await self.desk.resume(self.wave, approval, seen.last_setback_at)
+        resumed = await self.desk.resume(self.wave, approval, known_until)
         shown = {turn.member.incident for turn in seen.having(TurnOutcome.FAILED)}
         self.unseen += sorted(resumed.excused - shown)
 

@@ -30,7 +30,7 @@ from bot.chat.document import (
 )
 from bot.domain.duration import span_words
 from bot.domain.errors import CannotTell
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, safe
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.words import DIGEST, MOST_ENDS, NOT_SHOWN, ROW, SharedPlan, WavePlans, proposal_lines, wave_lines
 from bot.view.standing import APPROVE, DECLINE
@@ -119,20 +119,18 @@ def _plan_blocks(plans: WavePlans, plan: SharedPlan) -> Iterator[Block]:
     yield from small(plan.effect, *plan.notes, lasting)
 
 
-def dialog_words(wave: Wave, action: str, plans: WavePlans | None, against: str = "") -> Iterator[str]:
+def dialog_words(wave: Wave, action: str, plans: WavePlans | None, against: Sequence[str] = ()) -> Iterator[str]:
     """Yield what the person who decides has to know beside the plans: every node, and in which order.
 
-    Shape: `against` is what would stop it now: who resumes it forgives that, and every node that is not fixed.
+    Shape: `against` is what else would stop it now: who resumes it forgives all of that, so nothing of it is cut off.
     """
     if action == STOP:
         yield "No further node of the wave begins. What has begun is finished, and its proof is read."
         return
     if action == RESUME and wave.stop is not None:
-        yield f"It stopped: {one_line(wave.stop.because, SAID)}"
-        if against not in ("", wave.stop.because):
-            yield f"It would stop now: {one_line(against, SAID)}"
-        if wave.unfixed:
-            yield from _name_pieces("Acted on and not fixed: ", [turn.member.node for turn in wave.unfixed])
+        yield from _name_pieces("It stopped: ", safe(wave.stop.because).split())
+        for because in against:
+            yield from _name_pieces("It would stop now: ", safe(because).split())
     members, proposal = wave.proposal.members, wave.proposal
     yield f"{wave.id}: {', '.join(proposal.causes)}. Stages: {' → '.join(map(str, proposal.stages))} cured."
     if plans is not None:

@@ -68,12 +68,8 @@ class WaveDecisions:
         if click.action in (APPROVE, RESUME):
             objection = await self._objection(click.action, wave, click.person)
         digest = wave.proposal.digest[:DIGEST]
-        since, against = "", ""
-        if (
-            click.action == RESUME
-            and (known_setback_at := await self._service.last_setback_or_alert_at(wave)) is not None
-        ):
-            since, against = instant_text(known_setback_at), await self._service.why_stop(wave)
+        known_until, against = await self._service.look(wave)
+        since = instant_text(known_until) if known_until is not None else ""
         intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
         words = tuple(dialog_words(wave, click.action, plans, against))
         more: Sequence[Block] = ()

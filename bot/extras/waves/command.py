@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import re
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -223,25 +223,19 @@ def _resume(words: list[str], arguments: argparse.Namespace) -> int:
 
 
 def _refuse_unread_resume(beginning: str, arguments: argparse.Namespace) -> int:
-    """Print why it was stopped and would stop now, and refuse: who resumes it forgives that, and what is not fixed."""
-    from bot.domain.safe_text import one_line
-    from bot.extras.waves.words import unfixed_line
+    """Print why it was stopped and all that would stop it now, and refuse: who resumes it forgives that."""
+    from bot.domain.safe_text import safe
 
-    async def found(parts: WaveParts) -> tuple[Wave, datetime | None, str]:
-        service = parts.service
-        wave = await service.find(_complete_wave_id(await service.waves.ids(), beginning))
-        if (known_setback_at := await service.last_setback_or_alert_at(wave)) is None:
-            return wave, None, ""
-        return wave, known_setback_at, await service.why_stop(wave)
+    async def found(parts: WaveParts) -> tuple[Wave, datetime | None, Sequence[str]]:
+        wave = await parts.service.find(_complete_wave_id(await parts.service.waves.ids(), beginning))
+        return wave, *await parts.service.look(wave)
 
     with _parts(arguments) as parts:
-        wave, known_setback_at, against = asyncio.run(found(parts))
-    print("\n".join(filter(None, (_text(wave), unfixed_line(wave)))))
-    if against and (wave.stop is None or against != wave.stop.because):
-        print(f"It would stop now: {one_line(against, 400)}")
-    if known_setback_at is None:
+        wave, known_until, against = asyncio.run(found(parts))
+    print("\n".join([_text(wave), *(safe(f"It would stop now: {because}") for because in against)]))
+    if known_until is None:
         raise UsageError(f"Wave {wave.id} is {wave.state.value}: only one that was stopped is resumed.")
-    resume = f"zombie wave resume {wave.id} --seen {instant_text(known_setback_at)} --approve-as NAME --reason TEXT"
+    resume = f"zombie wave resume {wave.id} --seen {instant_text(known_until)} --approve-as NAME --reason TEXT"
     raise UsageError(
         "Nothing was resumed: who resumes a wave says what they have seen of it.",
         options.as_typed_here(arguments, resume),

@@ -141,9 +141,9 @@ class WaveStopped(OwnEvent):
 
 @dataclass(frozen=True, slots=True)
 class WaveResumed(OwnEvent):
-    """An approver let a stopped wave go on, knowing what had stopped it, and which alerts had come until `known_until`.
+    """An approver let a stopped wave go on, knowing what had stopped it, and what else would have.
 
-    Shape: `known_until` is a little before this entry; None in older records.
+    Shape: `known_until` is when the last came that they were shown; None in older records.
     """
 
     reason: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -100,7 +100,7 @@ class Wave:
 
     Shape: `seq` and `head` are the last entry's number and hash. `stopped_at` is None while it is not stopped.
     `excused` are the incidents whose failure was known to the person who resumed the wave; alerts and failures count
-    from `looked_since`, its approval or what whoever resumed it last was shown.
+    after `looked_since`, its approval or the last news that whoever resumed it last was shown.
     """
 
     id: str
@@ -158,12 +158,6 @@ class Wave:
     def unfixed(self) -> tuple[Turn, ...]:
         """The failed turns that nobody knew of who resumed the wave; while there are any, nothing of it begins."""
         return tuple(turn for turn in self.having(TurnOutcome.FAILED) if turn.member.incident not in self.excused)
-
-    @property
-    def last_setback_at(self) -> datetime | None:
-        """When that last came which whoever resumes it has to know: its stop, or a failed turn; None while it runs."""
-        ends = [turn.ended_at for turn in self.unfixed if turn.ended_at is not None]
-        return max([self.stopped_at, *ends]) if self.stopped_at is not None else None
 
     @property
     def stage(self) -> int:
@@ -311,8 +305,7 @@ def _changed_fields(wave: Wave, event: Event, entry: Entry) -> dict[str, Any]:
         case WaveResumed(known_until=known_until):
             failed = frozenset(turn.member.incident for turn in wave.having(TurnOutcome.FAILED))
             resumed = {"stop": None, "stopped_by": "", "stopped_at": None, "excused": failed}
-            since = max(known_until, wave.updated_at) if known_until is not None else entry.at
-            return {"state": WaveState.RUNNING, "looked_since": since, **resumed}
+            return {"state": WaveState.RUNNING, "looked_since": known_until or entry.at, **resumed}
         case WaveEnded(how=how):
             return {"state": WaveState(how.value), "ending": event}
     return {}
@@ -330,26 +323,46 @@ class NodeAlarm:
     names: frozenset[str] = frozenset()
 
 
-def why_stop(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> str:
-    """Return why a running wave must stop; empty if it may go on. `alarms` start `USUAL` before the wave."""
-    return _failed_words(wave) or _dropped_words(wave) or alerts_against(wave, alarms, now)[0]
+@dataclass(frozen=True, slots=True)
+class StopReason:
+    """Why a wave must stop, and when the last of it came; None where whoever resumes the wave forgives nothing."""
+
+    words: str
+    at: datetime | None = None
 
 
-def _failed_words(wave: Wave) -> str:
-    return next((f"{turn.member.node} was acted on and is not fixed: {turn.because}" for turn in wave.unfixed), "")
+def why_stop(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> tuple[StopReason, ...]:
+    """Return all that stops a running wave; nothing if it may go on. `alarms` start `USUAL` before the wave."""
+    return (*_unfixed_nodes(wave), *_dropped_in_a_row(wave), *alerts_against(wave, alarms, now))
 
 
-def _dropped_words(wave: Wave) -> str:
+def why_stop_again(
+    wave: Wave, known_until: datetime, alarms: Sequence[NodeAlarm], now: datetime
+) -> tuple[StopReason, ...]:
+    """Return all that would stop a wave at once if it were resumed by who knows of nothing after `known_until`."""
+    ended = [(turn.ended_at, turn.member.incident) for turn in wave.unfixed]
+    known = {incident for at, incident in ended if at is not None and at <= known_until}
+    return why_stop(replace(wave, looked_since=known_until, excused=wave.excused | known), alarms, now)
+
+
+def _unfixed_nodes(wave: Wave) -> Iterator[StopReason]:
+    if unfixed := wave.unfixed:
+        verb = "was acted on and is" if len(unfixed) == 1 else "were acted on and are"
+        words = f"{_names(turn.member.node for turn in unfixed)} {verb} not fixed: {unfixed[0].because}"
+        yield StopReason(words, max(turn.ended_at for turn in unfixed if turn.ended_at is not None))
+
+
+def _dropped_in_a_row(wave: Wave) -> Iterator[StopReason]:
     since = wave.looked_since
-    ended = [turn for turn in wave.turns if turn.ended_at is not None and since is not None and turn.ended_at >= since]
-    last = sorted(ended, key=lambda turn: turn.ended_at or turn.given_at)[-IN_A_ROW:]
-    if len(last) < IN_A_ROW or any(turn.outcome is not TurnOutcome.DROPPED for turn in last):
-        return ""
-    return f"{IN_A_ROW} nodes in a row were not as approved, last {last[-1].member.node}: {last[-1].because}"
+    ended = [(turn.ended_at, turn) for turn in wave.turns if turn.ended_at and since and turn.ended_at > since]
+    last = sorted(ended, key=lambda each: each[0])[-IN_A_ROW:]
+    if len(last) == IN_A_ROW and all(turn.outcome is TurnOutcome.DROPPED for _, turn in last):
+        at, turn = last[-1]
+        yield StopReason(f"{IN_A_ROW} nodes in a row were not as approved, last {turn.member.node}: {turn.because}", at)
 
 
-def alerts_against(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> tuple[str, Sequence[NodeAlarm]]:
-    """Return why a wave must stop for alerts, and for which; both empty if it may go on."""
+def alerts_against(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> Iterator[StopReason]:
+    """Yield why a wave must stop for alerts: of nodes that it cured, and of all."""
     began = wave.approval.at if wave.approval is not None else now
     since = wave.looked_since or now
     turns = {turn.member.node: turn for turn in wave.turns}
@@ -362,14 +375,22 @@ def alerts_against(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> tu
         # Copied images share a machine-id: then it is not known whose second name this is.
         return turns.get(named[0]) if len(named) == 1 else None
 
-    new = [alarm for alarm in alarms if alarm.at >= since and not _in_its_turn(alarm, turn_of(alarm))]
-    if after := [(turn, alarm) for alarm in new if (turn := turn_of(alarm)) is not None and _is_after(alarm, turn)]:
-        return f"{after[0][0].member.node} has a new alert since it was cured", [alarm for _, alarm in after]
+    new = [alarm for alarm in alarms if alarm.at > since and not _in_its_turn(alarm, turn_of(alarm))]
+    after = [(turn.member.node, alarm.at) for alarm in new if (turn := turn_of(alarm)) and _is_after(alarm, turn)]
+    if after:
+        count = "a new alert" if len(after) == 1 else f"{len(after)} new alerts"
+        nodes = {node for node, _ in after}
+        verb = f"has {count} since it was" if len(nodes) == 1 else f"have {count} since they were"
+        yield StopReason(f"{_names(nodes)} {verb} cured", max(at for _, at in after))
     usual = sum(began - USUAL <= alarm.at < began for alarm in alarms) / USUAL.total_seconds()
     expected = usual * max(0.0, (now - since).total_seconds())
     if len(new) >= LEAST_ALARMS and (chance := poisson_tail(len(new), expected)) < UNLIKELY:
-        return f"{len(new)} new alerts came where {expected:.1f} are usual (by chance: {chance:.2g})", new
-    return "", ()
+        words = f"{len(new)} new alerts came where {expected:.1f} are usual (by chance: {chance:.2g})"
+        yield StopReason(words, max(alarm.at for alarm in new))
+
+
+def _names(nodes: Iterable[str]) -> str:
+    return ", ".join(sorted(nodes))
 
 
 def _in_its_turn(alarm: NodeAlarm, turn: Turn | None) -> bool:

@@ -46,13 +46,14 @@ from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import (
     USUAL,
     NodeAlarm,
+    StopReason,
     Wave,
     WaveState,
-    alerts_against,
     fold_wave,
     fold_wave_entry,
     stages_of,
     why_stop,
+    why_stop_again,
 )
 from bot.ledger import Ledger
 from bot.response.decision import guards
@@ -247,54 +248,64 @@ class WaveService:
             await self.close(wave)
         return wave
 
-    async def why_stop(self, wave: Wave) -> str:
-        """Return why an approved wave must stop; empty if it may go on. Raises: LedgerError."""
-        now = await self.waves.now()
+    async def why_stop(self, wave: Wave) -> Sequence[StopReason]:
+        """Return all that stops an approved wave; nothing if it may go on. Raises: LedgerError."""
+        now, found = await self.waves.now(), list[StopReason]()
         if now < wave.updated_at - CLOCK_TOLERANCE:
-            return "The ledger's clock was set back, so it is not known which alerts came since."
+            words = "The ledger's clock was set back, so it is not known which alerts came since."
+            found.append(StopReason(words))
         if (pulled := await self.ledger.brake_pull()) is not None:
-            return f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC."
+            found.append(StopReason(f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC."))
         if not self.policy.acting or wave.proposal.policy != self.policy.digest:
-            return "The policy has changed since it was approved."
-        return why_stop(wave, await self._alarms(wave), now)
+            found.append(StopReason("The policy has changed since it was approved."))
+        return (*found, *why_stop(wave, await self._alarms(wave), now))
 
-    async def last_setback_or_alert_at(self, wave: Wave) -> datetime | None:
-        """Return when the last came that whoever resumes a stopped wave forgives; None while it runs.
+    async def look(self, wave: Wave) -> tuple[datetime | None, Sequence[str]]:
+        """Return when the last news of a stopped wave came, and all that would stop it now beside what did.
 
-        Shape: that is its stop, a node that is not fixed, or an alert for which it would stop now. Raises: LedgerError.
+        Shape: who resumes it forgives what came until then, and so is shown it; None while it is not stopped.
+        Raises: LedgerError.
         """
-        if wave.last_setback_at is None:
-            return None
-        _, alarms = alerts_against(wave, await self._alarms(wave), await self.waves.now())
-        return max([wave.last_setback_at, *(alarm.at for alarm in alarms)])
+        if wave.stop is None or wave.stopped_at is None:
+            return None, ()
+        reasons = await self.why_stop(wave)
+        words = [reason.words for reason in reasons if reason.words != wave.stop.because]
+        return max([wave.stopped_at, *(reason.at for reason in reasons if reason.at is not None)]), words
 
     async def _alarms(self, wave: Wave) -> Sequence[NodeAlarm]:
         assert wave.approval is not None
         people = self.policy.kinds | {TERMINAL}  # what they ask for is no alert
         return await self.waves.alarms(wave.approval.at - USUAL, people)
 
-    async def resume(self, wave_id: str, approval: Approval, known_setback_at: datetime) -> Wave:
+    async def resume(self, wave_id: str, approval: Approval, known_until: datetime) -> Wave:
         """Let a stopped wave go on; only an approver who did not ask for it may.
 
-        Shape: `known_setback_at` is the time of the last news that they know.
-        Raises: as `decide`; StateChanged when it is not stopped, StaleRequest when it was stopped again since, a node
-        failed, or an alert came for which it would stop, ApprovalExpired.
+        Shape: `known_until` is when the last news came that they know, as `look` says it; what came later goes on
+        counting against the wave.
+        Raises: as `decide`; StateChanged when it is not stopped, StaleRequest when it was stopped again since or what
+        came later would stop it at once, ApprovalExpired.
         """
 
         async def resumed(wave: Wave) -> WaveEvent:
             guards.check_reason(approval)
-            known_until = await self.waves.now()  # what comes from now on was not looked at
-            if wave.stop is not None and known_setback_at != await self.last_setback_or_alert_at(wave):
-                news = f"It was stopped again since: {wave.stop.because}"
-                if wave.last_setback_at is not None and wave.last_setback_at <= known_setback_at:
-                    news = f"It would stop now: {await self.why_stop(wave)}"
-                elif known_setback_at == wave.stopped_at:
-                    news = f"Acted on since and not fixed: {', '.join(turn.member.node for turn in wave.unfixed)}"
+            if news := await self._news_since(wave, known_until):
                 raise StaleRequest(one_line(news, 400), "Look at it again, and decide then.")
             await self.check_resumption(wave, approval)
             return WaveResumed(approval.reason.strip(), approval.os_user, known_until)
 
         return await self._append_decision("resume wave", wave_id, approval, resumed)
+
+    async def _news_since(self, wave: Wave, known_until: datetime) -> str:
+        """Return what a stopped wave would stop for, or has stopped for, that whoever looked at it then cannot know."""
+        if wave.stop is None or wave.stopped_at is None:
+            return ""
+        if wave.stopped_at > known_until:
+            return f"It was stopped again since: {wave.stop.because}"
+        now, alarms = await self.waves.now(), await self._alarms(wave)
+        if known_until > max([now, wave.updated_at, *(alarm.at for alarm in alarms)]):
+            return "That time is yet to come, so nobody has seen what stops it until then."
+        again = why_stop_again(wave, known_until, alarms, now)
+        return f"It would stop now: {'; '.join(reason.words for reason in again)}" if again else ""
 
     async def append(self, wave_id: str, seq: int, event: WaveEvent, by: str) -> Entry:
         """Record an event as the entry after `seq`, and log it.

@@ -265,12 +265,6 @@ def wave_lines(wave: Wave) -> tuple[str, ...]:
     return tuple(map(safe, lines))
 
 
-def unfixed_line(wave: Wave) -> str:
-    """Return every node whose failure is forgiven by whoever resumes the wave; empty where there is none."""
-    names = ", ".join(turn.member.node for turn in wave.unfixed)
-    return safe(f"Acted on and not fixed: {names}") if names else ""
-
-
 def wave_body(wave: Wave, plans: WavePlans | None = None) -> dict[str, Any]:
     """Return the wave as scripts read it, with its plans where they are given; texts are made safe."""
     proposal = wave.proposal

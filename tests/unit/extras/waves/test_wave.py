@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,6 +10,7 @@ import pytest
 
 from bot.domain.entry import Entry, Event, body_of, kind_of
 from bot.domain.errors import ImpossibleEvent
+from bot.extras.waves import wave as rules
 from bot.extras.waves.events import (
     TurnEnded,
     TurnGiven,
@@ -24,7 +25,7 @@ from bot.extras.waves.events import (
     WaveResumed,
     WaveStopped,
 )
-from bot.extras.waves.wave import NodeAlarm, Wave, WaveState, fold_wave, stages_of, why_stop
+from bot.extras.waves.wave import NodeAlarm, Wave, WaveState, fold_wave, stages_of
 
 AT = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 MEMBERS = tuple(WaveMember(f"n{number}", f"i{number}", "ab" * 32) for number in range(40))
@@ -47,6 +48,10 @@ def entries(*events: tuple[Event, str], minutes: int = 1) -> list[Entry]:
 
 def told(*events: tuple[Event, str], minutes: int = 1) -> Wave:
     return fold_wave(entries((PROPOSED, ASKER), *events, minutes=minutes))
+
+
+def why_stop(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> str:
+    return "; ".join(reason.words for reason in rules.why_stop(wave, alarms, now))
 
 
 def turn(number: int, outcome: TurnOutcome | None = TurnOutcome.CURED) -> list[tuple[Event, str]]:

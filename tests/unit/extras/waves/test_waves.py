@@ -148,30 +148,60 @@ def test_who_resumes_a_wave_forgives_no_alert_that_they_have_not_been_shown() ->
     with database_in_memory() as database:
         world, stage, desk = desk_of(database, ("a", "b", "c"))
         wave = stopped_wave(world, stage, desk)
-        shown = drive(world, desk.last_setback_or_alert_at(wave))
+        shown = drive(world, desk.look(wave))
         world.now += timedelta(minutes=1)
         alarmed(stage, "x", "1")  # one alert elsewhere is none that stops a wave
-        assert drive(world, desk.last_setback_or_alert_at(wave)) == shown
+        assert drive(world, desk.look(wave)) == shown
         cured = wave.turns[0].member.node
         alarmed(stage, cured, "2")
         yes = Approval("terminal:bob", "the graph was wrong")
         with pytest.raises(StaleRequest, match=f"It would stop now: {cured} has a new alert since it was cured"):
-            drive(world, desk.resume(wave.id, yes, shown))
-        later = drive(world, desk.last_setback_or_alert_at(wave))
-        assert later > shown
+            drive(world, desk.resume(wave.id, yes, shown[0]))
+        later, against = drive(world, desk.look(wave))
+        assert (later > shown[0], against) == (True, [f"{cured} has a new alert since it was cured"])
+        with pytest.raises(StaleRequest, match="yet to come"):
+            drive(world, desk.resume(wave.id, yes, later + timedelta(hours=1)))
+        world.now += timedelta(minutes=1)
         alarmed(stage, "y", "3")
         alarmed(stage, "z", "4")
-        world.now += timedelta(minutes=1)
         resumed = drive(world, desk.resume(wave.id, yes, later))
-        assert resumed.state is WaveState.RUNNING
-        assert drive(world, desk.why_stop(resumed)) == "", "they knew of it"
+        assert (resumed.state, drive(world, desk.why_stop(resumed))) == (WaveState.RUNNING, ()), "two are no rise"
+        alarmed(stage, "x", "5")
+        (reason,) = drive(world, desk.why_stop(resumed))
+        assert reason.words.startswith("3 new alerts came"), "those that came before the yes and after the look count"
+
+
+def test_all_that_would_stop_a_wave_is_shown_to_who_resumes_it_and_nothing_else_is_forgiven() -> None:
+    with database_in_memory() as database:
+        world, stage, desk = desk_of(database, ("a", "b", "c"))
+        wave = running_wave(world, stage, desk)
+        cured, failed = wave.turns[0].member.node, wave.waiting[0]
+        drive(world, desk.append(wave.id, wave.seq, TurnGiven(failed.incident, failed.node), "bot"))
+        ended = TurnEnded(failed.incident, failed.node, TurnOutcome.FAILED, "it did not come back")
+        drive(world, desk.append(wave.id, wave.seq + 1, ended, "bot"))
+        drive(world, WaveRun(desk, stage.responder(), stage, "p").advance(wave.id))
+        stopped = drive(world, desk.find(wave.id))
+        before, _ = drive(world, desk.look(stopped))
+        world.now += timedelta(minutes=1)
+        for node in (cured, "x", "y"):
+            alarmed(stage, node, f"-{node}")
+        known, (of_cured, rise) = drive(world, desk.look(stopped))
+        assert of_cured == f"{cured} has a new alert since it was cured"
+        assert rise.startswith("3 new alerts came")
+        yes = Approval("terminal:bob", "a broken disk")
+        with pytest.raises(StaleRequest, match=f"It would stop now: {of_cured}; 3 new alerts"):
+            drive(world, desk.resume(wave.id, yes, before))
+        world.now += timedelta(minutes=1)
+        alarmed(stage, "z", "-z")
+        resumed = drive(world, desk.resume(wave.id, yes, known))
+        assert (resumed.unfixed, drive(world, desk.why_stop(resumed))) == ((), ())
 
 
 def test_alert_that_comes_while_a_program_stands_still_in_a_resumption_stops_the_wave() -> None:
     with database_in_memory() as database:
         world, stage, desk = desk_of(database, ("a", "b", "c"))
         wave = stopped_wave(world, stage, desk)
-        shown, append = drive(world, desk.last_setback_or_alert_at(wave)), desk.append
+        shown, append = drive(world, desk.look(wave))[0], desk.append
 
         async def late(*what: Any) -> Any:
             world.now += timedelta(minutes=1)
@@ -182,13 +212,13 @@ def test_alert_that_comes_while_a_program_stands_still_in_a_resumption_stops_the
         frozen = Frozen(**{each.name: getattr(desk, each.name) for each in fields(desk)})
         frozen.late.append(late)
         resumed = drive(world, frozen.resume(wave.id, Approval("terminal:bob", "the graph was wrong"), shown))
-        assert "has a new alert since it was cured" in drive(world, desk.why_stop(resumed))
+        assert "has a new alert since it was cured" in drive(world, desk.why_stop(resumed))[0].words
 
 
 def running_wave(world: World, stage: Stage, desk: WaveService) -> Wave:
     """A wave that runs, whose first node is cured."""
     wave = stopped_wave(world, stage, desk)
-    shown = drive(world, desk.last_setback_or_alert_at(wave))
+    shown = drive(world, desk.look(wave))[0]
     return drive(world, desk.resume(wave.id, Approval("terminal:bob", "it was nothing"), shown))  # type: ignore[no-any-return]
 
 
@@ -217,10 +247,10 @@ def test_node_that_fails_in_the_very_moment_of_a_stop_is_not_forgiven_by_who_saw
         drive(world, desk.append(wave.id, wave.seq, TurnGiven(second.incident, second.node), "bot"))
         world.now -= timedelta(seconds=30)
         stopped = drive(world, desk.stop(wave.id, Approval("terminal:bob", "wait")))
-        shown = drive(world, desk.last_setback_or_alert_at(stopped))
+        shown = drive(world, desk.look(stopped))[0]
         failed = TurnEnded(second.incident, second.node, TurnOutcome.FAILED, "it did not come back")
         drive(world, desk.append(wave.id, stopped.seq, failed, "bot"))
-        with pytest.raises(StaleRequest, match=f"Acted on since and not fixed: {second.node}"):
+        with pytest.raises(StaleRequest, match=f"It would stop now: {second.node} was acted on and is not fixed"):
             drive(world, desk.resume(wave.id, Approval("terminal:bob", "go on"), shown))
 
 
@@ -289,9 +319,7 @@ def test_wave_whose_cause_comes_into_doubt_stops_for_that_and_loses_no_node() ->
         with pytest.raises(CauseInDoubt):
             drive(
                 world,
-                desk.resume(
-                    "wave-abcd", Approval("terminal:bob", "go on"), drive(world, desk.last_setback_or_alert_at(stopped))
-                ),
+                desk.resume("wave-abcd", Approval("terminal:bob", "go on"), drive(world, desk.look(stopped))[0]),
             )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bot.extras.waves.chat_card import RESUME, dialog_words
 from bot.extras.waves.events import TurnOutcome, WaveStopped
-from bot.extras.waves.wave import Turn, WaveState
-from bot.extras.waves.words import WavePlans, interrupted_lines, unfixed_line
+from bot.extras.waves.wave import Turn, WaveState, why_stop
+from bot.extras.waves.words import WavePlans, interrupted_lines
 from tests.unit.extras.waves.test_chat_card import AT, of_nodes, wave
 
 
@@ -34,6 +35,7 @@ def test_whoever_resumes_a_wave_is_told_each_node_that_they_forgive() -> None:
     running = wave(WaveState.RUNNING, 30)
     failed = tuple(Turn(member, AT, TurnOutcome.FAILED, "a broken disk", AT) for member in running.proposal.members)
     stopped = replace(running, state=WaveState.STOPPED, turns=failed, stop=WaveStopped("it failed"), stopped_at=AT)
-    line = unfixed_line(stopped)
-    assert not [member.node for member in stopped.proposal.members if member.node not in line]
-    assert unfixed_line(replace(stopped, excused=frozenset(turn.member.incident for turn in failed))) == ""
+    told = " ".join(dialog_words(stopped, RESUME, None, [reason.words for reason in why_stop(stopped, (), AT)]))
+    before = told[: told.index("30 nodes, in this order")]
+    assert not [member.node for member in stopped.proposal.members if member.node not in before]
+    assert why_stop(replace(stopped, excused=frozenset(turn.member.incident for turn in failed)), (), AT) == ()
