@@ -72,7 +72,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY,
         summary=". ".join([sentence(*(item.says for item in evidence[:3])), *([no_reboot] if no_reboot else [])]),
         evidence=(*evidence, *against),
-        suspects=tuple(dict.fromkeys(bus for bus in (*_sick_gpus(state), *(x.bus for x in faults)) if bus)),
+        suspects=_suspects(state, xids, faults),
         remedy=remedy,
         lasting_fix=_advice(state, xids, faults, remedy == _REBOOT),
     )
@@ -211,8 +211,17 @@ def _all_answer(state: Sequence[Gpu]) -> bool:
     return bool(held) and all(gpu.answers for gpu in held)
 
 
-def _sick_gpus(state: Sequence[Gpu]) -> list[str]:
-    return [gpu.bus for gpu in state if gpu.answers is False or gpu.recovery or gpu.remap_failed]
+def _suspects(state: Sequence[Gpu], xids: Sequence[Xid], faults: Sequence[Xid]) -> tuple[str, ...]:
+    """The GPUs that are blamed; switches, which nothing here can find again, only where no GPU is."""
+    sick = [gpu.bus for gpu in state if gpu.answers is False or gpu.recovery or gpu.remap_failed]
+    logged = [*_demanded_by_log(state, xids), *faults]
+    gpus = [*sick, *(x.bus for x in logged if not x.is_switch and x.bus)]
+    return tuple(dict.fromkeys(gpus or (x.bus for x in logged if x.bus)))
+
+
+def _answering(snapshot: Snapshot) -> list[str]:
+    gpus = snapshot.get(GpuReading)
+    return [] if isinstance(gpus, Unread) else [gpu.bus for gpu in gpus.gpus if gpu.answers]
 
 
 def _advice(state: Sequence[Gpu], xids: Sequence[Xid], faults: Sequence[Xid], is_reboot: bool) -> str:
@@ -234,8 +243,11 @@ def _advice(state: Sequence[Gpu], xids: Sequence[Xid], faults: Sequence[Xid], is
 
 def _ruled_out_or_undecided(snapshot: Snapshot, xids: Sequence[Xid]) -> CauseResult:
     gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
-    if not isinstance(gpus, Unread) and not gpus.gpus and not xids:
-        return RuledOut(NAME, "there is no NVIDIA GPU on the bus", applies=False)
+    if not isinstance(gpus, Unread) and not gpus.gpus:
+        if not xids:
+            return RuledOut(NAME, "there is no NVIDIA GPU on the bus", applies=False)
+        because = "there is no NVIDIA GPU on the bus, and the driver's lines tell of one"
+        return Undecided(NAME, because, suspected=True, would_decide="`lspci` by hand")
     if isinstance(gpus, Unread):
         return Undecided(NAME, f"the GPUs were not read ({gpus.reason})")
     if isinstance(log, Unread):
@@ -250,12 +262,16 @@ def _ruled_out_or_undecided(snapshot: Snapshot, xids: Sequence[Xid]) -> CauseRes
         )
         return Undecided(NAME, because, suspected=fails, would_decide="`nvidia-smi -q` by hand")
     undriven = [gpu for gpu in gpus.gpus if gpu.driver in ("", "nouveau")]
-    if any(gpu.driver == "nvidia" for gpu in gpus.gpus) and (alone := [gpu for gpu in undriven if not gpu.driver]):
+    is_driven = any(gpu.driver == "nvidia" for gpu in gpus.gpus)
+    if is_driven and (alone := [gpu for gpu in undriven if not gpu.driver]):
         because = f"no driver took GPU {alone[0].bus}, while others are driven"
         by_hand = "why its driver refused it: `dmesg | grep -i nvidia` by hand"
         return Undecided(NAME, because, suspected=True, would_decide=by_hand)
-    if undriven and gpus.smi == "failed":
-        because = f"nvidia-smi fails, and no driver of NVIDIA's is bound to {count(len(undriven), 'GPU')} on the bus"
+    if not is_driven:
+        because = f"no driver of NVIDIA's is bound to {count(len(gpus.gpus), 'GPU')} on the bus"
+        if not undriven or gpus.smi == "absent":
+            return RuledOut(NAME, because, applies=False)
+        because = f"nvidia-smi {'finds none' if gpus.smi == 'answered' else 'fails'}, and {because}"
         by_hand = "`nvidia-smi` by hand, and whether its driver was built for this kernel,"
         return Undecided(NAME, because, suspected=True, would_decide=by_hand)
     doubtful = [x for x in xids if x.meaning.kind is XidKind.OPEN and x.code != RECOVERY_ACTION]
@@ -297,6 +313,7 @@ CAUSE = Cause(
     },
     signature=("gpu", "kernel_log", "host"),
     evaluate=evaluate,
+    answering=_answering,
     beside=("processes", *BESIDE),
     eased_by=("cordon",),
     cured_alone_by=("reboot",),  # the card itself asks for it, and nothing that runs here made it so

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
@@ -70,8 +70,10 @@ class Cause:
     a single look, without a window; empty if only a whole check can tell. `beside` are readings that it also evaluates
     where they were read; a playbook need not ask for them. `reboot_lasts`: within that time after a reboot for this
     cause no second reboot is offered, because the first did not help. `grows` is the count that increases on the
-    node while the fault lasts, if there is one. `of_one`: it concerns a unit or workload, not the node. `settled_by`
-    completes “… would settle it” where it is found and not confirmed; `profile_settles`: a profile of the cores would.
+    node while the fault lasts, if there is one. `answering` returns the devices that answer, where it blames devices:
+    that it is ruled out says nothing of one that does not. `of_one`: it concerns a unit or workload, not the node.
+    `settled_by` completes “… would settle it” where it is found and not confirmed; `profile_settles`: a profile of the
+    cores would.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Cause:
     beside: tuple[str, ...] = ()
     reboot_lasts: timedelta | None = None
     grows: GrowthMeasure | None = None
+    answering: Callable[[Snapshot], Collection[str]] | None = None
     of_one: bool = False
     remedy: tuple[str, ...] = ()
     lasting_fix: str = ""

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
+from bot.causes import CAUSES
 from bot.causes.leaked_memory_cgroups import NAME as LEAK
 from bot.domain.action import Action, Proof
 from bot.domain.contracts import NodeDirectory
@@ -14,7 +15,7 @@ from bot.domain.errors import CannotRead, HostKeyRejected, InventoryError, Unrea
 from bot.domain.events import REFUTED, Escalated, IncidentEvent, QuestionAsked, Resolved, SampleTaken, StepSkipped
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.domain.probe import Unread
+from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.probes.cgroups import CgroupsReading
 from bot.response.decision.guards import units_of
@@ -155,9 +156,20 @@ def _why_unknown(incident: Incident, verdict: Verdict, actions: Mapping[str, Act
     gone = next((each for each in verdict.ruled_out if each.cause == cause and not each.applies), None)
     if gone is not None:
         return f"{cause} cannot be judged any more: {gone.because}"
+    if lost := _silent_suspects(incident.verdict, verdict.snapshot):
+        return f"{cause} cannot be judged any more: no answer of {', '.join(lost)}"
     if verdict.status is not Status.HEALTHY and all(each.cause != cause for each in verdict.ruled_out):
         return f"{cause} is not ruled out: {verdict.summary}"
     return ""
+
+
+def _silent_suspects(before: Verdict | None, snapshot: Snapshot | None) -> tuple[str, ...]:
+    """The devices that were blamed and do not answer now: what is ruled out of the others says nothing of them."""
+    cause = CAUSES.get(before.cause or "") if before is not None else None
+    if before is None or cause is None or cause.answering is None or snapshot is None:
+        return ()
+    there = cause.answering(snapshot)
+    return tuple(suspect for suspect in before.suspects if suspect not in there)
 
 
 def _goes_on(incident: Incident, verdict: Verdict, actions: Mapping[str, Action]) -> bool | None:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from bot.actions import ACTIONS
+from bot.app.factories import library
 from bot.domain.alert import Alert
-from bot.domain.events import GIVE_UP, AlertJoined, Escalated, Resolved, StepSkipped
+from bot.domain.evaluation import evaluate_playbook
+from bot.domain.events import GIVE_UP, AlertJoined, Escalated, IncidentEvent, Resolved, StepSkipped
 from bot.domain.policy import Approval
-from tests.nodes.draining import NAME, daemon, drain_stage, worker
+from bot.domain.verdict import Verdict
+from bot.probes.gpu import Gpu, GpuReading
+from bot.response.diagnosis.planning import with_plan
+from tests.nodes import draining
+from tests.nodes.draining import NAME, DrainStage, daemon, drain_stage, worker
+from tests.unit.causes import builders as b
 
+BUSES = [f"0000:{number:x}:00.0" for number in range(16, 24)]
 STAYS = f"{NAME} stays cordoned: kubectl uncordon {NAME}"
 
 
@@ -33,6 +43,30 @@ async def test_node_whose_cure_does_not_hold_stays_cordoned_and_a_person_is_told
         assert done.ending.try_next.endswith(STAYS)
         assert here.cluster.nodes[NAME].unschedulable
         assert here.cluster.patched == [f"{NAME} unschedulable=True"]
+
+
+@pytest.mark.parametrize(("back", "ends"), [(BUSES, Resolved), (BUSES[1:], Escalated)], ids=["all 8", "7 of 8"])
+async def test_gpu_that_was_blamed_and_does_not_come_back_is_not_cured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, back: list[str], ends: type[IncidentEvent]
+) -> None:
+    playbook = library(()).get("node-health")
+
+    def verdict(stage: DrainStage) -> Verdict:
+        asks = "" if stage.machine.boot else "Reboot"
+        gpus = (Gpu(bus, "nvidia", True, recovery=asks * (bus == BUSES[0])) for bus in (back if not asks else BUSES))
+        host = replace(b.host(days=0.01 if stage.machine.boot else 11), boot_id=stage.machine.boot_id())
+        read = replace(b.node(host, GpuReading(tuple(gpus), "answered", ())), node="n1", taken_at=stage.now)
+        return with_plan(evaluate_playbook(read, playbook), playbook, ACTIONS, stage.node, stage.draining)
+
+    monkeypatch.setattr(DrainStage, "verdict", verdict)
+    monkeypatch.setattr(draining, "PLAYBOOK", playbook)
+    async with drain_stage(tmp_path, [daemon()]) as here:
+        await here.proposed()
+        await here.approve()
+        done = await here.run(here.runner())
+        assert isinstance(done.ending, ends)
+        assert here.cluster.nodes[NAME].unschedulable == (ends is Escalated)
+        assert ends is Resolved or f"gpu-fault cannot be judged any more: no answer of {BUSES[0]}" in str(done.ending)
 
 
 async def test_node_that_nobody_can_read_while_it_is_watched_stays_cordoned(tmp_path: Path) -> None:
