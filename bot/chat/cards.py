@@ -98,7 +98,7 @@ class _ProgressOverlay:
 class ChatCards:
     """Shows groups of incidents in a chat: a `Surface`.
 
-    Shape: `notices` says why an approved plan does not begin yet, `actions` whether what was done can be taken back;
+    Shape: `notices` says what holds up an approved plan, `actions` whether what was done can be taken back;
     `usual` says how long a reboot takes, `on_call` who is told of on cards that need a person. `view` is what all
     cards have in common. `why` adds to a verdict's details what would have changed it.
     """
@@ -446,28 +446,16 @@ class ChatCards:
 
     async def _context_of(self, shown: _Shown, group: Sequence[Incident]) -> ViewContext:
         rebooting = [each for each in group if (action := self._running_action(each)) is not None and action.reboots]
-        waits = {
-            incident.id: self._notices.waits_for(incident.id) for incident in group if self._may_be_held_up(incident)
-        }
         return replace(
             self.view,
             checking=self._checking,
             working=self._working,
-            waits_for=waits,
+            waits_for={each.id: self._notices.waits_for(each.id) for each in group},
             undoes={each.id: words for each in group if (words := self.words.plan(self.words.undo(each)))},
             usual=await self._usual.under_way(rebooting) if self._usual is not None and rebooting else {},
             now=shown.seconds_at,
             on_call=await self._on_call.read() if self._on_call is not None and needs_a_person(group) else None,
         )
-
-    def _may_be_held_up(self, incident: Incident) -> bool:
-        """True while no step runs, or the running step goes in rounds that each have news."""
-        if incident.state not in (State.APPROVED, State.ACTING):
-            return False
-        if incident.step_under_way is None:
-            return True
-        action = self._running_action(incident)
-        return action is not None and action.by_calls is not None
 
     def _running_action(self, incident: Incident) -> Action | None:
         """Return what the step under way does; None where none is, or this program does not know it."""

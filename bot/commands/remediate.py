@@ -176,7 +176,8 @@ async def _advance_and_print(parts: Acting, incident_id: str, shown: int) -> Inc
             return incident
         if again.because != waits_for and again.after:
             waits_for = again.because
-            print(f"  … {waits_for}", flush=True)
+            if waits_for:
+                print(f"  … {waits_for}", flush=True)
         await asyncio.sleep(min(again.after.total_seconds(), LONGEST_WAIT_SECONDS))
 
 

@@ -121,7 +121,7 @@ Listener: TypeAlias = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class AdvanceLater:
-    """Advance the incident again after that time; `because` says what it waits for."""
+    """Advance the incident again after that time; `because` says what holds it up: empty while it takes its time."""
 
     after: timedelta = timedelta(0)
     because: str = ""

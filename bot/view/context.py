@@ -35,12 +35,11 @@ class ViewContext:
 
     Shape: without a `policy` the view does not say who may approve, and until when. `head` is the record's, as
     `SEQ:HASH`, for cards that close. By incident: `checking` is who said yes while the node is read again,
-    `working` what a pressed button does now,
-    `waits_for` why an approved plan has not begun; `undoes` what an undo would bring back, where it can; `usual` is
-    how long the running step usually takes; with `now` the view also says how long it has run. By node: `progress`
-    says how far the reading is, `fresh` is a verdict that is not on record yet. `links` are the templates of
-    `[links]` by name; `on_call` is told where a person is needed. `absent` are buttons of extras that are left out;
-    `asks` are their questions on a closed card. `chat` is where people decide.
+    `working` what a pressed button does now, `waits_for` what holds up an approved plan; `undoes` what an undo would
+    bring back, where it can; `usual` is how long the running step usually takes; with `now` the view also says how
+    long it has run. By node: `progress` says how far the reading is, `fresh` is a verdict that is not on record yet.
+    `links` are the templates of `[links]` by name; `on_call` is told where a person is needed. `absent` are buttons of
+    extras that are left out; `asks` are their questions on a closed card. `chat` is where people decide.
     """
 
     policy: Policy | None = None

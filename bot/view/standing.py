@@ -60,6 +60,7 @@ def state_sentences(
             yield from _waiting_sentences(incident, context)
         case State.VERIFYING:
             yield _watching_sentence(incident, context)
+            yield from _waiting_sentences(incident, context)
             yield from _sample_sentences(incident)
         case State.UNKNOWN:
             yield from _question_sentences(incident, context)
@@ -75,6 +76,8 @@ def would_help_sentences(plan: PlanView | None) -> Iterator[Sentence]:
 
 def short_words(incident: Incident, plan: PlanView | None, context: ViewContext) -> str:
     """Return the state of an incident in the few words of a table's row."""
+    why = context.waits_for.get(incident.id, "")
+    held = f"; waits: {why}" if why else ""
     match incident.state:
         case State.OPENED:
             return "is being read"
@@ -83,12 +86,12 @@ def short_words(incident: Incident, plan: PlanView | None, context: ViewContext)
         case State.PROPOSED if plan is not None:
             return f"waits for approval: {plan.words}"
         case State.APPROVED:
-            why = context.waits_for.get(incident.id, "")
-            return one_line(f"approved; waits: {why}" if why else "approved", SHORT)
+            return one_line(f"approved{held}", SHORT)
         case State.ACTING if plan is not None:
-            return f"acting, step {max(1, min(len(incident.steps), len(plan.steps)))} of {len(plan.steps)}"
+            number = max(1, min(len(incident.steps), len(plan.steps)))
+            return one_line(f"acting, step {number} of {len(plan.steps)}{held}", SHORT)
         case State.VERIFYING:
-            return "is watched"
+            return one_line(f"is watched{held}", SHORT)
         case State.UNKNOWN:
             return "a question is open"
         case State.TRIAGED:
@@ -211,7 +214,7 @@ def _waiting_sentences(incident: Incident, context: ViewContext) -> Iterator[Sen
     why = one_line(context.waits_for.get(incident.id, ""), SAID)
     if incident.step_under_way is not None:
         if why:
-            yield (with_full_stop(f"As of now: {why}"),)
+            yield parse_leading_person(with_full_stop(why), "As of now: ")
     elif why:
         until = context.begins_until(incident) if incident.state is State.APPROVED else None
         limit = (" It may begin until ", Instant(until), ".") if until is not None else ()
@@ -225,8 +228,6 @@ def _watching_sentence(incident: Incident, context: ViewContext) -> Sentence:
     if incident.proposal is not None and incident.steps_left:
         left = map(context.words.step, incident.proposal.plan.steps[len(incident.steps) :])
         words, then = "The node is watched", f"; if the cure holds: {', then '.join(left)}"
-        if incident.cure_has_held and (why := context.waits_for.get(incident.id, "")):
-            then += f". It waits: {one_line(why, SAID).rstrip('.')}"
     until = incident.validation_ends_at
     return (f"{words} until ", Instant(until), f"{then}.") if until is not None else (f"{words}{then}.",)
 

@@ -80,10 +80,10 @@ class IncidentView:
 
     Shape: `headline` begins with how it ended, or that it was reopened; `diagnosis` is the same without that word.
     `sentences` tell its state, `decided` who said yes or no; `short` is both in the few words of a row. `plan` is
-    what is proposed, or what would help. `waits_for` is why an approved plan has not begun; `seen` is what was read
-    last while the node is watched. `recurs` says that the node had the same cause before; `growth` is how fast the
-    cause's count grew there. `links` are names and addresses. `compared` are the figures of a cure, before and
-    after, `harm` what was suffered until then. `as_of` is when it changed last, `working` what a pressed button does.
+    what is proposed, or what would help. `seen` is what was read last while the node is watched. `recurs` says that
+    the node had the same cause before; `growth` is how fast the cause's count grew there. `links` are names and
+    addresses. `compared` are the figures of a cure, before and after, `harm` what was suffered until then. `as_of` is
+    when it changed last, `working` what a pressed button does.
     """
 
     id: str
@@ -96,7 +96,6 @@ class IncidentView:
     sentences: tuple[Sentence, ...] = ()
     decided: Sentence = ()
     short: str = ""
-    waits_for: str = ""
     withheld: PlanWithheld | None = None
     seen: tuple[Evidence, ...] = ()
     compared: tuple[FigureRow, ...] = ()
@@ -220,7 +219,6 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         sentences=tuple(state_sentences(incident, state, plan, context)),
         decided=decision_sentence(incident),
         short=short_words(incident, plan, context),
-        waits_for=context.waits_for.get(incident.id, ""),
         withheld=incident.withheld,
         seen=incident.samples[-1].seen if incident.samples and incident.state is State.VERIFYING else (),
         compared=compared_of(incident),

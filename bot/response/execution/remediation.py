@@ -84,7 +84,7 @@ class Remediation:
                 return replace(outcome, because=redacted_text(outcome.because))
             after = await self.record.append(incident, outcome, BOT)
         except (Conflict, ImpossibleEvent):
-            return AdvanceLater(because="another program went on with it")
+            return AdvanceLater()  # another program went on with it
         if after.state is State.RESOLVED:
             await self._cancel_superseded_proposals(after)
         return None if after.ended else AdvanceLater()
@@ -197,4 +197,4 @@ class Remediation:
         if incident.cure_has_held and incident.steps_left and await self.stepping.is_before(incident, is_new_until):
             return await self._do_next_step(incident, now)
         wait, event = await next_sample(incident, now, self.nodes, self.stepping.reach, self.diagnose)
-        return AdvanceLater(wait, "the node is watched") if event is None else event
+        return AdvanceLater(wait) if event is None else event

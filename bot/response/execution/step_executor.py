@@ -377,12 +377,12 @@ class StepExecutor:
             return self.attempts.note_not_sent(key, no.sentence)
         except RefusedByFence as no:
             return self.attempts.note_fence_refusal(key, node, no.why)
-        except Unreachable as no:  # it may have run: what the node shows next decides
-            return AdvanceLater(POLL, no.sentence)
+        except Unreachable:  # it may have run: what the node shows next decides
+            return AdvanceLater(POLL)
         finally:
             if asked > 1:
                 self.attempts.ran_in_part.add(key)
-        return AdvanceLater(because="its proof is looked for")
+        return AdvanceLater()
 
     def _claim(self, incident: Incident, node: Node) -> Claim:
         plan, bound = plan_of(incident)

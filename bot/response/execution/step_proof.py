@@ -118,7 +118,8 @@ class StepProof:
     def _unread(self, incident: Incident, record: StepRecord, step: Step, patience: timedelta, why: str) -> Outcome:
         action, (began, now) = self.steps.reach.actions[step.action], self._began_and_now(incident, record)
         if now < began + patience + (action.limit if action.settles else timedelta(0)):
-            return AdvanceLater(pause_of(began, now), why)
+            # No node answers while it boots.
+            return AdvanceLater(pause_of(began, now), why if not action.reboots else "")
         if not action.reboots:
             return untrusted_node_question(f"It is not known whether “{action.title_of(step.args)}” took effect: {why}")
         return StepFailed(record.number, f"the node did not come back: {why}")
@@ -148,7 +149,7 @@ class StepProof:
             return await self._send_again(incident, node, step, record, seen, now)
         if late:
             return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
-        return AdvanceLater(pause_of(began, now), "no sign of its effect yet")
+        return AdvanceLater(pause_of(began, now))
 
     def _may_run_again(self, incident: Incident, record: StepRecord, seen: NodeStatus, now: datetime) -> bool:
         """True if its end was not heard, and approval, plan and attempts left allow another attempt."""
@@ -171,9 +172,7 @@ class StepProof:
         action, is_cut = self.steps.reach.actions[step.action], key in self.steps.attempts.ran
         until = begins_until + (0 if is_cut else action.limit.total_seconds())
         if begins_until and (seen.uptime is None or seen.uptime < until) and key not in self.steps.attempts.unsent:
-            return AdvanceLater(
-                POLL, "no sign of its effect yet: it is sent again once the first command can no longer run"
-            )
+            return AdvanceLater(POLL)
         bound = plan_of(incident)[1]
         try:
             await self.steps.check_approval_age(incident, node)
@@ -229,7 +228,7 @@ class StepProof:
             return self.steps.attempts.note_brake(key, pause, no)
         except Unreachable as no:
             return AdvanceLater(pause, no.sentence)
-        return AdvanceLater(pause, self.steps.attempts.said[key] or "no sign of its effect yet")
+        return AdvanceLater(pause, self.steps.attempts.said[key])
 
     def _is_as_approved(self, incident: Incident, record: StepRecord, seen: NodeStatus) -> bool:
         """True if this program acts, policy and plan are as approved, and the boot is that in which it began."""

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from bot.chat.background import Background
 from bot.chat.cards import ChatCards
 from bot.chat.document import Document
@@ -20,16 +22,21 @@ from bot.chat.storm_board import StormBoard
 from bot.chat.why_replies import WhyReplies
 from bot.domain.alert import Alert
 from bot.domain.case import Case, CaseHeader
+from bot.domain.entry import Head
 from bot.domain.events import AlertCleared, AlertReceived, Triaged
 from bot.domain.fold import fold
 from bot.domain.growth import CountSample, Growth
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
+from bot.domain.post import CardPosts, CardRecord
 from bot.domain.probe import Snapshot
+from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.progress import ReadingProgress
 from bot.surfaces.slack.drawing import draw, fits
-from tests.record.incidents import HEALTHY, NODE, VERDICT, entries
+from bot.view.context import ViewContext
+from bot.view.view import group_view
+from tests.record.incidents import HEALTHY, NODE, VERDICT, WAYS, entries
 
 RECEIVED = AlertReceived(Alert("alertmanager", "g", text="pinned"), NODE, "g1", "node-health", channel="C1")
 BEGAN = datetime(2026, 11, 22, 3, tzinfo=UTC)
@@ -54,6 +61,7 @@ class Wall:
     done: list[str] = field(default_factory=list)
     held: list[str] = field(default_factory=list)
     storms: list[str] = field(default_factory=list)
+    waits: str = ""
     drawn: list[str] = field(default_factory=list)
 
     pictures: Any = None
@@ -71,7 +79,7 @@ class Wall:
     async def place(self, card: str, posts: object = None) -> None:
         """No earlier run has posted a card."""
 
-    async def adopt(self, card: str, spot: MessageTarget) -> bool:
+    async def adopt(self, card: str, spot: MessageTarget, posts: object = None) -> bool:
         return self.stands
 
     chat = SimpleNamespace(draw=draw, fits=fits)
@@ -100,6 +108,9 @@ class Wall:
 
     def heard(self, storm: str) -> None:
         self.storms.append(storm)
+
+    def waits_for(self, incident: str) -> str:
+        return self.waits
 
 
 async def checked(*group: Incident, wall: Wall | None = None) -> Wall:
@@ -184,6 +195,17 @@ async def test_what_is_read_elsewhere_and_a_persons_check_are_left_alone() -> No
     await cards.show([incident("i1", Triaged(HEALTHY), alert=ASKED)])
     await cards.show([])
     assert (wall.owed, wall.said) == ({}, [])
+
+
+@pytest.mark.parametrize("state", [State.APPROVED, State.ACTING, State.VERIFYING])
+async def test_card_says_what_holds_up_its_plan_in_whatever_state(state: State) -> None:
+    one = incident("i1", *WAYS[state][1:])
+    wall = Wall(waits="Braked: bob pulled the brake.")
+    record = CardRecord("g1", (one,), {}, CardPosts(), Head(0, ""), None, lambda *_: "")
+    await wall.cards().show([one], record)
+    assert "Braked: bob pulled the brake." in wall.owed["card"].text
+    row = group_view([one], ViewContext(waits_for={one.id: wall.waits})).incidents[0].short
+    assert row.endswith("; waits: Braked: bob pulled the brake.")
 
 
 async def test_persons_card_tells_how_fast_it_grows_once_that_is_known_and_once_only() -> None:

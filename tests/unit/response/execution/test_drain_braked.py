@@ -92,6 +92,23 @@ async def test_drain_lasts_no_longer_where_other_programs_go_on_with_it(tmp_path
         assert step.ended_at - started < timedelta(minutes=11), "it was approved for ten"
 
 
+async def test_what_holds_up_a_plan_is_said_in_every_state_and_what_takes_its_time_holds_nothing_up(
+    tmp_path: Path,
+) -> None:
+    async with drain_stage(tmp_path, []) as here:
+        await here.proposed()
+        await here.approve()
+        runner, told = here.runner(), set[str]()
+        while not (incident := await here.told()).cure_has_held:
+            again = await runner.advance("one")
+            assert again is not None
+            told |= {again.because} if incident.step_under_way or incident.validation else set()
+            here.since["began"] += again.after
+        assert told == {""}, "it reboots, and is watched"
+        await here.ledger.append(HOUSE, None, PULL, "terminal:bob")
+        assert SAID in (await waits(here, runner, 1))[0]
+
+
 async def test_brake_pulled_within_a_round_holds_back_the_rest_of_it(tmp_path: Path) -> None:
     pods = [worker(f"worker-{number}") for number in range(60)]
     async with drain_stage(tmp_path, pods) as here:
