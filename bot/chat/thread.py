@@ -6,7 +6,7 @@ of its own, which is never edited. What came of it stands on the card, and in th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -116,28 +116,27 @@ class ApprovalReply:
         return Document((*said, f" record {head}"), (line(*said), Record(head)))
 
 
-def approval_replies(group: Sequence[Incident]) -> tuple[ApprovalReply, ...]:
-    """Return every yes to a card's incidents, the oldest first; a dialog may cover several nodes."""
-    said = [
-        (decision.at, incident.id, number, decision, incident.node)
-        for incident in group
-        for number, decision in enumerate(_approvals_of(incident), 1)
-    ]
+def approval_replies(group: Sequence[Incident], said: Collection[str]) -> tuple[ApprovalReply, ...]:
+    """Return every yes to a card's incidents that is not told yet, the oldest first; a dialog may cover several nodes.
+
+    Shape: `said` are the parts that were posted. A reply is named after its last yes, and tells those before it too, so
+    the names alone say which yeses were told: one that is recorded a moment later gets another reply.
+    """
     found: list[ApprovalReply] = []
     last: Decision | None = None
-    for at, incident_id, number, decision, node in sorted(said, key=lambda each: each[:3]):
-        if last is not None and last.by == decision.by and at - last.at <= TOGETHER:
-            found[-1] = ApprovalReply(found[-1].part, decision.by, (*found[-1].nodes, node))
-        else:
-            found.append(ApprovalReply(f"yes-{number}-{incident_id}", decision.by, (node,)))
+    decided = [(each.at, incident.id, n, each, incident.node) for incident in group for n, each in _approvals(incident)]
+    for at, incident_id, number, decision, node in sorted(decided, key=lambda each: each[:3]):
+        is_same = last is not None and last.by == decision.by and at - last.at <= TOGETHER
+        earlier = found.pop().nodes if is_same else ()
+        part = f"yes-{number}-{incident_id}"
+        found.append(ApprovalReply(part, decision.by, () if part in said else (*earlier, node)))
         last = decision
-    return tuple(found)
+    return tuple(reply for reply in found if reply.nodes)
 
 
-def _approvals_of(incident: Incident) -> Iterator[Decision]:
-    yield from incident.endorsements
-    if incident.approval is not None:
-        yield incident.approval
+def _approvals(incident: Incident) -> Iterator[tuple[int, Decision]]:
+    last = (incident.approval,) if incident.approval is not None else ()
+    return enumerate((*incident.endorsements, *last), 1)
 
 
 def _why_blocks(incident: str, why: Sequence[str]) -> Iterator[Block]:
@@ -220,13 +219,12 @@ class ThreadReplies:
         Raises: LedgerError when the record cannot be asked.
         """
         said = self._said[name] = self._said.get(name, set())
-        for approval in approval_replies(group):
-            if approval.part in said:
-                continue
+        if approval_replies(group, said):
             read = read or await self._ledger.card(name, CARD)
-            if approval.part not in read.posts.places:
+            said.update(read.posts.places)
+            for approval in approval_replies(group, said):
                 await self._poster.enqueue(name, approval.part, spot, approval.message(read.head.noted), under=CARD)
-            said.add(approval.part)
+                said.add(approval.part)
         for incident in group:
             if not incident.ended:
                 continue

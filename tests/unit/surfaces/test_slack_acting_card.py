@@ -12,6 +12,7 @@ import pytest
 from bot.chat.blocks import PROFILE
 from bot.chat.dialog import plans_that_fit
 from bot.chat.service import Message
+from bot.chat.thread import approval_replies
 from bot.domain.action import Plan, Step
 from bot.domain.events import (
     Cancelled,
@@ -48,6 +49,21 @@ from tests.unit.surfaces.test_slack_card import FIRST_WORDS, strings, taken_by_s
 def card_of(incident: Incident) -> Message:
     """The card of an incident, also while it is a verdict alone."""
     return incident_card(group_view([incident], CONTEXT))
+
+
+def test_thread_tells_each_yes_once_also_of_nodes_that_are_approved_a_moment_after_the_first() -> None:
+    incident, said, posted = told(*WAYS[State.APPROVED]), set[str](), list[tuple[str, ...]]()
+    yes = incident.approval
+    assert yes is not None
+    group = list[Incident]()
+    for number, seconds in enumerate((0, 2, 4, 60), 1):  # the last is another yes
+        decision = replace(yes, at=yes.at + timedelta(seconds=seconds))
+        group.append(replace(incident, id=f"i{number}", node=f"node-{number}", decision=decision))
+        for reply in approval_replies(group, said) if number != 2 else ():
+            posted.append(reply.nodes)
+            said.add(reply.part)
+    assert posted == [("node-1",), ("node-2", "node-3"), ("node-4",)]
+    assert approval_replies(group, said) == ()
 
 
 def test_proposed_is_short_and_leaves_commands_and_fences_to_the_dialog() -> None:
