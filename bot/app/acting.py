@@ -88,7 +88,7 @@ def acting(
     before_reboot = PreRebootReader(transport, cases, clock, program_name()) if cases is not None else None
     name, preflight = runner or runner_name(), Preflight(reach, known, recheck)
     stepping = StepExecutor(
-        policy, ledger, reach, known, clock, asyncio.sleep, name, before_reboot, recheck.ends, preflight
+        policy, ledger, reach, known, clock, asyncio.sleep, name, before_reboot, recheck.read_reboot_impact, preflight
     )
     return Acting(
         policy,

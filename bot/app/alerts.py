@@ -19,7 +19,7 @@ from bot.inventory import Inventory
 from bot.library import Library
 from bot.response.intake.alert_recorder import AlertRecorder
 from bot.response.intake.intake import Intake, IntakeRules
-from bot.response.intake.routing import Named, NamePlaces, Names, Route, Routes
+from bot.response.intake.routing import NamedNodes, NamePlaces, Names, Route, Routes
 from bot.settings import Settings
 from bot.settings.tables import RouteSettings
 from bot.sources import SOURCES
@@ -125,7 +125,7 @@ def _routes(settings: Settings) -> Routes:
 
 def named_nodes_and_route(
     alarm: AlertGroup, signals: Sequence[SourceAlert], rules: IntakeRules, nodes: Iterable[Node]
-) -> tuple[Named, Route]:
+) -> tuple[NamedNodes, Route]:
     """Return which nodes an alert would name, and which route it would take."""
     firing = [signal for signal in signals if signal.firing]
     named = Names(nodes).found(alarm, firing, rules.places.get(alarm.source, NamePlaces()))

@@ -67,7 +67,7 @@ class PagerDutyParts:
         if self.pages is not None:
             self._tasks.append(asyncio.create_task(self._repeat(self.look, self.look_every), name="pagerduty look"))
         if self.subscription is not None and not self.polls:
-            watching = self._repeat(self.subscription.look, self.watch_every)
+            watching = self._repeat(self.subscription.check_subscription, self.watch_every)
             self._tasks.append(asyncio.create_task(watching, name="pagerduty subscription"))
 
     async def stop(self, seconds: float = 3.0) -> None:
@@ -92,11 +92,11 @@ class PagerDutyParts:
         Raises: PagerDutyFailed, LedgerError.
         """
         if self.pages is not None:
-            await self.pages.look(now() - POLLED_BACK if self.polls else None)
+            await self.pages.poll_pages(now() - POLLED_BACK if self.polls else None)
 
     async def catch_up(self, since: datetime) -> int:
         """Take in what was missed since then."""
-        return await self.pages.look(since) if self.pages is not None else 0
+        return await self.pages.poll_pages(since) if self.pages is not None else 0
 
     async def enable(self) -> str:
         """Enable the subscription again, and return the outcome as a sentence."""
@@ -213,7 +213,7 @@ def serving_pagerduty(
     async def tell(name: str, says: str) -> None:
         if channel:
             await poster.enqueue(name.lower(), CARD, MessageTarget(channel, patient=True), Document(says))
-            poster.finished(name.lower())
+            poster.mark_finished(name.lower())
 
     return pagerduty_parts(settings, stores, log, tell, arrivals)
 

@@ -32,7 +32,7 @@ class Upkeep:
         """Do so until cancelled."""
         while True:
             try:
-                await self.decisions.carry_on()
+                await self.decisions.resume_unfinished()
                 await self.cards.remind(now(), self.engine.mine)
                 await self.cards.tick(now(), self.engine.mine)
                 if posts := await self.poster.sweep():

@@ -191,7 +191,7 @@ def _other_buttons(group: GroupView, view: IncidentView, looks: Sequence[Button]
     if not view.id:
         return
     reports = view.ended and view.state is not State.TRIAGED and REPORT not in group.absent
-    row = [*[Button("Report", REPORT, view.id)] * reports, *_who_else(group), *looks]
+    row = [*[Button("Report", REPORT, view.id)] * reports, *_other_nodes_button(group), *looks]
     if view.node and (_is_before_action(group, view) or view.ended):
         row.append(check_again_button(view.id))
     row += undo_buttons(group.choices)  # last: it is weighed once what came of it has been seen
@@ -205,7 +205,7 @@ def _is_before_action(group: GroupView, view: IncidentView) -> bool:
     return view.state is State.TRIAGED or (view.state is State.PROPOSED and bool(group.choices))
 
 
-def _who_else(group: GroupView) -> Iterator[Button]:
+def _other_nodes_button(group: GroupView) -> Iterator[Button]:
     """The button that asks which other nodes have it, where it is a single cause; the first node says of which role."""
     found = [view for view in group.incidents if view.id and view.node and _is_before_action(group, view)]
     causes = {
@@ -295,7 +295,7 @@ def _group_buttons(group: GroupView) -> Iterator[Block]:
     yield from (ButtonRow(tuple(row)) for row in rows.values())
     known = [view for view in group.incidents if view.id and view.node]
     closed = all(view.ended or view.state is State.TRIAGED for view in group.incidents)
-    looks = list(_who_else(group))
+    looks = list(_other_nodes_button(group))
     if known and (closed or any(choice.kind == APPROVE for choice in group.choices)):
         looks.append(check_again_button(known[0].id, len({view.node for view in known})))
     if looks:

@@ -40,7 +40,7 @@ from bot.ledger import Ledger, Outbox
 from bot.response.diagnosis.incident_opener import IncidentOpener
 from bot.response.diagnosis.progress import ReadingProgress
 from bot.response.execution.usual import UsualTimes
-from bot.response.record import IncidentRequest, readable
+from bot.response.record import IncidentRequest, log_unreadable
 from bot.view.context import NOTHING, ViewContext
 from bot.view.plan_words import PlanWords
 from bot.view.standing import needs_a_person
@@ -157,7 +157,7 @@ class ChatCards:
         name, group = group[0].card, newest(group)
         if self._storms is not None:
             for storm in dict.fromkeys(member.storm for member in group if member.storm):
-                self._storms.heard(storm)
+                self._storms.keep_storm_shown(storm)
         shown, as_of = self._shown_card(name), max(incident.updated_at for incident in group)
         async with shown.lock:
             if shown.as_of is not None and as_of < shown.as_of:
@@ -193,7 +193,7 @@ class ChatCards:
             shown.wording = message.wording
             if is_news:
                 await self._thread.show(name, spot, group, read)
-            self._poster.finished(name)
+            self._poster.mark_finished(name)
 
     async def _show_verdicts(self, name: str, group: Sequence[Incident], view: GroupView, *, again: bool) -> None:
         """Show verdicts alone; a person's check changes only with its readings and its growth, else if told `again`."""
@@ -207,7 +207,7 @@ class ChatCards:
             await self._poster.adopt(name, spot)
             await self._post_surely(name, spot, incident_card(view), once=True)
             if board is None:
-                self._poster.finished(name)
+                self._poster.mark_finished(name)
 
     # --- while nodes are read
 
@@ -288,7 +288,7 @@ class ChatCards:
             if not board.reading:
                 del self._boards[name]
                 self._poster.let_go(name)
-                self._poster.finished(name)
+                self._poster.mark_finished(name)
 
     async def _announce_return(self, name: str, board: _ProgressOverlay) -> None:
         """Announce in the card's thread what came back or came late: chats do not notify about edits."""
@@ -346,7 +346,7 @@ class ChatCards:
         with contextlib.suppress(LedgerError):
             await self.show(await self.group(incident.card), is_news=False)
 
-    def checked(self, incident: Incident) -> None:
+    def note_decided(self, incident: Incident) -> None:
         """Note that a decision is on record: its node is no longer being read again, and its card will follow.
 
         Where another yes is needed it ends with the block: the engine may have drawn that entry, and draws none twice.
@@ -392,12 +392,12 @@ class ChatCards:
                 if await self._outbox.place(name, reminder.part) is None:
                     await self._poster.adopt(name, spot)
                     await self._poster.enqueue(name, reminder.part, spot, reminder.message(self._policy), under=CARD)
-                    self._poster.finished(name)
+                    self._poster.mark_finished(name)
                 self._reminded[reminder.part] = None  # here, or by an earlier run
 
     async def group(self, name: str) -> tuple[Incident, ...]:
         """Return a card's incidents; none without such a card. Raises: LedgerError when the record cannot be read."""
-        return newest(readable(*await self._ledger.group(name), self._log))
+        return newest(log_unreadable(*await self._ledger.group(name), self._log))
 
     async def read(self, name: str, *, of_incident: bool = False) -> CardRecord:
         """Return all that a card is drawn from; with `of_incident`, the card with the incident of that id.
@@ -405,7 +405,7 @@ class ChatCards:
         Raises: LedgerError when the record cannot be read.
         """
         card = await self._ledger.card(name, CARD, of_incident=of_incident)
-        readable(card.incidents, card.unreadable, self._log)
+        log_unreadable(card.incidents, card.unreadable, self._log)
         return card
 
     async def place(self, name: str, posts: CardPosts | None = None) -> MessageRef | None:
@@ -495,4 +495,4 @@ class CheckOpener:
             by.partition(":")[0], request_id(spot.channel, spot.thread_ts, key), by, said, self.playbook
         )
         self.cards.expect(opening.group, spot)
-        await self.requests.take(opening, nodes)
+        await self.requests.open_and_read(opening, nodes)

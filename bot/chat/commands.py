@@ -85,7 +85,7 @@ class Commands:
                 return
         await self._handle(request, asked)
         with contextlib.suppress(LedgerError):
-            await self.context.chat_requests.done(request.key)
+            await self.context.chat_requests.mark_done(request.key)
 
     def _stored_check(self, request: CommandRequest, asked: Request) -> str:
         """What the next run needs to begin a check that a crash breaks off; empty for anything else."""
@@ -109,12 +109,12 @@ class Commands:
         elif not self._is_here(request):
             await ephemeral.say(request, wrong_channel_words(self.channels))
         elif isinstance(asked, WorkRequest):
-            if await self._may_ask(request, True):
+            if await self._admit_or_tell(request, True):
                 try:
                     await asked.begin(request)
                 except UsageError as no:  # it may quote what was typed
                     await ephemeral.quote(request, redacted_text(str(no)))
-        elif await self._may_ask(request, asked.nodes):
+        elif await self._admit_or_tell(request, asked.nodes):
             if asked.asks:
                 await ephemeral.quote(request, ASKS, [ButtonRow((NodeMenu(),), FIND_NODE)])
             if asked.unknown:
@@ -125,7 +125,7 @@ class Commands:
                     request.key, request.target, request.by, request.text, [node.name for node in asked.nodes]
                 )
 
-    async def _may_ask(self, request: CommandRequest, counts: object) -> bool:
+    async def _admit_or_tell(self, request: CommandRequest, counts: object) -> bool:
         """Return whether this person may ask for checks; a person who may not is told so, without any node's name.
 
         Shape: where `counts` is empty, nothing is read and nothing is counted.

@@ -93,7 +93,7 @@ class ChatContext:
         """True where a dialog shows all of it."""
         return self.chat.fits(blocks, dialog=True)
 
-    async def clicked(self, click: Click, incident_id: str) -> Incident:
+    async def incident_of_click(self, click: Click, incident_id: str) -> Incident:
         """Return the incident that a button on its own card names.
 
         Raises: NothingProposed for a name that no button of ours has, and for a click on a copy.
@@ -110,13 +110,13 @@ class ChatContext:
 
         Raises: NotAnApprover as `stopping`; LedgerError.
         """
-        approval, anybody = await self.stopping(person, reason)
+        approval, anybody = await self.brake_approval(person, reason)
         try:
             return brake_words(await self.responder.brake(True, approval, anybody=anybody, request=request))
         except Refused as no:  # it is on record already
             return refusal_words(no)
 
-    async def stopping(self, person: Person, reason: str) -> tuple[Approval, bool]:
+    async def brake_approval(self, person: Person, reason: str) -> tuple[Approval, bool]:
         """Return the word of whoever stops something, and whether it counts though nobody says that they may.
 
         Shape: the chat is not asked about people named in [policy]. Where a group may name them, it is asked for

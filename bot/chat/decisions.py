@@ -105,7 +105,7 @@ class CardRequests:
 
     async def pick(self, click: Click) -> None:
         """Record which node an alert means, so that it is read; whoever may ask for checks may do this."""
-        incident = await self.context.clicked(click, click.block.removeprefix("pick-"))
+        incident = await self.context.incident_of_click(click, click.block.removeprefix("pick-"))
         if incident.node or self.context.picker is None:
             raise AlreadyDecided(f"It is {incident.node or 'not asked'} already.")
         if click.value not in options_of(incident):
@@ -116,7 +116,7 @@ class CardRequests:
 
     async def report(self, click: Click) -> None:
         """Send the report into the thread; it decides nothing, and is sent once, however often it is asked for."""
-        incident = await self.context.clicked(click, click.value)
+        incident = await self.context.incident_of_click(click, click.value)
         if not incident.ended:
             raise NothingProposed("The report comes once it is over.", f"zombie report {incident.id}")
         outcome = await self.context.surface.report(incident)
@@ -124,7 +124,7 @@ class CardRequests:
 
     async def check_again(self, click: Click) -> None:
         """Check every node of a card again, on a new card; this card and its plan stay as they are."""
-        incident = await self.context.clicked(click, click.value)
+        incident = await self.context.incident_of_click(click, click.value)
         group = await self.context.surface.group(incident.card)
         nodes = dict.fromkeys(member.node for member in group if member.node)
         await self.begin(click, tuple(nodes))
@@ -161,7 +161,7 @@ class Decisions:
 
     # --- clicks
 
-    def clicked(self, click: Click) -> asyncio.Task[None] | None:
+    def handle_click(self, click: Click) -> asyncio.Task[None] | None:
         """Begin to handle a click; returns at once what handles it, if anything does. A second delivery is ignored."""
         return self._background.begin(self._handle_once(click), f"click {one_line(click.action, 40)}")
 
@@ -232,13 +232,13 @@ class Decisions:
         found, approval = {}, await self._context.people.approval_before_dialog(person, self._context.policy)
         for incident in plans:
             try:
-                self._context.responder.may_approve(incident, approval, card.pulled, card.doubts)
+                self._context.responder.require_approvable(incident, approval, card.pulled, card.doubts)
             except Refused as no:
                 found[incident.id] = refusal_words(no)
         return found
 
     async def _ask_undo(self, click: Click) -> None:
-        incident, worded = await self._context.clicked(click, click.value), self._context.surface.words
+        incident, worded = await self._context.incident_of_click(click, click.value), self._context.surface.words
         done = worded.plan(incident.proposal.plan) if incident.proposal is not None else ""
         back = worded.view(worded.undo(incident))
         words = [
@@ -279,7 +279,7 @@ class Decisions:
         await self._open_dialog(click, BRAKE, {}, [words], detail="off", pull=present.seq)
 
     async def _ask_answer(self, click: Click) -> None:
-        incident = await self._context.clicked(click, click.value)
+        incident = await self._context.incident_of_click(click, click.value)
         number, options = click.action.rpartition("-")[2], options_of(incident)
         if incident.question is None or not number.isdecimal() or int(number) >= len(options):
             raise AlreadyDecided("That question is closed.")
@@ -311,7 +311,7 @@ class Decisions:
 
     # --- dialogs, until they are on disk
 
-    async def submitted(self, submission: Submission) -> str:
+    async def handle_submission(self, submission: Submission) -> str:
         """Prove a dialog, store it and begin to handle it; return why not, which it shows instead of closing."""
         taking = self._submitting.get(submission.key)
         if taking is None:  # a second delivery hears what the first one hears
@@ -320,19 +320,19 @@ class Decisions:
             taking.add_done_callback(lambda _: self._submitting.pop(submission.key, None))
         return await asyncio.shield(taking)
 
-    async def carry_on(self) -> None:
+    async def resume_unfinished(self) -> None:
         """Go on with submissions, sweeps and checks that an earlier run or another replica did not finish.
 
         Raises: LedgerError.
         """
         takes: tuple[Chat | StoredChecks, ...] = (*self._others, StoredChecks(self._context, self._background))
-        for kept in await self._context.chat_requests.left():
+        for kept in await self._context.chat_requests.take_over_unowned():
             if any(part.takes(kept) for part in takes):
                 continue
             submission = parse_submission(kept.body)
             if submission is None or (intent := self._context.signer.verify(submission.metadata)) is None:
                 self._context.log("submission_unreadable", key=one_line(kept.key, 80))
-                await self._context.chat_requests.done(kept.key)
+                await self._context.chat_requests.mark_done(kept.key)
             else:
                 self._context.log("submission_carried_on", key=one_line(kept.key, 80))
                 self._background.begin(self._carry_out(submission, intent, again=True), "submission carried on")
@@ -376,7 +376,7 @@ class Decisions:
     async def _note_as_done(self, key: str) -> bool:
         """Note that it was handled, so that no later run goes on with it; False where the ledger is away."""
         try:
-            await self._context.chat_requests.done(key)
+            await self._context.chat_requests.mark_done(key)
         except LedgerError:
             return False
         return True
@@ -449,7 +449,7 @@ class Decisions:
         whole = {incident.id: incident.proposal.digest for incident in found if incident.proposal is not None}
         seen, digest = intent.plans[name], whole.get(name, "")
         meant = digest if seen and digest.startswith(seen) else seen or "none"
-        self._context.surface.checked(await self._context.responder.decide(name, replace(approval, digest=meant)))
+        self._context.surface.note_decided(await self._context.responder.decide(name, replace(approval, digest=meant)))
 
     async def _incidents_and_notice(
         self, intent: Intent, person: Person

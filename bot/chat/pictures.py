@@ -70,7 +70,7 @@ class Pictures(Uploads):
             self._is_loaded = True
             self.start(("", "loading"), WORD, asyncio.to_thread(load))
 
-    async def settled(self, card: str) -> None:
+    async def wait_for_uploads(self, card: str) -> None:
         """Wait until a card's pictures are uploaded, for a moment at most."""
         if under_way := [task for (of_card, _), task in self.tasks.items() if of_card == card]:
             await asyncio.wait(under_way, timeout=MOMENT)
@@ -89,7 +89,7 @@ class Pictures(Uploads):
         found = {name: picture for name in self.chat.strips(message) if (picture := await self._picture((card, name)))}
         return self.chat.illustrated(message, {name: (each.file, each.alt_text) for name, each in found.items()})
 
-    def refused(self, card: str, message: Message, redraw: Redraw) -> None:
+    def note_refused_pictures(self, card: str, message: Message, redraw: Redraw) -> None:
         """Note that the chat refused a message's pictures: its strips stay, and the pictures are tried again later."""
         for name in self.chat.strips(message):
             key = (card, name)
@@ -136,7 +136,7 @@ class Pictures(Uploads):
             self._known[key] = _Picture(outcome.file, drawn.alt_text)
             with self._ignoring_outbox_failure(key):  # the file's id stands in the field of a message's time stamp
                 if post_id:
-                    await self.outbox.taken(post_id, channel, outcome.file)
+                    await self.outbox.mark_delivered(post_id, channel, outcome.file)
             await redraw(key[0])
 
     async def _give_up(self, key: tuple[str, str], post_id: str, because: str) -> None:
@@ -144,7 +144,7 @@ class Pictures(Uploads):
         self._known[key] = None
         with self._ignoring_outbox_failure(key):
             if post_id:
-                await self.outbox.dropped(post_id, because)
+                await self.outbox.mark_dropped(post_id, because)
 
     @contextmanager
     def _ignoring_outbox_failure(self, key: tuple[str, str]) -> Iterator[None]:

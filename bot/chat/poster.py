@@ -131,7 +131,7 @@ class Poster:
         await self.adopt(card, target)
         await self.enqueue(card, name, target, message, under=CARD)
         if not was_open:
-            self.finished(card)
+            self.mark_finished(card)
 
     async def adopt(self, card: str, target: MessageTarget, posts: CardPosts | None = None) -> bool:
         """Go on with a card that an earlier run may have posted; True if it did.
@@ -192,7 +192,7 @@ class Poster:
                 await part.settled.wait()
         return part.place
 
-    def finished(self, card: str) -> None:
+    def mark_finished(self, card: str) -> None:
         """Note that a card will not change again, so that it can be forgotten once posted."""
         self._parts.finish(card)
         self._edits.let_through()
@@ -203,7 +203,7 @@ class Poster:
         Raises: LedgerError when the outbox cannot be read.
         """
         taken_up = 0
-        for due in await self._outbox.due(self._now()):
+        for due in await self._outbox.claim_due_posts(self._now()):
             if self._pictures is not None and self._pictures.take_up(due, self._redraw):
                 continue
             if self._files is not None and self._files.take_up(due, self.reply):
@@ -275,7 +275,9 @@ class Poster:
                 case PicturesRefused(error):
                     self._log(f"{self.chat.logged}_refused", card=part.card, part="picture", error=error)
                     assert self._pictures is not None
-                    self._pictures.refused(part.card, shown, self._redraw)  # and try again at once with its strip
+                    self._pictures.note_refused_pictures(
+                        part.card, shown, self._redraw
+                    )  # and try again at once with its strip
                 case MessageGone(error) | NoAccess(error):
                     self._log(f"{self.chat.logged}_gone", card=part.card, part=part.name, error=error)
                     await self._try_other_place(part, outcome)
@@ -290,13 +292,13 @@ class Poster:
         if part.in_private:
             return
         if part.place is None:
-            await self._posts.of(part.resolved_target.channel).turn(lambda: part.post_rank)
+            await self._posts.of(part.resolved_target.channel).wait_for_turn(lambda: part.post_rank)
             # A summary waits for no slot: other programs have reserved the next slots for the cards that it sums up.
             if part.resolved_target.patient and part.post_rank != SUMMARY:
                 await self._posts.apart(part.resolved_target.channel)
         else:
             await part.wait_between_edits(self._timing.edit_every, self._timing.clock)
-            await self._edits.turn(lambda: part.pending.rank if part.pending is not None else LAST)
+            await self._edits.wait_for_turn(lambda: part.pending.rank if part.pending is not None else LAST)
 
     async def _send(self, part: PostState, message: Message) -> Outcome:
         if part.in_private:
@@ -354,9 +356,9 @@ class Poster:
         if pending is not None and pending.post_id:
             try:
                 if place is not None:
-                    await self._outbox.taken(pending.post_id, place.channel, place.ts)
+                    await self._outbox.mark_delivered(pending.post_id, place.channel, place.ts)
                 else:
-                    await self._outbox.dropped(pending.post_id, because)
+                    await self._outbox.mark_dropped(pending.post_id, because)
             except LedgerError as error:
                 self._log("outbox_unavailable", card=part.card, error=one_line(str(error)))
         if part.pending is pending:
@@ -379,7 +381,7 @@ class Poster:
         if pending is not None and pending.post_id:
             try:
                 again_at = self._now() + timedelta(seconds=pause)
-                if not await self._outbox.failed(pending.post_id, again_at, error) and part.pending is pending:
+                if not await self._outbox.mark_failed(pending.post_id, again_at, error) and part.pending is pending:
                     part.sent, part.pending = version, None  # another program has a newer wording, and sends that
                     return
             except LedgerError as unavailable:

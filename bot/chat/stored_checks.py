@@ -83,4 +83,4 @@ class StoredChecks:
         except TOLD as no:
             await self.context.tell(no, AS_CHECK, check.person, check.channel, check.thread_ts)
         with contextlib.suppress(LedgerError):
-            await self.context.chat_requests.done(kept.key)
+            await self.context.chat_requests.mark_done(kept.key)

@@ -47,7 +47,7 @@ class StormBoard:
     look_seconds: float = LOOK_SECONDS
     _shown: set[str] = field(default_factory=set)
 
-    def heard(self, name: str) -> None:
+    def keep_storm_shown(self, name: str) -> None:
         """Show a storm from now on, if no other bot does."""
         if self.channel and name not in self._shown:
             self._shown.add(name)
@@ -71,7 +71,7 @@ class StormBoard:
             self.log("storm_unseen", storm=name, error=one_line(str(error)))
         finally:
             self._shown.discard(name)
-            self.poster.finished(name)
+            self.poster.mark_finished(name)
 
 
 def storm_card(storm: Storm, why: str, labels: Labels) -> Document:

@@ -136,10 +136,10 @@ class ThreadFiles(Uploads):
         async with self.free_on_cancel(way.post_id):
             place = await self.outbox.place(way.card, CARD)
             if place is None and is_late:
-                await self.outbox.dropped(way.post_id, "its card was never posted")
+                await self.outbox.mark_dropped(way.post_id, "its card was never posted")
                 return
             if place is None:  # its card is being posted: the outbox hands it out after that
-                await self.outbox.failed(way.post_id, self.now(), "its card is not posted yet")
+                await self.outbox.mark_failed(way.post_id, self.now(), "its card is not posted yet")
                 return
             try:
                 made = await way.kind.make(way.name, way.content)
@@ -149,14 +149,14 @@ class ThreadFiles(Uploads):
             thread = way.target.thread_ts or place.ts
             outcome = await self.uploaded(way.kind.word, way.name, made, place.channel, thread)
             if isinstance(outcome, Uploaded):
-                await self.outbox.taken(way.post_id, FILES, outcome.file)
+                await self.outbox.mark_delivered(way.post_id, FILES, outcome.file)
                 self.log(f"{way.kind.word}_sent", name=way.name)
             else:
                 await self._give_up(way, f"The chat rejected the file ({outcome.error}).")
 
     async def _give_up(self, way: _PendingFile, because: str) -> None:
         self.log(f"{way.kind.word}_given_up", name=way.name, because=because)
-        await self.outbox.dropped(way.post_id, because)
+        await self.outbox.mark_dropped(way.post_id, because)
         if words := way.kind.instead(way.name, because):
             await way.instead(way.card, f"no-{way.part}", way.target, plain_document(words))
 

@@ -54,7 +54,7 @@ class RateLimiter:
         self._forget()
         return not self._waiting and not self._through and self._clock() >= self._closed_until
 
-    async def turn(self, rank: Rank) -> None:
+    async def wait_for_turn(self, rank: Rank) -> None:
         """Wait for a turn, and take it."""
         waiting = _Waiting(rank, next(self._numbers), asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
@@ -125,5 +125,5 @@ class ChannelTurns:
         if not self._timing.posts_apart:
             return
         with contextlib.suppress(LedgerError):
-            until = await self._outbox.turn(channel, timedelta(seconds=self._timing.posts_apart))
+            until = await self._outbox.reserve_slot(channel, timedelta(seconds=self._timing.posts_apart))
             await asyncio.sleep(until.total_seconds())

@@ -60,7 +60,7 @@ class Uploads:
         except asyncio.CancelledError:
             with contextlib.suppress(LedgerError):
                 if post_id:  # else it could not be stored
-                    await self.outbox.failed(post_id, self.now(), "the bot ended")
+                    await self.outbox.mark_failed(post_id, self.now(), "the bot ended")
             raise
 
     async def uploaded(

@@ -63,7 +63,7 @@ class WhyReplies:
         is_open: Callable[[], bool],
     ) -> None:
         if self._pictures is not None:
-            await self._pictures.settled(card)
+            await self._pictures.wait_for_uploads(card)
         try:
             sentences = await self._explain(verdict)
             if not sentences:
@@ -75,4 +75,4 @@ class WhyReplies:
         except ZombieError:
             return  # nothing depends on it: the verdict and its evidence are posted
         if not is_open():
-            self._poster.finished(card)
+            self._poster.mark_finished(card)

@@ -222,7 +222,7 @@ async def open_incidents(
     opening = IncidentRequest(TERMINAL, incident_id(), by, what, playbook.name, os_user=by.removeprefix(f"{TERMINAL}:"))
     incidents = [opening.unrecorded(verdict.node, now()) for verdict in verdicts]
     for incident in incidents:  # before any plan: the number of approvals needed may depend on the number of incidents
-        await recorder.opened(incident)
+        await recorder.record_opening(incident)
     for incident, verdict in zip(incidents, verdicts, strict=True):
         ids[verdict.node] = (await recorder.record(incident, verdict, playbook)).id
 

@@ -47,13 +47,13 @@ def run(arguments: argparse.Namespace) -> int:
         if retention.incidents is None:
             print("incidents: kept for ever, [retention] incidents is not set")
         else:
-            found = pruner.incidents(retention.incidents, arguments.dry_run)
+            found = pruner.prune_incidents(retention.incidents, arguments.dry_run)
             older = f"older than {duration_text(retention.incidents)}"
             print(f"incidents: {found.incidents} {older} {done}, with {found.entries} entries")
         if retention.readings is not None:
             gone = CaseStore(database).forget.now(retention.readings, arguments.dry_run)
             looks = ReadingStore(database).forget.now(retention.readings, arguments.dry_run)
             print(f"readings: {gone} cases and {looks} counts older than {duration_text(retention.readings)} {done}")
-        found = pruner.deliveries(retention.deliveries, arguments.dry_run)
+        found = pruner.prune_deliveries(retention.deliveries, arguments.dry_run)
         print(f"deliveries: {found.deliveries} older than {duration_text(retention.deliveries)} {done}")
     return 0

@@ -12,7 +12,7 @@ from bot.domain.errors import MalformedDelivery, UsageError
 
 if TYPE_CHECKING:
     from bot.domain.alert import AlertGroup
-    from bot.response.intake.routing import Named, Route
+    from bot.response.intake.routing import NamedNodes, Route
 
 _LIMIT_BYTES = 8 * 1024 * 1024
 _ABOUT = """FILE is what a source sends: a PagerDuty event, {"event": …}, or the body of Alertmanager's or Grafana's
@@ -77,7 +77,7 @@ def _read_file(file: str) -> bytes:
     return raw
 
 
-def _route_document(alarm: AlertGroup, named: Named, route: Route) -> dict[str, Any]:
+def _route_document(alarm: AlertGroup, named: NamedNodes, route: Route) -> dict[str, Any]:
     return {
         "alert": {
             "source": alarm.source,
@@ -100,7 +100,7 @@ def _route_document(alarm: AlertGroup, named: Named, route: Route) -> dict[str, 
     }
 
 
-def _route_text(alarm: AlertGroup, named: Named, route: Route) -> str:
+def _route_text(alarm: AlertGroup, named: NamedNodes, route: Route) -> str:
     lines = [f"alert   {alarm.source} {alarm.case}, {alarm.happening.value}: {alarm.title or 'without a title'}"]
     lines.append(f"nodes   {', '.join(named.nodes) or 'none: the card would ask which node is meant'}")
     lines += [

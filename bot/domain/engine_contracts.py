@@ -14,7 +14,7 @@ Advance: TypeAlias = Callable[[str], Awaitable[AdvanceLater | None]]
 class CardIncidents(Protocol):
     """The incidents that are shown together."""
 
-    async def together(self, card: str, /) -> Sequence[Incident]:
+    async def incidents_of_card(self, card: str, /) -> Sequence[Incident]:
         """Return the incidents of a card (`IncidentSummary.card`), oldest first.
 
         Raises: LedgerError when the ledger cannot be read.

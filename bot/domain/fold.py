@@ -47,7 +47,7 @@ from bot.domain.transitions import AFTER_THE_END, BACK, TRANSITIONS, State
 from bot.domain.verdict import Confidence, Verdict
 
 
-class Yes(Protocol):
+class ApprovalEvent(Protocol):
     """Somebody's approval, as an event."""
 
     @property
@@ -273,7 +273,9 @@ def _objection_to_decision(incident: Incident, event: Endorsed | Approved | Decl
     return objection_to_yes(event, by, proposal, approvers, begins=isinstance(event, Approved))
 
 
-def objection_to_yes(event: Yes, by: str, proposal: Proposed, earlier: Collection[str], *, begins: bool) -> str:
+def objection_to_yes(
+    event: ApprovalEvent, by: str, proposal: Proposed, earlier: Collection[str], *, begins: bool
+) -> str:
     """Say why nobody can say that yes to what was proposed, after those `earlier` people; empty if they can.
 
     Shape: `begins`: it is the last that is needed, with which what was proposed may begin.

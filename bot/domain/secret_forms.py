@@ -78,7 +78,7 @@ class SecretForm:
 
     def cut(self, text: str) -> str:
         """Return a text with the mark in place of each secret of this form."""
-        return marked(text, self.found(text))
+        return apply_cuts(text, self.found(text))
 
     def found(self, text: str, names: Sequence[Name] | None = None) -> list[Cut]:
         """Return what is to be cut out of a text, from its beginning on; `names` are those in it, where known."""
@@ -155,7 +155,7 @@ class Cut(NamedTuple):
     mark: str
 
 
-def marked(text: str, cuts: Iterable[Cut]) -> str:
+def apply_cuts(text: str, cuts: Iterable[Cut]) -> str:
     """Return a text with marks in place of what is cut."""
     kept, end = [], 0
     for cut in cuts:
@@ -324,7 +324,7 @@ class SecretTable:
             if cuts:
                 cuts = _in_original_text(text, cuts)
                 values.update((text[cut.begin : cut.end].strip(), None) for cut in cuts)
-                text = marked(text, cuts)
+                text = apply_cuts(text, cuts)
                 view = searchable(text)
                 names = names and secret_names().found(view, view.lower())
         return text
@@ -393,7 +393,7 @@ def _marked_lines(lines: list[str], cuts: Sequence[Cut]) -> list[str]:
             first += len(line[first:last]) - len(line[first:last].lstrip())
             if first < last:
                 inside.append(Cut(first, last, cut.mark))
-        kept.append(marked(line, inside))
+        kept.append(apply_cuts(line, inside))
         begin = end + 1
     return kept
 

@@ -301,7 +301,7 @@ class Engine:
 
     async def _show(self, surface: Surface, group: str) -> float | None:
         if (reading := self._reads.get(group)) is None:  # surfaces that show it at the same time share a read
-            reading = self._reads[group] = asyncio.ensure_future(self.groups.together(group))
+            reading = self._reads[group] = asyncio.ensure_future(self.groups.incidents_of_card(group))
         try:
             incidents = await asyncio.shield(reading)
         finally:

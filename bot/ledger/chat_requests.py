@@ -70,7 +70,7 @@ class ChatRequestStore(Store):
             return self._take(connection, row["id"], known.runner)
 
     @on_thread
-    def done(self, key: str) -> None:
+    def mark_done(self, key: str) -> None:
         """Mark a request as done; its key stays known for some days."""
         with self.database.adding() as connection:
             connection.execute(_DONE, {"of_id": _id(key)})
@@ -87,7 +87,7 @@ class ChatRequestStore(Store):
         return known is not None and not known.done
 
     @on_thread
-    def left(self) -> tuple[ChatRequest, ...]:
+    def take_over_unowned(self) -> tuple[ChatRequest, ...]:
         """Take over the requests that no live program is handling, and return them, oldest first."""
         with self.database.reading() as connection:  # polled often, and mostly empty
             if not self._unowned(connection):

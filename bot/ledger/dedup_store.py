@@ -99,7 +99,7 @@ class DedupStore(Store):
             return Correlation(course.group, course.turn, storm)
 
     @on_thread
-    def signals(self, alarm: AlertGroup, seen: Sequence[NodeSignal], opened: Collection[str]) -> None:
+    def record_node_signals(self, alarm: AlertGroup, seen: Sequence[NodeSignal], opened: Collection[str]) -> None:
         """Record which alerts of a case fire on which nodes, and since when; a repetition changes nothing.
 
         Shape: `opened` are the nodes of which this delivery opened incidents, which say the same.

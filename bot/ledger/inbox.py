@@ -109,7 +109,7 @@ class Inbox:
         return tuple(found)
 
     @on_thread
-    def done(self, delivery: Delivery) -> None:
+    def mark_done(self, delivery: Delivery) -> None:
         """Mark a delivery as handled; its id stays known for some days."""
         with self.database.writing() as connection:
             values = {"done": True, "runner": "", "body": "", "error": ""}
@@ -120,7 +120,7 @@ class Inbox:
                 self._swept_at = now
 
     @on_thread
-    def failed(self, delivery: Delivery, retry_after: timedelta, error: str) -> None:
+    def mark_failed(self, delivery: Delivery, retry_after: timedelta, error: str) -> None:
         """Mark it as failed, to be tried again after that time; later deliveries of its case wait for it."""
         named = {"of_source": delivery.source, "of_id": delivery.id}
         with self.database.writing() as connection:

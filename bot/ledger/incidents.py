@@ -131,7 +131,7 @@ def changes(connection: Connection, since: int | None) -> Changes:
     return Changes(last, tuple(_readable(rows)))
 
 
-def together(connection: Connection, card: str) -> tuple[str, ...]:
+def incident_ids_of_card(connection: Connection, card: str) -> tuple[str, ...]:
     """Return the ids of the incidents that are shown together, the oldest first; none for an empty name."""
     if not card:
         return ()

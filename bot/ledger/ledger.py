@@ -57,10 +57,10 @@ from bot.ledger.incidents import (
     IncidentCache,
     card_of,
     changes,
+    incident_ids_of_card,
     mark_changed,
     nodes_of_group,
     read_summaries,
-    together,
     write_incident_row,
 )
 from bot.ledger.machines import names_of_machines, note_machine
@@ -338,16 +338,16 @@ class Ledger(Store):
             return changes(connection, since)
 
     @on_thread
-    def together(self, card: str) -> tuple[str, ...]:
+    def incident_ids_of_card(self, card: str) -> tuple[str, ...]:
         """Return the ids of the incidents that share a card (`IncidentSummary.card`), oldest first."""
         with self.database.reading() as connection:
-            return together(connection, card)
+            return incident_ids_of_card(connection, card)
 
     @on_thread
     def group(self, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         """Return those incidents as they were at one moment, and by id why others among them cannot be read."""
         with self.database.reading() as connection:
-            return self._folds.readable(connection, together(connection, card))
+            return self._folds.readable(connection, incident_ids_of_card(connection, card))
 
     @on_thread
     def card(self, card: str, part: str, of_incident: bool = False) -> CardRecord:
@@ -359,7 +359,7 @@ class Ledger(Store):
             name = card_of(connection, card) if of_incident else card
             return CardRecord(
                 name,
-                *self._folds.readable(connection, together(connection, name)),
+                *self._folds.readable(connection, incident_ids_of_card(connection, name)),
                 posts_of(connection, name, part),
                 head_of(connection, HOUSE)[0],
                 holds.brake(connection),

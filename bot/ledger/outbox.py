@@ -81,7 +81,7 @@ class Outbox(Store):
             return StoredPost(_id(post.incident, post.part, row.version + 1), _place_of(row), above)
 
     @on_thread
-    def due(self, now: datetime) -> tuple[DuePost, ...]:
+    def claim_due_posts(self, now: datetime) -> tuple[DuePost, ...]:
         """Return what is to be sent now, in the order it was stored; no other program gets these posts for a while.
 
         Shape: one whose row is malformed goes on waiting, and holds up no other.
@@ -101,7 +101,7 @@ class Outbox(Store):
         return tuple(found)
 
     @on_thread
-    def taken(self, post_id: str, channel: str, ts: str) -> None:
+    def mark_delivered(self, post_id: str, channel: str, ts: str) -> None:
         """Say that a post was delivered to that message."""
         with self.database.writing() as connection:
             row, is_last = _row_of_post(connection, post_id)
@@ -115,7 +115,7 @@ class Outbox(Store):
             _update_row(connection, row, values)
 
     @on_thread
-    def failed(self, post_id: str, retry_at: datetime, error: str) -> bool:
+    def mark_failed(self, post_id: str, retry_at: datetime, error: str) -> bool:
         """Say that a post was not delivered, and when to try again; False where a later one has taken its place."""
         with self.database.writing() as connection:
             row, is_last = _row_of_post(connection, post_id)
@@ -125,7 +125,7 @@ class Outbox(Store):
         return is_last
 
     @on_thread
-    def dropped(self, post_id: str, error: str) -> None:
+    def mark_dropped(self, post_id: str, error: str) -> None:
         """Say that a post cannot be delivered; a later post of the same part is tried again."""
         with self.database.writing() as connection:
             row, is_last = _row_of_post(connection, post_id)
@@ -133,7 +133,7 @@ class Outbox(Store):
                 _update_row(connection, row, {"due_at": _SOON, "waiting": not is_last, "error": one_line(error)})
 
     @on_thread
-    def turn(self, channel: str, apart: timedelta) -> timedelta:
+    def reserve_slot(self, channel: str, apart: timedelta) -> timedelta:
         """Reserve the channel's next slot, `apart` from all others; return how long it is until then."""
         with self.database.writing() as connection:
             now = self.database.instant(connection)

@@ -61,7 +61,7 @@ class Pruner:
         self._time = time
         self._folds = IncidentCache()
 
-    def incidents(self, kept_for: timedelta, dry_run: bool = False) -> Pruned:
+    def prune_incidents(self, kept_for: timedelta, dry_run: bool = False) -> Pruned:
         """Remove incidents that ended, and last changed, longer ago than that.
 
         Incidents shown together are removed together, or stay: none is removed while another is open or newer. What an
@@ -86,7 +86,7 @@ class Pruner:
             incidents += len(heads)
         return Pruned(incidents, entries)
 
-    def deliveries(self, kept_for: timedelta, dry_run: bool = False) -> Pruned:
+    def prune_deliveries(self, kept_for: timedelta, dry_run: bool = False) -> Pruned:
         """Forget handled deliveries older than that; raises as `incidents`."""
         if kept_for < SHORTEST:
             raise ValueError(f"deliveries have to be known for {SHORTEST.days} days at least")

@@ -71,7 +71,7 @@ class IncidentRequest:
         """The id of this request's incident for a node."""
         return short_id("incident", self.kind, self.id, node)
 
-    def received(self, node: str) -> AlertReceived:
+    def opening_event(self, node: str) -> AlertReceived:
         """The first entry of that incident."""
         return received(self.unrecorded(node, datetime.min.replace(tzinfo=UTC)))
 
@@ -115,12 +115,12 @@ class IncidentRecord:
             raise unknown(incident_id)
         return entries
 
-    async def together(self, group: str) -> tuple[Incident, ...]:
+    async def incidents_of_card(self, group: str) -> tuple[Incident, ...]:
         """Return the incidents that are shown together, oldest first; unreadable incidents are left out.
 
         Raises: LedgerError when the ledger cannot be asked.
         """
-        return readable(*await self._ledger.group(group), self._log)
+        return log_unreadable(*await self._ledger.group(group), self._log)
 
     async def append(self, incident: Incident, event: IncidentEvent, by: str) -> Incident:
         """Append an event to an incident and return the updated incident.
@@ -131,7 +131,7 @@ class IncidentRecord:
         return fold_entry(incident, await self._ledger.append(incident.id, incident.seq, event, by))
 
 
-def readable(found: tuple[Incident, ...], unreadable: Mapping[str, str], log: Log) -> tuple[Incident, ...]:
+def log_unreadable(found: tuple[Incident, ...], unreadable: Mapping[str, str], log: Log) -> tuple[Incident, ...]:
     """Return the incidents that were read, and log why others, of a newer program or damaged, are left out."""
     for name, error in unreadable.items():
         log("record_unreadable", incident=name, error=one_line(error))

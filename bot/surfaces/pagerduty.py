@@ -116,7 +116,7 @@ class PagerDutySurface:
         """
         sent = 0
         while self._closed_until is None or self.now() >= self._closed_until:
-            due = await self.outbox.due(self.now())
+            due = await self.outbox.claim_due_posts(self.now())
             for post in due:
                 sent += await self._send(post)
             if not due:
@@ -164,7 +164,7 @@ class PagerDutySurface:
             async with asyncio.timeout(SEND_SECONDS):
                 ts = await self._deliver_post(due)
         except asyncio.CancelledError:  # stopped: free the post, or the next run waits for its lease to end
-            await asyncio.shield(self.outbox.failed(due.id, self.now(), "stopped"))
+            await asyncio.shield(self.outbox.mark_failed(due.id, self.now(), "stopped"))
             raise
         except (PagerDutyUnavailable, TimeoutError) as error:
             asked = error.retry_after_seconds if isinstance(error, PagerDutyUnavailable) else 0.0
@@ -174,10 +174,10 @@ class PagerDutySurface:
                 await self._retry_later(due, error, REFUSED_PAUSE)
             else:
                 self.log("pagerduty_refused", page=due.post.channel, incident=due.post.incident, error=str(error))
-                await self.outbox.dropped(due.id, str(error))
+                await self.outbox.mark_dropped(due.id, str(error))
         else:
             self._failures, self.trouble = 0, ""
-            await self.outbox.taken(due.id, due.post.channel, ts)
+            await self.outbox.mark_delivered(due.id, due.post.channel, ts)
             return True
         return False
 
@@ -191,7 +191,7 @@ class PagerDutySurface:
         self._failures += 1
         self._closed_until, self.trouble = now + pause, says
         set_aside = due.attempts and not due.attempts % SET_ASIDE_AFTER
-        await self.outbox.failed(due.id, now + SET_ASIDE if set_aside else now, says)
+        await self.outbox.mark_failed(due.id, now + SET_ASIDE if set_aside else now, says)
 
     async def _deliver_post(self, due: DuePost) -> str:
         """Do what a post asks for, unless it is done already; return the note's id or the alert's key."""

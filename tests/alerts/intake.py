@@ -99,8 +99,8 @@ class Stage:
         await self.worked()
 
     async def worked(self) -> None:
-        while await self.intake.look():
-            await self.intake.idle()
+        while await self.intake.start_waiting_deliveries():
+            await self.intake.wait_until_idle()
 
     async def incidents(self) -> list[Incident]:
         found: list[Incident] = []

@@ -93,7 +93,7 @@ def test_brake_guards_and_joins_do_not_feel_its_size(url: str) -> None:
             "folding": took("reading that incident", lambda: ledger.incident.now("joined")),
             "beating": took("a heartbeat", leases.beat.now),
             "posting": took("a new post", lambda: outbox.keep.now(Post(f"new-{next(numbers)}", "card", "C1", {}))),
-            "due": took("what is due", lambda: outbox.due.now(datetime.now(UTC))),
+            "due": took("what is due", lambda: outbox.claim_due_posts.now(datetime.now(UTC))),
             "a group": took("a group's nodes, for a proposal", lambda: ledger.nodes.now("group-joined")),
             "tried": took(
                 "whether it was tried", lambda: ledger.last_try.now(Plan("node-3", ()), "ab" * 16, timedelta(days=1))
@@ -135,7 +135,7 @@ def test_pruning_it_keeps_nobody_waiting(url: str) -> None:
     with Database.open(url) as database, ThreadPoolExecutor(1) as threads:
         pruner, leases, waited = Pruner(database, "bot"), Leases(database, "r2"), list[float]()
         began = time.monotonic()
-        pruning = threads.submit(pruner.incidents, max(SHORTEST, datetime.now(UTC) - old))
+        pruning = threads.submit(pruner.prune_incidents, max(SHORTEST, datetime.now(UTC) - old))
         while not pruning.done():
             before = time.perf_counter()
             leases.beat.now()

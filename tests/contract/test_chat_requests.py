@@ -45,7 +45,7 @@ def test_request_is_taken_once_whoever_hears_of_it(database: Database, clock: Cl
     assert one.keep.now("cmd-1\ud800\x00")
     assert not one.keep.now("cmd-1\ud800\x00")
     assert not two.keep.now("cmd-1\ud800\x00")
-    one.done.now("cmd-1\ud800\x00")
+    one.mark_done.now("cmd-1\ud800\x00")
     clock.now += DEAD
     assert not two.keep.now("cmd-1\ud800\x00"), "what is done is done, also once its runner is gone"
     assert two.keep.now("cmd-2")
@@ -58,7 +58,7 @@ def test_request_that_counts_as_done_at_once_is_taken_once_for_good(database: Da
     clock.now += DEAD
     two = chat_requests(database, clock, "two")
     assert not two.keep.now("click-1", done=True)
-    assert two.left.now() == ()
+    assert two.take_over_unowned.now() == ()
 
 
 def test_request_of_a_runner_that_died_over_it_is_taken_when_it_is_told_again(database: Database, clock: Clock) -> None:
@@ -76,7 +76,9 @@ def test_request_whose_row_is_damaged_holds_up_no_other(database: Database, cloc
     clock.now += DEAD
     with database.writing() as connection:
         connection.exec_driver_sql("UPDATE wishes SET kept_at = 'x' WHERE key = 'sent-1'")
-    left = {request.key: request.kept_at.year for request in chat_requests(database, clock, "two").left.now()}
+    left = {
+        request.key: request.kept_at.year for request in chat_requests(database, clock, "two").take_over_unowned.now()
+    }
     assert left == {"sent-1": 1970, "sent-2": BEGAN_AT.year}
 
 
@@ -85,15 +87,15 @@ def test_what_a_runner_left_is_carried_on_by_one_other(database: Database, clock
     one.keep.now("sent-1", '{"reason": "it leaks"}')
     one.keep.now("cmd-1")
     one.keep.now("sent-2", "{}")
-    one.done.now("sent-2")
-    assert two.left.now() == (), "one is alive, and at it"
-    assert one.left.now() == ()
+    one.mark_done.now("sent-2")
+    assert two.take_over_unowned.now() == (), "one is alive, and at it"
+    assert one.take_over_unowned.now() == ()
     clock.now += DEAD
     two, three = chat_requests(database, clock, "two"), chat_requests(database, clock, "three")
-    (left,) = two.left.now()
+    (left,) = two.take_over_unowned.now()
     assert (left.key, left.body, left.kept_at) == ("sent-1", '{"reason": "it leaks"}', BEGAN_AT)
-    assert three.left.now() == ()
-    assert two.left.now() == ()
+    assert three.take_over_unowned.now() == ()
+    assert two.take_over_unowned.now() == ()
 
 
 def test_request_is_open_for_everybody_until_it_is_done(database: Database, clock: Clock) -> None:
@@ -103,7 +105,7 @@ def test_request_is_open_for_everybody_until_it_is_done(database: Database, cloc
     assert two.is_open.now("fleet-stop x")
     clock.now += DEAD
     assert two.is_open.now("fleet-stop x"), "also where whoever kept it is gone"
-    two.done.now("fleet-stop x")
+    two.mark_done.now("fleet-stop x")
     assert not one.is_open.now("fleet-stop x")
 
 
@@ -117,9 +119,9 @@ def test_many_at_once_take_it_once(database: Database, clock: Clock) -> None:
 def test_what_is_long_over_is_forgotten(database: Database, clock: Clock) -> None:
     store = chat_requests(database, clock)
     store.keep.now("cmd-1")
-    store.done.now("cmd-1")
+    store.mark_done.now("cmd-1")
     clock.now += KNOWN_FOR + SWEPT_EVERY
     store = chat_requests(database, clock)
     store.keep.now("cmd-2")
-    store.done.now("cmd-2")
+    store.mark_done.now("cmd-2")
     assert store.keep.now("cmd-1")

@@ -78,7 +78,7 @@ def test_delivery_is_known_however_often_it_comes(database: Database, clock: Clo
     assert [each.keep.now(delivery(1)) for each in (box, box, other)] == [True, False, False]
     (kept,) = box.claim.now(10)
     assert (kept.delivery, kept.attempts, kept.kept_at) == (delivery(1), 0, BEGAN_AT)
-    box.done.now(delivery(1))
+    box.mark_done.now(delivery(1))
     assert (box.keep.now(delivery(1)), box.waiting.now(), box.claim.now(10)) == (False, 0, ())
 
 
@@ -110,7 +110,7 @@ def test_alert_that_failed_while_the_clock_was_hours_ahead_is_tried_again_by_the
     inbox.keep.now(delivery(1))
     clock.now += timedelta(hours=5)
     (first,) = inbox.claim.now(10)
-    inbox.failed.now(first.delivery, MINUTE, "PagerDuty is away")
+    inbox.mark_failed.now(first.delivery, MINUTE, "PagerDuty is away")
     assert inbox.claim.now(10) == ()
     clock.now -= timedelta(hours=5)
     assert [each.delivery.id for each in inbox.claim.now(10)] == ["E1"]
@@ -123,22 +123,22 @@ def test_what_came_later_for_a_case_waits_for_what_came_first(database: Database
     box.keep.now(delivery(3, "R"))
     assert claimed(box) == ["E1", "E3"]
     assert claimed(box, busy=("E1", "E3")) == []
-    box.failed.now(delivery(1), MINUTE, "PagerDuty is down\nfor now")
+    box.mark_failed.now(delivery(1), MINUTE, "PagerDuty is down\nfor now")
     assert claimed(box, busy=("E3",)) == []
     clock.now += MINUTE
     (again,) = box.claim.now(10, ["pagerduty/E3"])
     assert (again.delivery.id, again.attempts) == ("E1", 1)
-    box.done.now(delivery(1))
+    box.mark_done.now(delivery(1))
     assert claimed(box, busy=("E3",)) == ["E2"]
 
 
 def test_ids_are_forgotten_after_some_days(database: Database, clock: Clock) -> None:
     box = inbox(database, clock)
     box.keep.now(delivery(1))
-    box.done.now(delivery(1))
+    box.mark_done.now(delivery(1))
     clock.now += DELIVERIES_KNOWN_FOR + MINUTE
     box.keep.now(delivery(2))
-    box.done.now(delivery(2))
+    box.mark_done.now(delivery(2))
     assert (box.keep.now(delivery(2)), box.keep.now(delivery(1))) == (False, True)
 
 
@@ -149,7 +149,7 @@ def test_what_was_given_up_is_told_until_it_is_forgotten_and_holds_up_nothing(da
     assert claimed(box) == ["E1"]
     box.give_up.now(delivery(1, "Q"), "no such table\nin here")
     assert claimed(box) == ["E2"], "what came later for its case goes on"
-    box.done.now(delivery(2, "Q"))
+    box.mark_done.now(delivery(2, "Q"))
     assert box.given_up.now() == (
         GivenUpDelivery("pagerduty", "E1", "Q", BEGAN_AT, "no such table in here", delivery(1, "Q").alarm),
     )
@@ -165,7 +165,7 @@ def test_what_was_given_up_is_told_until_it_is_forgotten_and_holds_up_nothing(da
     clock.now += DELIVERIES_KNOWN_FOR + MINUTE
     later = inbox(database, clock)
     later.keep.now(delivery(3))
-    later.done.now(delivery(3))
+    later.mark_done.now(delivery(3))
     assert (later.given_up.now(), LedgerCounts(database).read.now().deliveries_given_up) == ((), 0)
 
 

@@ -168,7 +168,7 @@ def test_group_is_kept_until_its_posts_are_taken(
     post = outbox.keep.now(Post("g1", "card", "C1")).id
     a.let_go.now(["g1", "g2"])
     assert a.mine.now() == {"g1"}
-    outbox.taken.now(post, "C1", "1.2")
+    outbox.mark_delivered.now(post, "C1", "1.2")
     a.let_go.now(["g1"])
     assert a.mine.now() == frozenset()
     b = runner("b")
@@ -243,8 +243,12 @@ def test_what_changed_is_told_once_and_the_last_change_last(ledger: Ledger) -> N
 def test_incidents_of_one_card_are_told_together_the_oldest_first(ledger: Ledger) -> None:
     for incident, group in (("one", "g1"), ("two", ""), ("three", "g1")):
         opened(ledger, incident, group)
-    assert sorted(ledger.together.now("g1")) == ["one", "three"]
-    assert (ledger.together.now("two"), ledger.together.now("g2"), ledger.together.now("")) == (("two",), (), ())
+    assert sorted(ledger.incident_ids_of_card.now("g1")) == ["one", "three"]
+    assert (
+        ledger.incident_ids_of_card.now("two"),
+        ledger.incident_ids_of_card.now("g2"),
+        ledger.incident_ids_of_card.now(""),
+    ) == (("two",), (), ())
 
 
 async def test_awaited_leases_are_the_same_leases(ledger: Ledger, runner: Callable[[str], Leases]) -> None:

@@ -84,7 +84,7 @@ def test_what_a_card_is_drawn_from_is_read_at_once(database: Database) -> None:
     for name in ("one", "two"):
         ledger.append.now(name, 0, AlertReceived(ALERT, f"node-{name}", "g1"), ASKER)
     pulled = ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
-    outbox.taken.now(outbox.keep.now(Post("g1", "card", "C1", {"text": "as it stands"})).id, "C1", "1.1")
+    outbox.mark_delivered.now(outbox.keep.now(Post("g1", "card", "C1", {"text": "as it stands"})).id, "C1", "1.1")
     outbox.keep.now(Post("g1", "details", "C1", under="card"))
     card = ledger.card.now("g1", "card")
     assert (card.card, card.incidents, card.unreadable) == ("g1", ledger.group.now("g1")[0], {})

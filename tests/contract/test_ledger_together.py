@@ -45,7 +45,7 @@ def test_both_incidents_are_written_with_all_that_follows(ledger: Ledger, databa
     ]
     assert fold(ledger.read.now(OLD)).state is State.CANCELLED
     assert tuple(line.id for line in ledger.incidents.now(only_open=True)) == (NEW,)
-    assert set(ledger.together.now(OPENING.group)) == {OLD, NEW}
+    assert set(ledger.incident_ids_of_card.now(OPENING.group)) == {OLD, NEW}
     assert {line.id for line in ledger.changed.now(cursor).incidents} == {OLD, NEW}
     assert [entry.kind for entry in ledger.read.now(HOUSE)[-2:]] == ["IncidentEnded", "EntryAnchored"]
     assert audit(database).broken == ()

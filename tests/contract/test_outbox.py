@@ -40,18 +40,18 @@ def only(due: tuple[DuePost, ...]) -> DuePost:
 
 def sent(outbox: Outbox, post: Post, now: datetime = NOW) -> DuePost:
     outbox.keep.now(post)
-    due = only(outbox.due.now(now))
-    outbox.taken.now(due.id, PLACE.channel, PLACE.ts)
+    due = only(outbox.claim_due_posts.now(now))
+    outbox.mark_delivered.now(due.id, PLACE.channel, PLACE.ts)
     return due
 
 
 def test_post_waits_until_it_is_taken(outbox: Outbox) -> None:
     post_id = outbox.keep.now(CARD).id
     assert outbox.waiting.now() == 1
-    due = only(outbox.due.now(NOW))
+    due = only(outbox.claim_due_posts.now(NOW))
     assert (due.id, due.post, due.place, due.thread, due.attempts) == (post_id, CARD, None, None, 0)
-    outbox.taken.now(post_id, PLACE.channel, PLACE.ts)
-    assert (outbox.waiting.now(), outbox.due.now(NOW + LEASE)) == (0, ())
+    outbox.mark_delivered.now(post_id, PLACE.channel, PLACE.ts)
+    assert (outbox.waiting.now(), outbox.claim_due_posts.now(NOW + LEASE)) == (0, ())
     assert outbox.place.now(CARD.incident, "card") == PLACE
 
 
@@ -66,35 +66,35 @@ def test_stored_post_says_where_an_earlier_one_and_its_card_stand(outbox: Outbox
 def test_later_edit_replaces_an_earlier_one_that_was_not_sent(outbox: Outbox) -> None:
     outbox.keep.now(CARD)
     outbox.keep.now(VERDICT)
-    assert only(outbox.due.now(NOW)).post == VERDICT
+    assert only(outbox.claim_due_posts.now(NOW)).post == VERDICT
     assert outbox.waiting.now() == 1
 
 
 def test_edit_of_what_was_taken_knows_its_place(outbox: Outbox) -> None:
     sent(outbox, CARD)
     outbox.keep.now(VERDICT)
-    due = only(outbox.due.now(NOW))
+    due = only(outbox.claim_due_posts.now(NOW))
     assert (due.post, due.place) == (VERDICT, PLACE)
 
 
 def test_edit_kept_while_the_first_is_under_way_waits_for_its_place(outbox: Outbox) -> None:
     first = outbox.keep.now(CARD).id
-    outbox.due.now(NOW)
+    outbox.claim_due_posts.now(NOW)
     second = outbox.keep.now(VERDICT).id
-    assert outbox.due.now(NOW + SOON) == (), "sent now it would become a second card"
-    outbox.taken.now(first, PLACE.channel, PLACE.ts)
-    due = only(outbox.due.now(NOW + SOON))
+    assert outbox.claim_due_posts.now(NOW + SOON) == (), "sent now it would become a second card"
+    outbox.mark_delivered.now(first, PLACE.channel, PLACE.ts)
+    due = only(outbox.claim_due_posts.now(NOW + SOON))
     assert (due.id, due.post, due.place) == (second, VERDICT, PLACE)
-    outbox.taken.now(second, PLACE.channel, PLACE.ts)
+    outbox.mark_delivered.now(second, PLACE.channel, PLACE.ts)
     assert outbox.waiting.now() == 0
 
 
 def test_post_that_was_handed_out_is_handed_to_nobody_else_for_a_while(outbox: Outbox, database: Database) -> None:
     outbox.keep.now(CARD)
     other = Outbox(database, LEASE)
-    assert len(outbox.due.now(NOW)) == 1
-    assert other.due.now(NOW + LEASE - SOON) == ()
-    assert len(other.due.now(NOW + LEASE)) == 1, "its sender is gone, another one takes over"
+    assert len(outbox.claim_due_posts.now(NOW)) == 1
+    assert other.claim_due_posts.now(NOW + LEASE - SOON) == ()
+    assert len(other.claim_due_posts.now(NOW + LEASE)) == 1, "its sender is gone, another one takes over"
 
 
 def test_two_senders_at_once_share_the_posts(outbox: Outbox, database: Database) -> None:
@@ -102,7 +102,9 @@ def test_two_senders_at_once_share_the_posts(outbox: Outbox, database: Database)
         outbox.keep.now(Post(f"incident{number}", "card", "C1"))
     with ThreadPoolExecutor(4) as threads:
         handed = [
-            due.id for dues in threads.map(lambda _: Outbox(database, LEASE).due.now(NOW), range(4)) for due in dues
+            due.id
+            for dues in threads.map(lambda _: Outbox(database, LEASE).claim_due_posts.now(NOW), range(4))
+            for due in dues
         ]
     assert sorted(handed) == sorted(set(handed))
     assert len(handed) == 30
@@ -114,10 +116,10 @@ def test_post_of_a_group_is_handed_out_to_whoever_sees_to_it(database: Database)
     a.take.now(CARD.incident)
     ours, theirs = Outbox(database, LEASE, leases=a), Outbox(database, LEASE, leases=b)
     theirs.keep.now(CARD)
-    assert (theirs.due.now(NOW), b.mine.now()) == ((), frozenset())
-    assert only(ours.due.now(NOW)).post == CARD
+    assert (theirs.claim_due_posts.now(NOW), b.mine.now()) == ((), frozenset())
+    assert only(ours.claim_due_posts.now(NOW)).post == CARD
     time[0] += LEASE
-    assert only(theirs.due.now(NOW + LEASE)).post == CARD, "it fell silent"
+    assert only(theirs.claim_due_posts.now(NOW + LEASE)).post == CARD, "it fell silent"
 
 
 def test_post_of_what_nobody_sees_to_belongs_to_the_program_that_keeps_it(database: Database) -> None:
@@ -126,82 +128,84 @@ def test_post_of_what_nobody_sees_to_belongs_to_the_program_that_keeps_it(databa
     ours, theirs = Outbox(database, LEASE, leases=a), Outbox(database, LEASE, leases=b)
     profile = Post("profile0123", "card", "C1")
     kept = ours.keep.now(profile).id
-    assert theirs.due.now(NOW) == (), "it is being sent already"
-    assert only(ours.due.now(NOW)).post == profile
+    assert theirs.claim_due_posts.now(NOW) == (), "it is being sent already"
+    assert only(ours.claim_due_posts.now(NOW)).post == profile
     a.let_go.now([profile.incident])
     assert profile.incident in a.mine.now(), "not before it is sent"
-    ours.taken.now(kept, PLACE.channel, PLACE.ts)
+    ours.mark_delivered.now(kept, PLACE.channel, PLACE.ts)
     a.let_go.now([profile.incident])
     assert a.mine.now() == frozenset()
     theirs.keep.now(profile)
-    assert (ours.due.now(NOW), only(theirs.due.now(NOW)).place) == ((), PLACE)
+    assert (ours.claim_due_posts.now(NOW), only(theirs.claim_due_posts.now(NOW)).place) == ((), PLACE)
     time[0] += LEASE
-    assert only(ours.due.now(NOW + LEASE)).post == profile, "it fell silent"
+    assert only(ours.claim_due_posts.now(NOW + LEASE)).post == profile, "it fell silent"
     ours.keep.now(profile)
     assert a.mine.now() == {profile.incident}
 
 
 def test_programs_take_turns_at_a_channel(outbox: Outbox, database: Database) -> None:
     other = Outbox(database, LEASE)
-    waits = [one.turn.now("C1", 10 * SOON) for one in (outbox, other, outbox)]
-    elsewhere = other.turn.now("C2", 10 * SOON)
+    waits = [one.reserve_slot.now("C1", 10 * SOON) for one in (outbox, other, outbox)]
+    elsewhere = other.reserve_slot.now("C2", 10 * SOON)
     assert (waits[0], elsewhere) == (timedelta(0), timedelta(0))
     assert all(9 * SOON < after - before <= 10 * SOON for before, after in pairwise(waits)), waits
 
 
 def test_turn_from_before_the_clock_was_put_back_is_not_waited_for(outbox: Outbox) -> None:
-    outbox.turn.now("C1", timedelta(hours=1))
-    assert outbox.turn.now("C1", SOON) == timedelta(0)
+    outbox.reserve_slot.now("C1", timedelta(hours=1))
+    assert outbox.reserve_slot.now("C1", SOON) == timedelta(0)
 
 
 def test_failed_post_comes_back_when_it_may_be_tried_again(outbox: Outbox) -> None:
     outbox.keep.now(CARD)
     for attempt in (1, 2):
-        outbox.failed.now(only(outbox.due.now(NOW + attempt * SOON)).id, NOW + (attempt + 1) * SOON, "ratelimited\n")
-    assert outbox.due.now(NOW + 2 * SOON) == ()
-    again = only(outbox.due.now(NOW + 3 * SOON))
+        outbox.mark_failed.now(
+            only(outbox.claim_due_posts.now(NOW + attempt * SOON)).id, NOW + (attempt + 1) * SOON, "ratelimited\n"
+        )
+    assert outbox.claim_due_posts.now(NOW + 2 * SOON) == ()
+    again = only(outbox.claim_due_posts.now(NOW + 3 * SOON))
     assert (again.attempts, again.error) == (2, "ratelimited")
 
 
 def test_post_taken_up_while_the_clock_was_hours_ahead_is_sent_by_the_right_time(outbox: Outbox) -> None:
     outbox.keep.now(CARD)
-    (due,) = outbox.due.now(NOW + timedelta(hours=5))
-    assert [each.id for each in outbox.due.now(NOW)] == [due.id], "whoever took it up is dead"
-    outbox.failed.now(due.id, NOW + timedelta(hours=5), "Slack is away")
-    assert [each.id for each in outbox.due.now(NOW)] == [due.id]
+    (due,) = outbox.claim_due_posts.now(NOW + timedelta(hours=5))
+    assert [each.id for each in outbox.claim_due_posts.now(NOW)] == [due.id], "whoever took it up is dead"
+    outbox.mark_failed.now(due.id, NOW + timedelta(hours=5), "Slack is away")
+    assert [each.id for each in outbox.claim_due_posts.now(NOW)] == [due.id]
 
 
 def test_edit_kept_while_slack_says_wait_waits_too(outbox: Outbox) -> None:
     first = outbox.keep.now(CARD).id
-    outbox.due.now(NOW)
+    outbox.claim_due_posts.now(NOW)
     outbox.keep.now(VERDICT)
-    outbox.failed.now(first, NOW + timedelta(seconds=30), "ratelimited")
-    assert outbox.due.now(NOW + timedelta(seconds=29)) == ()
-    assert only(outbox.due.now(NOW + timedelta(seconds=30))).post == VERDICT
+    outbox.mark_failed.now(first, NOW + timedelta(seconds=30), "ratelimited")
+    assert outbox.claim_due_posts.now(NOW + timedelta(seconds=29)) == ()
+    assert only(outbox.claim_due_posts.now(NOW + timedelta(seconds=30))).post == VERDICT
 
 
 def test_whoever_fails_hears_whether_a_later_post_has_taken_its_place(outbox: Outbox) -> None:
     first = outbox.keep.now(CARD).id
-    assert outbox.failed.now(first, NOW, "timed out") is True
+    assert outbox.mark_failed.now(first, NOW, "timed out") is True
     later = outbox.keep.now(VERDICT).id
-    assert outbox.failed.now(first, NOW, "timed out") is False
-    assert outbox.failed.now(later, NOW, "timed out") is True
-    assert outbox.failed.now("x/card/1", NOW, "timed out") is False
+    assert outbox.mark_failed.now(first, NOW, "timed out") is False
+    assert outbox.mark_failed.now(later, NOW, "timed out") is True
+    assert outbox.mark_failed.now("x/card/1", NOW, "timed out") is False
 
 
 def test_failure_that_comes_after_the_success_is_passed_over(outbox: Outbox) -> None:
     due = sent(outbox, CARD)
-    outbox.failed.now(due.id, NOW, "timed out")
+    outbox.mark_failed.now(due.id, NOW, "timed out")
     assert outbox.waiting.now() == 0
 
 
 def test_thread_waits_for_what_it_goes_under(outbox: Outbox) -> None:
     outbox.keep.now(DETAILS)
     outbox.keep.now(CARD)
-    card = only(outbox.due.now(NOW))
+    card = only(outbox.claim_due_posts.now(NOW))
     assert card.post == CARD
-    outbox.taken.now(card.id, PLACE.channel, PLACE.ts)
-    details = only(outbox.due.now(NOW))
+    outbox.mark_delivered.now(card.id, PLACE.channel, PLACE.ts)
+    details = only(outbox.claim_due_posts.now(NOW))
     assert (details.post, details.thread, details.place) == (DETAILS, PLACE, None)
 
 
@@ -209,7 +213,7 @@ def test_posts_are_due_in_the_order_they_were_kept(outbox: Outbox) -> None:
     posts = [Post("7k3m9x2qpv", part, "C1") for part in ("b", "a", "c")]
     for post in (*posts, posts[0]):  # kept again, the first keeps its turn
         outbox.keep.now(post)
-    assert [due.post for due in outbox.due.now(NOW)] == posts
+    assert [due.post for due in outbox.claim_due_posts.now(NOW)] == posts
 
 
 @pytest.mark.parametrize("damage", ["content = '{'", "content = '[]'", "kept_at = 'x'"])
@@ -220,27 +224,27 @@ def test_post_whose_row_is_damaged_goes_on_waiting_and_holds_up_no_other(
     outbox.keep.now(Post("two", "card", "C1", {"text": "b"}))
     with database.writing() as connection:
         connection.exec_driver_sql(f"UPDATE posts SET {damage} WHERE incident = 'one'")
-    other = only(outbox.due.now(NOW))
+    other = only(outbox.claim_due_posts.now(NOW))
     assert (other.post.incident, outbox.waiting.now()) == ("two", 2)
-    outbox.taken.now(other.id, PLACE.channel, PLACE.ts)
+    outbox.mark_delivered.now(other.id, PLACE.channel, PLACE.ts)
     outbox.keep.now(Post("one", "card", "C1", {"text": "c"}))  # the card changes
-    assert only(outbox.due.now(NOW + timedelta(minutes=1))).post.content == {"text": "c"}
+    assert only(outbox.claim_due_posts.now(NOW + timedelta(minutes=1))).post.content == {"text": "c"}
 
 
 def test_dropped_post_is_not_tried_again_but_a_later_one_is(outbox: Outbox) -> None:
     outbox.keep.now(CARD)
-    outbox.dropped.now(only(outbox.due.now(NOW)).id, "channel_not_found")
-    assert (outbox.waiting.now(), outbox.due.now(NOW + LEASE)) == (0, ())
+    outbox.mark_dropped.now(only(outbox.claim_due_posts.now(NOW)).id, "channel_not_found")
+    assert (outbox.waiting.now(), outbox.claim_due_posts.now(NOW + LEASE)) == (0, ())
     outbox.keep.now(VERDICT)
-    assert only(outbox.due.now(NOW)).attempts == 0
+    assert only(outbox.claim_due_posts.now(NOW)).attempts == 0
 
 
 def test_dropping_an_earlier_version_does_not_drop_the_later(outbox: Outbox) -> None:
     first = outbox.keep.now(CARD).id
-    outbox.due.now(NOW)
+    outbox.claim_due_posts.now(NOW)
     outbox.keep.now(VERDICT)
-    outbox.dropped.now(first, "invalid_blocks")
-    assert only(outbox.due.now(NOW)).post == VERDICT
+    outbox.mark_dropped.now(first, "invalid_blocks")
+    assert only(outbox.claim_due_posts.now(NOW)).post == VERDICT
 
 
 def test_posts_outlive_the_program(database_url: str) -> None:
@@ -248,18 +252,18 @@ def test_posts_outlive_the_program(database_url: str) -> None:
         Outbox(database).keep.now(CARD)
     with Database.open(database_url) as database:
         outbox = Outbox(database)
-        outbox.taken.now(only(outbox.due.now(NOW)).id, PLACE.channel, PLACE.ts)
+        outbox.mark_delivered.now(only(outbox.claim_due_posts.now(NOW)).id, PLACE.channel, PLACE.ts)
         outbox.keep.now(VERDICT)
     with Database.open(database_url) as database:
-        due = only(Outbox(database).due.now(NOW))
+        due = only(Outbox(database).claim_due_posts.now(NOW))
     assert (due.post, due.place) == (VERDICT, PLACE)
 
 
 def test_what_was_never_kept_has_no_place_and_is_passed_over(outbox: Outbox) -> None:
     assert outbox.place.now("7k3m9x2qpv", "card") is None
-    outbox.taken.now("x/card/1", "C1", "1")
-    outbox.failed.now("x/card/1", NOW, "e")
-    outbox.dropped.now("x/card/1", "e")
+    outbox.mark_delivered.now("x/card/1", "C1", "1")
+    outbox.mark_failed.now("x/card/1", NOW, "e")
+    outbox.mark_dropped.now("x/card/1", "e")
     assert outbox.waiting.now() == 0
     with pytest.raises(ValueError, match="cannot name a post"):
         outbox.keep.now(Post("a/b", "card", "C1"))
@@ -268,11 +272,11 @@ def test_what_was_never_kept_has_no_place_and_is_passed_over(outbox: Outbox) -> 
 async def test_awaited_outbox_is_the_same_outbox(outbox: Outbox) -> None:
     awaited = outbox
     post_id = (await awaited.keep(CARD)).id
-    assert [due.id for due in await awaited.due(NOW)] == [post_id]
-    await awaited.failed(post_id, NOW, "timed out")
+    assert [due.id for due in await awaited.claim_due_posts(NOW)] == [post_id]
+    await awaited.mark_failed(post_id, NOW, "timed out")
     assert await awaited.waiting() == 1
-    await awaited.dropped(post_id, "gone")
-    await awaited.taken(post_id, PLACE.channel, PLACE.ts)
+    await awaited.mark_dropped(post_id, "gone")
+    await awaited.mark_delivered(post_id, PLACE.channel, PLACE.ts)
     assert await awaited.place(CARD.incident, "card") == PLACE
     assert await awaited.waiting() == 0
 
@@ -284,21 +288,21 @@ def test_what_goes_to_pagerduty_is_handed_out_apart_and_one_by_one(database: Dat
     for post in (CARD, note, other):
         outbox.keep.now(post)
     assert (outbox.waiting.now(), notes.waiting.now()) == (1, 2)
-    assert only(outbox.due.now(NOW)).post == CARD
-    first = only(notes.due.now(NOW))
+    assert only(outbox.claim_due_posts.now(NOW)).post == CARD
+    first = only(notes.claim_due_posts.now(NOW))
     assert first.post == note
-    assert only(notes.due.now(NOW)).post == other, "the first is on its way"
-    notes.failed.now(first.id, NOW, "PagerDuty is down")
-    assert only(notes.due.now(NOW)).post == note
+    assert only(notes.claim_due_posts.now(NOW)).post == other, "the first is on its way"
+    notes.mark_failed.now(first.id, NOW, "PagerDuty is down")
+    assert only(notes.claim_due_posts.now(NOW)).post == note
 
 
 def test_what_stands_is_known_until_a_later_version_waits(outbox: Outbox) -> None:
     assert outbox.standing.now(CARD.incident, "card") is None
     post_id = outbox.keep.now(CARD).id
     assert outbox.standing.now(CARD.incident, "card") is None, "it waits"
-    outbox.taken.now(post_id, PLACE.channel, PLACE.ts)
+    outbox.mark_delivered.now(post_id, PLACE.channel, PLACE.ts)
     assert outbox.standing.now(CARD.incident, "card") == CARD.content
     dropped = outbox.keep.now(VERDICT).id
     assert outbox.standing.now(CARD.incident, "card") is None
-    outbox.dropped.now(dropped, "invalid_blocks")
+    outbox.mark_dropped.now(dropped, "invalid_blocks")
     assert outbox.standing.now(CARD.incident, "card") is None, "what was dropped never stood there"

@@ -76,11 +76,11 @@ def test_only_what_ended_long_ago_and_stands_beside_nothing_newer_goes(database:
     tell(now, "undoes", "undoing-group", opening=undoing)
     stay = {"still-open", "beside-open", "beside-new", "undone", "waits", "new", "undoes"}
     pruner = Pruner(database, "terminal:ann")
-    assert pruner.incidents(YEAR, dry_run=True) == Pruned(incidents=3, entries=6)
+    assert pruner.prune_incidents(YEAR, dry_run=True) == Pruned(incidents=3, entries=6)
     assert names(database) == stay | {"gone", "gone-too", "alone"}
     heads = {name: then.head.now(name) for name in ("gone", "gone-too", "alone")}
 
-    assert pruner.incidents(YEAR) == Pruned(incidents=3, entries=6)
+    assert pruner.prune_incidents(YEAR) == Pruned(incidents=3, entries=6)
 
     assert names(database) == stay == {line.id for line in now.incidents.now()}
     assert audit(database).broken == ()
@@ -88,7 +88,7 @@ def test_only_what_ended_long_ago_and_stands_beside_nothing_newer_goes(database:
     assert noted.by == "terminal:ann"
     assert isinstance(noted.event, IncidentsPruned)
     assert noted.event.heads == {name: f"{head.seq}:{head.hash}" for name, head in heads.items()}
-    assert pruner.incidents(YEAR) == Pruned(), "what is gone is gone"
+    assert pruner.prune_incidents(YEAR) == Pruned(), "what is gone is gone"
 
 
 def test_incident_whose_name_holds_a_word_for_a_secret_is_pruned_with_its_head(database: Database) -> None:
@@ -97,7 +97,7 @@ def test_incident_whose_name_holds_a_word_for_a_secret_is_pruned_with_its_head(d
         tell(then, name, f"of-{name}", Cancelled("asked twice"))
     tell(Ledger(database), "new", "new-group")
     heads = {name: f"2:{then.head.now(name).hash}" for name in ("3pw4k2m9xz", "9psk2pass7")}
-    Pruner(database, "terminal:ann").incidents(YEAR)
+    Pruner(database, "terminal:ann").prune_incidents(YEAR)
     noted = then.read.now(HOUSE)[-1].event
     assert isinstance(noted, IncidentsPruned)
     assert noted.heads == heads
@@ -115,10 +115,10 @@ def test_incidents_of_a_wave_stay_until_it_has_ended(database: Database) -> None
     waves = WaveStore(database)
     waves.append.now(name, 0, proposed, ASKER)
     pruner = Pruner(database, "terminal:ann")
-    pruner.incidents(YEAR)
+    pruner.prune_incidents(YEAR)
     assert names(database) - {name} == {"one", "new"}, "the wave asks for it at each look"
     waves.append.now(name, 1, WaveDeclined("nobody decided"), "bot")
-    pruner.incidents(YEAR)
+    pruner.prune_incidents(YEAR)
     assert names(database) - {name} == {"new"}
 
 
@@ -129,9 +129,9 @@ def test_undo_goes_once_what_it_undoes_is_gone(database: Database) -> None:
     undo = AlertReceived(asked, "node-undone", "undo-group", undoes="undone")
     tell(then, "undo1", "undo-group", Cancelled("declined"), opening=undo)
     tell(Ledger(database), "new", "")
-    pruner.incidents(YEAR)
+    pruner.prune_incidents(YEAR)
     assert names(database) == {"undo1", "new"}
-    pruner.incidents(YEAR)
+    pruner.prune_incidents(YEAR)
     assert names(database) == {"new"}
     assert audit(database).broken == ()
 
@@ -146,9 +146,9 @@ def test_what_hangs_on_an_incident_goes_with_it(database: Database) -> None:
     tell(then, "in-group", "gone-group", Cancelled("asked twice"))
     Leases(database, "r1").take.now("gone-group")
     outbox = Outbox(database)
-    outbox.taken.now(outbox.keep.now(Post("gone-group", "card", "C1", {})).id, "C1", "1.1")
+    outbox.mark_delivered.now(outbox.keep.now(Post("gone-group", "card", "C1", {})).id, "C1", "1.1")
     tell(Ledger(database), "new", "")
-    Pruner(database, "bot").incidents(YEAR)
+    Pruner(database, "bot").prune_incidents(YEAR)
     with database.reading() as connection:
         left = [
             connection.execute(select(func.count()).select_from(table)).scalar_one()
@@ -165,9 +165,9 @@ def test_incidents_shown_together_stay_while_a_message_of_one_of_them_waits(data
         tell(then, name, "group", Cancelled("asked twice"))
     tell(Ledger(database), "new", "")
     note = outbox.keep.now(Post("other", "note", "Q1", {}))  # of the incident, not of its card, as PagerDuty's are
-    assert Pruner(database, "bot").incidents(YEAR) == Pruned()
-    outbox.taken.now(note.id, "Q1", "n1")
-    assert Pruner(database, "bot").incidents(YEAR).incidents == 2
+    assert Pruner(database, "bot").prune_incidents(YEAR) == Pruned()
+    outbox.mark_delivered.now(note.id, "Q1", "n1")
+    assert Pruner(database, "bot").prune_incidents(YEAR).incidents == 2
     assert names(database) == {"new"}
 
 
@@ -177,7 +177,7 @@ def test_other_writers_wait_for_a_hundred_incidents_at_most_or_for_those_of_one_
         for number in range(size):
             tell(then, f"{group}{number}", group, Cancelled("asked twice"))
     tell(Ledger(database), "new", "")
-    assert Pruner(database, "bot").incidents(YEAR).incidents == 240
+    assert Pruner(database, "bot").prune_incidents(YEAR).incidents == 240
     events = (entry.event for entry in Ledger(database).read.now(HOUSE))
     assert [len(event.heads) for event in events if isinstance(event, IncidentsPruned)] == [80, 40, 120]
 
@@ -189,7 +189,7 @@ def test_record_is_append_only_again_and_what_is_taken_out_by_hand_is_found(data
     tell(then, "last", "last")
     with database.writing() as connection:
         connection.execute(text("UPDATE incidents SET updated_at = :now WHERE id = 'kept'"), {"now": "2999"})
-    Pruner(database, "bot").incidents(YEAR)
+    Pruner(database, "bot").prune_incidents(YEAR)
     assert names(database) == {"kept", "last"}
     with pytest.raises(Exception, match="only ever appended") as no, database.writing() as connection:
         connection.execute(delete(ENTRIES))
@@ -301,7 +301,7 @@ def test_entry_that_was_noted_twice_is_found_though_it_was_pruned(database: Data
     opening = EntryAnchored("gone", "AlertReceived", 1, "ab" * 32)
     noted_again(database, opening)
     tell(Ledger(database), "stays", "stays")
-    Pruner(database, "bot").incidents(YEAR)
+    Pruner(database, "bot").prune_incidents(YEAR)
     assert "gone/1: was noted in house twice, with different hashes: one is forged" in map(str, audit(database).broken)
 
 
@@ -311,7 +311,7 @@ def test_pruning_holds_where_a_clock_was_ahead_when_they_ended(database: Databas
     for name in ("gone", "stays"):
         tell(then, name, name, Cancelled("asked twice"))
     assert audit(database).broken == ()
-    Pruner(database, "bot").incidents(YEAR)
+    Pruner(database, "bot").prune_incidents(YEAR)
     assert names(database) == {"ahead", "stays"}
     assert audit(database).broken == ()
 
@@ -321,7 +321,7 @@ def test_who_follows_the_record_misses_nothing_after_it_was_pruned(database: Dat
     for name in ("first", "last"):
         tell(then, name, name, Cancelled("asked twice"))
     cursor = then.changed.now(None).cursor
-    Pruner(database, "bot").incidents(YEAR)
+    Pruner(database, "bot").prune_incidents(YEAR)
     tell(Ledger(database), "new", "new")
     assert [line.id for line in then.changed.now(cursor).incidents] == ["new"]
 
@@ -330,9 +330,9 @@ def test_deliveries_that_were_seen_to_are_forgotten(database: Database) -> None:
     box = Inbox(database, "r1", time=long_ago)
     for number in (1, 2):
         box.keep.now(delivery(number))
-    box.done.now(delivery(1))
+    box.mark_done.now(delivery(1))
     pruner = Pruner(database, "bot")
-    assert pruner.deliveries(YEAR, dry_run=True) == pruner.deliveries(YEAR) == Pruned(deliveries=1)
+    assert pruner.prune_deliveries(YEAR, dry_run=True) == pruner.prune_deliveries(YEAR) == Pruned(deliveries=1)
     assert box.waiting.now() == 1
     assert box.keep.now(delivery(1))
     assert not box.keep.now(delivery(2))
@@ -341,6 +341,6 @@ def test_deliveries_that_were_seen_to_are_forgotten(database: Database) -> None:
 @pytest.mark.parametrize("kept_for", [timedelta(0), timedelta(hours=47)])
 def test_what_guards_still_look_at_is_never_pruned(database: Database, kept_for: timedelta) -> None:
     pruner = Pruner(database, "bot")
-    for verb in (pruner.incidents, pruner.deliveries):
+    for verb in (pruner.prune_incidents, pruner.prune_deliveries):
         with pytest.raises(ValueError, match="2 days at least"):
             verb(kept_for)

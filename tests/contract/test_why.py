@@ -14,7 +14,7 @@ from bot.app.cases import replay
 from bot.app.factories import library
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Status, outcome_parts
-from bot.extras.cases.explaining import why
+from bot.extras.cases.explaining import find_changes
 from bot.transport.case_file import load
 
 CAPTURES = Path(__file__).parents[1] / "captures"
@@ -26,7 +26,7 @@ FOUNDING = CAPTURES / "cases" / "form-2--leaked-memory-cgroups.jsonl.gz"
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.split(".")[0])
 def test_every_change_that_is_told_has_the_outcome_that_is_told(path: Path) -> None:
     case, playbook = load(path), LIBRARY.get("node-health")
-    told = why(case, playbook)
+    told = find_changes(case, playbook)
     assert told.changes
     for each in told.changes:
         again = replay(case, playbook, [each.change]).verdict

@@ -309,7 +309,9 @@ async def test_without_a_chat_nothing_is_taken_from_those_that_share_the_record_
         await asyncio.sleep(10 * QUICK.sweep_every)
         assert bot.logged("ready")
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
-        assert [kept.key for kept in ChatRequestStore(database, Leases(database, "next")).left.now()] == ["sent-1"]
+        assert [kept.key for kept in ChatRequestStore(database, Leases(database, "next")).take_over_unowned.now()] == [
+            "sent-1"
+        ]
         assert Outbox(database).waiting.now() == 1
 
 

@@ -202,11 +202,11 @@ async def test_pull_that_was_acknowledged_before_a_crash_is_carried_on_once(
     team.is_dying = False
     assert await moves(team) == []
     next_run = team.restarted("runner-2")
-    await next_run.decisions.carry_on()
+    await next_run.decisions.resume_unfinished()
     await team.idle()
     assert await moves(team) == ["BrakePulled"]
     assert (await team.ledger.brake_pull()).body["reason"] == "it burns"
-    await team.restarted("runner-3").decisions.carry_on()
+    await team.restarted("runner-3").decisions.resume_unfinished()
     await team.idle()
     assert await moves(team) == ["BrakePulled"]
 
@@ -219,7 +219,7 @@ async def test_pull_whose_runner_died_after_it_is_not_made_again(slack: SlackWor
     number = (await team.ledger.brake_pull()).seq
     await slack.say("bob", "oncall-gpu", f"/zombie brake off #{number} it is out")
     await team.told("bob", "The brake is off.")
-    await team.restarted("runner-2").decisions.carry_on()
+    await team.restarted("runner-2").decisions.resume_unfinished()
     await team.idle()
     assert await moves(team) == ["BrakePulled", "BrakeReleased"]
 
@@ -235,7 +235,7 @@ async def test_yes_that_was_acknowledged_before_a_crash_is_said_once(slack: Slac
     for runner in ("runner-2", "runner-3"):  # the first of them dies before it has noted that it is done
         next_run = team.restarted(runner)
         team.chat_requests.is_gone_for = "done"
-        await next_run.decisions.carry_on()
+        await next_run.decisions.resume_unfinished()
         await team.idle()
     (one,) = await team.ledger.incidents()
     incident = await team.find(one.id)

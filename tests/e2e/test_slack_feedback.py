@@ -87,12 +87,12 @@ async def test_a_click_that_is_delivered_again_later_changes_nothing(tmp_path: P
         card, incident = await closed(team)
         click = Click("click-1", Person("U0ALICE001", TEAM), FEEDBACK, f"right-{incident}", "", "", ONCALL, card.ts)
         desk = team.acting.decisions
-        desk.clicked(click)
+        desk.handle_click(click)
         await team.idle()
         await says(team, slack, "alice", card, "wrong", incident)
         again = team.restarted("runner-2")  # it never heard of the first
         team.chat_requests.is_gone_for = "keep"  # and nothing noted the click
-        again.decisions.clicked(click)
+        again.decisions.handle_click(click)
         await team.idle()
         assert await marks(team) == [("U0ALICE001", True), ("U0ALICE001", False)]
 
@@ -108,7 +108,9 @@ async def test_nobody_but_members_may_say_so_and_only_on_the_card_itself(tmp_pat
             (Person("U0ALICE001", TEAM), card.ts, f"maybe-{incident}"),
             (Person("U0ALICE001", TEAM), card.ts, "wrong-house"),
         ):
-            team.acting.decisions.clicked(Click(f"{where}{value}{who}", who, FEEDBACK, value, "", "", ONCALL, where))
+            team.acting.decisions.handle_click(
+                Click(f"{where}{value}{who}", who, FEEDBACK, value, "", "", ONCALL, where)
+            )
             await team.idle()
         assert await marks(team) == []
         names = [refusal for _, refusal in await team.refusals()]
@@ -120,7 +122,7 @@ async def test_what_is_not_over_cannot_be_marked(tmp_path: Path) -> None:
         offer = await team.proposed("node-1")
         incident = (await team.ledger.incidents())[0].id
         click = Click("c", Person("U0ALICE001", TEAM), FEEDBACK, f"wrong-{incident}", "", "", ONCALL, offer.ts)
-        team.acting.decisions.clicked(click)
+        team.acting.decisions.handle_click(click)
         await team.idle()
         assert (await marks(team), await team.refusals()) == ([], [("U0ALICE001", "NothingToMark")])
 
@@ -131,7 +133,7 @@ async def test_one_person_marks_so_many_and_no_more(tmp_path: Path) -> None:
         person = Person("U0ALICE001", TEAM)
         for number in range(PER_PERSON.most + 3):
             value = f"{('right', 'back')[number % 2]}-{incident}"
-            team.acting.decisions.clicked(Click(f"c{number}", person, FEEDBACK, value, "", "", ONCALL, card.ts))
+            team.acting.decisions.handle_click(Click(f"c{number}", person, FEEDBACK, value, "", "", ONCALL, card.ts))
             await team.idle()
         assert len(await marks(team)) == PER_PERSON.most
         assert await team.refusals() == [("U0ALICE001", "TooManyRequests")] * 3
@@ -194,7 +196,9 @@ async def test_a_cause_that_was_marked_wrong_too_often_loses_its_buttons_until_s
         assert isinstance(withheld, PlanWithheld)
         assert f"zombie playbooks looked-at {cause}" in withheld.because
         named = replace(team.stage.policy, approvers=frozenset({"terminal:ann"}))
-        await VerdictMarker(named, team.marks, team.world.clock).look(cause, "it is 5,000 now", "terminal:ann")
+        await VerdictMarker(named, team.marks, team.world.clock).record_cause_review(
+            cause, "it is 5,000 now", "terminal:ann"
+        )
         offered = await proposer.event(verdict, PLAYBOOK)
         assert cause not in getattr(offered, "because", ""), "whatever else may keep it"
         await team.decides("bob", await team.offering("node-1"))

@@ -146,6 +146,6 @@ async def test_seal_of_the_app_home_is_no_dialog(slack: SlackWorkspace, team: Ac
     (incident,) = await team.ledger.incidents()
     sealed = MetadataSigner(slack.bot_token).sign(Intent(HOME, BOB, {incident.id: ""}, ONCALL))
     sent = Submission("sent-home", Person(BOB, TEAM), sealed, "let me")
-    assert await team.acting.decisions.submitted(sent) == ""
+    assert await team.acting.decisions.handle_submission(sent) == ""
     assert (await team.told("bob", "NothingProposed")).text.startswith("This bot cannot do that.")
     await team.decided_nothing()

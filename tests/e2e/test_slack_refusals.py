@@ -153,7 +153,7 @@ async def test_yes_that_is_carried_on_after_a_crash_counts_only_for_whoever_stil
     team.is_dying = False
     group = slack.state.groups["S0SRE00001"]
     slack.state.groups["S0SRE00001"] = replace(group, members=(ALICE,))
-    await team.restarted("runner-2").decisions.carry_on()
+    await team.restarted("runner-2").decisions.resume_unfinished()
     await team.told("bob", "NotAnApprover")
     await team.decided_nothing()
 
@@ -168,7 +168,7 @@ async def test_who_is_told_that_nothing_was_decided_is_right_also_after_the_next
     await asyncio.sleep(1)
     team.ledger.is_gone, team.chat_requests.is_gone_for = False, ""
     await team.told("bob", NOT_WRITTEN)
-    await team.restarted("runner-2").decisions.carry_on()
+    await team.restarted("runner-2").decisions.resume_unfinished()
     await team.decided_nothing()
 
 
@@ -205,7 +205,7 @@ async def test_no_after_ones_own_yes_is_no_repetition_of_it_for_the_next_program
     team.is_dying = True
     assert (await slack.submit("bob", view, {"reason": "not during the rollout"})).errors == {}
     team.is_dying = False
-    await team.restarted("runner-2").decisions.carry_on()
+    await team.restarted("runner-2").decisions.resume_unfinished()
     await team.until_state("declined")
 
 
@@ -225,7 +225,7 @@ async def test_who_is_told_that_the_record_cannot_be_used_is_told_to_look_at_the
     sent = await slack.submit("bob", view, {"reason": "yes"})
     assert NOT_WRITTEN in sent.errors["reason"]
     team.chat_requests.keep, team.is_dying = keep, False
-    await team.restarted("runner-2").decisions.carry_on()
+    await team.restarted("runner-2").decisions.resume_unfinished()
     await team.card("Approved by")
 
 
@@ -277,7 +277,7 @@ async def test_yes_that_was_refused_for_the_brake_is_not_taken_up_once_it_is_rel
     team.chat_requests.is_gone_for = ""
     await team.told("bob", "Braked")
     await team.ledger.append(HOUSE, None, BrakeReleased("it is over", pulled.seq), f"slack:T0DEMO0001/{ALICE}")
-    await team.restarted("runner-2").decisions.carry_on()
+    await team.restarted("runner-2").decisions.resume_unfinished()
     await team.decided_nothing()
 
 
@@ -297,7 +297,7 @@ async def test_who_is_told_in_the_dialog_that_nothing_was_decided_is_right_altho
     await asyncio.sleep(1)
     team.chat_requests.is_gone_for = ""
     await team.idle()
-    await team.restarted("runner-2").decisions.carry_on()
+    await team.restarted("runner-2").decisions.resume_unfinished()
     await team.decided_nothing()
 
 
@@ -336,7 +336,9 @@ async def test_one_person_who_says_yes_to_two_programs_at_once_is_one_voice(
         sent.append(Submission(key, Person(BOB, TEAM), view.private_metadata, "yes"))
         await slack.close("bob", view)
     programs = (team.acting.decisions, team.restarted("runner-2").decisions)
-    taken = await asyncio.gather(*(program.submitted(each) for program, each in zip(programs, sent, strict=True)))
+    taken = await asyncio.gather(
+        *(program.handle_submission(each) for program, each in zip(programs, sent, strict=True))
+    )
     assert taken == ["", ""]
     assert "You have said yes already; 1 of 2 have." in (await team.told("bob", "NotEnoughApprovers")).text
     await team.decided_nothing()

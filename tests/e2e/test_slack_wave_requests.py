@@ -122,7 +122,7 @@ async def test_plan_whose_click_comes_twice_proposes_one_wave(tmp_path: Path) ->
         offer = await planned(slack, team, fleet)
         sent = next(one.payload for one in slack.dispatcher.delivered if "fleet-plan" in json.dumps(one.payload))
         await slack.dispatcher.interaction(copy.deepcopy(sent))  # Slack delivers it once more
-        await team.restarted("runner-2").decisions.carry_on()  # and another program looks for what is left
+        await team.restarted("runner-2").decisions.resume_unfinished()  # and another program looks for what is left
         await team.idle()
         assert len(await fleet.waves()) == 1
         assert [card.ts for card in team.cards("Wave: ")] == [offer.ts]
@@ -189,8 +189,8 @@ async def test_two_programs_that_hear_a_yes_at_once_put_one_on_record(tmp_path: 
         programs = [team.acting.decisions, team.restarted("runner-2").decisions]
         bob = Person(BOB, TEAM)
         sent = [Submission(f"sent-{at}", bob, metadata, "now") for at, metadata in enumerate(sealed)]
-        taken = [program.submitted(wish) for program, wish in zip(programs, sent, strict=True)]
-        again = programs[0].submitted(sent[0])  # and the first is delivered once more
+        taken = [program.handle_submission(wish) for program, wish in zip(programs, sent, strict=True)]
+        again = programs[0].handle_submission(sent[0])  # and the first is delivered once more
         assert await asyncio.gather(*taken, again) == [""] * 3
         await team.told("bob", "AlreadyDecided")
         await team.idle()
@@ -208,7 +208,7 @@ async def test_no_to_a_wave_that_another_has_approved_is_said_to_be_too_late_aft
         team.is_dying = True
         assert (await slack.submit("alice", no, {"reason": "not now"})).errors == {}
         team.is_dying = False
-        await team.restarted("runner-2").decisions.carry_on()
+        await team.restarted("runner-2").decisions.resume_unfinished()
         assert "The wave is running." in (await team.told("alice", "AlreadyDecided")).text
 
 
@@ -220,7 +220,7 @@ async def test_program_that_ends_while_nodes_are_checked_leaves_a_card_that_says
         for task in set(team.tasks):  # it is killed
             task.cancel()
         await team.idle()
-        await team.restarted("runner-2").decisions.carry_on()
+        await team.restarted("runner-2").decisions.resume_unfinished()
         ended = await team.card("The bot was restarted before the wave was proposed. Press Plan again.")
         assert ended.ts == preparing.ts
         assert await fleet.waves() == []

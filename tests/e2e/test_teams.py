@@ -177,7 +177,7 @@ async def test_same_node_chosen_for_two_alerts_of_a_card_is_two_choices(tmp_path
         connection, taken = teams.connection(QUICK, lambda event, **_: None), list[str]()
 
         class Taking:
-            def clicked(self, click: Any) -> asyncio.Task[None]:
+            def handle_click(self, click: Any) -> asyncio.Task[None]:
                 async def handled() -> None:
                     taken.append(click.block)
                     if click.block == "pick-3":
@@ -218,7 +218,7 @@ async def test_yes_that_was_stored_before_the_bot_died_is_carried_out_by_the_nex
         assert sent.errors == {}
         team.is_dying = False
         team.acting = team.restarted("runner-2")
-        await team.acting.decisions.carry_on()
+        await team.acting.decisions.resume_unfinished()
         await team.until_state("resolved")
         await team.idle()
         await teams.until(lambda: offer.text.startswith("Resolved: node-1"), what="the card, edited in place")

@@ -50,7 +50,7 @@ class World:
         told = tuple(line for number, line in lines if (number > since if since is not None else not line.ended))
         return Changes(max((number for number, _ in lines), default=0), told)
 
-    async def together(self, card: str) -> Sequence[Incident]:
+    async def incidents_of_card(self, card: str) -> Sequence[Incident]:
         return [
             Incident(one.id, one.node, one.group, ALERT, one.state, NOW, NOW, 1, "")
             for _, one in self.lines.values()

@@ -107,7 +107,7 @@ class ChatPlay:
         node = self.stage.nodes[self.node]
         seen = NodeStatus(node.boot_id, node.machine_id, KEY)
         bound = approval_bindings(verdict, self.stage.find(self.node), seen, PLAYBOOK, self.stage.policy)
-        self.ledger.append.now(self.id, 0, opening.received(self.node), opening.by)
+        self.ledger.append.now(self.id, 0, opening.opening_event(self.node), opening.by)
         self.ledger.append.now(self.id, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
         self.ledger.append.now(self.id, 2, PlanProposed.of(verdict.plan, bound), BOT)
 

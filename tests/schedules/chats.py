@@ -236,7 +236,7 @@ class Program:
             with contextlib.suppress(LedgerError):
                 self.leases.beat.now()
                 self.leases.claim.now()
-                await self.desk.decisions.carry_on()
+                await self.desk.decisions.resume_unfinished()
                 await self.poster.sweep()
                 for group in sorted(self.leases.mine.now()):
                     if group not in advancing or advancing[group].done():

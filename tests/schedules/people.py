@@ -125,7 +125,7 @@ class People:
         await world.boundary()
         await request(key)
         await world.boundary()
-        chat_requests.done.now(key)
+        chat_requests.mark_done.now(key)
 
     async def _pull(self, key: str) -> None:
         await self._tried(lambda: self.stage.responder().brake(True, Approval("terminal:bob", key), request=key))

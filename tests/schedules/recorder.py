@@ -86,8 +86,8 @@ class Recorder:
     async def changed(self, since: int | None = None) -> Changes:
         return await self.do(self.ledger.changed.now, since)  # type: ignore[no-any-return]
 
-    async def together(self, card: str) -> tuple[str, ...]:
-        return await self.do(self.ledger.together.now, card)  # type: ignore[no-any-return]
+    async def incident_ids_of_card(self, card: str) -> tuple[str, ...]:
+        return await self.do(self.ledger.incident_ids_of_card.now, card)  # type: ignore[no-any-return]
 
     async def group(self, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         return await self.do(self.ledger.group.now, card)  # type: ignore[no-any-return]

@@ -19,7 +19,7 @@ class WholeLook:
     reach: NodeAccess
     diagnose: Diagnose
 
-    async def looks(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
+    async def read_in_stages(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
         assert incident.proposal is not None
         now = await self.diagnose(node, incident.playbook)
         steps = incident.proposal.plan.steps

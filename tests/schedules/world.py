@@ -82,7 +82,7 @@ class World:
             for _ in range(3):
                 await self.sleep(times.choice((0, 1, 2, 5, 20, 40)))
                 await self.boundary()
-                pruner.incidents(BETWEEN - timedelta(hours=1))
+                pruner.prune_incidents(BETWEEN - timedelta(hours=1))
 
         self.start("a timer prunes", prune)
 

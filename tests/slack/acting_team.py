@@ -189,7 +189,7 @@ class ActingTeam:
         await self.poster.enqueue(opening.group, CARD, MessageTarget(cast.channel), Posted(", ".join(nodes)))
         for verdict in verdicts:
             name, node = opening.incident(verdict.node), self.stage.nodes[verdict.node]
-            await self.ledger.append(name, 0, opening.received(verdict.node), opening.by)
+            await self.ledger.append(name, 0, opening.opening_event(verdict.node), opening.by)
             await self.ledger.append(name, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
             assert verdict.plan is not None
             seen = NodeStatus(node.boot_id, node.machine_id, "SHA256:as-ever")
@@ -197,7 +197,7 @@ class ActingTeam:
             await self.ledger.append(
                 name, 2, PlanProposed.of(verdict.plan, bound, self.needed, figures(verdict, ())), BOT
             )
-        self.poster.finished(opening.group)
+        self.poster.mark_finished(opening.group)
         await self.shown(opening.incident(nodes[0]))
         return await self.offering(nodes[0])
 
@@ -225,7 +225,7 @@ class ActingTeam:
     async def sends(self, user: str, view: View, reason: str) -> None:
         """Deliver the dialog as sent, also one without a button for it: it may have been opened when it had one."""
         person = Person(self.slack.state.user(user).id, self.cast.team, chat=self.cast.kind)
-        await self.acting.decisions.submitted(Submission(view.id, person, view.private_metadata, reason))
+        await self.acting.decisions.handle_submission(Submission(view.id, person, view.private_metadata, reason))
 
     async def decides(self, user: str, message: Message, action: str = "approve", reason: str = "it leaks") -> None:
         """Click, give the reason, and send it."""

@@ -141,7 +141,7 @@ class Bot:
         """Return what a restart would owe."""
         record = IncidentRecord(self.ledger)
         groups = dict.fromkeys(one.card for one in reversed(await self.ledger.incidents(only_open=True)))
-        found = [await record.together(card) for card in groups]
+        found = [await record.incidents_of_card(card) for card in groups]
         return tuple(group for group in found if any(one.state is State.OPENED for one in group))
 
     @property

@@ -413,7 +413,7 @@ def _stored_texts(
     """Return what is still stored of it, as texts that are read one by one, and the bundle form that can hold it."""
     named = dict(_hashes_named(entries))
     # The sketch of a profile that changed a verdict is stored with the incident whose card asked for it.
-    of_card = dict.fromkeys((incident.id, *ledger.together.now(incident.card)))
+    of_card = dict.fromkeys((incident.id, *ledger.incident_ids_of_card.now(incident.card)))
     texts = (
         next(filter(None, (cases.text.now(name, digest, MOST_LINE) for name in of_card)), None) for digest in named
     )

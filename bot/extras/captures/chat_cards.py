@@ -68,12 +68,12 @@ class CaptureClaims:
         self._mine.add(capture)
         return True
 
-    async def over(self, capture: str) -> None:
+    async def release_capture(self, capture: str) -> None:
         """Say that nobody has to look at it any more, and that its card is as it will stay."""
         self._mine.discard(capture)
         self.shown.pop(capture, None)
-        await self.chat_requests.done(_LOOKS + capture)
-        await self.chat_requests.done(card_name(capture))
+        await self.chat_requests.mark_done(_LOOKS + capture)
+        await self.chat_requests.mark_done(card_name(capture))
 
 
 @dataclass(slots=True, eq=False)
@@ -180,8 +180,8 @@ class CaptureCards:
                     await self.news(CaptureLookResult(rolling))
                 else:
                     await poster.enqueue(name, CARD, self.turns.shown[capture], not_recorded(node, because, by))
-                    poster.finished(name)
-                    await self.turns.over(capture)
+                    poster.mark_finished(name)
+                    await self.turns.release_capture(capture)
                 return
             except LedgerError as error:
                 self.bot.log("ledger_unavailable", error=one_line(str(error)), card=name)
@@ -201,7 +201,7 @@ class CaptureCards:
         elif card != capture_card(before):  # figures in between are progress, and need not arrive
             poster.show(name, at, lambda: card)
         if target is None or news.rolling.is_over:
-            poster.finished(name)
+            poster.mark_finished(name)
         return True
 
     async def _post_caught(self, rolling: RollingCapture, caught: SymptomCaught, target: MessageTarget | None) -> None:
@@ -222,7 +222,7 @@ class CaptureCards:
         if await stores.outbox.place(name, part) is None:  # else an earlier run did
             await poster.enqueue(name, part, target, says, under=under)
         if not under:
-            poster.finished(name)
+            poster.mark_finished(name)
         if self.watch.sketches is not None:
             await attach_pictures(poster, name, target, await self.watch.sketches.find(rolling.id, caught.sketch))
         self._told[told] = None

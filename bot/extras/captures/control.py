@@ -95,7 +95,7 @@ class RollingControl:
             raise BudgetSpent(f"[capture] most_hours allows {self.limits.most_hours} hours, not {request.hours}.")
         around, minutes = request.around, request.segment_minutes
         asked = CaptureAsked(capture or self.new_id(), node.name, request.hours, minutes, around, os_user=os_user)
-        self._may_ask(await self.ledger.record(), asked, by)  # else nobody logs in there
+        self._check_request_allowed(await self.ledger.record(), asked, by)  # else nobody logs in there
         whom, look = await self.access.look(node)
         check_can_keep_ring(node, look)
         starting = CaptureStarting(
@@ -103,14 +103,14 @@ class RollingControl:
         )
 
         def decide(record: CaptureRecord) -> Sequence[CaptureEvent]:
-            self._may_ask(record, asked, by)
+            self._check_request_allowed(record, asked, by)
             return (*_ends_before(record, starting, whom), asked, starting)
 
         await self.ledger.append(decide, by)
         record = await self.ledger.record()
         rolling = record.captures[asked.capture]
         if record.pulled is not None:
-            await self.over(rolling, "the brake was pulled before anything was sent to the node", "")
+            await self.record_end(rolling, "the brake was pulled before anything was sent to the node", "")
         check_brake_off(record.pulled)
         return await self._start_recorder(node, whom, rolling, look)
 
@@ -150,15 +150,15 @@ class RollingControl:
         ended = CaptureEnded(rolling.id, because, f"its ring in {self.access.places.folder}, if that node still exists")
         return await self._append(ended, by or BOT, lambda now, at: now.is_overdue(at) if by else now.is_lost(at))
 
-    async def began(self, rolling: RollingCapture, since_usec: int) -> RollingCapture:
+    async def record_begun(self, rolling: RollingCapture, since_usec: int) -> RollingCapture:
         """Record that its recorder runs, and since when; return its state."""
         return await self._append(CaptureBegan(rolling.id, since_usec), BOT, lambda now, _: not now.since_usec)
 
-    async def caught(self, event: SymptomCaught) -> None:
+    async def record_symptom(self, event: SymptomCaught) -> None:
         """Record a symptom, unless it is on record: several programs may see it."""
         await self._append(event, BOT, lambda now, _: not now.knows(event.symptom, event.at_mono))
 
-    async def over(self, rolling: RollingCapture, because: str, left: str) -> RollingCapture:
+    async def record_end(self, rolling: RollingCapture, because: str, left: str) -> RollingCapture:
         """Record the end, and return the capture's new state."""
         return await self._append(CaptureEnded(rolling.id, because, left), BOT, lambda *_: True)
 
@@ -195,12 +195,12 @@ class RollingControl:
         except (Unreachable, CannotRead, CannotTell) as no:
             raise _not_known(rolling, failed or no) from no
         if is_recorder_of(rolling, whom, look):
-            return await self.began(rolling, look.since_usec)
+            return await self.record_begun(rolling, look.since_usec)
         if look.is_active or (not has_ended and not is_start_settled(rolling.started, whom)):
             raise _not_known(rolling, failed or CannotRead("its command did not end"))
         said = f"the recorder ended at once ({look.reason or 'no reason was given'})"
         because = said if failed is None else f"it did not start: {one_line(failed.sentence, 200)}"
-        await self.over(rolling, because, await self.remove_ring(node, rolling, whom, look))
+        await self.record_end(rolling, because, await self.remove_ring(node, rolling, whom, look))
         raise failed or CannotRead(said, "Does perf record run there? journalctl -u zombie-capture says more.")
 
     async def _send_start(
@@ -229,7 +229,7 @@ class RollingControl:
         failed = CannotRead(f"the recorder did not start ({said})", "systemctl status zombie-capture says more.")
         return failed, ended.exit_status not in _ENDED_BY_TIME
 
-    def _may_ask(self, record: CaptureRecord, asked: CaptureAsked, by: str) -> None:
+    def _check_request_allowed(self, record: CaptureRecord, asked: CaptureAsked, by: str) -> None:
         """Raises: Braked, StateChanged, NodeBusy, BudgetSpent or NotAllowedToAsk where it may not go on record now."""
         check_brake_off(record.pulled)
         if asked.capture in record.captures:

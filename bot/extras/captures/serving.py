@@ -99,4 +99,4 @@ class CapturePoller(WhileServing):
         if news.rolling.ended is not None:
             self.log("capture_ended", capture=rolling.id, node=rolling.node, because=news.rolling.ended.because)
             with contextlib.suppress(ZombieError):  # what is over is looked at by nobody, noted or not
-                await self.turns.over(rolling.id)
+                await self.turns.release_capture(rolling.id)

@@ -136,7 +136,7 @@ class RollingWatch:
         if not ours and not rolling.since_usec and not is_start_settled(rolling.started, whom):
             return CaptureLookResult(rolling, waits=("whether its recorder has started: the command may still arrive",))
         if ours and not rolling.since_usec:
-            rolling = await self.control.began(rolling, look.since_usec)
+            rolling = await self.control.record_begun(rolling, look.since_usec)
         waits = await self._halt_if_stopped(node, whom) if ours and rolling.stopping is not None else []
         waits += await self._record_symptoms(node, rolling, look, ours, keep)
         if (ours or not look.is_active) and "core-held" in rolling.request.around:
@@ -183,7 +183,7 @@ class RollingWatch:
         if is_recorder_of(rolling, whom, look):
             return CaptureLookResult(rolling, waits=(*waits, "whether it is over: its recorder runs"))
         left = await self.control.remove_ring(node, rolling, whom, look)
-        rolling = await self.control.over(rolling, because, left)
+        rolling = await self.control.record_end(rolling, because, left)
         return CaptureLookResult(rolling, waits=tuple(waits))
 
     async def _record_symptoms(
@@ -209,7 +209,9 @@ class RollingWatch:
                 )
                 continue
             caught = SymptomCaught(rolling.id, symptom.name, at, symptom.at_mono, "", error=_time_error(look))
-            await self.control.caught(await self._read_cores_before(node, rolling, symptom, caught, names, keep))
+            await self.control.record_symptom(
+                await self._read_cores_before(node, rolling, symptom, caught, names, keep)
+            )
         return waits
 
     async def _read_cores_before(
@@ -265,7 +267,7 @@ class RollingWatch:
                 event = SymptomCaught(
                     rolling.id, "core-held", at, stretch.begins, said, error=look.clock.error, sketch=drawn
                 )
-                await self.control.caught(event)
+                await self.control.record_symptom(event)
         return waits
 
     async def _read_segments(

@@ -32,7 +32,7 @@ NICE = 10  # alerts, clicks and readings go first
 IDLE_SECONDS = 60.0  # after that a process that explains ends: it takes 60 MiB
 
 
-def why(case: Case, playbook: Playbook) -> VerdictExplanation:
+def find_changes(case: Case, playbook: Playbook) -> VerdictExplanation:
     """Return what would change the verdict on a case; nothing where the node was not reached.
 
     Raises: CaseError when the case holds settings that cannot be read.
@@ -48,7 +48,7 @@ def why(case: Case, playbook: Playbook) -> VerdictExplanation:
     return VerdictExplanation(case, verdict, tuple(clean))
 
 
-def proven(explanation: VerdictExplanation, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
+def confirm_by_replay(explanation: VerdictExplanation, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
     """Return the first `most` changes that a replay confirms; all others are left out.
 
     Raises: CaseError when the case holds settings that cannot be read.
@@ -78,8 +78,8 @@ def explained(case: Case, playbook: Playbook) -> VerdictExplanation:
 
     Raises: CaseError when the case holds settings that cannot be read.
     """
-    explanation = why(case, playbook)
-    return replace(explanation, changes=proven(explanation, playbook, len(explanation.changes)))
+    explanation = find_changes(case, playbook)
+    return replace(explanation, changes=confirm_by_replay(explanation, playbook, len(explanation.changes)))
 
 
 def is_as_shown(explanation: VerdictExplanation, shown: Verdict) -> bool:
@@ -115,10 +115,13 @@ class Explainer:
     def _why_sentences(self, case: Case, verdict: Verdict) -> Sequence[str]:
         try:
             playbook = self.playbooks.get(case.head.playbook)
-            explanation = why(case, playbook)
+            explanation = find_changes(case, playbook)
             if playbook.digest != case.head.playbook_digest or not is_as_shown(explanation, verdict):
                 return ()
-            return [sentence(each, explanation.verdict, WORDS) for each in proven(explanation, playbook, MOST_PROVEN)]
+            return [
+                sentence(each, explanation.verdict, WORDS)
+                for each in confirm_by_replay(explanation, playbook, MOST_PROVEN)
+            ]
         except ZombieError:  # it cannot be judged again, so nothing is said
             return ()
 

@@ -39,7 +39,7 @@ def looked_at(
 
     Shape: `verdict` is what it comes to; in lists, the entries that it names are facts.
     """
-    watch = Watch(words_of(verdict))
+    watch = FactTracker(words_of(verdict))
     judge(replace(snapshot, readings={name: watch.reading(name, each) for name, each in snapshot.readings.items()}))
     named = [when for condition in playbook.conditions for when in re.findall(r"(\w+)\.(\w+)", condition.when)]
     for probe, name in dict.fromkeys(named):
@@ -50,7 +50,7 @@ def looked_at(
 
 
 @dataclass(slots=True)
-class Watch:
+class FactTracker:
     """Notes which facts of readings are looked at."""
 
     words: frozenset[str]
@@ -162,7 +162,7 @@ def _noting(kind: Any) -> type[Any]:
 
     Shape: made once for all records of a kind, for it takes as long as to watch fifty.
     """
-    body: dict[str, Any] = {name: _Noted(name, held) for name, held in _field_accessors(kind)}
+    body: dict[str, Any] = {name: _TrackedField(name, held) for name, held in _field_accessors(kind)}
     return type(kind.__name__, (kind,), {"__slots__": ("_noting",), **body})
 
 
@@ -180,7 +180,7 @@ def _flat_records(held: tuple[Any, ...]) -> Iterator[Any]:
             yield entry
 
 
-class _Noted:
+class _TrackedField:
     """A field that notes when it is looked at."""
 
     __slots__ = ("_held", "_name")
@@ -202,7 +202,7 @@ class _Noted:
 class _TrackedMapping(dict[Any, Any]):
     """A mapping that notes what is looked up in it."""
 
-    def __init__(self, held: Mapping[Any, Any], watch: Watch, change: Change) -> None:
+    def __init__(self, held: Mapping[Any, Any], watch: FactTracker, change: Change) -> None:
         super().__init__(held)
         self._watch, self._change = watch, change
 

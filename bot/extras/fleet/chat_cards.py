@@ -132,7 +132,7 @@ class FleetCards:
         Raises: NotAllowedToAsk, TooManyRequests, UsageError, CannotTell.
         """
         if click.action == WHO_ELSE:
-            await self._who_else(click)
+            await self._ask_other_nodes(click)
             return
         await self.context.askers.admit(click.person)
         if click.action == chat_card.STOP:
@@ -160,12 +160,12 @@ class FleetCards:
                 wanted = replace(wanted, name=name, spot=spot)
             await self._begin_any(wanted, run)
 
-    async def _who_else(self, click: Click) -> None:
+    async def _ask_other_nodes(self, click: Click) -> None:
         """Ask which other nodes have an incident's cause, in the thread of its card.
 
         Raises: NotAllowedToAsk, TooManyRequests, UsageError; NothingProposed where no cause was found; CannotTell.
         """
-        incident = await self.context.clicked(click, click.value)
+        incident = await self.context.incident_of_click(click, click.value)
         try:
             async with asyncio.timeout(RECORDED_SECONDS):  # a verdict is shown a moment before it is on record
                 while incident.verdict is None:
@@ -222,7 +222,7 @@ class FleetCards:
     async def _post(self, wanted: FleetCardRequest, message: Document) -> None:
         """Post what does not change any more."""
         await self.poster.enqueue(wanted.name, CARD, wanted.spot, message)
-        self.poster.finished(wanted.name)
+        self.poster.mark_finished(wanted.name)
 
     async def _store_request(self, wanted: FleetCardRequest) -> None:
         ask, spot = wanted.ask.text, wanted.spot
@@ -294,8 +294,8 @@ class FleetCards:
 
     async def _finish_request(self, name: str) -> None:
         with contextlib.suppress(LedgerError):
-            await self.context.chat_requests.done(name)
-            await self.context.chat_requests.done(_stop_key(name))
+            await self.context.chat_requests.mark_done(name)
+            await self.context.chat_requests.mark_done(_stop_key(name))
 
 
 def _stop_key(name: str) -> str:

@@ -27,7 +27,7 @@ def serving(bot: Bot) -> SweepScheduler | None:
 
     async def post(key: str, sweep: ScheduledSweep, found: Digest) -> None:
         await poster.enqueue(key, CARD, MessageTarget(sweep.channel), digest_card(sweep, found))
-        poster.finished(key)
+        poster.mark_finished(key)
 
     store = SweepStore(stores.database)
     return SweepScheduler(sweeps, bot.once(_runner), stores.chat_requests, stores.readings, store, post, now, bot.log)

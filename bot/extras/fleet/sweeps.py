@@ -170,17 +170,17 @@ class SweepScheduler(WhileServing):
     async def run(self) -> None:
         """Run due sweeps until cancelled."""
         while True:
-            await self.due()
+            await self.run_due_sweeps()
             await asyncio.sleep(LOOKS_EVERY)
 
-    async def due(self) -> None:
+    async def run_due_sweeps(self) -> None:
         """Run each due sweep that no other program runs or ran."""
         for sweep in self.sweeps:
             key = f"sweep-{sweep.name}-{sweep.slot(self.now())}"
             try:
                 if await self.chat_requests.keep(key):
                     await self._run_sweep(sweep, key)
-                    await self.chat_requests.done(key)
+                    await self.chat_requests.mark_done(key)
             except LedgerError as no:
                 self.log("ledger_unavailable", error=str(no))
 

@@ -14,7 +14,7 @@ from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import NothingProposed
 from bot.domain.incident import Incident
 from bot.extras.marks.marker import MarkResult, VerdictMarker, can_be_marked
-from bot.extras.marks.marker import marked as verdict_of
+from bot.extras.marks.marker import verdict_to_mark as verdict_of
 from bot.extras.marks.store import MarkStore
 from bot.view.context import ClosingQuestion
 from bot.view.words import diagnosis
@@ -62,7 +62,7 @@ class MarkClicks:
             raise NothingProposed(UNKNOWN_BUTTON)
         name, word = said
         # What takes it back stands in an answer that nobody else sees, and concerns that person's own word alone.
-        find = self._context.find(name) if word == BACK else self._context.clicked(click, name)
+        find = self._context.find(name) if word == BACK else self._context.incident_of_click(click, name)
         incident = await find
         await self._context.askers.admit(click.person)
         intent = Intent(f"{FEEDBACK}-{word}", click.person.user, {incident.id: ""}, click.channel, click.thread)

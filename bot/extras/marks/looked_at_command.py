@@ -39,7 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
     with open_record.stores(arguments.environ) as stores:
         marker = VerdictMarker(policy, MarkStore(stores.database), now)
         try:
-            was = asyncio.run(marker.look(arguments.cause, arguments.reason, by, by.removeprefix("terminal:")))
+            was = asyncio.run(
+                marker.record_cause_review(arguments.cause, arguments.reason, by, by.removeprefix("terminal:"))
+            )
         except Refused as no:
             return terminal_approval.say_refused(no)
     said = f"{was.against} of {was.voices} people who may approve said that {was.cause} was wrong."

@@ -38,7 +38,7 @@ def can_be_marked(verdict: Verdict) -> bool:
     return verdict.status is not Status.UNREACHABLE
 
 
-def marked(incident: Incident) -> Verdict:
+def verdict_to_mark(incident: Incident) -> Verdict:
     """Return the verdict that is marked. Raises: NothingToMark while it is not closed, or has no verdict."""
     if not incident.ended:
         raise NothingToMark("It is not over yet.", "Mark it once the card is closed.")
@@ -83,7 +83,7 @@ class VerdictMarker:
         score = score_of(await self.marks.read(), event.cause, self.policy)
         return MarkResult(event, is_new, score, bool(self.policy.counted(by)))
 
-    async def look(self, cause: str, reason: str, by: str, os_user: str = "") -> Score:
+    async def record_cause_review(self, cause: str, reason: str, by: str, os_user: str = "") -> Score:
         """Record that a person looked at a cause in doubt, and return the score that this resets.
 
         Raises: NotAnApprover for who may not approve; NothingToMark where it is not in doubt; LedgerError.
@@ -100,7 +100,7 @@ class VerdictMarker:
         return score
 
     def _mark_event(self, incident: Incident, right: bool, request: str, os_user: str) -> VerdictMarked:
-        verdict = marked(incident)
+        verdict = verdict_to_mark(incident)
         kept = incident.triage.case if incident.triage is not None else ""
         return VerdictMarked(incident.id, named(verdict), right, incident.node, kept, request[:200], os_user)
 

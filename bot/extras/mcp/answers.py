@@ -136,7 +136,7 @@ class ToolAnswers:
         said = "\n".join(why_text(explanation.verdict, explanation.changes, self.words)) + "\n"
         return Answer(why_body(explanation.verdict, explanation.changes, self.words), said)
 
-    async def refused(self, no: Refused, action: str) -> None:
+    async def record_refused_call(self, no: Refused, action: str) -> None:
         """Put on record that something was not done, where there is a record."""
         if self.ledger is not None:
             await note_refusal(self.ledger, action, self.asker.by, no)

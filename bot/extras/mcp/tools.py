@@ -121,7 +121,7 @@ class Toolbox:
             answer = await self._answer_call(name, arguments)
         except Refused as no:
             self.log("mcp_call", tool=name, outcome=no.name)
-            await self.answers.refused(no, f"mcp {name}")
+            await self.answers.record_refused_call(no, f"mcp {name}")
             raise
         except ZombieError as no:
             self.log("mcp_call", tool=name, outcome=type(no).__name__)

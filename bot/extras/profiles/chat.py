@@ -76,7 +76,7 @@ class ProfileChat:
 
     async def ask(self, click: Click) -> None:
         """Profile the node of a card and show the result in its thread; it decides nothing."""
-        incident = await self.context.clicked(click, click.value)
+        incident = await self.context.incident_of_click(click, click.value)
         if not incident.node:
             raise NothingProposed(UNKNOWN_BUTTON)
         await self.context.askers.admit(click.person)
@@ -135,9 +135,9 @@ class ProfileChat:
 
     async def _finish_message(self, name: str, target: MessageTarget, message: Document) -> None:
         await self.poster.enqueue(name, CARD, target, message)
-        self.poster.finished(name)
+        self.poster.mark_finished(name)
         with contextlib.suppress(LedgerError):
-            await self.context.chat_requests.done(name)
+            await self.context.chat_requests.mark_done(name)
 
 
 def _document(words: str) -> Document:

@@ -28,7 +28,7 @@ def shown(
         if entry.kind == ProfileTaken.__name__ and isinstance(event := entry.event, ProfileTaken) and event.sketch
     ]
     # A profile that changed a verdict is in two incidents of a card; its sketch is stored with the first.
-    together = Ledger(database).together.now(incident.card) if profiles else ()
+    together = Ledger(database).incident_ids_of_card.now(incident.card) if profiles else ()
     yield from sketch_pictures(CaseStore(database), [(under, digest) for digest in profiles for under in together])
 
 

@@ -77,7 +77,7 @@ class VerdictReevaluator:
 
     async def _newest(self, incident: Incident) -> Incident:
         """Return the latest that the card shows of the node now."""
-        group = newest(await self.record.together(incident.card))
+        group = newest(await self.record.incidents_of_card(incident.card))
         return next((member for member in reversed(group) if member.node == incident.node), incident)
 
     async def _verdict_change(self, incident: Incident, reading: str) -> str:

@@ -23,7 +23,7 @@ from bot.domain.incident import Incident
 from bot.domain.playbook import Playbooks
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
-from bot.extras.cases.explaining import is_as_shown, proven, why
+from bot.extras.cases.explaining import confirm_by_replay, find_changes, is_as_shown
 from bot.extras.cases.what_if_words import sentence
 from bot.extras.reports.page import page
 from bot.extras.reports.report import whole_report
@@ -75,7 +75,7 @@ def report_data(
         if case is None or incident.verdict is None
         else _why_lines(case, playbooks, incident.verdict)
     )
-    together = ledger.together.now(incident.card)
+    together = ledger.incident_ids_of_card.now(incident.card)
     ended = incident.updated_at if incident.ended else None
     added = [
         each for shown in seat_values(extras, "reports").values() for each in shown(database, incident, entries, ended)
@@ -186,7 +186,7 @@ def _why_lines(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[
         playbook = playbooks.get(case.head.playbook)
         if playbook.digest != case.head.playbook_digest:
             return (), f"The playbook {case.head.playbook} has changed since, so it is not evaluated again.", None
-        explanation = why(case, playbook)
+        explanation = find_changes(case, playbook)
     except (PlaybookError, CaseError) as no:
         return (), no.sentence, None
     if not is_as_shown(explanation, shown):
@@ -197,7 +197,7 @@ def _why_lines(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[
         )
     if not explanation.changes:
         return (), "No single change of a reading would change this verdict.", explanation.verdict
-    found = proven(explanation, playbook, MOST_CHANGES)
+    found = confirm_by_replay(explanation, playbook, MOST_CHANGES)
     return tuple(sentence(each, explanation.verdict, WORDS) for each in found), "", explanation.verdict
 
 

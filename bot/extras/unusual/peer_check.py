@@ -82,17 +82,19 @@ class PeerComparer:
         assert snapshot is not None
         host = snapshot.get(HostReading)
         booted = None if isinstance(host, Unread) else snapshot.taken_at - host.uptime
-        found = self.stored(node, verdict.status is Status.HEALTHY, figures_of(snapshot), booted)
+        found = self.compare_and_store(node, verdict.status is Status.HEALTHY, figures_of(snapshot), booted)
         return tuple(_with_lines(each, lines_of(snapshot, each.fact)) for each in found.unusual), found.with_whom
 
     async def keep(self, node: Node, is_healthy: bool, facts: Mapping[str, Fact]) -> None:
         """Do as `KeepsFacts.keep`; it is one that a sweep read, and nobody is told what is unusual about it."""
         try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self.stored, node, is_healthy, facts)
+            await asyncio.get_running_loop().run_in_executor(
+                self._thread, self.compare_and_store, node, is_healthy, facts
+            )
         except Exception as no:  # noqa: BLE001 - nor is a sweep; the program may end meanwhile, too
             self._log("unusual_not_stored", node=node.name, error=str(no) or repr(no))
 
-    def stored(
+    def compare_and_store(
         self, node: Node, is_healthy: bool, figures: Mapping[str, Fact], booted: datetime | None = None
     ) -> PeerComparison:
         """Compare a node with its peers, and store its facts. Blocks. Raises: LedgerUnavailable."""

@@ -152,5 +152,5 @@ class WaveCards:
         await self._finish_card(name)
 
     async def _finish_card(self, name: str) -> None:
-        self.poster.finished(name)
-        await self.chat_requests.done(name)
+        self.poster.mark_finished(name)
+        await self.chat_requests.mark_done(name)

@@ -88,7 +88,7 @@ class WaveDecisions:
         ((name, seen),) = intent.plans.items()
         anybody = False
         if intent.action == STOP:
-            approval, anybody = await self._context.stopping(person, reason)
+            approval, anybody = await self._context.brake_approval(person, reason)
         else:
             approval = await self._context.people.approval(
                 person, self._context.policy, reason, by_group=intent.action in (APPROVE, RESUME)
@@ -124,7 +124,9 @@ class WaveDecisions:
                 await self._context.people.approval_before_dialog(person, self._context.policy),
                 digest=wave.proposal.digest,
             )
-            await (self._service.may_approve if action == APPROVE else self._service.check_resumption)(wave, likely)
+            await (self._service.check_wave_approval if action == APPROVE else self._service.check_resumption)(
+                wave, likely
+            )
         except Refused as no:
             return refusal_words(no)
         return ""

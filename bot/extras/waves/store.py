@@ -73,7 +73,7 @@ class WaveStore(Store):
             return tuple(connection.execute(asked.where(~WAVES.c.ended) if only_open else asked).scalars())
 
     @on_thread
-    def room(self, incident: str, claim: Claim) -> None:
+    def check_claim_fits(self, incident: str, claim: Claim) -> None:
         """Raises: Braked, NodeBusy, BudgetSpent or AlreadyTried when a step could not begin now."""
         with self.database.reading() as connection:
             now = instant_of(self.stamp(connection))

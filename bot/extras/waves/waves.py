@@ -189,12 +189,12 @@ class WaveService:
 
         async def approved(wave: Wave) -> WaveEvent:
             guards.check_reason(approval)
-            await self.may_approve(wave, approval)
+            await self.check_wave_approval(wave, approval)
             return await self._yes_event(wave, approval, people)
 
         return await self._append_decision("approve", wave_id, approval, approved)
 
-    async def may_approve(self, wave: Wave, approval: Approval) -> None:
+    async def check_wave_approval(self, wave: Wave, approval: Approval) -> None:
         """The guards of a yes; a dialog asks them too, and nothing is recorded. Raises: Refused; LedgerError."""
         guards.check_approver(self.policy, approval)
         WaveApprovers(self.policy, self.lookup).check_self_approval(wave, approval)

@@ -179,7 +179,7 @@ class WaveRun:
             quiet=self.policy.quiet,
         )
         with contextlib.suppress(AlreadyTried):  # the decision reports this on the incident's own record
-            await self.service.waves.room(incident.id, claim)
+            await self.service.waves.check_claim_fits(incident.id, claim)
 
     def _labels(self, node: str) -> Mapping[str, str]:
         try:

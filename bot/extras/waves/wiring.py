@@ -118,7 +118,7 @@ async def start_wave(
     try:
         # Before any plan: the number of approvals needed may depend on the number of incidents.
         for incident, _ in opened:
-            await parts.recorder.opened(incident)
+            await parts.recorder.record_opening(incident)
         putting = [asyncio.ensure_future(put(incident, verdict)) for incident, verdict in opened]
         try:
             found = await asyncio.gather(*putting)

@@ -34,7 +34,7 @@ from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
 from bot.ledger import Ledger
 
-YesT = TypeVar("YesT", bound="Yes")
+ApprovalT = TypeVar("ApprovalT", bound="PriorApproval")
 
 
 def check_reason(approval: Approval) -> None:
@@ -100,7 +100,7 @@ def check_asker_or_approver(policy: Policy, incident: Incident, approval: Approv
         check_approver(policy, approval)
 
 
-class Yes(Protocol):
+class PriorApproval(Protocol):
     """An earlier yes, to a plan or to a wave. In a terminal a name is only claimed, so its login counts too."""
 
     @property
@@ -112,7 +112,9 @@ class Yes(Protocol):
         """The login that it was said from; empty in a chat."""
 
 
-def check_not_yet_approved_by(policy: Policy, earlier: Sequence[Yes], needed: int, approval: Approval) -> None:
+def check_not_yet_approved_by(
+    policy: Policy, earlier: Sequence[PriorApproval], needed: int, approval: Approval
+) -> None:
     """Raises: NotEnoughApprovers for a second yes of a person, also under another name of the same login."""
     mine = policy.speaker_names(approval.by, approval.os_user)
     if any(mine & policy.speaker_names(said.by, said.os_user) for said in earlier):
@@ -122,7 +124,7 @@ def check_not_yet_approved_by(policy: Policy, earlier: Sequence[Yes], needed: in
 
 
 async def lapsed_approvers(
-    earlier: Sequence[YesT], needed: int, again: Callable[[YesT], Awaitable[object]]
+    earlier: Sequence[ApprovalT], needed: int, again: Callable[[ApprovalT], Awaitable[object]]
 ) -> tuple[str, ...]:
     """Return whose earlier yes no longer counts, where the next is the last: for each of them another is needed.
 
@@ -138,7 +140,9 @@ async def lapsed_approvers(
     return tuple(lapsed)
 
 
-async def recheck_approval(policy: Policy, lookup: ApproverLookup | None, said: Yes, elsewhere: str) -> Approval:
+async def recheck_approval(
+    policy: Policy, lookup: ApproverLookup | None, said: PriorApproval, elsewhere: str
+) -> Approval:
     """Return how whoever said yes stands now; `elsewhere` is where that can be asked if not here.
 
     Raises: NotAnApprover when they may not approve any more; CannotTell when that is not known.
@@ -177,7 +181,7 @@ class ApprovalCounter:
         lapsed = await lapsed_approvers(incident.endorsements, needed, partial(self._again, incident))
         return needed + len(lapsed), lapsed
 
-    async def _again(self, incident: Incident, said: Yes) -> None:
+    async def _again(self, incident: Incident, said: PriorApproval) -> None:
         check_self_approval(self.policy, incident, Approval(said.by, "", os_user=said.os_user))
         await recheck_approval(self.policy, self.lookup, said, "Say the last yes in the chat.")
 

@@ -68,7 +68,7 @@ class DriftDetected(Exception):
 class StateReader(Protocol):
     """Reads a node again: `recheck.Recheck`."""
 
-    def looks(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
+    def read_in_stages(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
         """Yield what is seen, the shortest look first; the caller stops once satisfied."""
 
 
@@ -107,7 +107,7 @@ class Preflight:
         look: RecheckResult | None = None
         others: tuple[str, ...] = ()
         differences: tuple[str, ...] = ()
-        async with aclosing(self.recheck.looks(incident, node)) as looks:
+        async with aclosing(self.recheck.read_in_stages(incident, node)) as looks:
             async for look in looks:
                 others, differences = _other_differences(incident, node, look.seen), _drift_of_look(incident, look)
                 if others or not differences:

@@ -52,7 +52,7 @@ class Recheck:
     triages: Sequence[Triage]
     playbooks: Playbooks
 
-    async def looks(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
+    async def read_in_stages(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
         """Yield what is seen, first in a short look, then over the whole window; the caller stops once satisfied.
 
         Raises: PlanChanged when the playbook has changed; WouldStopProtected; Unreachable or CannotRead when it
@@ -75,7 +75,7 @@ class Recheck:
             yield await self._look_once(triage, node, with_deciding_probes(playbook, incident.verdict), steps)
         yield await self._look_once(self.triages[-1], node, playbook, steps)
 
-    async def ends(self, incident: Incident, node: Node) -> PlanImpact:
+    async def read_reboot_impact(self, incident: Incident, node: Node) -> PlanImpact:
         """Return what a reboot would end now, as far as it tells of databases and members, and what is not seen of what
         it must not cut off; a short look.
 

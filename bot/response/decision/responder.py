@@ -235,7 +235,7 @@ class Responder:
             raise unknown(incident_id)
         return found
 
-    def may_approve(
+    def require_approvable(
         self,
         incident: Incident,
         approval: Approval,
@@ -268,7 +268,7 @@ class Responder:
         incident = record.incident
         guards.check_reason(approval)
         try:
-            proposal = self.may_approve(incident, approval, record.pulled, record.doubts, in_wave=in_wave)
+            proposal = self.require_approvable(incident, approval, record.pulled, record.doubts, in_wave=in_wave)
         except ApprovalExpired as no:
             if not incident.ended:
                 await self._append_end(incident, Expired(no.sentence))

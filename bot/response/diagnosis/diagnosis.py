@@ -95,7 +95,7 @@ class Diagnosis:
         async with self._groups.setdefault(card, asyncio.Lock()):
             if incident.id not in self._jobs:
                 before = set(self._jobs)  # a job that ends while the group is read makes what was read out of date
-                group = newest(await self.record.together(card))
+                group = newest(await self.record.incidents_of_card(card))
                 await self._begin(group, [member for member in group if member.id not in before])
                 newer = next((member.id for member in reversed(group) if member.node == incident.node), incident.id)
                 if newer != incident.id:
@@ -146,7 +146,7 @@ class Diagnosis:
         try:
             if not incident.seq:
                 with suppress(LedgerError):  # the node is read all the same, and opened with its verdict
-                    await self.recorder.opened(incident)
+                    await self.recorder.record_opening(incident)
             playbook = self._chosen(incident)
             if incident.profile:
                 playbook = profiled(playbook, as_run(incident.profile))

@@ -24,7 +24,7 @@ class IncidentOpener:
         self._clock = clock
         self._log = log
 
-    async def take(self, opening: IncidentRequest, nodes: Sequence[str]) -> None:
+    async def open_and_read(self, opening: IncidentRequest, nodes: Sequence[str]) -> None:
         """Open an incident for each node, all at once, and have them read; does nothing if that is on record already.
 
         Nodes are read even when the ledger is down.
@@ -39,7 +39,7 @@ class IncidentOpener:
                 return
             # All or none: a crash in between would lose the nodes that are not on record yet.
             entries = await self._ledger.append_together(
-                [Append(member.id, 0, (opening.received(member.node),), opening.by) for member in group]
+                [Append(member.id, 0, (opening.opening_event(member.node),), opening.by) for member in group]
             )
             told = zip(group, entries, strict=True)
             group = [replace(member, seq=entry.seq, head=entry.hash) for member, entry in told]

@@ -24,8 +24,8 @@ from bot.ledger import CaseStore, Ledger, ReadingStore
 from bot.probes.host import machine_id_of
 from bot.response.diagnosis.growing import store_count_and_growth
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
-from bot.response.diagnosis.relapses import WITHIN, reboot_lasts, relapse_of, withheld_after_reboot
-from bot.response.record import OVER_BY_NOW, readable, received
+from bot.response.diagnosis.relapses import WITHIN, no_second_reboot_within, relapse_of, withheld_after_reboot
+from bot.response.record import OVER_BY_NOW, log_unreadable, received
 
 _TRIES = 8
 _MOST_FOLDED = 60  # for a node that is checked every hour, the newest are enough to say how often it was sick
@@ -47,7 +47,7 @@ class VerdictRecorder:
     readings: ReadingStore | None = None
     before: Sequence[CountHistory] = ()
 
-    async def opened(self, incident: Incident) -> None:
+    async def record_opening(self, incident: Incident) -> None:
         """Record the incident's first entry, unless it is there.
 
         Raises: LedgerError when it cannot be written.
@@ -66,7 +66,7 @@ class VerdictRecorder:
         Raises: LedgerError when it cannot be written.
         """
         if not incident.seq:
-            await self.opened(incident)
+            await self.record_opening(incident)
         past = await self._earlier(incident, verdict)
         again = await self._withheld_again(incident, verdict, playbook)
         triaged: Triaged | None = None
@@ -97,11 +97,11 @@ class VerdictRecorder:
         if verdict.cause is None:
             return ()
         found = await self.ledger.earlier(incident, verdict.cause, machine_id_of(verdict), WITHIN, _MOST_FOLDED)
-        return readable(*found, self.log)
+        return log_unreadable(*found, self.log)
 
     async def _withheld_again(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> PlanWithheld | None:
         """Return why the verdict's plan is not offered again so soon; None where it is."""
-        if verdict.cause is None or (lasts := reboot_lasts(verdict, playbook)) is None:
+        if verdict.cause is None or (lasts := no_second_reboot_within(verdict, playbook)) is None:
             return None
         machine_id, within = machine_id_of(verdict), lasts + _LONGEST_PLAN
         begun, unreadable = await self.ledger.begun_incidents(incident, verdict.cause, machine_id, within)

@@ -89,7 +89,7 @@ def relapse_of(incident: Incident, verdict: Verdict, past: Iterable[Incident], m
     )
 
 
-def reboot_lasts(verdict: Verdict, playbook: Playbook) -> timedelta | None:
+def no_second_reboot_within(verdict: Verdict, playbook: Playbook) -> timedelta | None:
     """Return within which time the verdict's plan is not offered again; None where nothing keeps it back."""
     if verdict.plan is None or not any(step.action in _REBOOTS for step in verdict.plan.steps):
         return None
@@ -109,7 +109,7 @@ def withheld_after_reboot(
     under every name, because a reboot too many is worse than a reboot too few; for the same reason what cannot be read
     counts as a reboot.
     """
-    if (lasts := reboot_lasts(verdict, playbook)) is None:
+    if (lasts := no_second_reboot_within(verdict, playbook)) is None:
         return None
     if unreadable:
         named = f"incident {one_line(min(unreadable), 40)} cannot be read"

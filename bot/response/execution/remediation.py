@@ -138,7 +138,7 @@ class Remediation:
 
     async def _defer_unknown_plan(self, incident: Incident, now: datetime) -> Outcome:
         """Leave it to a newer program for a time: its node must not be held for ever."""
-        at_work = await self.stepping.at_work(incident)
+        at_work = await self.stepping.defer_to_other_runner(incident)
         because = "Its plan is not known to this program: a newer program proposed it."
         return at_work or self._wait_or_expire(incident.updated_at, now, stopped(incident, because))
 
@@ -151,7 +151,9 @@ class Remediation:
         try:
             node = self.nodes.find(incident.node)
         except InventoryError as no:
-            at_work = await self.stepping.at_work(incident) if incident.step_under_way is not None else None
+            at_work = (
+                await self.stepping.defer_to_other_runner(incident) if incident.step_under_way is not None else None
+            )
             return at_work or stopped(incident, no.sentence)
         if (under_way := incident.step_under_way) is not None:
             return await StepProof(self.stepping).finish(incident, node, under_way)

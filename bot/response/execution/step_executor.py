@@ -197,7 +197,7 @@ class StepExecutor:
             if lately is None and not incident.has_begun:
                 await self.check_unchanged(incident)
             kept = await self._store_volatile_state(incident, node, steps[-1], until - now)
-            lately, in_time = lately if kept is NOTHING else None, self.in_time()
+            lately, in_time = lately if kept is NOTHING else None, self.make_deadline_check()
             around = steps[-1:] if incident.steps else plan.steps
             seen = lately or await self.reach.look(node, steps, around, incident.next_step if incident.steps else 1)
         except ApprovalExpired as no:
@@ -344,7 +344,7 @@ class StepExecutor:
                 return AdvanceLater(pause_of(incident.updated_at, self.clock()), because)
             until = math.ceil(seen.uptime + SENT_WITHIN.total_seconds()) + self.reach.seconds_after_fence(step)
             started = replace(started, until_uptime=until)
-        in_time, asked = self.in_time(), 0
+        in_time, asked = self.make_deadline_check(), 0
 
         def next_in_time() -> bool:  # asked before each command, once the one before has succeeded
             nonlocal asked
@@ -407,7 +407,7 @@ class StepExecutor:
         if (since := incident.may_begin_since) is not None and self.clock() < since - CLOCK_TOLERANCE:
             await self.ledger.check_claim_in_time(self._claim(incident, node))
 
-    async def at_work(self, incident: Incident) -> AdvanceLater | None:
+    async def defer_to_other_runner(self, incident: Incident) -> AdvanceLater | None:
         """Return how long to leave it to another runner that works on it; None where there is none."""
         held = await self.ledger.current_hold(incident.node)
         if held is None or held.runner == self.runner or held.silent_for >= SILENT:
@@ -418,7 +418,7 @@ class StepExecutor:
         """Raises: Braked."""
         check_brake_off(await self.ledger.brake_pull())
 
-    def in_time(self) -> Callable[[], bool]:
+    def make_deadline_check(self) -> Callable[[], bool]:
         """Return a function that says whether a command begun now may still be sent; no if the clock is put back.
 
         A program that was paused has to look again: others may have done the step meanwhile, and undone it.

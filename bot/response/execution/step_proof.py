@@ -59,7 +59,7 @@ class StepProof:
         if strange := self.steps.attempts.strange.pop(key, ""):
             return untrusted_node_question(strange)
         ours = key in self.steps.attempts.ran
-        if not ours and (at_work := await self.steps.at_work(incident)) is not None:
+        if not ours and (at_work := await self.steps.defer_to_other_runner(incident)) is not None:
             return at_work
         await self.steps.ledger.beat(incident.id, self.steps.runner)
         plan, bound = plan_of(incident)
@@ -76,7 +76,7 @@ class StepProof:
         except HostKeyRejected as no:
             return untrusted_node_question(no.sentence)
         except (Unreachable, CannotRead) as no:
-            return self._unread(incident, record, step, patience, no.sentence)
+            return self._outcome_if_unreadable(incident, record, step, patience, no.sentence)
         if proven:
             took = max(timedelta(0), incident.clamped(self.steps.clock()) - record.started_at)
             # An earlier attempt, whose end was not heard, may have booted it itself.
@@ -115,7 +115,9 @@ class StepProof:
             return began, incident.clamped(now)
         return self.steps.attempts.first_seen.setdefault(key, now), now
 
-    def _unread(self, incident: Incident, record: StepRecord, step: Step, patience: timedelta, why: str) -> Outcome:
+    def _outcome_if_unreadable(
+        self, incident: Incident, record: StepRecord, step: Step, patience: timedelta, why: str
+    ) -> Outcome:
         action, (began, now) = self.steps.reach.actions[step.action], self._began_and_now(incident, record)
         if now < began + patience + (action.limit if action.settles else timedelta(0)):
             # No node answers while it boots.
@@ -212,7 +214,7 @@ class StepProof:
         allow pods again would be an effect too.
         """
         key = (incident.id, record.number, record.attempt)
-        pause, in_time = pause_of(record.started_at, now), self.steps.in_time()
+        pause, in_time = pause_of(record.started_at, now), self.steps.make_deadline_check()
         held = await self.steps.ledger.current_hold(node.name)
         if held is None or (held.incident, held.step) != (incident.id, record.number):
             return AdvanceLater(pause, "another program went on with it")

@@ -40,7 +40,7 @@ class IncidentSeed:
     withheld: str = ""
     storm: str = ""
 
-    def received(self, node: str, reopens: str = "") -> AlertReceived:
+    def opening_event(self, node: str, reopens: str = "") -> AlertReceived:
         """The first entry of a node's incident."""
         return AlertReceived(
             self.alert,
@@ -82,7 +82,7 @@ class AlertRecorder:
         askers = tuple(dict.fromkeys(asker for incident in group for asker in incident.askers))
         for node in nodes:
             incident = known.get(node)
-            received = replace(heading.received(node), askers=askers)
+            received = replace(heading.opening_event(node), askers=askers)
             if incident is not None and not incident.is_over:
                 await self._join(incident, heading.alert)
                 continue
@@ -103,7 +103,7 @@ class AlertRecorder:
     async def record_question(self, heading: IncidentSeed, question: str, options: Iterable[str]) -> None:
         """Ask a person which node is meant."""
         name = incident_id(heading.group, "?")
-        received = heading.received("")
+        received = heading.opening_event("")
         asked_before = await self._ledger.incident(name)
         if asked_before is not None and asked_before.is_over:
             name, received = incident_id(heading.group, "?", heading.turn), replace(received, reopens=name)

@@ -27,7 +27,7 @@ from bot.domain.safe_text import one_line
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
 from bot.response.intake.alert_recorder import MOST_OPTIONS, AlertRecorder, IncidentSeed, group_name
-from bot.response.intake.routing import Named, NamePlaces, Names, Route, Routes
+from bot.response.intake.routing import NamedNodes, NamePlaces, Names, Route, Routes
 
 AT_ONCE = 16
 LOOK_SECONDS = 1.0
@@ -79,12 +79,12 @@ class Intake:
         """Handle what is in the inbox, until cancelled."""
         while True:
             self.arrivals.clear()
-            await self.look()
+            await self.start_waiting_deliveries()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self.arrivals.wait()
 
-    async def look(self) -> int:
+    async def start_waiting_deliveries(self) -> int:
         """Begin with waiting deliveries, as far as there is room; return how many."""
         room = AT_ONCE - len(self._underway)
         if room <= 0:
@@ -104,7 +104,7 @@ class Intake:
             task.add_done_callback(lambda _, name=name: self._ended(name))  # type: ignore[misc]
         return len(kept)
 
-    async def idle(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until nothing is being handled."""
         while self._underway:
             await asyncio.wait(set(self._underway.values()))
@@ -135,7 +135,7 @@ class Intake:
             except Exception as bug:  # noqa: BLE001
                 await self._retry_or_give_up(kept, bug)
             else:
-                await self.inbox.done(delivery)
+                await self.inbox.mark_done(delivery)
         except LedgerError as error:  # the claim stays, and is taken again
             self.log("delivery_failed", source=delivery.source, id=delivery.id, error=one_line(str(error)))
 
@@ -148,7 +148,7 @@ class Intake:
             return
         again = pause.total_seconds()
         self.log("delivery_failed", source=source, id=name, error=sentence, again_in_seconds=again)
-        await self.inbox.failed(kept.delivery, pause, sentence)
+        await self.inbox.mark_failed(kept.delivery, pause, sentence)
 
     # --- a delivery
 
@@ -195,7 +195,7 @@ class Intake:
             return
         heading = await self._incident_seed(delivery, alarm, route, course)
         opened = await self.recorder.record_firing(heading, named.nodes)
-        await self.cases.signals(alarm, self._alerts_by_node(alarm, signals, named), opened)
+        await self.cases.record_node_signals(alarm, self._alerts_by_node(alarm, signals, named), opened)
         if named.ambiguous or not named.nodes:
             await self.recorder.record_question(heading, *self._question(named))
         if over := [signal for signal in signals if not signal.firing]:
@@ -214,7 +214,7 @@ class Intake:
         self.notices.changed(course.group)
 
     def _alerts_by_node(
-        self, alarm: AlertGroup, signals: tuple[SourceAlert, ...], named: Named
+        self, alarm: AlertGroup, signals: tuple[SourceAlert, ...], named: NamedNodes
     ) -> tuple[NodeSignal, ...]:
         """Return each alert with its node; one that names none is about every node of its case.
 
@@ -265,12 +265,12 @@ class Intake:
         """Search for the names of these nodes from now on."""
         self.nodes, self._names = nodes, None
 
-    def _named_nodes(self, alarm: AlertGroup, signals: Sequence[SourceAlert]) -> Named:
+    def _named_nodes(self, alarm: AlertGroup, signals: Sequence[SourceAlert]) -> NamedNodes:
         if self._names is None:
             self._names = Names(self.nodes)
         return self._names.found(alarm, signals, self.rules.places.get(alarm.source, NamePlaces()))
 
-    def _question(self, named: Named) -> tuple[str, tuple[str, ...]]:
+    def _question(self, named: NamedNodes) -> tuple[str, tuple[str, ...]]:
         if named.ambiguous:
             values = ", ".join(f"“{one_line(value, 60)}”" for value in list(named.ambiguous)[:3])
             return f"{values} matches several nodes. Which is meant?", tuple(
@@ -299,7 +299,7 @@ def alert_words(alarm: AlertGroup) -> str:
     return " ".join([*words, alarm.url]).strip()
 
 
-def signature(alarm: AlertGroup, route: Route, named: Named) -> str:
+def signature(alarm: AlertGroup, route: Route, named: NamedNodes) -> str:
     """Return a hash of an alert's nodes and subject; empty where its nodes are unknown."""
     if not named.nodes or named.ambiguous:
         return ""

@@ -55,9 +55,9 @@ class PagePoller:
         self._seen[page_id] = what = _alert_counts(alerts)
         read = Delivery(PAGERDUTY, _delivery_name("alerts", page_id, what), None, "read")
         if await self.inbox.keep(read):
-            await self.inbox.done(read)
+            await self.inbox.mark_done(read)
 
-    async def look(self, unheard_since: datetime | None = None) -> int:
+    async def poll_pages(self, unheard_since: datetime | None = None) -> int:
         """Take in what is new; return how many deliveries that made.
 
         `unheard_since`: from when on pages may have been opened without a webhook.

@@ -28,7 +28,7 @@ _JSON_BEGINS = ("{", "[", '"')
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedNodes:
     """What was found: nodes in the order of their names in the text, and values that several nodes share.
 
     Shape: `ambiguous` maps a value to the nodes it may mean, none of which is named otherwise.
@@ -77,7 +77,7 @@ class Names:
         # An address is a name only if a single node has it: many may share an address, and loopback names nobody.
         return frozenset(alike or (at if len(at) == 1 and not _LOOPBACK.match(word) else ()))
 
-    def found(self, alarm: AlertGroup, signals: Sequence[SourceAlert], places: NamePlaces) -> Named:
+    def found(self, alarm: AlertGroup, signals: Sequence[SourceAlert], places: NamePlaces) -> NamedNodes:
         """Return the nodes that an alert group and these alerts of it name."""
         nodes: dict[str, None] = {}
         shared: dict[str, frozenset[str]] = {}
@@ -88,7 +88,7 @@ class Names:
             elif meant:
                 shared[word] = meant
         open_ones = {word: tuple(sorted(meant)) for word, meant in shared.items() if not meant & nodes.keys()}
-        return Named(tuple(nodes), open_ones)
+        return NamedNodes(tuple(nodes), open_ones)
 
 
 def _possible_names(alarm: AlertGroup, signals: Sequence[SourceAlert], places: NamePlaces) -> Iterator[str]:

@@ -39,7 +39,7 @@ class SubscriptionWatch:
         default="", init=False
     )  # why no alerts come, as a sentence; empty while all is well or nothing is known
 
-    async def look(self) -> None:
+    async def check_subscription(self) -> None:
         """Read its state, report changes, and take in what was missed once it is on again.
 
         Raises: PagerDutyFailed when PagerDuty cannot be read; LedgerError when what was missed cannot be stored.
@@ -63,14 +63,14 @@ class SubscriptionWatch:
 
         Raises: PagerDutyFailed when PagerDuty refuses.
         """
-        await self.look()
+        await self.check_subscription()
         if self.subscription is None:
             return self.trouble or "There is no subscription to enable."
         if not self.subscription.is_disabled:
             return f"PagerDuty's webhook subscription {self.subscription.id} is on already."
         enabled = await self.subscriptions.enable(self.subscription.id)
         self.log("subscription_enabled", subscription=enabled.id)
-        await self.look()
+        await self.check_subscription()
         return self.trouble or f"PagerDuty's webhook subscription {enabled.id} is on again."
 
     def _chosen(self, known: tuple[Subscription, ...]) -> tuple[Subscription | None, str]:

@@ -74,7 +74,7 @@ class Listeners:
         @app.action(_ANY)  # also unknown buttons: the person is told so
         async def click(ack: Any, body: Mapping[str, Any]) -> None:
             await ack()
-            decisions.clicked(click_of(body))
+            decisions.handle_click(click_of(body))
 
         @app.options(FIND_NODE)
         async def suggestions(ack: Any, body: Mapping[str, Any]) -> None:
@@ -83,7 +83,7 @@ class Listeners:
 
         @app.view(_DIALOGS)
         async def submission(ack: Any, body: Mapping[str, Any]) -> None:
-            if refusal := await decisions.submitted(submission_of(body)):  # on disk before it is acknowledged
+            if refusal := await decisions.handle_submission(submission_of(body)):  # on disk before it is acknowledged
                 await ack(response_action="errors", errors={REASON: refusal})
             else:
                 await ack()

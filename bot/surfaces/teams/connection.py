@@ -175,7 +175,7 @@ class TeamsConnection(ChatConnection):
             waiting = self._clicks[same] = self.calls.waiting[click.trigger] = PendingClick(
                 click.person.user, click.channel
             )
-            if (handling := self._decisions.clicked(click)) is not None:
+            if (handling := self._decisions.handle_click(click)) is not None:
                 handling.add_done_callback(lambda done: self._close_click(done, waiting, same, click.trigger))
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
@@ -197,7 +197,7 @@ class TeamsConnection(ChatConnection):
 
     async def _answer_submission(self, spoken: Spoken) -> Answer:
         sent = spoken.submission()
-        refusal = await self._decisions.submitted(sent)  # on disk before it is answered
+        refusal = await self._decisions.handle_submission(sent)  # on disk before it is answered
         if not refusal:
             return {"task": {"type": "message", "value": "It is on record, and the card follows."}}
         dialog = self.calls.dialogs.get(str(spoken.data.get(OPENED) or ""))

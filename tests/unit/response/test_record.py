@@ -34,7 +34,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 async def test_who_tells_late_hears_of_it(ledger: Ledger) -> None:
     record = IncidentRecord(ledger)
-    await ledger.append(WISH.incident(NODE), 0, WISH.received(NODE), ASKER)
+    await ledger.append(WISH.incident(NODE), 0, WISH.opening_event(NODE), ASKER)
     opened = await record.find(WISH.incident(NODE))
     triaged = await record.append(opened, TRIAGED, BOT)
     assert (triaged.state, triaged.verdict) == (State.TRIAGED, VERDICT)

@@ -102,11 +102,11 @@ class Wall:
     def let_go(self, card: str) -> None:
         self.held.remove(card)
 
-    def finished(self, card: str) -> None:
+    def mark_finished(self, card: str) -> None:
         assert card not in self.held
         self.done.append(card)
 
-    def heard(self, storm: str) -> None:
+    def keep_storm_shown(self, storm: str) -> None:
         self.storms.append(storm)
 
     def waits_for(self, incident: str) -> str:
@@ -285,7 +285,7 @@ class Brushes:
     def prepare(self) -> None:
         self.prepared += 1
 
-    async def settled(self, card: str) -> None:
+    async def wait_for_uploads(self, card: str) -> None:
         await self.uploaded.wait()
 
 

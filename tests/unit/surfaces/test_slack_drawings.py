@@ -70,7 +70,7 @@ async def test_picture_comes_although_it_could_not_be_stored() -> None:
     heat, chat, outbox = heat_of(), cast(Any, Uploader()), cast(Any, NoOutbox())
     pictures = Pictures(chat, outbox, Timing(), lambda: datetime.now(UTC), lambda *_, **__: None)
     pictures.begin("g1", "C1", "abc123", "node-1", heat, redraw)
-    await pictures.settled("g1")
+    await pictures.wait_for_uploads("g1")
     async with asyncio.timeout(20):
         while not redrawn:  # noqa: ASYNC110 - the first picture loads Pillow
             await asyncio.sleep(0.01)

@@ -98,10 +98,10 @@ async def test_card_that_is_finished_while_its_next_wording_is_written_down_is_e
         outbox.let_go.clear()
         proposing = asyncio.create_task(poster.enqueue("a", CARD, AT, Message("the offer")))
         await outbox.kept.wait()
-        poster.finished("a")  # by who showed the verdict
+        poster.mark_finished("a")  # by who showed the verdict
         outbox.let_go.set()
         await proposing
-        poster.finished("a")
+        poster.mark_finished("a")
         await until(lambda: channel.edits, "the offer")
         assert (channel.posts, channel.edits) == (["the verdict"], ["the offer"])
         await until(lambda: poster.parts == 0, "its being forgotten")
@@ -111,7 +111,7 @@ async def test_card_of_which_nobody_can_say_whether_it_is_posted_is_not_posted_a
     async with poster_at(tmp_path) as (poster, channel, outbox):
         await poster.enqueue("a", CARD, AT, Message("the verdict"))
         await until(lambda: channel.posts, "the card")
-        poster.finished("a")
+        poster.mark_finished("a")
         await until(lambda: poster.parts == 0, "its being forgotten")
         outbox.fails = 2
         assert not await poster.adopt("a", AT)
@@ -135,11 +135,11 @@ async def test_card_that_is_held_is_edited_though_somebody_else_is_done_with_it(
         poster.hold("a")
         await poster.enqueue("a", CARD, AT, Message("begun"))
         await until(lambda: channel.posts, "the card")
-        poster.finished("a")  # by who withdrew the offer of before
+        poster.mark_finished("a")  # by who withdrew the offer of before
         poster.show("a", AT, lambda: Message("3 of 40 answers"))
         await until(lambda: channel.edits, "the progress")
         assert channel.posts == ["begun"]
-        poster.finished("a")
+        poster.mark_finished("a")
         assert poster.parts == 1
         poster.let_go("a")
         await until(lambda: poster.parts == 0, "its being forgotten")
@@ -149,7 +149,7 @@ async def test_reply_to_a_card_that_is_forgotten_stands_in_its_thread(tmp_path: 
     async with poster_at(tmp_path) as (poster, channel, _):
         await poster.enqueue("a", CARD, AT, Message("the verdict"))
         await until(lambda: channel.posts, "the card")
-        poster.finished("a")
+        poster.mark_finished("a")
         await until(lambda: poster.parts == 0, "its being forgotten")
         await poster.enqueue("a", "evidence", AT, Message("the evidence"), under=CARD)
         await until(lambda: len(channel.posts) == 2, "the reply")
@@ -162,7 +162,7 @@ async def test_reply_that_is_worded_anew_is_edited_also_once_it_is_forgotten_and
         await poster.enqueue("a", CARD, AT, Message("the verdict"))
         await poster.enqueue("a", "evidence", AT, Message("the evidence"), under=CARD)
         await until(lambda: len(channel.posts) == 2, "the reply")
-        poster.finished("a")
+        poster.mark_finished("a")
         await until(lambda: poster.parts == 0, "its being forgotten")
         await poster.enqueue("a", "evidence", AT, Message("and why"), under=CARD)
         await until(lambda: channel.edits, "the edit")

@@ -26,7 +26,7 @@ async def through(limiter: RateLimiter, *tasks: asyncio.Task[None]) -> list[bool
 
 
 def claim(limiter: RateLimiter, rank: int = FIRST) -> asyncio.Task[None]:
-    return asyncio.create_task(limiter.turn(lambda: rank))
+    return asyncio.create_task(limiter.wait_for_turn(lambda: rank))
 
 
 async def leave(*tasks: asyncio.Task[None]) -> None:
@@ -49,9 +49,9 @@ async def test_so_many_go_in_any_span_and_no_more() -> None:
 async def test_rank_decides_also_when_it_changes_while_it_waits() -> None:
     clock = Clock()
     limiter = RateLimiter(1, 10.0, clock)
-    await limiter.turn(lambda: FIRST)
+    await limiter.wait_for_turn(lambda: FIRST)
     rank = {"card": LAST}
-    card = asyncio.create_task(limiter.turn(lambda: rank["card"]))
+    card = asyncio.create_task(limiter.wait_for_turn(lambda: rank["card"]))
     other = claim(limiter, 5)
     assert await through(limiter, card, other) == [False, False]
     rank["card"] = FIRST
@@ -84,7 +84,7 @@ async def test_pause_lets_nothing_through() -> None:
 async def test_turn_that_was_given_up_is_nobodys() -> None:
     clock = Clock()
     limiter = RateLimiter(1, 10.0, clock)
-    await limiter.turn(lambda: FIRST)
+    await limiter.wait_for_turn(lambda: FIRST)
     gone, next_one = claim(limiter), claim(limiter)
     await through(limiter)
     await leave(gone)
@@ -96,14 +96,14 @@ async def test_wakes_by_itself_when_there_is_room_again() -> None:
     limiter = RateLimiter(1, 0.05, asyncio.get_running_loop().time)
     async with asyncio.timeout(5):
         for _ in range(4):
-            await limiter.turn(lambda: FIRST)
+            await limiter.wait_for_turn(lambda: FIRST)
 
 
 async def test_is_idle_once_nothing_counts_any_more() -> None:
     clock = Clock()
     limiter = RateLimiter(1, 10.0, clock)
     assert limiter.is_idle()
-    await limiter.turn(lambda: FIRST)
+    await limiter.wait_for_turn(lambda: FIRST)
     assert not limiter.is_idle()
     clock.at = 10.0
     assert limiter.is_idle()

@@ -449,7 +449,7 @@ def test_ends_and_stops_are_on_record_once(stage: Stage) -> None:
         stage.machine.runs[0].until += timedelta(hours=1)
     stage.machine.end()
     for _ in range(2):
-        through(watch.control.over(rolling, "its time was over", ""))
+        through(watch.control.record_end(rolling, "its time was over", ""))
     assert stage.kinds().count("CaptureStopping") == stage.kinds().count("CaptureEnded") == 1
 
 

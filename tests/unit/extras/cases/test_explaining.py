@@ -9,7 +9,7 @@ from bot.app.cases import replayed
 from bot.app.factories import library
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Status, Verdict, outcome_parts
-from bot.extras.cases.explaining import Explainer, ExplainingTask, SubprocessExplainer, proven, why
+from bot.extras.cases.explaining import Explainer, ExplainingTask, SubprocessExplainer, confirm_by_replay, find_changes
 from bot.transport.case_file import load
 from tests.contract.test_why import FOUNDING
 
@@ -18,12 +18,12 @@ PLAYBOOK = LIBRARY.get("node-health")
 
 
 def test_change_that_a_replay_does_not_bear_out_is_never_told() -> None:
-    told = why(load(FOUNDING), PLAYBOOK)
+    told = find_changes(load(FOUNDING), PLAYBOOK)
     first, second, *_ = told.changes
     lies = replace(first, verdict=replace(first.verdict, status=Status.HEALTHY, cause="dns-failing"))
     assert outcome_parts(lies.verdict) != outcome_parts(first.verdict)
-    assert proven(replace(told, changes=(lies, second)), PLAYBOOK, 5) == (second,)
-    assert len(proven(told, PLAYBOOK, 2)) == 2
+    assert confirm_by_replay(replace(told, changes=(lies, second)), PLAYBOOK, 5) == (second,)
+    assert len(confirm_by_replay(told, PLAYBOOK, 2)) == 2
 
 
 async def shown() -> Verdict:

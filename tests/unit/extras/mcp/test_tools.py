@@ -48,7 +48,7 @@ class Desk:
     async def explain(self, incident_id: str) -> Answer:
         return self._heard("explain", incident_id)
 
-    async def refused(self, no: Refused, wish: str) -> None:
+    async def record_refused_call(self, no: Refused, wish: str) -> None:
         self.refusals.append((no.name, wish))
 
     def _heard(self, tool: str, what: Any) -> Answer:

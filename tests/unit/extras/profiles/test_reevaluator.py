@@ -80,7 +80,7 @@ class Bench:
         return await result.reevaluate_with_profile(incident, taken)
 
     def others(self) -> Sequence[str]:
-        return [name for name in self.ledger.together.now(OPENING.group) if name != ID]
+        return [name for name in self.ledger.incident_ids_of_card.now(OPENING.group) if name != ID]
 
 
 class Broken:

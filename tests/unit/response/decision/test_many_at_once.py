@@ -32,7 +32,7 @@ class Counted:
     stage: Stage
     looks_taken: Counter[str] = field(default_factory=Counter)
 
-    async def looks(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
+    async def read_in_stages(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
         self.looks_taken[incident.id] += 1
         await asyncio.sleep(0)
         machine = self.stage.nodes["n1"]

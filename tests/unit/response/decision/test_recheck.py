@@ -211,7 +211,7 @@ async def test_look_before_a_reboot_that_waited_reads_only_what_tells_of_databas
     short = Asked(VERDICT)
     playbooks = OnePlaybook(Playbook("p", "", 3, probes, (), ()))
     recheck = Recheck(NodeAccess(Wire(), ACTIONS), cast("list[Triage]", [short]), playbooks)
-    ends = await recheck.ends(INCIDENT, HERE)
+    ends = await recheck.read_reboot_impact(INCIDENT, HERE)
     assert sorted(short.probes) == sorted((*READ_FROM, "unfinished"))
     assert {unread.probe for unread in ends.unread} >= set(READ_FROM), "what did not answer is unread, never none"
     assert [unseen.probe for unseen in ends.unseen] == ["unfinished"]

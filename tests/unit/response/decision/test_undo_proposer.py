@@ -196,7 +196,7 @@ def test_undo_is_named_once_also_where_the_record_forgot_an_earlier_one(
     database, stage.world.now = stage.ledger.database, stage.world.now + timedelta(days=30)
     monkeypatch.setattr(Database, "now", lambda *_: instant_text(stage.world.now))
     stage.ledger.append.now("beside", 0, AlertReceived(Alert("pagerduty", "Q1", ""), "n2", done.group), "bot")
-    assert Pruner(database, "bot").incidents(timedelta(days=2)).incidents == 0, "what it undoes is on record"
+    assert Pruner(database, "bot").prune_incidents(timedelta(days=2)).incidents == 0, "what it undoes is on record"
     again = do(stage, stage.responder().undo("one", BOB))
     assert isinstance(again, Incident)
     assert again.id != first.id

@@ -101,7 +101,7 @@ class House:
 
     # --- the record
 
-    async def together(self, card: str) -> tuple[Incident, ...]:
+    async def incidents_of_card(self, card: str) -> tuple[Incident, ...]:
         self.reads += 1
         told = {name for name, _ in self.recorded}
         found = tuple(replace(one, state=State.TRIAGED) if one.id in told else one for one in self.group)
@@ -112,7 +112,7 @@ class House:
         self.heard.append(("cancelled", (incident.id, event.because)))
         return incident
 
-    async def opened(self, incident: Incident) -> None:
+    async def record_opening(self, incident: Incident) -> None:
         self.opened_ids.append(incident.id)
 
     async def record(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> None:

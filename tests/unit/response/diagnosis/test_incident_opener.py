@@ -53,7 +53,7 @@ async def test_request_is_opened_once_and_found_again(kept: tuple[Any, Any, Any]
     ledger, leases, _ = kept
     begun = Begun()
     for _ in range(2):
-        await begun.requests(ledger, leases).take(WISH, [NODE, "node-2"])
+        await begun.requests(ledger, leases).open_and_read(WISH, [NODE, "node-2"])
     ((first, second),) = begun.groups
     found = await IncidentRecord(ledger).find(WISH.incident(NODE))
     assert (found.node, found.group, found.state, found.seq) == (NODE, WISH.group, State.OPENED, 1)
@@ -69,7 +69,7 @@ async def test_whoever_reads_them_finds_every_node_on_record(kept: tuple[Any, An
             raise SystemExit("killed before anything is read")
 
     with pytest.raises(SystemExit):
-        await Dies().requests(ledger, leases).take(WISH, [*nodes, nodes[0]])
+        await Dies().requests(ledger, leases).open_and_read(WISH, [*nodes, nodes[0]])
     await leases.leave()
     assert await theirs.claim() == (WISH.group,)
     assert sorted(one.node for one in await ledger.incidents(only_open=True)) == nodes
@@ -79,9 +79,9 @@ async def test_who_opens_an_incident_sees_to_it_and_whoever_comes_second_does_no
     ledger, ours, theirs = kept
     assert await ours.take(WISH.group)
     begun = Begun()
-    await begun.requests(ledger, theirs).take(WISH, [NODE])
+    await begun.requests(ledger, theirs).open_and_read(WISH, [NODE])
     assert (begun.groups, await ledger.incidents()) == ([], ()), "it is another's wish"
-    await begun.requests(ledger, ours).take(WISH, [NODE])
+    await begun.requests(ledger, ours).open_and_read(WISH, [NODE])
     assert len(begun.groups) == 1
     assert (sorted(await ours.mine()), await theirs.claim()) == ([WISH.group], ())
 
@@ -92,6 +92,6 @@ async def test_ledger_that_is_gone_keeps_nobody_from_the_node() -> None:
             raise LedgerUnavailable("The database is locked.")
 
     begun = Begun()
-    await begun.requests(Gone(), Gone()).take(WISH, [NODE])
+    await begun.requests(Gone(), Gone()).open_and_read(WISH, [NODE])
     assert [[(one.node, one.seq) for one in group] for group in begun.groups] == [[(NODE, 0)]]
     assert begun.lines == ["record_failed"]

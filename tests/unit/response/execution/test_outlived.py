@@ -183,8 +183,8 @@ def test_plan_whose_cause_is_doubted_or_accepted_while_the_node_is_read_for_the_
     monkeypatch.setattr(reach, "recall", lambda name: lately.pop(name, None))
 
     class Looks(WholeLook):
-        async def looks(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
-            async for result in super().looks(incident, node):
+        async def read_in_stages(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
+            async for result in super().read_in_stages(incident, node):
                 if came == "mute":
                     mute(stage)
                 else:

@@ -44,7 +44,7 @@ def test_what_an_older_program_opened_without_its_question_is_asked_about_once(i
     seed, name = IncidentSeed(Alert("pagerduty", "Q1"), "g1", "node-health", "C1", "E1"), incident_id("g1", "?")
 
     async def story() -> None:
-        await intake.ledger.append(name, 0, seed.received(""), "bot")
+        await intake.ledger.append(name, 0, seed.opening_event(""), "bot")
         for _ in range(2):
             await intake.recorder.record_question(seed, "Which is meant?", ["node-1", "node-2"])
         kinds = [entry.kind for entry in await intake.ledger.read(name)]
@@ -246,9 +246,9 @@ def test_node_that_is_added_later_inherits_whoever_raised_its_page(intake: Stage
 def test_two_who_raise_the_same_at_one_moment_have_both_asked(intake: Stage) -> None:
     async def story() -> None:
         seed = IncidentSeed(Alert("pagerduty", "Q1", "pagerduty:PANN"), "g1", "node-health", "C1", "E1")
-        await intake.ledger.append(incident_id("g1", "node-1"), 0, seed.received("node-1"), "pagerduty:PANN")
+        await intake.ledger.append(incident_id("g1", "node-1"), 0, seed.opening_event("node-1"), "pagerduty:PANN")
         other = replace(seed, alert=Alert("pagerduty", "Q2", "pagerduty:PBOB"))
-        await intake.recorder._open(incident_id("g1", "node-1"), other.received("node-1"))
+        await intake.recorder._open(incident_id("g1", "node-1"), other.opening_event("node-1"))
         (one,) = [fold(await intake.ledger.read(incident_id("g1", "node-1")))]
         assert one.askers == ("pagerduty:PANN", "pagerduty:PBOB")
 

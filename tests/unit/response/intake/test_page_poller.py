@@ -46,7 +46,7 @@ class Bench:
                 self.cases.record_over.now(one)
             else:
                 self.cases.record_firing.now(one, "", f"g-{one.alarm.case.lower()}", StormLimits())
-            self.inbox.done.now(one)
+            self.inbox.mark_done.now(one)
         return found
 
     def told(self) -> list[tuple[str, str]]:
@@ -84,17 +84,17 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 async def test_page_that_no_webhook_told_of_is_taken_in_once(bench: Bench) -> None:
     page = bench.pagerduty.account.trigger("node is slow")
     for _ in range(2):
-        await bench.watch.look(bench.clock() - HOUR)
+        await bench.watch.poll_pages(bench.clock() - HOUR)
     assert bench.told() == [(page.id, "fired")]
-    assert await bench.watch.look(bench.clock() - HOUR) == 1, "its alerts are seen for the first time"
+    assert await bench.watch.poll_pages(bench.clock() - HOUR) == 1, "its alerts are seen for the first time"
     bench.taken()
-    assert await bench.watch.look(bench.clock() - HOUR) == 0
+    assert await bench.watch.poll_pages(bench.clock() - HOUR) == 0
 
 
 async def test_page_that_a_webhook_told_of_is_not_opened_again(bench: Bench) -> None:
     page = bench.pagerduty.account.trigger("node is slow")
     bench.webhook(page)
-    await bench.watch.look(bench.clock() - HOUR)
+    await bench.watch.poll_pages(bench.clock() - HOUR)
     (again,) = bench.taken()
     assert again.id.startswith("alerts-")
     assert [one.case for one in bench.cases.open_cases.now(again.source, bench.clock() - HOUR)] == [page.id]
@@ -103,28 +103,28 @@ async def test_page_that_a_webhook_told_of_is_not_opened_again(bench: Bench) -> 
 async def test_alert_that_is_added_later_is_told_as_new(bench: Bench) -> None:
     page = bench.pagerduty.account.trigger("node is slow")
     bench.webhook(page)
-    await bench.watch.look()
+    await bench.watch.poll_pages()
     bench.taken()
     bench.clock.move(timedelta(minutes=20))
-    assert await bench.watch.look() == 0
+    assert await bench.watch.poll_pages() == 0
     bench.pagerduty.account.add_alert(page, "another node", {"host": "node-2"})
-    assert await bench.watch.look() == 1
+    assert await bench.watch.poll_pages() == 1
     (added,) = bench.taken()
     assert added.alarm is not None
     assert added.alarm.occurred_at == bench.clock(), "what was added just now is not stale, however old its page"
-    assert await bench.watch.look() == 0
+    assert await bench.watch.poll_pages() == 0
 
 
 async def test_alerts_that_were_read_are_not_taken_in_again(bench: Bench) -> None:
     page = bench.pagerduty.account.trigger("node is slow", alerts=3)
     bench.webhook(page)
     await bench.watch.mark_alerts_read(page.id, [{"status": "triggered"}] * 3)
-    assert await bench.watch.look() == 0
+    assert await bench.watch.poll_pages() == 0
     bench.watch._seen.clear()  # as another runner has it, which did not read them
-    assert await bench.watch.look() == 0
+    assert await bench.watch.poll_pages() == 0
     assert bench.taken() == []
     bench.pagerduty.account.add_alert(page, "another node", {"host": "node-2"})
-    assert await bench.watch.look() == 1
+    assert await bench.watch.poll_pages() == 1
 
 
 async def test_many_pages_without_counts_are_asked_for_a_few_at_a_time(bench: Bench) -> None:
@@ -133,18 +133,18 @@ async def test_many_pages_without_counts_are_asked_for_a_few_at_a_time(bench: Be
     for page in pages:
         bench.webhook(page)
     for looks in (1, 2):
-        await bench.watch.look()
+        await bench.watch.poll_pages()
         assert len(bench.pagerduty.asked("alerts")) == 20 * looks
-    await bench.watch.look()
+    await bench.watch.poll_pages()
     assert {one.path.split("/")[2] for one in bench.pagerduty.asked("alerts")} == {page.id for page in pages}
     bench.taken()
     bench.pagerduty.account.add_alert(pages[40], "another node", {"host": "node-2"})
-    assert sum([await bench.watch.look() for _ in range(3)]) == 1
+    assert sum([await bench.watch.poll_pages() for _ in range(3)]) == 1
 
 
 async def test_nothing_is_asked_while_nothing_is_open(bench: Bench) -> None:
     bench.pagerduty.account.trigger("of another service")
-    assert await bench.watch.look() == 0
+    assert await bench.watch.poll_pages() == 0
     assert not bench.pagerduty.asked()
 
 
@@ -153,9 +153,9 @@ async def test_end_that_no_webhook_told_of_is_told(bench: Bench) -> None:
     bench.webhook(page)
     bench.clock.move(timedelta(minutes=1))
     bench.pagerduty.account.resolve(page)
-    await bench.watch.look()
+    await bench.watch.poll_pages()
     assert bench.told() == [(page.id, "resolved")]
-    assert await bench.watch.look(bench.clock() - HOUR) == 0
+    assert await bench.watch.poll_pages(bench.clock() - HOUR) == 0
 
 
 async def test_page_that_came_back_is_told_as_reopened(bench: Bench) -> None:
@@ -163,12 +163,12 @@ async def test_page_that_came_back_is_told_as_reopened(bench: Bench) -> None:
     bench.webhook(page)
     bench.clock.move(timedelta(minutes=1))
     bench.pagerduty.account.resolve(page)
-    await bench.watch.look()
+    await bench.watch.poll_pages()
     bench.taken()
-    await bench.watch.look(bench.clock() - HOUR)
+    await bench.watch.poll_pages(bench.clock() - HOUR)
     bench.clock.move(timedelta(minutes=1))
     bench.pagerduty.account.reopen(page)
-    await bench.watch.look(bench.clock() - HOUR)
+    await bench.watch.poll_pages(bench.clock() - HOUR)
     assert bench.told() == [(page.id, "reopened")]
     assert [one.case for one in bench.cases.open_cases.now(PagerDutyWebhook.kind, bench.clock() - HOUR)] == [page.id]
 
@@ -176,36 +176,36 @@ async def test_page_that_came_back_is_told_as_reopened(bench: Bench) -> None:
 async def test_page_older_than_the_list_is_looked_at_by_itself(bench: Bench) -> None:
     page = bench.pagerduty.account.trigger("old", created_at=bench.clock() - 72 * HOUR)
     bench.webhook(page)
-    await bench.watch.look()
+    await bench.watch.poll_pages()
     bench.taken()
     bench.pagerduty.account.add_alert(page, "another node", {"host": "node-2"})
-    assert await bench.watch.look() == 1
+    assert await bench.watch.poll_pages() == 1
 
 
 async def test_what_the_bot_raised_itself_starts_nothing(bench: Bench) -> None:
     bench.pagerduty.account.trigger("node-1: acted, but not fixed", key="zombie-7k3m9x2qpv")
-    assert await bench.watch.look(bench.clock() - HOUR) == 0
+    assert await bench.watch.poll_pages(bench.clock() - HOUR) == 0
 
 
 async def test_what_is_closed_already_starts_nothing(bench: Bench) -> None:
     bench.pagerduty.account.resolve(bench.pagerduty.account.trigger("over"))
-    assert await bench.watch.look(bench.clock() - HOUR) == 0
+    assert await bench.watch.poll_pages(bench.clock() - HOUR) == 0
 
 
 async def test_pagerduty_that_is_down_is_told_and_caught_up_with_later(bench: Bench) -> None:
     page = bench.pagerduty.account.trigger("node is slow")
     bench.pagerduty.faults.is_down = True
     with pytest.raises(PagerDutyUnavailable):
-        await bench.watch.look(bench.clock() - HOUR)
+        await bench.watch.poll_pages(bench.clock() - HOUR)
     bench.pagerduty.faults.clear()
-    await bench.watch.look(bench.clock() - HOUR)
+    await bench.watch.poll_pages(bench.clock() - HOUR)
     assert bench.told() == [(page.id, "fired")]
 
 
 async def test_person_who_raised_a_page_is_read_where_no_webhook_told_of_it(bench: Bench) -> None:
     by_hand = bench.pagerduty.account.trigger("node is slow", by=bench.pagerduty.account.person)
     by_machine = bench.pagerduty.account.trigger("node is hot")
-    await bench.watch.look(bench.clock() - HOUR)
+    await bench.watch.poll_pages(bench.clock() - HOUR)
     raised = {one.alarm.case: one.alarm.raised_by for one in bench.taken() if one.alarm is not None}
     assert raised[by_machine.id] is None
     person = raised[by_hand.id]
@@ -216,10 +216,10 @@ async def test_person_who_raised_a_page_is_read_where_no_webhook_told_of_it(benc
 async def test_whoever_reopened_a_page_of_which_no_webhook_told_is_somebody_unknown(bench: Bench) -> None:
     page = bench.pagerduty.account.trigger("node is slow")
     bench.pagerduty.account.resolve(page)
-    await bench.watch.look(bench.clock() - HOUR)
+    await bench.watch.poll_pages(bench.clock() - HOUR)
     bench.clock.move(timedelta(minutes=1))
     bench.pagerduty.account.reopen(page)
-    await bench.watch.look(bench.clock() - HOUR)
+    await bench.watch.poll_pages(bench.clock() - HOUR)
     (again,) = [one.alarm for one in bench.taken() if one.alarm is not None]
     assert (again.happening, again.raised_by) == (AlertStatus.REOPENED, Reporter(""))
 

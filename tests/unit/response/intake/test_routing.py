@@ -9,7 +9,7 @@ import pytest
 
 from bot.domain.alert import AlertGroup, AlertStatus, SourceAlert
 from bot.domain.node import Node
-from bot.response.intake.routing import Named, NamePlaces, Names
+from bot.response.intake.routing import NamedNodes, NamePlaces, Names
 
 NODES = (
     Node(
@@ -29,7 +29,7 @@ ALARM = AlertGroup("pagerduty", "Q1", AlertStatus.FIRED, "core pinned")
 ANYWHERE = NamePlaces()
 
 
-def named(body: Any, title: str = "", places: NamePlaces = ANYWHERE) -> Named:
+def named(body: Any, title: str = "", places: NamePlaces = ANYWHERE) -> NamedNodes:
     alarm = replace(ALARM, title=title)
     return Names(NODES).found(alarm, (SourceAlert("A1", body=body),), places)
 
@@ -59,41 +59,41 @@ def named(body: Any, title: str = "", places: NamePlaces = ANYWHERE) -> Named:
     ],
 )
 def test_whole_names_are_found_wherever_they_stand(body: dict[str, Any], nodes: tuple[str, ...]) -> None:
-    assert named(body) == Named(nodes)
+    assert named(body) == NamedNodes(nodes)
 
 
 def test_title_names_a_node() -> None:
-    assert named({}, "node-3: CPU at 100 %") == Named(("node-3",))
+    assert named({}, "node-3: CPU at 100 %") == NamedNodes(("node-3",))
 
 
 def test_value_that_two_nodes_share_is_never_guessed() -> None:
-    assert named({"details": {"host": "worker"}}) == Named((), {"worker": ("node-2", "node-3")})
-    assert named({"details": {"host": "NODE-4"}}) == Named((), {"NODE-4": ("Node-4", "node-4")})
+    assert named({"details": {"host": "worker"}}) == NamedNodes((), {"worker": ("node-2", "node-3")})
+    assert named({"details": {"host": "NODE-4"}}) == NamedNodes((), {"NODE-4": ("Node-4", "node-4")})
 
 
 def test_shared_value_beside_one_of_its_nodes_is_no_question() -> None:
-    assert named({"details": {"host": "worker", "id": "i-0a2"}}) == Named(("node-2",))
+    assert named({"details": {"host": "worker", "id": "i-0a2"}}) == NamedNodes(("node-2",))
 
 
 def test_paths_narrow_where_names_are_looked_for() -> None:
     body = {"body": {"details": {"host": "node-1", "neighbour": "node-2"}, "rows": [{"host": "node-3"}]}}
-    assert named(body, "node-4", NamePlaces.of(["body.details.host"], [])) == Named(("node-1",))
-    assert named(body, "", NamePlaces.of(["body.rows.host"], [])) == Named(("node-3",))
-    assert named(body, "", NamePlaces.of(["body.*.host"], [])) == Named(("node-1", "node-3"))
-    assert named({"details": json.dumps({"host": "node-1"})}, "", NamePlaces.of(["details.host"], [])) == Named(
+    assert named(body, "node-4", NamePlaces.of(["body.details.host"], [])) == NamedNodes(("node-1",))
+    assert named(body, "", NamePlaces.of(["body.rows.host"], [])) == NamedNodes(("node-3",))
+    assert named(body, "", NamePlaces.of(["body.*.host"], [])) == NamedNodes(("node-1", "node-3"))
+    assert named({"details": json.dumps({"host": "node-1"})}, "", NamePlaces.of(["details.host"], [])) == NamedNodes(
         ("node-1",)
     )
-    assert named(body, "node-4", NamePlaces.of(["body.details.none.deeper"], [])) == Named()
+    assert named(body, "node-4", NamePlaces.of(["body.details.none.deeper"], [])) == NamedNodes()
 
 
 def test_patterns_say_what_a_name_looks_like() -> None:
     body = {"details": {"metric": "servers.node-1.cpu", "host": "node-2"}}
-    assert named(body, "", NamePlaces.of([], [re.compile(r"servers\.([\w-]+)\.")])) == Named(("node-1",))
-    assert named(body, "", NamePlaces.of([], [re.compile(r"node-\d")])) == Named(("node-1", "node-2"))
+    assert named(body, "", NamePlaces.of([], [re.compile(r"servers\.([\w-]+)\.")])) == NamedNodes(("node-1",))
+    assert named(body, "", NamePlaces.of([], [re.compile(r"node-\d")])) == NamedNodes(("node-1", "node-2"))
 
 
 def test_enormous_body_is_searched_as_far_as_there_is_room() -> None:
     deep: Any = "node-1"
     for _ in range(200):
         deep = [deep]
-    assert named({"details": ["x" * 3_000_000, "node-1"], "deep": deep}) == Named()
+    assert named({"details": ["x" * 3_000_000, "node-1"], "deep": deep}) == NamedNodes()

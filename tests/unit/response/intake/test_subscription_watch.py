@@ -51,14 +51,14 @@ async def bench(request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
 
 async def test_subscription_that_is_on_is_no_trouble(bench: Bench) -> None:
     bench.subscribe()
-    await bench.watch.look()
+    await bench.watch.check_subscription()
     assert (bench.watch.trouble, bench.said, bench.caught_up) == ("", {}, [])
 
 
 @pytest.mark.parametrize("how", ["active", "suspended"])
 async def test_disabled_subscription_is_told_once_enabled_and_caught_up_with(bench: Bench, how: str) -> None:
     subscription = bench.subscribe()
-    await bench.watch.look()
+    await bench.watch.check_subscription()
     heard_at = bench.clock()
     bench.clock.move(HOUR)
     if how == "active":
@@ -66,7 +66,7 @@ async def test_disabled_subscription_is_told_once_enabled_and_caught_up_with(ben
     else:
         bench.pagerduty.webhooks.disable(subscription)
     for _ in range(3):
-        await bench.watch.look()
+        await bench.watch.check_subscription()
         bench.clock.move(timedelta(minutes=1))
     assert subscription.id in bench.watch.trouble
     assert [("/zombie pagerduty on" in one) for one in bench.said.values()] == [True]
@@ -76,14 +76,14 @@ async def test_disabled_subscription_is_told_once_enabled_and_caught_up_with(ben
     assert bench.watch.trouble == ""
     assert bench.caught_up == [heard_at], "from when it was last seen to be on"
     assert any("is on again; 3 pages were missed" in one for one in bench.said.values())
-    await bench.watch.look()
+    await bench.watch.check_subscription()
     assert len(bench.caught_up) == 1
 
 
 async def test_subscription_that_was_off_before_the_program_began_is_caught_up_with_by_a_day(bench: Bench) -> None:
     subscription = bench.subscribe()
     bench.pagerduty.webhooks.disable(subscription)
-    await bench.watch.look()
+    await bench.watch.check_subscription()
     bench.clock.move(HOUR)
     await bench.watch.enable()
     assert bench.caught_up == [bench.clock() - 25 * HOUR]
@@ -91,11 +91,11 @@ async def test_subscription_that_was_off_before_the_program_began_is_caught_up_w
 
 async def test_somebody_elses_switching_on_is_seen_too(bench: Bench) -> None:
     subscription = bench.subscribe()
-    await bench.watch.look()
+    await bench.watch.check_subscription()
     bench.pagerduty.webhooks.disable(subscription)
-    await bench.watch.look()
+    await bench.watch.check_subscription()
     bench.pagerduty.webhooks.enable(subscription)
-    await bench.watch.look()
+    await bench.watch.check_subscription()
     assert bench.watch.trouble == ""
     assert len(bench.caught_up) == 1
 
@@ -107,10 +107,10 @@ async def test_what_is_on_is_not_switched_on(bench: Bench) -> None:
 
 
 async def test_no_subscription_and_several_are_told(bench: Bench) -> None:
-    await bench.watch.look()
+    await bench.watch.check_subscription()
     assert "no webhook subscription" in bench.watch.trouble
     bench.subscribe(), bench.subscribe()
-    await bench.watch.look()
+    await bench.watch.check_subscription()
     assert "[pagerduty] subscription" in bench.watch.trouble
     assert "several" in await bench.watch.enable()
 
@@ -118,14 +118,14 @@ async def test_no_subscription_and_several_are_told(bench: Bench) -> None:
 @pytest.mark.parametrize("bench", ["PYNONE"], indirect=True)
 async def test_subscription_that_is_meant_and_not_there_is_told(bench: Bench) -> None:
     bench.subscribe()
-    await bench.watch.look()
+    await bench.watch.check_subscription()
     assert bench.watch.trouble == "PagerDuty has no webhook subscription PYNONE."
 
 
 async def test_catching_up_that_fails_is_tried_again(bench: Bench) -> None:
     subscription = bench.subscribe()
     bench.pagerduty.webhooks.disable(subscription)
-    await bench.watch.look()
+    await bench.watch.check_subscription()
     bench.pagerduty.webhooks.enable(subscription)
     catch_up, failures = bench.watch.catch_up, iter([True])
 
@@ -136,7 +136,7 @@ async def test_catching_up_that_fails_is_tried_again(bench: Bench) -> None:
 
     bench.watch.catch_up = fails_once
     with pytest.raises(OSError):  # noqa: PT011 - the very error
-        await bench.watch.look()
+        await bench.watch.check_subscription()
     assert bench.watch.trouble
-    await bench.watch.look()
+    await bench.watch.check_subscription()
     assert len(bench.caught_up) == 1
