@@ -28,7 +28,7 @@ from bot.lab.prove import to_prove
 from bot.lab.trial import MACHINES, TRIALS
 from bot.library.kinds import ValueKind, fields_of
 from bot.probes import PROBES
-from bot.response.proven import GONE, ProvenRow, proven_file, read_table
+from bot.response.proven_cures import GONE, ProvenRow, proven_file, read_table
 from bot.settings import all_keys, all_rows
 from tests.sample import sample
 

@@ -12,7 +12,7 @@ from bot.actions import cluster_node
 from bot.actions.cluster_node import BARE_TOO, CLUSTER, LEFT, NODE, UNSCHEDULABLE, WITHIN
 from bot.actions.pod import BARE, GOING, Pod
 from bot.domain.action import Action, Args, ClusterCalls, Facts, Proof, RemedyRules
-from bot.domain.call import with_remark
+from bot.domain.cluster_call import with_remark
 from bot.domain.command import Command, Outputs
 from bot.domain.duration import parse_duration
 from bot.domain.probe import Snapshot

@@ -8,7 +8,7 @@ from datetime import timedelta
 from bot.actions import cluster_node
 from bot.actions.cluster_node import BOOT, CLUSTER, CLUSTER_BOOT, NODE, READY, UNSCHEDULABLE, WHY
 from bot.domain.action import Action, Args, ClusterCalls, Facts, Proof, RemedyRules
-from bot.domain.call import with_remark
+from bot.domain.cluster_call import with_remark
 from bot.domain.probe import Snapshot
 
 LEFT_SO = "cordoned_before"  # it was cordoned before the drain, so we must not uncordon it

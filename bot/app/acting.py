@@ -32,12 +32,12 @@ from bot.response.decision.responder import Responder
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.diagnosis.triage import Triage
 from bot.response.execution.before_reboot import PreRebootReader
-from bot.response.execution.cluster import ClusterAccess
+from bot.response.execution.cluster_calls import ClusterAccess
 from bot.response.execution.node_access import NodeAccess
-from bot.response.execution.privilege import sudo_rights
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
-from bot.response.record import IncidentRecord
+from bot.response.execution.sudoers import sudo_rights
+from bot.response.incident_record import IncidentRecord
 from bot.settings import Settings
 
 SHORT_LOOK = Sampling(1)  # what shows the same in a second need not be read for longer

@@ -26,8 +26,8 @@ from bot.engine import NoticeBoard
 from bot.inventory import Inventory
 from bot.library import Library
 from bot.response.diagnosis.scheduler import Diagnose
+from bot.response.incident_record import IncidentRecord
 from bot.response.intake.intake import IntakeRules
-from bot.response.record import IncidentRecord
 from bot.seats import Extra, Named, loaded
 from bot.settings import Settings
 from bot.sources import SOURCES

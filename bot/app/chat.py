@@ -16,11 +16,11 @@ from bot.chat.commands import Commands
 from bot.chat.connection import ChatConnection, NoChat
 from bot.chat.context import ChatContext
 from bot.chat.decisions import Decisions
-from bot.chat.ephemeral import PrivateReplies
 from bot.chat.home import HomePublisher
 from bot.chat.people import ChatApproverLookup, CheckPermissions, People, groups_among
 from bot.chat.pictures import Pictures
 from bot.chat.poster import Poster
+from bot.chat.private_replies import PrivateReplies
 from bot.chat.requests import Typed
 from bot.chat.storm_board import StormBoard
 from bot.chat.suggestions import NodeSuggestions
@@ -29,7 +29,7 @@ from bot.chat.why_replies import WhyReplies
 from bot.domain.policy import person_of
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.incident_opener import IncidentOpener
-from bot.response.execution.usual import UsualTimes
+from bot.response.execution.usual_durations import UsualTimes
 from bot.response.intake.intake import why_nothing_in_storm
 from bot.seats import Chat, Explains
 from bot.surfaces.teams.settings import TeamsSettings

@@ -22,7 +22,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.safe_text import Redactor
 from bot.domain.verdict import Status, Verdict, without_secrets
 from bot.probes.host import HostReading
-from bot.response.diagnosis.growing import growth_without_storing
+from bot.response.diagnosis.count_growth import growth_without_storing
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.scheduler import Diagnose
 from bot.response.diagnosis.triage import CpuLock, Triage

@@ -177,7 +177,7 @@ def this_machine() -> Node:
 
 def sudoers(user: str, extra: Sequence[Path] = ()) -> str:
     """Return the sudoers lines that all playbooks need for reading."""
-    from bot.response.execution.privilege import reading_sudoers_text
+    from bot.response.execution.sudoers import reading_sudoers_text
 
     return reading_sudoers_text(user, probes_of_all(extra))
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
-from bot.domain.call import ApiAnswer, Call
+from bot.domain.cluster_call import ApiAnswer, Call
 from bot.domain.contracts import ClusterApi
 from bot.domain.errors import SettingsError
 from bot.response.diagnosis.planning import DrainSettings
-from bot.response.execution.cluster import ClusterAccess
+from bot.response.execution.cluster_calls import ClusterAccess
 from bot.settings import Settings, home_of
 
 OWN = "in-cluster"

@@ -12,7 +12,7 @@ from bot.app.extras import rights_of, shipped
 from bot.app.factories import sudoers
 from bot.lab.lab import SETTINGS, Lab
 from bot.lab.recipe import Recipe
-from bot.response.execution.privilege import acting_sudoers_text, capture_sudoers_text
+from bot.response.execution.sudoers import acting_sudoers_text, capture_sudoers_text
 from bot.settings import Settings, home_of, state_folder
 from bot.settings.tables import ActSettings
 

@@ -14,7 +14,7 @@ from bot.app.kubernetes import OWN, usual_kubeconfig
 from bot.domain.contracts import Clock, ClusterApi, Log
 from bot.domain.duration import span_words
 from bot.domain.errors import LedgerError, UsageError
-from bot.domain.listing import CannotList, Lister, Machine, Place
+from bot.domain.machine_listing import CannotList, Lister, Machine, Place
 from bot.inventory.kind import ListingStatus
 
 if TYPE_CHECKING:

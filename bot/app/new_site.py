@@ -12,7 +12,7 @@ from bot.domain.builtin_playbooks import shipped_path
 from bot.domain.errors import UsageError
 from bot.domain.node import is_name
 from bot.domain.safe_text import one_line
-from bot.response.execution.privilege import check_login_name
+from bot.response.execution.sudoers import check_login_name
 
 ADDRESS = re.compile(r"(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]{0,252}|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?\Z")
 PERSON, GROUP, LOGIN = (

@@ -13,7 +13,7 @@ from bot.app.version import version
 from bot.lab import tools
 from bot.lab.program import Program
 from bot.lab.prove import NotProven, Prover, Proving
-from bot.response.proven import ProvenTable, proven_file, read_table
+from bot.response.proven_cures import ProvenTable, proven_file, read_table
 
 _RECORDINGS = Path(__file__).parents[2] / "tests" / "captures" / "proven"
 

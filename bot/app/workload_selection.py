@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from bot.actions.cluster_node import pods_listed
 from bot.app.kubernetes import cluster_access, draining
-from bot.domain.call import Call
+from bot.domain.cluster_call import Call
 from bot.domain.contracts import ClusterApi
 from bot.domain.errors import CannotRead, ConnectionLost, UnknownCluster, UsageError
 from bot.domain.node import Node

@@ -24,7 +24,7 @@ from bot.domain.probe import Snapshot, Unread
 from bot.domain.problems import Problems, decode_file
 from bot.domain.protected import services
 from bot.domain.safe_text import one_line
-from bot.domain.truth import Unknown
+from bot.domain.three_valued_logic import Unknown
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.library.assembly import threshold_fault, without_decimal_point
 from bot.library.cause_language import CauseLanguage, Form, Function, Scope, Words

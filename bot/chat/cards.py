@@ -18,12 +18,12 @@ from bot.chat.clicks import Click
 from bot.chat.document import Document
 from bot.chat.post_state import CARD, MessageTarget, card_target, request_id
 from bot.chat.poster import Poster
+from bot.chat.rate_limiter import FIRST, VERDICT
 from bot.chat.remembered import BoundedDict
 from bot.chat.service import is_delivered
 from bot.chat.storm_board import StormBoard
 from bot.chat.thread import ThreadReplies, details
 from bot.chat.thread_files import REPORT, FileRequest
-from bot.chat.turns import FIRST, VERDICT
 from bot.chat.why_replies import WhyReplies
 from bot.domain.action import Action
 from bot.domain.contracts import Log
@@ -39,8 +39,8 @@ from bot.domain.verdict import Verdict
 from bot.ledger import Ledger, Outbox
 from bot.response.diagnosis.incident_opener import IncidentOpener
 from bot.response.diagnosis.progress import ReadingProgress
-from bot.response.execution.usual import UsualTimes
-from bot.response.record import IncidentRequest, log_unreadable
+from bot.response.execution.usual_durations import UsualTimes
+from bot.response.incident_record import IncidentRequest, log_unreadable
 from bot.view.context import NOTHING, ViewContext
 from bot.view.plan_words import PlanWords
 from bot.view.standing import needs_a_person

@@ -12,7 +12,7 @@ from bot.chat.background import Background
 from bot.chat.blocks import near_name_buttons
 from bot.chat.context import TOLD, ChatContext, brake_words
 from bot.chat.document import ButtonRow, NodeMenu, TrustedMarkup
-from bot.chat.ephemeral import refusal_words
+from bot.chat.private_replies import refusal_words
 from bot.chat.remembered import RecentDeliveries
 from bot.chat.requests import (
     CheckRequest,

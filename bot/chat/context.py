@@ -11,8 +11,8 @@ from bot.chat.cards import ChatCards, CheckOpener
 from bot.chat.clicks import UNKNOWN_BUTTON, Click
 from bot.chat.dialog import Intent, MetadataSigner
 from bot.chat.document import Block, Dialog
-from bot.chat.ephemeral import PrivateReplies, refusal_words
 from bot.chat.people import CheckPermissions, People, Person
+from bot.chat.private_replies import PrivateReplies, refusal_words
 from bot.chat.service import ChatService
 from bot.domain.contracts import Log
 from bot.domain.entry import Entry
@@ -36,7 +36,7 @@ from bot.ledger import Ledger
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.decision.guards import check_may_approve
 from bot.response.decision.responder import Responder
-from bot.response.record import note_refusal
+from bot.response.incident_record import note_refusal
 
 TOLD = (Refused, UsageError, LedgerError)  # why something is not done, as people are told
 # Its connection may have broken between a commit and the answer: then it is on record all the same.

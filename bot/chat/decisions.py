@@ -20,10 +20,10 @@ from bot.chat.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, REPORT
 from bot.chat.clicks import UNKNOWN_BUTTON, Click, Submission, parse_submission
 from bot.chat.context import NOT_WRITTEN, TOLD, ChatContext, brake_words
 from bot.chat.dialog import HOME, LONGEST_REASON, Intent, plans_that_fit, reason_dialog
-from bot.chat.ephemeral import refusal_words
 from bot.chat.home import HomePublisher
 from bot.chat.people import Person
 from bot.chat.post_state import MessageTarget
+from bot.chat.private_replies import refusal_words
 from bot.chat.remembered import RecentDeliveries
 from bot.chat.requests import MOST_NODES
 from bot.chat.stored_checks import StoredChecks

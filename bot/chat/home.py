@@ -25,7 +25,7 @@ from bot.chat.document import (
     clipped,
     line,
 )
-from bot.chat.ephemeral import refusal_words
+from bot.chat.private_replies import refusal_words
 from bot.chat.remembered import BoundedDict
 from bot.chat.suggestions import FIND_NODE
 from bot.domain.alert import TERMINAL

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from bot.chat.document import Document
+from bot.chat.rate_limiter import FIRST, LAST, VERDICT
 from bot.chat.service import Message, message_of
-from bot.chat.turns import FIRST, LAST, VERDICT
 from bot.domain.alert import CHATS
 from bot.domain.contracts import Seconds
 from bot.domain.incident import Incident

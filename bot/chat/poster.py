@@ -14,6 +14,7 @@ from datetime import timedelta
 from bot.chat.document import Document
 from bot.chat.pictures import Pictures
 from bot.chat.post_state import CARD, MessageTarget, PendingDelivery, PostState, PostStates, Say, as_post, restored_post
+from bot.chat.rate_limiter import LAST, SUMMARY, VERDICT, ChannelTurns, RateLimiter
 from bot.chat.service import (
     ChatService,
     Delivered,
@@ -28,7 +29,6 @@ from bot.chat.service import (
     message_of,
 )
 from bot.chat.thread_files import FileRequest, ThreadFiles
-from bot.chat.turns import LAST, SUMMARY, VERDICT, ChannelTurns, RateLimiter
 from bot.domain.contracts import Clock, Log
 from bot.domain.core_heat import CoreHeat
 from bot.domain.errors import LedgerError

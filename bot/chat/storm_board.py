@@ -11,7 +11,7 @@ from bot.chat.background import Background
 from bot.chat.document import Block, Document, Paragraph, SmallPrint, Title, bullets
 from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
-from bot.chat.turns import SUMMARY
+from bot.chat.rate_limiter import SUMMARY
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError
 from bot.domain.incident import IncidentSummary

@@ -254,7 +254,7 @@ def _try_node(typed: Sequence[tuple[str, Address]]) -> None:
 
 
 def _login_name(text: str) -> str:
-    from bot.response.execution.privilege import check_login_name
+    from bot.response.execution.sudoers import check_login_name
 
     check_login_name(text.strip())  # now: the script for the node refuses others, once the first files are there
     return text.strip()

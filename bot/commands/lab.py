@@ -113,7 +113,7 @@ def run_prove(arguments: argparse.Namespace) -> int:
     """Prove what no row proves yet; return 1 if anything was not proven. An interrupt cleans up; rows stay."""
     from bot.app.prove import prove
     from bot.lab.prove import to_prove
-    from bot.response.proven import proven_file, read_table
+    from bot.response.proven_cures import proven_file, read_table
 
     table = arguments.table or proven_file()
     whole = tuple(to_prove(arguments.kernel, arguments.cause, arguments.cgroups))

@@ -146,7 +146,7 @@ def story(environment: Mapping[str, str], incident: str) -> tuple[Entry, ...]:
 
     Raises: UnknownIncident when there is no such incident.
     """
-    from bot.response.record import IncidentRecord
+    from bot.response.incident_record import IncidentRecord
 
     with stores(environment) as found:
         return asyncio.run(IncidentRecord(found.ledger).entries(incident))
@@ -215,7 +215,7 @@ async def open_incidents(
     from bot.app.factories import incident_id, now
     from bot.domain.alert import TERMINAL
     from bot.response.diagnosis.recorder import VerdictRecorder
-    from bot.response.record import IncidentRequest, null_log
+    from bot.response.incident_record import IncidentRequest, null_log
 
     recorder = VerdictRecorder(stores.ledger, proposer, null_log, stores.cases, stores.readings)
     what = f"check {' '.join(verdict.node for verdict in verdicts)}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bot.domain.incident import Incident
     from bot.domain.policy import Approval
     from bot.ledger import Ledger
-    from bot.response.record import IncidentRecord
+    from bot.response.incident_record import IncidentRecord
 
 _EXIT_CODES = """exit status:
   0  the incident was resolved; or it was declined, cancelled or given up, as asked

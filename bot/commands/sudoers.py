@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from bot.app.extras import rights_of
     from bot.app.factories import probes_of_all
-    from bot.response.execution.privilege import acting_sudoers_text, capture_sudoers_text, reading_sudoers_text
+    from bot.response.execution.sudoers import acting_sudoers_text, capture_sudoers_text, reading_sudoers_text
 
     if arguments.profile:
         print(capture_sudoers_text(arguments.user, rights_of(arguments.extras.on)), end="")

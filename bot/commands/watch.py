@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         async def watch() -> None:
             from bot.domain.fold import fold
-            from bot.response.record import IncidentRecord
+            from bot.response.incident_record import IncidentRecord
             from bot.surfaces.incidents import entry_line, plan_of
 
             incidents, words, shown = IncidentRecord(stores.ledger), options.plan_words(), 0

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeAlias
 
 from bot.domain.batch import Batch
-from bot.domain.call import ApiAnswer, Call
+from bot.domain.cluster_call import ApiAnswer, Call
 from bot.domain.command import Completed
 from bot.domain.node import Node
 from bot.domain.probe import Unread

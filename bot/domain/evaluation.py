@@ -9,7 +9,7 @@ from bot.domain.cause import CauseResult, left_out
 from bot.domain.mute import Mute
 from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import RememberingSnapshot, Snapshot, Unread
-from bot.domain.truth import Unknown
+from bot.domain.three_valued_logic import Unknown
 from bot.domain.verdict import HEALTHY, Confidence, Evidence, Finding, LeftOut, RuledOut, Status, Undecided, Verdict
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from bot.domain.builtin_playbooks import SiteRows
 from bot.domain.cause import Cause, Threshold, Tuning
 from bot.domain.probe import Probe, Snapshot
-from bot.domain.truth import Truth
+from bot.domain.three_valued_logic import Truth
 from bot.domain.verdict import Confidence, Status
 
 

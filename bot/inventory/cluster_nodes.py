@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from bot.domain.call import Call
+from bot.domain.cluster_call import Call
 from bot.domain.contracts import ClusterApi
 from bot.domain.errors import ConnectionLost, UnknownCluster
-from bot.domain.listing import MOST_MACHINES, CannotList, Lister, Machine, Place
+from bot.domain.machine_listing import MOST_MACHINES, CannotList, Lister, Machine, Place
 from bot.domain.safe_text import redacted_line
 
 LIMIT = timedelta(seconds=10)  # of each call

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bot.domain.listing import MOST_MACHINES, CannotList, Machine, Place
+from bot.domain.machine_listing import MOST_MACHINES, CannotList, Machine, Place
 from bot.domain.safe_text import redacted_line
 
 _A_PAGE = 500

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from bot.domain.listing import Listing, Machine, Place
+from bot.domain.machine_listing import Listing, Machine, Place
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.toml_table import TomlTable

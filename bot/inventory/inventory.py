@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.domain.errors import UnknownNode
-from bot.domain.listing import Listings
+from bot.domain.machine_listing import Listings
 from bot.domain.nearest import nearest
 from bot.domain.node import Node, is_name, valid_name
 from bot.domain.safe_text import one_line

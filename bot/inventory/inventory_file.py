@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.domain.errors import InventoryError
-from bot.domain.listing import Listings
+from bot.domain.machine_listing import Listings
 from bot.domain.node import Node
 from bot.domain.problems import Problems
 from bot.domain.safe_text import one_line

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from bot.domain.listing import Listing, Machine, Place
+from bot.domain.machine_listing import Listing, Machine, Place
 from bot.domain.node import Node
 from bot.inventory.inventory_file import InventoryFile, path_of, refreshed_every
 from bot.inventory.kind import InventoryKind, TableNodes

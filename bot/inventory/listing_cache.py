@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.domain.contracts import Clock
-from bot.domain.listing import MOST_MACHINES, CannotList, Lister, Listing, Machine, Place
+from bot.domain.machine_listing import MOST_MACHINES, CannotList, Lister, Listing, Machine, Place
 from bot.domain.safe_text import one_line
 
 PATIENCE = timedelta(seconds=30)  # for all places together

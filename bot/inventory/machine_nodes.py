@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from bot.domain.listing import Listing, Machine
+from bot.domain.machine_listing import Listing, Machine
 from bot.domain.node import GPUS_LABEL, Node, is_name
 from bot.domain.safe_text import one_line, redacted_line
 from bot.domain.secret_forms import MARK

@@ -20,7 +20,7 @@ from bot.lab.program import Program
 from bot.lab.recipe import Recipe
 from bot.lab.trial import MACHINES, TRIALS, Machine, Trial
 from bot.lab.virtual_machine import Hardware
-from bot.response.proven import GONE, ProvenRow, ProvenTable
+from bot.response.proven_cures import GONE, ProvenRow, ProvenTable
 
 LOOKS = 16  # kept waiting, an emulated node may not say everything in time; a flood has gaps
 _NOT_BEGUN = ("opened", "triaged", "proposed")

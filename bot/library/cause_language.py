@@ -17,7 +17,7 @@ from bot.domain.cause import Tuning
 from bot.domain.nearest import did_you_mean
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import one_line
-from bot.domain.truth import Truth, Unknown, any_of
+from bot.domain.three_valued_logic import Truth, Unknown, any_of
 from bot.library.expressions import (
     CheckedExpression,
     Evaluate,

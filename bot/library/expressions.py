@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from bot.domain.nearest import did_you_mean
 from bot.domain.probe import CustomReading, Snapshot, TellsLines, Unread
 from bot.domain.safe_text import one_line
-from bot.domain.truth import Truth, Unknown, not_
+from bot.domain.three_valued_logic import Truth, Unknown, not_
 from bot.library.kinds import Shape, ValueKind, all_attributes, fields_of
 from bot.library.kleene import ARITHMETIC, FUNCTIONS, MEMBERSHIPS, ORDERS, Function, Value, compared, computed, truth
 

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from bot.domain.truth import Truth, Unknown, any_of, not_
+from bot.domain.three_valued_logic import Truth, Unknown, any_of, not_
 
 Value: TypeAlias = Any  # a truth, a number, a text, a part of a reading, or several of them; or Unknown
 

@@ -12,7 +12,7 @@ from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.response.diagnosis.diagnosis import LOOK_AGAIN, Diagnosis, is_to_be_read
 from bot.response.execution.remediation import Remediation
-from bot.response.record import IncidentRecord
+from bot.response.incident_record import IncidentRecord
 
 INTERRUPTED = "The bot was stopped before the plan was offered. Check the node again: /zombie check."
 

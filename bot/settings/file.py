@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.domain.duration import duration_text
 from bot.domain.errors import SettingsError
-from bot.domain.link import link_template_fault
+from bot.domain.link_template import link_template_fault
 from bot.domain.problems import Problems
 from bot.domain.setting import Reader, Setting, SettingKind, Several, key_readers
 from bot.domain.toml_table import TomlTable

@@ -19,7 +19,7 @@ from lightkube.config.models import User
 from lightkube.core.exceptions import ConfigError
 
 from bot.domain.addresses import is_loopback
-from bot.domain.call import ApiAnswer, Call
+from bot.domain.cluster_call import ApiAnswer, Call
 from bot.domain.errors import ConnectionLost, UnknownCluster
 from bot.domain.safe_text import decode, one_line, redacted_line
 

@@ -11,7 +11,7 @@ from bot.domain.pagerduty import OnCall
 from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.progress import ReadingProgress
-from bot.response.execution.usual import UsualTime
+from bot.response.execution.usual_durations import UsualTime
 from bot.view.plan_words import PlanWords
 
 

@@ -14,8 +14,8 @@ from bot.domain.fence import journal_command
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Evidence, Verdict
-from bot.response.execution.usual import UsualTime
-from bot.response.record import undoable
+from bot.response.execution.usual_durations import UsualTime
+from bot.response.incident_record import undoable
 from bot.view.before_after import unit_words
 from bot.view.words import tried_words
 

@@ -11,7 +11,7 @@ from bot.domain.alert import PEOPLE, Alert
 from bot.domain.events import Escalated, PlanWithheld, Resolved
 from bot.domain.growth import Growth
 from bot.domain.incident import Incident
-from bot.domain.link import blanks_of
+from bot.domain.link_template import blanks_of
 from bot.domain.pagerduty import address_of, page_id_of
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State

@@ -43,7 +43,7 @@ SSH = ["bot/transport/ssh*.py", "bot/transport/ssh/*", "bot/demo/*"]
 TEAMS = ["bot/surfaces/teams/*"]
 SLACK = ["bot/surfaces/slack.py", "bot/surfaces/slack_*.py", "bot/surfaces/slack/*"]
 KUBERNETES = ["bot/transport/kubernetes.py"]
-EDGES = ["bot/sources/*", "bot/surfaces/pagerduty*.py", "bot/extras/history/monitoring.py"]
+EDGES = ["bot/sources/*", "bot/surfaces/pagerduty*.py", "bot/extras/history/monitoring_store.py"]
 MAY_USE: dict[str, list[str]] = {
     "asyncssh": SSH,
     "tenacity": [*SSH, *SLACK, *EDGES],

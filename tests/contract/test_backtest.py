@@ -19,7 +19,7 @@ from bot.domain.builtin_playbooks import SiteRows
 from bot.domain.command import Completed
 from bot.domain.verdict import outcome_parts
 from bot.extras.cases.backtesting import WORTH_SHARING, PlaybooksChange, compared, run_backtest
-from bot.extras.cases.comparison import Pair
+from bot.extras.cases.verdict_comparison import Pair
 from bot.transport.case_file import load, write
 from tests.contract.test_why import CAPTURES, CASES, FOUNDING
 

@@ -14,9 +14,9 @@ import pytest
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotTell
 from bot.domain.node import Node
-from bot.extras.captures.access import MachineIdentity
-from bot.extras.captures.record import CaptureDecision, RollingCapture, captures_of
-from bot.extras.captures.status import RollingStatus, parse_status
+from bot.extras.captures.capture_fold import CaptureDecision, RollingCapture, captures_of
+from bot.extras.captures.ring_access import MachineIdentity
+from bot.extras.captures.ring_status import RollingStatus, parse_status
 from bot.extras.captures.store import CaptureStore
 from bot.ledger import audit
 from bot.ledger.database import on_thread
@@ -89,11 +89,11 @@ def unread_is_none(outputs: Outputs) -> RollingStatus:
         ("tests.schedules.captures.parse_status", unread_is_none, "ran on after"),
         ("bot.extras.captures.store.CaptureStore.append", on_thread(on_an_older_look), ""),
         ("bot.extras.captures.store.CaptureStore.append", on_thread(without_the_brake), "while the brake was on"),
-        ("bot.extras.captures.control.is_start_settled", lambda *_: True, "ran on after"),
-        ("bot.extras.captures.control.check_same_machine", lambda *_: None, "run on another machine"),
-        ("bot.extras.captures.control.check_same_machine", same_but_for_the_key, "run on another machine"),
-        ("bot.extras.captures.record.RollingCapture.is_lost", never_over, "has no end"),
-        ("bot.extras.captures.record.RollingCapture.is_overdue", lambda *_: True, "recorders ran at once"),
+        ("bot.extras.captures.capture_control.is_start_settled", lambda *_: True, "ran on after"),
+        ("bot.extras.captures.capture_control.check_same_machine", lambda *_: None, "run on another machine"),
+        ("bot.extras.captures.capture_control.check_same_machine", same_but_for_the_key, "run on another machine"),
+        ("bot.extras.captures.capture_fold.RollingCapture.is_lost", never_over, "has no end"),
+        ("bot.extras.captures.capture_fold.RollingCapture.is_overdue", lambda *_: True, "recorders ran at once"),
     ],
     ids=[
         "systemd that says nothing runs nothing",

@@ -11,7 +11,7 @@ import yaml
 
 from bot.__main__ import parser
 from bot.app.extras import shipped
-from bot.extras.fleet.scheduler import SchedulerAddress
+from bot.extras.fleet.dask_scheduler import SchedulerAddress
 from bot.settings import all_rows
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

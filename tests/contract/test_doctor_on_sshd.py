@@ -9,7 +9,7 @@ from bot.app.factories import nonce
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.node import Node
 from bot.probes import PROBES
-from bot.response.execution.privilege import acting_lines, reading_sudoers_text
+from bot.response.execution.sudoers import acting_lines, reading_sudoers_text
 from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring
 from tests.nodes.sshd import IS_ROOT, Sshd

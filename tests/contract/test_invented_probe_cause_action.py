@@ -30,7 +30,7 @@ from bot.library import Library
 from bot.probes import PROBES
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
-from bot.response.execution.privilege import acting_sudoers_text, reading_sudoers_text, sudo_rights
+from bot.response.execution.sudoers import acting_sudoers_text, reading_sudoers_text, sudo_rights
 from bot.surfaces.document import SCHEMA_FILE, document
 from bot.surfaces.pagerduty_note import note_text
 from bot.surfaces.verdict_text import verdict_text

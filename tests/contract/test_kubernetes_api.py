@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from bot.demo.cluster.cluster import Cluster, DemoNode
-from bot.domain.call import Call
+from bot.domain.cluster_call import Call
 from bot.domain.errors import ConnectionLost, UnknownCluster
 from bot.transport.kubernetes import KubernetesApi
 from tests.nodes.cluster_server import ClusterServer

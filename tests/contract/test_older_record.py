@@ -17,7 +17,7 @@ from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, OlderNoted
 from bot.domain.mute_record import mutes_in_force
 from bot.domain.transitions import State
-from bot.extras.captures.record import RollingState, captures_of
+from bot.extras.captures.capture_fold import RollingState, captures_of
 from bot.extras.marks.marks import scores
 from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.store import WaveStore

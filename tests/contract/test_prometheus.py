@@ -25,20 +25,20 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Evidence, Verdict
-from bot.extras.history.monitoring import AT_ONCE, names_of
-from bot.extras.history.past import with_past
+from bot.extras.history.metric_history import with_past
+from bot.extras.history.monitoring_store import AT_ONCE, names_of
 from bot.extras.history.prometheus import PrometheusHistory, _instance_matcher, _series
 from bot.extras.history.prometheus_questions import QUESTIONS
 from bot.probes.host import HostReading
-from bot.response.diagnosis.growing import store_count_and_growth
+from bot.response.diagnosis.count_growth import store_count_and_growth
 from bot.settings import Settings
 from tests.examples import up_to
 from tests.monitoring.exporters import KNOWN
 from tests.monitoring.prometheus import Prometheus, simulated
 from tests.monitoring.promql import selectors
-from tests.unit.response.diagnosis.test_growing import Before
-from tests.unit.response.diagnosis.test_growing import looks as looks_kept
-from tests.unit.response.diagnosis.test_growing import playbook as counting
+from tests.unit.response.diagnosis.test_count_growth import Before
+from tests.unit.response.diagnosis.test_count_growth import looks as looks_kept
+from tests.unit.response.diagnosis.test_count_growth import playbook as counting
 from tests.unit.surfaces.verdicts import FOUNDING
 
 NODE = Node("node-1", "10.0.0.7", labels={"instance_id": "i-0abc"})

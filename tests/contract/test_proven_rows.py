@@ -8,7 +8,7 @@ from bot.app.cases import replayed
 from bot.domain.case import read_case
 from bot.domain.verdict import recorded_verdict
 from bot.lab.trial import BY_FAULT
-from bot.response.proven import ProvenRow, proven_file, read_table
+from bot.response.proven_cures import ProvenRow, proven_file, read_table
 from bot.transport.case_file import load
 from tests.shipped import shipped
 

@@ -14,7 +14,7 @@ from bot.app.extras import rights_of, shipped
 from bot.domain.command import Command
 from bot.domain.root_command import needs_secure_path, root_line, root_ways
 from bot.probes import PROBES
-from bot.response.execution.privilege import capture_sudoers_text, reading_sudoers_text
+from bot.response.execution.sudoers import capture_sudoers_text, reading_sudoers_text
 from tests.nodes.sshd import IS_ROOT, Sshd
 
 pytestmark = [

@@ -15,7 +15,7 @@ from bot.domain.policy import Limits
 from bot.domain.transitions import State
 from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.wave import Turn, WaveState
-from bot.extras.waves.waves import CONTROLS_GONE
+from bot.extras.waves.wave_service import CONTROLS_GONE
 from bot.extras.waves.words import wave_lines
 from tests.record.audits import audit
 from tests.schedules.drawn import database_in_memory
@@ -47,7 +47,7 @@ def test_whatever_happens_no_node_is_acted_on_twice_or_out_of_turn(part: int) ->
     [
         ("bot.extras.waves.store.check_may_begin", lambda *_: None, "began while the wave did not run"),
         ("bot.extras.waves.wave.Wave.room", property(lambda _: 9), "had their turn at once"),
-        ("bot.extras.waves.waves.check_seen_digest", lambda *_: None, "had not seen these plans"),
+        ("bot.extras.waves.wave_service.check_seen_digest", lambda *_: None, "had not seen these plans"),
     ],
     ids=["the wave is not asked", "no stages", "a yes may be blind"],
 )
@@ -76,7 +76,7 @@ def ended_unfixed(incident: Incident) -> bool:
         ("bot.domain.incident.Incident.is_unfixed", property(lambda _: False), NOT_FIXED, 200, {"members": 6}),
         ("bot.domain.incident.Incident.is_unfixed", property(ended_unfixed), NOT_FIXED, 200, {"members": 6}),
         (
-            "bot.extras.waves.waves.why_stop_again",
+            "bot.extras.waves.wave_service.why_stop_again",
             lambda *_: (),
             "had not been shown",
             39,
@@ -113,7 +113,7 @@ ALERTED: dict[str, Any] = {"members": 6, "programs": 1, "deadly": 0.0, "endings"
     ("where", "hole", "clocked", "number"),
     [
         ("bot.extras.waves.wave.alerts_against", lambda *_: (), 0.0, 3),
-        ("bot.extras.waves.waves.CLOCK_TOLERANCE", timedelta(days=900), 1.0, 7),
+        ("bot.extras.waves.wave_service.CLOCK_TOLERANCE", timedelta(days=900), 1.0, 7),
     ],
     ids=["alerts are not asked", "alerts of a time when the clock was set back"],
 )
@@ -173,7 +173,7 @@ def test_nodes_that_may_never_begin_do_not_keep_those_behind_them_from_their_tur
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A budget of a label allows nothing on a node without the label."""
-    monkeypatch.setattr("bot.extras.waves.waves_run.MOST_TRIED", most := 3)
+    monkeypatch.setattr("bot.extras.waves.wave_run.MOST_TRIED", most := 3)
     limits, zones = Limits(at_once=2, per_label={"az": 1}), ("",) * 3 + ("1a",)
     with database_in_memory() as database:
         over = played_wave(

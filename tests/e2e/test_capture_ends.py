@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 from bot.domain.node import Node
-from bot.extras.captures.access import RingAccess
-from bot.extras.captures.watch import CaptureLookResult, RollingWatch
+from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
+from bot.extras.captures.ring_access import RingAccess
 from tests.nodes.ring import FAKE, Patient
 from tests.nodes.sshd import OWN_LOGIN
 from tests.waiting import until

@@ -20,11 +20,11 @@ from bot.domain.errors import (
 )
 from bot.domain.node import Node
 from bot.domain.root_command import root_argv
-from bot.extras.captures.access import RingAccess
-from bot.extras.captures.record import RollingState
-from bot.extras.captures.recorder import RollingRequest, start_argv
+from bot.extras.captures.capture_fold import RollingState
+from bot.extras.captures.capture_watch import RollingWatch
+from bot.extras.captures.recorder_commands import RollingRequest, start_argv
+from bot.extras.captures.ring_access import RingAccess
 from bot.extras.captures.settings import CaptureSettings
-from bot.extras.captures.watch import RollingWatch
 from bot.extras.captures.words import lines
 from tests.nodes.ring import ANN, FAKE, Patient
 from tests.nodes.sshd import OWN_LOGIN

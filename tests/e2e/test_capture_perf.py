@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.domain.root_command import root_argv
-from bot.extras.captures.recorder import (
+from bot.extras.captures.recorder_commands import (
     CapturePaths,
     RollingRequest,
     make_folder_argv,

@@ -8,15 +8,15 @@ from typing import Any
 
 from bot.domain.clock_offset import ClockOffset
 from bot.domain.node import Node
-from bot.extras.captures.access import RingAccess
+from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
 from bot.extras.captures.chat_cards import CaptureClaims
-from bot.extras.captures.recorder import RollingRequest
+from bot.extras.captures.recorder_commands import RollingRequest
+from bot.extras.captures.ring_access import RingAccess
+from bot.extras.captures.ring_status import LogLine
 from bot.extras.captures.serving import CapturePoller
-from bot.extras.captures.status import LogLine
-from bot.extras.captures.watch import CaptureLookResult, RollingWatch
 from bot.ledger import Leases
 from bot.ledger.chat_requests import ChatRequestStore
-from bot.response.record import null_log
+from bot.response.incident_record import null_log
 from tests.nodes.ring import ANN, Patient
 from tests.nodes.sshd import OWN_LOGIN
 

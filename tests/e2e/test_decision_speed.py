@@ -39,7 +39,7 @@ from bot.response.diagnosis.triage import Triage
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
-from bot.response.record import IncidentRecord
+from bot.response.incident_record import IncidentRecord
 from bot.settings import Settings
 from bot.sources import settings_of
 from tests.directories import Always, OnePlaybook

@@ -21,7 +21,7 @@ from bot.domain.alert import PEOPLE
 from bot.domain.fold import fold
 from bot.domain.policy import Policy
 from bot.domain.post import Post
-from bot.extras.fleet.ask import FleetRequest
+from bot.extras.fleet.fleet_request import FleetRequest
 from bot.extras.marks.marks import scores
 from bot.ledger import Database, Leases, Outbox
 from bot.ledger.chat_requests import ChatRequestStore

@@ -15,7 +15,7 @@ from bot.domain.errors import CannotRead, ConnectionLost
 from bot.domain.node import Node
 from bot.extras.profiles.perf_command import CaptureRequest, capture_rights
 from bot.extras.profiles.profiler import Captured, Profiler
-from bot.response.execution.privilege import capture_sudoers_text
+from bot.response.execution.sudoers import capture_sudoers_text
 from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_script import SshScriptTransport
 from tests.contract.ways import files_of, nonce

@@ -10,12 +10,12 @@ from typing import Any
 
 from bot.app.json_log import JsonLog
 from bot.demo.slack.message import Message
+from bot.extras.captures.capture_fold import RollingCapture, RollingState
+from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
 from bot.extras.captures.chat_card import card_name
 from bot.extras.captures.chat_cards import CaptureCards, CaptureClaims
 from bot.extras.captures.events import SymptomCaught
-from bot.extras.captures.record import RollingCapture, RollingState
-from bot.extras.captures.recorder import RollingRequest
-from bot.extras.captures.watch import CaptureLookResult, RollingWatch
+from bot.extras.captures.recorder_commands import RollingRequest
 from bot.extras.profiles.sketches import Sketches
 from bot.ledger import CaseStore, Database, Leases, Outbox
 from tests.e2e.test_slack_sketches import DRAWN

@@ -19,7 +19,7 @@ from bot.chat.post_state import MessageTarget
 from bot.demo.slack.message import Message
 from bot.domain.errors import NothingProposed, UsageError
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
-from bot.extras.fleet.ask import FleetRequest
+from bot.extras.fleet.fleet_request import FleetRequest
 from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.wave import Wave
 from tests.slack.acting_team import ALICE, BOB, CAROL, ONCALL, TEAM, ActingTeam, acting_team, people, with_carol

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.response.proven import read_table
+from bot.response.proven_cures import read_table
 from tests.lab.bench import Bench
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]

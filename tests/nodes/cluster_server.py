@@ -17,7 +17,7 @@ from yarl import URL
 from bot.demo.cluster import server
 from bot.demo.cluster.cluster import Cluster, Failure
 from bot.demo.cluster.server import TOKEN, call_line
-from bot.domain.call import ApiAnswer, Call
+from bot.domain.cluster_call import ApiAnswer, Call
 from bot.domain.errors import ConnectionLost
 from bot.transport.kubernetes import KubernetesApi
 

@@ -33,11 +33,11 @@ from bot.response.decision.preflight import Preflight
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.planning import DrainSettings, with_plan
 from bot.response.diagnosis.proposal import Proposer
-from bot.response.execution.cluster import ClusterAccess
+from bot.response.execution.cluster_calls import ClusterAccess
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
-from bot.response.record import IncidentRecord
+from bot.response.incident_record import IncidentRecord
 from tests.directories import Always
 from tests.nodes.at_rest import nothing_at_work
 from tests.nodes.cluster_server import ClusterServer, NearApi

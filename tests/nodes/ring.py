@@ -11,12 +11,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bot.domain.node import Node
-from bot.extras.captures.access import RingAccess
-from bot.extras.captures.control import RollingControl
-from bot.extras.captures.recorder import CapturePaths, RollingRequest, rolling_rights
+from bot.extras.captures.capture_control import RollingControl
+from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
+from bot.extras.captures.recorder_commands import CapturePaths, RollingRequest, rolling_rights
+from bot.extras.captures.ring_access import RingAccess
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.store import CaptureStore
-from bot.extras.captures.watch import CaptureLookResult, RollingWatch
 from bot.ledger import Database, Ledger
 from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring

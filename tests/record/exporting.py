@@ -30,7 +30,7 @@ from bot.ledger import CaseStore, Database, Ledger
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.triage import Triage
-from bot.response.record import IncidentRequest, null_log
+from bot.response.incident_record import IncidentRequest, null_log
 from bot.transport.case_file import load
 from bot.transport.replay import ReplayTransport
 from tests.contract.test_why import FOUNDING

@@ -15,14 +15,14 @@ from bot.domain.entry import Entry
 from bot.domain.errors import ConnectionLost, ConnectionRefused, HostKeyRejected, StateChanged, UnknownNode, ZombieError
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.node import Node
-from bot.extras.captures.access import MachineIdentity
-from bot.extras.captures.control import RollingControl
-from bot.extras.captures.record import CaptureDecision, CaptureRecord, RollingCapture, captures_of
-from bot.extras.captures.recorder import HERE, RollingRequest
+from bot.extras.captures.capture_control import RollingControl
+from bot.extras.captures.capture_fold import CaptureDecision, CaptureRecord, RollingCapture, captures_of
+from bot.extras.captures.capture_watch import RollingWatch
+from bot.extras.captures.recorder_commands import HERE, RollingRequest
+from bot.extras.captures.ring_access import MachineIdentity
+from bot.extras.captures.ring_status import RollingStatus, parse_status
 from bot.extras.captures.settings import CaptureSettings
-from bot.extras.captures.status import RollingStatus, parse_status
 from bot.extras.captures.store import CaptureStore
-from bot.extras.captures.watch import RollingWatch
 from bot.ledger import Database, Ledger
 from tests.schedules.recorder import Recorder
 from tests.schedules.world import BEGAN_AT, World

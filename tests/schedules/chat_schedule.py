@@ -18,7 +18,7 @@ from bot.domain.incident import Incident
 from bot.ledger import Database, Ledger, Outbox
 from bot.response.decision.preflight import approval_bindings
 from bot.response.execution.node_access import NodeStatus
-from bot.response.record import IncidentRequest
+from bot.response.incident_record import IncidentRequest
 from tests.schedules.chat_seats import NOTHING, ScheduledTeams
 from tests.schedules.chats import ChatWorld, Program, Stored, jumping
 from tests.schedules.drawn import database_in_memory
@@ -224,7 +224,7 @@ class ChatPlay:
             yield f"its card is stale: {card.text}"
         # A card is posted again where nobody knows, or could note, that it stands.
         if len(cards) > 1 + self.seat.unanswered + self.world.deaths + sum(
-            self.world.failed[verb] for verb in ("keep", "taken")
+            self.world.failed[verb] for verb in ("keep", "mark_delivered")
         ):
             yield f"it has {len(cards)} cards"
         yield from (f"a copy of the card opened a dialog for {who}" for who in self.copied)

@@ -26,7 +26,7 @@ from bot.response.decision.responder import Responder
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
-from bot.response.record import IncidentRecord
+from bot.response.incident_record import IncidentRecord
 from tests.schedules.parts import KEY, CountingNode, Wire
 from tests.schedules.recorder import Recorder
 from tests.schedules.whole_look import WholeLook

@@ -23,8 +23,8 @@ from bot.extras.waves import store
 from bot.extras.waves.events import TurnOutcome, WaveApproved, WaveMember, WaveProposed
 from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import Wave, WaveState, stages_of
-from bot.extras.waves.waves import WaveService
-from bot.extras.waves.waves_run import WaveRun
+from bot.extras.waves.wave_run import WaveRun
+from bot.extras.waves.wave_service import WaveService
 from bot.ledger import Database, Ledger
 from tests.schedules.stage import POLICY, SETTLED, Stage
 from tests.schedules.world import APART, World

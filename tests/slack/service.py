@@ -31,7 +31,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
-from bot.response.record import IncidentRecord
+from bot.response.incident_record import IncidentRecord
 from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source

@@ -18,8 +18,8 @@ from bot.domain.batch import Sampling
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
-from bot.extras.fleet.ask import FleetRequest
 from bot.extras.fleet.chat_cards import FleetCards
+from bot.extras.fleet.fleet_request import FleetRequest
 from bot.extras.fleet.run import FleetRun, Hears
 from bot.extras.fleet.runner import FleetRunner
 from bot.extras.fleet.sweep import Found, NodeAnswer, NodeOutcome, Sweep
@@ -27,8 +27,8 @@ from bot.extras.waves.chat_cards import WaveCards
 from bot.extras.waves.chat_decisions import WaveDecisions
 from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import Wave
-from bot.extras.waves.waves import WaveRequest, WaveService
-from bot.extras.waves.waves_run import WaveRun
+from bot.extras.waves.wave_run import WaveRun
+from bot.extras.waves.wave_service import WaveRequest, WaveService
 from bot.ledger import Database
 from bot.seats import Chat, CureRequest
 from bot.surfaces.slack.connection import SlackConnection

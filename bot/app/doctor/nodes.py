@@ -17,7 +17,7 @@ from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import MissingFile, Unreachable
 from bot.domain.node import Node
 from bot.domain.probe import Probe
-from bot.response.execution.privilege import as_root, files_needed, root_reading_commands
+from bot.response.execution.sudoers import as_root, files_needed, root_reading_commands
 
 NODE_SECONDS = timedelta(seconds=15)
 SKEW_NOTED, SKEW_WRONG = 5.0, 60.0  # seconds between a node's clock and this machine's

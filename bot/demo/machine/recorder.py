@@ -1,6 +1,6 @@
 """The recorder of rolling captures on a simulated node: the unit, its ring, and what a look at them tells.
 
-The words that it answers are those of bot/extras/captures/status.py and recorder.py there; its samples are
+The words that it answers are those of bot/extras/captures/ring_status.py and recorder.py there; its samples are
 synthetic, made when a segment is read.
 """
 

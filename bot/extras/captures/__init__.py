@@ -13,6 +13,6 @@ EXTRA = Extra(
     settings={"capture": CaptureSettings},
     serves="bot.extras.captures.serving:serving",
     chat="bot.extras.captures.serving:chat",
-    rights="bot.extras.captures.recorder:rolling_rights",
+    rights="bot.extras.captures.recorder_commands:rolling_rights",
     reports="bot.extras.captures.in_report:shown",
 )

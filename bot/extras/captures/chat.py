@@ -14,10 +14,10 @@ from bot.chat.requests import CommandRequest, ExtraQuestion, HelpRequest, KnownN
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotRead, NothingProposed, Unreachable
 from bot.domain.safe_text import one_line
+from bot.extras.captures.capture_fold import RollingCapture
 from bot.extras.captures.chat_card import SHOW, STOP, capture_of, listed
 from bot.extras.captures.chat_cards import CaptureCards
-from bot.extras.captures.record import RollingCapture
-from bot.extras.captures.recorder import HOURS, RollingRequest, hours_of, is_capture_id
+from bot.extras.captures.recorder_commands import HOURS, RollingRequest, hours_of, is_capture_id
 from bot.extras.captures.words import lines
 
 _SAID = 2500

@@ -23,10 +23,10 @@ from bot.chat.document import (
 from bot.domain.incident import IncidentSummary
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
+from bot.extras.captures.capture_fold import RollingCapture, RollingState
+from bot.extras.captures.capture_watch import CaptureLookResult
 from bot.extras.captures.events import SymptomCaught
-from bot.extras.captures.record import RollingCapture, RollingState
-from bot.extras.captures.recorder import RollingRequest, is_capture_id
-from bot.extras.captures.watch import CaptureLookResult
+from bot.extras.captures.recorder_commands import RollingRequest, is_capture_id
 from bot.extras.captures.words import line as standing
 from bot.extras.captures.words import lines
 from bot.view.words import Bold, Code, Link, in_chat

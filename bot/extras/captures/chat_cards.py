@@ -18,6 +18,9 @@ from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
+from bot.extras.captures.capture_control import RollingControl
+from bot.extras.captures.capture_fold import RollingCapture, incident_of
+from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
 from bot.extras.captures.chat_card import (
     capture_card,
     capture_of,
@@ -26,14 +29,11 @@ from bot.extras.captures.chat_card import (
     looking_card,
     not_recorded,
 )
-from bot.extras.captures.control import RollingControl
 from bot.extras.captures.events import SymptomCaught
-from bot.extras.captures.record import RollingCapture, incident_of
-from bot.extras.captures.recorder import RollingRequest
-from bot.extras.captures.watch import CaptureLookResult, RollingWatch
+from bot.extras.captures.recorder_commands import RollingRequest
 from bot.extras.profiles.chat_file import attach_pictures
 from bot.ledger.chat_requests import ChatRequestStore
-from bot.response.record import short_id
+from bot.response.incident_record import short_id
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot

@@ -13,8 +13,8 @@ from bot.commands import options, terminal_approval
 from bot.domain.errors import Refused, Unreachable, UsageError
 
 if TYPE_CHECKING:
-    from bot.extras.captures.record import RollingCapture
-    from bot.extras.captures.watch import CaptureLookResult, RollingWatch
+    from bot.extras.captures.capture_fold import RollingCapture
+    from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
 
 _EXAMPLES = """examples:
   zombie capture start node-123 --for 12h                what the cores did just before a reset or a lockup
@@ -92,8 +92,8 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     try:
         with open_record.stores(arguments.environ, create=arguments.verb == "start") as stores:
-            from bot.extras.captures.watch import rolling_watch
-            from bot.response.record import null_log
+            from bot.extras.captures.capture_watch import rolling_watch
+            from bot.response.incident_record import null_log
 
             settings = options.settings(arguments)
             watch = rolling_watch(settings, stores.database, arguments.environ, stores.cases, null_log)
@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> None:
     from bot.commands.terminal_login import terminal_user
-    from bot.extras.captures.recorder import RollingRequest, hours_of, minutes_of
+    from bot.extras.captures.recorder_commands import RollingRequest, hours_of, minutes_of
 
     try:
         hours, minutes = hours_of(arguments.lasts), minutes_of(arguments.segment)
@@ -154,7 +154,7 @@ async def _print_capture(arguments: argparse.Namespace, watch: RollingWatch) -> 
 async def _look_or_stop(arguments: argparse.Namespace, watch: RollingWatch) -> CaptureLookResult:
     """Look at it; where it is to be stopped, before that: the last samples are read before the ring is removed."""
     from bot.commands.terminal_login import terminal_user
-    from bot.extras.captures.watch import CaptureLookResult
+    from bot.extras.captures.capture_watch import CaptureLookResult
 
     rolling = await watch.control.find(arguments.capture)
     if rolling.is_over:

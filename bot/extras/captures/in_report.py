@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from bot.domain.entry import Entry
 from bot.domain.incident import Incident
+from bot.extras.captures.capture_fold import LED_TO, captures_of
 from bot.extras.captures.events import CaptureBegan, CaptureEnded, SymptomCaught, capture_event
-from bot.extras.captures.record import LED_TO, captures_of
 from bot.extras.captures.store import CaptureStore
 from bot.extras.profiles.in_report import sketch_pictures
 from bot.ledger import CaseStore, Database

@@ -15,10 +15,10 @@ from bot.chat.context import ChatContext
 from bot.domain.contracts import Log, NodeDirectory
 from bot.domain.errors import ZombieError
 from bot.domain.safe_text import one_line
+from bot.extras.captures.capture_fold import RollingCapture
+from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch, rolling_watch
 from bot.extras.captures.chat import CaptureChat
 from bot.extras.captures.chat_cards import CaptureCards, CaptureClaims
-from bot.extras.captures.record import RollingCapture
-from bot.extras.captures.watch import CaptureLookResult, RollingWatch, rolling_watch
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot

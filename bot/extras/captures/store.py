@@ -7,8 +7,8 @@ from sqlalchemy import Connection
 from bot.domain.contracts import Clock
 from bot.domain.entry import Entry, instant_text, is_author
 from bot.domain.house_events import HOUSE
+from bot.extras.captures.capture_fold import CaptureDecision, CaptureRecord, captures_of
 from bot.extras.captures.events import KINDS
-from bot.extras.captures.record import CaptureDecision, CaptureRecord, captures_of
 from bot.ledger import holds
 from bot.ledger.database import Database, Store, on_thread
 from bot.ledger.entries import HouseEntries, append_entry

@@ -6,8 +6,8 @@ from typing import Any
 
 from bot.domain.entry import instant_text
 from bot.domain.safe_text import one_line
-from bot.extras.captures.record import RollingCapture, RollingState
-from bot.extras.captures.watch import CaptureLookResult
+from bot.extras.captures.capture_fold import RollingCapture, RollingState
+from bot.extras.captures.capture_watch import CaptureLookResult
 
 
 def line(rolling: RollingCapture) -> str:

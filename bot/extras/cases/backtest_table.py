@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from bot.domain.safe_text import one_line, redacted_line
 from bot.domain.verdict import Verdict
-from bot.extras.cases.comparison import Cell, ChangedOutcome, ItemOutcome
+from bot.extras.cases.verdict_comparison import Cell, ChangedOutcome, ItemOutcome
 from bot.surfaces.markdown_text import escape_markdown
 from bot.surfaces.verdict_text import table_lines, wrapped
 from bot.view.plan_words import PlanWords

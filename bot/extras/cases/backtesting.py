@@ -19,7 +19,7 @@ from bot.domain.errors import UsageError
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe
 from bot.domain.verdict import without_secrets
-from bot.extras.cases.comparison import Cell, Comparison, Evaluator, Pair, PlaybookReadings
+from bot.extras.cases.verdict_comparison import Cell, Comparison, Evaluator, Pair, PlaybookReadings
 from bot.extras.cases.what_if import Judge, in_short
 from bot.response.diagnosis.triage import Triage
 from bot.transport import case_file, expectations

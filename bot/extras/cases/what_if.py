@@ -24,7 +24,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import RememberingSnapshot, Snapshot, Unread
 from bot.domain.verdict import Verdict, outcome_parts
-from bot.extras.cases.fact_watch import looked_at
+from bot.extras.cases.fact_tracker import looked_at
 from bot.extras.cases.facts import Fact, Number, number
 from bot.response.diagnosis.planning import DrainSettings, with_plan
 

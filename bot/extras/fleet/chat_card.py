@@ -26,8 +26,8 @@ from bot.chat.document import (
 from bot.domain.duration import span_words
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Status
-from bot.extras.fleet.ask import MOST_WORDS, FleetRequest
-from bot.extras.fleet.difference import Comparison, left_out, peers, rest, says, sides, summary, surprise, without_cause
+from bot.extras.fleet.comparison import Comparison, left_out, peers, rest, says, sides, summary, surprise, without_cause
+from bot.extras.fleet.fleet_request import MOST_WORDS, FleetRequest
 from bot.extras.fleet.report import FleetReport, among, headline, remarks, seen_words
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome
 from bot.view.words import severity_key

@@ -29,8 +29,8 @@ from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotTell, LedgerError, NothingProposed, UsageError
 from bot.domain.safe_text import one_line
 from bot.extras.fleet import chat_card
-from bot.extras.fleet.ask import FleetRequest
 from bot.extras.fleet.chat_card import OF_FLEET
+from bot.extras.fleet.fleet_request import FleetRequest
 from bot.extras.fleet.run import FleetRun
 from bot.extras.fleet.runner import FleetRunner
 from bot.seats import CureRequest, Cures

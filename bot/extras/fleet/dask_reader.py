@@ -21,11 +21,11 @@ from bot.domain.errors import LedgerError, SchedulerError, UsageError
 from bot.domain.mute_record import MuteRecord
 from bot.domain.node import Node
 from bot.domain.safe_text import listed, one_line, redacted_line
-from bot.extras.fleet.chunks import ChunkReply, ChunkRequest, SweepQuestion
+from bot.extras.fleet.dask_scheduler import Roster, SchedulerAddress, resource
 from bot.extras.fleet.dask_worker import CONNECT_SECONDS, dask_options, read_chunk, security
 from bot.extras.fleet.run import Hears
-from bot.extras.fleet.scheduler import Roster, SchedulerAddress, resource
 from bot.extras.fleet.sweep import NodeAnswer, Sweep
+from bot.extras.fleet.worker_messages import ChunkReply, ChunkRequest, SweepQuestion
 
 WAITS_FOR_WORKERS = 30.0  # seconds without any worker that could read what is left
 LOOKS_EVERY = 1.0

@@ -17,7 +17,7 @@ from distributed import Security, Worker
 
 from bot.domain.errors import SchedulerError
 from bot.domain.safe_text import one_line
-from bot.extras.fleet.scheduler import SchedulerAddress, resource
+from bot.extras.fleet.dask_scheduler import SchedulerAddress, resource
 from bot.extras.fleet.worker import ChunkWorker
 
 LEAVING_SECONDS = 10

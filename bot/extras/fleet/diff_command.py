@@ -12,7 +12,7 @@ from bot.domain.errors import UsageError
 from bot.extras.fleet.command import add_scheduler
 
 if TYPE_CHECKING:
-    from bot.extras.fleet.difference import Comparison
+    from bot.extras.fleet.comparison import Comparison
     from bot.extras.fleet.run import FleetRun
 
 EXAMPLES = """examples:
@@ -60,7 +60,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    from bot.extras.fleet.difference import difference_body, difference_text
+    from bot.extras.fleet.comparison import difference_body, difference_text
 
     what, here = _run_and_sick_nodes(arguments)
     try:

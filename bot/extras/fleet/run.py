@@ -13,7 +13,7 @@ from bot.domain.node import Node
 from bot.domain.probe import Snapshot
 from bot.domain.safe_text import redacted_line
 from bot.domain.verdict import Finding, Status, Undecided, Verdict
-from bot.extras.fleet.difference import Comparison, compare
+from bot.extras.fleet.comparison import Comparison, compare
 from bot.extras.fleet.facts import fact_value, facts_of, figures_of, packed
 from bot.extras.fleet.report import NAMES, FleetReport, report
 from bot.extras.fleet.sweep import Counted, Found, NodeAnswer, NodeOutcome, Sweep

@@ -27,15 +27,15 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.sample import Randomness, Sample
 from bot.domain.verdict import Status
-from bot.extras.fleet.ask import FleetRequest
-from bot.extras.fleet.chunks import SweepQuestion
-from bot.extras.fleet.difference import Comparison
+from bot.extras.fleet.comparison import Comparison
+from bot.extras.fleet.dask_scheduler import address_of, not_installed
 from bot.extras.fleet.facts import unpacked
+from bot.extras.fleet.fleet_request import FleetRequest
 from bot.extras.fleet.report import FleetReport
 from bot.extras.fleet.run import MOST_AT_ONCE, ChunkReader, FleetRun, Hears, Reads, answers_of
-from bot.extras.fleet.scheduler import address_of, not_installed
 from bot.extras.fleet.settings import WorkersSettings
 from bot.extras.fleet.sweep import NodeAnswer, Sweep
+from bot.extras.fleet.worker_messages import SweepQuestion
 from bot.inventory import Inventory
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage

@@ -20,7 +20,7 @@ from bot.domain.growth import CountSample, Growth, growth
 from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.playbook import Playbook
 from bot.domain.safe_text import listed, one_line
-from bot.extras.fleet.ask import FleetRequest
+from bot.extras.fleet.fleet_request import FleetRequest
 from bot.extras.fleet.report import FleetReport, headline
 from bot.extras.fleet.runner import FleetRunner
 from bot.extras.fleet.settings import SweepSettings

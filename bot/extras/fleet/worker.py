@@ -18,11 +18,11 @@ from bot.domain.errors import InventoryError, SchedulerError, UsageError
 from bot.domain.mute_record import GivenMutes
 from bot.domain.node import Node
 from bot.domain.playbook import Playbooks
-from bot.extras.fleet.chunks import ChunkReply, ChunkRequest, SweepQuestion
+from bot.extras.fleet.dask_scheduler import address_of, is_zone, not_installed
 from bot.extras.fleet.run import ChunkReader
-from bot.extras.fleet.scheduler import address_of, is_zone, not_installed
 from bot.extras.fleet.settings import WorkersSettings
 from bot.extras.fleet.sweep import NodeAnswer, Sweep
+from bot.extras.fleet.worker_messages import ChunkReply, ChunkRequest, SweepQuestion
 from bot.inventory import Inventory
 from bot.response.diagnosis.triage import Triage
 from bot.settings import Settings

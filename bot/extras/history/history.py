@@ -14,7 +14,7 @@ from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import CannotRead, SettingsError
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
-from bot.extras.history.past import PROFILED, with_past
+from bot.extras.history.metric_history import PROFILED, with_past
 from bot.extras.history.settings import PrometheusSettings, PyroscopeSettings
 from bot.inventory import Inventory
 from bot.response.diagnosis.scheduler import Diagnose

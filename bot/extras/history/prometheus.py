@@ -17,8 +17,8 @@ from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
-from bot.extras.history.monitoring import MIB, MonitoringStore, label_matcher
-from bot.extras.history.past import HISTORY
+from bot.extras.history.metric_history import HISTORY
+from bot.extras.history.monitoring_store import MIB, MonitoringStore, label_matcher
 from bot.extras.history.prometheus_questions import COUNTED, QUESTIONS, Series, answer_evidence
 
 SPAN, STEP = timedelta(minutes=15), timedelta(seconds=30)

@@ -17,8 +17,8 @@ from bot.domain.errors import CannotRead
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
-from bot.extras.history.monitoring import LIMIT_SECONDS, MIB, MonitoringStore, label_matcher
-from bot.extras.history.past import PROFILED
+from bot.extras.history.metric_history import PROFILED
+from bot.extras.history.monitoring_store import LIMIT_SECONDS, MIB, MonitoringStore, label_matcher
 
 ANSWER_LIMIT_BYTES = 2 * MIB
 SPAN = timedelta(minutes=15)

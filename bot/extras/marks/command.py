@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.domain.safe_text import one_line
     from bot.extras.marks.marker import VerdictMarker
     from bot.extras.marks.store import MarkStore
-    from bot.response.record import IncidentRecord
+    from bot.response.incident_record import IncidentRecord
 
     by = terminal_user(arguments.environ)
     policy = policy_as_written(options.settings(arguments))

@@ -21,7 +21,7 @@ from bot.extras.mcp.tools import Answer
 from bot.ledger import CaseStore, Ledger
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler
-from bot.response.record import IncidentRecord, IncidentRequest, note_refusal, null_log, received
+from bot.response.incident_record import IncidentRecord, IncidentRequest, note_refusal, null_log, received
 from bot.surfaces.document import document_body
 from bot.surfaces.incidents import incident_body, incident_text, incidents_body, incidents_text
 from bot.surfaces.verdict_text import summary, verdict_text

@@ -13,7 +13,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from bot.domain.page_policy import page_policy
+from bot.domain.content_security_policy import page_policy
 from bot.domain.safe_text import one_line, safe
 from bot.extras.profiles.flame_tree import FlameTree
 

@@ -11,11 +11,11 @@ from bot.domain.errors import CannotRead, ConnectionLost, ProfileError, Unreacha
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line, redacted_line
 from bot.domain.script_session import ScriptSession, ScriptTransport
+from bot.extras.profiles.capture_wire import CaptureEnd, CaptureWire, Facts
 from bot.extras.profiles.perf_command import PERF, TEXT_SECONDS_MORE, CaptureRequest, capture_script
 from bot.extras.profiles.profile import Profile
 from bot.extras.profiles.reader import Reader
 from bot.extras.profiles.selection import Selection
-from bot.extras.profiles.wire import CaptureEnd, CaptureWire, Facts
 
 LEAST_MEMORY_KIB = 200 * 1024  # perf's buffers take 0.5 MB for each core, and reading symbols takes about 60 MB
 LEAST_ROOM_KIB = 64 * 1024  # the names of a kernel with all its modules take about 15 MB

@@ -18,7 +18,7 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Verdict, outcome_parts
 from bot.ledger import CaseStore, Ledger
 from bot.probes.profile import PROFILE, as_run
-from bot.response.record import IncidentRecord, short_id
+from bot.response.incident_record import IncidentRecord, short_id
 
 TRIES = 5
 Judge: TypeAlias = Callable[[Case, str], Awaitable[Verdict]]  # a case by a playbook's name

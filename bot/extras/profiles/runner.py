@@ -23,7 +23,7 @@ from bot.extras.profiles.sketch import Sketch, sketch
 from bot.extras.profiles.sketches import Sketches
 from bot.extras.profiles.words import says
 from bot.probes.profile import ProfileReading, profile_to_json
-from bot.response.record import IncidentRecord
+from bot.response.incident_record import IncidentRecord
 
 AT_ONCE = 2  # profiles at the same time: each keeps a core of the bot's machine busy
 TRIES = 5

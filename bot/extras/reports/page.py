@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.chat.document import Line, Lines
-from bot.domain.page_policy import page_policy
+from bot.domain.content_security_policy import page_policy
 from bot.domain.safe_text import safe
 from bot.extras.reports.parts import Grid, Point, Points, Report, ReportPart, Section
 from bot.seats import Picture

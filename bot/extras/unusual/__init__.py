@@ -10,7 +10,7 @@ EXTRA = Extra(
     "what is unusual about a node beside its peers",
     needs=("fleet",),
     settings={"unusual": UnusualSettings},
-    reads_more="bot.extras.unusual.peer_check:reads_more",
-    keeps_facts="bot.extras.unusual.peer_check:reads_more",
-    reads_more_alone="bot.extras.unusual.peer_check:of_record",
+    reads_more="bot.extras.unusual.peer_comparer:reads_more",
+    keeps_facts="bot.extras.unusual.peer_comparer:reads_more",
+    reads_more_alone="bot.extras.unusual.peer_comparer:of_record",
 )

@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from bot.domain.entry import instant_of, instant_text
 from bot.extras.fleet.facts import packed, unpacked
-from bot.extras.unusual.peers import NodeFacts
+from bot.extras.unusual.unusual_facts import NodeFacts
 from bot.ledger.database import Database
 
 KEPT = 6  # checks of a node

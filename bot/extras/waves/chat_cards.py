@@ -25,7 +25,7 @@ from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.extras.waves.chat_card import IN_FILE, checking_card, no_wave_card, wave_card
 from bot.extras.waves.wave import Wave, WaveState
-from bot.extras.waves.waves import WaveService
+from bot.extras.waves.wave_service import WaveService
 from bot.extras.waves.words import WavePlans, wave_lines, wave_plans
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.seats import CureRequest

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from bot.chat.context import ChatContext
 from bot.chat.dialog import Intent, reason_dialog
 from bot.chat.document import Block
-from bot.chat.ephemeral import refusal_words
 from bot.chat.people import Person
+from bot.chat.private_replies import refusal_words
 from bot.domain.chat_request import ChatRequest
 from bot.domain.entry import instant_of, instant_text, is_wave
 from bot.domain.errors import (

@@ -128,7 +128,7 @@ def _show(words: list[str], arguments: argparse.Namespace) -> int:
 def _start_wave(words: list[str], arguments: argparse.Namespace) -> int:
     from bot.app.workload_selection import selected
     from bot.commands.terminal_login import terminal_user
-    from bot.extras.waves.waves import WaveRequest
+    from bot.extras.waves.wave_service import WaveRequest
     from bot.extras.waves.wiring import known_causes, start_wave
     from bot.extras.waves.words import wave_body
 

@@ -19,8 +19,8 @@ from bot.extras.waves.chat_cards import PlansFile, WaveCards
 from bot.extras.waves.chat_decisions import WaveDecisions
 from bot.extras.waves.store import WaveCounts, WaveStore
 from bot.extras.waves.wave import Wave
-from bot.extras.waves.waves import WaveRequest
-from bot.extras.waves.waves_run import WaveRun
+from bot.extras.waves.wave_run import WaveRun
+from bot.extras.waves.wave_service import WaveRequest
 from bot.extras.waves.wiring import WaveParts, known_causes, start_wave, wave_parts
 from bot.extras.waves.words import WavePlans, wave_plans
 from bot.ledger import Leases

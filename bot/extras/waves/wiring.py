@@ -25,12 +25,12 @@ from bot.domain.verdict import Verdict, without_secrets
 from bot.extras.waves.events import WaveMember
 from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import Wave, WaveState
-from bot.extras.waves.waves import WaveRequest, WaveService
-from bot.extras.waves.waves_run import WaveRun
+from bot.extras.waves.wave_run import WaveRun
+from bot.extras.waves.wave_service import WaveRequest, WaveService
 from bot.inventory import Inventory
 from bot.ledger import CaseStore, Ledger
 from bot.response.diagnosis.recorder import VerdictRecorder
-from bot.response.record import IncidentRecord, IncidentRequest, null_log
+from bot.response.incident_record import IncidentRecord, IncidentRequest, null_log
 
 if TYPE_CHECKING:
     pass

@@ -15,7 +15,7 @@ from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.ledger import Ledger
 from bot.response.decision import guards
-from bot.response.record import refusals_noted
+from bot.response.incident_record import refusals_noted
 
 # Slack's time of a request comes from another clock; a request this close to a pull may be from before it.
 _CLOCKS_APART = timedelta(minutes=1)

@@ -27,7 +27,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.ledger import Ledger
 from bot.response.decision import guards
-from bot.response.record import refusals_noted, steps_not_done_words, with_left_behind
+from bot.response.incident_record import refusals_noted, steps_not_done_words, with_left_behind
 
 SILENT = timedelta(minutes=1)  # a runner with a newer sign of life may be working on the node
 

@@ -35,7 +35,7 @@ from bot.domain.safe_text import redacted
 from bot.domain.verdict import Evidence, Status, Verdict
 from bot.response.diagnosis.plan_impact import PART, READ_FROM, unseen_words
 from bot.response.execution.node_access import NodeAccess, NodeStatus
-from bot.response.execution.privilege import login_that_lacks
+from bot.response.execution.sudoers import login_that_lacks
 
 if TYPE_CHECKING:
     from bot.response.decision.recheck import RecheckResult

@@ -45,7 +45,7 @@ from bot.response.decision.braking import set_brake
 from bot.response.decision.preflight import DriftDetected, Preflight
 from bot.response.decision.undo_proposer import UndoProposer
 from bot.response.execution.node_access import NodeAccess
-from bot.response.record import (
+from bot.response.incident_record import (
     IncidentRecord,
     already_tried_hint,
     cured_since,

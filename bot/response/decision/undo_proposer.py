@@ -33,8 +33,8 @@ from bot.ledger import Ledger
 from bot.response.decision import guards
 from bot.response.decision.preflight import bindings_for_version, machine_drift, unit_state_evidence, unit_state_words
 from bot.response.execution.node_access import NodeAccess
-from bot.response.execution.privilege import acting_lines
-from bot.response.record import UNDO_TIMES, UndoableStep, short_id, undo_ids, undoable
+from bot.response.execution.sudoers import acting_lines
+from bot.response.incident_record import UNDO_TIMES, UndoableStep, short_id, undo_ids, undoable
 
 
 @dataclass(frozen=True, slots=True)

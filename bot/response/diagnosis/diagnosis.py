@@ -34,11 +34,11 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.probes.profile import as_run, profiled
-from bot.response.diagnosis.alert_words import alerted
+from bot.response.diagnosis.alert_coverage import alerted
 from bot.response.diagnosis.progress import DiagnosisFollower, ReadingProgress
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler, unread_node_verdict
-from bot.response.record import IncidentRecord
+from bot.response.incident_record import IncidentRecord
 
 IN_STORMS = "storms"  # in storms all readings share a person's allowance, so that people's own checks go on
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between tries to record a verdict

@@ -11,7 +11,7 @@ from bot.domain.errors import Conflict, LedgerError
 from bot.domain.safe_text import one_line
 from bot.ledger import Leases, Ledger
 from bot.response.diagnosis.diagnosis import Diagnosis
-from bot.response.record import IncidentRequest
+from bot.response.incident_record import IncidentRequest
 
 
 class IncidentOpener:

@@ -23,7 +23,7 @@ from bot.domain.verdict import Verdict
 from bot.probes.agents import AgentsReading
 from bot.probes.host import HostReading
 from bot.response.diagnosis import plan_impact
-from bot.response.proven import proven_on
+from bot.response.proven_cures import proven_on
 
 NODE_LABEL, CONTEXT_LABEL = "kubernetes_node", "kubernetes_context"
 _NODE, _CLUSTER = "node", "of_cluster"  # the arguments of an action on a cluster's node

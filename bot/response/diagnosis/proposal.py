@@ -34,10 +34,10 @@ from bot.probes.host import HostReading, machine_id_of
 from bot.response.decision.guards import check_units_named, raised_by_stranger, units_of
 from bot.response.decision.preflight import approval_bindings
 from bot.response.diagnosis.figures import figures
-from bot.response.execution.cluster import KUBERNETES
+from bot.response.execution.cluster_calls import KUBERNETES
 from bot.response.execution.node_access import NodeAccess
-from bot.response.execution.privilege import acting_lines
-from bot.response.record import already_tried_hint
+from bot.response.execution.sudoers import acting_lines
+from bot.response.incident_record import already_tried_hint
 
 _EVER = timedelta(days=3650)
 ACTING_IS_OFF = "This bot shows what would help and does not act."

@@ -22,10 +22,10 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Verdict, recorded_verdict
 from bot.ledger import CaseStore, Ledger, ReadingStore
 from bot.probes.host import machine_id_of
-from bot.response.diagnosis.growing import store_count_and_growth
+from bot.response.diagnosis.count_growth import store_count_and_growth
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
 from bot.response.diagnosis.relapses import WITHIN, no_second_reboot_within, relapse_of, withheld_after_reboot
-from bot.response.record import OVER_BY_NOW, log_unreadable, received
+from bot.response.incident_record import OVER_BY_NOW, log_unreadable, received
 
 _TRIES = 8
 _MOST_FOLDED = 60  # for a node that is checked every hour, the newest are enough to say how often it was sick

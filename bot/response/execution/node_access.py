@@ -19,7 +19,7 @@ from bot.domain.errors import CannotDrain, CannotRead
 from bot.domain.fence import BOOT_ID, JOURNAL_WITHIN, MACHINE_ID, Fence, FenceRefusal, journal_line, refusal_of
 from bot.domain.node import Node
 from bot.response.diagnosis.planning import DrainSettings
-from bot.response.execution.cluster import ClusterAccess, TooLate, never_braked
+from bot.response.execution.cluster_calls import ClusterAccess, TooLate, never_braked
 
 IDENTITY = Command("identity", ("tail", "-v", "-n", "+1", BOOT_ID, MACHINE_ID), output_limit_bytes=4096)
 _LOOK_LIMIT = timedelta(seconds=15)

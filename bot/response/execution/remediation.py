@@ -39,7 +39,14 @@ from bot.domain.transitions import State
 from bot.response.execution.step_executor import Outcome, StepExecutor, pause_of
 from bot.response.execution.step_proof import StepProof
 from bot.response.execution.validation import MOST_BETWEEN, Diagnose, next_sample, resolved, why_not_watchable
-from bot.response.record import IncidentRecord, cured_since, plan_of, steps_not_done_words, stopped, with_left_behind
+from bot.response.incident_record import (
+    IncidentRecord,
+    cured_since,
+    plan_of,
+    steps_not_done_words,
+    stopped,
+    with_left_behind,
+)
 
 _OUT_OF_BAND = "Use another way in: the console, or the cloud provider's reboot."
 

@@ -63,7 +63,7 @@ from bot.response.decision.preflight import (
 )
 from bot.response.execution.before_reboot import NOTHING, PreRebootReader, StoredReadings
 from bot.response.execution.node_access import NodeAccess, NodeStatus, RefusedByFence, TooLate
-from bot.response.record import (
+from bot.response.incident_record import (
     NOT_LASTING,
     OVER_BY_NOW,
     as_evidence,

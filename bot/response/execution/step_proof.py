@@ -41,7 +41,7 @@ from bot.response.execution.step_executor import (
     fence_of,
     pause_of,
 )
-from bot.response.record import as_evidence, expired, facts_before, plan_of, untrusted_node_question
+from bot.response.incident_record import as_evidence, expired, facts_before, plan_of, untrusted_node_question
 
 MOST_ATTEMPTS = 3
 OTHERWISE = "the node was booted otherwise, and the bot's own command was not run"

@@ -22,7 +22,7 @@ from bot.response.decision.guards import units_of
 from bot.response.decision.preflight import machine_drift
 from bot.response.diagnosis.figures import before_and_after_table, figures, read_then
 from bot.response.execution.node_access import NodeAccess, NodeStatus
-from bot.response.record import facts_before, facts_proving, plan_of, undoable, untrusted_node_question
+from bot.response.incident_record import facts_before, facts_proving, plan_of, undoable, untrusted_node_question
 
 Diagnose: TypeAlias = Callable[[Node, str], Awaitable[Verdict]]  # a node by a playbook's name
 

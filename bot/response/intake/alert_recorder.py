@@ -21,7 +21,7 @@ from bot.domain.fold import fold_entry
 from bot.domain.incident import Incident, newest
 from bot.domain.transitions import State
 from bot.ledger import Ledger
-from bot.response.record import short_id
+from bot.response.incident_record import short_id
 
 MOST_OPTIONS = 100  # what the menu of a chat can show
 _TRIES = 5

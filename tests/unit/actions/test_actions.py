@@ -11,7 +11,7 @@ from bot.domain.action import Proof
 from bot.domain.command import Completed, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Snapshot
-from bot.response.execution.privilege import acting_lines
+from bot.response.execution.sudoers import acting_lines
 
 UNIT = {"unit": "ecs.service"}
 LOOPING = {"LoadState": "loaded", "ActiveState": "activating", "SubState": "auto-restart", "UnitFileState": "enabled"}

@@ -16,7 +16,7 @@ from bot.domain.errors import SettingsError
 from bot.ledger import Ledger
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
-from bot.response.record import null_log
+from bot.response.incident_record import null_log
 from bot.settings import Settings
 from bot.sources import settings_of
 from bot.sources.pagerduty_http import Access

@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from bot.app.workload_selection import nodes_that_run
-from bot.domain.call import ApiAnswer, Call
+from bot.domain.cluster_call import ApiAnswer, Call
 from bot.domain.errors import UsageError
-from bot.domain.listing import CannotList, Place
+from bot.domain.machine_listing import CannotList, Place
 from bot.domain.selector import Selector
 from bot.inventory.cluster_nodes import lister
 

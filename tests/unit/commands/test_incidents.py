@@ -20,8 +20,8 @@ from bot.domain.events import Escalated
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE
 from bot.domain.transitions import State
+from bot.extras.captures.capture_fold import captures_of
 from bot.extras.captures.events import CaptureAsked, CaptureEnded
-from bot.extras.captures.record import captures_of
 from bot.extras.captures.words import document
 from bot.ledger import Database, Ledger
 from bot.surfaces.incidents import incident_text

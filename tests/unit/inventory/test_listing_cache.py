@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bot.domain.listing import CannotList, Machine, Place
+from bot.domain.machine_listing import CannotList, Machine, Place
 from bot.inventory.listing_cache import GONE_FOR, ListingCache
 
 PLACE = Place("cloud", "here", {"filters": {"a": ["b"]}})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from bot.domain.listing import Listing, Machine, Place
+from bot.domain.machine_listing import Listing, Machine, Place
 from bot.domain.node import Node
 from bot.inventory.kind import TableNodes
 from bot.inventory.machine_nodes import labels_of, nodes_of_listings

@@ -22,7 +22,7 @@ from bot.lab.process import Process
 from bot.lab.prove import NotProven, Prover, Proving, to_prove
 from bot.lab.recipe import Recipe
 from bot.lab.trial import BY_FAULT, MACHINES, TRIALS
-from bot.response.proven import ProvenRow, read_table
+from bot.response.proven_cures import ProvenRow, read_table
 
 STAND_INS = {"held-core", "compaction", "busy", "leaked-memory-cgroups-in-one-unit"}  # no cause of their own
 LEAK, FULL = BY_FAULT["leaked-memory-cgroups"], BY_FAULT["disk-full"]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.probe import CustomReading, Unread
-from bot.domain.truth import Truth, Unknown
+from bot.domain.three_valued_logic import Truth, Unknown
 from bot.library.expressions import ExpressionError, read_expression
 from bot.library.kinds import ValueKind
 from tests.examples import up_to

@@ -15,8 +15,8 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.response.diagnosis.diagnosis import LOOK_AGAIN, Diagnosis
 from bot.response.execution.remediation import Remediation
+from bot.response.incident_record import IncidentRecord
 from bot.response.lifecycle import INTERRUPTED, Lifecycle
-from bot.response.record import IncidentRecord
 from tests.record.incidents import HEALTHY, NODE, TRIAGED, entries
 
 RECEIVED = AlertReceived(Alert("pagerduty", "Q1"), NODE, "g1", "node-health")

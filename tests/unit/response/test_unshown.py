@@ -13,8 +13,8 @@ from bot.domain.command import Completed
 from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import ConnectionLost
 from bot.domain.node import Node
+from bot.extras.profiles.capture_wire import CaptureEnd, Facts
 from bot.extras.profiles.profiler import nothing_recorded_error, perf_missing
-from bot.extras.profiles.wire import CaptureEnd, Facts
 from tests.schedules.stage import Stage
 from tests.unit.response.requesting import approve, do
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bot.chat.commands import Commands
-from bot.chat.ephemeral import PrivateReplies
 from bot.chat.post_state import MessageTarget
+from bot.chat.private_replies import PrivateReplies
 from bot.chat.requests import CheckRequest, CommandRequest, HelpRequest, help_text, parse, unknown_words
 from bot.chat.service import Delivered, Message, MessageGone, Timing
 from bot.chat.stored_checks import StoredCheck, encode_check

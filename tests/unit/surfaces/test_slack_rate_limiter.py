@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.chat.turns import FIRST, LAST, RateLimiter
+from bot.chat.rate_limiter import FIRST, LAST, RateLimiter
 
 
 class Clock:

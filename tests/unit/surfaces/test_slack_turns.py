@@ -13,8 +13,8 @@ from typing import cast
 
 from bot.chat.post_state import CARD, MessageTarget, PendingDelivery, PostState
 from bot.chat.poster import Poster
+from bot.chat.rate_limiter import SUMMARY
 from bot.chat.service import Delivered, Message, Timing
-from bot.chat.turns import SUMMARY
 from bot.domain.post import MessageRef
 from bot.ledger import Outbox
 from bot.surfaces.slack.calls import Calls

@@ -13,6 +13,8 @@ from bot.chat.drawing import length
 from bot.chat.service import Message
 from bot.domain.incident import IncidentSummary
 from bot.domain.transitions import State
+from bot.extras.captures.capture_fold import RollingCapture, RollingState, incident_of
+from bot.extras.captures.capture_watch import CaptureLookResult
 from bot.extras.captures.chat_card import (
     SHOW,
     STOP,
@@ -29,9 +31,7 @@ from bot.extras.captures.events import (
     CaptureStopping,
     SymptomCaught,
 )
-from bot.extras.captures.record import RollingCapture, RollingState, incident_of
-from bot.extras.captures.recorder import RollingRequest
-from bot.extras.captures.watch import CaptureLookResult
+from bot.extras.captures.recorder_commands import RollingRequest
 from bot.surfaces.slack.drawing import ALL_BLOCKS, draw
 from tests.record.incidents import BEGAN_AT
 

@@ -11,8 +11,8 @@ import pytest
 from bot.chat.document import TEXT
 from bot.chat.drawing import length
 from bot.domain.node import Node
-from bot.extras.fleet.ask import FleetRequest
 from bot.extras.fleet.chat_card import many_card, report_card, running_card
+from bot.extras.fleet.fleet_request import FleetRequest
 from bot.extras.fleet.report import FleetReport, report
 from bot.extras.fleet.sweep import Found, JudgedBy, NodeAnswer, NodeOutcome
 from bot.surfaces.slack.drawing import ALL_BLOCKS, draw

@@ -17,10 +17,10 @@ from bot.domain.command import Completed
 from bot.domain.errors import ConnectionRefused, MissingFile, SchedulerError, UnknownNode
 from bot.domain.growth import HarmThreshold
 from bot.domain.node import Node
-from bot.extras.fleet.chunks import ChunkReply, ChunkRequest, SweepQuestion
-from bot.extras.fleet.scheduler import Roster, declared, is_zone, resource
+from bot.extras.fleet.dask_scheduler import Roster, declared, is_zone, resource
 from bot.extras.fleet.sweep import Counted, Found, NodeAnswer, NodeOutcome, Sweep
 from bot.extras.fleet.worker import ChunkWorker, ReadOnlyTransport
+from bot.extras.fleet.worker_messages import ChunkReply, ChunkRequest, SweepQuestion
 
 NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
 LEAK = "leaked-memory-cgroups"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.extras.fleet.chat_card import comparison_message
-from bot.extras.fleet.difference import (
+from bot.extras.fleet.comparison import (
     Comparison,
     compare,
     difference_body,

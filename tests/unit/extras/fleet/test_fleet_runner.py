@@ -16,11 +16,11 @@ import pytest
 from bot.app.factories import library
 from bot.domain.errors import UsageError
 from bot.domain.node import Node
-from bot.extras.fleet.ask import FleetRequest
-from bot.extras.fleet.chunks import SweepQuestion
 from bot.extras.fleet.facts import Fact, packed
+from bot.extras.fleet.fleet_request import FleetRequest
 from bot.extras.fleet.runner import FleetRunner
 from bot.extras.fleet.sweep import Found, NodeAnswer, NodeOutcome
+from bot.extras.fleet.worker_messages import SweepQuestion
 
 NOBODY: Any = None
 

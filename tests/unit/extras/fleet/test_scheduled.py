@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from bot.domain.growth import CountSample, Growth, HarmThreshold
 from bot.domain.json_form import read, to_json_types
 from bot.domain.node import Node
-from bot.extras.fleet.ask import FleetRequest
+from bot.extras.fleet.fleet_request import FleetRequest
 from bot.extras.fleet.report import FleetReport, report
 from bot.extras.fleet.sweep import Found, JudgedBy, NodeAnswer, NodeOutcome
 from bot.extras.fleet.sweeps import PostedSweep, ScheduledSweep, digest, digest_card

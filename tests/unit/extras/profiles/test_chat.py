@@ -127,20 +127,20 @@ async def test_profile_that_a_kill_broke_off_is_answered_by_the_next_run(bench: 
     await until(lambda: bench.channel.posts, "its first words")
     assert "every core is sampled" in bench.channel.posts[0]
     beside = bench.program("b")
-    assert await beside.chat_requests.left() == (), "its program is alive"
+    assert await beside.chat_requests.take_over_unowned() == (), "its program is alive"
     await beside.asked()
     assert beside.desk.begun == 0, "another delivery of the click"
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     killed.leases.leave.now()
 
-    (kept,) = await beside.chat_requests.left()
+    (kept,) = await beside.chat_requests.take_over_unowned()
     assert beside.profiles.takes(kept)
     await until(lambda: bench.channel.edits, "the answer")
     assert bench.channel.edits == ["The bot was restarted while node-1 was profiled. Ask again."]
     await beside.ends()
     assert (len(bench.channel.posts), bench.channel.threads) == (1, [AT.thread_ts])
-    assert await bench.program("c").chat_requests.left() == ()
+    assert await bench.program("c").chat_requests.take_over_unowned() == ()
 
 
 async def test_profile_that_fails_for_any_reason_is_answered_and_done(bench: Bench) -> None:
@@ -150,7 +150,7 @@ async def test_profile_that_fails_for_any_reason_is_answered_and_done(bench: Ben
     said = [*bench.channel.posts, *bench.channel.edits]
     assert said[-1] == "node-1 was not profiled: The key file is gone. Put it back."
     program.leases.leave.now()
-    assert await bench.program("b").chat_requests.left() == ()
+    assert await bench.program("b").chat_requests.take_over_unowned() == ()
 
 
 async def test_answer_says_what_it_means_and_what_follows_before_its_table(bench: Bench) -> None:
@@ -202,7 +202,7 @@ async def test_button_says_on_the_card_what_it_does_until_the_answer_is_there(be
 
     asker = SimpleNamespace(admit=admitted, count=lambda _: None)
     nodes = SimpleNamespace(nodes=SimpleNamespace(find=lambda _: NODE))
-    context: Any = {"clicked": found, "find": found, "askers": asker, "responder": nodes, "surface": cards}
+    context: Any = {"incident_of_click": found, "find": found, "askers": asker, "responder": nodes, "surface": cards}
     program = bench.program("a", UsageError("no perf"), **context)
     await program.profiles.ask(Click("k1", Person("U1", "T1"), "profile", incident.id, "", "", "C1", "1.0"))
     assert cards.said == ["Profiling every core for 10 s…", "done"]

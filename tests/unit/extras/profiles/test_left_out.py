@@ -22,7 +22,7 @@ from bot.extras.profiles.sketches import SKETCH
 from bot.extras.reports.report_data import ReportData
 from bot.extras.reports.report_maker import report_data
 from bot.ledger import CaseStore, Database, Ledger
-from bot.response.execution.privilege import capture_sudoers_text
+from bot.response.execution.sudoers import capture_sudoers_text
 from bot.seats import Extra
 from tests.record.incidents import APPROVER, ASKER, BEGAN_AT, NODE, OPENING, TRIAGED
 from tests.record.ledgers import ledger_in

@@ -13,12 +13,12 @@ import pytest
 from bot.domain.errors import ConnectionLost
 from bot.domain.node import Node
 from bot.extras.profiles import reader
+from bot.extras.profiles.capture_wire import CaptureEnd, Facts
 from bot.extras.profiles.counts import Counts
 from bot.extras.profiles.nodes import EXIT_UNREACHABLE, Profiling, profile_node
 from bot.extras.profiles.perf_command import CaptureRequest
 from bot.extras.profiles.profiler import Captured
 from bot.extras.profiles.selection import Selection
-from bot.extras.profiles.wire import CaptureEnd, Facts
 from tests.unit.extras.profiles.test_counts import spilled
 
 NODE = Node("node-1", "10.0.0.1")

@@ -21,7 +21,7 @@ from bot.domain.verdict import Confidence, Verdict
 from bot.extras.profiles.reevaluator import VerdictReevaluator
 from bot.ledger import CaseStore, Ledger
 from bot.probes.profile import PROFILE, ProfileReading, profile_to_json
-from bot.response.record import IncidentRecord
+from bot.response.incident_record import IncidentRecord
 from tests.record.incidents import APPROVER, BEGAN_AT, NODE, OPENING, PROPOSED, TRIAGED, VERDICT, by_whom
 from tests.record.ledgers import ledger_in
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from bot.extras.fleet.facts import PRESENT, READ, Fact, figures_of
-from bot.extras.unusual.peers import SAID, NodeFacts, Peers, compare, kind_of
+from bot.extras.unusual.unusual_facts import SAID, NodeFacts, Peers, compare, kind_of
 from bot.probes.gpu import Gpu, GpuReading
 from bot.probes.hardware import parse
 from tests.contract.asked import evaluated

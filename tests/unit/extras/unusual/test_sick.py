@@ -13,7 +13,7 @@ import pytest
 
 from bot.domain.verdict import Status, Verdict
 from bot.extras.fleet.facts import Fact, figures_of
-from bot.extras.unusual.peers import SAID, NodeFacts, Peers, compare
+from bot.extras.unusual.unusual_facts import SAID, NodeFacts, Peers, compare
 from tests.contract import test_independent_nodes
 from tests.contract.asked import evaluated, judged
 from tests.contract.level_rows import rows

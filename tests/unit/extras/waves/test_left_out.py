@@ -40,8 +40,8 @@ from bot.domain.events import (
 )
 from bot.domain.policy import Limits
 from bot.domain.verdict import Evidence
-from bot.extras.fleet.ask import FleetRequest
 from bot.extras.fleet.chat_cards import FleetCards
+from bot.extras.fleet.fleet_request import FleetRequest
 from bot.extras.waves import command
 from bot.extras.waves.events import (
     TurnEnded,

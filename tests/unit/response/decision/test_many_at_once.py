@@ -19,7 +19,7 @@ from bot.response.decision.preflight import Preflight
 from bot.response.decision.recheck import RecheckResult
 from bot.response.decision.responder import Responder
 from bot.response.execution.node_access import NodeAccess, NodeStatus
-from bot.response.record import IncidentRecord
+from bot.response.incident_record import IncidentRecord
 from tests.schedules.stage import POLICY, Stage
 
 PEOPLE = tuple(f"p{number}" for number in range(50))

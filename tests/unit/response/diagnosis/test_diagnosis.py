@@ -22,7 +22,7 @@ from bot.response.diagnosis.diagnosis import LONGEST_PAUSE, LOOK_AGAIN, Diagnosi
 from bot.response.diagnosis.progress import ReadingProgress
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler
-from bot.response.record import IncidentRecord, IncidentRequest
+from bot.response.incident_record import IncidentRecord, IncidentRequest
 from tests.record.incidents import BEGAN_AT, HEALTHY, NODE, entries
 
 PLAYBOOK = Playbook("node-health", "", 3, (), (), ())

@@ -15,7 +15,7 @@ from bot.domain.transitions import State
 from bot.ledger import Leases, Ledger
 from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.incident_opener import IncidentOpener
-from bot.response.record import IncidentRecord, IncidentRequest
+from bot.response.incident_record import IncidentRecord, IncidentRequest
 from tests.record.incidents import ASKER, BEGAN_AT, NODE
 from tests.record.ledgers import ledger_in
 

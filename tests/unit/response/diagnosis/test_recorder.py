@@ -20,8 +20,8 @@ from bot.domain.probe import Snapshot
 from bot.domain.transitions import State
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
 from bot.response.diagnosis.recorder import VerdictRecorder
+from bot.response.incident_record import OVER_BY_NOW, IncidentRequest, null_log
 from bot.response.intake.alert_recorder import incident_id
-from bot.response.record import OVER_BY_NOW, IncidentRequest, null_log
 from tests.alerts.intake import Stage, do
 from tests.record.incidents import ASKER, BEGAN_AT, HEALTHY, NODE, PLAN, VERDICT
 

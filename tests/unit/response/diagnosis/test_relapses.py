@@ -33,7 +33,7 @@ from bot.probes.host import HostReading
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.relapses import relapse_of, withheld_after_reboot
-from bot.response.record import IncidentRequest, null_log
+from bot.response.incident_record import IncidentRequest, null_log
 from tests.alerts.intake import Stage, do
 from tests.record.incidents import (
     APPROVED,

@@ -14,7 +14,7 @@ from bot.domain.errors import CannotDrain, MissingRight, UnknownCluster
 from bot.domain.events import Escalated, PlanProposed, PlanWithheld, Resolved, StepFailed
 from bot.domain.node import Node
 from bot.response.diagnosis.planning import DrainSettings
-from bot.response.record import as_evidence
+from bot.response.incident_record import as_evidence
 from tests.nodes.draining import LABELS, NAME, drain_stage, worker
 
 BARE = DemoPod("default", "debug", NAME)

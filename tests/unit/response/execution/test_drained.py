@@ -12,7 +12,7 @@ import pytest
 
 from bot.demo.cluster.pod import Budget, DemoPod
 from bot.domain.action import Step
-from bot.domain.call import is_as_approved
+from bot.domain.cluster_call import is_as_approved
 from bot.domain.events import Escalated, PlanProposed, Resolved, StepFailed, StepSkipped, StepVerified
 from bot.response.execution.step_executor import SILENT
 from tests.nodes.draining import NAME, STEPS, daemon, drain_stage, mirror, worker

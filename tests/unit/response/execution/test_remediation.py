@@ -22,7 +22,7 @@ from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, RuledOut, Status, Undecided, Verdict
 from bot.ledger import Ledger, audit
 from bot.probes.cgroups import CgroupsReading
-from bot.response.record import facts_before
+from bot.response.incident_record import facts_before
 from tests.record.ledgers import ledger_in
 from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import POLICY, Stage

@@ -16,7 +16,7 @@ from bot.library.remedies import remedy_fault
 from bot.probes.agents import Agent, AgentsReading
 from bot.probes.host import HostReading
 from bot.response.diagnosis.planning import with_plan
-from bot.response.proven import proven_on
+from bot.response.proven_cures import proven_on
 from tests.record.incidents import BEGAN_AT, BOOT, NODE, VERDICT
 
 HOST = HostReading("5.4.0", BOOT, timedelta(days=9))

@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain.alert import Alert
 from bot.domain.probe import Snapshot, Unread
-from bot.response.diagnosis.alert_words import alerted
+from bot.response.diagnosis.alert_coverage import alerted
 from tests.contract.asked import evaluated
 from tests.independent import kinds
 

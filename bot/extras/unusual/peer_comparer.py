@@ -18,9 +18,9 @@ from bot.domain.playbook import Playbook
 from bot.domain.probe import Unread
 from bot.domain.verdict import Status, Unusual, Verdict
 from bot.extras.fleet.facts import Fact, figures_of, lines_of
-from bot.extras.unusual.peers import SAID, NodeFacts, PeerComparison, Peers, compare, rates
 from bot.extras.unusual.settings import UnusualSettings
 from bot.extras.unusual.store import FRESH, FactStore
+from bot.extras.unusual.unusual_facts import SAID, NodeFacts, PeerComparison, Peers, compare, rates
 from bot.probes.host import HostReading
 from bot.response.diagnosis.scheduler import Diagnose
 

@@ -58,7 +58,7 @@ from bot.extras.waves.events import (
     WaveStopped,
 )
 from bot.extras.waves.wave import Turn, Wave, WaveState
-from bot.extras.waves.waves import CONTROLS_GONE, WaveService
+from bot.extras.waves.wave_service import CONTROLS_GONE, WaveService
 from bot.response.decision.responder import Responder
 
 POLL, RETRY = timedelta(seconds=2), timedelta(seconds=10)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.errors import ConnectionLost
+from bot.extras.profiles.capture_wire import CaptureWire
 from bot.extras.profiles.perf_command import CaptureRequest
-from bot.extras.profiles.wire import CaptureWire
 
 TEXT = b"kubelet 1/2 [039] 1.0: cycles: \n\tff f ([kernel.kallsyms])\n\n" * 300
 NOISE = b"Welcome!\n%p another data\n%p 6e kernel 9\n"  # a login's chatter, and a word with another nonce

@@ -57,7 +57,7 @@ from bot.extras.waves.wave import (
 )
 from bot.ledger import Ledger
 from bot.response.decision import guards
-from bot.response.record import IncidentRecord, null_log, refusals_noted
+from bot.response.incident_record import IncidentRecord, null_log, refusals_noted
 
 _TRIES = 5  # on Conflict: read again, decide again
 MOST_MEMBERS = 2_000

@@ -27,7 +27,7 @@ from bot.domain.fence import SENT_WITHIN
 from bot.domain.node import Node
 from bot.domain.root_command import root_argv, root_line
 from bot.domain.safe_text import one_line, redacted_line
-from bot.extras.captures.access import MachineIdentity, RingAccess
+from bot.extras.captures.capture_fold import CaptureRecord, RollingCapture
 from bot.extras.captures.events import (
     CaptureAsked,
     CaptureBegan,
@@ -37,8 +37,7 @@ from bot.extras.captures.events import (
     CaptureStopping,
     SymptomCaught,
 )
-from bot.extras.captures.record import CaptureRecord, RollingCapture
-from bot.extras.captures.recorder import (
+from bot.extras.captures.recorder_commands import (
     ROOM_KIB,
     ROOT_SECONDS,
     SYSTEMD_LEAST,
@@ -50,8 +49,9 @@ from bot.extras.captures.recorder import (
     stop_commands,
     unit_free_line,
 )
+from bot.extras.captures.ring_access import MachineIdentity, RingAccess
+from bot.extras.captures.ring_status import RollingStatus
 from bot.extras.captures.settings import CaptureSettings
-from bot.extras.captures.status import RollingStatus
 from bot.extras.captures.store import CaptureStore
 from bot.extras.profiles.profiler import perf_missing, too_starved
 

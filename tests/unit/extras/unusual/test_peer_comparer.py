@@ -22,9 +22,9 @@ from bot.domain.probe import CustomReading, Snapshot
 from bot.domain.verdict import Status, Unusual, Verdict
 from bot.extras.fleet.facts import figures_of
 from bot.extras.unusual import store as store_module
-from bot.extras.unusual.peer_check import PeerComparer
-from bot.extras.unusual.peers import FEWEST_PEERS, NodeFacts
+from bot.extras.unusual.peer_comparer import PeerComparer
 from bot.extras.unusual.store import FACTS, KEPT, FactStore
+from bot.extras.unusual.unusual_facts import FEWEST_PEERS, NodeFacts
 from bot.ledger import Database
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.hardware import HardwareReading, Link

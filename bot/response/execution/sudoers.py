@@ -15,7 +15,7 @@ from bot.domain.probe import Probe
 from bot.domain.root_command import FOLDERS, SYSTEM_FOLDERS, in_folders, needs_secure_path, root_ways
 from bot.domain.safe_text import one_line
 from bot.probes import PROBES
-from bot.response.execution.cluster import KUBERNETES
+from bot.response.execution.cluster_calls import KUBERNETES
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z")
 # Parentheses and quotes have no meaning in arguments, and visudo refuses them escaped.

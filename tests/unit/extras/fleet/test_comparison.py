@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.extras.fleet.difference import compare, fisher
+from bot.extras.fleet.comparison import compare, fisher
 from bot.extras.fleet.facts import facts_of, is_band, power_of_ten
 from bot.extras.fleet.sweep import Found, NodeAnswer, NodeOutcome
 from tests.unit.causes import builders as b

@@ -12,7 +12,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Finding, RuledOut, Status
-from bot.extras.cases.comparison import Evaluator, PlaybookReadings
+from bot.extras.cases.verdict_comparison import Evaluator, PlaybookReadings
 from bot.extras.cases.what_if import Judge
 from bot.response.diagnosis.planning import DrainSettings
 

@@ -21,13 +21,13 @@ from bot.domain.errors import (
 )
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
-from bot.extras.captures.access import MachineIdentity, RingAccess
-from bot.extras.captures.control import RollingControl, check_same_machine, is_recorder_of, is_start_settled
+from bot.extras.captures.capture_control import RollingControl, check_same_machine, is_recorder_of, is_start_settled
+from bot.extras.captures.capture_fold import RollingCapture
 from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.held_cores import HELD_SECONDS, HeldCoreFinder, HeldStretch
-from bot.extras.captures.record import RollingCapture
+from bot.extras.captures.ring_access import MachineIdentity, RingAccess
+from bot.extras.captures.ring_status import RollingStatus, Segment, Symptom, symptoms
 from bot.extras.captures.settings import CaptureSettings
-from bot.extras.captures.status import RollingStatus, Segment, Symptom, symptoms
 from bot.extras.captures.store import CaptureStore
 from bot.extras.profiles.by_core import CoreRuns
 from bot.extras.profiles.reader import Reader, Sample

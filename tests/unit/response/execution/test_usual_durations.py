@@ -14,7 +14,7 @@ from bot.domain.events import StepVerified
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.node import Node
 from bot.domain.transitions import State
-from bot.response.execution.usual import UsualTime, UsualTimes
+from bot.response.execution.usual_durations import UsualTime, UsualTimes
 from bot.view.plan_words import usual_words
 from tests.record.incidents import WAYS
 from tests.unit.surfaces.cards import CONTEXT, shown, told, words

@@ -13,7 +13,7 @@ from bot.domain.growth import CountSample, GrowthMeasure, HarmThreshold
 from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
-from bot.response.diagnosis.growing import growth_without_storing, store_count_and_growth
+from bot.response.diagnosis.count_growth import growth_without_storing, store_count_and_growth
 
 AT = datetime(2026, 11, 22, 3, tzinfo=UTC)
 LEAK = "leaked-memory-cgroups"

@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 
 from bot.extras.fleet.facts import ABSENT, PRESENT, READ, Fact
-from bot.extras.unusual.peers import FEWEST_OF_SICK, FEWEST_PEERS, SAID, NodeFacts, Peers, compare, rates
+from bot.extras.unusual.unusual_facts import FEWEST_OF_SICK, FEWEST_PEERS, SAID, NodeFacts, Peers, compare, rates
 from tests.unit.extras.unusual.fleets import AT, KINDS, PLANTED, base, fleet, peers_of, planted
 
 CHECKED = 20  # nodes of each fleet

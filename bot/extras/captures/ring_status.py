@@ -13,9 +13,9 @@ from bot.domain.command import Command, Completed, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.root_command import in_folders, root_line
 from bot.domain.safe_text import redacted_line
-from bot.extras.captures.recorder import UNIT, CapturePaths
+from bot.extras.captures.recorder_commands import UNIT, CapturePaths
+from bot.extras.profiles.capture_wire import Facts, WallClock
 from bot.extras.profiles.perf_command import JOURNAL_SECONDS, READS_JOURNAL
-from bot.extras.profiles.wire import Facts, WallClock
 from bot.probes.formats.kernel_line import KernelLine
 from bot.probes.formats.kernel_table import table
 

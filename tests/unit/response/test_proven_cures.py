@@ -16,9 +16,9 @@ from bot.domain.probe import Snapshot
 from bot.domain.verdict import Verdict
 from bot.lab.fault import FAULTS
 from bot.probes.host import HostReading
-from bot.response import proven
+from bot.response import proven_cures
 from bot.response.diagnosis.planning import DrainSettings, with_plan
-from bot.response.proven import ProvenRow, ProvenTable, proven_on, read_table
+from bot.response.proven_cures import ProvenRow, ProvenTable, proven_on, read_table
 from bot.settings import Settings
 from bot.settings.tables import ActSettings
 from tests.record.incidents import BEGAN_AT, BOOT, NODE, VERDICT
@@ -44,11 +44,11 @@ ROW = ProvenRow(
 
 
 def has(monkeypatch: pytest.MonkeyPatch, *rows: ProvenRow, not_here: tuple[tuple[str, str], ...] = ()) -> None:
-    monkeypatch.setattr(proven, "proven_table", lambda: ProvenTable(rows, not_here))
+    monkeypatch.setattr(proven_cures, "proven_table", lambda: ProvenTable(rows, not_here))
 
 
 def test_table_that_ships_names_faults_causes_and_actions_that_there_are() -> None:
-    table = read_table(proven.proven_file())
+    table = read_table(proven_cures.proven_file())
     for row in table.rows:
         assert row.fault in FAULTS
         assert row.cause in CAUSES
@@ -58,7 +58,7 @@ def test_table_that_ships_names_faults_causes_and_actions_that_there_are() -> No
     assert len({row.key for row in table.rows}) == len(table.rows)
     assert {cause for cause, _ in table.not_here} <= set(CAUSES)
     assert not {cause for cause, _ in table.not_here} & {row.cause for row in table.rows}
-    assert table.text() == proven.proven_file().read_text("utf-8"), "written by hand: zombie lab prove writes it"
+    assert table.text() == proven_cures.proven_file().read_text("utf-8"), "written by hand: zombie lab prove writes it"
 
 
 def test_table_is_read_as_it_was_written_and_a_row_takes_the_place_of_its_earlier_run(tmp_path: Path) -> None:

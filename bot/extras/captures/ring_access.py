@@ -15,10 +15,10 @@ from bot.domain.node import Node
 from bot.domain.safe_text import redacted_line
 from bot.domain.script_session import ScriptTransport
 from bot.extras.captures.events import CaptureStarting
-from bot.extras.captures.recorder import HERE, READ_SECONDS, TEXT_SECONDS, CapturePaths, segments_script
-from bot.extras.captures.status import RollingStatus, parse_status, status_commands
+from bot.extras.captures.recorder_commands import HERE, READ_SECONDS, TEXT_SECONDS, CapturePaths, segments_script
+from bot.extras.captures.ring_status import RollingStatus, parse_status, status_commands
+from bot.extras.profiles.capture_wire import CaptureWire
 from bot.extras.profiles.profiler import RIGHTS
-from bot.extras.profiles.wire import CaptureWire
 from bot.response.execution.node_access import IDENTITY, identity, runs_by_probe, uptime
 
 _LOOK_LIMIT = timedelta(seconds=25)

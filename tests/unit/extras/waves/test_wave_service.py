@@ -18,8 +18,8 @@ from bot.domain.transitions import State
 from bot.extras.waves.events import TurnEnded, TurnGiven, TurnOutcome
 from bot.extras.waves.store import WaveStore, check_may_begin
 from bot.extras.waves.wave import Wave, WaveState
-from bot.extras.waves.waves import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, WaveService, why_no_member
-from bot.extras.waves.waves_run import WaveRun
+from bot.extras.waves.wave_run import WaveRun
+from bot.extras.waves.wave_service import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, WaveService, why_no_member
 from bot.ledger import Ledger
 from tests.alerts.pages import judged, of_page
 from tests.schedules.drawn import database_in_memory

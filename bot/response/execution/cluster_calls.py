@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from bot.actions.cluster_node import CLUSTER
 from bot.domain.action import Action, Args, Facts, Step
-from bot.domain.call import ApiAnswer, Call, is_as_approved
+from bot.domain.cluster_call import ApiAnswer, Call, is_as_approved
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ClusterApi
 from bot.domain.errors import Braked, CannotRead, ConnectionLost, UnknownCluster

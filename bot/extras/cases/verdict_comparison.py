@@ -10,7 +10,7 @@ from bot.domain.cause import CauseResult
 from bot.domain.evaluation import evaluate_cause, evaluate_condition
 from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import RememberingSnapshot, Snapshot
-from bot.domain.truth import Unknown
+from bot.domain.three_valued_logic import Unknown
 from bot.domain.verdict import Finding, RuledOut, Status, Verdict, outcome_parts
 from bot.extras.cases.what_if import Judge
 

@@ -18,7 +18,7 @@ from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.ledger import Ledger
-from bot.response.record import IncidentRecord, IncidentRequest, cured_since
+from bot.response.incident_record import IncidentRecord, IncidentRequest, cured_since
 from tests.record.incidents import ASKER, NODE, OPENING, PROPOSED, TRIAGED, VERDICT, WAYS, entries
 from tests.record.ledgers import ledger_in
 

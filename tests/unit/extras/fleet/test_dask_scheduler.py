@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.domain.errors import SchedulerError
-from bot.extras.fleet.scheduler import SchedulerAddress
+from bot.extras.fleet.dask_scheduler import SchedulerAddress
 
 
 @pytest.mark.parametrize("url", ["tcp://127.0.0.1:8786", "tcp://localhost:1", "tcp://[::1]:8786", "tcp://127.9.9.9:80"])

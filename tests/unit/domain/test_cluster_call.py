@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.actions import ACTIONS
 from bot.actions.pod import Pod
-from bot.domain.call import Call, is_as_approved, with_remark
+from bot.domain.cluster_call import Call, is_as_approved, with_remark
 
 CORDON, EVICT = ACTIONS["drain"].commands({"node": "n1", "of_cluster": "prod"}, None)  # type: ignore[arg-type]
 

@@ -21,7 +21,7 @@ from bot.extras.captures.events import (
     SymptomCaught,
     capture_event,
 )
-from bot.extras.captures.recorder import RollingRequest
+from bot.extras.captures.recorder_commands import RollingRequest
 
 if TYPE_CHECKING:
     from bot.domain.entry import Entry

@@ -26,16 +26,16 @@ from bot.domain.errors import (
 )
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.node import Node
-from bot.extras.captures.access import MachineIdentity
-from bot.extras.captures.control import RollingControl
+from bot.extras.captures.capture_control import RollingControl
+from bot.extras.captures.capture_fold import RollingState
+from bot.extras.captures.capture_watch import RollingWatch
 from bot.extras.captures.events import CaptureAsked, CaptureStarting, CaptureStopping
-from bot.extras.captures.record import RollingState
-from bot.extras.captures.recorder import CapturePaths, RollingRequest, unit_free_line
+from bot.extras.captures.recorder_commands import CapturePaths, RollingRequest, unit_free_line
+from bot.extras.captures.ring_access import MachineIdentity
+from bot.extras.captures.ring_status import parse_status
 from bot.extras.captures.serving import CapturePoller
 from bot.extras.captures.settings import CaptureSettings
-from bot.extras.captures.status import parse_status
 from bot.extras.captures.store import CaptureStore
-from bot.extras.captures.watch import RollingWatch
 from bot.ledger import Database, Ledger
 from bot.ledger.database import on_thread
 from tests.record.ledgers import ledger_in

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from bot.extras.captures.capture_fold import NEVER_BEGAN, RollingState, captures_of
 from bot.extras.captures.events import (
     CaptureApproved,
     CaptureAsked,
@@ -12,8 +13,7 @@ from bot.extras.captures.events import (
     CaptureStarting,
     SymptomCaught,
 )
-from bot.extras.captures.record import NEVER_BEGAN, RollingState, captures_of
-from bot.extras.captures.recorder import (
+from bot.extras.captures.recorder_commands import (
     FOLDER,
     HOURS,
     RollingRequest,
@@ -24,7 +24,7 @@ from bot.extras.captures.recorder import (
     start_argv,
 )
 from bot.extras.captures.words import line
-from bot.response.execution.privilege import capture_sudoers_text
+from bot.response.execution.sudoers import capture_sudoers_text
 from tests.record.incidents import BEGAN_AT, entries
 
 ASKED = CaptureAsked("abc1234567", "node-7", 12, 2, ("nic-reset",), False, "ann")
