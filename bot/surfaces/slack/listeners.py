@@ -120,6 +120,7 @@ class Listeners:
         level = logger.level
         logger.setLevel(logging.ERROR)  # Bolt warns that it uses a single token of two; its choice is right
         app = AsyncApp(
+            name="zombie",  # else Bolt reads the source of every caller on the stack for it
             client=client,
             authorize=authorize,
             signing_secret="unused",
