@@ -188,8 +188,7 @@ def _value_secrets(name: str, word: _Word) -> Iterator[tuple[int, int]]:
         for part in _SETTING.finditer(word.text):
             yield from _value_secrets(part["name"], word.part(part, "value"))
     elif not is_harmless_name(name):
-        if not secret_names().in_part(name) or secret_names().kind(name):  # how a secret is made or kept is none
-            yield word.begin, word.end
+        yield word.begin, word.end
     elif (found := _OF_USER.match(word.text)) and not _is_plain(found["rest"]) and _last_word(name) in _USERS:
         yield word.part(found, "rest")[:2]
 
@@ -294,7 +293,11 @@ def is_harmless_name(name: str) -> bool:
     return (
         name in _table().letters
         if len(name) == 1
-        else ((last := _last_word(name)) in _table().names or last.removesuffix("s") in _table().names)
+        else (
+            (last := _last_word(name)) in _table().names
+            or last.removesuffix("s") in _table().names
+            or (last != name.lower() and not secret_names().kind(name) and bool(secret_names().kind(f"a-{last}")))
+        )
     )
 
 
@@ -451,7 +454,7 @@ _SHELL_WORD = re.compile(
 _OPTION_LIKELY = re.compile(r"[ (\[\"']--?[A-Za-z]")
 _SIGNS_OF_COMMANDS = (
     *("cmd", "argv", "command=", "command:", "command line", "commandline", "executing", "running: /"),
-    *("exec:", "exec=", "execst", "execre", "execcond", "sh -"),
+    *("exec:", "exec=", "execst", "execre", "execcond", "sh -", "env "),
     *("+ ", "$ ", "# ", " pts/", " tty", "?  ", "? 0"),
 )
 _COMMAND = re.compile(
@@ -460,7 +463,7 @@ _COMMAND = re.compile(
     r"|(?:^|(?<=[\]\w]: ))[ \t]{0,8}(?:\+{1,5} |[\w.@~:/\[\]-]{0,60}\$ )(?=[\w./'\[])"
     r"|(?:^|(?<=[:\]] ))\[?[\w.-]{1,30}@[\w.-]{1,40}[ :][^\s#]{0,60}[#$] "
     r"|(?<=\s)(?:\?|pts/\d{1,4}|tty\w{0,4}) [^\n]{0,30}?\b\d{1,4}:\d\d(?::\d\d)? (?=[\w./\[])"
-    r"|\b(?:ba|da|z|k|a)?sh -[a-z]{0,4}c )"
+    r"|\b(?:ba|da|z|k|a)?sh -[a-z]{0,4}c |(?<![\w.-])env (?=[A-Za-z_]\w{0,40}=))"
     r"|(?<=[\s(\[])(?P<option>--[A-Za-z][\w.-]{1,80}(?:=|[ \t]{1,4}(?=[^\s-]))"
     r"|-[A-Za-z](?:[ \t]{1,4}(?=[^\s-])|(?=[^\s-]{4})))"
     r"|(?P<list>(?<=[\s\[,{])\\{0,3}[\"']--?[A-Za-z][\w.-]{0,80}(?=[\"'=\\])))"
