@@ -131,6 +131,19 @@ def test_secrets_of_a_body_are_not_kept() -> None:
     assert ("tok-123456" not in str(signals[0].body), "node-1" in str(signals[0].body)) == (True, True)
 
 
+@pytest.mark.parametrize("lacking", [(), ("groupKey",), ("groupKey", "groupLabels")])
+def test_groups_that_differ_in_a_secret_alone_are_two_and_each_keeps_its_name(lacking: tuple[str, ...]) -> None:
+    def case(value: str) -> str:
+        alert = group_alert("node-1:9100", token=value) | {"fingerprint": ""}
+        body = group_body([alert]) | {"groupLabels": {"token": value}, "groupKey": f'{{}}:{{token="{value}"}}'}
+        alarm = ALERTMANAGER.source.delivery({}, raw({k: v for k, v in body.items() if k not in lacking})).alarm
+        assert alarm is not None
+        assert value not in alarm.case
+        return alarm.case
+
+    assert case("db-tls") == case("db-tls") != case("web-tls")
+
+
 def test_same_alerts_again_are_a_repetition_and_a_new_beginning_is_none() -> None:
     def name(*alerts: dict[str, Any]) -> str:
         return ALERTMANAGER.source.delivery({}, raw(group_body(alerts))).id
