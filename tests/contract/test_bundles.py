@@ -269,7 +269,8 @@ def test_head_on_a_card_is_reached_where_it_is_asked_for(tmp_path: Path) -> None
         short = bundle_of(database, incident_id)
         assert any("Export it with --head" in each for each in look(short, later.noted))
         long = bundle_of(database, incident_id, NotedHead.of(later.noted))
-        assert look(long, later.noted) == []
+        found = looked_at(long, later.noted)
+        assert (found.broken, found.notes) == ([], ["as of its last entry, 3, it was proposed, not ended"])
         with pytest.raises(BundleError, match="no head"):
             bundle_of(database, incident_id, NotedHead.of(f"1:{'ab' * 16}"))
 

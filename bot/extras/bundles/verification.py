@@ -293,6 +293,8 @@ class _Verification:
             findings.unproven.append(
                 f"entries {self._proven + 1} to {end} are later than the head that was given: give that of the end"
             )
+        if self._heads and not self._incident.ended:
+            findings.notes.append(f"as of its last entry, {end}, it was {self._incident.state}, not ended")
 
     def _check_head_and_report(self, before: Head, last: Head, report: str) -> None:
         head, findings = self._head, self._findings
