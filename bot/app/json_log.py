@@ -44,7 +44,9 @@ class JsonLog:
     def _redacted_value(self, name: str, value: str) -> str:
         for secret in self._secrets:  # before it is cut, because half a secret is not recognised
             value = value.replace(secret, MARK)
-        named: dict[str, str] = redacted({name: safe(value[: 4 * LONGEST])})  # a field's name also says what it holds
+        if len(value) > 4 * LONGEST:  # to search all of it would take long; the last word may be half a secret
+            value = value[: 4 * LONGEST].rpartition(" ")[0] or value[: 4 * LONGEST]
+        named: dict[str, str] = redacted({name: safe(value)})  # a field's name also says what it holds
         return next(iter(named.values()))[:LONGEST]
 
     def logger(self, name: str) -> logging.Logger:
