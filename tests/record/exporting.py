@@ -25,7 +25,8 @@ from bot.domain.fold import fold
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict, without_secrets
 from bot.extras.bundles.bundle import ORDER, Bundle, BundleFile
-from bot.extras.bundles.verification import BundleFindings, export, verified
+from bot.extras.bundles.export import export
+from bot.extras.bundles.verification import BundleFindings, verified
 from bot.ledger import CaseStore, Database, Ledger
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.recorder import VerdictRecorder

@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from bot.app.factories import now
     from bot.commands import open_record
-    from bot.extras.bundles.verification import export, is_written_in_place
+    from bot.extras.bundles.export import export, is_written_in_place
 
     incident = open_record.complete_id(arguments.environ, arguments.id)
     path = arguments.out or Path(f"incident-{incident}.jsonl")

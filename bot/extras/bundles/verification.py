@@ -1,4 +1,4 @@
-"""Bundles: an incident in a file, and another person's verification of it."""
+"""Verifies a bundle: an incident in a file, by another person and without a database."""
 
 from __future__ import annotations
 
@@ -12,38 +12,22 @@ from operator import itemgetter
 from pathlib import Path
 from typing import BinaryIO
 
-from bot.actions import ACTIONS
 from bot.app.cases import judged_with_secrets, run_alone
 from bot.app.version import program_name
-from bot.domain.case import Case, RecordedVerdict, read_case
+from bot.domain.case import Case, read_case
 from bot.domain.entry import ANCHORED, Entry, Head, NotedHead, instant_text
-from bot.domain.errors import BundleError, CaseError, ImpossibleEvent, PlaybookError, UnknownIncident, UnreadableEntry
-from bot.domain.events import Approved, Endorsed, PlanProposed, ProfileTaken, StepStarted, Triaged
+from bot.domain.errors import BundleError, CaseError, ImpossibleEvent, PlaybookError, UnreadableEntry
+from bot.domain.events import Approved, Endorsed, PlanProposed, Triaged
 from bot.domain.fold import fold, impossible_on_error, triaged_in
 from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
-from bot.domain.incident import Incident
 from bot.domain.playbook import Playbooks
 from bot.domain.safe_text import listed, one_line
 from bot.domain.verdict import recorded_verdict, without_secrets
-from bot.extras.bundles.bundle import (
-    FORM,
-    MOST_BYTES,
-    MOST_FINDINGS,
-    MOST_LINE,
-    PLAIN_FORM,
-    Bundle,
-    BundleFile,
-    BundleHead,
-    fits_a_line,
-)
-from bot.ledger import CaseStore, Database, Ledger
+from bot.extras.bundles.bundle import MOST_BYTES, MOST_FINDINGS, MOST_LINE, PLAIN_FORM, BundleFile, BundleHead
+from bot.extras.bundles.export import hashes_named, head_and_report
 from bot.ledger.audited_stream import APART
 from bot.ledger.chain import Chain
-from bot.ledger.entries import entry_of
-from bot.ledger.excerpt import StoredEntry, excerpt
-from bot.surfaces.incidents import incident_text
-from bot.view.context import ViewContext
-from bot.view.plan_words import PlanWords
+from bot.ledger.excerpt import StoredEntry
 
 
 @dataclass(slots=True)
@@ -59,57 +43,6 @@ class BundleFindings:
     unproven: list[str] = field(default_factory=list)
     holds: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """What was written into a bundle."""
-
-    head: BundleHead
-    entries: int
-    has_case: bool
-
-
-def export(database: Database, incident_id: str, at: datetime, path: Path, until: NotedHead | None = None) -> Exported:
-    """Write an incident's bundle, all of it or nothing; `until` is a head of `house` that it has to include.
-
-    Shape: `house` is read as it is written, so that its length takes no memory. What a node said is left out where it
-    is larger than a line of a bundle.
-    Raises: UnknownIncident; BundleError when the record is broken there, has no such head, or is larger than a bundle;
-    LedgerError.
-    """
-    with excerpt(database, incident_id, until) as found:
-        if not found.entries or incident_id == HOUSE:
-            raise UnknownIncident(f"There is no incident {one_line(incident_id, 40)!r}.")
-        entries = tuple(map(entry_of, found.entries))
-        incident = fold(entries)
-        triaged = triaged_in(entries)
-        cases = CaseStore(database)
-        case = cases.text.now(incident_id, triaged.case, MOST_LINE) if triaged is not None and triaged.case else None
-        kept, form = _stored_texts(incident, entries, cases, Ledger(database))
-        head, report = _head_and_report(incident, entries, found.before, found.last, at)
-        case = case if fits_a_line(case) else None
-        _write(path, Bundle(head, found.entries, found.house(), report, case, kept, form))
-        return Exported(head, len(entries), case is not None)
-
-
-def is_written_in_place(path: Path) -> bool:
-    """True for a path that is written as it is, such as /dev/stdout; any other is replaced, or not at all."""
-    return path.is_symlink() or (path.exists() and not path.is_file())
-
-
-def _write(path: Path, bundle: Bundle) -> None:
-    if is_written_in_place(path):
-        with path.open("wb") as file:
-            file.writelines(bundle.lines())
-        return
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        with unfinished.open("wb") as file:
-            file.writelines(bundle.lines())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -201,7 +134,7 @@ class _Verification:
         try:
             with impossible_on_error("a value in them is beyond reckoning"):
                 self._incident = fold(self._entries)
-                self._named = dict(_hashes_named(self._entries))
+                self._named = dict(hashes_named(self._entries))
         except UnreadableEntry as no:
             findings.unproven.append(f"{no.sentence} {no.try_next}".strip())
             return False
@@ -301,7 +234,7 @@ class _Verification:
         try:
             with impossible_on_error("its entries cannot be shown"):
                 findings.broken += _plan_faults(self._entries)
-            follows, shown = _head_and_report(self._incident, self._entries, before, last, head.exported_at)
+            follows, shown = head_and_report(self._incident, self._entries, before, last, head.exported_at)
         except ImpossibleEvent as no:
             findings.broken.append(no.sentence)
             return
@@ -409,29 +342,6 @@ def _wrong_stream_words(row: StoredEntry, stream: str) -> str:
     return f"entry {stream}/{row.seq}: it belongs to another stream, {one_line(row.stream, 40)}"
 
 
-def _stored_texts(
-    incident: Incident, entries: Sequence[Entry], cases: CaseStore, ledger: Ledger
-) -> tuple[Iterator[str], int]:
-    """Return what is still stored of it, as texts that are read one by one, and the bundle form that can hold it."""
-    named = dict(_hashes_named(entries))
-    # The sketch of a profile that changed a verdict is stored with the incident whose card asked for it.
-    of_card = dict.fromkeys((incident.id, *ledger.incident_ids_of_card.now(incident.card)))
-    texts = (
-        next(filter(None, (cases.text.now(name, digest, MOST_LINE) for name in of_card)), None) for digest in named
-    )
-    return (text for text in texts if text and fits_a_line(text)), FORM if named else PLAIN_FORM
-
-
-def _hashes_named(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
-    """Yield each hash in the entries beside the case's, and what it stands for."""
-    for entry in entries:
-        event = entry.event
-        if isinstance(event, StepStarted) and event.kept:
-            yield event.kept, f"what the node said before step {event.number}"
-        elif isinstance(event, ProfileTaken) and event.sketch:
-            yield event.sketch, f"the sketch of the profile in entry {entry.seq}"
-
-
 def _plan_faults(entries: Sequence[Entry]) -> Iterator[str]:
     digest = ""
     for entry in entries:
@@ -442,39 +352,6 @@ def _plan_faults(entries: Sequence[Entry]) -> Iterator[str]:
                 yield f"entry {entry.stream}/{entry.seq}: the plan's digest is not that of the plan"
         elif isinstance(event, Approved | Endorsed) and event.digest != digest:
             yield f"entry {entry.stream}/{entry.seq}: another plan was approved than was proposed"
-
-
-def _bundle_head(incident: Incident, entries: Sequence[Entry], before: Head, last: Head, at: datetime) -> BundleHead:
-    triaged = triaged_in(entries)
-    judged = recorded_verdict(triaged.verdict) if triaged is not None else RecordedVerdict("")
-    voices = [(entry, entry.event) for entry in entries]
-    return BundleHead(
-        incident=incident.id,
-        node=incident.node,
-        program=program_name(),
-        exported_at=at,
-        status=judged.status,
-        cause=judged.cause,
-        confidence=judged.confidence,
-        plan=next((event.digest for _, event in voices if isinstance(event, PlanProposed)), ""),
-        approvals=tuple(entry.by for entry, event in voices if isinstance(event, Approved | Endorsed)),
-        case=triaged.case if triaged is not None else "",
-        house_before=_head_text(before) if last != before else "",
-        house_head=_head_text(last) if last != before else "",
-    )
-
-
-def _head_and_report(
-    incident: Incident, entries: Sequence[Entry], before: Head, last: Head, at: datetime
-) -> tuple[BundleHead, str]:
-    """Return the head and the report that follow from the entries. Raises: ImpossibleEvent where that is beyond us."""
-    with impossible_on_error("its entries cannot be shown"):
-        report = incident_text(incident, entries, context=ViewContext(words=PlanWords(ACTIONS)))
-        return _bundle_head(incident, entries, before, last, at), report
-
-
-def _head_text(head: Head) -> str:
-    return f"{head.seq}:{head.hash}" if head.seq else ""
 
 
 def _parsed_head(text: str) -> Head:
