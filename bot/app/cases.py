@@ -171,16 +171,15 @@ def replay(case: Case, playbook: Playbook, changes: Sequence[Change] = ()) -> Re
     Raises: what `replayed` does.
     """
     verdict = run_alone(replayed(case, playbook, changes))
-    return Replayed(case, verdict, _remarks(case, playbook, verdict, bool(changes)))
+    return Replayed(case, verdict, remarks(case, playbook, verdict, bool(changes)))
 
 
-def _remarks(case: Case, playbook: Playbook, verdict: Verdict, is_changed: bool) -> tuple[str, ...]:
-    head, remarks = case.head, []
+def remarks(case: Case, playbook: Playbook, verdict: Verdict, is_changed: bool = False) -> tuple[str, ...]:
+    """Return what a person has to know of a verdict that was derived again, as sentences: what differs from then."""
+    head, found = case.head, []
     if head.playbook == playbook.name and head.playbook_digest != playbook.digest:
-        remarks.append(
-            f"It was recorded with another {playbook.name} ({head.playbook_digest[:12]}…) than there is now."
-        )
+        found.append(f"It was recorded with another {playbook.name} ({head.playbook_digest[:12]}…) than there is now.")
     differs = () if is_changed or case.judged is None else case.judged.differs_from(recorded_verdict(verdict))
     if differs:
-        remarks.append(f"It was judged differently when it was recorded, by {head.program}: {'; '.join(differs)}.")
-    return tuple(one_line(remark, 400) for remark in remarks)  # a case may come from an untrusted place
+        found.append(f"It was judged differently when it was recorded, by {head.program}: {'; '.join(differs)}.")
+    return tuple(one_line(remark, 400) for remark in found)  # a case may come from an untrusted place

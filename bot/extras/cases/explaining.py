@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bot.actions import ACTIONS
-from bot.app.cases import judged_with_secrets, replayed, run_alone, surroundings, with_recorded_probes
+from bot.app.cases import judged_with_secrets, remarks, replayed, run_alone, surroundings, with_recorded_probes
 from bot.app.evaluation_pool import PoolProcess
 from bot.app.factories import library
 from bot.domain.case import Case
@@ -39,13 +39,14 @@ def find_changes(case: Case, playbook: Playbook) -> VerdictExplanation:
     """
     redactor = Redactor()
     verdict = run_alone(replayed(case, playbook, redactor=redactor))
-    node, draining = surroundings(case.head)
+    explanation = VerdictExplanation(case, verdict, (), remarks(case, playbook, verdict))
     if verdict.snapshot is None:
-        return VerdictExplanation(case, verdict, ())
+        return explanation
+    node, draining = surroundings(case.head)
     judge = Judge(with_recorded_probes(case, playbook), ACTIONS, node, draining, case.muted)
     found = what_ifs(verdict.snapshot, judge)
     clean = (replace(each, verdict=_short_verdict(each.verdict, redactor)) for each in found)
-    return VerdictExplanation(case, verdict, tuple(clean))
+    return replace(explanation, changes=tuple(clean))
 
 
 def confirm_by_replay(explanation: VerdictExplanation, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:

@@ -58,12 +58,14 @@ class WhatIf:
 class VerdictExplanation:
     """A case's verdict, and the smallest changes of its readings that would change it, the smallest first.
 
-    Shape: the verdicts of the changes are status, cause, confidence and plan alone.
+    Shape: the verdicts of the changes are status, cause, confidence and plan alone. `remarks` say where the verdict may
+    be another than the recorded one.
     """
 
     case: Case
     verdict: Verdict
     changes: tuple[WhatIf, ...]
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

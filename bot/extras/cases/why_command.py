@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bot.commands import options
 from bot.commands.replay import add_playbook
+from bot.domain.safe_text import safe
 
 if TYPE_CHECKING:
     from bot.extras.cases.what_if import VerdictExplanation
@@ -60,6 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     case = open_record.named_case(arguments.environ, arguments.case)
     playbook = options.library(settings).get(arguments.playbook or case.head.playbook)
     explanation = explained(case, playbook)
+    for remark in explanation.remarks:
+        print(safe(f"zombie: {arguments.case}: {remark}"), file=sys.stderr)
     print(
         options.as_json(_document(explanation))
         if arguments.json

@@ -133,7 +133,8 @@ class ToolAnswers:
         shown = triaged.verdict
         case = read_case(text, f"The case of incident {incident_id}", shown.node, muted=shown.muted)
         explanation = await self.explainer.told(case)
-        said = "\n".join(why_text(explanation.verdict, explanation.changes, self.words)) + "\n"
+        lines = (*explanation.remarks, *why_text(explanation.verdict, explanation.changes, self.words))
+        said = "".join(f"{line}\n" for line in lines)
         return Answer(why_body(explanation.verdict, explanation.changes, self.words), said)
 
     async def record_refused_call(self, no: Refused, action: str) -> None:
