@@ -68,7 +68,7 @@ class HomeState:
 
     Shape: `sick` is None for a person who may not learn which nodes are sick, and holds the latest incident of each;
     `may_not` is why they may not decide, empty where they may; `braked` is the entry of the pull that is on. `unread`
-    counts the plans that wait, and the nodes with a cause, that were too many to be looked at.
+    counts the plans that wait, and the nodes with a cause and without one, that were too many to be looked at.
     """
 
     pending: Sequence[Sequence[Incident]] = ()
@@ -77,7 +77,7 @@ class HomeState:
     braked: Entry | None = None
     may_not: str = ""
     view: ViewContext = NOTHING
-    unread: tuple[int, int] = (0, 0)
+    unread: tuple[int, int, int] = (0, 0, 0)
 
 
 class Troubled(Protocol):
@@ -158,6 +158,7 @@ class HomePublisher:
         asks = [each for each in summaries if each.state is State.PROPOSED]
         last = {each.node: each for each in reversed(summaries) if each.node and each.state is not State.OPENED}
         shown = [each for each in last.values() if each.state is not State.RESOLVED]
+        shown.sort(key=lambda each: each.opened_at, reverse=True)
         shown.sort(key=lambda each: each.cause is None)  # what has a cause is read first
         chosen = dict.fromkeys(each.id for each in (*asks[:MOST_READ], *shown[:MOST_READ]))
         read = {name: incident for name in chosen if (incident := await self._incident_or_none(name)) is not None}
@@ -173,7 +174,8 @@ class HomePublisher:
         # One that asks a person before anything was read has no verdict, and waits all the same.
         asking = {each.id for each in shown if each.state is State.UNKNOWN}
         sick = [each for each in seen if (each.verdict and not each.is_ordinary) or each.id in asking]
-        unread = len(asks[MOST_READ:]), sum(each.cause is not None for each in shown[MOST_READ:])
+        unnamed = [each.cause is None for each in shown[MOST_READ:]]
+        unread = len(asks[MOST_READ:]), unnamed.count(False), unnamed.count(True)
         return HomeState(
             list(pending.values()), asked, sorted(sick, key=view_severity_key), braked, may_not, view, unread
         )
@@ -209,7 +211,7 @@ def _given_up_alerts(given_up: Sequence[GivenUpDelivery]) -> Iterator[Block]:
 
 
 def _home_blocks(state: HomeState) -> Iterator[Block]:
-    plans, nodes = state.unread
+    plans, named, unnamed = state.unread
     yield Title("Waiting for you")
     if state.may_not:
         yield Paragraph(state.may_not)
@@ -228,9 +230,11 @@ def _home_blocks(state: HomeState) -> Iterator[Block]:
         yield line(*approvers_sentence(state.view))
     if state.sick is not None:
         yield Title("Sick nodes")
-        yield Paragraph("No node was found sick within a day.") if not state.sick else SmallPrint((_LAST,))
+        is_all_well = not (state.sick or named or unnamed)
+        yield Paragraph("No node was found sick within a day.") if is_all_well else SmallPrint((_LAST,))
         yield from map(_verdict_line, state.sick[:MOST_SICK])
-        yield from _more_line(max(0, len(state.sick) - MOST_SICK) + nodes)
+        yield from _more_line(max(0, len(state.sick) - MOST_SICK) + named)
+        yield from _more_line(unnamed, "whose verdict names no cause were not looked at here: zombie incidents")
     yield from _brake_blocks(state.braked)
     yield Rule()
 

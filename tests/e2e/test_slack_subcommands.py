@@ -8,6 +8,10 @@ from dataclasses import replace
 from bot.chat.home import MOST_READ
 from bot.demo.slack.typed import mentions
 from bot.demo.slack.view import View
+from bot.domain.alert import Alert
+from bot.domain.events import AlertReceived, Triaged
+from bot.domain.verdict import Status
+from tests.record.incidents import HEALTHY
 from tests.slack.acting_team import ALICE, CAROL, ActingTeam
 from tests.slack.workspace import SlackWorkspace
 
@@ -123,6 +127,22 @@ async def test_home_says_how_many_plans_wait_that_it_had_no_room_to_read(
     assert "Nothing waits for your decision." not in bobs
     carols = json.dumps((await home(slack, "carol", "Waiting")).blocks)
     assert "You cannot decide anything here. " in carols
+
+
+async def test_home_calls_no_node_well_that_it_had_no_room_to_look_at(slack: SlackWorkspace, team: ActingTeam) -> None:
+    """Of many verdicts without a cause the newest are read first: among them are nodes that nobody could reach."""
+    dead = replace(HEALTHY, node="dead", status=Status.UNREACHABLE, summary="nobody could talk to it")
+    for number, verdict in enumerate(
+        [dead, *[replace(HEALTHY, node=f"n{number}") for number in range(MOST_READ)], dead]
+    ):
+        received = AlertReceived(Alert("alertmanager", f"{number}", ""), verdict.node, f"g{number}", "node-health")
+        await team.ledger.append(f"i{number}", 0, received, "bot")
+        await team.ledger.append(f"i{number}", 1, Triaged(verdict, "node-health", 1), "bot")
+        if number == MOST_READ:
+            told = json.dumps((await home(slack, "bob", "Sick nodes")).blocks)
+            assert "No node was found sick" not in told
+            assert "And 1 whose verdict names no cause were not looked at here: zombie incidents" in told
+    await home(slack, "bob", "dead")
 
 
 async def test_home_shows_my_pending_approvals_and_they_can_be_decided_there(
