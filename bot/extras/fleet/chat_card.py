@@ -129,13 +129,15 @@ def _title(ask: FleetRequest, report: FleetReport) -> str:
     having = sum(bool(answer.found) for answer in report.answers)
     what = ask.causes[0] if len(ask.causes) == 1 else "a cause"
     verb = "has" if having == 1 else "have"
-    return f"{having:,} of {report.answered:,} nodes {verb} {what}"
+    open_ = f", not known for {len(report.unknown):,}" if report.unknown else ""
+    return f"{having:,} of {report.answered:,} nodes {verb} {what}{open_}"
 
 
 def _unhealthy_answers(report: FleetReport) -> list[NodeAnswer]:
-    """Every node that is not healthy, the gravest first; the healthy ones are counted above."""
-    shown = [answer for answer in report.answers if answer.found or answer.outcome is not NodeOutcome.ANSWERED]
-    return sorted(shown, key=lambda answer: (severity_key(Status(answer.status)), answer.node))
+    """Every node that is not known to be without it, the gravest first; the others are counted above."""
+    shown = {answer.node: answer for answer in (*report.unreachable, *report.unknown)}
+    shown |= {answer.node: answer for answer in report.answers if answer.found}
+    return sorted(shown.values(), key=lambda answer: (severity_key(Status(answer.status)), answer.node))
 
 
 def _varying_labels(report: FleetReport) -> Sequence[str]:
@@ -154,7 +156,9 @@ def _row(answer: NodeAnswer, report: FleetReport, ask: FleetRequest) -> Sequence
     labels = [report.labels.get(answer.node, {}).get(label, "") for label in _varying_labels(report)]
     kernel = answer.traits.get("kernel", "")
     status = [answer.status] if ask.full else []
-    return (answer.node, *status, what or _without_node_name(answer.node, answer.because), *labels, kernel)
+    is_open = answer.outcome is NodeOutcome.ANSWERED and answer.undecided  # its verdict is of another question
+    because = next(iter(answer.undecided.values())) if is_open else answer.because
+    return (answer.node, *status, what or _without_node_name(answer.node, because), *labels, kernel)
 
 
 def _without_node_name(node: str, says: str) -> str:

@@ -72,8 +72,13 @@ class FleetReport:
 
     @property
     def unknown(self) -> tuple[NodeAnswer, ...]:
-        """The nodes that answered, but the question stays open."""
-        return tuple(answer for answer in self.answers if answer.outcome is NodeOutcome.UNKNOWN)
+        """The nodes that answered, but the question stays open: of none of the causes is it known there."""
+        counted = {count.cause for count in self.causes}
+        return tuple(
+            answer
+            for answer in self.answers
+            if answer.outcome is NodeOutcome.UNKNOWN or (answer.undecided and counted.issubset(answer.undecided))
+        )
 
     @property
     def unread(self) -> tuple[str, ...]:
@@ -256,7 +261,8 @@ def answer_line(answer: NodeAnswer, verdicts: bool = True) -> str:
         return f"{safe(answer.node)}  UNREACHABLE  {safe(answer.because)}"
     if not verdicts:
         seen = "; ".join(f"{found.cause}: {seen_words(found)}" for found in answer.found)
-        return f"{safe(answer.node)}  {safe(seen) or 'none of it was seen'}"
+        open_ = f"; not known: {', '.join(answer.undecided)}" if answer.undecided else ""
+        return f"{safe(answer.node)}  {safe(seen or f'none of it was seen{open_}')}"
     if answer.found:
         causes = ", ".join(
             f"{found.cause} ({found.confidence}{', muted' if found.muted else ''})" for found in answer.found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from bot.chat.drawing import length
 from bot.domain.node import Node
 from bot.extras.fleet.chat_card import many_card, report_card, running_card
 from bot.extras.fleet.fleet_request import FleetRequest
-from bot.extras.fleet.report import FleetReport, report
+from bot.extras.fleet.report import FleetReport, answer_line, report
+from bot.extras.fleet.runner import exit_status
 from bot.extras.fleet.sweep import Found, JudgedBy, NodeAnswer, NodeOutcome
 from bot.surfaces.slack.drawing import ALL_BLOCKS, draw
 
@@ -76,6 +78,21 @@ def test_card_of_any_fleet_fits_shows_a_table_and_says_how_many_more(nodes: int,
     menus = {each["action_id"] for block in card.blocks if block["type"] == "actions" for each in block["elements"]}
     assert ("fleet-check" in menus) is (length_of_name <= 75), "a menu's entry takes no longer name"
     assert "fleet-plan" in menus
+
+
+def test_node_of_which_it_could_not_be_told_is_unknown_and_not_one_that_does_not_have_it() -> None:
+    known = [Node(name, "10.0.0.1") for name in ("n1", "n2")]
+    well = NodeAnswer("n1", NodeOutcome.ANSWERED, "healthy", because="Healthy.")
+    open_ = replace(well, node="n2", undecided={LEAK: "its command is not there"})
+    found = report(known, [well, open_], {LEAK: JudgedBy.SIGNATURE}, selected=2, seconds=1.0)
+    card = draw(report_card(ASK, found, BY))
+    assert card.text.startswith(f"0 of 2 nodes have {LEAK}, not known for 1. ")
+    (rows,) = [block["rows"] for block in card.blocks if block["type"] == "data_table"]
+    assert [[cell["text"] for cell in row[:2]] for row in rows[1:]] == [["n2", "its command is not there"]]
+    assert (exit_status(found), found.figures["unknown"], found.figures["answered"]) == (3, 1, 1)
+    assert answer_line(open_, verdicts=False) == f"n2  none of it was seen; not known: {LEAK}"
+    both = report(known, [well, open_], {LEAK: JudgedBy.SIGNATURE, "io-stall": JudgedBy.FULL}, selected=2, seconds=1.0)
+    assert both.unknown == (), "of another cause it is known"
 
 
 def test_cell_says_what_a_node_has_in_one_short_line_and_nothing_is_cut() -> None:
