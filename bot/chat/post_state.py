@@ -104,12 +104,16 @@ class PostState:
             wait = self.edited_at + every - clock()
             if wait <= 0:
                 return
-            self.changed.clear()
-            try:
-                async with asyncio.timeout(wait):
-                    await self.changed.wait()
-            except TimeoutError:
+            if not await self.wait_for_wording(wait):
                 return
+
+    async def wait_for_wording(self, seconds: float) -> bool:
+        """Wait at most so long until another wording is asked for; True if one is."""
+        self.changed.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                return await self.changed.wait()
+        return False
 
     async def wait_until_pending(self) -> None:
         """Wait until something has to arrive."""

@@ -352,15 +352,24 @@ class Poster:
     async def _note_delivery_end(
         self, part: PostState, pending: PendingDelivery | None, place: MessageRef | None, because: str
     ) -> None:
-        """Note the end of a delivery in the outbox; until then it is pending, and a restart sends it again."""
-        if pending is not None and pending.post_id:
+        """Note the end of a delivery in the outbox; until then it is pending, and a restart sends it again.
+
+        Shape: it is tried until it is on record, for a part that was forgotten before would be posted a second time. A
+        later wording goes first: it stays pending, and its end notes this one too.
+        """
+        failures = 0
+        while pending is not None and pending.post_id:
             try:
                 if place is not None:
                     await self._outbox.mark_delivered(pending.post_id, place.channel, place.ts)
                 else:
                     await self._outbox.mark_dropped(pending.post_id, because)
+                break
             except LedgerError as error:
                 self._log("outbox_unavailable", card=part.card, error=one_line(str(error)))
+            failures += 1
+            if part.sent < part.version or await part.wait_for_wording(self._pause_after(failures)):
+                return
         if part.pending is pending:
             part.pending = None
 
@@ -373,10 +382,8 @@ class Poster:
         outcome: Outcome,
         failures: int,
     ) -> None:
-        pause = max(
-            outcome.seconds if isinstance(outcome, RetryLater) else self._timing.longest_pause,
-            min(self._timing.longest_pause, self._timing.first_pause * 2 ** min(failures - 1, 16)),
-        )
+        asked = outcome.seconds if isinstance(outcome, RetryLater) else self._timing.longest_pause
+        pause = max(asked, self._pause_after(failures))
         self._log(f"{self.chat.logged}_failed", card=part.card, part=part.name, error=error, again_in_seconds=pause)
         if pending is not None and pending.post_id:
             try:
@@ -387,6 +394,9 @@ class Poster:
             except LedgerError as unavailable:
                 self._log("outbox_unavailable", card=part.card, error=one_line(str(unavailable)))
         await asyncio.sleep(pause)
+
+    def _pause_after(self, failures: int) -> float:
+        return min(self._timing.longest_pause, self._timing.first_pause * 2.0 ** min(failures - 1, 16))
 
     async def _try_other_place(self, part: PostState, outcome: Outcome) -> None:
         """Try another place where this place is closed; without another place only the ledger has it."""

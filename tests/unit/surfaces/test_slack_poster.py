@@ -57,6 +57,7 @@ class SlowOutbox:
         self.let_go = asyncio.Event()
         self.let_go.set()
         self.fails = 0  # so many of the next questions
+        self.untaken = 0  # and of the next deliveries that are to be noted
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._outbox, name)
@@ -70,6 +71,12 @@ class SlowOutbox:
         self.fails, fails = max(0, self.fails - 1), self.fails > 0
         if fails:
             raise LedgerUnavailable("The database is locked.")
+
+    async def mark_delivered(self, *what: str) -> None:
+        self.untaken, fails = max(0, self.untaken - 1), self.untaken > 0
+        if fails:
+            raise LedgerUnavailable("The database is locked.")
+        await self._outbox.mark_delivered(*what)
 
     async def keep(self, post: Post) -> StoredPost:
         self._may_fail()
@@ -171,6 +178,21 @@ async def test_reply_that_is_worded_anew_is_edited_also_once_it_is_forgotten_and
         await poster.enqueue("a", "evidence", AT, Message("said again"), under=CARD)
         await until(lambda: channel.edits, "the edit")
         assert (channel.posts, channel.edits) == ([], ["said again"])
+
+
+async def test_card_whose_delivery_cannot_be_noted_at_once_stands_once_and_is_edited(tmp_path: Path) -> None:
+    async with poster_at(tmp_path) as (poster, channel, outbox):
+        outbox.untaken = 3
+        await poster.enqueue("a", CARD, AT, Message("the offer"))
+        poster.mark_finished("a")
+        await until(lambda: channel.posts, "the card")
+        await until(lambda: outbox.untaken < 3, "its note to fail")
+        poster.show("a", AT, lambda: Message("being checked"))
+        await until(lambda: channel.edits, "what is newer, though the first is not noted")
+        poster.mark_finished("a")
+        await until(lambda: poster.parts == 0, "its being noted and forgotten")
+        assert (await outbox.place("a", CARD), await outbox.waiting()) == (MessageRef("C1", "1700000000.000001"), 0)
+        assert (channel.posts, channel.edits, outbox.untaken) == (["the offer"], ["being checked"], 0)
 
 
 class BusyChannel(Channel):
