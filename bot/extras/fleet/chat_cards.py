@@ -192,9 +192,14 @@ class FleetCards:
             body = json.loads(kept.body)
             spot = MessageTarget(str(body["channel"]), str(body["thread_ts"]))
             wanted = FleetCardRequest(FleetRequest.of(body["ask"]), kept.key, spot, str(body.get("by", "")))
-            run = await self.runner.prepared(wanted.ask)
         except (ValueError, KeyError, TypeError, UsageError) as no:
             self.context.log("sweep_unreadable", key=one_line(kept.key, 80), error=one_line(str(no)))
+            await self._finish_request(kept.key)
+            return
+        try:
+            run = await self.runner.prepared(wanted.ask)
+        except UsageError as no:  # such as a cluster that does not answer, or nodes that are gone
+            await self._post(wanted, chat_card.broken_off_card(wanted.ask, str(no), wanted.by))
             await self._finish_request(kept.key)
             return
         self.context.log("sweep_carried_on", key=one_line(kept.key, 80))

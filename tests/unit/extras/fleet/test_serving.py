@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from bot.app.bot import Bot
 from bot.app.factories import library, now
+from bot.chat.background import Background
+from bot.chat.document import Document
+from bot.chat.post_state import MessageTarget
+from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import UsageError
 from bot.extras.fleet import EXTRA
+from bot.extras.fleet.chat_cards import FleetCards
+from bot.extras.fleet.fleet_request import FleetRequest
+from bot.extras.fleet.run import FleetRun
 from bot.extras.fleet.serving import serving
 from bot.extras.fleet.settings import SweepSettings
 from bot.extras.fleet.sweeps import SweepScheduler, scheduled
@@ -54,6 +62,34 @@ async def test_due_sweeps_run_from_the_start_to_the_end() -> None:
     await seen.wait()
     await work.stop()
     assert asked == [f"sweep-{sweeps[0].name}-{sweeps[0].slot(now())}"]
+
+
+async def test_card_of_a_sweep_that_cannot_be_begun_again_says_so_and_asks_no_more() -> None:
+    posted, done = list[tuple[str, str]](), list[str]()
+
+    class Cluster:
+        async def prepared(self, ask: FleetRequest) -> FleetRun:
+            raise UsageError("The cluster does not say where job/train runs: 503")
+
+    class Posts:
+        async def enqueue(self, card: str, part: str, spot: MessageTarget, message: Document) -> None:
+            posted.append((card, str(message.text)))
+
+        def mark_finished(self, card: str) -> None:
+            done.append(card)
+
+    class Requests:
+        async def mark_done(self, key: str) -> None:
+            done.append(key)
+
+    nothing: Any = None
+    work, context = Background(lambda *_, **__: None), SimpleNamespace(log=nothing, chat_requests=Requests())
+    cards = FleetCards(cast("Any", context), cast("Any", Cluster()), cast("Any", Posts()), work)
+    body = {"ask": FleetRequest(("job/train",)).text, "channel": "C1", "thread_ts": "", "by": "slack:T1/U1"}
+    assert cards.takes(ChatRequest("fleet-abc", json.dumps(body), now()))
+    await work.drain(5.0)
+    assert posted == [("fleet-abc", "The cluster does not say where job/train runs: 503")]
+    assert done == ["fleet-abc", "fleet-abc", "fleet-stop fleet-abc"]
 
 
 def test_seats_of_an_extra_share_what_is_made_of_a_bot_once() -> None:
