@@ -133,14 +133,18 @@ async def start_wave(
 
 
 async def run_here(parts: WaveParts, wave_id: str, says: Callable[[Wave, str], None]) -> Wave:
-    """Run a wave and its incidents until it ends, or is stopped and nothing of it is running."""
+    """Run a wave and its incidents until it ends, or is stopped and nothing of it is running.
+
+    Shape: a ledger that is away meanwhile is asked again.
+    """
+    wave = await parts.service.find(wave_id)
     while True:
         try:
             again = await parts.run.advance(wave_id)
             wave = await parts.service.find(wave_id)
             waits = [again, *await asyncio.gather(*(_advanced(parts, turn.member) for turn in wave.under_way))]
         except LedgerError as error:
-            says(await parts.service.find(wave_id), error.sentence)
+            says(wave, error.sentence)
             await asyncio.sleep(1)
             continue
         says(wave, next((wait.because for wait in reversed(waits) if wait is not None and wait.because), ""))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
 
 from bot.domain.alert import Alert
 from bot.domain.entry import WAVES
-from bot.domain.errors import CannotTell, CauseInDoubt, StaleRequest, UnreadableEntry
+from bot.domain.errors import CannotTell, CauseInDoubt, LedgerUnavailable, StaleRequest, UnreadableEntry
 from bot.domain.events import AlertReceived
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval
@@ -20,6 +22,7 @@ from bot.extras.waves.store import WaveStore, check_may_begin
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.wave_run import WaveRun
 from bot.extras.waves.wave_service import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, WaveService, why_no_member
+from bot.extras.waves.wiring import run_here
 from bot.ledger import Ledger
 from tests.alerts.pages import judged, of_page
 from tests.schedules.drawn import database_in_memory
@@ -321,6 +324,33 @@ def test_wave_whose_cause_comes_into_doubt_stops_for_that_and_loses_no_node() ->
                 world,
                 desk.resume("wave-abcd", Approval("terminal:bob", "go on"), drive(world, desk.look(stopped))[0]),
             )
+
+
+def test_wave_that_is_run_in_a_terminal_outlives_a_ledger_that_is_away_for_a_moment() -> None:
+    with database_in_memory() as database:
+        world, stage, desk = desk_of(database, ("a", "b"))
+        approved_wave(world, stage, desk)
+        first = drive(world, desk.stop("wave-abcd", Approval("terminal:ann", "wait")))
+        finds, said = (
+            iter([first, LedgerUnavailable("It is away."), LedgerUnavailable("It is away."), first]),
+            list[str](),
+        )
+
+        class Away(WaveService):
+            async def find(self, wave_id: str) -> Wave:
+                found = next(finds)
+                if isinstance(found, Wave):
+                    return found
+                raise found
+
+        class Runs:
+            async def advance(self, wave_id: str) -> None:
+                return None
+
+        service = Away(**{each.name: getattr(desk, each.name) for each in fields(desk)})
+        parts: Any = SimpleNamespace(service=service, run=Runs())
+        over = asyncio.run(run_here(parts, "wave-abcd", lambda _, waits: said.append(waits)))
+        assert (over, said) == (first, ["It is away.", "It is away.", ""])
 
 
 @pytest.mark.parametrize("has_turn", [True, False])
