@@ -207,7 +207,7 @@ def parse_named_node(text: str) -> tuple[str, Address]:
     return name, Address(host, port)
 
 
-def approver(text: str, chat: str = "", tenant: str = "") -> str:
+def parse_approver(text: str, chat: str = "", tenant: str = "") -> str:
     """Parse who may approve: of the chat a person or a group, or a login of this machine.
 
     Shape: of a person in Teams the object id will do, where the `tenant` is known.
@@ -222,7 +222,7 @@ def approver(text: str, chat: str = "", tenant: str = "") -> str:
     return who
 
 
-def channel(text: str, chat: str = "slack") -> str:
+def parse_channel(text: str, chat: str = "slack") -> str:
     """Parse the id of a channel; nothing means none. Raises: UsageError."""
     if text.strip() and not CHANNEL[chat].match(text.strip()):
         where = {

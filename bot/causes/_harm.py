@@ -264,7 +264,7 @@ def _harm_of_resets(
         return Evidence("nic-starved-earlier", probe, says, source)
     lacks = "starved of CPU"
     for core in (held.core,) if held.core else held.cores:
-        line = starved.place(snapshot, core.core)
+        line = starved.interrupt_on(snapshot, core.core)
         if line is not None:
             says += f"; core {core.core}, held in the kernel, serves this queue ({line.name})"
             source = (*source, line.raw) if line.raw else source

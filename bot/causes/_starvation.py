@@ -52,7 +52,7 @@ class Starvation:
         """The node's lines."""
         return (*_recent.lines(self.events, 3), *_recent.lines(self.resets, 1), *self.counters)[:5]
 
-    def place(self, snapshot: Snapshot, core: int) -> InterruptLine | None:
+    def interrupt_on(self, snapshot: Snapshot, core: int) -> InterruptLine | None:
         """Return the interrupt by which this core serves a starved queue, if that is known."""
         interrupts = snapshot.get(InterruptsReading)
         if isinstance(interrupts, Unread):
@@ -160,7 +160,7 @@ def find_other_holder(snapshot: Snapshot, held: HeldCores, starved: Starvation, 
     """Say which program that walks nothing holds the core of the starved queue now, and whether none may do so."""
     share = tuning["walker_share"]
     for core, by in held_in_realtime(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], share):
-        if starved.place(snapshot, core.core) is not None:
+        if starved.interrupt_on(snapshot, core.core) is not None:
             return f"{by[0].name} holds core {core.core} in realtime, which serves this queue", False
     clear = _none_is_busier_than_walkers(snapshot) if isinstance(snapshot.get(CpuReading), Unread) else not held.unread
     for core in held.cores:
@@ -169,7 +169,7 @@ def find_other_holder(snapshot: Snapshot, held: HeldCores, starved: Starvation, 
             there = core.core in process.cores_in_kernel and process.sys_seconds >= share * spent
             if not there or process.name in STATISTICS_WALKERS:
                 continue
-            if starved.place(snapshot, core.core) is not None:
+            if starved.interrupt_on(snapshot, core.core) is not None:
                 return f"{process.name} holds core {core.core} in the kernel, which serves this queue", False
             clear = clear and starved.place_is_known(snapshot)
     return "", clear

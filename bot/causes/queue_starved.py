@@ -48,7 +48,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if isinstance(cpu, Unread):
         return Undecided(NAME, f"{starved.says}; the cores were not read ({cpu.reason})", worst=worst)
     held = list(_held(snapshot, cpu, tuning))
-    places = [(starved.place(snapshot, core.core), core, how, by) for core, how, by in held]
+    places = [(starved.interrupt_on(snapshot, core.core), core, how, by) for core, how, by in held]
     line, core, how, by = next((each for each in places if each[0]), (None, None, "", ()))
     if line is None or core is None:
         if held and not starved.place_is_known(snapshot):

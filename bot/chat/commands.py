@@ -47,7 +47,7 @@ NOT_KNOWN = "CannotTell: The ledger cannot be read or written now, so nothing wa
 class Subscription(Protocol):
     """PagerDuty's webhook subscription, which can be enabled again."""
 
-    async def enable(self) -> str:
+    async def enable_subscription(self) -> str:
         """Enable it, and return the outcome as a sentence."""
 
 
@@ -194,7 +194,7 @@ class Commands:
         if self.pagerduty is None:
             return "The bot does not talk to PagerDuty: PAGERDUTY_API_TOKEN is not set."
         self.context.log("subscription_wanted", by=approval.by)
-        return one_line(await self.pagerduty.enable(), 500)
+        return one_line(await self.pagerduty.enable_subscription(), 500)
 
     async def _status(self) -> str:
         summaries = await self.context.ledger.incidents(only_open=True)

@@ -81,7 +81,7 @@ class CardRequests:
         """Check the node that a person meant but mistyped, as if they had typed it right."""
         await self.begin(click, (click.value,))
 
-    async def check_chosen_name(self, click: Click) -> None:
+    async def start_check_of_chosen(self, click: Click) -> None:
         """Check the node that was chosen by its name; from the home its card comes as a direct message."""
         home = self.context.signer.verify(click.metadata) if click.in_home else None
         if click.in_home and (home is None or home.action != HOME or home.user != click.person.user):
@@ -154,7 +154,7 @@ class Decisions:
             REPORT: requests.report,
             CHECK_AGAIN: requests.check_again,
             CHECK_MEANT: requests.check_near_name,
-            FIND_NODE: requests.check_chosen_name,
+            FIND_NODE: requests.start_check_of_chosen,
         }
         absent = context.surface.view.absent
         self._handlers = {kind: handler for kind, handler in handlers.items() if kind not in absent}

@@ -235,10 +235,10 @@ class ThreadReplies:
                     continue
                 read = read or await self._ledger.card(name, CARD)
                 if reply.part not in read.posts.places:
-                    await self._post_reply(name, spot, incident.id, reply)
+                    await self._post_or_merge_reply(name, spot, incident.id, reply)
                 said.add(reply.part)
 
-    async def _post_reply(self, name: str, spot: MessageTarget, incident: str, reply: Reply) -> None:
+    async def _post_or_merge_reply(self, name: str, spot: MessageTarget, incident: str, reply: Reply) -> None:
         """Fold it into the node's details where it can be, else post it as a reply of its own."""
         details = details_part(incident)
         stands = await self._outbox.standing(name, details) if reply.fold else None

@@ -140,13 +140,13 @@ class Questions:
 
     def _checked_answer(self, option: str, said: Any) -> Any:
         """Look at an answer by those before it, and whether there are nodes where somebody says that they are."""
-        from bot.app.new_site import approver, channel
+        from bot.app.new_site import parse_approver, parse_channel
 
         match option:
             case "--approver":
-                return tuple(approver(who, self.chat, self.tenant) for who in said if who not in ("", NOBODY))
+                return tuple(parse_approver(who, self.chat, self.tenant) for who in said if who not in ("", NOBODY))
             case "--alerts-channel":
-                return channel(said, self.chat)
+                return parse_channel(said, self.chat)
             case "--ssh-config":
                 self._list_nodes(ssh_config=said)
             case "--ec2":

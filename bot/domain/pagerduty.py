@@ -150,7 +150,7 @@ class Subscriptions(Protocol):
     async def subscriptions(self) -> tuple[Subscription, ...]:
         """Return the account's webhook subscriptions."""
 
-    async def enable(self, subscription_id: str) -> Subscription:
+    async def enable_subscription(self, subscription_id: str) -> Subscription:
         """Switch a subscription on again and return it."""
 
     async def ping(self, subscription_id: str) -> None:

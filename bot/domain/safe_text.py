@@ -233,7 +233,7 @@ class Redactor:
         """Return rows in which each column is read as the lines of a single text too, as a log's rows are."""
         columns: dict[tuple[Any, ...], list[tuple[int, str]]] = {}
         for number, row in enumerate(values):
-            for path, text in _texts_of_row(row, _DEEPEST):
+            for path, text in _texts_of_log_row(row, _DEEPEST):
                 columns.setdefault(path, []).append((number, text))
         for path, texts in columns.items():
             if all(text in self._harmless or not _may_open_secret(text) for _, text in texts):
@@ -285,14 +285,14 @@ _NO_TEXT = frozenset({int, float, bool, type(None)})
 _PLAIN = _NO_TEXT | {str}
 
 
-def _texts_of_row(row: Any, deepest: int) -> Iterator[tuple[tuple[Any, ...], str]]:
+def _texts_of_log_row(row: Any, deepest: int) -> Iterator[tuple[tuple[Any, ...], str]]:
     """Return the texts of a log's row, also of the mappings in it, each with the names that lead to it."""
     if isinstance(row, Mapping | list | tuple):
         for name, item in row.items() if isinstance(row, Mapping) else enumerate(row):
             if isinstance(item, str):
                 yield (name,), item
             elif isinstance(item, Mapping) and deepest:
-                yield from (((name, *path), text) for path, text in _texts_of_row(item, deepest - 1))
+                yield from (((name, *path), text) for path, text in _texts_of_log_row(item, deepest - 1))
 
 
 _DEEPEST = 3  # mappings within a row

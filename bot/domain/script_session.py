@@ -25,7 +25,7 @@ class ScriptSession(Protocol):
 class ScriptTransport(Protocol):
     """A transport that can run a script and talk with it."""
 
-    def run_script(self, node: Node, script: str, deadline: timedelta) -> AbstractAsyncContextManager[ScriptSession]:
+    def start_script(self, node: Node, script: str, deadline: timedelta) -> AbstractAsyncContextManager[ScriptSession]:
         """Run a script on the node over its own connection; the end of the block ends both.
 
         Raises: Unreachable when the node could not be talked to; MissingFile when a key or known_hosts file is missing.

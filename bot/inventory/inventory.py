@@ -110,13 +110,13 @@ class Inventory:
         if node is None:
             near = nearest(name, self.by_name)
             sentence = f"{one_line(name, 80)!r} is not in the inventory {self.origin}."
-            raise UnknownNode(sentence, self._try_instead(name, near), near)
+            raise UnknownNode(sentence, self._suggestion_words(name, near), near)
         return node
 
     def _fitting(self, name: str) -> Node | None:
         return next((node for known in self.known.values() if (node := known.fitting(name)) is not None), None)
 
-    def _try_instead(self, name: str, near: tuple[str, ...]) -> str:
+    def _suggestion_words(self, name: str, near: tuple[str, ...]) -> str:
         if near:
             return f"Did you mean {' or '.join(near)}?"
         patterns = [pattern for known in self.known.values() for pattern in known.patterns][:5]

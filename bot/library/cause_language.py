@@ -301,9 +301,9 @@ class CauseLanguage(Language):
             return joined(of, _apply_to_known(lambda some: some[at] if some else missing, whole), whole)
         if not isinstance(whole.shape, Many) or name not in ("highest", "lowest"):
             raise ExpressionError(f"{name} takes {OF_ANY[name]}, and {expression_text(first)} is {whole.shape.value}")
-        return self._extreme(max if name == "highest" else min, whole, node.args[1])
+        return self._item_with_extreme(max if name == "highest" else min, whole, node.args[1])
 
-    def _extreme(self, choose: Worked, whole: CheckedExpression, by: ast.expr) -> CheckedExpression:
+    def _item_with_extreme(self, choose: Worked, whole: CheckedExpression, by: ast.expr) -> CheckedExpression:
         assert isinstance(whole.shape, Many)
         usable = shapes_of(whole.shape.of.type)  # type: ignore[arg-type]  # a class is hashable
         name = by.value if isinstance(by, ast.Constant) else ""

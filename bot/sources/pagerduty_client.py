@@ -140,7 +140,7 @@ class PagerDutyClient:
             ]
         )
 
-    async def enable(self, subscription_id: str) -> Subscription:
+    async def enable_subscription(self, subscription_id: str) -> Subscription:
         """Switch a subscription on again and return it."""
         path = f"/webhook_subscriptions/{_quoted_for_path(subscription_id)}"
         answer = await self._http.ask("POST", f"{path}/enable")

@@ -53,7 +53,7 @@ class SshScriptTransport:
         self._heartbeat = Heartbeat()
 
     @contextlib.asynccontextmanager
-    async def run_script(self, node: Node, script: str, deadline: timedelta) -> AsyncIterator[SshScriptSession]:
+    async def start_script(self, node: Node, script: str, deadline: timedelta) -> AsyncIterator[SshScriptSession]:
         """Connect and start the script; see `ScriptTransport.run_script`.
 
         A session that is left before its end is aborted: the script's lifeline then ends every process of its session.

@@ -49,7 +49,7 @@ def heat_strip(heat: CoreHeat, width: int) -> tuple[StripLine, ...]:
     means = [heat.mean(samples) for samples in heat.percents]
     shared = [_hottest(means[at : at + per_mark]) for at in range(0, len(means), per_mark)]
     wide = len(_core_label(heat.cores[-1]))
-    return (*_strip_rows(heat, shared, per_mark, row, wide), _hot_line(heat, width, wide))
+    return (*_strip_rows(heat, shared, per_mark, row, wide), _hottest_core_line(heat, width, wide))
 
 
 def _strip_rows(
@@ -60,7 +60,7 @@ def _strip_rows(
         yield StripLine(name.rjust(wide), tuple(_mark(mean) for mean in means[at : at + row]))
 
 
-def _hot_line(heat: CoreHeat, width: int, wide: int) -> StripLine:
+def _hottest_core_line(heat: CoreHeat, width: int, wide: int) -> StripLine:
     samples = heat.hot_row
     together = math.ceil(len(samples) / max(1, min(_LONGEST, width - wide)))
     shown = [_hottest(samples[at : at + together]) for at in range(0, len(samples), together)]

@@ -207,7 +207,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         state = State.TRIAGED  # it will be on record in a moment
     words = diagnosis(incident, verdict)
     if state is State.OPENED and incident.node:
-        words = f"{incident.node}: {_reading_words(context.progress.get(incident.node))}"
+        words = f"{incident.node}: {_progress_words(context.progress.get(incident.node))}"
     return IncidentView(
         id=incident.id,
         node=incident.node,
@@ -221,7 +221,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         short=short_words(incident, plan, context),
         withheld=incident.withheld,
         seen=incident.samples[-1].seen if incident.samples and incident.state is State.VERIFYING else (),
-        compared=compared_of(incident),
+        compared=figures_before_and_after(incident),
         escalated=incident.ending if isinstance(incident.ending, Escalated) else None,
         ended=incident.ended,
         has_acted=incident.has_begun,
@@ -244,7 +244,7 @@ def verdicts_view(verdicts: Sequence[Verdict], words: PlanWords) -> GroupView:
     return replace(_checks_view(views), rest="")
 
 
-def compared_of(incident: Incident) -> tuple[FigureRow, ...]:
+def figures_before_and_after(incident: Incident) -> tuple[FigureRow, ...]:
     """Return the figures of a cure, each with its value before and after, also while it is watched; else none."""
     watched = incident.validation.window if incident.validation is not None else timedelta(0)
     if isinstance(incident.ending, Resolved):
@@ -352,7 +352,7 @@ def links_of(incident: Incident, templates: Mapping[str, str]) -> tuple[tuple[st
     return (*found[:MOST_LINKS], *(((PAGE, page),) if page else ()))
 
 
-def _reading_words(underway: ReadingProgress | None) -> str:
+def _progress_words(underway: ReadingProgress | None) -> str:
     if underway is None:
         return "reading…"
     if underway.waiting:

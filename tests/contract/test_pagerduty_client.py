@@ -107,7 +107,7 @@ async def test_subscriptions_are_read_enabled_and_pinged() -> None:
         assert [each.is_disabled for each in await asking.subscriptions()] == [False]
         pagerduty.webhooks.disable(one)
         assert [(each.is_active, each.is_suspended) for each in await asking.subscriptions()] == [(True, True)]
-        assert not (await asking.enable(one.id)).is_disabled
+        assert not (await asking.enable_subscription(one.id)).is_disabled
         one.active = False
         assert [each.is_disabled for each in await asking.subscriptions()] == [True]
         await asking.ping(one.id)

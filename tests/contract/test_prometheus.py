@@ -25,7 +25,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Evidence, Verdict
-from bot.extras.history.metric_history import with_past
+from bot.extras.history.metric_history import with_metric_history
 from bot.extras.history.monitoring_store import AT_ONCE, names_of
 from bot.extras.history.prometheus import PrometheusHistory, _instance_matcher, _series
 from bot.extras.history.prometheus_questions import QUESTIONS
@@ -261,7 +261,7 @@ async def verdict_with(past: Told, verdict: Verdict = FOUNDING) -> Verdict:
     async def diagnose(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
         return verdict
 
-    return await with_past(diagnose, past, lambda: UNTIL)(NODE, PLAYBOOK, lambda _: None)
+    return await with_metric_history(diagnose, past, lambda: UNTIL)(NODE, PLAYBOOK, lambda _: None)
 
 
 @pytest.mark.parametrize("past", [Told("one", "two"), Told(), Told(because="it is down")])
@@ -298,7 +298,7 @@ async def test_node_that_answers_sooner_waits_for_the_past_and_one_that_fails_le
 
     past = PrometheusHistory(prometheus.url, NODES)
     with pytest.raises(ValueError, match="a bug"):
-        await with_past(fails, past, lambda: UNTIL)(NODE, PLAYBOOK, lambda _: None)
+        await with_metric_history(fails, past, lambda: UNTIL)(NODE, PLAYBOOK, lambda _: None)
     await asyncio.sleep(0)
     assert [task for task in asyncio.all_tasks() if task.get_name().startswith("past of")] == []
     await past.close()

@@ -27,7 +27,16 @@ from PIL import Image, ImageColor
 
 from bot.app.extras import shipped
 from bot.app.factories import sudoers
-from bot.app.new_site import SERVICES, Address, NewSite, approver, channel, node_script, parse_named_node, shipped_text
+from bot.app.new_site import (
+    SERVICES,
+    Address,
+    NewSite,
+    node_script,
+    parse_approver,
+    parse_channel,
+    parse_named_node,
+    shipped_text,
+)
 from bot.app.policy_settings import policy_as_written
 from bot.domain.errors import UsageError
 from bot.inventory import Inventory
@@ -402,26 +411,26 @@ TEAM = "19:abc_1@thread.tacv2"
 @pytest.mark.parametrize("text", ["", "#alerts", "@alice", "Alice Smith", "alice;id", TENANT])
 def test_who_is_nobody(text: str, chat: str) -> None:
     with pytest.raises(UsageError):
-        approver(text, chat)
+        parse_approver(text, chat)
 
 
 def test_people_of_another_chat_are_nobody_here() -> None:
     of_teams, of_slack = f"teams:{TENANT}/{PERSON}", "U012AB"
-    assert approver(PERSON.upper(), "teams", TENANT) == approver(of_teams, "teams") == of_teams
-    assert approver(f"teams:{TEAM}", "teams") == f"teams:{TEAM}"
-    assert approver(of_slack, "slack") == of_slack
-    assert {approver("alice", chat) for chat in ("", "slack", "teams")} == {"alice"}
+    assert parse_approver(PERSON.upper(), "teams", TENANT) == parse_approver(of_teams, "teams") == of_teams
+    assert parse_approver(f"teams:{TEAM}", "teams") == f"teams:{TEAM}"
+    assert parse_approver(of_slack, "slack") == of_slack
+    assert {parse_approver("alice", chat) for chat in ("", "slack", "teams")} == {"alice"}
     for who, chat in ((of_slack, "teams"), (of_slack, ""), (of_teams, "slack"), (of_teams, "")):
         with pytest.raises(UsageError):
-            approver(who, chat)
+            parse_approver(who, chat)
 
 
 def test_channel_is_an_id_or_nothing() -> None:
-    assert channel("") == channel("", "teams") == ""
-    assert channel(TEAM, "teams") == TEAM
+    assert parse_channel("") == parse_channel("", "teams") == ""
+    assert parse_channel(TEAM, "teams") == TEAM
     for text, chat in (("#alerts", "slack"), (TEAM, "slack"), ("C012AB", "teams"), ("General", "teams")):
         with pytest.raises(UsageError):
-            channel(text, chat)
+            parse_channel(text, chat)
 
 
 @pytest.mark.real_sshd

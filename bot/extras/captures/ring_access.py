@@ -106,7 +106,7 @@ class RingAccess:
         lasts = TEXT_SECONDS + READ_SECONDS + _LATER
         script = segments_script(names, between, nonce, timedelta(seconds=lasts - _LATER), self.places)
         wire = CaptureWire(nonce)
-        async with self.scripts.run_script(node, script, timedelta(seconds=lasts)) as session:
+        async with self.scripts.start_script(node, script, timedelta(seconds=lasts)) as session:
             await wire.take(session, hand_on)
         if not wire.taken:
             said = redacted_line(wire.end().said, 160) or "perf printed none"

@@ -94,7 +94,7 @@ def what_ifs(snapshot: Snapshot, judge: Judge) -> tuple[WhatIf, ...]:
     Shape: each is evaluated again before it is returned; a cause is evaluated again if it names the probe that changed.
     """
     search = _Search(snapshot, judge)
-    found = {each.change: each for each in (*search.left_out(), *search.numbers())}  # both may find the same
+    found = {each.change: each for each in (*search.flips_without_one(), *search.numbers())}  # both may find the same
     return tuple(sorted(found.values(), key=lambda each: (each.size, not each.change.field, str(each.change))))
 
 
@@ -122,7 +122,7 @@ class _Search:
         self._naming = {probe: _naming(judge.playbook, probe) for probe in snapshot.readings}
         self._edges = {probe: _numbers_compared_with(naming) for probe, naming in self._naming.items()}
 
-    def left_out(self) -> Iterator[WhatIf]:
+    def flips_without_one(self) -> Iterator[WhatIf]:
         """Try leaving out each reading, and each entry that the verdict names."""
         for name, reading in self._snapshot.readings.items():
             if not isinstance(reading, Unread):

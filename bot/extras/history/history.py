@@ -14,7 +14,7 @@ from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import CannotRead, SettingsError
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
-from bot.extras.history.metric_history import PROFILED, with_past
+from bot.extras.history.metric_history import PROFILED, with_metric_history
 from bot.extras.history.settings import PrometheusSettings, PyroscopeSettings
 from bot.inventory import Inventory
 from bot.response.diagnosis.scheduler import Diagnose
@@ -38,8 +38,8 @@ class History:
     def beside(self, diagnose: Diagnose) -> Diagnose:
         """Return a diagnosis that also reads the past."""
         if self.pyroscope is not None:
-            diagnose = with_past(diagnose, self.pyroscope, now, PROFILED)
-        return diagnose if self.prometheus is None else with_past(diagnose, self.prometheus, now)
+            diagnose = with_metric_history(diagnose, self.pyroscope, now, PROFILED)
+        return diagnose if self.prometheus is None else with_metric_history(diagnose, self.prometheus, now)
 
     async def counted(self, node: str, cause: str, until: datetime) -> tuple[CountSample, ...]:
         """Return earlier counts from Prometheus; none for a node that is gone. Raises: CannotRead."""

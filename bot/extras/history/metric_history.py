@@ -31,7 +31,7 @@ class MetricHistory(Protocol):
         """
 
 
-def with_past(diagnose: Diagnose, past: MetricHistory, clock: Clock, name: str = HISTORY) -> Diagnose:
+def with_metric_history(diagnose: Diagnose, past: MetricHistory, clock: Clock, name: str = HISTORY) -> Diagnose:
     """Return a diagnosis that also reads the past; status, cause, confidence and plan stay the same.
 
     Shape: `name` is the source of the past, named where it cannot be read.

@@ -159,7 +159,7 @@ class Profiler:
         lasts = request.seconds + TEXT_SECONDS_MORE + BEFORE_SECONDS
         script = capture_script(request, nonce, timedelta(seconds=lasts - AFTER_SECONDS), self.perf)
         wire = CaptureWire(nonce)
-        async with self.transport.run_script(node, script, timedelta(seconds=lasts)) as session:
+        async with self.transport.start_script(node, script, timedelta(seconds=lasts)) as session:
             await _until_ready(session, wire, node)
             facts = wire.facts
             _check_resources(facts, anyway)

@@ -306,13 +306,13 @@ def _parts(arguments: argparse.Namespace, create: bool = False) -> Iterator[Wave
     from bot.app.acting import acting
     from bot.commands import open_record
     from bot.extras.waves.store import WaveStore
-    from bot.extras.waves.wiring import wave_parts
+    from bot.extras.waves.wiring import build_wave_service
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
     with open_record.stores(arguments.environ, create=create, extras=arguments.extras.serving) as stores:
         parts = acting(settings, known, stores.ledger, arguments.environ, cases=stores.cases)
-        yield wave_parts(parts, known, stores.ledger, WaveStore(stores.database), cases=stores.cases)
+        yield build_wave_service(parts, known, stores.ledger, WaveStore(stores.database), cases=stores.cases)
 
 
 def _complete_wave_id(ids: tuple[str, ...], beginning: str) -> str:

@@ -21,7 +21,7 @@ from bot.extras.waves.store import WaveCounts, WaveStore
 from bot.extras.waves.wave import Wave
 from bot.extras.waves.wave_run import WaveRun
 from bot.extras.waves.wave_service import WaveRequest
-from bot.extras.waves.wiring import WaveParts, known_causes, start_wave, wave_parts
+from bot.extras.waves.wiring import WaveParts, build_wave_service, known_causes, start_wave
 from bot.extras.waves.words import WavePlans, wave_plans
 from bot.ledger import Leases
 from bot.seats import CureRequest
@@ -37,7 +37,7 @@ ORPHANS_EVERY = 60.0  # seconds between looks for incidents of waves that were n
 def _parts_of(bot: Bot, lookup: ApproverLookup | None = None) -> WaveParts:
     stores = bot.stores
     kept = stores.case_store
-    return wave_parts(
+    return build_wave_service(
         bot.acting, bot.known, stores.ledger, WaveStore(bot.stores.database), cases=kept, lookup=lookup, log=bot.log
     )
 

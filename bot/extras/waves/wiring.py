@@ -50,7 +50,7 @@ class WaveParts:
     acting: Acting
 
 
-def wave_parts(
+def build_wave_service(
     acting: Acting,
     known: Inventory,
     ledger: Ledger,

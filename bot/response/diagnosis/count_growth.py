@@ -73,7 +73,7 @@ async def _store_and_estimate_growth(
     await readings.keep(node, cause, look)
     looks = await readings.looks(node, cause)
     if before and isinstance(host, HostReading):
-        trend = await _earlier_counts(before, node, cause, snapshot.taken_at)
+        trend = await _counts_from_outside(before, node, cause, snapshot.taken_at)
         boot_at = snapshot.taken_at - host.uptime
         ours = min((look.at for look in looks if look.boot == boot), default=snapshot.taken_at)
         earlier = (replace(look, boot=boot) for look in trend if boot_at < look.at < ours)
@@ -81,7 +81,7 @@ async def _store_and_estimate_growth(
     return growth(cause, grows, looks, grows.harm(snapshot, used.tuning))
 
 
-async def _earlier_counts(
+async def _counts_from_outside(
     before: Sequence[CountHistory], node: str, cause: str, until: datetime
 ) -> tuple[CountSample, ...]:
     """The counts of the first that has any."""

@@ -58,7 +58,7 @@ class SubscriptionWatch:
                 await self.tell(self._told_as, f"{trouble} An approver can enable it: /zombie pagerduty on")
         self.trouble = trouble
 
-    async def enable(self) -> str:
+    async def enable_subscription(self) -> str:
         """Enable the subscription again, and return the outcome as a sentence.
 
         Raises: PagerDutyFailed when PagerDuty refuses.
@@ -68,7 +68,7 @@ class SubscriptionWatch:
             return self.trouble or "There is no subscription to enable."
         if not self.subscription.is_disabled:
             return f"PagerDuty's webhook subscription {self.subscription.id} is on already."
-        enabled = await self.subscriptions.enable(self.subscription.id)
+        enabled = await self.subscriptions.enable_subscription(self.subscription.id)
         self.log("subscription_enabled", subscription=enabled.id)
         await self.check_subscription()
         return self.trouble or f"PagerDuty's webhook subscription {enabled.id} is on again."

@@ -71,7 +71,7 @@ async def test_disabled_subscription_is_told_once_enabled_and_caught_up_with(ben
     assert subscription.id in bench.watch.trouble
     assert [("/zombie pagerduty on" in one) for one in bench.said.values()] == [True]
     assert bench.caught_up == []
-    assert "is on again" in await bench.watch.enable()
+    assert "is on again" in await bench.watch.enable_subscription()
     assert subscription.is_listening
     assert bench.watch.trouble == ""
     assert bench.caught_up == [heard_at], "from when it was last seen to be on"
@@ -85,7 +85,7 @@ async def test_subscription_that_was_off_before_the_program_began_is_caught_up_w
     bench.pagerduty.webhooks.disable(subscription)
     await bench.watch.check_subscription()
     bench.clock.move(HOUR)
-    await bench.watch.enable()
+    await bench.watch.enable_subscription()
     assert bench.caught_up == [bench.clock() - 25 * HOUR]
 
 
@@ -102,7 +102,7 @@ async def test_somebody_elses_switching_on_is_seen_too(bench: Bench) -> None:
 
 async def test_what_is_on_is_not_switched_on(bench: Bench) -> None:
     bench.subscribe()
-    assert "is on already" in await bench.watch.enable()
+    assert "is on already" in await bench.watch.enable_subscription()
     assert not bench.pagerduty.asked("enable")
 
 
@@ -112,7 +112,7 @@ async def test_no_subscription_and_several_are_told(bench: Bench) -> None:
     bench.subscribe(), bench.subscribe()
     await bench.watch.check_subscription()
     assert "[pagerduty] subscription" in bench.watch.trouble
-    assert "several" in await bench.watch.enable()
+    assert "several" in await bench.watch.enable_subscription()
 
 
 @pytest.mark.parametrize("bench", ["PYNONE"], indirect=True)
