@@ -427,7 +427,8 @@ CAUSE = Cause(
     },
     signature=("cgroups", "host"),
     beside=("profile", "softirq_waits", *dict.fromkeys((*BESIDE, *WHY_ENDS))),
-    grows=GrowthMeasure("dying memory cgroups", _dying_count, _harm.harm_to_come),
+    # A session, a timer's job or a pod that ends leaves some, too: ten within half an hour are ours (see grown_a_day).
+    grows=GrowthMeasure("dying memory cgroups", _dying_count, _harm.harm_to_come, few=10),
     evaluate=evaluate,
     eased_by=("drop_caches",),
     remedy=("disable_unit", "mask_unit", "reboot"),

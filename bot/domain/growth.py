@@ -56,12 +56,14 @@ class GrowthMeasure:
     """What a cause counts that may grow.
 
     Shape: `what` is the plural after a number: "dying memory cgroups". `read` returns the count, None if it was not
-    read; `harm` returns the nearest harm by these thresholds, None if there is none.
+    read; `harm` returns the nearest harm by these thresholds, None if there is none. `few` may come within half an
+    hour without a fault.
     """
 
     what: str
     read: Callable[[Snapshot], float | None]
     harm: Callable[[Snapshot, Mapping[str, float]], HarmThreshold | None]
+    few: float
 
 
 @dataclass(frozen=True, slots=True)

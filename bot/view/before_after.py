@@ -9,7 +9,8 @@ from typing import TypeAlias
 from bot.domain.duration import span_words
 from bot.domain.events import Compared
 from bot.domain.safe_text import one_line
-from bot.response.diagnosis.figures import AT_REST, PAUSE, UNREAD
+from bot.response.diagnosis.figures import AT_REST, PAUSE, UNREAD, UPTIME
+from bot.response.execution.watched_growth import WatchedGrowth
 from bot.view.words import Sentence
 
 LONGEST = 120
@@ -62,10 +63,12 @@ def before_and_after(compared: Sequence[Compared], watched: timedelta = timedelt
     lasted = f", {span_words(watched)}" if watched else ""
     quiet = f"; not yet proof, {span_words(watched)} of {span_words(pause)} watched" if watched < pause else lasted
     since = (f"none{SINCE}{quiet}", f"{SINCE}{lasted}") if boots == _NEW_BOOT else ()
-    return tuple(_figure_row(row, boots, since) for row in rows if row.name not in (_VERDICT, PAUSE))
+    return tuple(_figure_row(row, boots, since) for row in rows if row.name not in (_VERDICT, PAUSE, UPTIME))
 
 
-def missing_proof(compared: Sequence[Compared], watched: timedelta) -> tuple[str, timedelta | None]:
+def missing_proof(
+    compared: Sequence[Compared], watched: timedelta, growth: WatchedGrowth | None = None
+) -> tuple[str, timedelta | None]:
     """Return what a cure's figures do not prove yet, and how long the node has to be watched for it, if that is known.
 
     Example:
@@ -75,6 +78,15 @@ def missing_proof(compared: Sequence[Compared], watched: timedelta) -> tuple[str
     >>> missing_proof(rows, timedelta(hours=2))
     ('', None)
     """
+    resets, lacks = _missing_of_resets(compared, watched)
+    if growth is None or not growth.lacks_proof:
+        return resets, lacks
+    needs = growth.proof_needs
+    grown = f"{growth.says}, proof needs {span_words(needs)}" if needs is not None else growth.says
+    return "; ".join(filter(None, (resets, grown))), max((each for each in (needs, lacks) if each), default=None)
+
+
+def _missing_of_resets(compared: Sequence[Compared], watched: timedelta) -> tuple[str, timedelta | None]:
     rows = {row.name: row for row in compared}
     resets, pause = rows.get(_RESETS), rows[PAUSE].before.removesuffix(" s") if PAUSE in rows else ""
     if resets is None or resets.before in ("0", UNREAD):

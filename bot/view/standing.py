@@ -17,6 +17,7 @@ from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
+from bot.response.execution.watched_growth import watched_growth
 from bot.view.before_after import missing_proof
 from bot.view.context import ViewContext
 from bot.view.plan_words import BY_NAME, SAID, PlanView, PlanWords, end_words
@@ -293,7 +294,7 @@ def _cure_sentence(incident: Incident) -> Sentence:
     held = sum(sample.holds for sample in incident.samples)
     note = f" ({watch.note.rstrip('.')})" if watch.note else ""
     words = f"{gone}: {held} of {len(incident.samples)} readings in {span_words(watch.window)}{note}"
-    owed, needs = missing_proof(ending.compared, watch.window)
+    owed, needs = missing_proof(ending.compared, watch.window, watched_growth(incident))
     if not owed:
         return (f"{words}.",)
     since = incident.validation_ends_at - watch.window if incident.validation_ends_at is not None else None

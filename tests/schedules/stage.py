@@ -21,6 +21,7 @@ from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Leases, Ledger
 from bot.probes.cgroups import CgroupsReading
+from bot.probes.host import HostReading
 from bot.response.decision.preflight import Preflight, approval_bindings
 from bot.response.decision.responder import Responder
 from bot.response.execution.node_access import NodeAccess, NodeStatus
@@ -52,6 +53,7 @@ class Stage:
     runners: int = 0
     lookup: ApproverLookup | None = None
     labels: dict[str, dict[str, str]] = field(default_factory=dict)
+    figures: dict[str, str] = field(default_factory=dict)  # of each proposal
 
     @classmethod
     def set(
@@ -99,9 +101,12 @@ class Stage:
         verdict = self.verdict(node.name)
         if verdict.cause is None or verdict.snapshot is not None:
             return verdict
-        later = 68_700 + 20 * self.nodes[node.name].active
-        dying = CgroupsReading("v1", 68_700, 1, "memory - cpu", later)
-        return replace(verdict, snapshot=Snapshot(node.name, self.world.now, timedelta(seconds=5), {"cgroups": dying}))
+        at = self.nodes[node.name]
+        read = {
+            "cgroups": CgroupsReading("v1", 68_700, 1, "memory - cpu", 68_700 + 20 * at.active),
+            "host": HostReading("5.4.0", at.boot_id, timedelta(seconds=at.uptime)),
+        }
+        return replace(verdict, snapshot=Snapshot(node.name, self.world.now, timedelta(seconds=5), read))
 
     def propose(self, incident: str, name: str, wave: str = "", alert: Alert | None = None) -> None:
         """Put an incident on record, up to its proposal."""
@@ -114,7 +119,7 @@ class Stage:
         )
         self.ledger.append.now(incident, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
         bound = approval_bindings(verdict, self.find(name), seen, PLAYBOOK, self.policy)
-        self.ledger.append.now(incident, 2, PlanProposed.of(verdict.plan, bound), BOT)
+        self.ledger.append.now(incident, 2, PlanProposed.of(verdict.plan, bound, figures=self.figures), BOT)
 
     @property
     def record(self) -> IncidentRecord:

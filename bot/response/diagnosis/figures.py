@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from itertools import pairwise
 from types import MappingProxyType
 
+from bot.causes import CAUSES
 from bot.domain.events import Compared, SampleTaken
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Verdict
-from bot.probes.cgroups import CgroupsReading
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import RESETS
 from bot.probes.host import HostReading
@@ -18,6 +18,7 @@ from bot.probes.units import UnitsReading
 
 UNREAD = "not read"
 AT_REST = "at rest"  # a unit that neither runs nor failed: systemd does not list it
+UPTIME = "uptime"
 PAUSE = "longest time without a network device reset"  # between two of them, or since the last: "5460 s"
 
 
@@ -30,13 +31,8 @@ def figures(
 
 
 def _figures_of(snapshot: Snapshot, units: tuple[str, ...], shown: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    cgroups = snapshot.get(CgroupsReading)
-    facts = {}
-    if isinstance(cgroups, Unread):
-        facts["dying memory cgroups"] = UNREAD
-    else:
-        dying = cgroups.dying if cgroups.dying_later is None else cgroups.dying_later
-        facts["dying memory cgroups"] = f"{dying:,}"
+    counts = {grows.what: grows.read(snapshot) for cause in CAUSES.values() if (grows := cause.grows) is not None}
+    facts = {what: UNREAD if count is None else f"{count:,.0f}" for what, count in counts.items()}
     cpu = snapshot.get(CpuReading)
     facts["busiest core in the kernel"] = UNREAD if isinstance(cpu, Unread) else f"{cpu.hottest_sys_percent:.0f} %"
     log = snapshot.get(KernelLogReading)
@@ -54,6 +50,7 @@ def _figures_of(snapshot: Snapshot, units: tuple[str, ...], shown: Mapping[str, 
         )
     host = snapshot.get(HostReading)
     facts["boot"] = UNREAD if isinstance(host, Unread) else host.boot_id
+    facts[UPTIME] = UNREAD if isinstance(host, Unread) else f"{host.uptime.total_seconds():.0f} s"
     return facts
 
 

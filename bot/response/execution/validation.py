@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from bot.causes import CAUSES
-from bot.causes.leaked_memory_cgroups import NAME as LEAK
 from bot.domain.action import Action, Proof
 from bot.domain.contracts import NodeDirectory
 from bot.domain.duration import span_words
@@ -15,13 +14,13 @@ from bot.domain.errors import CannotRead, HostKeyRejected, InventoryError, Unrea
 from bot.domain.events import REFUTED, Escalated, IncidentEvent, QuestionAsked, Resolved, SampleTaken, StepSkipped
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.domain.probe import Snapshot, Unread
+from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
-from bot.probes.cgroups import CgroupsReading
 from bot.response.decision.guards import units_of
 from bot.response.decision.preflight import machine_drift
 from bot.response.diagnosis.figures import before_and_after_table, figures, read_then
 from bot.response.execution.node_access import NodeAccess, NodeStatus
+from bot.response.execution.watched_growth import WatchedGrowth, watched_growth
 from bot.response.incident_record import facts_before, facts_proving, plan_of, undoable, untrusted_node_question
 
 Diagnose: TypeAlias = Callable[[Node, str], Awaitable[Verdict]]  # a node by a playbook's name
@@ -97,21 +96,22 @@ async def _sample(
         return untrusted_node_question(no.sentence)
     except (Unreachable, CannotRead, InventoryError) as no:
         return SampleTaken(False, (Evidence(UNREADABLE, "look", no.sentence),))
+    assert incident.verdict is not None
     if verdict.status in (Status.UNREACHABLE, Status.UNKNOWN):
         return SampleTaken(False, (Evidence(UNREADABLE, "verdict", verdict.summary),))
     if unready and any(reach.actions[step.action].starts_a_unit for step in plan.steps):
         return SampleTaken(False, (Evidence(UNREADABLE, "look", f"{unready}; a unit was started there just now"),))
-    if not_told := _why_unknown(incident, verdict, reach.actions):
-        return SampleTaken(False, (Evidence(UNREADABLE, "verdict", not_told),))
     shown = {step.args.get("unit", ""): facts for step, facts in zip(done, seen.facts, strict=True)}
     measured = figures(verdict, units_of(plan), shown)
+    cause, growth = incident.verdict.cause, watched_growth(incident, measured)
+    goes_on = _goes_on(incident, verdict, growth, reach.actions)
+    if not goes_on and (not_told := _why_unknown(incident, verdict, goes_on)):
+        return SampleTaken(False, (Evidence(UNREADABLE, "verdict", not_told),))
     lines = tuple(f"{name}={value}" for name, value in measured.items())
-    against = [
-        *_undone_effects(incident, reach, seen),
-        *filter(None, (unready,)),
-    ]
-    if _goes_on(incident, verdict, reach.actions):
-        against.append(f"{verdict.cause} is still there: {verdict.summary}")
+    against = [*_undone_effects(incident, reach, seen), *filter(None, (unready,))]
+    if goes_on:
+        says = growth.says if growth is not None and growth.goes_on else verdict.summary
+        against.append(f"{cause} is still there: {says}")
     return _sample_event(against, verdict.summary, lines)
 
 
@@ -142,14 +142,15 @@ def _undone_effects(incident: Incident, reach: NodeAccess, seen: NodeStatus) -> 
     return against
 
 
-def _why_unknown(incident: Incident, verdict: Verdict, actions: Mapping[str, Action]) -> str:
+def _why_unknown(incident: Incident, verdict: Verdict, goes_on: bool | None) -> str:
     """Say why nothing is known of the cause: it is undecided, or another names the verdict, and it is not ruled out.
 
     It may be there behind the other, or people may have accepted it meanwhile; that another fault came is no cure.
     """
-    cause = incident.verdict.cause if incident.verdict is not None else None
+    assert incident.verdict is not None
+    cause = incident.verdict.cause
     if verdict.cause == cause:
-        return f"{cause} is not ruled out: {verdict.summary}" if _goes_on(incident, verdict, actions) is None else ""
+        return f"{cause} is not ruled out: {verdict.summary}" if goes_on is None else ""
     undecided = next((each for each in verdict.undecided if each.cause == cause), None)
     if undecided is not None:
         return f"{cause} cannot be judged: {undecided.says}"
@@ -163,33 +164,34 @@ def _why_unknown(incident: Incident, verdict: Verdict, actions: Mapping[str, Act
     return ""
 
 
-def _silent_suspects(before: Verdict | None, snapshot: Snapshot | None) -> tuple[str, ...]:
+def _silent_suspects(before: Verdict, snapshot: Snapshot | None) -> tuple[str, ...]:
     """The devices that were blamed and do not answer now: what is ruled out of the others says nothing of them."""
-    cause = CAUSES.get(before.cause or "") if before is not None else None
-    if before is None or cause is None or cause.answering is None or snapshot is None:
+    cause = CAUSES.get(before.cause or "")
+    if cause is None or cause.answering is None or snapshot is None:
         return ()
     there = cause.answering(snapshot)
     return tuple(suspect for suspect in before.suspects if suspect not in there)
 
 
-def _goes_on(incident: Incident, verdict: Verdict, actions: Mapping[str, Action]) -> bool | None:
+def _goes_on(
+    incident: Incident, verdict: Verdict, growth: WatchedGrowth | None, actions: Mapping[str, Action]
+) -> bool | None:
     """Whether the cause goes on; None if that is not known.
 
-    What a leak has left goes with a reboot only: where the plan has none, the leak is over once that grows no more.
+    It does where its count grows at its old pace, however few there are yet. What it has left goes with a reboot only:
+    where the plan has none, it is over once that grows so no more.
     """
     assert incident.verdict is not None
     assert incident.proposal is not None
+    if growth is not None and growth.goes_on:
+        return True
     if verdict.cause is None or verdict.cause != incident.verdict.cause:
         return False
-    sure = None if verdict.confidence is Confidence.POSSIBLE else True
+    counts = (cause := CAUSES.get(verdict.cause)) is not None and cause.grows is not None
     reboots = any(actions[step.action].reboots for step in incident.proposal.plan.steps)
-    if verdict.cause != LEAK or verdict.plan is not None or reboots:
-        return sure
-    cgroups = verdict.snapshot.get(CgroupsReading) if verdict.snapshot is not None else Unread("cgroups", "")
-    growth = None if isinstance(cgroups, Unread) else cgroups.growth
-    if growth is None:
-        return None
-    return sure if growth > 0 else False
+    if counts and verdict.plan is None and not reboots:
+        return None if growth is None else False
+    return None if verdict.confidence is Confidence.POSSIBLE else True
 
 
 def _contains(incident: Incident, actions: Mapping[str, Action]) -> bool:

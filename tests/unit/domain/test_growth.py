@@ -14,7 +14,7 @@ from bot.domain.json_form import read, to_json_types
 from bot.view.growth_words import growth_words, sparkline
 
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
-GROWS = GrowthMeasure("dying memory cgroups", lambda snapshot: None, lambda snapshot, tuning: None)
+GROWS = GrowthMeasure("dying memory cgroups", lambda snapshot: None, lambda snapshot, tuning: None, few=10)
 HARM = HarmThreshold(28_571, "each read of the statistics holds a core for 2 s")
 HOUR = timedelta(hours=1)
 

@@ -6,8 +6,10 @@ from datetime import timedelta
 
 import pytest
 
+from bot.causes import CAUSES
 from bot.domain.events import Compared
 from bot.domain.transitions import State
+from bot.response.execution.watched_growth import WatchedGrowth
 from bot.view.before_after import before_and_after, changes, missing_proof
 from tests.record.incidents import WAYS
 from tests.unit.surfaces.cards import shown, told, words
@@ -95,6 +97,27 @@ def test_cure_is_not_proven_by_resets_that_go_on_are_unread_or_were_not_awaited(
     )
     said, needs = missing_proof(rows, timedelta(minutes=20))
     assert (said, needs) == (says, timedelta(seconds=5460) if "proof" in says else None)
+
+
+@pytest.mark.parametrize(
+    ("watched", "pace", "says"),
+    [
+        (480, 0.07, ""),  # 34 would have come
+        (80, 0.07, "3 more dying memory cgroups in 1 min 20 s, 6 at the old pace, proof needs 4 min 46 s"),
+        (480, 0.0125, "3 more dying memory cgroups in 8 min, 6 at the old pace, proof needs 26 min 40 s"),
+        (7200, 0.01, "3 more dying memory cgroups in 2 h, 72 at the old pace"),  # as many come without a leak
+        (480, None, ""),
+    ],
+)
+def test_leak_is_not_proven_gone_before_its_old_pace_would_have_shown(
+    watched: int, pace: float | None, says: str
+) -> None:
+    grows = CAUSES["leaked-memory-cgroups"].grows
+    assert grows is not None
+    growth = WatchedGrowth(grows, 3, timedelta(seconds=watched), pace)
+    assert missing_proof((), timedelta(0), growth)[0] == says
+    both = missing_proof((Compared("network device resets", "20", "not read"),), timedelta(0), growth)[0]
+    assert both == "; ".join(filter(None, ("network card resets: not read", says)))
 
 
 def test_resets_without_a_reboot_that_is_known_are_before_and_after() -> None:

@@ -24,7 +24,7 @@ SNAPSHOT = Snapshot("gpu-1", AT, timedelta(0), {"host": HostReading("5.4.0", "bo
 def playbook(count: float | None = 1_000.0, harm: float = 50_000.0) -> Playbook:
     """A playbook of one cause that counts so many."""
     grows = GrowthMeasure(
-        "dying memory cgroups", lambda snapshot: count, lambda snapshot, tuning: HarmThreshold(harm, "it hurts")
+        "dying memory cgroups", lambda snapshot: count, lambda snapshot, tuning: HarmThreshold(harm, "it hurts"), 10
     )
     cause = replace(CAUSES[LEAK], grows=grows)
     thresholds = {name: Threshold(1, "any") for name in cause.thresholds}
