@@ -17,9 +17,10 @@ from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.formats.systemd_span import systemd_span
 
+STARTED_BY = ("TriggeredBy", "UpheldBy", "WantedBy", "RequiredBy", "BoundBy")
 PROPERTIES = (
     *("Id", "Names", "LoadState", "ActiveState", "SubState", "UnitFileState", "NRestarts", "RestartUSec"),
-    *("Type", "TriggeredBy"),
+    *("Type", *STARTED_BY),
 )
 SHORTEST = timedelta(seconds=15)
 RESTORE = "restore_unit"
@@ -75,9 +76,15 @@ def patience(before: Facts) -> timedelta:
 
 
 def judge_off(args: Args, before: Facts, now: Facts) -> Proof:
-    """Judge whether the unit neither runs, nor is starting, nor starts at the next boot."""
-    off = now["ActiveState"] not in _ON and now.get("UnitFileState", "") not in _STARTS_AT_BOOT
-    return Proof.PROVEN if off else Proof.NOT_YET
+    """Judge whether the unit neither runs, nor is starting, nor is started by anything, such as the next boot.
+
+    `disable` removes the links of a unit's own file and has systemd read all files again: what wants it then still does
+    so by itself.
+    """
+    if judge_masked(args, before, now) is Proof.PROVEN:
+        return Proof.PROVEN
+    starts = now.get("UnitFileState", "") in _STARTS_AT_BOOT or any(map(now.get, STARTED_BY))
+    return Proof.PROVEN if now["ActiveState"] not in _ON and not starts else Proof.NOT_YET
 
 
 def judge_masked(args: Args, before: Facts, now: Facts) -> Proof:

@@ -52,6 +52,16 @@ class UnitState:
     stops_protected: tuple[str, ...] = ()  # what must not be stopped and would stop with it
     hangs_systemd: str = ""  # why the manager itself would hang if it were stopped
 
+    @property
+    def movers(self) -> tuple[str, ...]:
+        """What starts it though it is disabled: a timer, a socket, a path, or a unit that wants it by itself.
+
+        While a unit is enabled, systemd does not say which units want it by the links of its own [Install], which
+        disabling removes. Those are almost always targets.
+        """
+        is_enabled = self.enabled != "disabled"
+        return (*self.triggered_by, *(name for name in self.wanted_by if not (is_enabled and name.endswith(".target"))))
+
 
 def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent: Agent | None = None) -> UnitState:
     """Return what is known of a unit; its name alone tells whether it is protected."""
@@ -128,10 +138,7 @@ def disabling_steps(unit: UnitState, snapshot: Snapshot) -> tuple[tuple[Step, ..
         return (), f"{unit.unit} cannot be disabled: {shut} takes no writes."
     if not unit.unused_because and (why := _why_ends(unit, snapshot)):
         return (), f"{why}, and the runs of {unit.unit} may end by that: it is not disabled before that is mended."
-    # Disabling removes the links of a unit's own file. Another mover starts it all the same: a timer, a socket, a path,
-    # or a unit that wants it by itself.
-    moved = unit.triggered_by or (unit.enabled == "disabled" and unit.wanted_by)
-    if not (moved or unit.enabled in _NOT_DISABLED_USEFULLY):
+    if not (unit.movers or unit.enabled in _NOT_DISABLED_USEFULLY):
         return (Step("disable_unit", {"unit": unit.unit}),), ""
     if unit.enabled != "masked" and unit.fragment.startswith(_OF_MASKS):
         return (

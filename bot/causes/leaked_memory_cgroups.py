@@ -193,7 +193,7 @@ def _finding_with_leaker(
     if steps and leaker.stopped and leaker.unit_state.enabled in ("disabled", "masked"):
         steps, no_step_because = (), f"It is {leaker.unit_state.enabled} already."
     ends = "it cannot begin again" if leaker.stopped else "the leak ends"
-    movers = leaker.unit_state.triggered_by
+    movers = leaker.unit_state.movers
     moved = f", which {listed(movers, 2)} {'start' if movers[1:] else 'starts'}," if movers else ""
     ends = f"If {leaker.name}{moved} is {'masked' if is_masked else 'disabled'}, {ends}."
     advice = ends if steps else no_step_because

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar
@@ -47,7 +47,7 @@ class Unit:
     exit_status: int | None = None
     fragment: str = ""
     triggered_by: tuple[str, ...] = ()  # units that start it again: sockets, timers, and those that uphold it
-    wanted_by: tuple[str, ...] = ()
+    wanted_by: tuple[str, ...] = ()  # units that start it with them: their own word, or links of its [Install]
     stops_too: tuple[str, ...] = ()  # units that systemd stops with this unit
     part_of: tuple[str, ...] = ()
     control_group: str = ""
@@ -139,6 +139,7 @@ def works_once(shown: Mapping[str, str]) -> bool:
 
 _STOPS_TOO = ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo")  # the last since 249
 _STARTED_BY = ("TriggeredBy", "UpheldBy")  # the second since 249
+_WANTED_BY = ("WantedBy", "RequiredBy", "BoundBy")
 PROPERTIES = (
     "Id",
     "Names",
@@ -159,7 +160,7 @@ PROPERTIES = (
     "RestartUSec",
     *("WantedBy", "PartOf", "ControlGroup"),
     *_STARTED_BY,
-    *_STOPS_TOO,
+    *_STOPS_TOO,  # two of _WANTED_BY are among them
 )
 _TELLING = ("ActiveState", "SubState", "Result", "ExecMainStatus", "NRestarts", "Restart", "RestartUSec")
 # Each unit costs PID 1 half a millisecond, whichever properties are asked, so inactive units are not asked.
@@ -264,14 +265,18 @@ def _unit(name: str, row: Mapping[str, str], later: Mapping[str, str] | None) ->
         exit_code=_whole_number(ended, "ExecMainCode"),
         exit_status=_whole_number(ended, "ExecMainStatus"),
         fragment=row.get("FragmentPath", ""),
-        triggered_by=tuple(name for key in _STARTED_BY for name in row.get(key, "").split()),
-        wanted_by=tuple(row.get("WantedBy", "").split()),
-        stops_too=tuple(dict.fromkeys(name for key in _STOPS_TOO for name in row.get(key, "").split())),
+        triggered_by=_names(row, _STARTED_BY),
+        wanted_by=_names(row, _WANTED_BY),
+        stops_too=_names(row, _STOPS_TOO),
         part_of=tuple(row.get("PartOf", "").split()),
         control_group=row.get("ControlGroup", ""),
         protected=is_protected((name, *aliases)),
         source=tuple(telling),
     )
+
+
+def _names(row: Mapping[str, str], keys: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for key in keys for name in row.get(key, "").split()))
 
 
 def _whole_number(row: Mapping[str, str], key: str) -> int | None:

@@ -78,6 +78,8 @@ def test_siblings_whose_ends_nothing_explains_are_disabled() -> None:
         {"UnitFileState": "generated"},
         {"UnitFileState": "enabled-runtime"},
         {"UnitFileState": "disabled", "WantedBy": "shop.target"},
+        {"UnitFileState": "enabled", "WantedBy": "multi-user.target bootstrap.service"},
+        {"UnitFileState": "enabled", "RequiredBy": "bootstrap.service"},
     ],
     ids=lambda told: " ".join(map(str, told.values())),
 )

@@ -53,7 +53,7 @@ class CountingNode:
     stopped: int = 0  # times that a unit which was on was switched off
     may: bool = True  # its login has the rights
     names: str = "ecs.service"  # what its unit is called
-    required_by: str = ""  # what stops with its unit
+    consists_of: str = ""  # what stops with its unit
     excludes: str = ""  # what runs, and stops when its unit is started
     at_work: str = ""  # lines of what a reboot would cut off
     done_as_stranger: int = 0  # changes after it became another machine
@@ -122,7 +122,8 @@ class CountingNode:
             told = (
                 f"Id=ecs.service\nNames={self.names}\nLoadState=loaded\nActiveState={active[0]}\nSubState={active[1]}\n"
             )
-            return told + f"UnitFileState={file}\nNRestarts=0\nRestartUSec=10s\n", "", 0
+            wanted = f"WantedBy={'multi-user.target' if self.enabled else ''}\n"
+            return f"{told}{wanted}UnitFileState={file}\nNRestarts=0\nRestartUSec=10s\n", "", 0
         if argv[:3] == ("sudo", "-n", "-l"):
             return ("/usr/bin/" + " ".join(argv[3:]), "", 0) if self.may else ("", "", 1)
         assert argv[:2] == ("sh", "-c"), argv
@@ -134,8 +135,8 @@ class CountingNode:
             others = "".join(f"\nId={name}\nNames={name}\n{state}active\n" for name in self.excludes.split())
             return f"{own}{others}\n-- all told --\n", "", 0
         if argv[3:] == ("sh", "ecs.service"):  # what else stops with it
-            own = f"Id=ecs.service\nNames={self.names}\nRequiredBy={self.required_by}\n"
-            others = "".join(f"\nId={name}\nNames={name}\n" for name in self.required_by.split())
+            own = f"Id=ecs.service\nNames={self.names}\nConsistsOf={self.consists_of}\n"
+            others = "".join(f"\nId={name}\nNames={name}\n" for name in self.consists_of.split())
             return f"{own}{others}\n-- all told --\n", "", 0
         before = len(self.journal)
         line, says, status = self.through(argv[2])

@@ -59,7 +59,7 @@ def properties(state: State, unit: Unit, now: Moment) -> dict[str, str]:
         "PartOf": " ".join(unit.part_of),
         "RequiredBy": _units_naming(unit, ((other, other.requires) for other in state.units)),
         "RequisiteOf": "",
-        "WantedBy": " ".join(unit.wanted_by),
+        "WantedBy": " ".join(unit.wanted_by if unit.enabled != "disabled" else ()),  # by links of its [Install]
         "BoundBy": _units_naming(unit, ((other, other.binds_to) for other in state.units)),
         "ConsistsOf": _units_naming(unit, ((other, other.part_of) for other in state.units)),
         "TriggeredBy": " ".join(unit.triggered_by),

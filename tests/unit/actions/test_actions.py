@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.actions import ACTIONS
+from bot.actions.unit_verbs import STARTED_BY
 from bot.domain.action import Proof
 from bot.domain.command import Completed, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
@@ -25,6 +26,8 @@ BOOT, OTHER = "3b1cd2f4-71f5-4b0e-9c0c-0f7b6e1a2b3c", "99999999-71f5-4b0e-9c0c-0
         ("disable_unit", OFF, Proof.PROVEN),
         ("disable_unit", OFF | {"ActiveState": "failed"}, Proof.PROVEN),
         ("disable_unit", OFF | {"UnitFileState": "masked"}, Proof.PROVEN),
+        ("disable_unit", OFF | {"UnitFileState": "masked", "WantedBy": "multi-user.target"}, Proof.PROVEN),
+        *(("disable_unit", OFF | {by: "b.service"}, Proof.NOT_YET) for by in STARTED_BY),
         ("disable_unit", LOOPING, Proof.NOT_YET),
         ("disable_unit", OFF | {"UnitFileState": "enabled"}, Proof.NOT_YET),
         ("disable_unit", OFF | {"UnitFileState": "enabled-runtime"}, Proof.NOT_YET),

@@ -257,7 +257,7 @@ def test_same_plan_within_a_day_goes_to_a_person(stage: Stage) -> None:
 
 
 def test_protected_unit_that_would_stop_with_it_leaves_nothing_to_approve(stage: Stage) -> None:
-    stage.nodes["n1"].required_by = "a.service ssh.service"
+    stage.nodes["n1"].consists_of = "a.service ssh.service"
     withheld = offered(stage)
     assert isinstance(withheld, PlanWithheld)
     assert withheld.because.startswith("WouldStopProtected: With ecs.service would stop ssh.service: ")
@@ -265,7 +265,7 @@ def test_protected_unit_that_would_stop_with_it_leaves_nothing_to_approve(stage:
 
 def test_what_else_would_stop_is_part_of_what_is_approved(stage: Stage) -> None:
     alone = offered(stage)
-    stage.nodes["n1"].required_by = "a.service b.service"
+    stage.nodes["n1"].consists_of = "a.service b.service"
     proposed = offered(stage)
     assert isinstance(alone, PlanProposed)
     assert isinstance(proposed, PlanProposed)
@@ -276,7 +276,7 @@ def test_what_else_would_stop_is_part_of_what_is_approved(stage: Stage) -> None:
 
 @pytest.mark.parametrize(("name", "refusal"), [("b.service", "StateChanged"), ("ssh.service", "WouldStopProtected")])
 def test_what_would_stop_by_now_and_was_not_shown_ends_it(stage: Stage, name: str, refusal: str) -> None:
-    stage.nodes["n1"].required_by = name
+    stage.nodes["n1"].consists_of = name
     refused = decided(stage)
     assert isinstance(refused, Refused)
     assert (refused.name, name in refused.sentence) == (refusal, True)
@@ -287,7 +287,7 @@ def test_what_would_stop_by_now_and_was_not_shown_ends_it(stage: Stage, name: st
 @pytest.mark.parametrize("name", ["b.service", "ssh.service"])
 def test_what_would_stop_only_when_it_begins_is_not_stopped(stage: Stage, name: str) -> None:
     assert isinstance(decided(stage), Incident)
-    stage.nodes["n1"].required_by = name
+    stage.nodes["n1"].consists_of = name
     stage.run_by("one", "r")
     stage.world.run()
     assert isinstance(ending := state(stage).ending, Cancelled)

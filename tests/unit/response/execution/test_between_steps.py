@@ -97,7 +97,7 @@ def test_step_that_follows_in_the_same_boot_is_taken(stage: Stage) -> None:
 def test_step_that_follows_and_would_stop_more_by_now_is_not_taken(stage: Stage, name: str, told: str) -> None:
     wire = proposed(stage, OFF, MASK)
     after_the_first(stage)
-    stage.nodes["n1"].required_by = name
+    stage.nodes["n1"].consists_of = name
     done = to_the_end(stage)
     assert isinstance(done.ending, Escalated)
     assert told in done.ending.because
@@ -210,7 +210,7 @@ def test_what_was_cut_and_would_stop_more_by_now_is_not_sent_again(stage: Stage,
     advances, wire = carried_on(stage, Cut(DISABLE, after=False))
     for again in advances:
         if wire.sent:
-            stage.nodes["n1"].required_by = name
+            stage.nodes["n1"].consists_of = name
         assert again is not None
     done = incident(stage)
     assert isinstance(done.ending, Escalated)
