@@ -1,7 +1,8 @@
 """What stands in the thread of a card: a verdict's details, each yes, and what the card itself has no room for.
 
 A thread is short: a single reply shows the evidence, with everything else folded below it. A yes is a reply
-of its own, which is never edited. What came of it stands on the card, and in the report.
+of its own, which is never edited. What came of it stands on the card, and in the report; whoever said yes is called
+where it comes to nothing, or a question stops it, for nobody hears of an edit.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ from bot.chat.thread_files import REPORT, FileRequest
 from bot.domain.incident import Decision, Incident
 from bot.domain.post import CardRecord
 from bot.domain.safe_text import listed, one_line, safe
+from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.ledger import Ledger, Outbox
 from bot.view.before_after import MOST_CHANGES, changes
 from bot.view.context import ViewContext
 from bot.view.plan_words import BY_NAME, PlanWords
 from bot.view.view import IncidentView, incident_view
-from bot.view.words import Bold, Person, Sentence, open_points, plain, rights_hint
+from bot.view.words import Bold, Person, Sentence, joined, open_points, plain, rights_hint
 
 SAID = 300
 PIECE = 1500  # characters of a preformatted block
@@ -86,7 +88,7 @@ def details(
 
 
 def replies(incident: Incident, words: PlanWords = BY_NAME, *, of_several: bool = False) -> Iterator[Reply]:
-    """Yield the replies in the thread of an ended incident.
+    """Yield the replies in the thread of an incident that has ended, or asks a question.
 
     Shape: `of_several`: the card is a table of nodes; a single node's card shows before and after itself.
     """
@@ -99,6 +101,10 @@ def replies(incident: Incident, words: PlanWords = BY_NAME, *, of_several: bool 
         yield Reply(f"after-{view.id}", Document(text, (line(Bold(view.node)), *below)), below)
     if view.escalated is not None and incident.has_begun:
         yield Reply(f"escalated-{view.id}", _not_fixed_document(view))
+    elif incident.approval is not None and incident.state is State.UNKNOWN and incident.asked_at is not None:
+        yield Reply(f"asked-{view.id}-{incident.asked_at:%Y%m%d%H%M%S}", _approvers_document(incident, view))
+    elif incident.approval is not None and incident.ended and not (incident.has_begun or view.state is State.RESOLVED):
+        yield Reply(f"unbegun-{view.id}", _approvers_document(incident, view))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +193,14 @@ def _list_block(rows: Sequence[tuple[str, str]]) -> Iterator[Block]:
         yield bullets(together)
 
 
+def _approvers_document(incident: Incident, view: IncidentView) -> Document:
+    """What became of a plan, or what stops it, to those who said yes."""
+    people = dict.fromkeys(approval.by for _, approval in _approvals(incident))
+    called = [piece for by in people for piece in (Person(by), ", ")][:-1]
+    said = (*called, f": {view.diagnosis}: ", *joined(view.sentences))
+    return Document(said, (line(*said),), broadcast=view.escalated is not None)
+
+
 def _not_fixed_document(view: IncidentView) -> Document:
     """What was done, that it did not help, and what to try: also shown in the channel."""
     assert view.escalated is not None
@@ -226,9 +240,9 @@ class ThreadReplies:
                 await self._poster.enqueue(name, approval.part, spot, approval.message(read.head.noted), under=CARD)
                 said.add(approval.part)
         for incident in group:
-            if not incident.ended:
+            if not (incident.ended or incident.state is State.UNKNOWN):
                 continue
-            if incident.steps:  # for others the report comes on request
+            if incident.ended and incident.steps:  # for others the report comes on request
                 await self._poster.attach(name, spot, FileRequest(REPORT, incident.id))
             for reply in replies(incident, self._words, of_several=len(group) > 1):
                 if reply.part in said:

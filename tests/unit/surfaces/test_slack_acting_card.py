@@ -423,6 +423,27 @@ def test_acted_but_not_fixed_is_said_in_the_channel_too() -> None:
     assert list(replies(told(*WAYS[State.PROPOSED], Escalated("Tried before.")))) == [], "nothing was done"
 
 
+@pytest.mark.parametrize(
+    ("end", "part", "says"),
+    [
+        (Expired("It is too late."), "unbegun", "It is too late. Nothing was changed on the node."),
+        (Cancelled("It was rebooted."), "unbegun", "It was rebooted. Nothing was changed on the node."),
+        (Escalated("Tried before."), "unbegun", "A person has to take over: Tried before."),
+        (QUESTION, "asked", "A question: Is the node back?"),
+    ],
+)
+def test_whoever_said_yes_is_called_where_it_comes_to_nothing_or_a_question_stops_it(
+    end: IncidentEvent, part: str, says: str
+) -> None:
+    incident = told(*WAYS[State.APPROVED], end)
+    (reply,) = replies(incident)
+    taken_by_slack(reply.message)
+    assert reply.part.startswith(f"{part}-{incident.id}")
+    assert reply.message.text.startswith("<@U012APPRO>: node-gpu-01: ")
+    assert says in reply.message.text
+    assert reply.message.broadcast is isinstance(end, Escalated)
+
+
 def test_withheld_shows_the_missing_line_and_nothing_to_decide() -> None:
     line = "zombie ALL=(root) NOPASSWD: /usr/bin/systemctl reboot"
     message = shown(told(OPENING, TRIAGED, PlanWithheld("The login may not.", (line,))))
