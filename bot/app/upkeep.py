@@ -16,7 +16,7 @@ from bot.engine import Engine
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """Posts what the outbox still holds, continues orphaned decisions, and reminds of waiting plans.
+    """Posts what the outbox still holds, continues orphaned decisions and storms, and reminds of waiting plans.
 
     Units: `every` is in seconds.
     """
@@ -33,6 +33,7 @@ class Upkeep:
         while True:
             try:
                 await self.decisions.resume_unfinished()
+                await self.cards.resume_storms()
                 await self.cards.remind(now(), self.engine.mine)
                 await self.cards.tick(now(), self.engine.mine)
                 if posts := await self.poster.sweep():

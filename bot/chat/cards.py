@@ -376,6 +376,11 @@ class ChatCards:
                 shown.seconds_at = now
                 await self.show(await self.group(name))
 
+    async def resume_storms(self) -> None:
+        """Take up the messages of storms that nobody shows. Raises: LedgerError when the record cannot be read."""
+        if self._storms is not None:
+            await self._storms.resume()
+
     async def remind(self, now: datetime, mine: Collection[str]) -> None:
         """Remind, in these cards' threads, of plans that have waited for half of their time to decide.
 

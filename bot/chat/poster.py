@@ -26,6 +26,7 @@ from bot.chat.service import (
     Rejected,
     RetryLater,
     Timing,
+    is_delivered,
     message_of,
 )
 from bot.chat.thread_files import FileRequest, ThreadFiles
@@ -177,6 +178,10 @@ class Poster:
         part.settled.set()
         self._parts.add(part)
         return True
+
+    async def is_standing(self, card: str, said: Document) -> bool:
+        """Return whether a card says this already, and nothing else waits. Raises: LedgerError."""
+        return is_delivered(await self._outbox.card(card, CARD), self._as_message(said).wording)
 
     async def place(self, card: str, posts: CardPosts | None = None) -> MessageRef | None:
         """Return the place of a card; waits for a card that is just being posted. `posts`, where they were just read.

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from bot.chat.background import Background
 from bot.chat.document import Block, Document, Paragraph, SmallPrint, Title, bullets
@@ -29,6 +30,7 @@ NO_CAUSE, READING, NAMELESS = "no cause found", "still being read", "no node nam
 
 Labels = Mapping[str, Mapping[str, str]]
 LOOK_SECONDS = 2.0
+LATELY = timedelta(days=1)  # a storm without a new alert for as long is not taken up again
 
 
 @dataclass(slots=True, eq=False)
@@ -46,6 +48,13 @@ class StormBoard:
     log: Log
     look_seconds: float = LOOK_SECONDS
     _shown: set[str] = field(default_factory=set)
+    _over: set[str] = field(default_factory=set)  # their last message is stored
+
+    async def resume(self) -> None:
+        """Take up what nobody shows and may not be told to be over, as after a restart. Raises: LedgerError."""
+        for name in await self.cases.storms(LATELY) if self.channel else ():
+            if name not in self._over:
+                self.keep_storm_shown(name)
 
     def keep_storm_shown(self, name: str) -> None:
         """Show a storm from now on, if no other bot does."""
@@ -59,15 +68,16 @@ class StormBoard:
             while await self.leases.take(name):
                 storm = await self.cases.storm(name, self.brakes)
                 message = storm_card(storm, self.why, self.labels)
-                if message != said:
+                if message != said and not await self.poster.is_standing(name, message):
                     spot = MessageTarget(self.channel, patient=True)
                     await self.poster.adopt(name, spot)
                     await self.poster.enqueue(name, CARD, spot, message, rank=SUMMARY)
-                    said = message
+                said = message
                 if not storm.is_on and not any(line.state is State.OPENED for line in storm.incidents):
+                    self._over.add(name)
                     return
                 await asyncio.sleep(self.look_seconds)
-        except LedgerError as error:  # the storm's next event starts this again
+        except LedgerError as error:  # it is taken up again
             self.log("storm_unseen", storm=name, error=one_line(str(error)))
         finally:
             self._shown.discard(name)

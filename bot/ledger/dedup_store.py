@@ -37,6 +37,7 @@ _FORGET = delete(SIGNALS).where(SIGNALS.c.at < bindparam("before"), ~SIGNALS.c.f
 SIGNALS_KEPT = timedelta(days=9)  # a wave lasts 7 days at most, and asks for the day before it
 _BUSY = select(exists().where(INCIDENTS.c.group == bindparam("of_group"), ~INCIDENTS.c.ended))
 _LATELY = select(func.count()).select_from(CASES).where(CASES.c.opened_at > bindparam("since"))
+_STORMS = select(CASES.c.storm).where(CASES.c.opened_at > bindparam("since"), CASES.c.storm != "").distinct()
 _STORM = (
     select(CASES.c.storm)
     .where(CASES.c.opened_at > bindparam("since"), CASES.c.storm != "")
@@ -152,6 +153,13 @@ class DedupStore(Store):
         with self.database.reading() as connection:
             rows = connection.execute(_OPEN, {"of_source": source, "since": instant_text(since)})
             return tuple(OpenAlertGroup(source, row.name, row.group, instant_of(row.opened_at)) for row in rows)
+
+    @on_thread
+    def storms(self, within: timedelta) -> tuple[str, ...]:
+        """Return the names of the storms that had a new case within that time."""
+        with self.database.reading() as connection:
+            since = instant_text(self.database.instant(connection, self.time) - within)
+            return tuple(connection.execute(_STORMS, {"since": since}).scalars())
 
     @on_thread
     def storm(self, name: str, brakes: StormLimits) -> Storm:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from aiohttp import ClientSession
+from sqlalchemy import select
 
 from bot.chat.service import Timing
 from bot.demo.slack.message import Message
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
+from bot.ledger.tables import LEASES
 from tests.alerts.bodies import SECRET, group_alert, group_body, page_event, raw, signature
 from tests.slack.service import QUICK, Bot, Readings, cards, eventually, serving
 from tests.slack.workspace import SlackWorkspace, workspace
@@ -59,6 +61,11 @@ class AlertStage:
         """How many incidents have not ended."""
         return len(await self.bot.ledger.incidents(only_open=True))
 
+    async def leased(self) -> int:
+        """How many groups of incidents belong to a bot."""
+        with self.bot.ledger.database.reading() as connection:
+            return len(connection.execute(select(LEASES).where(LEASES.c.group.not_like("storm-%"))).all())
+
     async def card(self, *words: str) -> Message:
         """Wait for the one card that says all of this."""
 
@@ -74,10 +81,14 @@ def replace_start(alert: dict[str, Any]) -> dict[str, Any]:
 
 @asynccontextmanager
 async def alert_stage(
-    folder: Path, readings: Readings | None = None, toml: str = TOML, timing: Timing = QUICK
+    folder: Path,
+    readings: Readings | None = None,
+    toml: str = TOML,
+    timing: Timing = QUICK,
+    known: SlackWorkspace | None = None,
 ) -> AsyncIterator[AlertStage]:
     async with (
-        workspace() as slack,
+        nullcontext(known) if known is not None else workspace() as slack,
         serving(slack, folder, readings or Readings(), toml=toml, environment=SECRETS, timing=timing) as bot,
         ClientSession() as session,
     ):
@@ -158,6 +169,20 @@ async def test_redelivered_and_unheard_of_events_lead_to_nothing(tmp_path: Path)
         await edge.card("CRITICAL")
         await eventually(edge.states, {"triaged": 1})
         assert (len(cards(edge.slack, ALERTS)), readings.asked["node-3"]) == (1, 1)
+
+
+async def test_storm_is_over_on_its_message_also_where_the_bot_was_restarted_meanwhile(tmp_path: Path) -> None:
+    toml = TOML + '[storm]\nalerts = 3\nwindow = "7s"\n'
+    async with workspace() as slack:
+        async with alert_stage(tmp_path, toml=toml, known=slack) as edge:
+            for number in range(1, 6):
+                await edge.page(f"E{number}", f"Q{number}", title=f"node-{number}: core pinned")
+            await edge.card("Alert storm: 2 alerts on 2 nodes")
+            await eventually(edge.open, 0)
+            await eventually(edge.leased, 0)  # the next bot shows none of their cards again
+        async with alert_stage(tmp_path, toml=toml, known=slack) as edge:
+            await edge.card("Alert storm: 2 alerts on 2 nodes, over")
+        assert sum(one.text.startswith("Alert storm:") for one in cards(slack, ALERTS)) == 1
 
 
 async def test_storm_has_one_message_and_offers_nothing(tmp_path: Path) -> None:
