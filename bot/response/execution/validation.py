@@ -104,10 +104,13 @@ async def _sample(
     shown = {step.args.get("unit", ""): facts for step, facts in zip(done, seen.facts, strict=True)}
     measured = figures(verdict, units_of(plan), shown)
     cause, growth = incident.verdict.cause, watched_growth(incident, measured)
+    lines = tuple(f"{name}={value}" for name, value in measured.items())
+    if growth is not None and growth.is_unclear:
+        unclear = f"{growth.says}, and the node started {span_words(growth.uptime)} ago"
+        return SampleTaken(False, (Evidence(UNREADABLE, "verdict", unclear, lines),))
     goes_on = _goes_on(incident, verdict, growth, reach.actions)
     if not goes_on and (not_told := _why_unknown(incident, verdict, goes_on)):
         return SampleTaken(False, (Evidence(UNREADABLE, "verdict", not_told),))
-    lines = tuple(f"{name}={value}" for name, value in measured.items())
     against = [*_undone_effects(incident, reach, seen), *filter(None, (unready,))]
     if goes_on:
         says = growth.says if growth is not None and growth.goes_on else verdict.summary

@@ -21,12 +21,17 @@ _FIGURE = re.compile(r"([0-9][0-9,]{0,12})(?: s)?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class WatchedGrowth:
-    """How many more came within the boot that is watched. Units: `pace` is that from before, per second, if known."""
+    """How many more came within the boot that is watched; `later`: in the later half of that.
+
+    Units: `pace` is that from before, per second, if known; `uptime` the boot's age at the last look.
+    """
 
     grows: GrowthMeasure
     more: float
+    later: float
     watched: timedelta
     pace: float | None
+    uptime: timedelta
 
     @property
     def expected(self) -> float | None:
@@ -34,10 +39,20 @@ class WatchedGrowth:
         return None if self.pace is None else self.pace * self.watched.total_seconds()
 
     @property
+    def grows_as_before(self) -> bool:
+        """True if about as many came as at the old pace, lately too, and more than come without a fault."""
+        by_chance, like_before = self.grows.few * max(1, self.watched / _HALF_HOUR), _LIKE_BEFORE * (self.expected or 0)
+        return self.more >= max(by_chance, like_before) and self.later >= max(1, like_before / 2)
+
+    @property
     def goes_on(self) -> bool:
-        """True if about as many came as at the old pace, and more than come without a fault."""
-        by_chance = self.grows.few * max(1, self.watched / _HALF_HOUR)
-        return self.more >= max(by_chance, _LIKE_BEFORE * (self.expected or 0))
+        """True if it grows as before, and not as a node does that starts: what begins there leaves some."""
+        return self.grows_as_before and self.uptime > _HALF_HOUR
+
+    @property
+    def is_unclear(self) -> bool:
+        """True if it grows as before while the node may still be starting."""
+        return self.grows_as_before and not self.goes_on
 
     @property
     def proof_needs(self) -> timedelta | None:
@@ -72,8 +87,11 @@ def watched_growth(incident: Incident, now: Mapping[str, str] | None = None) -> 
     if latest is None:
         return None
     same_boot = [look for look in looks if look.get("boot") == looks[-1].get("boot")]
-    (began, first), (until, last) = next(filter(None, (_counted(grows, look) for look in same_boot)), latest), latest
-    return WatchedGrowth(grows, last - first, timedelta(seconds=until - began), _pace_before(incident, grows))
+    counted = [*filter(None, (_counted(grows, look) for look in same_boot))]
+    (began, first), (until, last) = counted[0], latest
+    half = max(count for at, count in counted if at <= (began + until) / 2)
+    watched, uptime = timedelta(seconds=until - began), timedelta(seconds=until)
+    return WatchedGrowth(grows, last - first, last - half, watched, _pace_before(incident, grows), uptime)
 
 
 def _pace_before(incident: Incident, grows: GrowthMeasure) -> float | None:

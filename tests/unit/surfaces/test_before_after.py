@@ -114,7 +114,7 @@ def test_leak_is_not_proven_gone_before_its_old_pace_would_have_shown(
 ) -> None:
     grows = CAUSES["leaked-memory-cgroups"].grows
     assert grows is not None
-    growth = WatchedGrowth(grows, 3, timedelta(seconds=watched), pace)
+    growth = WatchedGrowth(grows, 3, 0, timedelta(seconds=watched), pace, timedelta(days=1))
     assert missing_proof((), timedelta(0), growth)[0] == says
     both = missing_proof((Compared("network device resets", "20", "not read"),), timedelta(0), growth)[0]
     assert both == "; ".join(filter(None, ("network card resets: not read", says)))
