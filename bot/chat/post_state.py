@@ -86,6 +86,11 @@ class PostState:
         self.changed.set()
 
     @property
+    def is_busy(self) -> bool:
+        """True while a worker sends it."""
+        return self.worker is not None and not self.worker.done()
+
+    @property
     def post_rank(self) -> int:
         """The rank of its post: a summary of many cards before those cards, details last."""
         return LAST if self.under else min(FIRST, self.pending.rank if self.pending is not None else FIRST)
@@ -193,7 +198,7 @@ class PostStates:
         """Forget a part unless its card is open or in use, or it is being sent."""
         if part.card in self._open or part.card in self._in_use:
             return
-        if part.worker is not None and not part.worker.done():
+        if part.is_busy:
             return
         parts = self._cards.get(part.card, {})
         if parts.get(part.name) is part:

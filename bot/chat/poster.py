@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -158,12 +159,10 @@ class Poster:
 
     async def _place_on_record(self, card: str) -> MessageRef | None:
         self._unsure.add(card)
-        try:
+        place = None
+        with self._ignoring_outbox_failure(card):
             place = await self._outbox.place(card, CARD)
-        except LedgerError as error:
-            self._log("outbox_unavailable", card=card, error=one_line(str(error)))
-            return None
-        self._unsure.discard(card)
+            self._unsure.discard(card)
         return place
 
     def _restore(
@@ -207,17 +206,22 @@ class Poster:
 
         Raises: LedgerError when the outbox cannot be read.
         """
-        taken_up = 0
+        taken_up, busy = 0, {part for part in self._parts if part.is_busy}
         for due in await self._outbox.claim_due_posts(self._now()):
             if self._pictures is not None and self._pictures.take_up(due, self._redraw):
                 continue
             if self._files is not None and self._files.take_up(due, self.reply):
                 continue
-            if self._parts.get(due.post.incident, due.post.part) is None:
-                part = restored_post(due)
+            part, restored = self._parts.get(due.post.incident, due.post.part), restored_post(due)
+            if part is None:
+                part = restored
                 self._parts.add(part)
-                self._start_worker(part)
-                taken_up += 1
+            elif part in busy or part.is_busy:
+                continue  # it is being sent, or was when the outbox was asked
+            else:
+                part.want(restored.say, restored.pending)  # what stands there is not what was stored last
+            self._start_worker(part)
+            taken_up += 1
         return taken_up
 
     async def drain(self, seconds: float) -> None:
@@ -240,7 +244,7 @@ class Poster:
     # --- parts and their workers
 
     def _start_worker(self, part: PostState) -> None:
-        if part.worker is None or part.worker.done():
+        if not part.is_busy:
             part.worker = asyncio.create_task(
                 self._work_on_part(part), name=f"{self.chat.logged} {part.card} {part.name}"
             )
@@ -390,15 +394,22 @@ class Poster:
         asked = outcome.seconds if isinstance(outcome, RetryLater) else self._timing.longest_pause
         pause = max(asked, self._pause_after(failures))
         self._log(f"{self.chat.logged}_failed", card=part.card, part=part.name, error=error, again_in_seconds=pause)
-        if pending is not None and pending.post_id:
-            try:
-                again_at = self._now() + timedelta(seconds=pause)
-                if not await self._outbox.mark_failed(pending.post_id, again_at, error) and part.pending is pending:
-                    part.sent, part.pending = version, None  # another program has a newer wording, and sends that
-                    return
-            except LedgerError as unavailable:
-                self._log("outbox_unavailable", card=part.card, error=one_line(str(unavailable)))
+        sent = pending.post_id if pending is not None else ""
+        with self._ignoring_outbox_failure(part.card):
+            sent = sent or await self._outbox.last_id(part.card, part.name)
+            if pending is not None and pending.post_id:
+                await self._outbox.mark_failed(pending.post_id, self._now() + timedelta(seconds=pause), error)
         await asyncio.sleep(pause)
+        with self._ignoring_outbox_failure(part.card):  # what is sent without it, the outbox hears of when it stands
+            if sent and sent != await self._outbox.last_id(part.card, part.name) and part.pending is pending:
+                part.sent, part.pending = version, None  # another program has a newer wording, and sends that
+
+    @contextlib.contextmanager
+    def _ignoring_outbox_failure(self, card: str) -> Iterator[None]:
+        try:
+            yield
+        except LedgerError as error:
+            self._log("outbox_unavailable", card=card, error=one_line(str(error)))
 
     def _pause_after(self, failures: int) -> float:
         return min(self._timing.longest_pause, self._timing.first_pause * 2.0 ** min(failures - 1, 16))

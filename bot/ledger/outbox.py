@@ -102,27 +102,26 @@ class Outbox(Store):
 
     @on_thread
     def mark_delivered(self, post_id: str, channel: str, ts: str) -> None:
-        """Say that a post was delivered to that message."""
+        """Say that a post was delivered to that message; where a later one stood there, that is to be sent again."""
         with self.database.writing() as connection:
             row, is_last = _row_of_post(connection, post_id)
             if row is None:
                 return
             values: dict[str, Any] = {"due_at": _SOON, "attempts": 0, "error": ""}
-            if is_last:
-                values["waiting"] = False
+            if is_last or _place_of(row) == MessageRef(channel, ts):
+                values["waiting"] = not is_last
             if is_last or row.place_ts is None:
                 values |= {"place_channel": channel, "place_ts": ts}
             _update_row(connection, row, values)
 
     @on_thread
-    def mark_failed(self, post_id: str, retry_at: datetime, error: str) -> bool:
-        """Say that a post was not delivered, and when to try again; False where a later one has taken its place."""
+    def mark_failed(self, post_id: str, retry_at: datetime, error: str) -> None:
+        """Say that a post was not delivered, and when to try again."""
         with self.database.writing() as connection:
-            row, is_last = _row_of_post(connection, post_id)
+            row, _ = _row_of_post(connection, post_id)
             if row is not None:  # if it was delivered after all, only `waiting` counts
                 retry = {"due_at": instant_text(retry_at), "attempts": row.attempts + 1, "error": one_line(error)}
                 _update_row(connection, row, retry)
-        return is_last
 
     @on_thread
     def mark_dropped(self, post_id: str, error: str) -> None:
@@ -152,6 +151,13 @@ class Outbox(Store):
         """Return the message of a part, once any version of it was delivered."""
         with self.database.reading() as connection:
             return _place_of(_row_of_part(connection, incident, part))
+
+    @on_thread
+    def last_id(self, incident: str, part: str) -> str:
+        """Return the id of a part's last post, by whichever program; empty without one."""
+        with self.database.reading() as connection:
+            row = _row_of_part(connection, incident, part)
+            return "" if row is None else _id(incident, part, row.version)
 
     @on_thread
     def standing(self, incident: str, part: str) -> Mapping[str, Any] | None:

@@ -184,13 +184,16 @@ def test_edit_kept_while_slack_says_wait_waits_too(outbox: Outbox) -> None:
     assert only(outbox.claim_due_posts.now(NOW + timedelta(seconds=30))).post == VERDICT
 
 
-def test_whoever_fails_hears_whether_a_later_post_has_taken_its_place(outbox: Outbox) -> None:
-    first = outbox.keep.now(CARD).id
-    assert outbox.mark_failed.now(first, NOW, "timed out") is True
-    later = outbox.keep.now(VERDICT).id
-    assert outbox.mark_failed.now(first, NOW, "timed out") is False
-    assert outbox.mark_failed.now(later, NOW, "timed out") is True
-    assert outbox.mark_failed.now("x/card/1", NOW, "timed out") is False
+def test_older_post_that_lands_on_a_later_one_has_that_sent_again(outbox: Outbox) -> None:
+    assert outbox.last_id.now(CARD.incident, CARD.part) == ""
+    first = sent(outbox, CARD)
+    last = sent(outbox, VERDICT)
+    assert outbox.last_id.now(CARD.incident, CARD.part) == last.id
+    outbox.mark_delivered.now(first.id, PLACE.channel, "1700000000.9")
+    assert outbox.waiting.now() == 0, "another message than the card"
+    outbox.mark_delivered.now(first.id, PLACE.channel, PLACE.ts)
+    again = only(outbox.claim_due_posts.now(NOW))
+    assert (again.id, again.post, again.place) == (last.id, VERDICT, PLACE)
 
 
 def test_failure_that_comes_after_the_success_is_passed_over(outbox: Outbox) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -71,6 +72,11 @@ class SlowOutbox:
         self.fails, fails = max(0, self.fails - 1), self.fails > 0
         if fails:
             raise LedgerUnavailable("The database is locked.")
+
+    async def last_id(self, incident: str, part: str) -> str:
+        self._may_fail()
+        found: str = await self._outbox.last_id(incident, part)
+        return found
 
     async def mark_delivered(self, *what: str) -> None:
         self.untaken, fails = max(0, self.untaken - 1), self.untaken > 0
@@ -244,6 +250,36 @@ class DownOnce(Channel):
             await self.let_go.wait()
             return RetryLater("no answer in time")
         return await super().edit(place, message)
+
+
+@pytest.mark.parametrize(("is_progress", "is_cut_off"), [(False, False), (True, False), (False, True)])
+async def test_card_never_stays_at_what_another_program_replaced_while_this_one_paused(
+    tmp_path: Path, is_progress: bool, is_cut_off: bool
+) -> None:
+    channel, paused = DownOnce(), asyncio.Event()
+    channel.let_go.set()
+    with ledger_in(tmp_path) as database:
+        ours: Any = SlowOutbox(Outbox(database))
+        theirs: Any = Outbox(database)
+        timing, now = replace(QUICK, first_pause=1.0, longest_pause=1.0), lambda: datetime.now(UTC)
+        slow = Poster(cast(Calls, channel), ours, timing, now, lambda event, **_: paused.set())
+        fast = Poster(cast(Calls, channel), theirs, timing, now, lambda *_, **__: None)
+        await slow.enqueue("a", CARD, AT, Message("the offer"))
+        await until(lambda: channel.posts and not Outbox(database).waiting.now(), "the card")
+        if is_progress:
+            slow.show("a", AT, lambda: Message("a step runs"))
+        else:
+            await slow.enqueue("a", CARD, AT, Message("the question"))
+        await paused.wait()
+        await fast.enqueue("a", CARD, AT, Message("the end"))
+        await until(lambda: channel.edits and not Outbox(database).waiting.now(), "the end")
+        ours.fails = 1 if is_cut_off else 0
+        slow.mark_finished("a")
+        await until(lambda: slow.parts == 0, "its being done")
+        assert channel.edits == ["the end", *(["the question"] if is_cut_off else [])]
+        assert await fast.sweep() == int(is_cut_off), "what went over it unasked does not stay"
+        await fast.drain(10.0)
+        assert (channel.edits[-1], len(channel.posts), Outbox(database).waiting.now()) == ("the end", 1, 0)
 
 
 async def test_wording_that_another_program_has_replaced_meanwhile_is_not_sent_again(tmp_path: Path) -> None:
