@@ -239,7 +239,7 @@ class MemoryChat(Posted, ChatConnection, ChatService, People):
         key, who = self._number("click"), self.of(self.ids[user])
         name = button["name"] or button["action"]
         where = (message.channel, message.ts, message.thread_ts)
-        self.heard.decisions.clicked(Click(key, who, name, button["value"], row, f"{user}/{key}", *where))
+        self.heard.decisions.handle_click(Click(key, who, name, button["value"], row, f"{user}/{key}", *where))
 
     def modal(self, user: str) -> OpenDialog | None:
         """Return the dialog in front of a person."""
@@ -248,7 +248,7 @@ class MemoryChat(Posted, ChatConnection, ChatService, People):
     async def submit(self, user: str, view: OpenDialog, values: Mapping[str, str]) -> Any:
         """Send a dialog; return its errors."""
         sent = Submission(self._number(view.id), self.of(self.ids[user]), view.private_metadata, values["reason"])
-        refusal = await self.heard.decisions.submitted(sent)
+        refusal = await self.heard.decisions.handle_submission(sent)
         if not refusal:
             await self.close(user, view)
         return SimpleNamespace(errors={"reason": refusal} if refusal else {}, trouble="")
