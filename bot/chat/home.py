@@ -156,7 +156,7 @@ class HomePublisher:
         found = await context.ledger.incidents(since=context.responder.clock() - LATELY)
         summaries = [each for each in found if each.state is not State.PROPOSED or not self._is_of_wave(each)]
         asks = [each for each in summaries if each.state is State.PROPOSED]
-        last = {each.node: each for each in reversed(summaries) if each.node and each.state is not State.OPENED}
+        last = {each.node: each for each in reversed(summaries) if each.node and each.tells_of_node}
         shown = [each for each in last.values() if each.state is not State.RESOLVED]
         shown.sort(key=lambda each: each.opened_at, reverse=True)
         shown.sort(key=lambda each: each.cause is None)  # what has a cause is read first
@@ -170,7 +170,7 @@ class HomePublisher:
             elif viewer.by in incident.askers:
                 asked.append(incident)
         view = context.surface.view
-        seen = [incident_view(read[each.id], view) for each in shown if each.id in read and not read[each.id].undoes]
+        seen = [incident_view(read[each.id], view) for each in shown if each.id in read]
         # One that asks a person before anything was read has no verdict, and waits all the same.
         asking = {each.id for each in shown if each.state is State.UNKNOWN}
         sick = [each for each in seen if (each.verdict and not each.is_ordinary) or each.id in asking]

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 BOT = "bot"
+UNDO = "undo"  # the first word of the id of an alert by which a person asks to take a step back
 TERMINAL = "terminal"
 MCP = "mcp"  # asked for by another program, for somebody
 SLACK = "slack"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.domain.alert import Alert, SourceKind
+from bot.domain.alert import PEOPLE, UNDO, Alert, SourceKind
 from bot.domain.events import (
     Approved,
     Declined,
@@ -74,6 +74,12 @@ class IncidentSummary:
     def card(self) -> str:
         """The group that it is shown with; its own id if it has no group."""
         return self.group or self.id
+
+    @property
+    def tells_of_node(self) -> bool:
+        """True where it has a verdict, or asks a question; what takes a step back says nothing of how the node is."""
+        is_undo = self.source in PEOPLE and self.source_id.startswith(f"{UNDO} ")
+        return not is_undo and (self.cause is not None or self.state in (State.TRIAGED, State.UNKNOWN))
 
 
 @dataclass(frozen=True, slots=True)

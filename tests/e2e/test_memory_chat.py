@@ -17,15 +17,19 @@ import pytest
 
 from bot.chat.connection import NoChat
 from bot.chat.post_state import MessageTarget
-from bot.domain.alert import PEOPLE
+from bot.domain.alert import PEOPLE, Alert
+from bot.domain.events import Declined
 from bot.domain.fold import fold
 from bot.domain.policy import Policy
 from bot.domain.post import Post
+from bot.domain.transitions import State
 from bot.extras.fleet.fleet_request import FleetRequest
 from bot.extras.marks.marks import scores
 from bot.ledger import Database, Leases, Outbox
 from bot.ledger.chat_requests import ChatRequestStore
 from tests.program import Running
+from tests.record.incidents import OPENING, PROPOSED, TRIAGED, WAYS
+from tests.record.keeping import keep
 from tests.slack.acting_team import ALICE, BOB, GROUPED, GUEST, IN_SLACK, ActingTeam, Cast, acting_team, people
 from tests.slack.memory_chat import MemoryChat
 from tests.slack.service import QUICK, Readings, serving
@@ -234,6 +238,18 @@ async def test_home_shows_what_waits_for_me_and_for_others_then_the_sick_nodes_t
 
         assert "NotAllowedToAsk" in guests
         assert not any(words in guests for words in ("node-1", "node-2", "Sick nodes", "You asked"))
+
+
+async def test_home_shows_a_node_as_sick_by_its_last_verdict_whatever_nobody_read_since(
+    tmp_path: Path, chat: Chat
+) -> None:
+    async with team_in(chat, tmp_path) as team:
+        keep(team.ledger, "aaaaaaaaaa", WAYS[State.ESCALATED])
+        asked = Alert(chat.cast.kind, "undo aaaaaaaaaa 1", chat.cast.by(chat.cast.bob))
+        undo = replace(OPENING, alert=asked, group="g2", undoes="aaaaaaaaaa")
+        keep(team.ledger, "bbbbbbbbbb", (undo, TRIAGED, PROPOSED, Declined("no")))
+        keep(team.ledger, "cccccccccc", WAYS[State.CANCELLED])
+        assert "node-gpu-01: CRITICAL" in str(await chat.seen.home("bob"))
 
 
 async def test_brake_holds_what_is_approved_and_is_released(tmp_path: Path, chat: Chat) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.domain.action import Action, Plan, Proof, Step
-from bot.domain.alert import BOT, Alert
+from bot.domain.alert import BOT, UNDO, Alert
 from bot.domain.contracts import NodeDirectory
 from bot.domain.entry import Append
 from bot.domain.errors import (
@@ -120,7 +120,7 @@ class UndoProposer:
                 raise AlreadyDecided(f"{found.alert.asked_by} asked for that already: it is incident {found.id}.")
             kind = approval.by.partition(":")[0]
             text = one_line(f"undo {incident.id}: {approval.reason}".rstrip(": "), 1000)
-            alert = Alert(kind, f"undo {incident.id} {number}", approval.by, text, approval.os_user)
+            alert = Alert(kind, f"{UNDO} {incident.id} {number}", approval.by, text, approval.os_user)
             group = short_id("group", "undo", incident.id, str(number))
             received = AlertReceived(alert, incident.node, group, incident.playbook, undoes=incident.id)
             opening = () if before else (Append(name, 0, (received,), approval.by),)
