@@ -30,7 +30,7 @@ from bot.chat.remembered import BoundedDict
 from bot.chat.suggestions import FIND_NODE
 from bot.domain.alert import TERMINAL
 from bot.domain.entry import Entry, is_wave
-from bot.domain.errors import LedgerError, Refused, UnknownIncident
+from bot.domain.errors import ImpossibleEvent, LedgerError, Refused, UnknownIncident, UnreadableEntry
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.intake_contracts import GivenUpDelivery
 from bot.domain.policy import Approval
@@ -68,7 +68,7 @@ class HomeState:
 
     Shape: `sick` is None for a person who may not learn which nodes are sick, and holds the latest incident of each;
     `may_not` is why they may not decide, empty where they may; `braked` is the entry of the pull that is on. `unread`
-    counts the plans that wait, and the nodes with a cause and without one, that were too many to be looked at.
+    counts the plans that wait, and the nodes with a cause and without one, that were too many or of a newer program.
     """
 
     pending: Sequence[Sequence[Incident]] = ()
@@ -174,8 +174,8 @@ class HomePublisher:
         # One that asks a person before anything was read has no verdict, and waits all the same.
         asking = {each.id for each in shown if each.state is State.UNKNOWN}
         sick = [each for each in seen if (each.verdict and not each.is_ordinary) or each.id in asking]
-        unnamed = [each.cause is None for each in shown[MOST_READ:]]
-        unread = len(asks[MOST_READ:]), unnamed.count(False), unnamed.count(True)
+        unnamed = [each.cause is None for each in shown if each.id not in read]
+        unread = sum(each.id not in read for each in asks), unnamed.count(False), unnamed.count(True)
         return HomeState(
             list(pending.values()), asked, sorted(sick, key=view_severity_key), braked, may_not, view, unread
         )
@@ -186,7 +186,7 @@ class HomePublisher:
         return by_people and is_wave(summary.source_id)
 
     async def _incident_or_none(self, incident_id: str) -> Incident | None:
-        with contextlib.suppress(UnknownIncident):
+        with contextlib.suppress(UnknownIncident, UnreadableEntry, ImpossibleEvent):  # damaged, or of a newer program
             return await self.context.find(incident_id)
         return None
 

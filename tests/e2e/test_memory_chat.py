@@ -9,6 +9,7 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ import pytest
 
 from bot.chat.connection import NoChat
 from bot.chat.post_state import MessageTarget
-from bot.domain.alert import PEOPLE, Alert
+from bot.domain.alert import BOT, PEOPLE, Alert
+from bot.domain.entry import OwnEvent, instant_text
 from bot.domain.events import Declined
 from bot.domain.fold import fold
 from bot.domain.policy import Policy
@@ -27,6 +29,7 @@ from bot.extras.fleet.fleet_request import FleetRequest
 from bot.extras.marks.marks import scores
 from bot.ledger import Database, Leases, Outbox
 from bot.ledger.chat_requests import ChatRequestStore
+from bot.ledger.entries import append_entry
 from tests.program import Running
 from tests.record.incidents import OPENING, PROPOSED, TRIAGED, WAYS
 from tests.record.keeping import keep
@@ -39,6 +42,11 @@ from tests.teams import simulated as teams
 IDS = {"alice": ALICE, "bob": BOB, "gus": GUEST}
 IN_TEAMS = Cast("teams", teams.TENANT, teams.ALICE, teams.BOB, teams.ONCALL)
 TEAMS = people(approver_groups=frozenset({f"teams:{teams.APPROVERS}"}), kinds=frozenset({"teams", "terminal"}))
+
+
+@dataclass(frozen=True, slots=True)
+class FromTheFuture(OwnEvent):
+    """An event of a newer program, which serves at the same record during a rollout."""
 
 
 def memory(kind: str = "slack") -> Any:
@@ -250,6 +258,18 @@ async def test_home_shows_a_node_as_sick_by_its_last_verdict_whatever_nobody_rea
         keep(team.ledger, "bbbbbbbbbb", (undo, TRIAGED, PROPOSED, Declined("no")))
         keep(team.ledger, "cccccccccc", WAYS[State.CANCELLED])
         assert "node-gpu-01: CRITICAL" in str(await chat.seen.home("bob"))
+
+
+async def test_home_counts_what_only_a_newer_program_can_read_and_shows_the_rest(tmp_path: Path, chat: Chat) -> None:
+    async with team_in(chat, tmp_path) as team:
+        await team.proposed("node-1")
+        keep(team.ledger, "aaaaaaaaaa", WAYS[State.PROPOSED])
+        with team.ledger.database.writing() as connection:
+            append_entry(connection, "aaaaaaaaaa", None, FromTheFuture(), BOT, instant_text(datetime.now(UTC)))
+        home = str(await chat.seen.home("bob"))
+        shown = ["'approve'", "And 1 more plans wait", "node-1: CRITICAL", "And 1 more: /zombie", "Pull the brake"]
+        assert sorted(shown, key=home.find) == shown
+        assert home.find(shown[0]) > 0
 
 
 async def test_brake_holds_what_is_approved_and_is_released(tmp_path: Path, chat: Chat) -> None:
