@@ -28,7 +28,7 @@ WAYS_BACK = ("enable", "unmask", "start")
 _RUNS = {"active", "activating", "reloading", "refreshing"}
 _ON = {"active", "activating", "deactivating", "reloading", "refreshing", "maintenance"}
 _STARTS_AT_BOOT = {"enabled", "enabled-runtime", "linked", "linked-runtime", "alias"}
-_MASKED = {"masked", "masked-runtime"}
+_UNTIL_BOOT = "masked-runtime"  # a mask in /run, which the next boot does not have
 _LONGEST_REST = timedelta(hours=1)
 
 
@@ -83,14 +83,22 @@ def judge_off(args: Args, before: Facts, now: Facts) -> Proof:
     """
     if judge_masked(args, before, now) is Proof.PROVEN:
         return Proof.PROVEN
-    starts = now.get("UnitFileState", "") in _STARTS_AT_BOOT or any(map(now.get, STARTED_BY))
+    starts = now.get("UnitFileState", "") in {*_STARTS_AT_BOOT, _UNTIL_BOOT} or any(map(now.get, STARTED_BY))
     return Proof.PROVEN if now["ActiveState"] not in _ON and not starts else Proof.NOT_YET
 
 
 def judge_masked(args: Args, before: Facts, now: Facts) -> Proof:
-    """Judge whether the unit does not run, and nothing can start it."""
-    masked = now["LoadState"] == "masked" or now.get("UnitFileState", "") in _MASKED
-    return Proof.PROVEN if masked and now["ActiveState"] not in _ON else Proof.NOT_YET
+    """Judge whether the unit does not run, and nothing can start it, after the next boot either.
+
+    An older systemd says `bad` of the file of a masked unit, wherever the mask is: then it has to be new.
+    """
+    lasts = now.get("UnitFileState", "") == "masked" or before.get("LoadState") != "masked"
+    return Proof.PROVEN if _is_masked(now) and lasts and now["ActiveState"] not in _ON else Proof.NOT_YET
+
+
+def _is_masked(found: Facts) -> bool:
+    file = found.get("UnitFileState", "")
+    return file != _UNTIL_BOOT and "masked" in (file, found.get("LoadState"))
 
 
 def judge_steady(args: Args, before: Facts, now: Facts) -> Proof:
@@ -108,7 +116,7 @@ def judge_restored(args: Args, before: Facts, now: Facts) -> Proof:
     """Judge whether the unit has the state that the verbs lead to."""
     so = {
         "enable": now.get("UnitFileState", "") in _STARTS_AT_BOOT,
-        "unmask": now["LoadState"] != "masked" and now.get("UnitFileState", "") not in _MASKED,
+        "unmask": not _is_masked(now),
         "start": now["ActiveState"] in _RUNS,
     }
     return Proof.PROVEN if all(so[verb] for verb in args["verbs"].split()) else Proof.NOT_YET
@@ -139,7 +147,7 @@ def undo_mask(args: Args, before: Facts) -> tuple[Step, ...]:
     ...     "Type": "oneshot", "TriggeredBy": "x.timer"})]
     [('sudo -n systemctl unmask -- x.service',)]
     """
-    return _restoring_steps(args, before, "" if before.get("LoadState") == "masked" else "unmask")
+    return _restoring_steps(args, before, "" if _is_masked(before) else "unmask")
 
 
 def _restoring_steps(args: Args, before: Facts, verb: str) -> tuple[Step, ...]:

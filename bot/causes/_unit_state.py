@@ -21,8 +21,11 @@ from bot.probes.units import Unit, UnitsReading
 
 _TRANSIENT = "transient"  # systemd-run(1): there is nothing to disable, and a mask does not outrank it
 # UnitFileStates without [Install] links to remove, whose links are not what starts them, or lie in /run, where
-# `disable` leaves them.
-_NOT_DISABLED_USEFULLY = ("static", "generated", "indirect", "masked", "enabled-runtime", "linked-runtime")
+# `disable` leaves them; and of what is masked, in /run only until the next boot.
+_NOT_DISABLED_USEFULLY = (
+    *("static", "generated", "indirect", "enabled-runtime", "linked-runtime"),
+    *("masked", "masked-runtime"),
+)
 _OF_MASKS = "/etc/systemd/system/"  # systemctl(1): a mask is a link there, and never replaces a unit's own file
 
 
@@ -140,7 +143,7 @@ def disabling_steps(unit: UnitState, snapshot: Snapshot) -> tuple[tuple[Step, ..
         return (), f"{why}, and the runs of {unit.unit} may end by that: it is not disabled before that is mended."
     if not (unit.movers or unit.enabled in _NOT_DISABLED_USEFULLY):
         return (Step("disable_unit", {"unit": unit.unit}),), ""
-    if unit.enabled != "masked" and unit.fragment.startswith(_OF_MASKS):
+    if not unit.enabled.startswith("masked") and unit.fragment.startswith(_OF_MASKS):
         return (
             (),
             f"{unit.unit} cannot be masked, for its own file is in {_OF_MASKS}: whoever put it there takes it out.",

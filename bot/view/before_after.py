@@ -36,7 +36,7 @@ _STARTS = {
     "enabled-runtime": "starts at boot",
     "disabled": "does not start at boot",
     "masked": "cannot be started",
-    "masked-runtime": "cannot be started",
+    "masked-runtime": "cannot be started before the next boot",
     "static": "starts only when something needs it",
 }
 
@@ -130,8 +130,10 @@ def unit_words(active: str, unit_file: str = "", load: str = "") -> str:
     Example:
     >>> unit_words("inactive", "disabled"), unit_words("activating", "enabled"), unit_words("maintenance")
     ('stopped, does not start at boot', 'is starting, starts at boot', 'maintenance')
+    >>> unit_words("inactive", "masked-runtime", "masked"), unit_words("inactive", "bad", "masked")
+    ('stopped, cannot be started before the next boot', 'stopped, cannot be started')
     """
-    start = "masked" if load == "masked" else unit_file
+    start = "masked" if load == "masked" and unit_file != "masked-runtime" else unit_file
     return ", ".join(part for part in (_RUNS.get(active, active), _STARTS.get(start, start)) if part)
 
 

@@ -77,6 +77,7 @@ def test_siblings_whose_ends_nothing_explains_are_disabled() -> None:
         {"UnitFileState": "indirect"},
         {"UnitFileState": "generated"},
         {"UnitFileState": "enabled-runtime"},
+        {"UnitFileState": "masked-runtime"},
         {"UnitFileState": "disabled", "WantedBy": "shop.target"},
         {"UnitFileState": "enabled", "WantedBy": "multi-user.target bootstrap.service"},
         {"UnitFileState": "enabled", "RequiredBy": "bootstrap.service"},

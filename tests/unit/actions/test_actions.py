@@ -17,6 +17,7 @@ from bot.response.execution.sudoers import acting_lines
 UNIT = {"unit": "ecs.service"}
 LOOPING = {"LoadState": "loaded", "ActiveState": "activating", "SubState": "auto-restart", "UnitFileState": "enabled"}
 OFF = {"LoadState": "loaded", "ActiveState": "inactive", "SubState": "dead", "UnitFileState": "disabled"}
+UNTIL_BOOT = OFF | {"LoadState": "masked", "UnitFileState": "masked-runtime"}
 BOOT, OTHER = "3b1cd2f4-71f5-4b0e-9c0c-0f7b6e1a2b3c", "99999999-71f5-4b0e-9c0c-0f7b6e1a2b3c"
 
 
@@ -36,12 +37,20 @@ BOOT, OTHER = "3b1cd2f4-71f5-4b0e-9c0c-0f7b6e1a2b3c", "99999999-71f5-4b0e-9c0c-0
         ("mask_unit", OFF, Proof.NOT_YET),
         ("mask_unit", OFF | {"LoadState": "masked", "UnitFileState": "masked"}, Proof.PROVEN),
         ("mask_unit", OFF | {"LoadState": "masked", "ActiveState": "active"}, Proof.NOT_YET),
+        ("mask_unit", OFF | {"LoadState": "masked", "UnitFileState": "bad"}, Proof.PROVEN),
+        *((f"{verb}_unit", UNTIL_BOOT, Proof.NOT_YET) for verb in ("disable", "mask")),
     ],
 )
 def test_unit_counts_as_off_only_when_it_neither_runs_nor_starts(
     action: str, now: dict[str, str], proof: Proof
 ) -> None:
     assert ACTIONS[action].judge(UNIT, LOOPING, now) is proof
+
+
+def test_mask_of_an_older_systemd_is_known_to_last_only_if_it_is_new() -> None:
+    masked = OFF | {"LoadState": "masked", "UnitFileState": "bad", "WantedBy": "multi-user.target"}
+    for action in ("disable_unit", "mask_unit"):
+        assert ACTIONS[action].judge(UNIT, masked, masked) is Proof.NOT_YET
 
 
 def test_reboot_is_proved_by_another_boot_alone() -> None:
@@ -67,6 +76,7 @@ def test_proof_waits_longer_than_systemd_would(span: str, seconds: int) -> None:
         ("disable_unit", OFF | {"UnitFileState": "enabled-runtime"}, []),
         ("mask_unit", LOOPING, ["unmask", "start"]),
         ("mask_unit", OFF | {"LoadState": "masked"}, []),
+        ("mask_unit", UNTIL_BOOT, ["unmask"]),
     ],
 )
 def test_undo_brings_back_what_was_recorded(action: str, before: dict[str, str], commands: list[str]) -> None:
@@ -119,7 +129,8 @@ def test_restored_unit_is_as_each_verb_would_have_it() -> None:
     assert restore.judge(args, OFF, LOOPING | {"UnitFileState": "disabled"}) is Proof.NOT_YET
     masked = OFF | {"LoadState": "masked", "UnitFileState": "masked"}
     assert restore.judge(UNIT | {"verbs": "unmask"}, masked, masked) is Proof.NOT_YET
-    assert restore.judge(UNIT | {"verbs": "unmask"}, masked, OFF) is Proof.PROVEN
+    for unmasked in (OFF, UNTIL_BOOT):
+        assert restore.judge(UNIT | {"verbs": "unmask"}, masked, unmasked) is Proof.PROVEN
 
 
 @pytest.mark.parametrize("action", ["disable_unit", "mask_unit"])
