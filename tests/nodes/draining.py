@@ -26,7 +26,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.policy import Approval, Policy
 from bot.domain.probe import Snapshot
-from bot.domain.verdict import Confidence, Evidence, Status, Verdict
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
 from bot.ledger import Ledger
 from bot.probes.host import HostReading
 from bot.response.decision.preflight import Preflight
@@ -168,7 +168,8 @@ class DrainStage:
         host = HostReading("5.4.0", self.machine.boot_id(), timedelta(days=11))
         snapshot = Snapshot("n1", self.now, timedelta(seconds=5), {"host": host})
         if self.cured and (self.machine.boot or not self.machine.enabled):
-            return Verdict("n1", Status.HEALTHY, None, None, "Healthy", snapshot=snapshot)
+            ruled_out = (RuledOut("lockup", "no core is stuck"),)
+            return Verdict("n1", Status.HEALTHY, None, None, "Healthy", ruled_out=ruled_out, snapshot=snapshot)
         refusal_text = Evidence("stuck", "kernel_log", "core 3 is stuck", ("BUG: soft lockup",))
         sick = Verdict("n1", Status.CRITICAL, "lockup", Confidence.CONFIRMED, "core 3 is stuck", (refusal_text,),
                        remedy=self.remedy, snapshot=snapshot)  # fmt: skip

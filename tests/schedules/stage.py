@@ -18,7 +18,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.domain.probe import Snapshot
-from bot.domain.verdict import Confidence, Evidence, Status, Verdict
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
 from bot.ledger import Leases, Ledger
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.host import HostReading
@@ -34,6 +34,9 @@ from tests.schedules.whole_look import WholeLook
 from tests.schedules.world import World
 
 PLAYBOOK = Playbook("node-health", "Health", 1, (), (), ())
+HEALTHY = Verdict(
+    "n1", Status.HEALTHY, None, None, "Healthy", ruled_out=(RuledOut("leaked-memory-cgroups", "19 dying cgroups"),)
+)
 ENDINGS = ("cured", "cured", "swallowed", "enabled-again", "gone", "other-key", "other-machine", "rebooted-by-others")
 NEWS = 2  # seconds in which a program that waits hears what another appended
 SETTLED = ("resolved", "expired", "cancelled", "escalated", "declined")
@@ -86,7 +89,7 @@ class Stage:
     def verdict(self, name: str) -> Verdict:
         node = self.nodes[name]
         if node.boot > 0 and not node.active:
-            return Verdict(name, Status.HEALTHY, None, None, "Healthy")
+            return replace(HEALTHY, node=name)
         plan = self.plan(name, node.boot_id)
         said = Evidence("dying", "cgroups", "68,700 dying", ("memory 4 68700 1",))
         return Verdict(

@@ -146,9 +146,9 @@ def _undone_effects(incident: Incident, reach: NodeAccess, seen: NodeStatus) -> 
 
 
 def _why_unknown(incident: Incident, verdict: Verdict, goes_on: bool | None) -> str:
-    """Say why nothing is known of the cause: it is undecided, or another names the verdict, and it is not ruled out.
+    """Say why nothing is known of the cause: it is undecided, or nobody rules it out.
 
-    It may be there behind the other, or people may have accepted it meanwhile; that another fault came is no cure.
+    It may be there behind another fault, people may have accepted it meanwhile, or the playbook asks for it no more.
     """
     assert incident.verdict is not None
     cause = incident.verdict.cause
@@ -157,13 +157,14 @@ def _why_unknown(incident: Incident, verdict: Verdict, goes_on: bool | None) -> 
     undecided = next((each for each in verdict.undecided if each.cause == cause), None)
     if undecided is not None:
         return f"{cause} cannot be judged: {undecided.says}"
-    gone = next((each for each in verdict.ruled_out if each.cause == cause and not each.applies), None)
-    if gone is not None:
-        return f"{cause} cannot be judged any more: {gone.because}"
+    ruled_out = next((each for each in verdict.ruled_out if each.cause == cause), None)
+    if ruled_out is None:
+        is_well = verdict.status is Status.HEALTHY
+        return f"{cause} is not ruled out: {'nothing judges it now' if is_well else verdict.summary}"
+    if not ruled_out.applies:
+        return f"{cause} cannot be judged any more: {ruled_out.because}"
     if lost := _silent_suspects(incident.verdict, verdict.snapshot):
         return f"{cause} cannot be judged any more: no answer of {', '.join(lost)}"
-    if verdict.status is not Status.HEALTHY and all(each.cause != cause for each in verdict.ruled_out):
-        return f"{cause} is not ruled out: {verdict.summary}"
     return ""
 
 

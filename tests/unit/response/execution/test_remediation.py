@@ -29,7 +29,7 @@ from bot.probes.host import HostReading
 from bot.response.incident_record import facts_before
 from tests.record.ledgers import ledger_in
 from tests.schedules.parts import CountingNode, Wire
-from tests.schedules.stage import POLICY, Stage
+from tests.schedules.stage import HEALTHY, POLICY, Stage
 from tests.schedules.world import World
 
 
@@ -156,6 +156,10 @@ OPEN = Undecided("leaked-memory-cgroups", "cgroups was not read (sudo refused)")
         ),  # it is there behind it, or was muted meanwhile
         (replace(ELSE, undecided=(OPEN,)), "leaked-memory-cgroups cannot be judged"),
         (Verdict("n1", Status.HEALTHY, None, None, "Healthy", undecided=(OPEN,)), "leaked-memory-cgroups cannot be"),
+        (
+            Verdict("n1", Status.HEALTHY, None, None, "Healthy"),
+            "leaked-memory-cgroups is not ruled out: nothing judges",
+        ),
         (replace(ELSE, ruled_out=(RuledOut("leaked-memory-cgroups", "12 dying cgroups"),)), ""),
         (LEAKS, "leaked-memory-cgroups is still there: 900 dying"),
         (replace(LEAKS, confidence=Confidence.POSSIBLE), "leaked-memory-cgroups is not ruled out: 900 dying"),
@@ -167,7 +171,17 @@ OPEN = Undecided("leaked-memory-cgroups", "cgroups was not read (sudo refused)")
             "leaked-memory-cgroups cannot be judged any more: none here",
         ),
     ],
-    ids=["another", "open behind another", "open", "ruled out", "there", "possible", "behind a symptom", "gone"],
+    ids=[
+        "another",
+        "open behind another",
+        "open",
+        "left out of the playbook",
+        "ruled out",
+        "there",
+        "possible",
+        "behind a symptom",
+        "gone",
+    ],
 )
 def test_cause_that_is_not_ruled_out_is_not_cured(
     ledger_and_world: tuple[Ledger, World], monkeypatch: pytest.MonkeyPatch, verdict: Verdict, says: str
@@ -253,7 +267,7 @@ def watched(
             return real(stage, name)
         uptime = stage.nodes[name].uptime
         read = leaked(stage, int(dying(uptime)), int(dying(uptime + 5)))
-        ruled_out = Verdict(name, Status.HEALTHY, None, None, "Healthy", snapshot=read)
+        ruled_out = replace(HEALTHY, snapshot=read)
         return ruled_out if reboots else replace(LEAKS, node=name, snapshot=read)
 
     monkeypatch.setattr(Stage, "verdict", verdict)
