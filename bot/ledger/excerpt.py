@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, Select, bindparam, select
 
 from bot.domain.entry import ANCHORED, Head, NotedHead
 from bot.domain.errors import BundleError
@@ -22,9 +23,8 @@ _OF_INCIDENT = select(*_COLUMNS).where(ENTRIES.c.stream == bindparam("named")).o
 _HOUSE = select(*_COLUMNS).where(ENTRIES.c.stream == HOUSE).order_by(ENTRIES.c.seq)
 _AT_ONCE = {"yield_per": 500}  # so that a long `house` takes no memory
 _SINCE = _HOUSE.where(ENTRIES.c.at >= bindparam("since")).execution_options(**_AT_ONCE)
-_FROM = _HOUSE.where(ENTRIES.c.seq.between(bindparam("first"), bindparam("last"))).execution_options(**_AT_ONCE)
+_FROM = _HOUSE.where(ENTRIES.c.seq >= bindparam("first")).execution_options(**_AT_ONCE)
 _ENTRY = select(ENTRIES.c.seq, ENTRIES.c.hash).where(ENTRIES.c.stream == HOUSE, ENTRIES.c.seq == bindparam("number"))
-_NO_END = 2**62
 
 
 class StoredEntry(NamedTuple):
@@ -51,7 +51,8 @@ class Excerpt:
     def house(self) -> Iterator[StoredEntry]:
         """Read the entries of `house`, some at a time."""
         if self.last != self.before:
-            yield from _house_entries(self.connection, self.before.seq + 1, self.last.seq)
+            with _house(self.connection, _FROM, first=self.before.seq + 1) as entries:
+                yield from takewhile(lambda entry: entry.seq <= self.last.seq, entries)
 
 
 @contextmanager
@@ -85,20 +86,21 @@ def _house_bounds(connection: Connection, entries: Sequence[StoredEntry], until:
     before = _head_before(connection, first)
     last, chain = before, Chain(HOUSE, before)
     hashes, noted, noted_end = {entry.seq: entry.hash for entry in entries}, set[int](), 0
-    for entry in _house_entries(connection, first, _NO_END) if first else ():
-        chain.follow(entry)
-        tells, digest = _note_of(entry, incident)
-        if tells and hashes.get(tells) != digest:
-            raise _broken(f"{incident}/{tells}: it is not the entry that house noted, in {HOUSE}/{entry.seq}")
-        if tells:
-            noted.add(tells)
-            noted_end = tells if entry.kind == IncidentEnded.__name__ else noted_end
-        is_until = until is not None and entry.hash.startswith(until.digits) and until.seq in (None, entry.seq)
-        if is_until or (until is None and tells):
-            last = chain.head
-            _refuse_broken(chain)
-        if is_until or (until is None and tells == end and entry.kind == IncidentEnded.__name__):
-            return before, last
+    with _house(connection, _FROM, first=first) if first else nullcontext(()) as following:
+        for entry in following:
+            chain.follow(entry)
+            tells, digest = _note_of(entry, incident)
+            if tells and hashes.get(tells) != digest:
+                raise _broken(f"{incident}/{tells}: it is not the entry that house noted, in {HOUSE}/{entry.seq}")
+            if tells:
+                noted.add(tells)
+                noted_end = tells if entry.kind == IncidentEnded.__name__ else noted_end
+            is_until = until is not None and entry.hash.startswith(until.digits) and until.seq in (None, entry.seq)
+            if is_until or (until is None and tells):
+                last = chain.head
+                _refuse_broken(chain)
+            if is_until or (until is None and tells == end and entry.kind == IncidentEnded.__name__):
+                return before, last
     if until is not None:
         raise BundleError(
             f"The record has no head {until} after the incident was opened.",
@@ -114,12 +116,15 @@ def _house_bounds(connection: Connection, entries: Sequence[StoredEntry], until:
 
 def _first_note(connection: Connection, incident: str, since: str = "") -> int:
     """Return the number of the first entry of `house` that notes the incident, since then; 0 where there is none."""
-    notes = map(_stored_entry, connection.execute(_SINCE, {"since": since}))
-    return next((entry.seq for entry in notes if _note_of(entry, incident)[0]), 0)
+    with _house(connection, _SINCE, since=since) as notes:
+        return next((entry.seq for entry in notes if _note_of(entry, incident)[0]), 0)
 
 
-def _house_entries(connection: Connection, first: int, last: int) -> Iterator[StoredEntry]:
-    yield from map(_stored_entry, connection.execute(_FROM, {"first": first, "last": last}))
+@contextmanager
+def _house(connection: Connection, asked: Select[Any], **bound: Any) -> Iterator[Iterator[StoredEntry]]:
+    """Read entries of `house`, some at a time, as long as the context: whoever has seen enough leaves the rest."""
+    with connection.execute(asked, bound) as rows:
+        yield map(_stored_entry, rows)
 
 
 def _note_of(entry: StoredEntry, incident: str) -> tuple[int, str]:

@@ -131,11 +131,11 @@ class ReportMaker:
 
 
 def _house_head(database: Database, incident_id: str) -> tuple[str, str]:
-    """The last note about the incident in `house`, and what is broken in the record up to there."""
+    """The last note about the incident in `house`; else why there is none: what is broken up to there, or unread."""
     try:
         with excerpt(database, incident_id) as found:
             return (found.last.noted if found.last != found.before else ""), ""
-    except BundleError as no:
+    except (BundleError, LedgerUnavailable) as no:
         return "", no.sentence
 
 

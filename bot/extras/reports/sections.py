@@ -51,7 +51,7 @@ def summary(data: ReportData, view: IncidentView) -> Section:
     """The state and the findings, in a few sentences."""
     parts: list[ReportPart] = [] if data.incident.ended else [paragraph(NOT_OVER)]
     if data.broken:
-        parts.append(paragraph(f"The record of this incident is broken: {data.broken}"))
+        parts.append(paragraph(f"The record does not prove this report: {data.broken}"))
     if view.story:
         parts.append(Line(view.story))
     if view.verdict is not None:

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
@@ -16,6 +16,7 @@ from sqlalchemy import delete, text
 
 from bot.__main__ import main
 from bot.domain.entry import is_author
+from bot.domain.errors import LedgerUnavailable
 from bot.ledger import Ledger
 from bot.ledger.tables import KEPT_CASES
 from tests.record.exporting import NODE, SECRET, ended, judged, record_of
@@ -68,7 +69,7 @@ def test_changed_record_is_said_in_the_report(run: Run, tmp_path: Path) -> None:
             connection.execute(text("DROP TRIGGER entries_stay_as_they_are"))
             connection.execute(text("UPDATE entries SET body = replace(body, 'it is drained', 'forged') WHERE seq = 4"))
     out = run("report", incident, "--markdown")[1]
-    assert "The record of this incident is broken: The record is broken" in out
+    assert "The record does not prove this report: The record is broken" in out
     assert "--head" not in out
 
 
@@ -92,6 +93,17 @@ def test_report_is_made_also_of_what_is_kept_no_more(run: Run, tmp_path: Path) -
     out = run("report", incident, "--markdown")[1]
     assert "What the node said is not stored, so it cannot be evaluated again." in out
     assert "68,440" in out
+
+
+def test_report_is_made_also_where_house_is_not_read(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut(*_: object) -> NoReturn:
+        raise LedgerUnavailable("The connection was lost.")
+
+    with record_of(tmp_path) as database:
+        incident = ended(database)
+    monkeypatch.setattr("bot.extras.reports.report_maker.excerpt", cut)
+    status, out, _ = run("report", incident, "--markdown")
+    assert (status, "The record does not prove this report: The connection was lost." in out) == (0, True)
 
 
 def test_playbook_that_changed_since_is_not_evaluated_by(run: Run, tmp_path: Path) -> None:
