@@ -77,12 +77,15 @@ def refuses(args: Args, now: Facts) -> str:
     return ""
 
 
-def affects(args: Args, now: Facts) -> tuple[str, ...]:
-    """Return the pods that would be moved, each with its job and the data it loses; the gravest first."""
+def affects(args: Args, now: Facts) -> dict[str, bool]:
+    """Return the pods that would be moved, each with its job and the data it loses; the gravest first.
+
+    Shape: True for a pod that is lost, or what it holds.
+    """
     cordoned = f"{args[NODE]} is cordoned already: it is left so afterwards"
-    first = (cordoned,) if now[UNSCHEDULABLE] == "true" else ()
+    first = {cordoned: False} if now[UNSCHEDULABLE] == "true" else {}
     pods = sorted(cluster_node.pods_of(now), key=lambda pod: pod.loss)
-    return (*first, *(pod.words for pod in pods))
+    return first | {pod.words: pod.is_lost for pod in pods}
 
 
 def still_cordoned_words(args: Args, before: Facts, now: Facts) -> str:

@@ -93,6 +93,11 @@ class Pod:
         return 0 if self.state == BARE else 1 if LOSES in self.about else 2
 
     @property
+    def is_lost(self) -> bool:
+        """True if its eviction takes what nothing brings back. One that is ending already is not evicted."""
+        return self.state != GOING and self.loss < 2
+
+    @property
     def words(self) -> str:
         """The pod for people."""
         state = {GOING: "is ending already", BARE: "no controller would start it again"}.get(self.state, "")

@@ -65,9 +65,10 @@ def ends_blocks(plan: PlanView, most: int) -> Iterator[Line | Listing]:
 
 
 def moved_blocks(plan: PlanView) -> Iterator[Block]:
-    """Yield each pod that a drain would move now, with the job that it belongs to: a yes covers all of them."""
+    """Yield each pod that a drain moved as of its offer, with the job that it belongs to: a yes covers all of them."""
     if plan.moves:
-        yield line(Bold(f"What the drain moves, as of now ({len(plan.moves)})"))
+        as_of = (Bold(", as of "), Instant(plan.offered_at)) if plan.offered_at is not None else ()
+        yield line(Bold(f"What the drain moves ({len(plan.moves)})"), *as_of)
         yield Lines(tuple(one_line(row, 1000) for row in plan.moves))
 
 

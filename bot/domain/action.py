@@ -41,7 +41,8 @@ class ClusterCalls:
     Shape: its looks are calls too, `("GET", path)`. Its commands are lines of `call.py`; blanks in them stand for names
     that are not known beforehand. `calls(args, before, now)` returns the calls of a round; each must fit a command.
     `refuses(args, now)` says why it may not begin. `affects(args, now)` returns what else it touches, a line each, for
-    the approver. `given(facts, earlier)` adds to its facts before it begins those of the earlier steps, by action.
+    the approver; True: what goes with it nothing brings back, so whoever says yes has to have seen it.
+    `given(facts, earlier)` adds to its facts before it begins those of the earlier steps, by action.
     `lasts(args, before, now)` says why the effect no longer holds, while the node is watched;
     `leaves(args, before, now)` says what it leaves behind when it fails.
     """
@@ -49,7 +50,7 @@ class ClusterCalls:
     calls: Callable[[Args, Facts, Facts], tuple[str, ...]]
     lasts: Callable[[Args, Facts, Facts], str]
     refuses: Callable[[Args, Facts], str] = lambda args, now: ""
-    affects: Callable[[Args, Facts], tuple[str, ...]] = lambda args, now: ()
+    affects: Callable[[Args, Facts], Mapping[str, bool]] = lambda args, now: {}
     given: Callable[[Facts, Mapping[str, Facts]], Facts] = lambda facts, earlier: facts
     leaves: Callable[[Args, Facts, Facts], str] = lambda args, before, now: ""
 

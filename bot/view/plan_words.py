@@ -87,11 +87,12 @@ class StepView:
 class PlanView:
     """A plan as shown: in short, its effect on the node, and its steps with their exact commands.
 
-    Shape: `bound_to` names the machine and boot that the plan is for; `moves` is what a drain would move.
-    `effect` is `impact` for a card that has its node in the title. `ends` is what ends with it, gravest first, a row
-    each, and `ends_briefly` the same for a card; `ends_unread` is what could not be looked at. All are empty for a plan
-    that ends nothing. The first `kept` rows are databases and members of a quorum: nobody says yes without having seen
-    them. `why` is the cause and its harm, in a sentence; `proof` is the note that says where the cure was proven.
+    Shape: `bound_to` names the machine and boot that the plan is for; `moves` is what a drain would move, as of
+    `offered_at`. `effect` is `impact` for a card that has its node in the title. `ends` is what ends with it, gravest
+    first, a row each, and `ends_briefly` the same for a card; `ends_unread` is what could not be looked at. All are
+    empty for a plan that ends nothing. The first `kept` rows are databases and members of a quorum: nobody says yes
+    without having seen them. `why` is the cause and its harm, in a sentence; `proof` is the note that says where the
+    cure was proven.
     """
 
     node: str
@@ -110,6 +111,7 @@ class PlanView:
     kept: int = 0
     why: str = ""
     proof: str = ""
+    offered_at: datetime | None = None
 
     def ends_words(self, rows: int | None = None) -> str:
         """What ends, as sentences, all of it or its first rows; empty for a plan that ends nothing."""
@@ -228,7 +230,7 @@ class PlanWords:
             plan = self.view(verdict.plan)
         else:
             return None
-        plan = replace(plan, why=why_words(verdict or incident.verdict))
+        plan = replace(plan, why=why_words(verdict or incident.verdict), offered_at=incident.proposed_at)
         tried = tried_words(incident.triage.relapse if incident.triage is not None else None)
         return replace(plan, notes=(tried, *plan.notes)) if tried else plan
 

@@ -115,7 +115,8 @@ class Preflight:
         assert look is not None
         kind = AlreadyCured if _is_cured(look.verdict) and not others else StateChanged
         seen = _unchanged_or_refused(node, look.seen, (*others, *differences), look.lacking, kind)
-        await self.reach.cluster_side_effects(plan.steps, seen)
+        if unshown := unshown_losses(incident, await self.reach.cluster_side_effects(plan.steps, seen)):
+            raise DriftDetected(unshown, StateChanged)
         return seen
 
 
@@ -276,6 +277,14 @@ def impact_newly_unread(before: PlanImpact, now: PlanImpact) -> Iterator[str]:
     for unseen in now.unseen:
         if not {unseen.probe, unseen.probe.partition(PART)[0]} & known:
             yield f"not read before the reboot: {unseen_words(unseen)}"
+
+
+def unshown_losses(incident: Incident, affected: Mapping[str, bool]) -> tuple[str, ...]:
+    """Return what would go for good with a step and was not shown with the plan, such as a pod that came since."""
+    assert incident.proposal is not None
+    shown = incident.proposal.affects
+    lost = [line for line, is_lost in affected.items() if is_lost and redacted(line) not in shown]
+    return tuple(f"what it moves: {line}; it is there now, and was not shown" for line in lost)
 
 
 def _newly_unread(before: Verdict, now: Verdict) -> list[Unread]:

@@ -125,7 +125,7 @@ class Proposer:
         try:
             lacking = await self.reach.lacking(node, plan.steps)
             seen = await self.reach.look(node, around=plan.steps)
-            affected = await self.reach.cluster_side_effects(plan.steps, seen) if not lacking else ()
+            affected = await self.reach.cluster_side_effects(plan.steps, seen) if not lacking else {}
         except (UnknownCluster, CannotDrain, ProtectedUnit, WouldCutOff, WouldStopProtected) as no:
             return PlanWithheld(f"{no.name}: {no}{await self._contained_before(verdict, plan)}")
         except (Unreachable, CannotRead) as no:
@@ -138,7 +138,7 @@ class Proposer:
         if isinstance(host, Unread) or host.boot_id != seen.boot_id:
             return PlanWithheld("The node was booted while it was looked at, or does not say which boot it is in.")
         bound = approval_bindings(verdict, node, seen, playbook, self.policy)
-        return PlanProposed.of(plan, bound, figures=figures(verdict, units_of(plan)), affects=affected)
+        return PlanProposed.of(plan, bound, figures=figures(verdict, units_of(plan)), affects=tuple(affected))
 
     async def _contained_before(self, verdict: Verdict, plan: Plan) -> str:
         """Say which incident has kept work away from the node already; empty for a plan that does more."""

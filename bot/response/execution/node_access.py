@@ -154,20 +154,20 @@ class NodeAccess:
         """True if a step is done by API calls, not on the node."""
         return self.actions[step.action].by_calls is not None
 
-    async def cluster_side_effects(self, steps: Sequence[Step], seen: NodeStatus) -> tuple[str, ...]:
-        """Return what else steps would touch, a line each, on a node that was seen in that boot.
+    async def cluster_side_effects(self, steps: Sequence[Step], seen: NodeStatus) -> Mapping[str, bool]:
+        """Return what else steps would touch on a node that was seen in that boot, as `ClusterCalls.affects`.
 
         Raises: CannotDrain if an eviction would be refused; Unreachable or CannotRead when that is not known.
         """
-        effects: list[str] = []
+        effects: dict[str, bool] = {}
         for step in steps:
             action = self.actions[step.action]
             if action.by_calls is not None:
                 now = await self._cluster.facts(action, step.args, seen.boot_id)
                 if why := action.by_calls.refuses(step.args, now):
                     raise CannotDrain(why)
-                effects += action.by_calls.affects(step.args, now)
-        return tuple(effects)
+                effects |= action.by_calls.affects(step.args, now)
+        return effects
 
     async def cluster_trouble(
         self, node: Node, done: Sequence[Step], seen: NodeStatus, waiting: Sequence[Step] = ()

@@ -60,6 +60,7 @@ from bot.response.decision.preflight import (
     changed_side_effects,
     impact_newly_unread,
     machine_drift,
+    unshown_losses,
 )
 from bot.response.execution.before_reboot import NOTHING, PreRebootReader, StoredReadings
 from bot.response.execution.node_access import NodeAccess, NodeStatus, RefusedByFence, TooLate
@@ -324,6 +325,8 @@ class StepExecutor:
         if action.by_calls is not None:
             if why := action.by_calls.refuses(step.args, facts):
                 return AdvanceLater(pause_of(incident.updated_at, self.clock()), f"{CannotDrain.__name__}: {why}")
+            if others := unshown_losses(incident, action.by_calls.affects(step.args, facts)):
+                return stopped(incident, f"{StateChanged.__name__}: {'; '.join(others)}")
             facts = action.by_calls.given(facts, facts_before_steps(incident))
         before = (as_evidence(action, step, facts),)
         started = StepStarted(number, 1, seen.boot_id, before, self.runner, kept=kept.case, kept_says=kept.says)

@@ -80,9 +80,10 @@ def test_whoever_approves_is_told_first_of_what_is_lost_with_a_pod() -> None:
         DemoPod("a", "keeps", "n1", ("ReplicaSet", "api-77")),
         DemoPod("b", "loses", "n1", ("ReplicaSet", "api-77"), empty_dirs=("tmp",)),
         DemoPod("c", "bare", "n1"),
+        DemoPod("d", "goes", "n1", ("ReplicaSet", "api-77"), empty_dirs=("tmp",), ends_at=9.0),
     )
-    told_first = [line.partition(":")[0] for line in by_calls("drain").affects(ARGS, now)]
-    assert told_first == ["c/bare", "b/loses", "a/keeps"]
+    told_first = {line.partition(":")[0]: is_lost for line, is_lost in by_calls("drain").affects(ARGS, now).items()}
+    assert list(told_first.items()) == [("c/bare", True), ("b/loses", True), ("d/goes", False), ("a/keeps", False)]
 
 
 def test_node_is_drained_once_it_is_cordoned_and_nothing_is_left() -> None:

@@ -96,7 +96,8 @@ def test_dialog_shows_every_pod_that_a_drain_moves_as_a_yes_covers_each() -> Non
         assert plans_that_fit([plan], partial(fits, dialog=True)) == [plan]
     dialog = " ".join(strings(reason_dialog("approve", "sealed", [plan])["blocks"]))
     assert not [pod for pod in pods if pod not in dialog]
-    assert "What the drain moves, as of now (110)" in dialog
+    assert "What the drain moves (110)" in dialog
+    assert ", as of  date {time} 09:30 UTC" in dialog, "the list is the offer's"
 
 
 @pytest.mark.parametrize(

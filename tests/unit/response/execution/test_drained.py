@@ -13,6 +13,7 @@ import pytest
 from bot.demo.cluster.pod import Budget, DemoPod
 from bot.domain.action import Step
 from bot.domain.cluster_call import is_as_approved
+from bot.domain.errors import StateChanged
 from bot.domain.events import Escalated, PlanProposed, Resolved, StepFailed, StepSkipped, StepVerified
 from bot.response.execution.step_executor import SILENT
 from tests.nodes.draining import NAME, STEPS, daemon, drain_stage, mirror, worker
@@ -48,6 +49,34 @@ async def test_node_is_drained_rebooted_and_uncordoned_with_nothing_but_what_was
         assert done.validation_ends_at is not None
         assert (done.validation_ends_at - done.steps[1].started_at).total_seconds() >= 45 + 120, "Ready, then watched"
         assert done.steps[2].started_at >= done.validation_ends_at, "nobody works there before the cure has held"
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["before the yes", "after it"])
+@pytest.mark.parametrize(
+    ("since", "ends"),
+    [
+        (worker("worker-1"), "Resolved"),
+        (DemoPod("research", "notebook", NAME), "not shown"),
+        (replace(JOB, name="featurize-1"), "not shown"),
+    ],
+    ids=["whole", "bare", "with data"],
+)
+async def test_pod_that_came_since_the_offer_is_not_lost_unseen(
+    tmp_path: Path, since: DemoPod, ends: str, is_late: bool
+) -> None:
+    async with drain_stage(tmp_path, [worker(), replace(JOB)]) as here:
+        here.draining = replace(here.draining, bare_pods=True)
+        await here.proposed()
+        here.since["began"] += timedelta(minutes=9)
+        with pytest.raises(StateChanged) if ends != "Resolved" and not is_late else contextlib.nullcontext():
+            if is_late:
+                await here.approve()
+            here.cluster.pods.append(replace(since))
+            if not is_late:
+                await here.approve()
+        done = await here.told() if (await here.told()).ended else await here.run(here.runner())
+        assert ends in repr(done.ending)
+        assert (f"{since.namespace}/{since.name}" in here.cluster.evicted) is (ends == "Resolved")
 
 
 async def test_budget_that_says_not_now_is_asked_again_until_it_lets_go(tmp_path: Path) -> None:
