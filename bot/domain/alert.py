@@ -81,8 +81,8 @@ class AlertGroup:
     Shape: `case` is the source's id of the case, the same in all later deliveries. `labels` are what routes match
     (`service`, and the source's labels of the whole case). `body` is like a `SourceAlert`'s. `occurred_at` is None if
     the source does not say. `unseen` counts the alerts that the source left out. `whole` is false if the alerts must be
-    fetched from the source. `raised_by` is None for a machine, and has no id if the source does not tell whether a
-    person raised it.
+    fetched from the source; where it is true, the delivery's id names what it says of the case. `raised_by` is None for
+    a machine, and has no id if the source does not tell whether a person raised it.
     """
 
     source: SourceKind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,11 +26,18 @@ from bot.ledger.tables import DELIVERIES
 SWEPT_EVERY = timedelta(hours=1)
 _SOON = ""  # sorts before every instant
 _LOOKED_THROUGH = 1000
+_TURN = "~"  # between an id and the number of the delivery after which it was said again
 MOST_TOLD = 100  # of what was given up
 
 _OF = (DELIVERIES.c.source == bindparam("of_source"), DELIVERIES.c.id == bindparam("of_id"))
 _KNOWN = select(DELIVERIES.c.number).where(*_OF)
 _LAST = select(func.coalesce(func.max(DELIVERIES.c.number), 0) + 1)
+_LATEST = (
+    select(DELIVERIES.c.id, DELIVERIES.c.number)
+    .where(DELIVERIES.c.source == bindparam("of_source"), DELIVERIES.c.case == bindparam("of_case"))
+    .order_by(DELIVERIES.c.number.desc())
+    .limit(1)
+)
 _INSERT = insert(DELIVERIES)
 _ADD = postgresql.insert(DELIVERIES).on_conflict_do_nothing().returning(DELIVERIES.c.id)
 _UPDATE = update(DELIVERIES).where(*_OF)
@@ -63,7 +70,10 @@ class Inbox:
 
     @on_thread_of(DOORS)
     def keep(self, delivery: Delivery) -> bool:
-        """Store a delivery; False if it is stored already. Once this returns, the delivery survives a restart."""
+        """Store a delivery; False if it is stored already. Once this returns, the delivery survives a restart.
+
+        What says how a whole case stands repeats only the last word about it: A, B, A is news three times.
+        """
         body = json.dumps(
             to_json_types(delivery), separators=(",", ":")
         )  # outside the transaction, because it may take long
@@ -80,13 +90,15 @@ class Inbox:
         }
         with self.database.adding() as connection:
             row["kept_at"] = instant_text(self.database.instant(connection, self.time))
-            if connection.dialect.name == "postgresql":
-                return connection.execute(_ADD, row).first() is not None
-            if connection.execute(_KNOWN, _delivery_key(row["source"], row["id"])).first() is not None:
+            if _add(connection, row):
+                return True
+            if delivery.alarm is None or not delivery.alarm.whole:
+                return False  # its id names an event
+            case = {"of_source": row["source"], "of_case": row["case"]}
+            latest = connection.execute(_LATEST, case).one_or_none()
+            if latest is None or latest.id.partition(_TURN)[0] == delivery.id:
                 return False
-            row["number"] = connection.execute(_LAST).scalar_one()
-            connection.execute(_INSERT, row)
-        return True
+            return _add(connection, row | {"id": f"{delivery.id}{_TURN}{latest.number}"})
 
     @on_thread
     def claim(self, at_once: int, busy: Collection[str] = ()) -> tuple[StoredDelivery, ...]:
@@ -165,6 +177,15 @@ class Inbox:
         return found
 
 
+def _add(connection: Connection, row: dict[str, Any]) -> bool:
+    if connection.dialect.name == "postgresql":
+        return connection.execute(_ADD, row).first() is not None
+    if connection.execute(_KNOWN, _delivery_key(row["source"], row["id"])).first() is not None:
+        return False
+    connection.execute(_INSERT, row | {"number": connection.execute(_LAST).scalar_one()})
+    return True
+
+
 def _delivery_key(source: str, delivery: str) -> dict[str, Any]:
     return {"of_source": source, "of_id": delivery}
 
@@ -179,6 +200,7 @@ def _given_up(row: Row[Any]) -> GivenUpDelivery:
 
 def _stored_delivery(row: Row[Any]) -> StoredDelivery:
     try:
-        return StoredDelivery(read(Delivery, json.loads(row.body)), instant_of(row.kept_at), row.attempts)
+        delivery = replace(read(Delivery, json.loads(row.body)), id=row.id)
+        return StoredDelivery(delivery, instant_of(row.kept_at), row.attempts)
     except (ValueError, RecursionError, NotOfForm) as no:
         raise UnreadableEntry(f"Delivery {row.source}/{row.id} is malformed: {no}.") from no

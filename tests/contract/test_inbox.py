@@ -82,6 +82,29 @@ def test_delivery_is_known_however_often_it_comes(database: Database, clock: Clo
     assert (box.keep.now(delivery(1)), box.waiting.now(), box.claim.now(10)) == (False, 0, ())
 
 
+def test_word_about_a_whole_case_is_known_only_while_it_is_the_last(database: Database, clock: Clock) -> None:
+    box = inbox(database, clock)
+
+    def told(number: int, *, whole: bool) -> bool:
+        one = delivery(number, "Q")
+        assert one.alarm is not None
+        return box.keep.now(replace(one, alarm=replace(one.alarm, whole=whole)))
+
+    assert [told(number, whole=True) for number in (1, 1, 2, 1, 1, 2, 2)] == [
+        True,
+        False,
+        True,
+        True,
+        False,
+        True,
+        False,
+    ]
+    for kept in iter(lambda: box.claim.now(1), ()):
+        box.mark_done.now(kept[0].delivery)
+    assert (box.waiting.now(), told(2, whole=True)) == (0, False)
+    assert [told(number, whole=False) for number in (3, 4, 3)] == [True, True, False], "an event's id is known for good"
+
+
 def test_seen_to_once_by_whoever_claims_first(database: Database, clock: Clock) -> None:
     one, two = inbox(database, clock), inbox(database, clock, "two")
     for runner in ("one", "two"):

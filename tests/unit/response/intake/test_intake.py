@@ -141,6 +141,25 @@ def test_alert_that_is_over_while_others_fire_closes_its_node_alone(intake: Stag
     do(story())
 
 
+def test_alert_that_comes_back_with_its_old_beginning_is_told_and_its_repetition_is_not(intake: Stage) -> None:
+    async def story() -> None:
+        first, second = group_alert("node-1:9100"), group_alert("node-2:9100")
+        over = {"status": "resolved", "endsAt": "2026-11-21T09:36:00Z"}
+        for other in (first, first | over):  # one of its group ends, and all of it
+            await intake.group(other, second)
+            await intake.triage()
+            await intake.group(other, second | over)  # cut off from Prometheus for some minutes
+            assert {one.node: one.is_over for one in await intake.incidents()}["node-2"]
+            for _ in range(2):
+                await intake.group(other, second)
+            again = {one.node: one for one in await intake.incidents()}["node-2"]
+            assert (again.state, again.is_over, again.reopens != "") == (State.OPENED, False, True)
+            assert len(intake.seen) == 3, "the repetition is not handled"
+            intake.seen.clear()
+
+    do(story())
+
+
 def test_new_alert_of_a_case_that_fires_is_on_record_with_its_node_and_time_and_a_repetition_is_not(
     intake: Stage,
 ) -> None:
