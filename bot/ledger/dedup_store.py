@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -100,6 +100,26 @@ class DedupStore(Store):
             return Correlation(course.group, course.turn, storm)
 
     @on_thread
+    def outdated_before(
+        self, alarm: AlertGroup, seen: Sequence[NodeSignal], cooldown: timedelta
+    ) -> Mapping[str, datetime]:
+        """Return for each node with an alert that is news from when on a verdict speaks of it.
+
+        No verdict so far speaks of an alert that began anew, whether its end was told or not; one that is not on record
+        joins a verdict of the last `cooldown`.
+        """
+        with self.database.reading() as connection:
+            now = self.database.instant(connection, self.time)
+            known = {(row.key, row.node): row for row in connection.execute(_SIGNALS, _case_key(alarm))}
+        news: dict[str, datetime] = {}
+        for signal in seen:
+            was = known.get((signal.key, signal.node))
+            if signal.firing and (was is None or not was.firing or _since(signal) > was.since):
+                before = now if was is not None else now - cooldown
+                news[signal.node] = max(before, news.get(signal.node, before))
+        return news
+
+    @on_thread
     def record_node_signals(self, alarm: AlertGroup, seen: Sequence[NodeSignal], opened: Collection[str]) -> None:
         """Record which alerts of a case fire on which nodes, and since when; a repetition changes nothing.
 
@@ -112,7 +132,7 @@ class DedupStore(Store):
                 (row.key, row.node): (row.firing, row.since) for row in connection.execute(_SIGNALS, _case_key(alarm))
             }
             for signal in seen:
-                which, since = (signal.key, signal.node), instant_text(signal.since) if signal.since is not None else ""
+                which, since = (signal.key, signal.node), _since(signal)
                 was = known.get(which)
                 if was == (signal.firing, since) or (was is None and not signal.firing):
                     continue  # a repetition
@@ -207,6 +227,10 @@ def _reopened_at(alarm: AlertGroup, row: Row[Any] | None) -> str:
     if alarm.happening is not AlertStatus.REOPENED or alarm.occurred_at is None:
         return before
     return max(before, instant_text(alarm.occurred_at))
+
+
+def _since(signal: NodeSignal) -> str:
+    return instant_text(signal.since) if signal.since is not None else ""
 
 
 def _case_key(alarm: AlertGroup) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.entry import Append
@@ -73,8 +74,14 @@ class AlertRecorder:
             raise UnreadableEntry(error)
         return newest(found)
 
-    async def record_firing(self, heading: IncidentSeed, nodes: Sequence[str]) -> frozenset[str]:
-        """Give each node an incident of the alert: new, joined while open, or reopened; return those with a new one."""
+    async def record_firing(
+        self, heading: IncidentSeed, nodes: Sequence[str], outdated_before: Mapping[str, datetime]
+    ) -> frozenset[str]:
+        """Give each node an incident of the alert: new, joined while open, or reopened; return those with a new one.
+
+        Shape: an ended incident that its node opened before `outdated_before` is reopened, though nobody said that its
+        alerts are over.
+        """
         opened = set[str]()
         group = await self.group(heading.group)
         known = {incident.node: incident for incident in group}
@@ -83,14 +90,17 @@ class AlertRecorder:
         for node in nodes:
             incident = known.get(node)
             received = replace(heading.opening_event(node), askers=askers)
-            if incident is not None and not incident.is_over:
-                await self._join(incident, heading.alert)
-                continue
             if incident is None:
                 there = await self._open(incident_id(heading.group, node), received)
-            else:
+            elif incident.is_over or (
+                incident.ended and incident.opened_at < outdated_before.get(node, incident.opened_at)
+            ):
                 again = incident_id(heading.group, node, heading.turn)
-                there = await self._open(again, replace(received, reopens=incident.id))
+                there = await self._open(
+                    again, replace(received, reopens=incident.id), *_others(incident, heading.alert)
+                )
+            else:
+                there = await self._join(incident, heading.alert)
             if there is None:
                 opened.add(node)
         for asking in (
@@ -134,11 +144,13 @@ class AlertRecorder:
             raise UnknownIncident(f"There is no incident {name!r}.")
         return await self._append_event(incident, NodePicked(node), by)
 
-    async def _open(self, name: str, received: AlertReceived, *asked: QuestionAsked) -> Incident | None:
-        """Open an incident, with what is asked in the same transaction; return it if it was on record already."""
-        question = (Append(name, 1, asked, BOT),) if asked else ()
+    async def _open(self, name: str, received: AlertReceived, *more: QuestionAsked | AlertJoined) -> Incident | None:
+        """Open an incident, with what follows in the same transaction; return it if it was on record already."""
+        following = (Append(name, 1, more, BOT),) if more else ()
         try:
-            await self._ledger.append_together((Append(name, 0, (received,), _alert_author(received.alert)), *question))
+            await self._ledger.append_together(
+                (Append(name, 0, (received,), _alert_author(received.alert)), *following)
+            )
         except Conflict:  # perhaps by another delivery
             incident = await self._ledger.incident(name)
             if incident is None:
@@ -181,6 +193,12 @@ def group_name(source: SourceKind, case: str, delivery: str) -> str:
 
 def _has_alert(incident: Incident, alert: Alert) -> bool:
     return any((earlier.kind, earlier.id) == (alert.kind, alert.id) for earlier in incident.alerts)
+
+
+def _others(incident: Incident, alert: Alert) -> tuple[AlertJoined, ...]:
+    """The alerts of an incident that fire on beside this one: its successor has them too."""
+    others = (other for other in incident.alerts if (other.kind, other.id) != (alert.kind, alert.id))
+    return tuple(AlertJoined(other) for other in others if not incident.is_cleared(other.kind, other.id))
 
 
 def _covers(incident: Incident, alert: Alert) -> bool:

@@ -194,8 +194,10 @@ class Intake:
             self.log("alarm_was_over", source=alarm.source, id=alarm.case)
             return
         heading = await self._incident_seed(delivery, alarm, route, course)
-        opened = await self.recorder.record_firing(heading, named.nodes)
-        await self.cases.record_node_signals(alarm, self._alerts_by_node(alarm, signals, named), opened)
+        seen = self._alerts_by_node(alarm, signals, named)
+        outdated_before = await self.cases.outdated_before(alarm, seen, self.rules.brakes.cooldown)
+        opened = await self.recorder.record_firing(heading, named.nodes, outdated_before)
+        await self.cases.record_node_signals(alarm, seen, opened)
         if named.ambiguous or not named.nodes:
             await self.recorder.record_question(heading, *self._question(named))
         if over := [signal for signal in signals if not signal.firing]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import pytest
+
 from bot.domain.transitions import State
-from tests.alerts.bodies import BEGAN_AT, group_alert, page_alert
+from bot.sources.alertmanager import AlertmanagerWebhook
+from tests.alerts.bodies import BEGAN_AT, group_alert, group_body, page_alert, raw
 from tests.alerts.intake import MINUTE, NODES, Stage, do, nodes
 
 
@@ -156,6 +161,40 @@ def test_alert_that_comes_back_with_its_old_beginning_is_told_and_its_repetition
             assert (again.state, again.is_over, again.reopens != "") == (State.OPENED, False, True)
             assert len(intake.seen) == 3, "the repetition is not handled"
             intake.seen.clear()
+
+    do(story())
+
+
+@pytest.mark.parametrize("anew", [{}, {"alertname": "GpuFellOffTheBus"}], ids=["its own", "another"])
+def test_alert_that_begins_long_after_the_verdict_has_the_node_read_anew_though_no_end_was_told(
+    intake: Stage, anew: dict[str, str]
+) -> None:
+    async def story() -> None:
+        first, second = group_alert("node-1:9100"), group_alert("node-2:9100")
+        await intake.group(first, second)
+        await intake.triage()
+        (other,) = [one for one in await intake.incidents() if one.node == "node-2"]
+        intake.now += timedelta(days=3)  # silenced for a while, or Alertmanager began afresh
+        for _ in range(2):
+            await intake.group(second, group_alert("node-1:9100", at=intake.now, **anew))
+        again, still = sorted(await intake.incidents(), key=lambda one: one.node)
+        assert (again.state, again.reopens != "", again.withholds, still) == (State.OPENED, True, "", other)
+
+    do(story())
+
+
+def test_alert_that_begins_anew_reopens_its_node_with_the_other_alerts_that_fire_on(intake: Stage) -> None:
+    async def story() -> None:
+        for name in ("severe", "mild"):
+            alert = group_alert("node-1:9100")
+            body = group_body([alert]) | {"groupKey": name}
+            await intake.kept(AlertmanagerWebhook("").delivery({}, raw(body)))
+        await intake.triage()
+        intake.now += MINUTE
+        body = group_body([group_alert("node-1:9100", at=intake.now)]) | {"groupKey": "mild"}
+        await intake.kept(AlertmanagerWebhook("").delivery({}, raw(body)))
+        (again,) = await intake.incidents()
+        assert ([alert.id for alert in again.alerts], again.reopens != "") == (["mild", "severe"], True)
 
     do(story())
 
