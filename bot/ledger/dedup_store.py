@@ -31,6 +31,7 @@ _SIBLING = (
 )
 _OF_CASE = (SIGNALS.c.source == bindparam("of_source"), SIGNALS.c.name == bindparam("of_name"))
 _SIGNALS = select(SIGNALS).where(*_OF_CASE)
+_FIRING_NODES = select(SIGNALS.c.node).where(*_OF_CASE, SIGNALS.c.firing)
 _ALL_SIGNALS = update(SIGNALS).where(*_OF_CASE)
 _SIGNAL = _ALL_SIGNALS.where(SIGNALS.c.key == bindparam("of_key"), SIGNALS.c.node == bindparam("of_node"))
 _FORGET = delete(SIGNALS).where(SIGNALS.c.at < bindparam("before"), ~SIGNALS.c.firing)
@@ -149,7 +150,10 @@ class DedupStore(Store):
 
     @on_thread
     def record_over(self, delivery: Delivery) -> str:
-        """Record that a case is over, and return its group; empty if it has none, or was reopened after this end."""
+        """Record that a case is over, and return its group; empty if it has none, or was reopened after this end.
+
+        Where the delivery lists what is over, only that is: the case may have other alerts, of another sender.
+        """
         alarm = _alarm_of(delivery)
         with self.database.writing() as connection:
             now = self.database.instant(connection, self.time)
@@ -159,13 +163,20 @@ class DedupStore(Store):
                 return _NOWHERE
             if row is not None:
                 connection.execute(_UPDATE, _case_key(alarm) | {"over_at": max(over_at, row.over_at)})
-                connection.execute(_ALL_SIGNALS, _case_key(alarm) | {"firing": False})
+                listed = [SIGNALS.c.key.in_([signal.key for signal in alarm.over])] if alarm.over else []
+                connection.execute(_ALL_SIGNALS.where(*listed), _case_key(alarm) | {"firing": False})
                 return str(row.group)
             values = {"key": "", "group": _NOWHERE, "turn": Recurrence.OVER.value, "delivery": delivery.id}
             values |= {"opened_at": instant_text(now - timedelta(days=1)), "over_at": over_at}
             values |= {"storm": "", "reopened_at": ""}
             _write_case(connection, alarm, values, is_there=False)
             return _NOWHERE
+
+    @on_thread
+    def firing_nodes(self, alarm: AlertGroup) -> frozenset[str]:
+        """Return the nodes of which an alert of the case fires, as far as its source said."""
+        with self.database.reading() as connection:
+            return frozenset(connection.execute(_FIRING_NODES, _case_key(alarm)).scalars())
 
     @on_thread
     def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenAlertGroup, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -122,12 +122,21 @@ class AlertRecorder:
         if incident is not None and incident.state is State.OPENED and not incident.node:
             await self._append_event(incident, asked, BOT)
 
-    async def record_clear(self, group: str, source: SourceKind, case: str, nodes: Iterable[str] | None = None) -> None:
-        """Note that a case is over, for its whole group or for these nodes, and end what nobody has decided."""
-        chosen = None if nodes is None else frozenset(nodes)
+    async def record_clear(
+        self,
+        group: str,
+        source: SourceKind,
+        case: str,
+        firing: Collection[str],
+        nodes: Collection[str] | None = None,
+    ) -> None:
+        """Note that a case is over, for its whole group or for these nodes, and end what nobody has decided.
+
+        Shape: `firing` are the nodes of which an alert of the case fires on.
+        """
         for incident in await self.group(group):
             theirs = any((alert.kind, alert.id) == (source, case) for alert in incident.alerts)
-            if not theirs or (chosen is not None and incident.node not in chosen):
+            if not theirs or incident.node in firing or (nodes is not None and incident.node not in nodes):
                 continue
             if not incident.is_cleared(source, case):
                 incident = await self._append_event(incident, AlertCleared(source, case), BOT)

@@ -163,7 +163,8 @@ class Intake:
         if alarm.happening is AlertStatus.RESOLVED:
             group = await self.cases.record_over(kept.delivery)
             if group:
-                await self.recorder.record_clear(group, alarm.source, alarm.case)
+                firing = await self.cases.firing_nodes(alarm)
+                await self.recorder.record_clear(group, alarm.source, alarm.case, firing)
                 self.notices.changed(group)
             return
         signals = await self._signals(kept, alarm)
@@ -202,7 +203,8 @@ class Intake:
             await self.recorder.record_question(heading, *self._question(named))
         if over := [signal for signal in signals if not signal.firing]:
             gone = set(self._named_nodes(replace(alarm, title="", body={}, labels={}), over).nodes) - set(named.nodes)
-            await self.recorder.record_clear(course.group, alarm.source, alarm.case, gone)
+            firing = await self.cases.firing_nodes(alarm)
+            await self.recorder.record_clear(course.group, alarm.source, alarm.case, firing, gone)
         self.log(
             "alarm",
             source=alarm.source,

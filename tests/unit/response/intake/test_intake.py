@@ -165,6 +165,22 @@ def test_alert_that_comes_back_with_its_old_beginning_is_told_and_its_repetition
     do(story())
 
 
+def test_end_of_one_senders_group_leaves_the_nodes_of_another_whose_group_has_the_same_name(intake: Stage) -> None:
+    async def story() -> None:
+        east, west, mixed = group_alert("node-1:9100"), group_alert("node-2:9100"), group_alert("node-1:9100", pod="b")
+        for told in (east, west, mixed):  # the same route in two clusters, each with an Alertmanager
+            await intake.group(told)
+        over = {"status": "resolved", "endsAt": "2026-11-21T09:36:00Z"}
+        await intake.group(west | over)
+        assert {one.node: one.is_over for one in await intake.incidents()} == {"node-1": False, "node-2": True}
+        await intake.group(mixed | over, west)
+        assert {one.node: one.is_over for one in await intake.incidents()} == {"node-1": False, "node-2": False}
+        await intake.group(east | over)
+        assert {one.node: one.is_over for one in await intake.incidents()} == {"node-1": True, "node-2": False}
+
+    do(story())
+
+
 @pytest.mark.parametrize("anew", [{}, {"alertname": "GpuFellOffTheBus"}], ids=["its own", "another"])
 def test_alert_that_begins_long_after_the_verdict_has_the_node_read_anew_though_no_end_was_told(
     intake: Stage, anew: dict[str, str]
