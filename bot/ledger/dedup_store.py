@@ -152,7 +152,8 @@ class DedupStore(Store):
     def record_over(self, delivery: Delivery) -> str:
         """Record that a case is over, and return its group; empty if it has none, or was reopened after this end.
 
-        Where the delivery lists what is over, only that is: the case may have other alerts, of another sender.
+        Where the delivery lists what is over, only that is: the case may have other alerts, of another sender. Where it
+        does not say that the case is over, the case is once nothing on record of it fires.
         """
         alarm = _alarm_of(delivery)
         with self.database.writing() as connection:
@@ -162,9 +163,13 @@ class DedupStore(Store):
             if row is not None and over_at < row.reopened_at:
                 return _NOWHERE
             if row is not None:
-                connection.execute(_UPDATE, _case_key(alarm) | {"over_at": max(over_at, row.over_at)})
                 listed = [SIGNALS.c.key.in_([signal.key for signal in alarm.over])] if alarm.over else []
                 connection.execute(_ALL_SIGNALS.where(*listed), _case_key(alarm) | {"firing": False})
+                if (
+                    alarm.happening is AlertStatus.RESOLVED
+                    or connection.execute(_FIRING_NODES, _case_key(alarm)).first() is None
+                ):
+                    connection.execute(_UPDATE, _case_key(alarm) | {"over_at": max(over_at, row.over_at)})
                 return str(row.group)
             values = {"key": "", "group": _NOWHERE, "turn": Recurrence.OVER.value, "delivery": delivery.id}
             values |= {"opened_at": instant_text(now - timedelta(days=1)), "over_at": over_at}

@@ -76,22 +76,25 @@ def delivery_of_group(kind: str, body: Mapping[str, Any]) -> Delivery:
     case = _group_case(body, signals)
     truncated = body.get("truncatedAlerts")
     unseen = truncated if isinstance(truncated, int) and not isinstance(truncated, bool) and truncated > 0 else 0
+    unseen += max(0, len(alerts) - MOST_SIGNALS)
     pairs = list(zip(rows, signals, strict=True))
     firing = [(row, signal) for row, signal in pairs if signal.firing]
     field = "startsAt" if firing else "endsAt"
     instants = [at for row, _ in firing or pairs if (at := instant(row, field)) is not None]
     shared = labels(body, "commonLabels") | labels(body, "groupLabels")
+    # Alertmanager takes the group's status from the alerts that it sends: it says nothing of those left out.
+    is_over = not firing and not unseen and body.get("status") != "firing"
     alarm = AlertGroup(
         kind,
         case,
-        AlertStatus.FIRED if firing else AlertStatus.RESOLVED,
+        AlertStatus.RESOLVED if is_over else AlertStatus.FIRED,
         title=_title(body, shared, signals),
         occurred_at=max(instants, default=None),
         signals=signals,
         labels=shared | {"receiver": text(body, "receiver")},
         body=harmless({key: body[key] for key in ("groupLabels", "commonLabels", "commonAnnotations") if key in body}),
         url=_url(text(body, "externalURL", 500)),
-        unseen=unseen + max(0, len(alerts) - MOST_SIGNALS),
+        unseen=unseen,
     )
     # A repeated notification has the same alerts with the same start times; a new notification differs.
     turns = sorted(f"{signal.key} {signal.firing} {text(row, 'startsAt')}" for row, signal in pairs)

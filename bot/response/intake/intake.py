@@ -160,11 +160,13 @@ class Intake:
         alarm = kept.delivery.alarm
         if alarm is None:
             return
-        if alarm.happening is AlertStatus.RESOLVED:
+        is_over = alarm.happening is AlertStatus.RESOLVED
+        if is_over or (alarm.whole and alarm.over and not alarm.firing):  # what fires was left out by its source
             group = await self.cases.record_over(kept.delivery)
             if group:
+                ended = None if is_over else self._nodes_of(alarm, alarm.over)
                 firing = await self.cases.firing_nodes(alarm)
-                await self.recorder.record_clear(group, alarm.source, alarm.case, firing)
+                await self.recorder.record_clear(group, alarm.source, alarm.case, firing, ended)
                 self.notices.changed(group)
             return
         signals = await self._signals(kept, alarm)
@@ -202,7 +204,7 @@ class Intake:
         if named.ambiguous or not named.nodes:
             await self.recorder.record_question(heading, *self._question(named))
         if over := [signal for signal in signals if not signal.firing]:
-            gone = set(self._named_nodes(replace(alarm, title="", body={}, labels={}), over).nodes) - set(named.nodes)
+            gone = self._nodes_of(alarm, over) - set(named.nodes)
             firing = await self.cases.firing_nodes(alarm)
             await self.recorder.record_clear(course.group, alarm.source, alarm.case, firing, gone)
         self.log(
@@ -224,13 +226,16 @@ class Intake:
 
         A case whose alerts are not known is one alert itself, by what happened to it and when.
         """
-        alone = replace(alarm, title="", body={}, labels={})
         signals = signals or (SourceAlert(alarm.happening.value, since=alarm.occurred_at),)
         return tuple(
             NodeSignal(signal.key, node, signal.firing, signal.since)
             for signal in signals
-            for node in self._named_nodes(alone, (signal,)).nodes or named.nodes
+            for node in self._nodes_of(alarm, (signal,)) or named.nodes
         )
+
+    def _nodes_of(self, alarm: AlertGroup, signals: Sequence[SourceAlert]) -> frozenset[str]:
+        """Return the nodes that these alerts name themselves, without the words of their case."""
+        return frozenset(self._named_nodes(replace(alarm, title="", body={}, labels={}), signals).nodes)
 
     async def _incident_seed(
         self, delivery: Delivery, alarm: AlertGroup, route: Route, course: Correlation

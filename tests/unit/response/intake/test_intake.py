@@ -181,6 +181,25 @@ def test_end_of_one_senders_group_leaves_the_nodes_of_another_whose_group_has_th
     do(story())
 
 
+def test_group_of_which_alerts_were_left_out_ends_only_those_that_it_lists(intake: Stage) -> None:
+    async def story() -> None:
+        told = [group_alert(f"{node.name}:9100") for node in NODES]
+        over = [alert | {"status": "resolved", "endsAt": "2026-11-21T09:36:00Z"} for alert in told]
+        await intake.group(*told)
+        await intake.group(*over[:2], truncated=1)  # its status is that of the alerts it lists
+        assert {one.node: one.is_over for one in await intake.incidents()} == {
+            "node-1": True,
+            "node-2": True,
+            "node-3": False,
+        }
+        assert len(await intake.cases.open_cases("alertmanager", BEGAN_AT - MINUTE)) == 1
+        await intake.group(over[2], truncated=1)
+        assert [one.is_over for one in await intake.incidents()] == [True, True, True]
+        assert await intake.cases.open_cases("alertmanager", BEGAN_AT - MINUTE) == ()
+
+    do(story())
+
+
 @pytest.mark.parametrize("anew", [{}, {"alertname": "GpuFellOffTheBus"}], ids=["its own", "another"])
 def test_alert_that_begins_long_after_the_verdict_has_the_node_read_anew_though_no_end_was_told(
     intake: Stage, anew: dict[str, str]
