@@ -52,10 +52,11 @@ class PagePoller:
 
         Raises: LedgerError when it cannot be noted.
         """
-        self._seen[page_id] = what = _alert_counts(alerts)
+        what = _alert_counts(alerts)
         read = Delivery(PAGERDUTY, _delivery_name("alerts", page_id, what), None, "read")
         if await self.inbox.keep(read):
             await self.inbox.mark_done(read)
+        self._seen[page_id] = what
 
     async def poll_pages(self, unheard_since: datetime | None = None) -> int:
         """Take in what is new; return how many deliveries that made.
@@ -115,11 +116,14 @@ class PagePoller:
                 _changed_at(page) or now,
             )
         what = await self._contents(page)
-        before, self._seen[page.id] = self._seen.get(page.id), what
+        before = self._seen.get(page.id)
         if before == what:
             return 0
         occurred_at = page.created_at if before is None else now  # added since the last look
-        return await self._store_delivery(page, AlertStatus.FIRED, _delivery_name("alerts", page.id, what), occurred_at)
+        name = _delivery_name("alerts", page.id, what)
+        kept = await self._store_delivery(page, AlertStatus.FIRED, name, occurred_at)
+        self._seen[page.id] = what  # what could not be stored is found by the next look
+        return kept
 
     async def _contents(self, page: Page) -> str:
         """A key for a page's set of alerts: their counts, as PagerDuty counts them."""

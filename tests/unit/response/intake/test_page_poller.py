@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pytest
 
 from bot.demo.pagerduty.account import Incident
 from bot.domain.alert import AlertStatus, Delivery, Reporter
-from bot.domain.errors import PagerDutyUnavailable
+from bot.domain.errors import LedgerUnavailable, PagerDutyUnavailable
 from bot.domain.intake_contracts import StormLimits
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
@@ -113,6 +114,20 @@ async def test_alert_that_is_added_later_is_told_as_new(bench: Bench) -> None:
     assert added.alarm is not None
     assert added.alarm.occurred_at == bench.clock(), "what was added just now is not stale, however old its page"
     assert await bench.watch.poll_pages() == 0
+
+
+async def test_alert_that_could_not_be_stored_is_found_by_the_next_look(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = bench.pagerduty.account.trigger("node is slow")
+    bench.webhook(page)
+    await bench.watch.poll_pages()
+    bench.pagerduty.account.add_alert(page, "another node", {"host": "node-2"})
+    with monkeypatch.context() as blip:
+        blip.setattr(Inbox, "keep", AsyncMock(side_effect=LedgerUnavailable("The database is locked.")))
+        with pytest.raises(LedgerUnavailable):
+            await bench.watch.poll_pages()
+    assert await bench.watch.poll_pages() == 1
 
 
 async def test_alerts_that_were_read_are_not_taken_in_again(bench: Bench) -> None:
