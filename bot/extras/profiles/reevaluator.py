@@ -11,7 +11,7 @@ from bot.domain.case import Case, read_case
 from bot.domain.contracts import Log
 from bot.domain.entry import Append
 from bot.domain.errors import CaseError, Conflict, ImpossibleEvent, LedgerError, PlaybookError, UsageError
-from bot.domain.events import AlertReceived, Cancelled, PlanWithheld, ProfileTaken, Triaged
+from bot.domain.events import AlertCleared, AlertJoined, AlertReceived, Cancelled, PlanWithheld, ProfileTaken, Triaged
 from bot.domain.incident import Incident, newest
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
@@ -115,7 +115,11 @@ def _new_incident(incident: Incident, taken: ProfileTaken, name: str) -> Append:
         storm=incident.storm,
         askers=incident.askers,
     )
-    return Append(name, 0, (received, taken), incident.alert.asked_by or BOT)
+    # Its other alerts, and what is over by then: their pages show the new incident, which ends when the last one does.
+    joined = [AlertJoined(alert) for alert in incident.joined]
+    over = {(alert.kind, alert.id): None for alert in incident.alerts if incident.is_cleared(alert.kind, alert.id)}
+    cleared = [AlertCleared(*alert) for alert in over]
+    return Append(name, 0, (received, *joined, *cleared, taken), incident.alert.asked_by or BOT)
 
 
 def _is_undecided(incident: Incident) -> bool:

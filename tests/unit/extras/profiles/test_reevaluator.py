@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from bot.domain.alert import BOT, Alert
 from bot.domain.case import Case, CaseHeader
 from bot.domain.command import Completed
 from bot.domain.errors import LedgerUnavailable
-from bot.domain.events import Approved, Cancelled, Declined, IncidentEvent, ProfileTaken
+from bot.domain.events import AlertCleared, AlertJoined, Approved, Cancelled, Declined, IncidentEvent, ProfileTaken
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.mute import Mute
@@ -141,6 +142,15 @@ async def test_changed_verdict_withdraws_the_offer_and_has_the_node_read_anew(be
     assert new.alert == old.alert, "it is the same person's wish"
     assert [entry.kind for entry in bench.ledger.read.now(name)] == ["AlertReceived", "ProfileTaken"]
     assert bench.judged == [(("cgroups",), "node-health"), (("cgroups", "profile"), "node-health")]
+
+
+async def test_new_incident_has_the_other_alerts_of_the_old_and_what_is_over(bench: Bench) -> None:
+    incident = bench.proposed()
+    bench.ledger.append.now(ID, incident.seq, AlertJoined(Alert("pagerduty", "Q2")), BOT)
+    bench.ledger.append.now(ID, incident.seq + 1, AlertCleared(incident.alert.kind, incident.alert.id), BOT)
+    await bench.reevaluate_with_profile(bench.taken(bench.now()))
+    old, new = bench.now(), bench.now(*bench.others())
+    assert (new.alerts, new.cleared, new.is_over) == (old.alerts, old.cleared, False)
 
 
 async def test_profile_that_changes_nothing_leaves_the_offer(bench: Bench) -> None:
