@@ -17,11 +17,11 @@ from bot.domain.errors import (
     CannotRead,
     CannotTell,
     HostKeyRejected,
-    InventoryError,
     MissingRight,
     Refused,
     StateChanged,
     Unreachable,
+    UsageError,
     WouldStopProtected,
 )
 from bot.domain.events import Cancelled
@@ -93,7 +93,7 @@ class Preflight:
             raise DriftDetected((no.sentence,), WouldStopProtected) from no
         except HostKeyRejected as no:
             raise DriftDetected((f"host_key: {no.sentence}",), StateChanged) from no
-        except (Unreachable, CannotRead, InventoryError) as no:
+        except (Unreachable, CannotRead, UsageError) as no:
             raise CannotTell(f"The node cannot be read again: {no.sentence}", _AGAIN) from no
 
     async def _look_until_clear(self, incident: Incident) -> NodeStatus:

@@ -16,7 +16,7 @@ from bot.domain.batch import Batch, Sampling
 from bot.domain.case import Case, CaseHeader, asked_by
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.contracts import ActingTransport, Clock
-from bot.domain.errors import CannotRead, LedgerError, Unreachable
+from bot.domain.errors import CannotRead, LedgerError, MissingFile, Unreachable
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
@@ -85,7 +85,7 @@ class PreRebootReader:
                         runs.append(run)
         except TimeoutError:
             why = f"the rest did not come within {self.limit.total_seconds():.0f} s"
-        except (Unreachable, CannotRead) as no:
+        except (Unreachable, CannotRead, MissingFile) as no:
             why = no.sentence
         said = [run for run in runs if run.stdout.strip()]
         if not said:

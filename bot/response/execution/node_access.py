@@ -15,7 +15,7 @@ from bot.domain.action import ALSO, Action, Facts, Step
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ActingTransport
-from bot.domain.errors import CannotDrain, CannotRead
+from bot.domain.errors import CannotDrain, CannotRead, LoginRefused, MissingFile
 from bot.domain.fence import BOOT_ID, JOURNAL_WITHIN, MACHINE_ID, Fence, FenceRefusal, journal_line, refusal_of
 from bot.domain.node import Node
 from bot.response.diagnosis.planning import DrainSettings
@@ -265,11 +265,17 @@ async def runs_by_probe(
     deadline: timedelta,
     host_key: str | None = None,
 ) -> dict[str, list[Completed]]:
-    """Run commands over a single connection, and return what each printed, by the probe's name."""
+    """Run commands over a single connection, and return what each printed, by the probe's name.
+
+    Raises: Unreachable, also where the bot's own key or known_hosts is gone: nothing was sent then.
+    """
     runs: dict[str, list[Completed]] = {}
-    async with aclosing(transport.read(node, Batch.of(asked, Sampling(1)), deadline, host_key)) as arriving:
-        async for run in arriving:
-            runs.setdefault(run.probe, []).append(run)
+    try:
+        async with aclosing(transport.read(node, Batch.of(asked, Sampling(1)), deadline, host_key)) as arriving:
+            async for run in arriving:
+                runs.setdefault(run.probe, []).append(run)
+    except MissingFile as no:
+        raise LoginRefused(no.sentence, no.try_next) from no
     return runs
 
 

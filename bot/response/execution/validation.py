@@ -10,7 +10,7 @@ from bot.causes import CAUSES
 from bot.domain.action import Action, Proof
 from bot.domain.contracts import NodeDirectory
 from bot.domain.duration import span_words
-from bot.domain.errors import CannotRead, HostKeyRejected, InventoryError, Unreachable
+from bot.domain.errors import CannotRead, HostKeyRejected, Unreachable, UsageError
 from bot.domain.events import REFUTED, Escalated, IncidentEvent, QuestionAsked, Resolved, SampleTaken, StepSkipped
 from bot.domain.incident import Incident
 from bot.domain.node import Node
@@ -94,7 +94,7 @@ async def _sample(
         verdict = await diagnose(node, incident.playbook)
     except HostKeyRejected as no:
         return untrusted_node_question(no.sentence)
-    except (Unreachable, CannotRead, InventoryError) as no:
+    except (Unreachable, CannotRead, UsageError) as no:  # as where the playbook is gone
         return SampleTaken(False, (Evidence(UNREADABLE, "look", no.sentence),))
     assert incident.verdict is not None
     if verdict.status in (Status.UNREACHABLE, Status.UNKNOWN):

@@ -15,6 +15,7 @@ from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.contracts import AdvanceLater
 from bot.domain.entry import WAVES
+from bot.domain.errors import MissingFile, UnknownPlaybook, ZombieError
 from bot.domain.events import Approved, Cancelled, Escalated, QuestionAsked, Resolved, StepFailed, StepSkipped
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
@@ -191,6 +192,41 @@ def test_cause_that_is_not_ruled_out_is_not_cured(
     done = run(stage)
     assert done.state == ("escalated" if says else "resolved")
     assert says in getattr(done.ending, "because", "")
+
+
+@pytest.mark.parametrize("lost", [UnknownPlaybook("There is no playbook 'gpu'."), MissingFile("There is no key.")])
+def test_node_that_can_no_longer_be_judged_is_not_held_for_ever(
+    ledger_and_world: tuple[Ledger, World], monkeypatch: pytest.MonkeyPatch, lost: ZombieError
+) -> None:
+    def verdict(name: str) -> Verdict:
+        raise lost
+
+    stage = staged(ledger_and_world)
+    monkeypatch.setattr(stage, "verdict", verdict)
+    done = run(stage)
+    assert f"It is not known whether the cure holds: {lost.sentence}" in getattr(done.ending, "because", "")
+    assert stage.ledger.current_hold.now("n1") is None
+
+
+class LosesKey(Wire):
+    """A wire that has no key any more once the first command was sent."""
+
+    async def read(
+        self, node: Node, batch: Batch, deadline: timedelta, host_key: str | None = None
+    ) -> AsyncGenerator[Completed, None]:
+        if self.nodes[node.name].stopped:
+            raise MissingFile("There is no key.")
+        async for run in super().read(node, batch, deadline, host_key):
+            yield run
+
+
+def test_step_whose_proof_cannot_be_read_without_a_key_is_a_question(
+    ledger_and_world: tuple[Ledger, World],
+) -> None:
+    stage = staged(ledger_and_world)
+    stage.wire = LosesKey(stage.world, stage.nodes, 0.0)
+    assert "took effect: There is no key." in getattr(run(stage).ending, "because", "")
+    assert stage.ledger.current_hold.now("n1") is None
 
 
 @pytest.mark.parametrize(
