@@ -113,7 +113,7 @@ class Preflight:
                 if others or not differences:
                     break
         assert look is not None
-        kind = AlreadyCured if _is_cured(look.verdict) and not others else StateChanged
+        kind = AlreadyCured if _is_cured(incident, look.verdict) and not others else StateChanged
         seen = _unchanged_or_refused(node, look.seen, (*others, *differences), look.lacking, kind)
         if unshown := unshown_losses(incident, await self.reach.cluster_side_effects(plan.steps, seen)):
             raise DriftDetected(unshown, StateChanged)
@@ -132,8 +132,11 @@ def _drift_of_look(incident: Incident, look: RecheckResult) -> tuple[str, ...]:
     return verdict_drift(incident.verdict, incident.proposal.plan, look.verdict)
 
 
-def _is_cured(now: Verdict) -> bool:
-    return now.status is Status.HEALTHY or (now.status is not Status.UNKNOWN and now.cause is None)
+def _is_cured(incident: Incident, now: Verdict) -> bool:
+    """True if nothing is found, and what was read speaks against the cause: a probe without an answer cures nothing."""
+    assert incident.verdict is not None
+    ruled_out = any(each.cause == incident.verdict.cause and each.applies for each in now.ruled_out)
+    return now.status is not Status.UNKNOWN and now.cause is None and ruled_out
 
 
 def _other_differences(incident: Incident, node: Node, seen: NodeStatus) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Status, Verdict
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
 from bot.probes import unfinished
 from bot.response.decision.preflight import DriftDetected, Preflight
 from bot.response.decision.recheck import Recheck, with_deciding_probes
@@ -44,7 +44,8 @@ HERE = Node(NODE, "10.0.0.7", 22)
 BOUND = {"address": "10.0.0.7:22", "host_key": "SHA256:k", "boot_id": BOOT, "machine_id": "m1", "playbook": "p 3"}
 INCIDENT = fold(entries((OPENING, TRIAGED, PlanProposed.of(PLAN, BOUND))))
 LOOPING = "LoadState=loaded\nActiveState=activating\nSubState=auto-restart\nUnitFileState=enabled\nNRestarts=7\n"
-HEALTHY = replace(VERDICT, status=Status.HEALTHY, cause=None, confidence=None, suspects=(), plan=None)
+UNREAD = replace(VERDICT, status=Status.HEALTHY, cause=None, confidence=None, suspects=(), plan=None)
+HEALTHY = replace(UNREAD, ruled_out=(RuledOut(VERDICT.cause or "", "19 dying cgroups"),))
 UNSURE = replace(VERDICT, confidence=Confidence.LIKELY)
 
 
@@ -124,7 +125,7 @@ async def test_what_a_second_does_not_show_is_looked_for_over_the_whole_window(s
     assert whole.times == 1
 
 
-@pytest.mark.parametrize(("whole", "kind"), [(HEALTHY, AlreadyCured), (UNSURE, StateChanged)])
+@pytest.mark.parametrize(("whole", "kind"), [(HEALTHY, AlreadyCured), (UNREAD, StateChanged), (UNSURE, StateChanged)])
 async def test_only_the_whole_window_says_that_it_is_another(whole: Verdict, kind: type[Refused]) -> None:
     with pytest.raises(DriftDetected) as found:
         await looking(Asked(HEALTHY), Asked(whole)).check_unchanged(INCIDENT)

@@ -23,7 +23,7 @@ from bot.probes.host import HostReading
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.remediation import Remediation
-from tests.schedules.stage import PLAYBOOK, POLICY, Stage
+from tests.schedules.stage import HEALTHY, PLAYBOOK, POLICY, Stage
 from tests.unit.response.conftest import Quiet
 
 ANN = Approval("terminal:ann", "it leaks")
@@ -108,7 +108,11 @@ def cured_beside(stage: Stage) -> None:
         (changed(confidence=Confidence.LIKELY), "StateChanged", "cancelled"),
         (changed(suspects=("other.service",)), "StateChanged", "cancelled"),
         (stopped, "StateChanged", "cancelled"),
-        (changed(status=Status.HEALTHY, cause=None, plan=None), "AlreadyCured", "cancelled"),
+        (
+            changed(status=Status.HEALTHY, cause=None, plan=None, ruled_out=HEALTHY.ruled_out),
+            "AlreadyCured",
+            "cancelled",
+        ),
         (changed(status=Status.UNKNOWN, cause=None, plan=None), "StateChanged", "cancelled"),
         (late, "ApprovalExpired", "expired"),
         (gone, "CannotTell", "proposed"),

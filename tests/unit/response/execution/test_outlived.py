@@ -27,7 +27,7 @@ from bot.domain.events import (
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, CauseMuted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.domain.verdict import Status, Verdict
+from bot.domain.verdict import Verdict
 from bot.ledger import Ledger
 from bot.response.decision.preflight import Preflight
 from bot.response.decision.recheck import RecheckResult
@@ -36,7 +36,7 @@ from bot.view.context import NOTHING
 from bot.view.plan_words import PlanWords
 from bot.view.view import group_view
 from tests.directories import Nowhere
-from tests.schedules.stage import POLICY, Stage
+from tests.schedules.stage import HEALTHY, POLICY, Stage
 from tests.schedules.whole_look import WholeLook
 from tests.unit.response.requesting import ANN, ASKER, BOB, approve, do, incident, refusals, run
 
@@ -257,7 +257,7 @@ def test_node_is_read_again_before_a_plan_that_waited_long_for_its_turn_begins(s
     do(stage, stage.remediation().advance("one"))
     stage.world.now += MINUTE
     if well:
-        stage.verdict = lambda name: Verdict(name, Status.HEALTHY, None, None, "Healthy")  # type: ignore[method-assign]
+        stage.verdict = lambda name: HEALTHY  # type: ignore[method-assign]
     stage.ledger.append.now(HOUSE, None, BrakeReleased("it is over"), "terminal:ann")
     done = run(stage)
     assert sum(stage.nodes["n1"].reboots.values()) == (not well)
