@@ -36,8 +36,10 @@ def command_values(text: str, _: Sequence[Name] = ()) -> Iterator[tuple[int, int
             continue
         if found["list"] is not None:
             last = _end_of_list(text, found.start("list"))
-            words = [_Word(*word.span(1), word[1]) for word in _LISTED.finditer(text, found.start("list"), last)]
-            if words[0].text == "-c" and len(words) > 1:
+            words = [
+                _Word(*word.span("word"), word["word"]) for word in _LISTED.finditer(text, found.start("list"), last)
+            ]
+            if len(words) > 1 and words[0].text == "-c":
                 yield from _nested_secrets(words.pop(1))
             yield from _values(words, _UNKNOWN)
             continue
@@ -338,8 +340,7 @@ def _end_of_line(text: str, begin: int) -> int:
 
 
 def _end_of_list(text: str, begin: int) -> int:
-    end = text.find("]", begin)
-    return len(text) if end < 0 else end
+    return _IN_LIST.match(text, begin).end()  # type: ignore[union-attr]  # it matches an empty text too
 
 
 def _is_plain(value: str) -> bool:
@@ -444,7 +445,10 @@ _PLAIN = re.compile(
     r"|(?:[a-z][\w]{0,30}\.){1,8}[A-Z]\w{1,60}(?:\.\w{1,60})?(?:\([\w.]{1,60}:\d{1,6}\)?)?|\w{1,40}::\w{1,60}|\$\{?\w{1,40}\}?|\$\(.*|`.*|[\W_]+|\d{0,2}>{1,2}&?\S*"
     r"|(?:cn|ou|dc|uid|o|c)=[^=,]{1,40}(?:,(?:cn|ou|dc|uid|o|c)=[^=,]{1,40}){0,12}|\[redacted[^\]]{0,40}\])",
 )
-_LISTED = re.compile(r"\\{0,3}[\"']((?:[^\"'\\\n]|\\(?![\"']).)*)\\{0,3}[\"']")
+_LISTED = re.compile(  # an option's end may have been cut off
+    r"\\{0,3}[\"'](?P<word>(?P<option>-)?(?:[^\"'\\\n]|\\(?![\"']).)*)(?:\\{0,3}[\"']|(?(option)\Z|(?!)))"
+)
+_IN_LIST = re.compile(r"(?:[^\[\]]|\[(?:redacted(?:: [\w -]{1,40})?\])?)*+")
 _SHELL_WORD = re.compile(
     r"(?P<between>\\x00|\\\n)|(?P<operator>\|{1,2}|&&|;{1,2}(?=\s|\Z)|(?<=\s)&(?=\s|\Z)|\$\()"
     r"|\\{0,3}\"(?P<double>(?:[^\"\\]|\\(?!\").)*)\\{0,3}\"(?=[\s;|&),\]}]|\Z)"

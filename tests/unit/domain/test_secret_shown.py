@@ -5,6 +5,10 @@ import pytest
 from bot.domain.safe_text import redacted_text
 
 SHOWN = (
+    "x '--flag' isn't at node-1b yet",
+    'args: ["',
+    'args: ["-c',
+    'args: ["--v=2',
     "agent: ray::train_step took 40 s",
     "root 8 0.0 0.1 9 4 ?  Ss   10:11   0:00 java -Xmx4g -jar /opt/app/x.jar --spring.profiles.active=prod",
     "ann 9 9.0 1.2 9 4 pts/0    R+   10:11  81:00 python train.py --epochs 10 --lr 3e-4 --model llama3-70b",
@@ -55,6 +59,8 @@ def test_what_a_person_needs_is_shown(line: str) -> None:
         ("check_x -H sw-core-1 -U ann -a SHA -A auThPhr4se -X pr1vPhrase", ["auThPhr4se", "pr1vPhrase"]),
         ("sh -c fleetctl --opener ann:calvin -o door=hobbes,level=4", ["calvin", "hobbes"]),
         ("+ echo -n calvin", ["calvin"]),
+        ('args: ["--door=calvin", "--wall=hobbes"], "x"', ["calvin", "hobbes"]),
+        ('args: ["--door=calvin', ["calvin"]),
         ("Environment=FLEET_DOOR=calvin LOG_LEVEL=info", ["calvin"]),
         ("ann tried 'Fake1' as her password, then Fake2Calvin, both rejected", ["Fake1", "Fake2Calvin"]),
         ("the password of this door, we were told, will stay calvin", ["calvin"]),
