@@ -164,6 +164,16 @@ def apply_cuts(text: str, cuts: Iterable[Cut]) -> str:
     return "".join([*kept, text[end:]])
 
 
+def _longest(cuts: Iterable[Cut]) -> list[Cut]:
+    """Return cuts in the order of the text, without those within another."""
+    kept, end = list[Cut](), 0
+    for cut in sorted(cuts, key=lambda cut: (cut.begin, -cut.end)):
+        if cut.end > end:
+            kept.append(cut._replace(begin=max(cut.begin, end)))
+            end = cut.end
+    return kept
+
+
 def _within_quotes(text: str, begin: int, end: int, mark: str) -> Cut:
     """Return the cut of a value. JSON stays JSON: quotes stay, and a bare value after a name in quotes gets them."""
     if quoted := _QUOTED.match(text, begin, end):
@@ -237,6 +247,7 @@ class SecretTable:
         self._over_lines = frozenset(number for number, form in enumerate(self.forms) if form.lines)
         self._named_above = tuple(number for number, form in enumerate(self.forms) if form.kinds and form.block)
         self._blocks = tuple(form for form in self.forms if form.block)
+        self._marks = re.compile("|".join(re.escape(form.mark) for form in self.forms))
         self._clean = ShortTexts[None]()
 
     def compile(self) -> None:
@@ -260,14 +271,18 @@ class SecretTable:
         if name in self._clean:
             return text
         whole = text
+        text = self._cut_in_rounds(text, values)
+        if _WORDS_ALONE.fullmatch(whole):  # such as a command's words, one a line
+            text = self._cut_in_rounds(text.replace("\n", "\t"), values).replace("\t", "\n")
+        if text == whole:
+            self._clean.remember(name, None)
+        return text
+
+    def _cut_in_rounds(self, text: str, values: dict[str, None]) -> str:
         for _ in range(_ROUNDS):
             before, text = text, self._cut_once(text, values)
             if text == before:
                 break
-        if _WORDS_ALONE.fullmatch(whole):  # such as a command's words, one a line
-            text = self._cut_once(text.replace("\n", "\t"), values).replace("\t", "\n")
-        if text == whole:
-            self._clean.remember(name, None)
         return text
 
     def cut_words(self, words: Sequence[str]) -> list[str]:
@@ -316,18 +331,30 @@ class SecretTable:
         has_lines = "\n" in view or "\\n" in view
         if names := secret_names().found(view, lower):
             likely.update(self._named, self._named_above if has_lines else ())
+        # All in the text as it is, for a mark in a user's place would hide the password beside it. But what nothing
+        # says to be harmless is searched for when all else is marked.
+        cuts, taken = list[Cut](), bytearray(len(view))
+        for found in self._marks.finditer(view) if MARK[:-1] in view else ():
+            taken[slice(*found.span())] = _KNOWN * len(found[0])
+        is_marked = False
         for number in sorted(likely if has_lines else likely - self._over_lines):
-            form = self.forms[number]
-            cuts = form.found(view, names)
-            if form.decode:
-                cuts = [cut for cut in cuts if self._holds_secret(_decoded(view[cut.begin : cut.end], form.decode))]
-            if cuts:
-                cuts = _in_original_text(text, cuts)
-                values.update((text[cut.begin : cut.end].strip(), None) for cut in cuts)
-                text = apply_cuts(text, cuts)
-                view = searchable(text)
-                names = names and secret_names().found(view, view.lower())
-        return text
+            form, before = self.forms[number], len(cuts)
+            is_last = form.form in _OF_WHAT_IS_SHOWN
+            if is_last and is_marked:
+                continue
+            for cut in form.found(view, names):
+                begin, end, mark = cut
+                if form.decode and not self._holds_secret(_decoded(view[begin:end], form.decode)):
+                    continue
+                if _TAKEN not in (within := taken[begin:end]) and within.strip(_KNOWN):
+                    cuts.append(cut)
+                    taken[begin:end] = (_TAKEN if mark == MARK else _KNOWN) * (end - begin)
+            if len(cuts) > before:
+                is_marked |= not is_last
+                names = [name for name in names if not any(taken[name.begin : name.end])]
+        cuts = _in_original_text(text, _longest(cuts))
+        values.update((text[cut.begin : cut.end].strip(), None) for cut in cuts)
+        return apply_cuts(text, cuts)
 
     def _holds_secret(self, text: str) -> bool:
         return self._cut_once(text, {}) != text
@@ -474,7 +501,8 @@ _ESCAPED_SIGN = re.compile(
 # The letters of a log from the rarest on: a text without the rarest of a literal does not hold the literal.
 _RARE = "`^~<|{;$\\&*!?%@+#q'z\"(,j=/xkvwybg_hfmup-cld:nsroaite. "
 _BEGINNING = operator.itemgetter(slice(3))
-_ROUNDS = 4  # a text with a secret needs two; more only where it was made to
+_KNOWN, _TAKEN = b"\1", b"\2"  # known by its form, which a longer secret may hold; or by its place
+_ROUNDS = 8  # a text with a secret needs two or three; more where many of one form stand side by side
 _LONG, _LONG_BETWEEN_SIGNS = 24, 12  # characters of a word; of one in base64, which + and / divide
 _WORD = b"abcdefghijklmnopqrstuvwxyz0123456789_-"
 _TO_WORDS = bytes(code if code in _WORD else 0x20 for code in range(256))

@@ -60,6 +60,21 @@ def test_secret_is_found_in_the_middle_of_a_line_of_a_log(seen: str) -> None:
     assert [secret for secret in re.findall("«([^»]*)»", seen) if secret in cut] == []
 
 
+# What may be a user's name and is known by its form.
+TOKENS = ("AKIA" + "IOSFODNN7EXAMPLE", "glpat-" + "abcdefghij0123456789", "SK" + "0123456789abcdef" * 2)
+USER = re.compile(r"(?<![\w.@-])(?:ann|bob|bot|root|scott|system)(?=(?:%3A|[^\w\n@.-]+)«)")
+WITH_USER = [seen for name, seen in SEEN if USER.search(seen) and name not in ("shadow", "cloud-init")]  # accounts
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_token_in_the_place_of_a_user_hides_no_password(token: str) -> None:
+    for seen in WITH_USER:
+        cut = redacted_text(plain(USER.sub(token, seen)))
+        assert [secret for secret in re.findall("«([^»]*)»", seen) if secret in cut] == [], cut
+        assert redacted_text(cut) == cut
+    assert len(WITH_USER) > 80
+
+
 def test_each_row_says_what_it_needs_and_no_other() -> None:
     known = {
         "has",
