@@ -242,7 +242,7 @@ def _node_row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
         how = f"{_ASKS} a question" if view.state is State.UNKNOWN else f"{_gravity_sign(view)} …".strip()
         return (how, one_line(view.node, ROW), "", view.diagnosis.removeprefix(f"{view.node}: "))
     stands = view.short
-    if group.shows_verdicts:
+    if group.words_verdict(view):
         plan = f"{WOULD_HELP}{view.plan.words}" if view.plan is not None else ""
         stands = plan or one_line(verdict.try_next or (verdict.lasting_fix if verdict.cause is not None else ""), ROW)
     is_told = verdict.status not in (Status.UNKNOWN, Status.UNREACHABLE)  # what was not read is not "none"
@@ -250,7 +250,7 @@ def _node_row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
         f"{_gravity_sign(view)} {how}".strip(),
         one_line(view.node, ROW),
         cause_words(verdict) or ("none" if is_told else "not known"),
-        stands or ("nothing" if view.is_ordinary or not group.shows_verdicts else "look by hand"),
+        stands or ("nothing" if view.is_ordinary or not group.words_verdict(view) else "look by hand"),
     )
 
 
@@ -260,7 +260,8 @@ def _first_nodes_sentences(group: GroupView) -> Iterator[Sentence]:
         worst = [view for view in group.incidents[:3] if view.severity is not None and not view.is_ordinary]
         yield ("; ".join(view.headline for view in worst),)
         return
-    yield from (said for view in group.incidents[:3] for said in ((f"{view.headline}.",), view.story))
+    first = [view for view in group.incidents[:3] if view.state is not State.OPENED]
+    yield from (said for view in first for said in ((f"{view.headline}.",), view.story))
 
 
 # --- on both kinds of card

@@ -87,11 +87,16 @@ class _ProgressOverlay:
 
     def message(self) -> Document:
         """Return the card."""
-        return incident_card(group_view(self.group, replace(self.view, progress=self.progress, fresh=self.live)))
+        return incident_card(group_view(self.group, self.context))
 
-    def shows(self, group: tuple[Incident, ...]) -> None:
+    @property
+    def context(self) -> ViewContext:
+        """What the card is drawn with."""
+        return replace(self.view, progress=self.progress, fresh=self.live)
+
+    def shows(self, group: tuple[Incident, ...], view: ViewContext) -> None:
         """Take a group from the record; incidents being read that are not in it yet stay."""
-        known = {member.id for member in group}
+        self.view, known = view, {member.id for member in group}
         self.group = (*group, *(mine for mine in self.group if mine.id in self.reading - known))
 
 
@@ -164,10 +169,11 @@ class ChatCards:
                 return  # something newer was shown while this waited
             shown.as_of = as_of
             shown.open = () if all(incident.ended for incident in group) else group
-            if (board := self._boards.get(name)) is not None:
-                board.shows(group)
             spot = await self._card_target(group)
             context = await self._context_of(shown, group) if spot is not None else self.view
+            if (board := self._boards.get(name)) is not None:
+                board.shows(group, context)
+                context, group = board.context, board.group
             view = group_view(group, context)
             if view.shows_verdicts:
                 await self._show_verdicts(name, group, view, again=not is_news)
@@ -177,23 +183,20 @@ class ChatCards:
             message = self._poster.chat.draw(
                 incident_card(await self._with_record_head(shown, group, view, context, read))
             )
-            if shown.wording == message.wording:
-                return
-            if not shown.wording:
+            if not shown.wording:  # an earlier run may have posted it
                 read = read or await self.read(name)
-                if is_delivered(read.posts, message.wording):  # an earlier run has posted it
-                    shown.wording = message.wording
-                    await self._thread.show(name, spot, group, read)
-                    return
-            stands = await self._poster.adopt(name, spot, read.posts if read is not None else None)
-            if stands and all(incident.state in PROGRESS for incident in group):
-                self._poster.show(name, spot, lambda: message)  # each step as it happens, if there is room
-            else:
-                await self._poster.enqueue(name, CARD, spot, message, rank=FIRST)
-            shown.wording = message.wording
-            if is_news:
+                shown.wording = message.wording if is_delivered(read.posts, message.wording) else ""
+            if shown.wording != message.wording:
+                stands = await self._poster.adopt(name, spot, read.posts if read is not None else None)
+                if stands and all(incident.state in PROGRESS for incident in group):
+                    self._poster.show(name, spot, lambda: message)  # each step as it happens, if there is room
+                else:
+                    await self._poster.enqueue(name, CARD, spot, message, rank=FIRST)
+                shown.wording = message.wording
+            if is_news:  # also where the card says so already, as it does where others of its nodes are read
                 await self._thread.show(name, spot, group, read)
-            self._poster.mark_finished(name)
+            if board is None:
+                self._poster.mark_finished(name)
 
     async def _show_verdicts(self, name: str, group: Sequence[Incident], view: GroupView, *, again: bool) -> None:
         """Show verdicts alone; a person's check changes only with its readings and its growth, else if told `again`."""
@@ -233,7 +236,7 @@ class ChatCards:
                 board = self._boards[name] = _ProgressOverlay(tuple(group), spot, self.view)
                 self._poster.hold(name)  # what is on record may be done with before the nodes are read
         board.reading |= {member.id for member in reading}
-        board.shows(tuple(group))
+        board.shows(tuple(group), board.view)
         self._shown_card(name).wording = _IN_PROGRESS
         if stands:
             self._poster.show(name, board.spot, board.message)

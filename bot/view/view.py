@@ -63,7 +63,12 @@ MOST_LINKS = 5
 PAGE = "PagerDuty"
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 AROUND = timedelta(minutes=15)  # a link to a time window covers this long before and after the incident's start
-_COUNTED = {State.PROPOSED: "wait for approval", State.TRIAGED: "without a plan", State.UNKNOWN: "ask a question"}
+_COUNTED = {
+    State.OPENED: "still reading",
+    State.PROPOSED: "wait for approval",
+    State.TRIAGED: "without a plan",
+    State.UNKNOWN: "ask a question",
+}
 _DECISION_FIRST = (State.APPROVED, State.DECLINED)
 _RECURRENCE_TOLD = (State.TRIAGED, State.PROPOSED, State.ESCALATED)  # states in which a person weighs what to do
 _STEPS_TOLD = (State.ACTING, State.VERIFYING)
@@ -132,6 +137,11 @@ class IncidentView:
         return withheld or self.state not in (State.OPENED, State.TRIAGED)
 
     @property
+    def is_beyond_offer(self) -> bool:
+        """True once somebody said yes or no, or a yes is checked; with a question, and with an end."""
+        return self.state not in (State.OPENED, State.TRIAGED, State.PROPOSED) or bool(self.decided) or self.is_checked
+
+    @property
     def growth_sentence(self) -> str:
         """How fast the cause's count grew on the node, in words; empty where nothing is known."""
         return growth_words(self.growth) if self.growth is not None else ""
@@ -154,9 +164,9 @@ class IncidentView:
 class GroupView:
     """Incidents shown together, on a card or in a note; the worst come first.
 
-    Shape: `shows_verdicts`: it shows the findings, because nothing is decided or done yet. `choices` are what a person
-    can choose now, `needs` and `approvers` what a decision needs; `on_call` is told where a person is needed. `about`
-    is what the alerts said, `asked` says which people of a chat asked; `head` is set once all have ended.
+    Shape: `shows_verdicts`: it shows the findings, because nothing is decided or done yet on any node. `choices` are
+    what a person can choose now, `needs` and `approvers` what a decision needs; `on_call` is told where a person is
+    needed. `about` is what the alerts said, `asked` says which people of a chat asked; `head` is set once all ended.
     `absent` are buttons of extras that are left out, `asks` their questions about verdicts, once all have ended.
     `chat` is where people decide; `rest` says where the reasons are that have no room here.
     """
@@ -193,7 +203,11 @@ class GroupView:
 
     def row(self, view: IncidentView) -> str:
         """The row of an incident in a table."""
-        return view.headline if self.shows_verdicts or not view.short else f"{view.headline} — {view.short}"
+        return view.headline if self.words_verdict(view) or not view.short else f"{view.headline} — {view.short}"
+
+    def words_verdict(self, view: IncidentView) -> bool:
+        """True where an incident's row is about its verdict alone, and not about how it stands."""
+        return self.shows_verdicts and not view.is_beyond_verdict
 
 
 def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
@@ -259,11 +273,10 @@ def figures_before_and_after(incident: Incident) -> tuple[FigureRow, ...]:
 def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
     """Return the view of incidents that are shown together."""
     views = [incident_view(incident, context) for incident in group]
-    shows_verdicts = (
+    shows_verdicts = not any(view.is_beyond_offer for view in views) and (
         not any(view.is_beyond_verdict for view in views)
-        or any(incident.state is State.OPENED for incident in group)
-        # Whether its plan is offered is known in a moment.
-        or any(incident.state is State.TRIAGED and not incident.ended for incident in group)
+        # While one is read, or it is known in a moment whether its plan is offered, the offers of others can wait.
+        or any(incident.state in (State.OPENED, State.TRIAGED) and not incident.ended for incident in group)
     )
     undecided = [incident for incident in group if is_undecided(incident, context.checking)]
     view = _checks_view(views) if shows_verdicts else _acting_view(views)

@@ -72,6 +72,9 @@ class Wall:
         poster = cast("Poster", self)
         return ChatCards(poster, record, record, Policy(), lambda *_, **__: None, record, {}, why=why, storms=storms)
 
+    async def attach(self, *_: object) -> None:
+        """No files are sent."""
+
     def prepare(self) -> None:
         if self.pictures is not None:
             self.pictures.prepare()
@@ -206,6 +209,22 @@ async def test_card_says_what_holds_up_its_plan_in_whatever_state(state: State) 
     assert "Braked: bob pulled the brake." in wall.owed["card"].text
     row = group_view([one], ViewContext(waits_for={one.id: wall.waits})).incidents[0].short
     assert row.endswith("; waits: Braked: bob pulled the brake.")
+
+
+@pytest.mark.parametrize("is_begun", [False, True])
+async def test_what_became_of_a_node_is_told_while_another_of_its_alert_is_read(is_begun: bool) -> None:
+    failed, other = incident("i1", *WAYS[State.ESCALATED][1:]), incident("i2", node="node-2")
+    wall = Wall()
+    cards = wall.cards()
+    if is_begun:
+        await cards.begun([failed, other], [other])
+    record = CardRecord("g1", (failed, other), {}, CardPosts(), Head(0, ""), None, lambda *_: "")
+    await cards.show([failed, other], record)
+    assert wall.owed["card"].text.startswith("2 nodes: 1 critical; 1 escalated, 1 still reading")
+    assert {"yes-1-i1", "escalated-i1"} < wall.owed.keys()
+    if is_begun:
+        cards.moved(ReadingProgress(other, 1, 3))
+        assert "1 escalated" in wall.said[-1], "progress of one says nothing else of the other"
 
 
 async def test_persons_card_tells_how_fast_it_grows_once_that_is_known_and_once_only() -> None:

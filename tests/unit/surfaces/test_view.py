@@ -200,7 +200,13 @@ def test_group_says_how_sick_its_nodes_are_and_then_how_they_stand() -> None:
     assert shown.headline == "3 nodes: 2 critical; 1 escalated, 1 wait for approval, 1 resolved"
     assert [incident.id for incident in shown.incidents] == ["i2", "i0", "i1"], "those that need a person come first"
     assert not shown.shows_verdicts
-    assert group_view([*group, told(OPENING)], CONTEXT).shows_verdicts, "one is still being read"
+    opened = told(OPENING)
+    while_read = group_view([*group, opened], CONTEXT)
+    assert while_read.headline == "4 nodes: 2 critical; 1 escalated, 1 wait for approval, 1 resolved, 1 still reading"
+    rows = [while_read.row(incident) for incident in while_read.incidents]
+    assert not any("would help" in row for row in rows), "what is being read words no other node's row"
+    offered = group_view([group[0], opened], CONTEXT)
+    assert (offered.shows_verdicts, "waits for approval" in offered.row(offered.incidents[0])) == (True, True)
 
 
 def test_plan_that_is_only_shown_is_no_refusal() -> None:
