@@ -59,6 +59,7 @@ DROPPED = 1000  # submissions that are remembered as dropped: delivered again, t
 NOTED_AGAIN_SECONDS = 1.0  # between tries to note that a submission was handled
 MOST_LEFT_OUT = 3  # sentences: a dialog has few blocks beside those of its plans
 AT_ONCE = 8  # nodes that a decision reads again at a time
+_MORE = "{} more wait; decide them after these."
 _UNKNOWN = "click"
 _NUMBERED = (ANSWER, CHECK_MEANT)  # a row may have several of these buttons, each with its own number
 
@@ -212,17 +213,18 @@ class Decisions:
             raise AlreadyDecided("Nothing on this card still waits for a decision.")
         views = [(each, view) for each in plans if (view := self._context.surface.words.of_incident(each)) is not None]
         refused = await self._objections(click.person, plans, card) if click.action == APPROVE else {}
+        left = list[str]()
         if set(refused) < {incident.id for incident in plans}:  # what would be refused holds up no other plan
             views = [(incident, view) for incident, view in views if incident.id not in refused]
-        shown = plans_that_fit([view for _, view in views], self._context.fits_dialog)
+            left = left_out([(each.node, refused[each.id]) for each in plans if each.id in refused])
+        beside = [_MORE.format(len(views)), *left]
+        shown = plans_that_fit([view for _, view in views], self._context.fits_dialog, beside)
         if not shown:
             raise CannotTell("The plan is too long for a dialog to show it whole.", f"zombie remediate {plans[0].id}")
         meant = [incident for incident, _ in views[: len(shown)]]  # each beside the plan that is shown for it
         objection = next((refused[incident.id] for incident in meant if incident.id in refused), "")
         more = len(views) - len(shown)
-        words = [f"{more} more wait; decide them after these."] if more else []
-        if not objection:
-            words += left_out([(each.node, refused[each.id]) for each in plans if each.id in refused])
+        words = [*([_MORE.format(more)] if more else []), *left]
         digests = {each.id: each.proposal.digest[:DIGEST] for each in meant if each.proposal is not None}
         about = [] if objection or click.action != APPROVE else meant
         await self._open_dialog(click, click.action, digests, words, shown, objection, yeses=about)

@@ -84,13 +84,15 @@ def reason_dialog(
     return Dialog(title, submit, (*blocks, *more), asks, tuple(_small_print(plans)), focus)
 
 
-def plans_that_fit(plans: Sequence[PlanView], fits: Fits) -> list[PlanView]:
-    """Return as many of these, from the first, as a dialog shows whole: people approve only what they see."""
+def plans_that_fit(plans: Sequence[PlanView], fits: Fits, words: Sequence[str] = ()) -> list[PlanView]:
+    """Return as many of these, from the first, as a dialog shows whole: people approve only what they see.
+
+    Shape: `words` are the paragraphs that may stand beside them.
+    """
     found: list[PlanView] = []
-    blocks: list[Block] = []
     for plan in plans[:MOST_PLANS]:
-        blocks += _plan_blocks(plan)
-        if not fits(blocks):
+        dialog = reason_dialog("approve", [*found, plan], words)
+        if not fits([*dialog.blocks, *dialog.small]):
             break
         found.append(plan)
     return found

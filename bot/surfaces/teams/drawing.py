@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any
 
 from bot.chat.blocks import CHECK_AGAIN, CHECK_MEANT, REPORT
-from bot.chat.dialog import LONGEST_REASON
+from bot.chat.dialog import LONGEST, LONGEST_REASON
 from bot.chat.document import (
     BUTTON,
     MOST_OPTIONS,
@@ -313,7 +313,8 @@ def _text_of(document: Document) -> str:
 class TeamsDrawing(Drawing):
     """Documents as Teams shows them."""
 
-    message, dialog = MessageRoom(LARGEST, LARGEST), MessageRoom(LARGEST, LARGEST - 2 * SPARE)
+    message = MessageRoom(LARGEST, LARGEST)
+    dialog = MessageRoom(LARGEST, LARGEST - LONGEST - 2 * SPARE)  # beside what is sealed, and the reason's input
     text, elements, table = staticmethod(_text_of), staticmethod(_elements), staticmethod(_table)
 
     def draw(self, document: Document) -> Message:

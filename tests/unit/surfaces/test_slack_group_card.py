@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.chat.decisions import left_out
+from bot.chat.dialog import LONGEST, plans_that_fit
+from bot.chat.dialog import reason_dialog as document_dialog
 from bot.demo.slack.validation import check_message, check_view
 from bot.domain.action import EndedItem, Plan, PlanImpact, Step
 from bot.domain.events import (
@@ -25,7 +29,9 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Evidence, Status
 from bot.extras.waves.chat_card import RESUME, TITLES
 from bot.surfaces.incidents import entry_line
+from bot.surfaces.slack import drawing as slack
 from bot.surfaces.slack.drawing import without_blocks
+from bot.surfaces.teams import drawing as teams
 from bot.view.plan_words import PlanView
 from bot.view.view import group_view
 from tests.examples import up_to
@@ -321,8 +327,17 @@ def test_dialog_of_a_wave_opens_at_its_top() -> None:
         assert [block["element"]["focus_on_load"] for block in blocks if block["type"] == "input"] == [focus]
 
 
-def test_dialog_opens_beside_any_number_of_plans_that_would_be_refused() -> None:
-    several = covered(plans(*group(*[WAYS[State.PROPOSED]] * 60)))
-    words = left_out([(f"node-{at}", "SelfApproval: not you.") for at in range(99)])
-    check_view(json.loads(json.dumps(reason_dialog("approve", "sealed", several, words))), "modal")
+@pytest.mark.parametrize("notes", [0, 1, 4, 12])
+@pytest.mark.parametrize("fits", [slack.fits, teams.fits])
+def test_dialog_opens_beside_any_number_of_plans_that_would_be_refused(fits: Any, notes: int) -> None:
+    offered = [replace(plan, notes=("a note. " * 12,) * notes) for plan in plans(*group(*[WAYS[State.PROPOSED]] * 60))]
+    words = left_out([(f"node-{at}", f"SelfApproval: {'not you. ' * 20}") for at in range(99)])
     assert words[-1] == "96 more would be refused, and are left out."
+    several = plans_that_fit(offered, partial(fits, dialog=True), words)
+    assert several
+    dialog, sealed = document_dialog("approve", several, words), "s" * LONGEST
+    if fits == slack.fits:
+        check_view(json.loads(json.dumps(slack.dialog_view(dialog, sealed))), "modal")
+    else:
+        task = json.dumps(teams.dialog_task(dialog, sealed, "opened"), ensure_ascii=False, separators=(",", ":"))
+        assert len(task) <= teams.LARGEST
