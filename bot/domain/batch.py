@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ from bot.domain.batch_shell import (
     quoted,
     variable_names,
 )
-from bot.domain.command import Command, Completed, SampleTimes
+from bot.domain.command import Command, Completed, SampleTimes, is_uptime
 from bot.domain.defaults import SAMPLES
 from bot.domain.errors import ConnectionLost
 from bot.domain.root_command import root_argv
@@ -370,4 +369,4 @@ def _seconds(text: str) -> float | None:
         seconds = float(text)
     except ValueError:
         return None
-    return seconds if math.isfinite(seconds) and 0 <= seconds < 1e10 else None
+    return seconds if is_uptime(seconds) else None

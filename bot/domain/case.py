@@ -11,14 +11,13 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from bot.domain.batch import Batch
-from bot.domain.command import Completed
+from bot.domain.command import Completed, is_uptime
 from bot.domain.errors import CaseError, InventoryError
 from bot.domain.json_form import (
     NotOfForm,
@@ -252,8 +251,8 @@ def _decoded_second_form(text: str, where: str, most_room: int) -> Case:
 
 
 def _safe_runs(runs: Sequence[Completed]) -> tuple[Completed, ...]:
-    if any(not math.isfinite(run.started_at_uptime or 0) for run in runs):
-        raise NotOfForm("a run's started_at_uptime is not a number")
+    if not all(is_uptime(run.started_at_uptime or 0) for run in runs):
+        raise NotOfForm("a run's started_at_uptime is not a time that a machine may be up")
     if len({(run.probe, run.name, run.look) for run in runs}) < len(runs):
         raise NotOfForm("a run appears twice in it")
     # Made safe as a transport does it: a case may come from anywhere.

@@ -16,6 +16,11 @@ _NO_SUDO = re.compile(r"\bsudo: (?:command )?not found")  # as shells say it
 _UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
 
 
+def is_uptime(seconds: float) -> bool:
+    """True if a machine may be up for so long: a time to reckon with."""
+    return 0 <= seconds < 1e10
+
+
 class SampleTimes(enum.Enum):
     """When a command is run inside the sampling window."""
 

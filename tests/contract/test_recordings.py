@@ -164,6 +164,7 @@ def test_case_of_a_newer_form_says_who_wrote_it() -> None:
         '{"recording": 1}\n{"probe": "p", "name": "n", "look": 0, "stdout": 5, "took": null}\n',
         '{"recording": 1}\n{"probe": "p", "name": "n", "look": 0, "stdout": "", "started_at_uptime": NaN}\n',
         '{"recording": 1}\n{"probe": "p", "name": "n", "look": 0, "stdout": "", "started_at_uptime": 1e999}\n',
+        '{"recording": 1}\n{"probe": "p", "name": "n", "look": 0, "stdout": "", "started_at_uptime": 1e18}\n',
         '{"recording": 1}\n{"probe": "p", "name": "n", "look": 0, "stdout": "", "took": 1e300}\n',
         '{"recording": 1}\n' + 2 * '{"probe": "p", "name": "n", "look": 0, "stdout": ""}\n',
         '{"recording": 1}\n{"probe": "p", "name": "n", "look": 0, "stdout": "sick", "stdout": ""}\n',
