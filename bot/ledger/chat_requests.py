@@ -17,7 +17,7 @@ from bot.ledger.database import DOORS, Database, Store, on_thread, on_thread_of
 from bot.ledger.leases import LONG_AGO, Leases
 from bot.ledger.tables import CHAT_REQUESTS
 
-KNOWN_FOR = timedelta(days=7)  # far longer than Slack repeats anything
+KNOWN_FOR = timedelta(days=32)  # longer than the slot of the rarest sweep, and far longer than Slack repeats anything
 SWEPT_EVERY = timedelta(hours=1)
 
 _OF = CHAT_REQUESTS.c.id == bindparam("of_id")

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bot.extras.fleet.settings import RAREST
 from bot.ledger import Database, Leases
 from bot.ledger.chat_requests import KNOWN_FOR, SWEPT_EVERY, ChatRequestStore
 
@@ -120,8 +121,9 @@ def test_what_is_long_over_is_forgotten(database: Database, clock: Clock) -> Non
     store = chat_requests(database, clock)
     store.keep.now("cmd-1")
     store.mark_done.now("cmd-1")
-    clock.now += KNOWN_FOR + SWEPT_EVERY
-    store = chat_requests(database, clock)
-    store.keep.now("cmd-2")
-    store.mark_done.now("cmd-2")
-    assert store.keep.now("cmd-1")
+    for after, is_forgotten in ((RAREST, False), (KNOWN_FOR + SWEPT_EVERY - RAREST, True)):
+        clock.now += after
+        store = chat_requests(database, clock)
+        store.keep.now(f"cmd after {after}")
+        store.mark_done.now(f"cmd after {after}")
+        assert store.keep.now("cmd-1") is is_forgotten, "a sweep runs once in its slot"

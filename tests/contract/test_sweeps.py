@@ -160,6 +160,13 @@ async def test_what_was_kept_and_cannot_be_read_is_as_nothing_told(database_url:
         assert len(ours.told) == 1
 
 
+def test_sweeps_of_many_nodes_have_names_of_their_own_and_a_name_stays() -> None:
+    many = (tuple(f"ip-10-1{zone}-200-{number}.eu-central-1.compute.internal" for number in range(40)) for zone in "12")
+    one, two = scheduled([SweepSettings(select=nodes, cause=(LEAK,), channel="C1") for nodes in many], PLAYBOOK)
+    assert one.name != two.name
+    assert scheduled((SAID,), PLAYBOOK)[0].name == "a6c6a059e10cb666", "by it what was told is found again"
+
+
 def test_a_selector_that_means_nothing_keeps_the_bot_from_starting() -> None:
     with pytest.raises(UsageError):
         scheduled((SweepSettings(every=EVERY, select=(), channel="C1"),), PLAYBOOK)

@@ -76,13 +76,17 @@ class FleetRequest:
         return ask.checked()
 
     @property
-    def text(self) -> str:
-        """The text for a button, without defaults; empty where it would be too long."""
+    def whole_text(self) -> str:
+        """The request as text, without defaults."""
         usual = FleetRequest(())
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         kept = {name: value for name, value in given.items() if value != getattr(usual, name)}
-        text = json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
-        return text if len(text) <= LONGEST else ""
+        return json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
+
+    @property
+    def text(self) -> str:
+        """The text for a button; empty where it would be too long."""
+        return whole if len(whole := self.whole_text) <= LONGEST else ""
 
     @property
     def says(self) -> str:

@@ -53,9 +53,12 @@ class WorkersSettings:
     )
 
 
+RAREST = timedelta(days=31)
+
+
 def _every(table: TomlTable, name: str) -> timedelta | None:
     every = table.duration(name)
-    if every is not None and not timedelta(minutes=1) <= every <= timedelta(days=31):
+    if every is not None and not timedelta(minutes=1) <= every <= RAREST:
         table.wrong(name, 'should be from "1m" to "31d"')
         return None
     return every

@@ -66,13 +66,15 @@ class PostedSweep:
 class Digest:
     """A sweep compared with the last digest that was posted.
 
-    Shape: `new` and `gone` are nodes by cause; a node that did not answer is neither. `nearer` are nodes nearer
-    to harm, the nearest first. `posted` replaces the stored digest once this is posted.
+    Shape: `new`, `gone` and `unasked` are nodes by cause; a node that did not answer is neither new nor gone, one that
+    the sweep no longer selects is unasked. `nearer` are nodes nearer to harm, the nearest first. `posted` replaces the
+    stored digest once this is posted.
     """
 
     report: FleetReport
     new: Mapping[str, tuple[str, ...]]
     gone: Mapping[str, tuple[str, ...]]
+    unasked: Mapping[str, tuple[str, ...]]
     nearer: tuple[tuple[str, Growth], ...]
     posted: PostedSweep
 
@@ -96,13 +98,17 @@ def digest(before: PostedSweep, report: FleetReport, growths: Mapping[tuple[str,
     silent |= {node for node in report.labels if node not in {answer.node for answer in report.answers}}
     new: dict[str, tuple[str, ...]] = {}
     gone: dict[str, tuple[str, ...]] = {}
+    unasked: dict[str, tuple[str, ...]] = {}
     nodes: dict[str, tuple[str, ...]] = {}
     for count in report.causes:
         earlier, open_ = before.nodes.get(count.cause, ()), {*count.undecided, *silent}
         if outcome := tuple(node for node in count.nodes if node not in earlier):
             new[count.cause] = outcome
-        if left := tuple(node for node in earlier if node not in count.nodes and node not in open_):
-            gone[count.cause] = left
+        left = [node for node in earlier if node not in count.nodes and node not in open_]
+        if well := tuple(node for node in left if node in report.labels):
+            gone[count.cause] = well
+        if away := tuple(node for node in left if node not in report.labels):
+            unasked[count.cause] = away
         # A node that did not answer has not recovered: it is not new when it answers again.
         nodes[count.cause] = (*count.nodes, *(node for node in earlier if node in open_ and node not in count.nodes))
     nearer: list[tuple[timedelta, str, Growth]] = []
@@ -121,7 +127,8 @@ def digest(before: PostedSweep, report: FleetReport, growths: Mapping[tuple[str,
         else:
             harm_in[key] = earlier_left
     nearer.sort(key=lambda each: each[:2])
-    return Digest(report, new, gone, tuple((node, growth) for _, node, growth in nearer), PostedSweep(nodes, harm_in))
+    near = tuple((node, growth) for _, node, growth in nearer)
+    return Digest(report, new, gone, unasked, near, PostedSweep(nodes, harm_in))
 
 
 # --- running them: each by a single program at a time, and posted if there is news
@@ -144,7 +151,7 @@ def scheduled(settings: Sequence[SweepSettings], playbook: Playbook) -> tuple[Sc
             Sweep.of(playbook, ask.causes, full=ask.full)
         except UsageError as no:
             raise UsageError(f"[[sweep]] {number} in zombie.toml: {no.sentence}", no.try_next) from no
-        name = hashlib.sha256(json.dumps([ask.text, said.channel]).encode()).hexdigest()[:16]
+        name = hashlib.sha256(json.dumps([ask.whole_text, said.channel]).encode()).hexdigest()[:16]
         found.append(ScheduledSweep(name, said.every, ask, said.channel, said.quiet))
     return tuple(found)
 
@@ -253,8 +260,8 @@ def digest_card(sweep: ScheduledSweep, digest: Digest) -> Document:
     if digest.nearer:
         near = [(node, f"{sparkline(growth, 16)} {harm_words(growth)}") for node, growth in digest.nearer[:MOST]]
         blocks.append(bullets([(one_line(node, 60), clipped(words, SAID)) for node, words in near]))
-    rows = [(f"new: {cause}", _named_nodes(nodes)) for cause, nodes in digest.new.items()]
-    rows += [(f"gone: {cause}", _named_nodes(nodes)) for cause, nodes in digest.gone.items()]
+    told = {"new": digest.new, "gone": digest.gone, "no longer asked": digest.unasked}
+    rows = [(f"{how}: {cause}", _named_nodes(nodes)) for how, by in told.items() for cause, nodes in by.items()]
     if rows:
         blocks.append(bullets([(about, clipped(words, SAID)) for about, words in rows[:MOST]]))
     again = f"Every {span_words(sweep.every)}: zombie fleet {one_line(sweep.ask.says, 200)}."

@@ -64,6 +64,13 @@ def test_what_is_gone_is_said_and_calls_nobody_and_is_new_when_back() -> None:
     assert digest(gone.posted, seen(a="sick"), {}).new == {LEAK: ("a",)}
 
 
+def test_node_that_is_no_longer_selected_is_not_called_gone() -> None:
+    told = digest(PostedSweep(), seen(a="sick", b="sick"), {}).posted
+    left = digest(told, seen(b="well", c="sick"), {})
+    assert (left.gone, left.unasked) == ({LEAK: ("b",)}, {LEAK: ("a",)})
+    assert f"no longer asked: {LEAK}" in str(draw(digest_card(SWEEP, left)).blocks)
+
+
 def test_harm_is_told_when_it_comes_within_a_week_and_again_at_half_the_time() -> None:
     told = digest(PostedSweep(), seen(a="sick"), growing(30)).posted
     assert not digest(told, seen(a="sick"), growing(8)).is_news
