@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from bot.actions import cluster_node
 from bot.actions.cluster_node import BARE_TOO, CLUSTER, LEFT, NODE, UNSCHEDULABLE, WITHIN
-from bot.actions.pod import BARE, GOING, Pod
+from bot.actions.pod import BARE, EVICT, Pod
 from bot.domain.action import Action, Args, ClusterCalls, Facts, Proof, RemedyRules
 from bot.domain.cluster_call import with_remark
 from bot.domain.command import Command, Outputs
@@ -57,12 +57,15 @@ def judge(args: Args, before: Facts, now: Facts) -> Proof:
 
 
 def eviction_calls_due(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
-    """Return the calls to make now; a pod that is ending already is not evicted again, and in another boot none is."""
+    """Return the calls to make now; a pod that is ending already is not evicted again, and in another boot none is.
+
+    One that is lost with it and came since the drain began was shown to nobody: it stays, and the drain does not end.
+    """
     if cluster_node.another_boot_words(args, now):
         return ()
-    evicted = [pod for pod in cluster_node.pods_of(now) if pod.state != GOING]
-    if any(pod.state == BARE for pod in evicted) and BARE_TOO not in args:
-        evicted = [pod for pod in evicted if pod.state != BARE]
+    known = {pod.full_name for pod in cluster_node.pods_of(before)}
+    there = [pod for pod in cluster_node.pods_of(now) if pod.state == EVICT or (pod.state == BARE and BARE_TOO in args)]
+    evicted = [pod for pod in there if pod.full_name in known or not pod.is_lost]
     first = (cluster_node.cordon_call(args),) if now[UNSCHEDULABLE] != "true" else ()
     return (*first, *map(_eviction, evicted))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.actions import ACTIONS
+from bot.actions.cluster_node import BARE_TOO
 from bot.actions.pod import Pod
 from bot.demo.cluster.cluster import DemoNode
 from bot.demo.cluster.pod import DemoPod
@@ -55,6 +57,13 @@ def test_pods_that_a_reboot_does_not_hurt_are_left_and_the_others_go() -> None:
     assert now["pods"] == "2"
     called = by_calls("drain").calls(ARGS, {}, now)
     assert [line.split()[1] for line in called] == ["/api/v1/nodes/n1", "/api/v1/namespaces/web/pods/api/eviction"]
+
+
+def test_pod_that_is_lost_with_it_and_came_since_the_drain_began_is_not_evicted() -> None:
+    there = DemoPod("b", "there", "n1", ("ReplicaSet", "api-77"), empty_dirs=("tmp",))
+    late = (replace(there, name="late"), DemoPod("c", "bare", "n1"), DemoPod("a", "whole", "n1", ("Job", "etl")))
+    called = by_calls("drain").calls({**ARGS, BARE_TOO: "yes"}, facts(there), facts(there, *late))
+    assert [line.split()[1].split("/")[-2] for line in called[1:]] == ["whole", "there"]
 
 
 @pytest.mark.parametrize(
