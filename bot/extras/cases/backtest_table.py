@@ -172,7 +172,7 @@ def _changed_words(turned: ChangedOutcome) -> str:
 
 
 def _outcome_words(outcome: ItemOutcome) -> str:
-    return f"{outcome.stands} ({one_line(outcome.says, 200)})" if outcome.says else outcome.stands
+    return f"{outcome.stands} ({redacted_line(outcome.says)})" if outcome.says else outcome.stands
 
 
 def _redacted_text(text: str) -> str:

@@ -12,9 +12,11 @@ from bot.domain.node import Node
 from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Finding, RuledOut, Status
-from bot.extras.cases.verdict_comparison import Evaluator, PlaybookReadings
+from bot.extras.cases.backtest_table import BacktestTable
+from bot.extras.cases.verdict_comparison import Cell, Evaluator, PlaybookReadings
 from bot.extras.cases.what_if import Judge
 from bot.response.diagnosis.planning import DrainSettings
+from bot.view.plan_words import PlanWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +54,15 @@ def test_threshold_and_list_of_what_may_pass_are_evaluated_apart() -> None:
     assert evaluator.compared(PlaybookReadings(after, snapshot), PlaybookReadings(fewer, snapshot)).turned[
         0
     ].changed == {"many": ("1", "2")}
+
+
+def test_words_of_an_outcome_are_searched_for_secrets_before_they_are_cut() -> None:
+    token = "glpat-" + "abcdefghij0123456789"
+    for filled in range(140, 200):
+        name = "u" * filled + " " + token
+        snapshot = Snapshot("n", datetime(2026, 1, 1, tzinfo=UTC), timedelta(seconds=5), {"boot": Units((name,))})
+        before, after = playbook(1, (name,)), playbook(1, ())
+        evaluator = Evaluator(Judge(before, ACTIONS, Node("n", "n"), DrainSettings()))
+        told = evaluator.compared(PlaybookReadings(before, snapshot), PlaybookReadings(after, snapshot))
+        table = BacktestTable((Cell("c", "n", "p", "p", told),), PlanWords(ACTIONS))
+        assert "glpat-a" not in table.document()
