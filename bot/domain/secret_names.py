@@ -73,7 +73,8 @@ class Names:
         ):
             kind = KEY
         elif not kind:
-            kind = next((kind for ending, kind in self._endings if single.endswith(ending)), "")
+            weak = KEY if single.endswith("pw", 2) else ""  # behind two letters: ipw2200 is a driver
+            kind = next((kind for ending, kind in self._endings if single.endswith(ending)), weak)
         return OTHER if kind == KEY and word in _COUNTED else kind
 
     def _stems_of(self, text: str) -> tuple[str, ...]:
