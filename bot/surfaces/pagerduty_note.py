@@ -20,7 +20,7 @@ from bot.view.words import Sentence, joined, plain, severity_key, verdict_words
 RECORD, MARK = "record ", "[zombie "  # what lines of ours begin with
 LIMIT = 1990  # characters; PagerDuty names no limit, and shows what is longer than 2,000 badly
 LINE = 220
-STORY = 600
+STORY = 750
 ROW = 160
 ROWS = 25
 FEW_ENDS = 4  # rows of what ends

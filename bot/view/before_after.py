@@ -82,7 +82,8 @@ def missing_proof(
     if growth is None or not growth.lacks_proof:
         return resets, lacks
     needs = growth.proof_needs
-    grown = f"{growth.says}, proof needs {span_words(needs)}" if needs is not None else growth.says
+    grown = f"{growth.grows.what}: {growth.more:,.0f} more in {span_words(growth.watched)}"
+    grown = f"{grown}, proof needs {span_words(needs)}" if needs is not None else grown
     return "; ".join(filter(None, (resets, grown))), max((each for each in (needs, lacks) if each), default=None)
 
 

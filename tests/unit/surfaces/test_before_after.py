@@ -103,9 +103,9 @@ def test_cure_is_not_proven_by_resets_that_go_on_are_unread_or_were_not_awaited(
     ("watched", "pace", "says"),
     [
         (480, 0.07, ""),  # 34 would have come
-        (80, 0.07, "3 more dying memory cgroups in 1 min 20 s, 6 at the old pace, proof needs 4 min 46 s"),
-        (480, 0.0125, "3 more dying memory cgroups in 8 min, 6 at the old pace, proof needs 26 min 40 s"),
-        (7200, 0.01, "3 more dying memory cgroups in 2 h, 72 at the old pace"),  # as many come without a leak
+        (80, 0.07, "dying memory cgroups: 3 more in 1 min 20 s, proof needs 4 min 46 s"),
+        (480, 0.0125, "dying memory cgroups: 3 more in 8 min, proof needs 26 min 40 s"),
+        (7200, 0.01, "dying memory cgroups: 3 more in 2 h"),  # as many come without a leak
         (480, None, ""),
     ],
 )
