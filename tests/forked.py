@@ -124,10 +124,12 @@ def _run(session: pytest.Session, count: int, files: list[list[pytest.Item]]) ->
     except BaseException:
         stop[0] = True
         for fork in forks.values():
-            os.kill(fork.pid, signal.SIGINT)
+            with suppress(ProcessLookupError):  # it had just ended, and was waited for
+                os.kill(fork.pid, signal.SIGINT)
         for reports, fork in forks.items():
             reports.close()
-            os.waitpid(fork.pid, 0)
+            with suppress(ChildProcessError):
+                os.waitpid(fork.pid, 0)
         raise
     finally:
         os.close(queue)
