@@ -241,6 +241,7 @@ def test_error_whose_beginning_was_cut_off_does_not_begin_within_a_secret(togeth
         assert "hunter2fake" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
 def test_commands_that_share_a_shell_answer_as_if_each_had_its_own(shell: list[str], tmp_path: Path) -> None:
     """One that hangs, floods, or ends its shell takes none of the others with it."""
@@ -311,6 +312,7 @@ def test_commands_that_keep_to_their_limits_share_a_shell_whatever_they_print_to
     ] * 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
 def test_files_of_several_questions_are_read_at_once_and_answered_one_by_one(shell: list[str]) -> None:
     missing = "/proc/sys/no/such"
@@ -358,6 +360,7 @@ def running(word: str) -> list[str]:
     return [line for line in listed.splitlines() if word in line and line.split()[1][0] != "Z"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
 def test_nothing_of_commands_that_share_a_shell_is_left(shell: list[str]) -> None:
     """Neither of one that outlasts its limit, with all below it, nor of one that left what it began."""
@@ -384,6 +387,7 @@ def test_nothing_of_commands_that_share_a_shell_is_left(shell: list[str]) -> Non
     assert running(sleeps) == running(sleeps_apart) == []
 
 
+@pytest.mark.slow
 def test_kernel_log_is_read_though_its_levels_hang() -> None:
     (command,) = kernel_log.PROBE.commands
     hanging = kernel_log._filter_script(FILTER, "journal", "echo '[    1.0] node kernel: one line'", "sleep 30")

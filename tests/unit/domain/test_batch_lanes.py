@@ -9,6 +9,8 @@ from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from bot.demo.wire import sign
 from bot.domain.batch import Batch, FrameDecoder, Sampling, launch_command
 from bot.domain.batch_lanes import SIGN_SECONDS
@@ -78,6 +80,7 @@ def test_lanes_that_hang_hold_nobody_up() -> None:
     assert sorted(heard) == [("quick", 0), ("quick d", 0), ("quick d", 1), ("quick e", 0), ("quick e", 1)]
 
 
+@pytest.mark.slow
 def test_second_look_comes_after_a_first_one_that_outlasts_the_window() -> None:
     slow = "cat /proc/uptime; sleep 1.2; cat /proc/uptime"
     asked = [("p", Command("slow", ("sh", "-c", slow), looks=SampleTimes.TWICE))]
@@ -96,6 +99,7 @@ def test_lanes_begin_in_the_order_in_which_they_are_asked() -> None:
     assert [key for _, key in begun] == [("z", 0), ("a", 0), ("y", 0), ("m", 0), ("m", 1)]
 
 
+@pytest.mark.slow
 def test_second_look_lies_half_a_window_after_a_first_one_that_came_late() -> None:
     slow = Command("slow", ("sleep", "2"), lane="a")
     asked = [("p", slow), ("p", Command("twice", ("echo",), lane="b", looks=SampleTimes.TWICE))]
@@ -105,6 +109,7 @@ def test_second_look_lies_half_a_window_after_a_first_one_that_came_late() -> No
     assert between >= 0.85
 
 
+@pytest.mark.slow
 def test_node_says_that_it_is_at_work_while_it_is() -> None:
     """Beyond the window as within it; about a command that hangs it says nothing, for it may hang for ever."""
     works = [("p", Command(str(at), ("sleep", "0.4"))) for at in range(10)]
