@@ -245,25 +245,24 @@ async def check_in_pool(
     several: int,
     concluded: OnEvaluated,
     *,
-    tells_json: bool = False,
     readings: bool = True,
-    looks_of: LooksOf = lambda node: {},
+    looks_of: LooksOf | None = None,
     after: timedelta | None = None,
 ) -> None:
     """Do as `check`, with so many worker processes; each verdict is handed over as it comes.
 
     Shape: they are started `after` that time; without it half a window later, while all there is to do is to wait.
-    `looks_of` returns the earlier counts of a node, by cause; they are only asked for where it tells JSON.
+    `looks_of` returns the earlier counts of a node, by cause, for its part of the JSON; without it none is made.
     Raises: UsageError of any node, once all others are through.
     """
     playbook = what.playbook
     folders, sampling, draining = what.folders, what.sampling, what.draining
-    task = EvaluationTask(playbook.name, playbook.digest, folders, sampling, draining, tells_json, readings)
+    task = EvaluationTask(playbook.name, playbook.digest, folders, sampling, draining, looks_of is not None, readings)
     pause = what.sampling.window / 2 if after is None else after
     async with open_pool(what, EvaluationWorker(task, playbook), several, pause) as pool:
 
         async def judge(node: Node, told: Listener) -> None:
-            concluded(await pool.judged(node, told, looks_of(node.name) if tells_json else {}))
+            concluded(await pool.judged(node, told, looks_of(node.name) if looks_of is not None else {}))
 
         await check_in_process(what, heard, CpuLock(), judge)
 

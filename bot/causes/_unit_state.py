@@ -22,10 +22,15 @@ from bot.probes.units import Unit, UnitsReading
 _TRANSIENT = "transient"  # systemd-run(1): there is nothing to disable, and a mask does not outrank it
 # UnitFileStates without [Install] links to remove, whose links are not what starts them, or lie in /run, where
 # `disable` leaves them; and of what is masked, in /run only until the next boot.
-_NOT_DISABLED_USEFULLY = (
-    *("static", "generated", "indirect", "enabled-runtime", "linked-runtime"),
-    *("masked", "masked-runtime"),
-)
+_NOT_DISABLED_USEFULLY = {
+    "static",
+    "generated",
+    "indirect",
+    "enabled-runtime",
+    "linked-runtime",
+    "masked",
+    "masked-runtime",
+}
 _OF_MASKS = "/etc/systemd/system/"  # systemctl(1): a mask is a link there, and never replaces a unit's own file
 
 

@@ -278,9 +278,8 @@ async def _check_nodes(
             heard,
             several,
             evaluated,
-            tells_json=stream is not None,
             readings=not arguments.no_readings,
-            looks_of=lambda node: _earlier_counts(counts, node),
+            looks_of=None if stream is None else lambda node: _earlier_counts(counts, node),
         )
 
 

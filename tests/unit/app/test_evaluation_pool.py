@@ -84,9 +84,8 @@ async def thought_beside(
     names: Sequence[str] = NAMES, *, tells_json: bool, looks: Callable[[str], Any] = lambda node: {}
 ) -> tuple[dict[str, EvaluatedNode], list[Progress]]:
     found, heard = list[EvaluatedNode](), list[Progress]()
-    await check_in_pool(
-        what(names), heard.append, 2, found.append, tells_json=tells_json, looks_of=looks, after=AT_ONCE
-    )
+    looks_of = looks if tells_json else None
+    await check_in_pool(what(names), heard.append, 2, found.append, looks_of=looks_of, after=AT_ONCE)
     return {evaluated.verdict.node: evaluated for evaluated in found}, heard
 
 
