@@ -11,8 +11,9 @@ from bot.domain.action import PlanImpact
 from bot.domain.command import SLOW
 from bot.domain.growth import Growth
 from bot.domain.probe import Unread
+from bot.domain.safe_text import Redactor
 from bot.domain.verdict import Verdict
-from bot.surfaces.json_converter import JsonConverter
+from bot.surfaces.json_values import json_value
 
 SCHEMA_VERSION = 1
 BEGINNING, BETWEEN, END = f'{{"schema": {SCHEMA_VERSION}, "nodes": [\n', ",\n", "\n]}"  # of a document of several nodes
@@ -46,18 +47,18 @@ def document_body(
     growths: Mapping[str, Growth] | None = None,
 ) -> dict[str, Any]:
     """Return the document; `incidents` are those that were opened, `growths` the known growth, by node."""
-    converter, known = JsonConverter(), growths or {}
-    nodes = [node_document(verdict, incidents, converter, known.get(verdict.node)) for verdict in verdicts]
+    redactor, known = Redactor(), growths or {}
+    nodes = [node_document(verdict, incidents, redactor, known.get(verdict.node)) for verdict in verdicts]
     return {"schema": SCHEMA_VERSION, "nodes": nodes}
 
 
 def node_document(
     verdict: Verdict,
     incidents: Mapping[str, str] | None = None,
-    converter: JsonConverter | None = None,
+    redactor: Redactor | None = None,
     growth: Growth | None = None,
 ) -> dict[str, Any]:
-    """Return a node's part of the document; for many nodes, hand in the same converter each time."""
+    """Return a node's part of the document; for many nodes, hand in the same redactor each time."""
     readings = verdict.snapshot.readings if verdict.snapshot is not None else {}
     body: dict[str, Any] = {
         "node": verdict.node,
@@ -111,8 +112,8 @@ def node_document(
         body["growth"] = growth_body(growth)
     if incidents and verdict.node in incidents:
         body["incident"] = incidents[verdict.node]
-    converter = JsonConverter() if converter is None else converter
-    clean: dict[str, Any] = converter.convert(body)
+    redactor = Redactor() if redactor is None else redactor
+    clean: dict[str, Any] = redactor.value(json_value(body))
     return clean | {"node": body["node"]}  # the name is the inventory's
 
 
