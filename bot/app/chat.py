@@ -29,7 +29,6 @@ from bot.chat.why_replies import WhyReplies
 from bot.domain.policy import person_of
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.incident_opener import IncidentOpener
-from bot.response.execution.usual_durations import UsualTimes
 from bot.response.intake.intake import why_nothing_in_storm
 from bot.seats import Chat, Explains
 from bot.surfaces.teams.settings import TeamsSettings
@@ -108,8 +107,6 @@ def chat_cards(bot: Bot) -> ChatCards:
         bot.notices,
         ACTIONS,
         posting.view,
-        UsualTimes(stores.ledger, bot.acting.responder.nodes, log),
-        pagerduty.on_call if pagerduty is not None else None,
         storms,
         WhyReplies(explain, posting.poster, posting.work, posting.pictures) if explains else None,
     )

@@ -20,7 +20,6 @@ from bot.app.service import Service
 from bot.app.stores import open_stores
 from bot.app.terminal_progress import shown_progress, terminal_width
 from bot.demo.fleet import CLUSTER_SETTINGS
-from bot.demo.pagerduty.account import SCHEDULE
 from bot.demo.pagerduty.page import Suggestion
 from bot.demo.pagerduty.server import PagerDuty
 from bot.demo.pagerduty.webhooks import Subscription
@@ -41,8 +40,6 @@ from bot.view.plan_words import PlanWords
 POLICY = f"""\
 [slack]
 alerts_channel = "{ALERTS.id}"
-[pagerduty]
-schedule = "{SCHEDULE}"
 [policy]
 acting = true
 approver_groups = ["{GROUPS[0].id}"]

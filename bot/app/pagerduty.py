@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from time import monotonic
 from typing import TypeAlias
 
 from bot.actions import ACTIONS
@@ -30,7 +29,6 @@ from bot.settings import Settings
 from bot.sources.pagerduty import alarm_of_page, signals_of
 from bot.sources.pagerduty_client import PagerDutyClient
 from bot.sources.pagerduty_http import Access, Patience
-from bot.sources.pagerduty_on_call import OnCallNow
 from bot.sources.pagerduty_settings import PagerDutySettings
 from bot.surfaces.pagerduty import PARTS, PagerDutySurface
 from bot.view.context import ViewContext
@@ -46,7 +44,7 @@ class PagerDutyParts:
     """The parts that a service needs.
 
     Shape: `surface` is for the engine; `signals` for the intake. `pages` and `subscription` exist where there is an
-    inbox, `on_call` where a schedule is named.
+    inbox.
     """
 
     client: PagerDutyClient
@@ -57,7 +55,6 @@ class PagerDutyParts:
     polls: bool
     pages: PagePoller | None = None
     subscription: SubscriptionWatch | None = None
-    on_call: OnCallNow | None = None
     _fields_known: bool = True
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -188,8 +185,6 @@ def pagerduty_parts(
         look_every=said.poll_every if said.poll else said.relist_every,
         polls=said.poll,
     )
-    if access.token and said.schedule:
-        parts.on_call = OnCallNow(client, said.schedule, monotonic)
     if access.token:
         parts.pages = PagePoller(client, stores.inbox, stores.cases, alarm_of_page, now, log, arrivals)
         if said.webhook_secrets:  # without a secret no webhook of PagerDuty is accepted

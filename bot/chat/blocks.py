@@ -81,8 +81,7 @@ def step_blocks(plan: PlanView) -> Iterator[Block]:
 def _step_line(step: StepView) -> Pieces:
     pieces = (Bold(clipped(step.words, 200)), clipped(f" — {step.outcome_so_far}", SAID * 2))
     if step.since is not None:
-        usually = (f"; {step.usually}",) if step.usually else ()
-        return (*pieces, ", since ", Instant(step.since, exact=True), *usually)
+        return (*pieces, ", since ", Instant(step.since, exact=True))
     return (*pieces, *(piece for seen in step.seen for piece in (". ", Code(seen))))
 
 

@@ -280,8 +280,8 @@ def _gravity_sign(view: IncidentView) -> str:
 
 
 def _decision_blocks(group: GroupView, first: Sequence[Button] = ()) -> Iterator[Block]:
-    """What a decision needs, who is on call, and what can be chosen."""
-    if said := joined((group.needs, group.approvers, group.on_call)):
+    """What a decision needs, and what can be chosen."""
+    if said := joined((group.needs, group.approvers)):
         yield line(*said)
     yield from choice_blocks(group.choices, first)
 

@@ -31,7 +31,6 @@ from bot.domain.engine_contracts import Notices
 from bot.domain.errors import LedgerError, NothingProposed
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident, newest
-from bot.domain.pagerduty import OnCallSource
 from bot.domain.policy import Policy
 from bot.domain.post import CardPosts, CardRecord, MessageRef
 from bot.domain.transitions import State
@@ -39,11 +38,9 @@ from bot.domain.verdict import Verdict
 from bot.ledger import Ledger, Outbox
 from bot.response.diagnosis.incident_opener import IncidentOpener
 from bot.response.diagnosis.progress import ReadingProgress
-from bot.response.execution.usual_durations import UsualTimes
 from bot.response.incident_record import IncidentRequest, log_unreadable
 from bot.view.context import NOTHING, ViewContext
 from bot.view.plan_words import PlanWords
-from bot.view.standing import needs_a_person
 from bot.view.view import GroupView, group_view, is_alarm
 
 REMEMBERED = 2000  # cards of which it is known what they show, and requests with a known place
@@ -104,8 +101,7 @@ class ChatCards:
     """Shows groups of incidents in a chat: a `Surface`.
 
     Shape: `notices` says what holds up an approved plan, `actions` whether what was done can be taken back;
-    `usual` says how long a reboot takes, `on_call` who is told of on cards that need a person. `view` is what all
-    cards have in common. `why` adds to a verdict's details what would have changed it.
+    `view` is what all cards have in common. `why` adds to a verdict's details what would have changed it.
     """
 
     def __init__(
@@ -118,8 +114,6 @@ class ChatCards:
         notices: Notices,
         actions: Mapping[str, Action],
         view: ViewContext = NOTHING,
-        usual: UsualTimes | None = None,
-        on_call: OnCallSource | None = None,
         storms: StormBoard | None = None,
         why: WhyReplies | None = None,
     ) -> None:
@@ -129,9 +123,6 @@ class ChatCards:
         self._policy = policy
         self._log = log
         self._notices = notices
-        self._actions = actions
-        self._usual = usual
-        self._on_call = on_call
         self._storms = storms
         self.why = why
         self.words = PlanWords(actions)
@@ -170,7 +161,7 @@ class ChatCards:
             shown.as_of = as_of
             shown.open = () if all(incident.ended for incident in group) else group
             spot = await self._card_target(group)
-            context = await self._context_of(shown, group) if spot is not None else self.view
+            context = self._context_of(shown, group) if spot is not None else self.view
             if (board := self._boards.get(name)) is not None:
                 board.shows(group, context)
                 context, group = board.context, board.group
@@ -452,25 +443,15 @@ class ChatCards:
         shown.head = shown.head or (read.head if read is not None else await self._ledger.head(HOUSE)).noted
         return group_view(group, replace(context, head=shown.head))
 
-    async def _context_of(self, shown: _Shown, group: Sequence[Incident]) -> ViewContext:
-        rebooting = [each for each in group if (action := self._running_action(each)) is not None and action.reboots]
+    def _context_of(self, shown: _Shown, group: Sequence[Incident]) -> ViewContext:
         return replace(
             self.view,
             checking=self._checking,
             working=self._working,
             waits_for={each.id: self._notices.waits_for(each.id) for each in group},
             undoes={each.id: words for each in group if (words := self.words.plan(self.words.undo(each)))},
-            usual=await self._usual.under_way(rebooting) if self._usual is not None and rebooting else {},
             now=shown.seconds_at,
-            on_call=await self._on_call.read() if self._on_call is not None and needs_a_person(group) else None,
         )
-
-    def _running_action(self, incident: Incident) -> Action | None:
-        """Return what the step under way does; None where none is, or this program does not know it."""
-        under_way, proposal = incident.step_under_way, incident.proposal
-        if under_way is None or proposal is None:
-            return None
-        return self._actions.get(proposal.plan.steps[under_way.number - 1].action)
 
     # --- where it is shown
 

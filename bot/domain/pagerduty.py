@@ -73,14 +73,6 @@ class OutgoingAlert:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class OnCall:
-    """Who is on call by a schedule; `unread` is why that is not known."""
-
-    names: tuple[str, ...] = ()
-    unread: str = ""
-
-
 def page_id_of(alert: Alert) -> str:
     """Return the id of an alert's page; empty if the alert is not from PagerDuty.
 
@@ -132,13 +124,6 @@ class PageReader(Protocol):
 
     async def email_of(self, user_id: str) -> str:
         """Return a person's e-mail address."""
-
-
-class OnCallSource(Protocol):
-    """Says who is on call by the configured schedule."""
-
-    async def read(self) -> OnCall:
-        """Return who is on call now, or why that is not known; within seconds."""
 
 
 class Subscriptions(Protocol):

@@ -21,6 +21,7 @@ _LIMIT_BYTES = 1024 * 1024
 _SSH, _ACT, _LINKS = "ssh", "act", "links"
 _GONE = {  # keys that were taken away, by table, and what to do
     "capture": {"approval": "is gone: a capture only reads, and begins without a yes. Take this line out."},
+    "pagerduty": {"schedule": "is gone: PagerDuty itself calls who is on call. Take this line out."},
 }
 
 

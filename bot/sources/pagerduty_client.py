@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.domain.errors import PagerDutyRefused, PagerDutyUnavailable
-from bot.domain.pagerduty import Note, OnCall, OutgoingAlert, Page, Subscription
+from bot.domain.pagerduty import Note, OutgoingAlert, Page, Subscription
 from bot.sources.pagerduty_http import Access, PagerDutyHttp, Patience
 
 PAGE_ROWS = 100
@@ -80,17 +80,6 @@ class PagerDutyClient:
     async def email_of(self, user_id: str) -> str:
         """Return a person's e-mail address."""
         return str(_object(await self._http.ask("GET", f"/users/{_quoted_for_path(user_id)}"), "user").get("email", ""))
-
-    async def on_call(self, schedule: str) -> OnCall:
-        """Return who is on call by a schedule now, each once; see https://developer.pagerduty.com, `GET /oncalls`."""
-        query = {"schedule_ids[]": schedule, "earliest": "true", "limit": PAGE_ROWS}
-        found: dict[str, None] = {}
-        for row in _rows(await self._http.ask("GET", "/oncalls", query), "oncalls"):
-            user = row.get("user")
-            name = str(user.get("summary") or user.get("name") or "") if isinstance(user, Mapping) else ""
-            if name:
-                found[name] = None
-        return OnCall(tuple(found))
 
     # --- what is written
 

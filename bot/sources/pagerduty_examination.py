@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import PagerDutyFailed, PagerDutyRefused
 from bot.domain.pagerduty import Subscription
-from bot.domain.safe_text import one_line
 from bot.sources.pagerduty_client import PagerDutyClient
 from bot.sources.pagerduty_http import Access, Patience
 from bot.sources.pagerduty_settings import PagerDutySettings
@@ -68,25 +67,12 @@ class PagerDutyExamination:
             key = DoctorFinding(
                 "PagerDuty key", Mark.OK if access.sender else Mark.NOTE, f"taken; notes come from {sender}"
             )
-            return (key, *await self._subscription(client, known), *await self._examine_on_call(client), events)
+            return (key, *await self._subscription(client, known), events)
         except PagerDutyFailed as error:
             hint = error.try_next or "Can this machine reach PagerDuty (PAGERDUTY_API_URL, a proxy, DNS)?"
             return (DoctorFinding("PagerDuty key", Mark.WRONG, error.sentence, hint), events)
         finally:
             await client.close()
-
-    async def _examine_on_call(self, client: PagerDutyClient) -> tuple[DoctorFinding, ...]:
-        if not (schedule := self._settings.schedule):
-            return ()
-        name = "PagerDuty on call"
-        try:
-            found = await client.on_call(schedule)
-        except PagerDutyFailed as error:
-            hint = "[pagerduty] schedule has to be the id of a schedule, and the key may read schedules."
-            return (DoctorFinding(name, Mark.WRONG, f"{schedule}: {error.sentence}", hint),)
-        who = one_line(", ".join(found.names), 200)
-        hint = "" if who else "Is [pagerduty] schedule the right schedule?"
-        return (DoctorFinding(name, Mark.OK if who else Mark.NOTE, f"{schedule}: {who or 'nobody is on call'}", hint),)
 
     async def _subscription(
         self, client: PagerDutyClient, known: tuple[Subscription, ...]

@@ -53,9 +53,6 @@ class PagerDutySettings:
     subscription: str = option(
         TomlTable.text, "", "Which webhook subscription is the bot's; else the only one.", like='"PABC123"'
     )
-    schedule: str = option(
-        TomlTable.text, "", "A schedule; who is on call is named on each card that needs a person.", like='"PDEF456"'
-    )
     watch_every: timedelta = option(
         duration, timedelta(seconds=60), "How often the bot checks that the subscription is enabled."
     )

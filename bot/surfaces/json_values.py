@@ -49,7 +49,8 @@ def _rounded(value: float) -> float:
 
 
 def _record(value: Any) -> dict[str, Any]:
-    names, properties = _shown_parts(type(value))
+    kind: Any = type(value)
+    names, properties = _shown_parts(kind)
     record: dict[str, Any] = {}
     for name in names:
         held = getattr(value, name)

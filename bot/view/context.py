@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from bot.domain.incident import Incident
-from bot.domain.pagerduty import OnCall
 from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.progress import ReadingProgress
-from bot.response.execution.usual_durations import UsualTime
 from bot.view.plan_words import PlanWords
 
 
@@ -34,12 +32,11 @@ class ViewContext:
     """All inputs of a view except the incidents, so that making a view is a pure function.
 
     Shape: without a `policy` the view does not say who may approve, and until when. `head` is the record's, as
-    `SEQ:HASH`, for cards that close. By incident: `checking` is who said yes while the node is read again,
-    `working` what a pressed button does now, `waits_for` what holds up an approved plan; `undoes` what an undo would
-    bring back, where it can; `usual` is how long the running step usually takes; with `now` the view also says how
-    long it has run. By node: `progress` says how far the reading is, `fresh` is a verdict that is not on record yet.
-    `links` are the templates of `[links]` by name; `on_call` is told where a person is needed. `absent` are buttons of
-    extras that are left out; `asks` are their questions on a closed card. `chat` is where people decide.
+    `SEQ:HASH`, for cards that close. By incident: `checking` is who said yes while the node is read again, `working`
+    what a pressed button does now, `waits_for` what holds up an approved plan; `undoes` what an undo would bring back,
+    where it can. With `now` the view also says how long a running step has run. By node: `progress` says how far the
+    reading is, `fresh` is a verdict that is not on record yet. `links` are the templates of `[links]` by name. `absent`
+    are buttons of extras that are left out; `asks` are their questions on a closed card. `chat` is where people decide.
     """
 
     policy: Policy | None = None
@@ -52,9 +49,7 @@ class ViewContext:
     progress: Mapping[str, ReadingProgress] = field(default_factory=dict)
     fresh: Mapping[str, Verdict] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
-    usual: Mapping[str, UsualTime] = field(default_factory=dict)
     now: datetime | None = None
-    on_call: OnCall | None = None
     absent: frozenset[str] = frozenset()
     asks: tuple[ClosingQuestion, ...] = ()
     chat: str = "Slack"

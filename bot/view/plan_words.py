@@ -14,7 +14,6 @@ from bot.domain.fence import journal_command
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Evidence, Verdict
-from bot.response.execution.usual_durations import UsualTime
 from bot.response.incident_record import undoable
 from bot.view.before_after import unit_words
 from bot.view.words import tried_words
@@ -41,8 +40,8 @@ class StepView:
     """A step: what it does, what that means for the node, and its outcome.
 
     Shape: `since` is set while it runs; `seen` is its proof, or what was seen instead. `also` is what else it does
-    on the node: part of what is approved, so never shortened. `usually` says, while it runs, how long it usually
-    takes, and `lasts` how long it has run, where that is counted. `verb` is what it does, in a word. `journal` is what
+    on the node: part of what is approved, so never shortened. `lasts` is how long it has run, while it runs and where
+    that is counted. `verb` is what it does, in a word. `journal` is what
     is run on the node before each command; empty where an API does it, or nobody is asked.
     """
 
@@ -54,7 +53,6 @@ class StepView:
     since: datetime | None = None
     seen: tuple[str, ...] = ()
     also: str = ""
-    usually: str = ""
     lasts: timedelta = timedelta(0)
     verb: str = ""
     journal: str = ""
@@ -79,8 +77,7 @@ class StepView:
     @property
     def sentence(self) -> str:
         """The outcome as a sentence."""
-        usually = f"; {self.usually}" if self.usually else ""
-        return f"Step {self.number}, {self.words}: {self.outcome_so_far}{usually}."
+        return f"Step {self.number}, {self.words}: {self.outcome_so_far}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,13 +287,9 @@ def unread_words(ends: PlanImpact) -> str:
     return f"What else ends is not known: {named} could not be read."
 
 
-def with_times(plan: PlanView, usual: UsualTime | None, now: datetime | None) -> PlanView:
-    """Return the plan; its running step says how long it usually takes, where known, and how long it has run."""
-    usually = usual_words(usual) if usual is not None else ""
-    steps = (
-        replace(step, usually=usually, lasts=lasting(step.since, now)) if step.since is not None else step
-        for step in plan.steps
-    )
+def with_running_time(plan: PlanView, now: datetime | None) -> PlanView:
+    """Return the plan; its running step says how long it has run."""
+    steps = (replace(step, lasts=lasting(step.since, now)) if step.since is not None else step for step in plan.steps)
     return replace(plan, steps=tuple(steps))
 
 
@@ -312,20 +305,6 @@ def lasting(since: datetime, now: datetime | None) -> timedelta:
     seconds = int((now - since).total_seconds()) if now is not None else 0
     pace = 10 if seconds < 120 else 30 if seconds < 600 else 60
     return timedelta(seconds=max(0, seconds - seconds % pace))
-
-
-def usual_words(usual: UsualTime) -> str:
-    """Return how long a step usually takes, and on how many runs that rests.
-
-    Example:
-    >>> from datetime import timedelta
-    >>> usual_words(UsualTime(timedelta(seconds=60), timedelta(seconds=180), 5, "g5.48xlarge"))
-    'usually 60–180 s on g5.48xlarge nodes (5 times before)'
-    """
-    low, high = round(usual.shortest.total_seconds()), round(usual.longest.total_seconds())
-    seconds = f"{low}–{high} s" if low < high else f"{low} s"
-    where = f"{usual.kind} nodes" if usual.kind else "nodes here"
-    return f"usually {seconds} on {where} ({usual.times} times before)"
 
 
 def _bound_to(binds: Mapping[str, str]) -> str:

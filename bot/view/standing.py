@@ -185,28 +185,6 @@ def approvers_sentence(context: ViewContext) -> Sentence:
     return (*pieces, ".")
 
 
-def needs_a_person(group: Sequence[Incident]) -> bool:
-    """True while somebody has to decide or to answer, and where the bot leaves the node to people."""
-    return any(
-        incident.state in (State.PROPOSED, State.UNKNOWN, State.ESCALATED)
-        or (incident.withheld is not None and incident.withheld.because != ACTING_IS_OFF)
-        for incident in group
-    )
-
-
-def on_call_sentence(context: ViewContext) -> Sentence:
-    """Return who is on call, to be asked by those who read this; by name alone, so that nobody is called."""
-    found = context.on_call
-    if found is None:
-        return ()
-    if found.unread:
-        return (f"Who is on call is not known: {found.unread}",)
-    if not found.names:
-        return ("On call: nobody, says the schedule.",)
-    who = ", ".join(one_line(name, 60) for name in found.names[:MOST_NAMED])
-    return (f"On call: {who}.",)
-
-
 def _approvals_needed(group: Sequence[Incident]) -> int:
     return max((incident.approvals_needed for incident in group if incident.proposal is not None), default=1)
 

@@ -22,7 +22,7 @@ from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.view.before_after import FigureRow, before_and_after
 from bot.view.context import ClosingQuestion, ViewContext
 from bot.view.growth_words import growth_words
-from bot.view.plan_words import SAID, PlanView, PlanWords, with_times
+from bot.view.plan_words import SAID, PlanView, PlanWords, with_running_time
 from bot.view.standing import (
     Choice,
     approvals_sentence,
@@ -32,8 +32,6 @@ from bot.view.standing import (
     decision_sentence,
     harm_sentences,
     is_undecided,
-    needs_a_person,
-    on_call_sentence,
     short_words,
     state_sentences,
 )
@@ -165,10 +163,10 @@ class GroupView:
     """Incidents shown together, on a card or in a note; the worst come first.
 
     Shape: `shows_verdicts`: it shows the findings, because nothing is decided or done yet on any node. `choices` are
-    what a person can choose now, `needs` and `approvers` what a decision needs; `on_call` is told where a person is
-    needed. `about` is what the alerts said, `asked` says which people of a chat asked; `head` is set once all ended.
-    `absent` are buttons of extras that are left out, `asks` their questions about verdicts, once all have ended.
-    `chat` is where people decide; `rest` says where the reasons are that have no room here.
+    what a person can choose now, `needs` and `approvers` what a decision needs. `about` is what the alerts said,
+    `asked` says which people of a chat asked; `head` is set once all ended. `absent` are buttons of extras that are
+    left out, `asks` their questions about verdicts, once all have ended. `chat` is where people decide; `rest` says
+    where the reasons are that have no room here.
     """
 
     incidents: tuple[IncidentView, ...]
@@ -177,7 +175,6 @@ class GroupView:
     choices: tuple[Choice, ...] = ()
     needs: Sentence = ()
     approvers: Sentence = ()
-    on_call: Sentence = ()
     about: str = ""
     asked: Sentence = ()
     head: str = ""
@@ -215,7 +212,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
     # What acts keeps its verdict, also where the node is read again for another alert.
     verdict = incident.verdict if incident.has_begun else context.fresh.get(incident.node, incident.verdict)
     plan = context.words.of_incident(incident, verdict)
-    plan = with_times(plan, context.usual.get(incident.id), context.now) if plan is not None else None
+    plan = with_running_time(plan, context.now) if plan is not None else None
     state = incident.state
     if state is State.OPENED and verdict is not None:
         state = State.TRIAGED  # it will be on record in a moment
@@ -288,7 +285,6 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
         choices=tuple(choices_of(group, context.checking, context.undoes, context.words)),
         needs=approvals_sentence(undecided, context),
         approvers=approvers_sentence(context) if undecided else (),
-        on_call=on_call_sentence(context) if needs_a_person(group) else (),
         about=_alerts_and_reasons(group),
         asked=askers_sentence(group),
         head=context.head if view.ended else "",

@@ -9,11 +9,9 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from bot.demo.pagerduty.account import SCHEDULE
 from bot.domain.errors import PagerDutyRefused, PagerDutyUnavailable, SettingsError
 from bot.domain.pagerduty import OutgoingAlert
 from bot.sources.pagerduty_http import Access, PagerDutyHttp, Patience
-from bot.sources.pagerduty_on_call import OnCallNow
 from tests.alerts.pagerduty import Naps, access, account, client, now
 
 SECRET = "u+hunter2hunter2hunter"
@@ -45,34 +43,6 @@ async def test_note_is_added_listed_and_edited() -> None:
         await asking.edit_note(page.id, first.id, "node-1: CRITICAL")
         assert [one.content for one in await asking.notes(page.id)] == ["node-1: CRITICAL", "another"]
         assert page.status == "triggered"
-
-
-async def test_who_is_on_call_is_read_once_each() -> None:
-    async with account() as pagerduty, client(pagerduty) as asking:
-        other = pagerduty.account.user("Bea Backup", "bea@example.com")
-        first = pagerduty.account.person
-        pagerduty.account.schedules["P1"] = (first, other, first)  # on two levels of a policy
-        found = await asking.on_call("P1")
-        assert found.names == ("Ann Oncall", "Bea Backup")
-        with pytest.raises(PagerDutyRefused):
-            await asking.on_call("P2")
-
-
-async def test_who_is_on_call_is_asked_once_a_minute_and_never_waited_for_long() -> None:
-    async with account() as pagerduty, client(pagerduty) as asking:
-        seconds = [0.0]
-        source = OnCallNow(asking, SCHEDULE, lambda: seconds[0])
-        assert [(await source.read()).names for _ in range(3)] == [("Ann Oncall",)] * 3
-        assert len(pagerduty.asked("oncalls")) == 1
-        seconds[0] = 61.0
-        pagerduty.faults.status("oncalls", 403)
-        assert "403" in (await source.read()).unread
-        seconds[0] = 200.0
-        pagerduty.faults.slow("oncalls", timedelta(seconds=20), times=9)
-        assert (await source.read()).unread
-        pagerduty.faults.clear()
-        seconds[0] = 300.0
-        assert (await source.read()).names == ("Ann Oncall",)
 
 
 async def test_pages_fields_and_people_are_read() -> None:

@@ -176,10 +176,10 @@ async def test_more_than_the_limit_is_refused_until_the_minute_is_over() -> None
     async with account(clock=clock) as pagerduty:
         headers = {"Authorization": f"Token token={pagerduty.token}", "Accept": VERSION}
         pagerduty.limit.calls = 2
-        answers = [(await ask(pagerduty, "GET", "/oncalls", **headers))[0] for _ in range(3)]
+        answers = [(await ask(pagerduty, "GET", "/incidents", **headers))[0] for _ in range(3)]
         assert answers == [200, 200, 429]
         clock.move(timedelta(minutes=1))
-        assert (await ask(pagerduty, "GET", "/oncalls", **headers))[0] == 200
+        assert (await ask(pagerduty, "GET", "/incidents", **headers))[0] == 200
 
 
 async def test_event_of_an_unknown_key_or_form_is_refused() -> None:

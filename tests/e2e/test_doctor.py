@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from bot.demo.machine.machine import Machine
-from bot.demo.pagerduty.account import SCHEDULE
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.people import BOT, GROUPS
 from bot.domain.doctor_finding import DoctorFinding, Mark, all_well
@@ -280,22 +279,6 @@ async def test_subscription_that_is_off_or_not_there_is_wrong(here: Surroundings
         )
         polled = await here.examined("[pagerduty]\npoll = true\n", **variables)
         assert polled["PagerDuty subscription"].mark is Mark.NOT_SET
-
-
-async def test_schedule_is_named_with_who_is_on_call_or_with_what_is_wrong(here: Surroundings) -> None:
-    async with account() as pagerduty:
-        variables = {
-            "PAGERDUTY_API_TOKEN": pagerduty.token,
-            "PAGERDUTY_API_URL": pagerduty.api_url,
-            "PAGERDUTY_FROM": pagerduty.sender,
-        }
-        for schedule, mark, seen in ((SCHEDULE, Mark.OK, "Ann Oncall"), ("PNONE", Mark.WRONG, "Not Found")):
-            found = await here.examined(f'[pagerduty]\nschedule = "{schedule}"\n', **variables)
-            assert (found["PagerDuty on call"].mark, seen in found["PagerDuty on call"].seen) == (mark, True)
-        pagerduty.account.schedules[SCHEDULE] = ()
-        found = await here.examined(f'[pagerduty]\nschedule = "{SCHEDULE}"\n', **variables)
-        assert found["PagerDuty on call"].seen == f"{SCHEDULE}: nobody is on call"
-        assert "PagerDuty on call" not in await here.examined(**variables)
 
 
 # --- the command

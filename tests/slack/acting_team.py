@@ -52,7 +52,6 @@ from bot.response.diagnosis.figures import figures
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
-from bot.response.execution.usual_durations import UsualTimes
 from bot.response.incident_record import IncidentRecord, IncidentRequest
 from bot.seats import Chat
 from bot.surfaces.slack.connection import SlackConnection
@@ -356,7 +355,6 @@ async def acting_team(
                 team,
                 ACTIONS,
                 view,
-                UsualTimes(ledger, responder.nodes, json_log.log),
             )
             return desk(
                 team,

@@ -21,7 +21,6 @@ from playwright.async_api import Browser
 
 from bot.app.demo import demo_pagerduty, environment_of
 from bot.demo.fleet import FLEET, running
-from bot.demo.pagerduty.account import SCHEDULE
 from bot.inventory import Inventory
 from tests.browser import PHONE, chromium
 from tests.e2e.test_teams_serve import program, serving
@@ -32,8 +31,6 @@ ROOT = Path(__file__).parents[2]
 NODES = FLEET[0], FLEET[2]  # the founding case, and the same leak that no check sees at work
 MINUTES = timedelta(minutes=3)
 TOML = f"""
-[pagerduty]
-schedule = "{SCHEDULE}"
 [policy]
 acting = true
 approver_groups = ["teams:{APPROVERS}"]

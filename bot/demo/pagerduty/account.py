@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 from bot.demo.slack.changes import Changes
 from bot.domain.contracts import Clock
 
-SCHEDULE = "PGPUDUTY"
 WEB = "https://zombie-demo.pagerduty.com"
 RandomBytes: TypeAlias = Callable[[int], bytes]
 Json: TypeAlias = dict[str, Any]
@@ -107,11 +106,9 @@ class Account:
         self.incidents: dict[str, Incident] = {}
         self.counts_alerts = True  # a test can switch the counts off
         self.web = WEB  # where people see incidents
-        self.schedules: dict[str, tuple[User, ...]] = {}  # who is on call by each
         self.service("gpu-fleet")
         self.user("Ann Oncall", "ann@example.com")
         self.bot = self.user("Zombie Bot", "zombie@example.com")
-        self.schedules[SCHEDULE] = (self.person,)
 
     def new_id(self, letter: str, length: int = 13) -> str:
         """Return an id of PagerDuty's form, such as `Q3B15VLMF3ASBD`."""

@@ -53,7 +53,6 @@ class Answers:
             ("GET", fields, "fields", lambda request, _: (200, self._fields(self._incident(request)))),
             ("PUT", fields, "set_fields", self._set_fields),
             ("GET", "/log_entries/{id}", "log_entry", self._log_entry),
-            ("GET", "/oncalls", "oncalls", self._on_calls),
             ("GET", "/users/{id}", "user", self._user),
             ("GET", "/webhook_subscriptions", "subscriptions", self._subscriptions),
             ("PUT", subscription, "subscription_changed", self._change_subscription),
@@ -160,14 +159,6 @@ class Answers:
         return 201, self._fields(incident)
 
     # --- people
-
-    def _on_calls(self, request: web.Request, _: Any) -> Reply:
-        asked = request.query.getall("schedule_ids[]", list(self._account.schedules))
-        if not set(asked) <= self._account.schedules.keys():
-            raise Refusal(404, "Not Found", 2100)
-        now = self._account.clock()
-        rows = [rest_json.on_call_json(user, name, now) for name in asked for user in self._account.schedules[name]]
-        return 200, _paged("oncalls", rows, request)
 
     def _user(self, request: web.Request, _: Any) -> Reply:
         found = self._account.users.get(request.match_info["id"])

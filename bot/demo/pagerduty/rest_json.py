@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from bot.demo.pagerduty.account import WEB, Alert, Incident, Json, Note, Service, User
@@ -33,21 +33,6 @@ def agent_json(who: User | Service | None) -> Json | None:
 def user_json(who: User) -> Json:
     """Return a person."""
     return {**reference_json("user", who.id, who.name, "/users"), "name": who.name, "email": who.email, "role": "user"}
-
-
-def on_call_json(who: User, schedule: str, now: datetime) -> Json:
-    """Return a row of who is on call: from the last midnight to the next."""
-    start = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    return {
-        "user": reference_json("user_reference", who.id, who.name, "/users"),
-        "schedule": reference_json("schedule_reference", schedule, "GPU fleet", "/schedules"),
-        "escalation_policy": reference_json(
-            "escalation_policy_reference", "PESC001", "Default", "/escalation_policies"
-        ),
-        "escalation_level": 1,
-        "start": instant_json(start),
-        "end": instant_json(start + timedelta(days=1)),
-    }
 
 
 def incident_json(incident: Incident, web: str, with_entry: bool = False) -> Json:

@@ -29,7 +29,6 @@ from bot.domain.events import (
     StepFailed,
 )
 from bot.domain.incident import Incident
-from bot.domain.pagerduty import OnCall
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Evidence
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
@@ -100,27 +99,6 @@ def test_dialog_shows_every_pod_that_a_drain_moves_as_a_yes_covers_each() -> Non
     assert ", as of  date {time} 09:30 UTC" in dialog, "the list is the offer's"
 
 
-@pytest.mark.parametrize(
-    ("found", "says"),
-    [
-        (OnCall(("Ann Oncall", "<!channel> Bea")), "On call: Ann Oncall, <!channel> Bea."),
-        (OnCall(), "On call: nobody, says the schedule."),
-        (OnCall(unread="PagerDuty refuses: 403."), "Who is on call is not known: PagerDuty refuses: 403."),
-    ],
-)
-def test_proposed_says_who_is_on_call_and_calls_nobody(found: OnCall, says: str) -> None:
-    context = replace(CONTEXT, on_call=found)
-    message = acting_card([told(*WAYS[State.PROPOSED])], context)
-    assert message is not None
-    assert says in words(message)
-    assert "<!channel>" not in message.text, "its notification calls nobody either"
-    for left in (State.UNKNOWN, State.ESCALATED):
-        assert says in words(shown(told(*WAYS[left]), context)), "also where no plan waits, and a person is needed"
-    withheld = told(OPENING, TRIAGED, PlanWithheld("The login may not.", ()))
-    assert says in words(shown(withheld, context))
-    assert "On call" not in words(shown(told(*WAYS[State.RESOLVED]), context))
-
-
 def test_proposed_says_how_bad_what_it_is_what_a_yes_does_and_who_may_say_it() -> None:
     incident = told(*WAYS[State.PROPOSED])
     message = shown(incident)
@@ -141,7 +119,7 @@ def test_proposed_says_how_bad_what_it_is_what_a_yes_does_and_who_may_say_it() -
 
 
 def test_above_its_button_stands_what_an_approval_needs_and_who_asked_is_said_once() -> None:
-    message = shown(told(*WAYS[State.PROPOSED]), replace(CONTEXT, on_call=OnCall(("Ann Oncall",))))
+    message = shown(told(*WAYS[State.PROPOSED]))
     (at,) = [at for at, block in enumerate(message.blocks) if '"approve"' in json.dumps(block)]
     (said,) = message.blocks[at - 1]["elements"]
     assert [piece["user_id"] for piece in said["elements"] if piece["type"] == "user"] == ["U012ASKER", "U0BOB00001"]
