@@ -166,6 +166,6 @@ def chat_handlers(bot: Bot) -> ChatHandlers:
     home = HomePublisher(context, posting.work, stores.outbox, nodes, readings, stores.inbox, bot.pagerduty)
     of_extras: list[Chat] = bot.seated("chat", context)
     typed = [chat for chat in of_extras if isinstance(chat, Typed)]
-    commands = Commands(context, posting.work, bot.known, chat_settings(settings).channels, typed, bot.pagerduty)
+    commands = Commands(context, posting.work, bot.known, chat_settings(settings).channels, typed)
     decisions = Decisions(context, home, posting.work, of_extras)
     return ChatHandlers(bot.cards, commands, decisions, home, NodeSuggestions(bot.known, askers), people)

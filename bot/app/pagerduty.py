@@ -95,15 +95,6 @@ class PagerDutyParts:
         """Take in what was missed since then."""
         return await self.pages.poll_pages(since) if self.pages is not None else 0
 
-    async def enable_subscription(self) -> str:
-        """Enable the subscription again, and return the outcome as a sentence."""
-        if self.subscription is None:
-            return "There is no webhook subscription to enable."
-        try:
-            return await self.subscription.enable_subscription()
-        except PagerDutyFailed as error:
-            return str(error)
-
     async def signals(self, case: str) -> tuple[SourceAlert, ...] | None:
         """Return a page's alerts and custom fields; None where the bot raised it itself.
 

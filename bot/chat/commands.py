@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from bot.chat.background import Background
 from bot.chat.blocks import near_name_buttons
@@ -33,10 +32,8 @@ from bot.chat.stored_checks import encode_check
 from bot.chat.suggestions import ASKS, FIND_NODE
 from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError
 from bot.domain.incident import IncidentSummary
-from bot.domain.policy import Approval
-from bot.domain.safe_text import one_line, redacted_text
+from bot.domain.safe_text import redacted_text
 from bot.response.decision.braking import pull_words
-from bot.response.decision.guards import check_may_approve
 from bot.view.words import attention_key, node_words, utc
 
 REQUESTS_REMEMBERED = 1000
@@ -44,19 +41,12 @@ MOST_LISTED = 30
 NOT_KNOWN = "CannotTell: The ledger cannot be read or written now, so nothing was done. Try again."
 
 
-class Subscription(Protocol):
-    """PagerDuty's webhook subscription, which can be enabled again."""
-
-    async def enable_subscription(self) -> str:
-        """Enable it, and return the outcome as a sentence."""
-
-
 @dataclass(slots=True, eq=False)
 class Commands:
     """Takes what people type, each delivery once.
 
     Shape: `channels` is where checks may be asked for, anywhere if empty, and always in a direct message, because they
-    only look. `others` take what extras are asked. `pagerduty` is None where the bot does not talk to PagerDuty.
+    only look. `others` take what extras are asked.
     """
 
     context: ChatContext
@@ -64,7 +54,6 @@ class Commands:
     known: KnownNodes
     channels: Collection[str]
     others: Sequence[Typed] = ()
-    pagerduty: Subscription | None = None
     _seen: RecentDeliveries = field(default_factory=lambda: RecentDeliveries(REQUESTS_REMEMBERED))
 
     def take(self, request: CommandRequest) -> None:
@@ -172,10 +161,8 @@ class Commands:
             present = await self.context.ledger.brake_pull()
             pull, asked_at = (0, responder.clock()) if present is None else (present.seq, None)
         approval = await self.context.people.approval(
-            person, self.context.policy, asked.reason, by_group=asked.verb in ("brake", "pagerduty")
+            person, self.context.policy, asked.reason, by_group=asked.verb == "brake"
         )
-        if asked.verb == "pagerduty":
-            return await self._enable_pagerduty(approval)
         try:
             if asked.verb == "brake":
                 return brake_words(await responder.brake(False, approval, pull=pull, asked_at=asked_at))
@@ -188,13 +175,6 @@ class Commands:
             return refusal_words(no)
         self.context.notices.decided(opened.id)
         return f"Proposed as incident {opened.id}; another person has to approve it."
-
-    async def _enable_pagerduty(self, approval: Approval) -> str:
-        check_may_approve(self.context.policy, approval)
-        if self.pagerduty is None:
-            return "The bot does not talk to PagerDuty: PAGERDUTY_API_TOKEN is not set."
-        self.context.log("subscription_wanted", by=approval.by)
-        return one_line(await self.pagerduty.enable_subscription(), 500)
 
     async def _status(self) -> str:
         summaries = await self.context.ledger.incidents(only_open=True)

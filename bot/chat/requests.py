@@ -22,14 +22,17 @@ from bot.view.words import Channel, Styled
 MOST_NODES = 100
 MOST_UNKNOWN = 8  # unknown names that get a sentence; the rest is counted
 LONGEST_REQUEST = 8000
-SUBCOMMANDS = ("status", "cancel", "undo", "brake", "pagerduty")
+SUBCOMMANDS = ("status", "cancel", "undo", "brake")
 LONGEST_REASON = 500
 _PULL = re.compile(r"#([0-9]{1,12})\Z")
 USAGE = {
     "cancel": "Say which: `/zombie cancel ID`, with a reason if you like. `/zombie status` lists what is open.",
     "undo": "Say which: `/zombie undo ID`, with a reason if you like. The ID is on the card.",
     "brake": "Say `/zombie brake on` or `/zombie brake off`, with a reason.",
-    "pagerduty": "Say `/zombie pagerduty on` to enable a disabled webhook subscription again.",
+}
+GONE = {
+    "policy": "`/zombie policy` is gone. A button that would refuse you says so, and why.",
+    "pagerduty": "`/zombie pagerduty` is gone. A disabled webhook is enabled in PagerDuty itself: docs/pagerduty.md",
 }
 VERBS = ("check", *SUBCOMMANDS, "help")
 
@@ -39,7 +42,6 @@ _HELP = """*What I can do*
 `/zombie cancel ID [reason]` — cancel an incident before its first step begins
 `/zombie undo ID [reason]` — propose to undo what an incident did; another person approves it
 `/zombie brake on|off [#PULL] [reason]` — stop anything new from beginning, or allow it again
-`/zombie pagerduty on` — enable PagerDuty's webhook subscription again, where it was disabled
 `/zombie help` — this text
 In a thread, where slash commands do not work, mention me: `@zombie check NODE`
 A check only reads and changes nothing. A remedy is carried out only after another person approves it."""
@@ -88,8 +90,8 @@ class CommandRequest:
 class Subcommand:
     """A request that is not about reading nodes.
 
-    Shape: `incident` is for cancel and undo; `on` for the brake and PagerDuty; `pull` is the number of the pull to be
-    released, 0 where none was typed.
+    Shape: `incident` is for cancel and undo; `on` for the brake; `pull` is the number of the pull to be released, 0
+    where none was typed.
     """
 
     verb: str
@@ -186,8 +188,8 @@ def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request
     if not words:
         return HelpRequest()
     verb, names = words[0].lower(), list(dict.fromkeys(words[1:]))
-    if verb == "policy":
-        return HelpRequest("`/zombie policy` is gone. A button that would refuse you says so, and why.")
+    if verb in GONE:
+        return HelpRequest(GONE[verb])
     verbs = (*VERBS, *(word for other in others for word in other.verbs))
     if verb not in verbs:
         near = difflib.get_close_matches(verb, verbs, n=1, cutoff=0.5)
@@ -230,14 +232,12 @@ def parse_subcommand(verb: str, words: list[str]) -> Subcommand | str:
         return Subcommand(verb)
     if verb in ("cancel", "undo"):
         return Subcommand(verb, words[0], " ".join(words[1:])[:LONGEST_REASON]) if words else USAGE[verb]
-    if verb == "brake":
-        if not words or words[0].lower() not in ("on", "off"):
-            return USAGE[verb]
-        on, said = words[0].lower() == "on", words[1:]
-        number = _PULL.match(said[0]) if said and not on else None
-        reason = " ".join(said[1:] if number else said)[:LONGEST_REASON]
-        return Subcommand(verb, reason=reason, on=on, pull=int(number[1]) if number else 0)
-    return Subcommand(verb, on=True) if [word.lower() for word in words] == ["on"] else USAGE[verb]
+    if not words or words[0].lower() not in ("on", "off"):
+        return USAGE[verb]
+    on, said = words[0].lower() == "on", words[1:]
+    number = _PULL.match(said[0]) if said and not on else None
+    reason = " ".join(said[1:] if number else said)[:LONGEST_REASON]
+    return Subcommand(verb, reason=reason, on=on, pull=int(number[1]) if number else 0)
 
 
 def unknown_node(name: str, known: KnownNodes) -> CheckRequest:

@@ -127,16 +127,13 @@ class PageReader(Protocol):
 
 
 class Subscriptions(Protocol):
-    """Manages webhook subscriptions.
+    """Reads and tests webhook subscriptions.
 
     Raises: every method raises PagerDutyUnavailable or PagerDutyRefused.
     """
 
     async def subscriptions(self) -> tuple[Subscription, ...]:
         """Return the account's webhook subscriptions."""
-
-    async def enable_subscription(self, subscription_id: str) -> Subscription:
-        """Switch a subscription on again and return it."""
 
     async def ping(self, subscription_id: str) -> None:
         """Make PagerDuty send a test event."""

@@ -129,18 +129,6 @@ class PagerDutyClient:
             ]
         )
 
-    async def enable_subscription(self, subscription_id: str) -> Subscription:
-        """Switch a subscription on again and return it."""
-        path = f"/webhook_subscriptions/{_quoted_for_path(subscription_id)}"
-        answer = await self._http.ask("POST", f"{path}/enable")
-        if not isinstance(answer, Mapping):  # done, without an answer
-            answer = await self._http.ask("GET", path)
-        subscription = _subscription(_object(answer, "webhook_subscription"))
-        if not subscription.is_active:  # enabling undoes only PagerDuty's suspension
-            answer = await self._http.ask("PUT", path, body={"webhook_subscription": {"active": True}})
-            subscription = _subscription(_object(answer, "webhook_subscription"))
-        return subscription
-
     async def ping(self, subscription_id: str) -> None:
         """Make PagerDuty send a test event."""
         await self._http.ask("POST", f"/webhook_subscriptions/{_quoted_for_path(subscription_id)}/ping")

@@ -94,7 +94,14 @@ class PagerDutyExamination:
         (ours,) = found
         if ours.is_disabled:
             by = "by PagerDuty, after deliveries that failed" if ours.is_suspended else "by somebody"
-            return (DoctorFinding(name, Mark.WRONG, f"{ours.id} is switched off {by}", "/zombie pagerduty on"),)
+            return (
+                DoctorFinding(
+                    name,
+                    Mark.WRONG,
+                    f"{ours.id} is switched off {by}",
+                    "Enable it in “Integrations”, “Generic Webhooks (v3)”.",
+                ),
+            )
         return (
             DoctorFinding(name, Mark.OK, f"{ours.id} delivers to {ours.url}"),
             await self._examine_signature(client, ours),

@@ -275,7 +275,7 @@ async def test_subscription_that_is_off_or_not_there_is_wrong(here: Surroundings
         found = await here.examined(**variables)
         assert (found["PagerDuty subscription"].mark, found["PagerDuty subscription"].to_do) == (
             Mark.WRONG,
-            "/zombie pagerduty on",
+            "Enable it in “Integrations”, “Generic Webhooks (v3)”.",
         )
         polled = await here.examined("[pagerduty]\npoll = true\n", **variables)
         assert polled["PagerDuty subscription"].mark is Mark.NOT_SET

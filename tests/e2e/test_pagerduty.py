@@ -144,7 +144,7 @@ async def test_note_that_pagerduty_had_not_taken_is_sent_by_the_next_run(stage: 
     assert stage.readings.asked["node-7"] == 1
 
 
-async def test_disabled_subscription_is_told_switched_on_by_an_approver_and_caught_up_with(stage: Stage) -> None:
+async def test_disabled_subscription_is_told_and_caught_up_with_once_it_is_on(stage: Stage) -> None:
     toml = f'{TOML}[policy]\nacting = true\napprovers = ["U0ALICE001"]\n'
     async with stage.serving(toml) as bot:
         await stage.pagerduty.until(lambda: stage.pagerduty.asked("subscriptions"), what="the first look")
@@ -155,12 +155,8 @@ async def test_disabled_subscription_is_told_switched_on_by_an_approver_and_caug
         home = await stage.slack.open_home("alice")
         assert home.is_acknowledged
         await stage.slack.until(lambda: "disabled" in str(stage.slack.home("alice")), what="App Home")
-        await stage.slack.say("bob", "oncall-gpu", "/zombie pagerduty on")
-        await stage.slack.until(lambda: "NotAnApprover" in str(stage.slack.messages("oncall-gpu", "bob")), what="a no")
-        assert not subscription.is_listening
-        await stage.slack.say("alice", "oncall-gpu", "/zombie pagerduty on")
+        stage.pagerduty.webhooks.enable(subscription)
         await stage.note_saying(missed, "node-9: CRITICAL")
-        assert [one.is_listening for one in stage.pagerduty.webhooks.subscriptions.values()] == [True]
         await card_saying(stage.slack, "is on again; 1 page was missed", ALERTS.id)
         assert len(await bot.ledger.incidents()) == 1
 

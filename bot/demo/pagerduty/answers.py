@@ -55,8 +55,6 @@ class Answers:
             ("GET", "/log_entries/{id}", "log_entry", self._log_entry),
             ("GET", "/users/{id}", "user", self._user),
             ("GET", "/webhook_subscriptions", "subscriptions", self._subscriptions),
-            ("PUT", subscription, "subscription_changed", self._change_subscription),
-            ("POST", f"{subscription}/enable", "enable", self._enable),
             ("POST", f"{subscription}/ping", "ping", self._ping),
         )
 
@@ -185,18 +183,6 @@ class Answers:
             [subscription.form() for subscription in found if subscription is not None],
             request,
         )
-
-    def _change_subscription(self, request: web.Request, body: Any) -> Reply:
-        subscription = self._subscription(request)
-        asked = body.get("webhook_subscription")
-        if isinstance(asked, dict) and isinstance(asked.get("active"), bool):
-            subscription.active = asked["active"]
-        return 200, self._subscription_json(subscription)
-
-    def _enable(self, request: web.Request, _: Any) -> Reply:
-        subscription = self._subscription(request)
-        self._webhooks.enable(subscription)
-        return 200, self._subscription_json(subscription)
 
     def _ping(self, request: web.Request, _: Any) -> Reply:
         self._webhooks.ping(self._subscription(request))

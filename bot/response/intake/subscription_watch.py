@@ -34,7 +34,6 @@ class SubscriptionWatch:
     _heard_at: datetime | None = field(default=None, init=False)  # when it was last seen to be on
     _missed_since: datetime | None = field(default=None, init=False)
     _told_as: str = field(default="", init=False)  # the name under which an outage was posted
-    subscription: Subscription | None = field(default=None, init=False)
     trouble: str = field(
         default="", init=False
     )  # why no alerts come, as a sentence; empty while all is well or nothing is known
@@ -46,7 +45,6 @@ class SubscriptionWatch:
         """
         now = self.now()
         found, trouble = self._chosen(await self.subscriptions.subscriptions())
-        self.subscription = found
         if found is not None and not found.is_disabled:
             await self._note_as_on(found, now)
             return
@@ -55,23 +53,10 @@ class SubscriptionWatch:
             self.log("subscription_trouble", because=trouble)
             if found is not None:
                 self._told_as = self._told_as or f"subscription-{found.id}-{now:%Y%m%d%H}"  # the same for every runner
-                await self.tell(self._told_as, f"{trouble} An approver can enable it: /zombie pagerduty on")
+                await self.tell(
+                    self._told_as, f"{trouble} Enable it in PagerDuty: Integrations, Generic Webhooks (v3)."
+                )
         self.trouble = trouble
-
-    async def enable_subscription(self) -> str:
-        """Enable the subscription again, and return the outcome as a sentence.
-
-        Raises: PagerDutyFailed when PagerDuty refuses.
-        """
-        await self.check_subscription()
-        if self.subscription is None:
-            return self.trouble or "There is no subscription to enable."
-        if not self.subscription.is_disabled:
-            return f"PagerDuty's webhook subscription {self.subscription.id} is on already."
-        enabled = await self.subscriptions.enable_subscription(self.subscription.id)
-        self.log("subscription_enabled", subscription=enabled.id)
-        await self.check_subscription()
-        return self.trouble or f"PagerDuty's webhook subscription {enabled.id} is on again."
 
     def _chosen(self, known: tuple[Subscription, ...]) -> tuple[Subscription | None, str]:
         """The wanted subscription, and what is wrong with it."""
