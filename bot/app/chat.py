@@ -23,7 +23,6 @@ from bot.chat.poster import Poster
 from bot.chat.private_replies import PrivateReplies
 from bot.chat.requests import Typed
 from bot.chat.storm_board import StormBoard
-from bot.chat.suggestions import NodeSuggestions
 from bot.chat.thread_files import ThreadFiles
 from bot.chat.why_replies import WhyReplies
 from bot.domain.policy import person_of
@@ -128,12 +127,11 @@ class ChatHandlers:
     commands: Commands
     decisions: Decisions
     home: HomePublisher
-    nodes: NodeSuggestions
     people: People
 
     def hear(self, connection: ChatConnection) -> None:
         """Take what the chat delivers from now on."""
-        connection.listen(self.commands, self.home, self.decisions, self.nodes)
+        connection.listen(self.commands, self.home, self.decisions)
 
 
 def chat_handlers(bot: Bot) -> ChatHandlers:
@@ -168,4 +166,4 @@ def chat_handlers(bot: Bot) -> ChatHandlers:
     typed = [chat for chat in of_extras if isinstance(chat, Typed)]
     commands = Commands(context, posting.work, bot.known, chat_settings(settings).channels, typed)
     decisions = Decisions(context, home, posting.work, of_extras)
-    return ChatHandlers(bot.cards, commands, decisions, home, NodeSuggestions(bot.known, askers), people)
+    return ChatHandlers(bot.cards, commands, decisions, home, people)

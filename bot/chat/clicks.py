@@ -18,7 +18,7 @@ class Click:
 
     Shape: `key` is the chat's id of the click: two deliveries with the same key are one click. `value` is the button's
     value, or the chosen entry; `block` is its row's name. `trigger` opens a dialog. `channel` and `ts` are the
-    message's, both empty in a person's home, which sends its signed `metadata` instead.
+    message's, both empty in a person's home.
     """
 
     key: str
@@ -31,7 +31,6 @@ class Click:
     ts: str = ""
     thread_ts: str = ""
     in_home: bool = False
-    metadata: str = ""
 
     @property
     def thread(self) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from bot.chat.background import Background
 from bot.chat.blocks import near_name_buttons
 from bot.chat.context import TOLD, ChatContext, brake_words
-from bot.chat.document import ButtonRow, NodeMenu, TrustedMarkup
+from bot.chat.document import TrustedMarkup
 from bot.chat.private_replies import refusal_words
 from bot.chat.remembered import RecentDeliveries
 from bot.chat.requests import (
@@ -29,7 +29,6 @@ from bot.chat.requests import (
     wrong_channel_words,
 )
 from bot.chat.stored_checks import encode_check
-from bot.chat.suggestions import ASKS, FIND_NODE
 from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError
 from bot.domain.incident import IncidentSummary
 from bot.domain.safe_text import redacted_text
@@ -104,8 +103,6 @@ class Commands:
                 except UsageError as no:  # it may quote what was typed
                     await ephemeral.quote(request, redacted_text(str(no)))
         elif await self._admit_or_tell(request, asked.nodes):
-            if asked.asks:
-                await ephemeral.quote(request, ASKS, [ButtonRow((NodeMenu(),), FIND_NODE)])
             if asked.unknown:
                 quoted = ephemeral.quote(request, unknown_words(asked), list(near_name_buttons(asked.near)))
                 self.background.begin(quoted, f"answer to {request.key}")

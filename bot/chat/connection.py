@@ -12,7 +12,6 @@ from bot.chat.document import Block, Dialog, Document
 from bot.chat.home import HomePublisher
 from bot.chat.people import Membership, People, Person
 from bot.chat.service import ChatService, Message, NoAccess, Outcome
-from bot.chat.suggestions import NodeSuggestions
 from bot.domain.errors import CannotTell
 from bot.domain.post import MessageRef
 
@@ -31,7 +30,7 @@ class ChatConnection(Protocol):
     def is_connected(self) -> bool:
         """True while the chat can reach the bot, as far as known."""
 
-    def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions, nodes: NodeSuggestions) -> None:
+    def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions) -> None:
         """Take what the chat delivers from now on, and hand it to these."""
 
     def people(self, groups: Collection[str]) -> People:
@@ -78,7 +77,7 @@ class NoChat(ChatConnection, ChatService, People):
         """It is there."""
         return ""
 
-    def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions, nodes: NodeSuggestions) -> None:
+    def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions) -> None:
         """Nothing comes."""
 
     async def stop(self) -> None:

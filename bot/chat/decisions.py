@@ -19,7 +19,7 @@ from bot.chat.background import Background
 from bot.chat.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, REPORT
 from bot.chat.clicks import UNKNOWN_BUTTON, Click, Submission, parse_submission
 from bot.chat.context import NOT_WRITTEN, TOLD, ChatContext, brake_words
-from bot.chat.dialog import HOME, LONGEST_REASON, Intent, plans_that_fit, reason_dialog
+from bot.chat.dialog import LONGEST_REASON, Intent, plans_that_fit, reason_dialog
 from bot.chat.home import HomePublisher
 from bot.chat.people import Person
 from bot.chat.post_state import MessageTarget
@@ -27,7 +27,6 @@ from bot.chat.private_replies import refusal_words
 from bot.chat.remembered import RecentDeliveries
 from bot.chat.requests import MOST_NODES
 from bot.chat.stored_checks import StoredChecks
-from bot.chat.suggestions import FIND_NODE
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import (
     AlreadyDecided,
@@ -81,13 +80,6 @@ class CardRequests:
     async def check_near_name(self, click: Click) -> None:
         """Check the node that a person meant but mistyped, as if they had typed it right."""
         await self.begin(click, (click.value,))
-
-    async def start_check_of_chosen(self, click: Click) -> None:
-        """Check the node that was chosen by its name; from the home its card comes as a direct message."""
-        home = self.context.signer.verify(click.metadata) if click.in_home else None
-        if click.in_home and (home is None or home.action != HOME or home.user != click.person.user):
-            raise NothingProposed(UNKNOWN_BUTTON)
-        await self.begin(replace(click, channel=home.channel) if home is not None else click, (click.value,))
 
     async def begin(self, click: Click, nodes: Sequence[str]) -> None:
         """Begin a check of these nodes where the click was.
@@ -155,7 +147,6 @@ class Decisions:
             REPORT: requests.report,
             CHECK_AGAIN: requests.check_again,
             CHECK_MEANT: requests.check_near_name,
-            FIND_NODE: requests.start_check_of_chosen,
         }
         absent = context.surface.view.absent
         self._handlers = {kind: handler for kind, handler in handlers.items() if kind not in absent}

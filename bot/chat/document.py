@@ -135,15 +135,10 @@ class Menu:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeMenu:
-    """A menu in which a person types a node's name, to have it checked."""
-
-
-@dataclass(frozen=True, slots=True)
 class ButtonRow:
     """Buttons and menus side by side; `name` comes with their clicks."""
 
-    items: tuple[Button | Menu | NodeMenu, ...]
+    items: tuple[Button | Menu, ...]
     name: str = ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
@@ -16,7 +16,6 @@ from bot.chat.document import (
     Block,
     Button,
     ButtonRow,
-    NodeMenu,
     Paragraph,
     Rule,
     SmallPrint,
@@ -26,8 +25,6 @@ from bot.chat.document import (
     line,
 )
 from bot.chat.private_replies import refusal_words
-from bot.chat.remembered import BoundedDict
-from bot.chat.suggestions import FIND_NODE
 from bot.domain.alert import TERMINAL
 from bot.domain.entry import Entry, is_wave
 from bot.domain.errors import ImpossibleEvent, LedgerError, Refused, UnknownIncident, UnreadableEntry
@@ -51,7 +48,6 @@ MOST_PENDING = 12
 MOST_NODES = 5
 MOST_SICK = 15
 MOST_GIVEN_UP = 3
-MOST_PEOPLE = 2000
 _LAST = "The last verdict of each node that is not healthy, the gravest first, and what became of it."
 LATELY = timedelta(days=1)  # whose verdicts are listed
 COMMANDS = (
@@ -99,13 +95,9 @@ class HomePublisher:
     readings: Readings
     deliveries: Inbox
     pagerduty: Troubled | None = None
-    # People's direct messages with the bot.
-    _direct: BoundedDict[str, str] = field(default_factory=lambda: BoundedDict(MOST_PEOPLE))
 
-    def open(self, user: str, channel: str = "") -> None:
-        """Begin to bring a person's home up to date; returns at once. `channel` is their direct message."""
-        if channel:
-            self._direct[user] = channel
+    def open(self, user: str) -> None:
+        """Begin to bring a person's home up to date; returns at once."""
         self.background.begin(self._publish(user), f"home {user}")
 
     async def _publish(self, user: str) -> None:
@@ -121,13 +113,9 @@ class HomePublisher:
             given_up = await self.deliveries.given_up() if found.sick is not None else ()
             many = f"{waiting} {'post' if waiting == 1 else 'posts'}"
             state, posts = found, f"{many} waiting for {self.context.people.word}"
-        channel = self._direct.get(user)
-        # Signed, so that the answer to a choice goes to the person who opened it and to nobody else.
-        sealed = self.context.signer.sign(Intent(HOME, user, {}, channel)) if channel else ""
         trouble = self.pagerduty.trouble if self.pagerduty is not None else ""
         shown = (
             Title("zombie"),
-            *([ButtonRow((NodeMenu(),), FIND_NODE)] if sealed else ()),
             *([Paragraph(f"⚠️ {one_line(trouble, 500)}")] if trouble else ()),
             *(_given_up_alerts(given_up) if given_up else ()),
             *(_home_blocks(state) if state is not None else ()),
@@ -135,7 +123,8 @@ class HomePublisher:
             bullets(COMMANDS),
             SmallPrint((f"{self.nodes} nodes in the inventory · {self.readings.running} being read now · {posts}",)),
         )
-        await self.context.chat.publish_home(user, shown, sealed)
+        # Signed, so that a copy of it in somebody else's hands is no home.
+        await self.context.chat.publish_home(user, shown, self.context.signer.sign(Intent(HOME, user, {})))
 
     async def state(self, user: str) -> HomeState:
         """Return what waits for this person, and for others on their behalf, the sick nodes, and the brake.

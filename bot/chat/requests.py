@@ -106,14 +106,13 @@ class CheckRequest:
     """A request to check nodes.
 
     Shape: `missing` counts the unknown names, `unknown` explains the first of them; `near` are nodes that they may have
-    meant. `asks` where no node was named at all.
+    meant.
     """
 
     nodes: tuple[Node, ...]
     unknown: tuple[str, ...] = ()
     missing: int = 0
     near: tuple[str, ...] = ()
-    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +210,7 @@ def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request
             f"Name each node: what reads `{_quoted_word(several)}`, which may mean many, is left out here."
         )
     if not names:
-        return CheckRequest((), asks=True)
+        return HelpRequest("Which node? Say `/zombie check NODE`.")
     if len(names) > MOST_NODES:
         return HelpRequest(f"{len(names)} nodes at once are too many; the limit is {MOST_NODES}.")
     missing = [name for name in names if not known.knows(name)]

@@ -36,7 +36,7 @@ async def readings() -> Readings:
         ("help", "What I can do"),
         ("chekc node-1", "Did you mean `check`?"),
         ("reboot node-1", "I do not know the command `reboot`."),
-        ("check", "Which node? Choose it here, or type its name: /zombie check NODE"),
+        ("check", "Which node? Say `/zombie check NODE`."),
         ("check node-1x", "“node-1x” is not in the inventory. Did you mean node-1"),
         ("check <!channel>", "'&lt;!channel&gt;' is not a node name."),
         ("check `node-1`", "'`node-1`' is not a node name."),

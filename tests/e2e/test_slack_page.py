@@ -140,20 +140,6 @@ async def test_menu_opened_before_an_edit_still_tells_the_app(desk: Window, slac
     await desk.page.get_by_role("option", name="node-2").click()
     await desk.until_text("article", "picked n2")
 
-    await desk.page.locator('[data-action-id="find_node"]').click()
-    await expect(desk.page.get_by_role("option")).to_have_text(["gpu-1", "gpu-2", "web-1"])
-    menu = desk.page.locator(".menu")
-    place = await menu.bounding_box()
-    await edited_under_the_hand(desk, slack)
-    await desk.page.get_by_label("Search").fill("gpu")
-    await expect(desk.page.get_by_role("option")).to_have_text(["gpu-1", "gpu-2"])
-    now = await menu.bounding_box()
-    assert place is not None
-    assert now is not None
-    assert (now["x"], now["y"]) == (place["x"], place["y"])
-    await desk.page.get_by_role("option", name="gpu-2").click()
-    await desk.until_text("article", "found gpu-2")
-
 
 async def edited_under_the_hand(desk: Window, slack: SlackWorkspace) -> None:
     """Wait until the card's menu is another element of the page, as every edit makes it."""
@@ -179,22 +165,6 @@ async def test_click_is_not_lost_to_an_edit_between_press_and_release(desk: Wind
     await expect(desk.page.get_by_role("button", name="Do it")).to_be_visible()
     await desk.page.get_by_role("button", name="No", exact=True).click()
     await desk.until_text("article .b-section", "still sick")
-
-
-async def test_menu_asks_the_app_with_each_letter(desk: Window) -> None:
-    await asked(desk)
-    menu = desk.page.locator('[data-action-id="find_node"]')
-    await expect(menu).to_have_text("Check a node")
-    await menu.click()
-    await expect(desk.page.get_by_role("option")).to_have_text(["gpu-1", "gpu-2", "web-1"])
-    await desk.page.get_by_label("Search").fill("gpu")
-    await expect(desk.page.get_by_role("option")).to_have_text(["gpu-1", "gpu-2"])
-    await desk.page.get_by_label("Search").fill("zzz")
-    await desk.until_text(".menu-none", "No results")
-    await desk.page.get_by_label("Search").fill("2")
-    await desk.page.get_by_role("option", name="gpu-2").click()
-    await desk.until_text("article", "found gpu-2")
-    await expect(menu).to_have_text("gpu-2")
 
 
 async def test_command_in_a_thread_is_answered_as_slack_does(desk: Window, slack: SlackWorkspace) -> None:

@@ -187,7 +187,7 @@ async def test_same_node_chosen_for_two_alerts_of_a_card_is_two_choices(tmp_path
 
         nothing: Any = None
         taking: Any = Taking()
-        connection.listen(nothing, nothing, taking, nothing)
+        connection.listen(nothing, nothing, taking)
         await connection.start()
         rows = [
             ButtonRow((Menu(PICK, "Which node?", (("node-1", "node-1"),)),), f"pick-{number}") for number in (1, 2, 3)

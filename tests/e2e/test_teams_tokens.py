@@ -48,7 +48,7 @@ async def listening(teams: SimulatedTeams) -> AsyncIterator[Heard]:
     heard: Any = Heard()
     connection = TeamsConnection(teams.settings, QUICK, heard.log, heard.count)
     nobody: Any = SimpleNamespace()
-    connection.listen(heard, nobody, nobody, nobody)
+    connection.listen(heard, nobody, nobody)
     async with teams.hosted(connection):
         assert await connection.start() == ""
         try:
@@ -179,7 +179,7 @@ async def test_new_key_is_fetched_once_it_is_needed_and_unknown_keys_fetch_no_st
         heard: Any = Heard()
         connection = TeamsConnection(teams.settings, replace(QUICK, clock=lambda: now[0]), heard.log)
         nobody: Any = SimpleNamespace()
-        connection.listen(heard, nobody, nobody, nobody)
+        connection.listen(heard, nobody, nobody)
         async with teams.hosted(connection):
             assert await connection.start() == ""
             teams.keys = {"key-3": ("msteams",)}

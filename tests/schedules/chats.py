@@ -229,7 +229,7 @@ class Program:
             self.log("not yet", why=why)
             await asyncio.sleep(1)
         listening: Any = self
-        self.connection.listen(listening, self.desk.home, self.desk.decisions, self.desk.nodes)
+        self.connection.listen(listening, self.desk.home, self.desk.decisions)
         advancing: dict[str, asyncio.Task[None]] = {}
         while True:
             await self.world.boundary()

@@ -376,7 +376,7 @@ async def acting_team(
 
         team.restarted, team.acting = runs, runs("runner-1")
         listening: Any = team  # it takes commands
-        connection.listen(listening, team.acting.home, team.acting.decisions, team.acting.nodes)
+        connection.listen(listening, team.acting.home, team.acting.decisions)
         assert await connection.start() == ""
         try:
             yield team

@@ -20,7 +20,6 @@ from bot.chat.home import HomePublisher
 from bot.chat.people import Membership, People, Person
 from bot.chat.requests import CommandRequest
 from bot.chat.service import ChatService, Delivered, Message, Outcome, Uploaded, UploadOutcome, message_of
-from bot.chat.suggestions import NodeSuggestions
 from bot.demo.slack.people import BOT_USER
 from bot.domain.errors import NotAnApprover
 from bot.domain.post import MessageRef
@@ -105,8 +104,8 @@ class MemoryChat(Posted, ChatConnection, ChatService, People):
     def is_connected(self) -> bool:
         return self.is_open
 
-    def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions, nodes: NodeSuggestions) -> None:
-        self.heard = SimpleNamespace(commands=commands, home=home, decisions=decisions, nodes=nodes)
+    def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions) -> None:
+        self.heard = SimpleNamespace(commands=commands, home=home, decisions=decisions)
 
     bind = listen
 

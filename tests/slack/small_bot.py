@@ -30,12 +30,6 @@ def card(state: str) -> list[dict[str, Any]]:
                     "placeholder": plain("Pick a node"),
                     "options": [{"text": plain(f"node-{number}"), "value": f"n{number}"} for number in range(3)],
                 },
-                {
-                    "type": "external_select",
-                    "action_id": "find_node",
-                    "placeholder": plain("Check a node"),
-                    "min_query_length": 0,
-                },
             ],
         },
     ]
@@ -67,17 +61,6 @@ def answer_as_a_bot(app: AsyncApp) -> None:
         where = {"channel": posted["channel"], "ts": posted["ts"]}
         await client.chat_update(**where, text="sick", blocks=card("sick"))
         await client.chat_postMessage(channel=where["channel"], thread_ts=where["ts"], text="raw evidence")
-
-    @app.options("find_node")
-    async def suggestions(ack: Any, body: Any) -> None:
-        names = [name for name in ("gpu-1", "gpu-2", "web-1") if body["value"] in name]
-        await ack(options=[{"text": plain(name), "value": name} for name in names])
-
-    @app.action("find_node")
-    async def found(ack: Any, body: Any, client: Any) -> None:
-        await ack()
-        chosen = body["actions"][0]["selected_option"]["value"]
-        await client.chat_postMessage(channel=body["channel"]["id"], text=f"found {chosen}")
 
     @app.action("approve")
     async def approve(ack: Any, body: Any, client: Any) -> None:

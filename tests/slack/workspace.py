@@ -169,12 +169,6 @@ class SlackWorkspace(server.SlackWorkspace):
         """Click or choose in a modal or the App Home; see `Interactions.click_in_view`."""
         return await self._interactions.click_in_view(user, view, action_id, value, block_id)
 
-    async def suggest(
-        self, user: str, place: Message | View, action_id: str, typed: str, block_id: str | None = None
-    ) -> list[dict[str, Any]]:
-        """Type into a menu whose options the app knows; see `Interactions.suggest`."""
-        return await self._interactions.suggest(user, place, action_id, typed, block_id)
-
     async def submit(self, user: str, view: View, values: Mapping[str, Any] | None = None) -> Submitted:
         """Fill in a modal and submit it; see `Interactions.submit`."""
         return await self._interactions.submit(user, view, values)

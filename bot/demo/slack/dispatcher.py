@@ -27,11 +27,8 @@ class Dispatcher:
         return self._remember(await self.way.deliver("slash_commands", payload, answerable=True))
 
     async def interaction(self, payload: dict[str, Any]) -> Delivered:
-        """Deliver a click, a submission, a closing or what is typed into a menu, once.
-
-        Shape: only a submission and a menu get an answer with a payload.
-        """
-        answerable = payload["type"] in ("view_submission", "block_suggestion")
+        """Deliver a click, a submission or a closing, once; only a submission gets an answer with a payload."""
+        answerable = payload["type"] == "view_submission"
         return self._remember(await self.way.deliver("interactive", payload, answerable=answerable))
 
     async def event(self, payload: dict[str, Any]) -> Delivered:

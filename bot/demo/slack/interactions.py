@@ -13,7 +13,6 @@ from bot.demo.slack.hands import Hands
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import Channel, User
 from bot.demo.slack.refusal import SlackRefused
-from bot.demo.slack.validation import problems
 from bot.demo.slack.view import View
 
 CONNECTION_ERROR = "We had some trouble connecting. Try again?"
@@ -35,7 +34,6 @@ class Interactions(Hands):
     """The interactions of everybody in the workspace."""
 
     file_address: str = ""
-    _options: dict[tuple[str, str], list[Block]] = field(default_factory=dict)  # what the app suggested, by menu
 
     async def click(
         self,
@@ -56,7 +54,7 @@ class Interactions(Hands):
         place, now = self._visible_message(person, message)
         block, element = find_element(now.all_blocks, action_id, block_id, shown)
         action = {
-            **element_state(self._with_suggestions(person, element), value),
+            **element_state(element, value),
             "action_id": action_id,
             "block_id": block["block_id"],
         }
@@ -77,7 +75,7 @@ class Interactions(Hands):
         """
         person, now = self.workspace.user(user), self._open_view(view)
         block, element = find_element(now.blocks, action_id, block_id)
-        state = element_state(self._with_suggestions(person, element), value)
+        state = element_state(element, value)
         if element["type"] not in ("button", "overflow"):
             values = {**now.values, block["block_id"]: {**now.values.get(block["block_id"], {}), action_id: state}}
             now = self.workspace.replace_view(replace(now, values=values))
@@ -86,47 +84,6 @@ class Interactions(Hands):
         action = {**state, "action_id": action_id, "block_id": block["block_id"]}
         trigger = self.triggers.give(person.id)
         return await self.dispatcher.interaction(self.payloads.click_in_view(person, now, action, trigger))
-
-    async def suggest(
-        self,
-        user: str,
-        place: Message | View,
-        action_id: str,
-        typed: str,
-        block_id: str | None = None,
-        shown: Block | None = None,
-    ) -> list[Block]:
-        """Type into a menu whose options the app knows, and return them; none where its answer is none of Slack's form.
-
-        Shape: `shown` as in `click`.
-
-        Raises: LookupError when the person does not see the menu.
-        """
-        person = self.workspace.user(user)
-        if isinstance(place, View):
-            view = self._open_view(place)
-            block, element = find_element(view.blocks, action_id, block_id)
-            where = {"container": {"type": "view", "view_id": view.id}, "view": view.as_slack()}
-        else:
-            channel, now = self._visible_message(person, place)
-            block, element = find_element(now.all_blocks, action_id, block_id, shown)
-            container = {"type": "message", "message_ts": now.ts, "channel_id": channel.id}
-            where = {"container": container, "channel": {"id": channel.id, "name": channel.name_in_payloads}}
-        if element["type"] != "external_select" or len(typed) < element.get("min_query_length", MOST_TYPED):
-            return []
-        payload = self.payloads.suggestion(person, action_id, block["block_id"], typed, where)
-        answer = (await self.dispatcher.interaction(payload)).answer or {}
-        options = answer.get("options")
-        if problems("options", options):
-            options = []
-        self._options[person.id, action_id] = options or []
-        return options or []
-
-    def _with_suggestions(self, person: User, element: Block) -> Block:
-        """Return the element; a menu whose options the app knows has those that it suggested last."""
-        if element["type"] != "external_select":
-            return element
-        return {**element, "options": self._options.get((person.id, element["action_id"]), [])}
 
     def _visible_message(self, person: User, message: Message) -> tuple[Channel, Message]:
         """Return a message as it is now, and its channel. Raises: LookupError when the person cannot see it."""

@@ -48,7 +48,6 @@ class Page:
             "say": self._say,
             "click": self._click,
             "click-in-view": self._click_in_view,
-            "suggest": self._suggest,
             "submit": self._submit,
             "close": self._close,
             "home": self._home,
@@ -161,15 +160,6 @@ class Page:
             given["as"], self._view(given), given["action_id"], given.get("value"), given.get("block_id")
         )
         return {"failure": delivered.failure if delivered else ""}
-
-    async def _suggest(self, given: dict[str, Any]) -> Any:
-        place = self._view(given) if "view" in given else self._workspace.find(given["channel"], given["ts"])
-        if place is None:
-            raise LookupError("that message is gone")
-        typed = str(given["value"])[:MOST_TYPED]
-        return await self._interactions.suggest(
-            given["as"], place, given["action_id"], typed, given.get("block_id"), given.get("shown")
-        )
 
     async def _submit(self, given: dict[str, Any]) -> Any:
         submitted = await self._interactions.submit(given["as"], self._view(given), given["values"])

@@ -91,16 +91,6 @@ class Payloads:
             "trigger_id": trigger_id,
         }
 
-    def suggestion(
-        self, user: User, action_id: str, block_id: str, typed: str, where: dict[str, Any]
-    ) -> dict[str, Any]:
-        """What somebody typed into a menu whose options the app knows; `where` is its message and channel, or its view.
-
-        Shape: https://docs.slack.dev/reference/interaction-payloads/block_suggestion-payload
-        """
-        found = {"action_id": action_id, "block_id": block_id, "value": typed}
-        return {**self._interaction("block_suggestion", user), **found, **where}
-
     def submission(self, user: User, view: View, trigger_id: str) -> dict[str, Any]:
         """A submitted modal."""
         return {

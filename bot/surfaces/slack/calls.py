@@ -146,8 +146,8 @@ class Calls(drawing.SlackDrawing, ChatService):
             raise CannotTell(f"Slack did not open the dialog ({error}).", "Click again.")
 
     async def publish_home(self, user: str, blocks: Sequence[Block], sealed: str) -> None:
-        """Show a person the App Home; a failure is only logged, because they can open it again."""
-        view = drawing.home_view(blocks, sealed)
+        """Show a person the App Home, which Slack shows to nobody else; a failure is only logged."""
+        view = drawing.home_view(blocks)
         self._log_refused_view("home", await self._call_outcome(self._client.views_publish(user_id=user, view=view)))
 
     async def upload(

@@ -25,7 +25,6 @@ from bot.chat.decisions import Decisions
 from bot.chat.dialog import MetadataSigner
 from bot.chat.home import HomePublisher
 from bot.chat.service import Timing
-from bot.chat.suggestions import NodeSuggestions
 from bot.domain.addresses import is_loopback
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import SettingsError
@@ -142,9 +141,9 @@ class SlackConnection(ChatConnection):
         if self._session is not None:
             await self._session.close()
 
-    def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions, nodes: NodeSuggestions) -> None:
+    def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions) -> None:
         """Take what Slack delivers from now on, and hand it to these."""
-        self.listeners.bind(commands, home, decisions, nodes)
+        self.listeners.bind(commands, home, decisions)
 
     def address(self, place: MessageRef) -> str:
         """Return the address of a message; empty while the workspace's address is unknown."""
@@ -251,8 +250,6 @@ def _is_of_slacks_shape(body: Mapping[str, Any]) -> bool:
             actions = body.get("actions")
             first = actions[0] if isinstance(actions, list) and actions else None
             return isinstance(first, dict) and isinstance(first.get("action_id"), str)
-        case "block_suggestion":
-            return isinstance(body.get("action_id"), str) and isinstance(body.get("block_id"), str)
         case "view_submission":
             view = body.get("view")
             return isinstance(view, dict) and isinstance(view.get("type"), str)

@@ -31,7 +31,6 @@ from bot.chat.document import (
     Lines,
     Listing,
     Menu,
-    NodeMenu,
     Paragraph,
     Pieces,
     Record,
@@ -46,7 +45,6 @@ from bot.chat.document import (
 from bot.chat.document import Block as Shown
 from bot.chat.drawing import CELL, ROWS, Drawing, MessageRoom
 from bot.chat.service import Message, texts_in
-from bot.chat.suggestions import FIND_NODE
 from bot.domain.alert import SLACK
 from bot.domain.safe_text import one_line, safe
 from bot.view.heat_strip import heat_strip
@@ -88,10 +86,9 @@ def dialog_view(dialog: Dialog, sealed: str) -> dict[str, Any]:
     return view | ({"submit": plain_text(dialog.submit)} if dialog.asks else {})
 
 
-def home_view(shown: Sequence[Shown], sealed: str = "") -> dict[str, Any]:
+def home_view(shown: Sequence[Shown]) -> dict[str, Any]:
     """Return the view of an App Home."""
-    view: dict[str, Any] = {"type": "home", "blocks": DRAWING.all(shown)}
-    return view | ({"private_metadata": sealed} if sealed else {})
+    return {"type": "home", "blocks": DRAWING.all(shown)}
 
 
 # --- words
@@ -256,25 +253,17 @@ def _pieces_for_blocks(lines: Iterable[str]) -> Iterator[str]:
         yield "\n".join(held)
 
 
-def _item_element(item: Button | Menu | NodeMenu) -> Block:
-    match item:
-        case Button(words=words, action=action, value=value, style=style, name=name):
-            button = {"type": "button", "text": plain_text(clipped(safe(words), BUTTON)), "action_id": name or action}
-            return {**button, "value": value} | ({"style": style} if style else {})
-        case Menu(action=action, placeholder=placeholder, options=options):
-            menu = {"type": "static_select", "action_id": action, "placeholder": plain_text(safe(placeholder))}
-            return {**menu, "options": [_option(*each) for each in options[:MOST_OPTIONS]]}
-    menu = {"type": "external_select", "action_id": FIND_NODE, "placeholder": plain_text("Check a node")}
-    return {**menu, "min_query_length": 0}
+def _item_element(item: Button | Menu) -> Block:
+    if isinstance(item, Button):
+        text = plain_text(clipped(safe(item.words), BUTTON))
+        button = {"type": "button", "text": text, "action_id": item.name or item.action, "value": item.value}
+        return button | ({"style": item.style} if item.style else {})
+    menu = {"type": "static_select", "action_id": item.action, "placeholder": plain_text(safe(item.placeholder))}
+    return {**menu, "options": [_option(*each) for each in item.options[:MOST_OPTIONS]]}
 
 
 def _option(words: str, value: str) -> Block:
     return {"text": plain_text(clipped(one_line(words, OPTION), OPTION) or "?"), "value": value}
-
-
-def options(names: Iterable[str]) -> list[Block]:
-    """Return names as the entries of a menu."""
-    return [_option(name, name) for name in names]
 
 
 def _table(table: Table, rows: Sequence[Sequence[str]]) -> Block:

@@ -23,10 +23,9 @@ from bot.chat.commands import Commands
 from bot.chat.decisions import Decisions
 from bot.chat.home import HomePublisher
 from bot.chat.requests import CommandRequest
-from bot.chat.suggestions import FIND_NODE, NodeSuggestions
 from bot.domain.contracts import Seconds
 from bot.surfaces.hooks import Counted
-from bot.surfaces.slack.drawing import REASON, options
+from bot.surfaces.slack.drawing import REASON
 from bot.surfaces.slack.people import mapping, person_of
 
 _ANY = re.compile(r".*", re.DOTALL)
@@ -48,7 +47,7 @@ class Listeners:
         self._counted = counted
         self._app = self._bolt_app(client, logger)
 
-    def bind(self, commands: Commands, home: HomePublisher, decisions: Decisions, nodes: NodeSuggestions) -> None:
+    def bind(self, commands: Commands, home: HomePublisher, decisions: Decisions) -> None:
         """Say who takes what."""
         app = self._app
 
@@ -69,17 +68,12 @@ class Listeners:
         async def opened(ack: Any, event: Mapping[str, Any]) -> None:
             await ack()
             if event.get("tab", "home") == "home" and event.get("user"):
-                home.open(str(event["user"]), str(event.get("channel") or ""))
+                home.open(str(event["user"]))
 
         @app.action(_ANY)  # also unknown buttons: the person is told so
         async def click(ack: Any, body: Mapping[str, Any]) -> None:
             await ack()
             decisions.handle_click(click_of(body))
-
-        @app.options(FIND_NODE)
-        async def suggestions(ack: Any, body: Mapping[str, Any]) -> None:
-            names = await nodes.answer(person_of(body), str(body.get("value") or ""))
-            await ack(options=options(names))  # nothing is done, so nothing is stored
 
         @app.view(_DIALOGS)
         async def submission(ack: Any, body: Mapping[str, Any]) -> None:
@@ -150,7 +144,6 @@ def click_of(body: Mapping[str, Any]) -> Click:
         ts=str(container.get("message_ts") or message.get("ts") or ""),
         thread_ts=str(container.get("thread_ts") or message.get("thread_ts") or ""),
         in_home=container.get("type") == "view",
-        metadata=str(mapping(body.get("view")).get("private_metadata") or ""),
     )
 
 

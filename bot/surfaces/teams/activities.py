@@ -98,8 +98,8 @@ class Spoken:
             direct=self.is_direct,
         )
 
-    def click(self, home: str = "") -> Click:
-        """Return the click on a button; `home` is what its home has sealed, where it was proved to be theirs."""
+    def click(self, *, in_home: bool = False) -> Click:
+        """Return the click on a button; `in_home`: of a home that was proved to be theirs."""
         data = self.data
         chosen = data.get(str(data[CHOSEN])) if CHOSEN in data else data.get(VALUE)
         return Click(
@@ -109,11 +109,10 @@ class Spoken:
             value=str(chosen or "").strip(),
             block=str(data.get(ROW) or ""),
             trigger=f"{self.person.user}-{self.id}",
-            channel="" if home else self.conversation,
-            ts="" if home else str(self.activity.get("replyToId") or ""),
-            thread_ts="" if home else self.thread,
-            in_home=bool(home),
-            metadata=home,
+            channel="" if in_home else self.conversation,
+            ts="" if in_home else str(self.activity.get("replyToId") or ""),
+            thread_ts="" if in_home else self.thread,
+            in_home=in_home,
         )
 
     def submission(self) -> Submission:

@@ -17,7 +17,6 @@ from bot.chat.dialog import HOME, MetadataSigner
 from bot.chat.home import HomePublisher
 from bot.chat.remembered import RecentDeliveries
 from bot.chat.service import Timing
-from bot.chat.suggestions import NodeSuggestions
 from bot.domain.contracts import Log
 from bot.domain.post import MessageRef
 from bot.surfaces.hooks import Counted
@@ -66,8 +65,8 @@ class TeamsConnection(ChatConnection):
         self._clicks: dict[tuple[str, ...], PendingClick] = {}
         self._refused = RecentDeliveries(100)
 
-    def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions, nodes: NodeSuggestions) -> None:
-        """Take what Teams delivers from now on, and hand it to these; names are typed, so no `nodes` are suggested."""
+    def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions) -> None:
+        """Take what Teams delivers from now on, and hand it to these."""
         self._commands, self._home, self._decisions = commands, home, decisions
 
     def people(self, groups: Collection[str]) -> TeamsPeople:
@@ -146,7 +145,7 @@ class TeamsConnection(ChatConnection):
             return "ignored", web.Response(status=200)
         if spoken.is_direct and asked.text.lower() == "home":
             self.calls.homes.pop(asked.user, None)  # a new card, where the person looks now
-            self._home.open(asked.user, asked.channel)
+            self._home.open(asked.user)
         else:
             self._commands.take(asked)
         return "accepted", web.Response(status=200)
@@ -169,8 +168,8 @@ class TeamsConnection(ChatConnection):
         home = str(spoken.data.get(HOME_SEALED) or "")
         proved = self.signer.verify(home) if home else None
         is_theirs = proved is not None and (proved.action, proved.user) == (HOME, spoken.person.user)
-        click = spoken.click(home if is_theirs else "")
-        same = (click.person.user, click.channel, click.ts, click.action, click.block, click.value, click.metadata)
+        click = spoken.click(in_home=is_theirs)
+        same = (click.person.user, click.channel, click.ts, click.action, click.block, click.value)
         if (waiting := self._clicks.get(same)) is None:
             waiting = self._clicks[same] = self.calls.waiting[click.trigger] = PendingClick(
                 click.person.user, click.channel

@@ -32,7 +32,6 @@ from bot.chat.document import (
     Lines,
     Listing,
     Menu,
-    NodeMenu,
     Paragraph,
     Record,
     Rule,
@@ -45,7 +44,6 @@ from bot.chat.document import (
 )
 from bot.chat.drawing import CELL, SPARE, Drawing, Element, MessageRoom
 from bot.chat.service import Message, texts_in
-from bot.chat.suggestions import FIND_NODE
 from bot.domain.safe_text import one_line, safe
 from bot.surfaces.teams.settings import teams_user
 from bot.view.heat_strip import heat_strip
@@ -61,7 +59,7 @@ ACTION, VALUE, ROW, CHOSEN, HOME = "a", "v", "b", "p", "h"  # what a button brin
 SEALED, OPENED, REASON = "sealed", "opened", "reason"  # what a dialog brings back
 PERSON = "person"  # marks the name of a person or a team, which is filled in when the card is sent
 # They open no dialog, so Teams need not open a frame for one.
-_QUICK = frozenset((CHECK_AGAIN, CHECK_MEANT, REPORT, PICK, FIND_NODE))
+_QUICK = frozenset((CHECK_AGAIN, CHECK_MEANT, REPORT, PICK))
 _STYLES = {"primary": "positive", "danger": "destructive"}
 _MARKED = re.compile(r"(`[^`\n]*`|\*[^*\n]*\*)")
 _TEAM = re.compile(r"teams:(19:[\w-]+@thread\.tacv2)\Z", re.ASCII)
@@ -251,22 +249,17 @@ def _elements(shown: Block) -> Iterator[Element]:
             yield from _marked_elements(words)
 
 
-def _controls(items: Sequence[Button | Menu | NodeMenu], name: str) -> Iterator[Element]:
+def _controls(items: Sequence[Button | Menu], name: str) -> Iterator[Element]:
     """Menus above, buttons below: what is chosen is sent by a button of its own."""
     actions = list[Element]()
     for item in items:
         if isinstance(item, Button):
             actions.append(_button(item, name))
             continue
-        if isinstance(item, Menu):
-            chosen, action, words = f"{item.action}-{name}", item.action, item.placeholder
-            choices = [{"title": one_line(each, OPTION) or "?", "value": value} for each, value in item.options]
-            more: dict[str, Any] = {"type": "Input.ChoiceSet", "choices": choices[:MOST_OPTIONS]}
-        else:
-            chosen, action, words = f"{FIND_NODE}-{name}", FIND_NODE, "Check a node"
-            more = {"type": "Input.Text", "maxLength": 200}
-        yield {**more, "id": chosen, "placeholder": safe(words)}
-        actions.append(_action(clipped(safe(words), BUTTON), action, {ROW: name, CHOSEN: chosen}))
+        chosen, words = f"{item.action}-{name}", safe(item.placeholder)
+        choices = [{"title": one_line(each, OPTION) or "?", "value": value} for each, value in item.options]
+        yield {"type": "Input.ChoiceSet", "choices": choices[:MOST_OPTIONS], "id": chosen, "placeholder": words}
+        actions.append(_action(clipped(words, BUTTON), item.action, {ROW: name, CHOSEN: chosen}))
     yield from _action_sets(actions)
 
 

@@ -38,7 +38,6 @@ export function makeBlocks(blocks, context) {
 const within = (context, block) => ({
   ...context,
   use: (element, value) => context.use(block, element, value),
-  suggest: (element, typed) => context.suggest(block, element, typed),
   value: context.value ? (element) => context.value(block, element) : undefined,
   dispatches: block.dispatch_action,
 });

@@ -10,7 +10,6 @@ const MAKERS = {
   feedback_buttons: makeFeedback,
   static_select: (element, context) => makeMenu(element, context, optionGroups(element)),
   multi_static_select: (element, context) => makeMenu(element, context, optionGroups(element), true),
-  external_select: makeExternal,
   users_select: (element, context) => makeMenu(element, context, userGroups()),
   multi_users_select: (element, context) => makeMenu(element, context, userGroups(), true),
   channels_select: (element, context) => makeMenu(element, context, channelGroups()),
@@ -102,37 +101,6 @@ function makeMenu(element, context, groups, multiple = false) {
   }
 
   show();
-  return node;
-}
-
-const labels = new Map(); // of what apps suggested, by value
-
-// The app knows the options, and is asked with each letter; what it says to an older question comes too late.
-function makeExternal(element, context) {
-  const words = el("span", { class: "select-words" });
-  let asked = 0;
-  async function load(typed) {
-    const mine = (asked += 1);
-    const found = typed.length < (element.min_query_length ?? 3) ? [] : await context.suggest(element, typed);
-    return mine === asked ? optionGroups({ options: found ?? [] }) : null;
-  }
-  function show(value) {
-    node.chosen = value;
-    words.textContent = value === null ? plainText(element.placeholder?.text ?? "Choose") : (labels.get(value) ?? value);
-    words.classList.toggle("placeholder", value === null);
-  }
-  async function pick(value, label) {
-    const former = node.chosen;
-    labels.set(value, label);
-    show(value);
-    if (!(await used(element, context, value))) show(former);
-  }
-  const node = button(
-    { class: "b-select", "aria-haspopup": "listbox", onclick: () => openMenu(node, [], pick, { load }) },
-    words,
-    icon("down", 16),
-  );
-  show(context.value?.(element) ?? null);
   return node;
 }
 

@@ -3,30 +3,21 @@ import { avatar, button, el, icon } from "./dom.js";
 import { plainText, textObject } from "./mrkdwn.js";
 import { store } from "./store.js";
 
-// `load` asks for the groups with each letter, instead of looking among those that are there.
 export function openMenu(
   anchor,
   groups,
   onPick,
-  { searchable = false, chosen = [], multiple = false, load = null } = {},
+  { searchable = false, chosen = [], multiple = false } = {},
 ) {
   const picked = new Set(chosen);
   const list = el("div", { class: "menu-list", role: "listbox" });
   const search =
-    searchable || load ? el("input", { class: "menu-search", placeholder: "Search", "aria-label": "Search" }) : null;
+    searchable ? el("input", { class: "menu-search", placeholder: "Search", "aria-label": "Search" }) : null;
   const menu = el("div", { class: "menu", popover: "auto" }, search, list);
   let active = 0;
 
-  async function ask() {
-    const found = await load(search.value.trim());
-    if (found === null) return;
-    groups = found;
-    fill();
-    place(menu, anchor);
-  }
-
   function fill() {
-    const wanted = load ? "" : (search?.value ?? "").trim().toLowerCase();
+    const wanted = (search?.value ?? "").trim().toLowerCase();
     list.replaceChildren();
     for (const group of groups) {
       const found = group.options.filter((each) => each.label.toLowerCase().includes(wanted));
@@ -87,9 +78,8 @@ export function openMenu(
     event.preventDefault();
   });
   menu.addEventListener("toggle", (event) => event.newState === "closed" && menu.remove());
-  search?.addEventListener("input", load ? ask : fill);
-  if (load) ask();
-  else fill();
+  search?.addEventListener("input", fill);
+  fill();
   (anchor.closest("dialog") ?? document.body).append(menu);
   menu.showPopover();
   place(menu, anchor);

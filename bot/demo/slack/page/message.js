@@ -73,7 +73,6 @@ function content(message) {
   const out = el("div", { class: "content" });
   const context = {
     use: (block, element, value) => click(message, block, element, value),
-    suggest: (block, element, value) => act("suggest", { ...placeOf(message, block, element), value }),
     value: (block, element) => choicesIn(message)[`${block.block_id} ${element.action_id}`],
   };
   if (message.blocks?.length) out.append(makeBlocks(message.blocks, context));

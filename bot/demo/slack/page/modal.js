@@ -32,7 +32,6 @@ function make(view, former) {
     errors: view.errors,
     value: (block, element) => former[block.block_id]?.[element.action_id] ?? kept(view, block, element),
     use: (block, element, value) => use(view, block, element, value),
-    suggest: (block, element, value) => suggest(view, block, element, value),
   };
   const close = () => act("close", { view: view.id });
   const submit = view.submit
@@ -116,8 +115,4 @@ export function gather(node) {
 export function use(view, block, element, value) {
   if (block.type === "input" && !block.dispatch_action) return null;
   return act("click-in-view", { view: view.id, block_id: block.block_id, action_id: element.action_id, value });
-}
-
-export function suggest(view, block, element, value) {
-  return act("suggest", { view: view.id, block_id: block.block_id, action_id: element.action_id, value });
 }

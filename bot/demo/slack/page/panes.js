@@ -4,7 +4,7 @@ import { makeBlocks } from "./blocks.js";
 import { Composer } from "./composer.js";
 import { guide } from "./guide.js";
 import { MessageList } from "./list.js";
-import { suggest, use } from "./modal.js";
+import { use } from "./modal.js";
 import { act, channel, messages, replies, store, threads, user } from "./store.js";
 
 const back = (address) => el("a", { class: "quiet back", href: address, "aria-label": "Back" }, icon("back", 22));
@@ -129,7 +129,6 @@ export class HomePane {
     const body = view
       ? makeBlocks(view.blocks, {
           use: (block, element, value) => use(view, block, element, value),
-          suggest: (block, element, value) => suggest(view, block, element, value),
         })
       : el("p", { class: "nothing" }, `${bot.real_name} has nothing to show here yet.`);
     this.node.replaceChildren(
