@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from aiohttp import ClientSession
@@ -50,31 +49,6 @@ async def test_node_that_joins_while_others_are_read_is_read_too(tmp_path: Path)
         await edge.card("2 nodes: 2 critical")
         await eventually(edge.states, {"triaged": 2})
         assert (len(cards(edge.slack, ALERTS)), dict(readings.asked)) == (1, {"node-1": 1, "node-2": 1})
-
-
-async def test_old_alert_says_on_its_card_why_nothing_is_offered(tmp_path: Path) -> None:
-    async with alert_stage(tmp_path) as edge:
-        await edge.page("E1", title="node-1: core pinned", at=datetime.now(UTC) - timedelta(hours=1))
-        await edge.card("node-1: CRITICAL", "nothing is offered")
-        await eventually(edge.open, 0)
-        (one,) = await edge.incidents()
-        assert one.withheld is not None
-        assert "more than 15m before it was handled" in one.withheld.because
-
-
-async def test_verdict_is_written_down_once_the_ledger_is_back(tmp_path: Path) -> None:
-    readings = Readings()
-    readings.hold("node-1")
-    async with alert_stage(tmp_path, readings) as edge:
-        await edge.page("E1", title="node-1: core pinned")
-        await edge.card("node-1: reading")
-        edge.bot.ledger.is_broken = True
-        readings.let_go()
-        await edge.card("node-1: CRITICAL")
-        await edge.slack.until(lambda: edge.bot.logged("record_failed"), what="the ledger to be missed")
-        edge.bot.ledger.is_broken = False
-        await eventually(edge.states, {"triaged": 1})
-        assert readings.asked["node-1"] == 1
 
 
 async def test_ledger_of_an_older_program_goes_on_where_that_one_died_between_verdict_and_plan(tmp_path: Path) -> None:
