@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 from bot.app.extras import extras_in_force
 from bot.domain.contracts import Listener
 from bot.domain.entry import canonical_body
-from bot.domain.errors import CannotRead
+from bot.domain.errors import CannotRead, SettingsError
 from bot.domain.json_form import to_json_types
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Evidence, Verdict
+from bot.extras.history.history import check_base
 from bot.extras.history.metric_history import with_metric_history
 from bot.extras.history.monitoring_store import AT_ONCE, names_of
 from bot.extras.history.prometheus import PrometheusHistory, _instance_matcher, _series
@@ -230,6 +231,12 @@ def test_whatever_is_answered_is_read_or_refused(body: bytes) -> None:
         assert all(one.points for one in _series(body))
     except CannotRead:
         return
+
+
+@pytest.mark.parametrize("url", ["prometheus.example", "ftp://x", "http://", "http://[x", "http://x?query=1"])
+def test_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(SettingsError, match="PROMETHEUS_URL is not an address"):
+        check_base("PROMETHEUS_URL", url)
 
 
 def test_address_is_not_read_where_the_extra_is_off(tmp_path: Path) -> None:

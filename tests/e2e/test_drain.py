@@ -46,29 +46,6 @@ def worker(**more: object) -> DemoPod:
     return pod
 
 
-async def test_node_is_drained_between_the_unit_and_the_reboot_and_opened_again(tmp_path: Path) -> None:
-    budget = Budget("ray", refuses=2)
-    daemon = DemoPod("kube-system", "aws-node", NAME, ("DaemonSet", "aws-node"))
-    async with cluster(tmp_path, worker(budgets=(budget,)), daemon) as (here, server):
-        incident = (await here.opened("node"))["node"]
-        shown = await here.zombie("incidents", "show", incident)
-        assert f"drain {NAME} prod, then reboot" in shown.out, shown.out
-        assert "evicted, within 1m" in " ".join(shown.out.split())
-        assert "moves 1: ray/worker-0: Ray cluster train-7" in shown.out
-        done = await here.remediate(incident)
-        assert done.status == 0, done
-        assert "429 Cannot evict pod as it would violate the pod's disruption budget." in done.out
-        kinds = await here.kinds(incident)
-        assert kinds.count("StepVerified") == 4
-        last_step = len(kinds) - kinds[::-1].index("StepStarted")
-        assert kinds.index("SampleTaken") < last_step, "nobody works there before the cure has held"
-        assert here.machine("node").done == ["disable ecs.service", "reboot"]
-        assert here.machine("node").reboots == 1
-        assert server.cluster.patched == [f"{NAME} unschedulable=True", f"{NAME} unschedulable=None"]
-        assert server.cluster.evicted == ["ray/worker-0"]
-        assert done.err == ""
-
-
 @pytest.mark.long
 async def test_program_that_is_killed_in_the_drain_is_followed_by_one_that_ends_it(tmp_path: Path) -> None:
     async with cluster(tmp_path, worker(budgets=(Budget("ray", refuses=6),))) as (here, server):

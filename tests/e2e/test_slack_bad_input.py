@@ -13,7 +13,7 @@ import pytest
 from bot.demo.slack.people import ALICE
 from bot.demo.slack.typed import mentions
 from bot.domain.verdict import Verdict
-from tests.slack.service import Readings, card_saying, cards, eventually, reply_saying, serving
+from tests.slack.service import Readings, card_saying, reply_saying, serving
 from tests.slack.workspace import SlackWorkspace, workspace
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE
 
@@ -29,39 +29,36 @@ async def readings() -> Readings:
     return Readings()
 
 
-@pytest.mark.parametrize(
-    ("said", "answered"),
-    [
-        ("", "What I can do"),
-        ("help", "What I can do"),
-        ("chekc node-1", "Did you mean `check`?"),
-        ("reboot node-1", "I do not know the command `reboot`."),
-        ("check", "Which node? Say `/zombie check NODE`."),
-        ("check node-1x", "“node-1x” is not in the inventory. Did you mean node-1"),
-        ("check <!channel>", "'&lt;!channel&gt;' is not a node name."),
-        ("check `node-1`", "'`node-1`' is not a node name."),
-        ("check node-1\nnode-2;reboot", "'node-2;reboot' is not a node name."),
-        ("check $(reboot) | tee", "'$(reboot)' is not a node name."),
-        ("check \u202egnp.1-edon", r"u202egnp.1-edon' is not a node name."),
-        ("check " + "x" * 10_000, "That was 10006 characters long; I read at most 8000."),
-        (
-            "check " + " ".join(f"n{number}" for number in range(101)),
-            "101 nodes at once are too many; the limit is 100.",
-        ),
-        ("check " + " ".join(f"n{number}" for number in range(100)), "92 more names are not in the inventory either."),
-        ("<!here> <@U0BOB00001> *x*", "I do not know the command `&lt;!here&gt;`."),
-    ],
+WORDS = (
+    ("", "What I can do"),
+    ("help", "What I can do"),
+    ("chekc node-1", "Did you mean `check`?"),
+    ("reboot node-1", "I do not know the command `reboot`."),
+    ("check", "Which node? Say `/zombie check NODE`."),
+    ("check node-1x", "“node-1x” is not in the inventory. Did you mean node-1"),
+    ("check <!channel>", "'&lt;!channel&gt;' is not a node name."),
+    ("check `node-1`", "'`node-1`' is not a node name."),
+    ("check node-1\nnode-2;reboot", "'node-2;reboot' is not a node name."),
+    ("check $(reboot) | tee", "'$(reboot)' is not a node name."),
+    ("check \u202egnp.1-edon", r"u202egnp.1-edon' is not a node name."),
+    ("check " + "x" * 10_000, "That was 10006 characters long; I read at most 8000."),
+    ("check " + " ".join(f"n{number}" for number in range(101)), "101 nodes at once are too many; the limit is 100."),
+    ("check " + " ".join(f"n{number}" for number in range(100)), "92 more names are not in the inventory either."),
+    ("<!here> <@U0BOB00001> *x*", "I do not know the command `&lt;!here&gt;`."),
 )
+
+
 @pytest.mark.parametrize("way", ["/zombie ", "@zombie "])
 async def test_words_are_answered_in_private_and_mention_nobody(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path, way: str, said: str, answered: str
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path, way: str
 ) -> None:
     async with serving(slack, tmp_path, readings):
-        await slack.say("alice", "oncall-gpu", way + said)
-        reply = await reply_saying(slack, answered)
-        assert reply.only_for == ALICE.id
-        assert mentions(reply) == []
-        assert "/nodes.toml" not in reply.text, "where the inventory is, is nobody's business in a channel"
+        for said, answered in WORDS:
+            await slack.say("alice", "oncall-gpu", way + said)
+            reply = await reply_saying(slack, answered)
+            assert reply.only_for == ALICE.id
+            assert mentions(reply) == []
+            assert "/nodes.toml" not in reply.text, "where the inventory is, is nobody's business in a channel"
 
 
 async def test_known_nodes_are_checked_beside_unknown_ones(
@@ -98,64 +95,6 @@ async def test_direct_message_may_ask_for_checks_wherever_channels_may(
         said = await slack.say("alice", "@zombie", "good morning")
         assert said.delivered is not None
         assert said.delivered.is_acknowledged, "what is nothing to us is not brought again and again"
-
-
-async def test_two_people_who_check_one_node_share_its_reading(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    async with serving(slack, tmp_path, readings) as bot:
-        readings.hold()
-        await slack.say("alice", "oncall-gpu", "/zombie check node-1")
-        await slack.say("bob", "alerts", "/zombie check node-1")
-        await card_saying(slack, "1 of 3", channel="alerts")
-        readings.let_go()
-        for channel in ("oncall-gpu", "alerts"):
-            await card_saying(slack, "CRITICAL", channel=channel)
-        assert readings.asked == {"node-1": 1}
-        await eventually(lambda: _verdicts(bot), 2)
-
-
-async def _verdicts(bot: object) -> int:
-    return len([one for one in await bot.ledger.incidents() if one.state == "triaged"])  # type: ignore[attr-defined]
-
-
-async def test_nodes_beyond_a_persons_limit_wait_and_say_so_while_others_go_first(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    async with serving(slack, tmp_path, readings, toml="[slack]\neach_at_once = 2\n[check]\nparallel = 3\n"):
-        readings.hold()
-        await slack.say("alice", "oncall-gpu", "/zombie check node-1 node-2 node-3 node-4")
-        words = "waiting: 2 of your nodes are being read, which is the limit for a person"
-        await slack.until(lambda: cards(slack) and words in str(cards(slack)[0].blocks), what=words)
-        assert len(readings.now) == 2
-        await slack.say("bob", "oncall-gpu", "/zombie check node-5")
-        await slack.until(lambda: "node-5" in readings.now, what="bob's first node")
-        await slack.say("bob", "oncall-gpu", "/zombie check node-6")
-        await card_saying(slack, "node-6: waiting: 3 nodes are being read, which is the limit")
-        readings.let_go()
-        await card_saying(slack, "4 nodes: 4 critical")
-        await card_saying(slack, "node-6: CRITICAL")
-    assert (readings.most, readings.asked.total()) == (3, 6)
-
-
-async def test_sixty_nodes_are_one_card_with_one_table_and_their_details_in_the_thread(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    names = [f"node-{number}" for number in range(1, 61)]
-    async with serving(slack, tmp_path, readings) as bot:
-        readings.hold()
-        await slack.say("alice", "oncall-gpu", f"/zombie check {' '.join(names)}")
-        await slack.until(lambda: len(readings.now) == 10, what="as many readings as one person may have")
-        readings.let_go()
-        card = await card_saying(slack, "60 nodes: 60 critical")
-        table = json.dumps(card.blocks)
-        shown = sum(f'"{name}"' in table for name in names)
-        assert shown >= 40
-        assert shown == 60 or f"And {60 - shown} more: /zombie status" in table, "what has no room is counted"
-        assert len(cards(slack)) == 1
-        await eventually(bot.incidents, dict.fromkeys(names, "triaged"))
-        await slack.until(lambda: len(slack.thread(card)) == 61, what="every node's details")
-        assert readings.most == 10
 
 
 def hostile(name: str) -> Verdict:

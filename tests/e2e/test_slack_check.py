@@ -6,22 +6,15 @@ import asyncio
 import json
 import os
 import re
-import sqlite3
-import sys
-from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bot.demo.fleet import FLEET, Fleet, Member, running
-from bot.demo.machine.command import Answer, CommandRunner
-from bot.demo.machine.state import Unit
-from bot.demo.slack.typed import mentions
+from bot.demo.fleet import FLEET, Fleet
 from tests.program import Running
 from tests.slack.workspace import SlackWorkspace, now, workspace
 
@@ -128,35 +121,6 @@ async def test_command_becomes_a_card_that_ends_as_the_verdict_with_its_details_
         assert dying() in range(68_680, 68_700), "one more every eleven seconds"
 
 
-async def test_mention_in_a_thread_is_answered_there(slack: SlackWorkspace, fleet: Fleet, tmp_path: Path) -> None:
-    async with serving(slack, fleet, tmp_path / "state"):
-        root = (await slack.say("alice", "oncall-gpu", "what is with the backups?")).message
-        assert root is not None
-        await slack.say("alice", "oncall-gpu", "@zombie check db-backup-1a-0008", thread_ts=root.ts)
-        await slack.until(lambda: [m for m in slack.thread(root) if "failed-units" in m.text], what="the verdict")
-        assert [message.ts for message in cards(slack)] == [root.ts]
-
-
-@pytest.mark.parametrize(
-    ("said", "answered"),
-    [
-        ("/zombie", "What I can do"),
-        ("/zombie check ray-gpu-1a-0418", FOUNDING),
-    ],
-)
-async def test_words_that_are_no_check_are_answered_in_private(
-    slack: SlackWorkspace, fleet: Fleet, tmp_path: Path, said: str, answered: str
-) -> None:
-    async with serving(slack, fleet, tmp_path / "state"):
-        await slack.say("alice", "oncall-gpu", said)
-        reply = await slack.until(
-            lambda: next((m for m in slack.messages("oncall-gpu", "alice") if answered in m.text), None), what=answered
-        )
-        assert not cards(slack) or cards(slack) == [reply]
-        assert not [m for m in slack.messages("oncall-gpu", "bob") if answered in m.text], "only alice sees it"
-        assert "<!channel>" not in reply.text
-
-
 async def test_restart_gives_the_verdict_that_was_owed(slack: SlackWorkspace, fleet: Fleet, tmp_path: Path) -> None:
     state = tmp_path / "state"
     async with serving(slack, fleet, state, seconds=4) as bot:
@@ -184,90 +148,6 @@ async def test_sigterm_in_the_middle_of_a_check_ends_well_and_leaves_the_verdict
         assert await asyncio.wait_for(bot.process.wait(), 25) == 0
         assert "CRITICAL" in cards(slack)[0].text
     assert [line["event"] for line in bot.lines][-3:] == ["stopping", "checked", "stopped"]
-
-
-async def test_of_two_bots_at_a_ledger_one_goes_on_where_the_other_was_killed(
-    slack: SlackWorkspace, fleet: Fleet, tmp_path: Path
-) -> None:
-    async with (
-        serving(slack, fleet, tmp_path / "state", seconds=3) as first,
-        serving(slack, fleet, tmp_path / "state", seconds=3) as second,
-    ):
-        await slack.say("alice", "oncall-gpu", f"/zombie check {FOUNDING}")
-        await slack.until(lambda: [m for m in cards(slack) if " of " in m.text], what="the first edit of the card")
-        with sqlite3.connect(tmp_path / "state" / "zombie.db") as ledger:
-            ((runner,),) = ledger.execute("SELECT runner FROM leases").fetchall()
-        killed = next(bot for bot in (first, second) if (bot.logged("listening") or {})["runner"] == runner)
-        killed.process.kill()
-        await killed.process.wait()
-        killed.end = _already_dead  # type: ignore[method-assign]
-        await slack.until(
-            lambda: next((m for m in cards(slack) if "CRITICAL" in m.text), None),
-            timeout=timedelta(seconds=120),
-            what="the verdict of the other bot",
-        )
-        assert len(cards(slack)) == 1
-
-
-async def test_what_a_hostile_node_prints_mentions_nobody(slack: SlackWorkspace, tmp_path: Path) -> None:
-    evil = "<!channel> <!here> <@U0BOB00001> <http://evil.example|click> *all* `is` well"
-    sick = FLEET[0].state
-    units = tuple(replace(unit, description=evil) for unit in sick.units)
-    broken = Unit("evil.service", evil, active="failed", sub="failed", exit_status=1, program=evil)
-    member = Member(replace(sick, name="node-evil", units=(*units, broken)), "hostile", "gpu")
-    (tmp_path / "fleet").mkdir()
-    async with running((member,), tmp_path / "fleet", now, asyncio.get_running_loop().time) as fleet:
-        machine = Counted(fleet.servers["node-evil"].machine)
-        fleet.servers["node-evil"].machine = machine
-        async with serving(slack, fleet, tmp_path / "state"):
-            await slack.say("alice", "oncall-gpu", "/zombie check node-evil")
-            await slack.say("bob", "alerts", "/zombie check node-evil")
-            for channel in ("oncall-gpu", "alerts"):
-                await details_in(slack, channel)
-    said = [m for name in ("oncall-gpu", "alerts") for m in slack.messages(name) if m.user == "U0ZOMBIE01"]
-    assert {who for message in said for who in mentions(message)} <= {"U0ALICE001", "U0BOB00001"}, "who asked"
-    asked_by_bob = [m for m in slack.messages("alerts") if m.user == "U0ZOMBIE01"]
-    assert all("U0BOB00001" not in mentions(m) for m in said if m not in asked_by_bob)
-    assert "evil.example" in json.dumps([m.blocks for m in said]), "what it printed is shown, as words"
-    assert not [m.text for m in said if "<" in m.text]
-    assert machine.asked["mpstat"] == 1, "two people who check one node share its reading"
-
-
-async def details_in(slack: SlackWorkspace, channel: str) -> None:
-    """Wait until a verdict stands in a channel, with its details."""
-
-    def are_there() -> list[Any]:
-        sick = [card for card in cards(slack, channel) if "CRITICAL" in card.text]
-        return [reply for card in sick for reply in slack.thread(card)[1:]]
-
-    await slack.until(are_there, what=f"the verdict and its details in #{channel}")
-
-
-class Counted:
-    """A machine that counts which commands it was asked."""
-
-    def __init__(self, machine: CommandRunner) -> None:
-        self._machine = machine
-        self.asked: Counter[str] = Counter()
-
-    def uptime(self) -> float:
-        return self._machine.uptime()
-
-    async def run(self, argv: Sequence[str]) -> Answer:
-        if "-V" not in argv:
-            self.asked[argv[0]] += 1
-        return await self._machine.run(argv)
-
-
-async def test_serve_without_a_token_names_it_with_an_example(fleet: Fleet, tmp_path: Path) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "bot", "serve", "--inventory", str(fleet.inventory)),
-        env={"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "PATH": os.environ["PATH"]},
-        stderr=asyncio.subprocess.PIPE,
-    )
-    _, said = await process.communicate()
-    assert process.returncode == 2
-    assert "SLACK_BOT_TOKEN=xoxb-" in said.decode()
 
 
 async def _already_dead() -> int:

@@ -14,11 +14,9 @@ import aiohttp
 import pytest
 
 from bot.demo.slack.delivery import DeliveryTimeouts
-from bot.domain.errors import MissingFile, SettingsError
-from bot.domain.verdict import Verdict
+from bot.domain.errors import SettingsError
 from tests.slack.service import QUICK, Bot, Readings, built, card_saying, cards, eventually, reply_saying, serving
 from tests.slack.workspace import SlackWorkspace, workspace
-from tests.unit.surfaces.verdicts import FOUNDING
 
 CHECK = "/zombie check node-1"
 
@@ -264,38 +262,6 @@ async def test_ledger_that_fails_in_the_middle_of_a_check_keeps_no_verdict_back(
         await slack.say("alice", "oncall-gpu", "/zombie check node-3")
         await card_saying(slack, "node-3: CRITICAL")
         assert readings.asked["node-3"] == 1, "also without a ledger the same envelope twice is one check"
-
-
-async def test_request_that_came_while_the_ledger_was_gone_is_on_record_once_it_is_back(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    async with serving(slack, tmp_path, readings) as bot:
-        readings.hold()
-        bot.ledger.is_broken = bot.outbox.is_broken = True
-        await slack.say("alice", "oncall-gpu", CHECK)
-        await card_saying(slack, "reading")
-        bot.ledger.is_broken = bot.outbox.is_broken = False
-        readings.let_go()
-        await eventually(bot.incidents, {"node-1": "triaged"})
-
-
-async def test_fault_of_our_own_at_one_node_is_a_verdict_that_says_so(slack: SlackWorkspace, tmp_path: Path) -> None:
-    def verdict(name: str) -> Verdict:
-        if name == "node-2":
-            raise ZeroDivisionError("a bug")
-        if name == "node-3":
-            raise MissingFile("The key /etc/zombie/key is missing.", "Name another.")
-        return replace(FOUNDING, node=name)
-
-    async with serving(slack, tmp_path, Readings(verdict)) as bot:
-        await slack.say("alice", "oncall-gpu", "/zombie check node-1 node-2 node-3")
-        card = await card_saying(slack, "3 nodes: 1 critical, 2 unknown")
-        await slack.until(lambda: len(slack.thread(card)) == 4, what="every node's details")
-        details = str([one.blocks for one in slack.thread(card)])
-        assert "The bot itself failed here" in details
-        assert "The key /etc/zombie/key is missing." in details
-        await eventually(bot.incidents, {f"node-{number}": "triaged" for number in (1, 2, 3)})
-        assert len(bot.logged("diagnosis_failed")) == 2
 
 
 async def test_bot_whose_record_a_newer_program_upgraded_writes_nothing_and_says_that_it_is_not_ready(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from bot.demo.cluster.pod import Budget
 from tests.e2e.test_drain import KUBERNETES, NAME, cluster, worker
 from tests.e2e.test_slack_story import LONG, POLICY, card, serving
 from tests.slack.workspace import SlackWorkspace, workspace
-from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -50,26 +48,3 @@ async def test_pods_and_their_job_are_seen_before_the_yes_and_moved_after_it(tmp
 
 def _is_shown(slack: SlackWorkspace, words: str) -> bool:
     return any(words in json.dumps(one.blocks) for one in slack.messages("oncall-gpu"))
-
-
-async def test_brake_holds_a_drain_that_has_begun_and_the_card_says_so(tmp_path: Path) -> None:
-    budget = Budget("ray", refuses=None)
-    async with workspace() as slack, cluster(tmp_path, worker(budgets=(budget,))) as (here, server):
-        (tmp_path / "zombie.toml").write_text(POLICY + KUBERNETES)
-        bot = await serving(slack, here)
-        await slack.say("alice", "oncall-gpu", "/zombie check node")
-        offer = await card(slack, "node", "leaked-memory-cgroups", button="approve")
-        await slack.click("bob", offer, "approve")
-        view = await slack.until(lambda: slack.modal("bob"), what="the dialog")
-        await slack.submit("bob", view, {"reason": "it leaks"})
-        await slack.until(lambda: _is_shown(slack, "As of now: ray/worker-0: 429"), LONG, what="the budget's no")
-        await slack.say("bob", "oncall-gpu", "/zombie brake on wait a moment")
-        await slack.until(lambda: _is_shown(slack, "As of now: Braked: "), LONG, what="that it is held")
-        asked, looks = budget.asked, len(server.calls)
-        budget.refuses = 0
-        await asyncio.to_thread(until, lambda: len(server.calls) > looks + 2, within=LONG)
-        assert (budget.asked, server.cluster.evicted) == (asked, [])
-        await slack.say("bob", "oncall-gpu", "/zombie brake off go on")
-        await card(slack, "Resolved: node")
-        assert server.cluster.evicted == ["ray/worker-0"]
-        assert await bot.end() == 0

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
-from bot.actions import ACTIONS
 from bot.chat.clicks import Click
 from bot.chat.people import Person
 from bot.demo.slack.message import Message
-from bot.domain.events import PlanWithheld
 from bot.domain.house_events import HOUSE
-from bot.extras.marks.marker import PER_PERSON, VerdictMarker
-from bot.extras.marks.marks import ENOUGH, VerdictMarked, scores
-from bot.response.diagnosis.proposal import Proposer
-from bot.response.execution.node_access import NodeAccess
-from tests.schedules.stage import PLAYBOOK
+from bot.extras.marks.marker import PER_PERSON
+from bot.extras.marks.marks import VerdictMarked
 from tests.slack.acting_team import GUEST, ONCALL, TEAM, ActingTeam, acting_team
 from tests.slack.workspace import SlackWorkspace, workspace
 
@@ -70,18 +64,6 @@ async def test_a_closed_card_asks_and_what_is_said_stands_on_record(tmp_path: Pa
         assert body["cause"] == (await team.find(incident)).summary.cause
 
 
-async def test_a_later_word_takes_the_place_of_an_earlier_one_and_the_same_word_twice_is_one(tmp_path: Path) -> None:
-    async with workspace() as slack, acting_team(slack, tmp_path) as team:
-        card, incident = await closed(team)
-        for word in ("wrong", "wrong", "right"):
-            await says(team, slack, "alice", card, word, incident)
-        await says(team, slack, "bob", card, "wrong", incident)
-        await team.told("alice", "You said so already")
-        assert await marks(team) == [("U0ALICE001", False), ("U0ALICE001", True), ("U0BOB00001", False)]
-        (score,) = scores(await team.marks.read())
-        assert (score.right, score.wrong) == (1, 1)
-
-
 async def test_a_click_that_is_delivered_again_later_changes_nothing(tmp_path: Path) -> None:
     async with workspace() as slack, acting_team(slack, tmp_path) as team:
         card, incident = await closed(team)
@@ -115,16 +97,6 @@ async def test_nobody_but_members_may_say_so_and_only_on_the_card_itself(tmp_pat
         assert await marks(team) == []
         names = [refusal for _, refusal in await team.refusals()]
         assert names == ["NotAllowedToAsk", "NotAnApprover", *["NothingProposed"] * 4]
-
-
-async def test_what_is_not_over_cannot_be_marked(tmp_path: Path) -> None:
-    async with workspace() as slack, acting_team(slack, tmp_path) as team:
-        offer = await team.proposed("node-1")
-        incident = (await team.ledger.incidents())[0].id
-        click = Click("c", Person("U0ALICE001", TEAM), FEEDBACK, f"wrong-{incident}", "", "", ONCALL, offer.ts)
-        team.acting.decisions.handle_click(click)
-        await team.idle()
-        assert (await marks(team), await team.refusals()) == ([], [("U0ALICE001", "NothingToMark")])
 
 
 async def test_one_person_marks_so_many_and_no_more(tmp_path: Path) -> None:
@@ -176,30 +148,3 @@ async def test_several_nodes_are_marked_one_by_one(tmp_path: Path) -> None:
         await team.idle()
         told = [(entry.body["node"], entry.body["right"]) for entry in await team.marks.read()]
         assert sorted(told) == [("node-1", True), ("node-2", False)]
-
-
-async def test_a_cause_that_was_marked_wrong_too_often_loses_its_buttons_until_somebody_looks(tmp_path: Path) -> None:
-    async with workspace() as slack, acting_team(slack, tmp_path) as team:
-        offer = await team.proposed("node-1")
-        cause = team.stage.verdict("node-1").cause
-        assert cause is not None
-        for number in range(ENOUGH):
-            groups = tuple(team.stage.policy.approver_groups)
-            mark = VerdictMarked(f"i{number}", cause, right=False, groups=groups)
-            await team.marks.append(mark, f"slack:{TEAM}/U{number}")
-        view = await team.dialog("bob", offer)
-        assert "CauseInDoubt" in json.dumps(view.blocks), "the dialog says so before anybody writes a reason"
-        assert "submit" not in view.fields, "what is known to be refused cannot be sent"
-        verdict, looks = team.stage.verdict("node-2"), NodeAccess(team.stage.wire, ACTIONS)
-        proposer = Proposer(team.stage.policy, looks, team.ledger, team.stage)
-        withheld = await proposer.event(verdict, PLAYBOOK)
-        assert isinstance(withheld, PlanWithheld)
-        assert f"zombie playbooks looked-at {cause}" in withheld.because
-        named = replace(team.stage.policy, approvers=frozenset({"terminal:ann"}))
-        await VerdictMarker(named, team.marks, team.world.clock).record_cause_review(
-            cause, "it is 5,000 now", "terminal:ann"
-        )
-        offered = await proposer.event(verdict, PLAYBOOK)
-        assert cause not in getattr(offered, "because", ""), "whatever else may keep it"
-        await team.decides("bob", await team.offering("node-1"))
-        await team.card("Resolved: node-1")

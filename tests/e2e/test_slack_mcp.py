@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from bot.domain.verdict import Status, Verdict
 from tests.slack.service import Bot, Readings, built, cards, eventually, serving
 from tests.slack.workspace import SlackWorkspace, workspace
 
@@ -57,15 +56,6 @@ async def test_check_is_read_once_stands_on_record_and_posts_nothing(slack: Slac
         why: Any = await client.call_tool("explain", {"id": told["nodes"][0]["incident"]})
         assert (why.is_error, "is not kept" in why.content[0].text) == (True, True), "these readings have no case"
         assert cards(slack) == []
-
-
-async def test_node_that_nobody_reached_has_nothing_to_explain(slack: SlackWorkspace, tmp_path: Path) -> None:
-    gone = Readings(lambda name: Verdict(name, Status.UNREACHABLE, None, None, f"{name} is gone."))
-    async with serving(slack, tmp_path, gone, **WITH_TOKEN) as bot, client_of(bot) as client:
-        told: Any = (await client.call_tool("check", {"nodes": ["node-1"]})).structured_content
-        why: Any = await client.call_tool("explain", {"id": told["nodes"][0]["incident"]})
-        assert why.is_error
-        assert "Nobody could talk to its node" in why.content[0].text
 
 
 async def test_ledger_that_is_gone_keeps_no_verdict_back(slack: SlackWorkspace, tmp_path: Path) -> None:

@@ -56,18 +56,11 @@ async def test_report_stands_in_the_thread_once_it_is_over(tmp_path: Path) -> No
         for words in ("Resolved: node-1", "it leaks", "sudo -n systemctl reboot", "default-src &#x27;none&#x27;"):
             assert words in page, words
         assert has_button(await team.card("Resolved: node-1"))
-        await team.idle()
-        await team.shown(incident)
-        assert len(attached(slack, card)) == 1
-
-
-async def test_button_says_where_it_is_and_sends_no_second_one(tmp_path: Path) -> None:
-    async with workspace() as slack, acting_team(slack, tmp_path, reports=True) as team:
-        card = await cured(slack, team)
         await sent(team)
         await slack.click("alice", card, "report")
         await team.told("alice", "The report is in this card's thread.")
-        assert len(slack.asked(COMPLETE)) == 1
+        await team.shown(incident)
+        assert len(attached(slack, card)) == len(slack.asked(COMPLETE)) == 1, "and no second one"
 
 
 async def test_button_brings_the_report_of_what_ended_with_nothing_done(tmp_path: Path) -> None:
@@ -96,14 +89,6 @@ async def test_without_the_scope_a_sentence_says_how_it_is_written(tmp_path: Pat
         assert not attached(slack, card)
 
 
-async def test_upload_that_fails_for_a_moment_is_tried_again(tmp_path: Path) -> None:
-    async with workspace() as slack, acting_team(slack, tmp_path, reports=True) as team:
-        slack.faults.status(UPLOAD)
-        card = await cured(slack, team)
-        await report_of(slack, card)
-        assert team.logged("report_delayed")
-
-
 async def test_report_on_its_way_when_the_bot_ends_comes_by_the_next_run(tmp_path: Path) -> None:
     async with workspace() as slack:
         slack.faults.silent(UPLOAD, timedelta(seconds=30))
@@ -120,31 +105,23 @@ async def test_report_on_its_way_when_the_bot_ends_comes_by_the_next_run(tmp_pat
         assert len(attached(slack, card)) == 1
 
 
-async def test_bot_that_sends_none_names_the_command(tmp_path: Path) -> None:
-    async with workspace() as slack, acting_team(slack, tmp_path) as team:
-        card = await cured(slack, team)
-        await team.idle()
-        await slack.click("alice", card, "report")
-        await team.told("alice", "To write the report: zombie report ")
-
-
-async def test_without_the_extra_there_is_neither_button_nor_file(tmp_path: Path) -> None:
-    async with workspace() as slack, acting_team(slack, tmp_path, reports=True, absent=ABSENT) as team:
-        card = await cured(slack, team)
-        await team.idle()
-        assert not has_button(card)
-        assert not attached(slack, card)
-        assert "report" not in json.dumps([message.text for message in slack.thread(card)])
-
-
-async def test_click_on_the_button_of_an_old_card_is_answered_without_the_extra(tmp_path: Path) -> None:
+async def test_bot_that_sends_none_names_the_command_and_without_the_extra_says_that_it_cannot(tmp_path: Path) -> None:
     async with workspace() as slack:
         async with acting_team(slack, tmp_path) as team:
             card = await cured(slack, team)
+            await team.idle()
             assert has_button(card)
-        async with acting_team(slack, tmp_path, absent=ABSENT) as team:
+            await slack.click("alice", card, "report")
+            await team.told("alice", "To write the report: zombie report ")
+        async with acting_team(slack, tmp_path, reports=True, absent=ABSENT) as team:
             await slack.click("alice", card, "report")
             await team.told("alice", UNKNOWN_BUTTON)
+            await team.decides("bob", await team.proposed("node-2", key="cmd-2"))
+            card = await team.card("Resolved: node-2")
+            await team.idle()
+            assert not has_button(card)
+            assert not attached(slack, card)
+            assert "report" not in json.dumps([message.text for message in slack.thread(card)])
 
 
 async def test_report_that_was_on_its_way_is_dropped_without_the_extra(tmp_path: Path) -> None:

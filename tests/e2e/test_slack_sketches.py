@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +57,10 @@ async def test_both_pictures_come_once_also_where_the_first_upload_fails(tmp_pat
             while len(team.logged("sketch_sent")) < 2:  # noqa: ASYNC110 - asks a log
                 await asyncio.sleep(0.02)
         assert await attach(team) == [False, False], "they stand there already"
+        await team.poster.attach(NAME, TARGET, FileRequest(SKETCH, "flame-x", {"sketch": {"node": "<b>"}}))
+        await slack.until(
+            lambda: any("cannot be read" in m.text for m in slack.thread(message)), what="why there is none"
+        )
 
 
 async def test_without_the_scope_a_sentence_stands_in_their_place_once(tmp_path: Path) -> None:
@@ -75,21 +77,3 @@ async def test_without_the_scope_a_sentence_stands_in_their_place_once(tmp_path:
         assert "missing_scope" in said.text
         await team.idle()
         assert sum("There is no picture" in m.text for m in slack.thread(message)) == 1
-
-
-async def test_what_is_no_sketch_is_not_drawn_and_what_was_on_its_way_comes_by_the_next_run(tmp_path: Path) -> None:
-    async with workspace() as slack:
-        slack.faults.silent(UPLOAD, timedelta(seconds=30))
-        async with acting_team(slack, tmp_path, reports=True) as team:
-            message = await posted(slack, team)
-            await team.poster.attach(NAME, TARGET, FileRequest(SKETCH, "flame-x", {"sketch": {"node": "<b>"}}))
-            await slack.until(
-                lambda: any("cannot be read" in m.text for m in slack.thread(message)), what="why there is none"
-            )
-            asked = next(iter(pictures_of(replace(DRAWN, core=7))))
-            await team.poster.attach(NAME, TARGET, asked)
-            await slack.until(lambda: slack.asked("files.getUploadURLExternal"), what="the upload to begin")
-        slack.faults.clear()
-        async with acting_team(slack, tmp_path, reports=True) as team:
-            await team.poster.sweep()
-            await slack.until(lambda: any(m.files for m in slack.thread(message)), what="the picture")

@@ -172,15 +172,3 @@ async def test_refusal_of_a_click_at_home_comes_as_a_direct_message(slack: Slack
     direct = slack.state.direct("carol").id
     await team.told("carol", "NotAnApprover", direct)
     assert await team.ledger.brake_pull() is None
-
-
-async def test_brake_is_pulled_and_released_at_home(slack: SlackWorkspace, team: ActingTeam) -> None:
-    for button, words in (("Pull the brake", "The brake is on"), ("Release the brake", "The brake is off.")):
-        view = await home(slack, "bob", button)
-        await slack.click_in_view("bob", view, "brake")
-        dialog = await slack.until(lambda: slack.modal("bob"), what="the dialog")
-        await slack.submit("bob", dialog, {"reason": "a rollout"})
-        await home(slack, "bob", words)
-    await team.idle()
-    moved = [entry.kind for entry in await team.ledger.read("house") if entry.kind.startswith("Brake")]
-    assert moved == ["BrakePulled", "BrakeReleased"]

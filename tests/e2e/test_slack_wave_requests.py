@@ -20,7 +20,6 @@ from bot.demo.slack.message import Message
 from bot.domain.errors import NothingProposed, UsageError
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.extras.fleet.fleet_request import FleetRequest
-from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.wave import Wave
 from tests.slack.acting_team import ALICE, BOB, CAROL, ONCALL, TEAM, ActingTeam, acting_team, people, with_carol
 from tests.slack.wave_team import LEAK, Fleet
@@ -67,20 +66,6 @@ async def wave_of(fleet: Fleet) -> Wave:
 
 def done(team: ActingTeam) -> list[str]:
     return [name for name, node in team.stage.nodes.items() if node.asked or node.stopped]
-
-
-async def test_wave_that_is_planned_is_approved_and_ends_on_its_card(tmp_path: Path) -> None:
-    async with fleet_of(tmp_path, nodes=6) as (slack, team, fleet):
-        offer = await planned(slack, team, fleet)
-        assert (await wave_of(fleet)).asked_by == ASKER
-        dialog = await team.dialog("bob", offer)
-        await slack.submit("bob", dialog, {"reason": "the canary first"})
-        await slack.until(lambda: team.cards("running"), what="a wave that runs")
-        await fleet.carry_on()
-        closed = await team.card("At the end 6 of 6 were cured.")
-        assert closed.ts == offer.ts
-        assert sorted(done(team)) == sorted(team.stage.nodes)
-        assert [line["outcome"] for line in team.logged("wave") if "outcome" in line] == ["cured"] * 6
 
 
 async def test_button_of_an_older_card_that_would_leave_nodes_alone_says_that_this_is_gone(tmp_path: Path) -> None:
@@ -226,27 +211,6 @@ async def test_program_that_ends_while_nodes_are_checked_leaves_a_card_that_says
         assert await fleet.waves() == []
 
 
-async def test_brake_stops_a_wave_that_runs_and_who_asked_for_it_does_not_resume_it(tmp_path: Path) -> None:
-    async with fleet_of(tmp_path) as (slack, team, fleet):
-        offer = await planned(slack, team, fleet)
-        await team.decides("bob", offer)
-        await slack.until(lambda: team.cards("running"), what="a wave that runs")
-        await team.ledger.append(HOUSE, None, BrakePulled("odd"), f"slack:{TEAM}/{BOB}")
-        running = asyncio.create_task(fleet.carry_on())
-        stopped = await slack.until(lambda: next(iter(team.cards("stopped")), None), what="a wave that stopped")
-        assert "pulled the brake" in json.dumps(stopped.blocks)
-        assert done(team) == []
-        await team.decides("alice", stopped, "wave-resume")
-        await team.told("alice", "SelfApproval")
-        await team.decides("bob", stopped, "wave-resume")
-        await team.told("bob", "Braked")
-        await team.ledger.append(HOUSE, None, BrakeReleased("over"), f"slack:{TEAM}/{BOB}")
-        await team.decides("bob", stopped, "wave-resume")
-        await team.card("At the end 3 of 3 were cured.")
-        await running
-        assert sorted(done(team)) == ["node-1", "node-2", "node-3"]
-
-
 @pytest.mark.parametrize("person", ["bob", "carol"])
 async def test_wave_is_stopped_while_slack_does_not_say_who_may_and_goes_on_only_by_an_approver(
     tmp_path: Path, person: str
@@ -275,21 +239,6 @@ async def test_whoever_slack_says_may_not_does_not_stop_a_wave(tmp_path: Path) -
         await team.decides("carol", running, "wave-stop")
         await team.told("carol", "NotAnApprover")
         assert (await wave_of(fleet)).stop is None
-
-
-async def test_node_that_became_another_is_left_alone_and_the_card_says_why(tmp_path: Path) -> None:
-    async with fleet_of(tmp_path) as (slack, team, fleet):
-        offer = await planned(slack, team, fleet)
-        first = (await wave_of(fleet)).proposal.members[0].node
-        await team.decides("bob", offer)
-        await slack.until(lambda: team.cards("running"), what="a wave that runs")
-        team.stage.nodes[first].reboot(by_us=False)
-        await fleet.carry_on()
-        closed = await team.card("At the end 2 of 3 were cured.")
-        assert f"dropped: 1: {first}" in json.dumps(closed.blocks)
-        assert first not in done(team)
-        dropped = (await wave_of(fleet)).having(TurnOutcome.DROPPED)
-        assert [turn.member.node for turn in dropped] == [first]
 
 
 async def test_stop_ends_a_sweep_whichever_program_hears_of_it(tmp_path: Path) -> None:

@@ -67,35 +67,6 @@ async def first_step_proved(here: Site) -> None:
     raise AssertionError("the first step was not taken up again")
 
 
-async def test_wave_is_planned_approved_by_a_second_person_and_cures_all(tmp_path: Path) -> None:
-    async with workspace() as slack, site(tmp_path, LEAKING, POLICY) as here:
-        bot = await serving(slack, here)
-        card = await planned(slack)
-        assert "Stages: 1 \\u2192 3 cured" in json.dumps(card.blocks)
-        assert all(name in json.dumps(card.blocks) for name in LEAKING)
-        assert "What a yes does on each node" in json.dumps(card.blocks)
-
-        await may_not(slack, "alice", card, "approve")
-        assert acted(here) == []
-
-        await slack.click("bob", card, "approve")
-        view = await slack.until(lambda: slack.modal("bob"), what="the dialog")
-        shown = json.dumps(view.blocks)
-        assert all(name in shown for name in LEAKING)
-        assert "systemctl reboot" in shown, "every command of the first plan is shown"
-        await slack.submit("bob", view, {"reason": "the canary first"})
-
-        running = await wave_card(slack, "cured: 1: ", "under way: ")
-        assert (running.ts, '"wave-stop"' in json.dumps(running.blocks)) == (card.ts, True)
-        over = await wave_card(slack, "At the end 3 of 3 were cured.")
-        assert over.ts == card.ts
-        assert not any(block["type"] == "actions" for block in over.blocks)
-        assert sorted(here.machine(name).done for name in LEAKING) == [DONE] * 3
-        assert await bot.end() == 0
-        broken = {"show_failed", "wish_failed", "task_failed", "slack_worker_failed", "slack_refused", "wave_failed"}
-        assert not {line["event"] for line in bot.lines} & broken
-
-
 @pytest.mark.long
 async def test_wave_is_stopped_in_the_middle_and_its_card_outlives_the_program(tmp_path: Path) -> None:
     async with workspace() as slack, site(tmp_path, LEAKING, POLICY) as here:

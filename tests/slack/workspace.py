@@ -257,15 +257,14 @@ def client(slack: SlackWorkspace, token: str | None = None) -> AsyncWebClient:
 
 
 @asynccontextmanager
-async def bolt(slack: SlackWorkspace, connections: int = 1) -> AsyncIterator[AsyncApp]:
+async def bolt(slack: SlackWorkspace) -> AsyncIterator[AsyncApp]:
     """Bolt's own app, connected over Socket Mode."""
     app = AsyncApp(client=client(slack), ignoring_self_events_enabled=False)
     async with AsyncExitStack() as stack:
-        for _ in range(connections):
-            handler = AsyncSocketModeHandler(
-                app, slack.app_token, web_client=client(slack, slack.app_token), ping_interval=0.2
-            )
-            stack.push_async_callback(handler.close_async)
-            await handler.connect_async()  # type: ignore[no-untyped-call]
-        await slack.until(lambda: slack.sockets.connections == connections, what="Bolt's connections")
+        handler = AsyncSocketModeHandler(
+            app, slack.app_token, web_client=client(slack, slack.app_token), ping_interval=0.2
+        )
+        stack.push_async_callback(handler.close_async)
+        await handler.connect_async()  # type: ignore[no-untyped-call]
+        await slack.until(lambda: slack.sockets.connections == 1, what="Bolt's connection")
         yield app

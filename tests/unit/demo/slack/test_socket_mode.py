@@ -73,6 +73,16 @@ async def test_command_is_an_envelope_that_may_be_answered(wire: Wire) -> None:
     )
     assert said.delivered
     assert said.delivered.failure == "operation_timeout"
+    (told,) = wire.slack.messages("#oncall-gpu", "gina")
+    assert told.text.startswith("`/zombie` failed because the app did not respond.")
+
+
+async def test_command_without_an_app_says_dispatch_failed(wire: Wire) -> None:
+    said = await wire.slack.say("alice", "#alerts", "/zombie check node-1")
+    assert said.delivered
+    assert said.delivered.failure == "dispatch_failed"
+    (told,) = wire.slack.messages("#alerts", "alice")
+    assert told.text == "`/zombie` failed with the error “dispatch_failed”"
 
 
 async def test_event_that_nobody_acknowledges_comes_again_and_says_so(wire: Wire) -> None:
