@@ -1,14 +1,14 @@
 """A user's TOML file, with the line of each key (TOML 1.0, https://toml.io/en/v1.0.0).
 
-The standard library's reader has no line numbers. It refuses invalid TOML before the scan for lines begins, so the scan
-is simple: it walks over headers, keys and values without checking them.
+The standard library's reader has no line numbers. So where a fault needs one, the text, which is valid by then, is cut
+into its statements, and each is read alone.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,17 +17,14 @@ from bot.domain.problems import Problems, decode_file
 KeyPath: TypeAlias = tuple[str | int, ...]
 
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
-_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
-_SPACE = re.compile(r"[ \t]*")
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-_STRING = re.compile(
+_TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!"")|""(?!"))*"{3,5}'
     r"|'''(?:[^']|'(?!'')|''(?!'))*'{3,5}"
     r'|"(?:[^"\\\n]|\\.)*"'
-    r"|'[^'\n]*'",
+    r"|'[^'\n]*'"
+    r"|#[^\n]*|[\[\]{}\n]",
     re.DOTALL,
 )
-_SCALAR = re.compile(r"[^,\]}#\n]*")
 
 
 class TomlText:
@@ -45,7 +42,7 @@ class TomlText:
         """The line of every key, table and array item, by its path."""
         if self._lines is None:
             try:
-                self._lines = _Scan(self._text.replace("\r\n", "\n")).lines()
+                self._lines = _lines(self._text)
             except RecursionError:  # nested so deeply that only the reader succeeds: no line numbers then
                 self._lines = {}
         return self._lines
@@ -103,112 +100,51 @@ def read_toml(text: str, problems: Problems) -> TomlText:
         problems.fail(0, f"not TOML: {error}")
 
 
-class _Scan:
-    """Walks once over valid TOML and notes the line of every key, array item and header."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self._line = 1
-        self._lines: dict[KeyPath, int] = {}
-        self._tables: dict[KeyPath, int] = {}  # [[name]]: how many there were
-
-    def lines(self) -> dict[KeyPath, int]:
-        table: KeyPath = ()
-        self._skip(_BLANK)
-        while self._at < len(self._text):
-            if self._text[self._at] == "[":
-                table = self._header()
-            else:
-                self._pair(table)
-            self._skip(_BLANK)
-        return self._lines
-
-    def _skip(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self._text, self._at)
-        piece = found.group() if found else ""
-        self._at += len(piece)
-        self._line += piece.count("\n")
-        return piece
-
-    def _note_line(self, path: KeyPath) -> None:
-        self._lines.setdefault(path, self._line)
-
-    def _header(self) -> KeyPath:
-        many = self._text.startswith("[[", self._at)
-        self._at += 2 if many else 1
-        parts = self._key()
-        self._at += 2 if many else 1
-        path: KeyPath = ()
-        for index, part in enumerate(parts):
-            path = (*path, part)
-            self._note_line(path)
-            last = index == len(parts) - 1
-            if last and many:
-                self._tables[path] = self._tables.get(path, -1) + 1
-            if path in self._tables:  # inside an array of tables a name means its latest
-                path = (*path, self._tables[path])
-                self._note_line(path)
-        return path
-
-    def _pair(self, table: KeyPath) -> None:
-        path = table
-        for part in self._key():
-            path = (*path, part)
-            self._note_line(path)
-        self._skip(_SPACE)
-        self._at += 1  # =
-        self._skip(_SPACE)
-        self._value(path)
-
-    def _key(self) -> list[str]:
-        parts: list[str] = []
-        while True:
-            self._skip(_SPACE)
-            if self._text[self._at] in "\"'":
-                written = self._skip(_STRING)
-                parts.append(str(next(iter(tomllib.loads(f"{written} = 0")))))
-            else:
-                parts.append(self._skip(_BARE))
-            self._skip(_SPACE)
-            if self._text[self._at] != ".":
-                return parts
-            self._at += 1
-
-    def _value(self, path: KeyPath) -> None:
-        first = self._text[self._at : self._at + 1]
-        if first in ('"', "'"):
-            self._skip(_STRING)
-        elif first == "[":
-            self._items(path)
-        elif first == "{":
-            self._inline(path)
+def _lines(text: str) -> dict[KeyPath, int]:
+    """Return the line of every key, table and item of an array: that on which its header or its pair begins."""
+    lines: dict[KeyPath, int] = {}
+    tables: dict[KeyPath, int] = {}  # [[name]]: how many there were
+    here: KeyPath = ()
+    line = 1
+    for statement in _statements(text):
+        said = tomllib.loads(statement)
+        if statement.lstrip().startswith("["):
+            here = _note_header(said, line, lines, tables)
         else:
-            self._skip(_SCALAR)
+            _note_all(said, here, line, lines)
+        line += statement.count("\n")
+    return lines
 
-    def _items(self, path: KeyPath) -> None:
-        self._at += 1
-        index = 0
-        while True:
-            self._skip(_BLANK)
-            if self._text[self._at] == "]":
-                break
-            if self._text[self._at] == ",":
-                self._at += 1
-                continue
-            self._note_line((*path, index))
-            self._value((*path, index))
-            index += 1
-        self._at += 1
 
-    def _inline(self, path: KeyPath) -> None:
-        self._at += 1
-        while True:
-            self._skip(_BLANK)  # TOML 1.1 allows new lines here
-            if self._text[self._at] == "}":
-                break
-            if self._text[self._at] == ",":
-                self._at += 1
-                continue
-            self._pair(path)
-        self._at += 1
+def _statements(text: str) -> Iterator[str]:
+    """Yield each header, pair, comment and blank line: what ends with a line, outside of strings and brackets."""
+    begin = depth = 0
+    for found in _TOKEN.finditer(text):
+        token = found.group()
+        depth += (token in ("[", "{")) - (token in ("]", "}"))
+        if token == "\n" and not depth:
+            yield text[begin : found.end()]
+            begin = found.end()
+    yield text[begin:]
+
+
+def _note_header(said: Any, line: int, lines: dict[KeyPath, int], tables: dict[KeyPath, int]) -> KeyPath:
+    """Note the tables of a header, and return the path of what follows it."""
+    path: KeyPath = ()
+    while said:
+        ((name, said),) = said.items()
+        path = (*path, name)
+        lines.setdefault(path, line)
+        if isinstance(said, list):
+            tables[path], said = tables.get(path, -1) + 1, {}
+        if path in tables:  # inside an array of tables a name means its latest
+            path = (*path, tables[path])
+            lines.setdefault(path, line)
+    return path
+
+
+def _note_all(said: Any, within: KeyPath, line: int, lines: dict[KeyPath, int]) -> None:
+    items = said.items() if isinstance(said, dict) else enumerate(said) if isinstance(said, list) else ()
+    for key, value in items:
+        lines.setdefault((*within, key), line)
+        _note_all(value, (*within, key), line, lines)
