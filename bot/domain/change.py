@@ -14,7 +14,7 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import timedelta
-from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead, UsageError
@@ -28,7 +28,7 @@ NAMES = ("name", "core", "path", "image", "irq", "pid", "kind", "unit", "id")  #
 _FORM = re.compile(r"(\w+)(?:\.(\w+)(?:\[([^\[\]\n]{1,300})\])?(?:\.(\w+))?)?=(.{0,300})", re.ASCII)
 
 
-EntryPlaces: TypeAlias = dict[tuple[int, str], tuple[int, ...]]  # of the entries with a name, by the id of their tuple
+_LEFT_OUT = object()  # stands for an entry that is left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +69,18 @@ class Change:
             raise UsageError(f"{one_line(text, 80)!r} is not a change of a reading.", EXAMPLES)
         return change
 
-    def applied(self, reading: Any, places: EntryPlaces | None = None) -> Any:
+    def applied(self, reading: Any) -> Any:
         """Return the reading with the change made.
 
-        Shape: for many changes of one reading, hand in the same `places`, empty at first; it must not outlive the
-        reading.
         Raises: UsageError when the reading has no such field or entry, or the value does not fit.
         """
         if not self.field:
             return Unread(self.probe, f"left out by {self}")
         if isinstance(reading, CustomReading):
             return self._apply_to_custom(reading)
-        name = field_name(reading, self.field, self.what)
         if not self.entry:
-            return with_field(reading, name, field_value(self.value, field_type(type(reading), name), self.what))
+            return self._with_value(reading, self.field)
+        name = field_name(reading, self.field, self.what)
         held = getattr(reading, name)
         if isinstance(held, Mapping):
             return self._apply_in_mapping(reading, name, held)
@@ -90,13 +88,31 @@ class Change:
             raise UsageError(f"{self.probe}.{name} has no entries.", EXAMPLES)
         if not self.part and self.value != NONE:
             raise UsageError(f"{self.what} is a whole entry: {self.what}=none leaves it out.", EXAMPLES)
-        names = [each for each in (name, f"{name}_later") if isinstance(getattr(reading, each, None), tuple)]
-        makes = _Entries(self, {} if places is None else places)
-        changed = {each: makes.with_change(getattr(reading, each)) for each in names}
-        if all(changed[each] is getattr(reading, each) for each in names):
+        looks = {each: getattr(reading, each, None) for each in (name, f"{name}_later")}
+        changed = {each: self._changed_entries(was) for each, was in looks.items() if isinstance(was, tuple)}
+        if all(changed[each] is looks[each] for each in changed):
             known = sorted(_entry_names(held))
             raise UsageError(f"{self.probe}.{name} has no entry {self.entry}.", did_you_mean(self.entry, known))
         return replace(reading, **changed)
+
+    def _changed_entries(self, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the entries with the change made; the same object if no entry has that name."""
+        made = [
+            (entry, self._changed_entries(entry) if isinstance(entry, tuple) else self._changed_entry(entry))
+            for entry in entries
+        ]
+        if all(now is was for was, now in made):
+            return entries
+        return tuple(now for _, now in made if now is not _LEFT_OUT)
+
+    def _changed_entry(self, entry: Any) -> Any:
+        if self.entry not in names_of(entry):
+            return entry
+        return self._with_value(entry, self.part) if self.part else _LEFT_OUT
+
+    def _with_value(self, record: Any, field: str) -> Any:
+        name = field_name(record, field, self.what)
+        return with_field(record, name, field_value(self.value, field_type(type(record), name), self.what))
 
     def _apply_in_mapping(self, reading: Any, name: str, held: Mapping[Any, Any]) -> Any:
         keys = {str(key): key for key in held}
@@ -107,9 +123,7 @@ class Change:
         if self.value == NONE and not self.part:
             return replace(reading, **{side: {k: v for k, v in was.items() if k != key} for side, was in sides.items()})
         if self.part:
-            part = field_name(held[key], self.part, self.what)
-            new = with_field(held[key], part, field_value(self.value, field_type(type(held[key]), part), self.what))
-            return replace(reading, **{name: {**held, key: new}})
+            return replace(reading, **{name: {**held, key: self._with_value(held[key], self.part)}})
         new = field_value(self.value, type(held[key]), self.what)
         moved = {side: {**was, key: was[key] + new - held[key] if side != name else new} for side, was in sides.items()}
         return replace(reading, **moved)
@@ -119,48 +133,6 @@ class Change:
             raise UsageError(f"{self.what} is not a field.", did_you_mean(self.field, sorted(reading.fields)))
         value = field_value(self.value, type(reading.fields[self.field]), self.what)
         return replace(reading, fields={**reading.fields, self.field: value})
-
-
-class _Entries:
-    """Makes a change in entries; what it takes for a kind of entry is found out once."""
-
-    def __init__(self, change: Change, places: EntryPlaces) -> None:
-        self._change, self._number, self._places = change, _number(change.entry), places
-        self._set: dict[type[Any], tuple[str, Any]] = {}  # the field and its value, by the kind of entry
-
-    def with_change(self, entries: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the entries with the change made; the same object if no entry has that name."""
-        at = self._places.get((id(entries), name := self._change.entry))
-        if at is None:
-            at = tuple(
-                number
-                for number, entry in enumerate(entries)
-                if (
-                    self.with_change(entry) is not entry
-                    if isinstance(entry, tuple)
-                    else _has_name(entry, name, self._number)
-                )
-            )
-            self._places[id(entries), name] = at
-        if not at:
-            return entries
-        kept = list(entries)
-        for number in reversed(at):
-            entry = entries[number]
-            if isinstance(entry, tuple):
-                kept[number] = self.with_change(entry)
-            elif self._change.part:
-                kept[number] = self._changed_entry(entry)
-            else:
-                del kept[number]
-        return tuple(kept)
-
-    def _changed_entry(self, entry: Any) -> Any:
-        change, kind = self._change, type(entry)
-        if kind not in self._set:
-            name = field_name(entry, change.part, change.what)
-            self._set[kind] = name, field_value(change.value, field_type(kind, name), change.what)
-        return with_field(entry, *self._set[kind])
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,27 +186,6 @@ def names_of(entry: Any) -> dict[str, str]:
     return {str(value): name for name, value in held if value is not None and value != ""}
 
 
-def _has_name(entry: Any, name: str, number: int | None) -> bool:
-    kind: Any = type(entry)
-    for each in _naming_fields(kind):  # asked of each core in each second, hundreds of times
-        held = getattr(entry, each)
-        if type(held) is int:
-            if held == number:
-                return True
-        elif held is not None and (held if isinstance(held, str) else str(held)) == name:  # a kind is a text too
-            return True
-    return False
-
-
-def _number(name: str) -> int | None:
-    """The number that is written like this; None for any other name."""
-    try:
-        number = int(name)
-    except ValueError:
-        return None
-    return number if str(number) == name else None
-
-
 @functools.cache
 def _naming_fields(kind: Any) -> tuple[str, ...]:
     return tuple(name for name in reversed(NAMES) if hasattr(kind, name))
@@ -264,13 +215,9 @@ def field_name(record: Any, name: str, what: str) -> str:
     return name
 
 
+@functools.cache
 def field_type(kind: Any, name: str) -> Any:
     """Return the type of a field or a property, without `None`."""
-    return _annotated_type(kind, name)
-
-
-@functools.cache
-def _annotated_type(kind: Any, name: str) -> Any:
     held = getattr(kind, name, None)
     found = get_type_hints(held.fget)["return"] if isinstance(held, property) else get_type_hints(kind)[name]
     if get_origin(found) is types.UnionType:
@@ -311,28 +258,11 @@ def with_field(record: Any, name: str, value: Any) -> Any:
     was, later = getattr(record, name), getattr(record, f"{name}_later", None)
     if type(was) in (int, float) and type(later) in (int, float):
         new[f"{name}_later"] = max(0, later + value - was)
-    return _copy_with(record, type(record), new)
+    return replace(record, **new)
 
 
 def _with_property(record: Any, name: str, value: Any) -> Any:
     kind = type(record)
     computed = {each: held for each, held in vars(kind).items() if isinstance(held, property)}
     made = type(kind.__name__, (kind,), {**computed, "__slots__": (), name: property(lambda _: value)})
-    return _copy_with(record, made, {})
-
-
-def _copy_with(record: Any, kind: type[Any], new: Mapping[str, Any]) -> Any:
-    """Return a record of that kind with the fields of another, and these new ones.
-
-    A log has hundreds of entries, and `replace` takes three times as long; no reading does anything when it is made.
-    """
-    made: Any = object.__new__(kind)
-    own: Any = type(record)
-    for name in _field_names(own):
-        object.__setattr__(made, name, new[name] if name in new else getattr(record, name))
-    return made
-
-
-@functools.cache
-def _field_names(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
+    return made(**{each.name: getattr(record, each.name) for each in fields(record) if each.init})

@@ -16,7 +16,7 @@ from datetime import timedelta
 from bot.domain.action import Action
 from bot.domain.case import Case
 from bot.domain.cause import CauseResult
-from bot.domain.change import NONE, Change, EntryPlaces
+from bot.domain.change import NONE, Change
 from bot.domain.errors import UsageError
 from bot.domain.evaluation import cause_results, combine_results
 from bot.domain.mute import Mute
@@ -114,7 +114,6 @@ class _Search:
     def __init__(self, snapshot: Snapshot, judge: Judge) -> None:
         self._snapshot, self._judge = snapshot, judge
         self._tried: dict[Change, Verdict | None] = {}
-        self._places: EntryPlaces = {}  # of the snapshot's readings
         self._found = cause_results(RememberingSnapshot.of(snapshot), judge.playbook)
         before = judge.verdict_of(snapshot, self._found)
         self._outcome = outcome_parts(before)
@@ -192,7 +191,7 @@ class _Search:
     def _judged(self, change: Change) -> Verdict | None:
         readings = self._snapshot.readings
         try:
-            reading = change.applied(readings[change.probe], self._places)
+            reading = change.applied(readings[change.probe])
         except UsageError:
             return None
         snapshot = replace(self._snapshot, readings={**readings, change.probe: reading})
