@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from bot.domain.errors import InventoryError
@@ -86,19 +87,8 @@ def _matches(patterns: tuple[str, ...], name: str) -> bool:
 
 
 def _fits_glob(pattern: str, name: str) -> bool:
-    """Whether the name fits a pattern of `*` and `?`; only the latest star is retried, so it is fast."""
-    at, place, star, mark = 0, 0, -1, 0
-    while at < len(name):
-        if place < len(pattern) and pattern[place] == "*":
-            star, mark, place = place, at, place + 1
-        elif place < len(pattern) and pattern[place] in ("?", name[at]):
-            place, at = place + 1, at + 1
-        elif star >= 0:
-            mark += 1
-            place, at = star + 1, mark
-        else:
-            return False
-    return not pattern[place:].strip("*")
+    """Whether the name fits a pattern of `*` and `?`, which has no other wildcards."""
+    return fnmatchcase(name, pattern.replace("[", "[[]"))
 
 
 def load(file: InventoryFile) -> TableNodes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bot.domain.errors import CannotRead
 from bot.domain.growth import CountHistory, CountSample, Growth, growth
-from bot.domain.playbook import ConfiguredCause, Playbook
+from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
 
@@ -34,51 +34,58 @@ async def store_count_and_growth(
     from before the record began.
     Raises: LedgerUnavailable.
     """
-    found: dict[str, Growth] = {}
-    for used in playbook.causes:
-        if (trend := await _store_and_estimate_growth(readings, node, snapshot, used, before)) is not None:
-            found[used.cause.name] = trend
-    return _growth_to_show(found, cause)
+    looks: dict[str, Sequence[CountSample]] = {}
+    for counted, look in _samples(snapshot, playbook).items():
+        await readings.keep(node, counted, look)
+        ours = await readings.looks(node, counted)
+        looks[counted] = (*ours, *await _looks_before(before, node, counted, snapshot, ours))
+    return _growth_to_show(looks, snapshot, playbook, cause)
 
 
 def growth_without_storing(
     looks: Mapping[str, Sequence[CountSample]], snapshot: Snapshot, playbook: Playbook, cause: str | None
 ) -> Growth | None:
     """Return the same without storing anything; `looks` are the node's earlier counts, by cause."""
+    now = _samples(snapshot, playbook)
+    looks = {counted: (*looks[counted], look) for counted, look in now.items() if counted in looks}
+    return _growth_to_show(looks, snapshot, playbook, cause)
+
+
+def _samples(snapshot: Snapshot, playbook: Playbook) -> dict[str, CountSample]:
+    """Return what was counted now, by cause."""
+    host = snapshot.get(HostReading)
+    boot = host.boot_id if isinstance(host, HostReading) else ""
+    counting = [(used.cause.name, used.cause.grows) for used in playbook.causes]
+    counts = {name: grows.read(snapshot) for name, grows in counting if grows is not None}
+    return {name: CountSample(snapshot.taken_at, count, boot) for name, count in counts.items() if count is not None}
+
+
+def _growth_to_show(
+    looks: Mapping[str, Sequence[CountSample]], snapshot: Snapshot, playbook: Playbook, cause: str | None
+) -> Growth | None:
     found: dict[str, Growth] = {}
     for used in playbook.causes:
-        grows, look, name = used.cause.grows, _sample(snapshot, used), used.cause.name
-        if grows is None or look is None or name not in looks:
-            continue
-        trend = growth(name, grows, (*looks[name], look), grows.harm(snapshot, used.tuning))
-        if trend is not None:
-            found[name] = trend
-    return _growth_to_show(found, cause)
-
-
-def _growth_to_show(found: Mapping[str, Growth], cause: str | None) -> Growth | None:
+        name, grows = used.cause.name, used.cause.grows
+        if grows is not None and name in looks:
+            trend = growth(name, grows, looks[name], grows.harm(snapshot, used.tuning))
+            found |= {name: trend} if trend is not None else {}
     if cause is not None and cause in found:
         return found[cause]
     near = [(times[1], trend) for trend in found.values() if (times := trend.harm_in) is not None and times[1] < SOON]
     return min(near, key=lambda pair: pair[0])[1] if near else None
 
 
-async def _store_and_estimate_growth(
-    readings: ReadingStore, node: str, snapshot: Snapshot, used: ConfiguredCause, before: Sequence[CountHistory]
-) -> Growth | None:
-    grows, look, cause = used.cause.grows, _sample(snapshot, used), used.cause.name
-    if grows is None or look is None:
-        return None
-    host, boot = snapshot.get(HostReading), look.boot
-    await readings.keep(node, cause, look)
-    looks = await readings.looks(node, cause)
-    if before and isinstance(host, HostReading):
-        trend = await _counts_from_outside(before, node, cause, snapshot.taken_at)
-        boot_at = snapshot.taken_at - host.uptime
-        ours = min((look.at for look in looks if look.boot == boot), default=snapshot.taken_at)
-        earlier = (replace(look, boot=boot) for look in trend if boot_at < look.at < ours)
-        looks = (*looks, *earlier)
-    return growth(cause, grows, looks, grows.harm(snapshot, used.tuning))
+async def _looks_before(
+    before: Sequence[CountHistory], node: str, cause: str, snapshot: Snapshot, ours: Sequence[CountSample]
+) -> Sequence[CountSample]:
+    """Return the counts of this boot from before ours of it."""
+    host = snapshot.get(HostReading)
+    if not before or not isinstance(host, HostReading):
+        return ()
+    boot_at = snapshot.taken_at - host.uptime
+    until = min((look.at for look in ours if look.boot == host.boot_id), default=snapshot.taken_at)
+    found = await _counts_from_outside(before, node, cause, snapshot.taken_at)
+    return [replace(look, boot=host.boot_id) for look in found if boot_at < look.at < until]
 
 
 async def _counts_from_outside(
@@ -90,11 +97,3 @@ async def _counts_from_outside(
             if found := await each.counted(node, cause, until):
                 return found
     return ()
-
-
-def _sample(snapshot: Snapshot, used: ConfiguredCause) -> CountSample | None:
-    """The cause's present count; None where it counts nothing, or it was not read."""
-    value = used.cause.grows.read(snapshot) if used.cause.grows is not None else None
-    host = snapshot.get(HostReading)
-    boot = host.boot_id if isinstance(host, HostReading) else ""
-    return CountSample(snapshot.taken_at, value, boot) if value is not None else None
