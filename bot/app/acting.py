@@ -10,15 +10,13 @@ from datetime import timedelta
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.check import DEADLINE_BEYOND_WINDOW
+from bot.app.check import triage_of
 from bot.app.factories import SteadyClock, library, now, runner_name, ssh_key, ssh_transport
 from bot.app.kubernetes import cluster_access, draining
 from bot.app.policy_settings import policy_of
 from bot.app.version import program_name
 from bot.domain.batch import Sampling
-from bot.domain.contracts import Transport
 from bot.domain.errors import MissingFile, SettingsError
-from bot.domain.mute_record import MuteRecord
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.protected import is_protected
@@ -78,7 +76,7 @@ def acting(
     reach = NodeAccess(transport, ACTIONS, lambda node: replace(node, **login) if login else node, cluster, drains)
     record = IncidentRecord(ledger)
     playbooks = library(settings.playbooks, settings.playbook)
-    triage = triage_of(settings, transport, ledger)
+    triage = triage_of(settings, transport, ledger, program_name())
     recheck = Recheck(reach, (replace(triage, sampling=SHORT_LOOK), triage), playbooks)
 
     async def diagnose(node: Node, playbook: str) -> Verdict:
@@ -135,12 +133,3 @@ def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
         {action for record in playbooks for used in record.causes for action in used.remedy} if units else set[str]()
     )
     return sudo_rights(ACTIONS.values(), units, offered, starts)
-
-
-def triage_of(settings: Settings, transport: Transport, mutes: MuteRecord | None) -> Triage:
-    """Return the triage of nodes; `mutes` says which causes are known and accepted."""
-    sampling = Sampling(settings.samples)
-    deadline = settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
-    return Triage(
-        transport, ACTIONS, now, sampling, deadline, draining=draining(settings), mutes=mutes, program=program_name()
-    )

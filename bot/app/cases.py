@@ -43,8 +43,9 @@ class Recording:
 
         Raises: CaseError when the folder cannot be made: before any node is read.
         """
-        self._heard = RecordingTransport(what.transport)
-        self.check = replace(what, transport=self._heard, program=program_name())
+        self._heard = RecordingTransport(what.triage.transport)
+        triage = replace(what.triage, transport=self._heard, program=program_name())
+        self.check = replace(what, triage=triage)
         self._folder = case_file.make_folder(folder)
         self._judges = judges
 
@@ -60,7 +61,7 @@ class Recording:
         what, heard, snapshot = self.check, self._heard.taken(verdict.node), verdict.snapshot
         node = next(node for node in what.nodes if node.name == verdict.node)
         taken_at, traits = (snapshot.taken_at, snapshot.traits) if snapshot is not None else (now(), {})
-        head = replace(what.triage().head(node, what.playbook, taken_at, traits), unreachable=heard.failed)
+        head = replace(what.triage.head(node, what.playbook, taken_at, traits), unreachable=heard.failed)
         return Case(head, tuple(heard.runs), heard.asked, recorded_verdict(verdict) if self._judges else None)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from bot.actions import ACTIONS
 from bot.app.factories import now
+from bot.app.kubernetes import draining
 from bot.app.start_limiter import StartLimiter
 from bot.domain.batch import Sampling
 from bot.domain.contracts import Listener, Progress, Transport
@@ -23,9 +24,9 @@ from bot.domain.safe_text import Redactor
 from bot.domain.verdict import Status, Verdict, without_secrets
 from bot.probes.host import HostReading
 from bot.response.diagnosis.count_growth import growth_without_storing
-from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.scheduler import Diagnose
-from bot.response.diagnosis.triage import CpuLock, Triage
+from bot.response.diagnosis.triage import Triage
+from bot.settings import Settings
 
 if TYPE_CHECKING:
     from bot.seats import ReadsMore
@@ -39,35 +40,29 @@ Judges: TypeAlias = Callable[[Node, Listener], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a `check` does: its nodes, playbook, window, and how many nodes at a time.
+    """What a `check` does: its nodes, its playbook, how each node is read and judged, and how many nodes at a time.
 
-    Shape: `program` names this program if each snapshot keeps its case. `folders` are those of further
-    playbooks, for whoever has to read the playbook by itself.
+    Shape: `folders` are those of further playbooks, for whoever has to read the playbook by itself.
     """
 
     nodes: tuple[Node, ...]
     playbook: Playbook
-    transport: Transport
-    sampling: Sampling
-    deadline: timedelta
+    triage: Triage
     parallel: int
-    draining: DrainSettings = DrainSettings()
-    mutes: MuteRecord | None = None
-    program: str = ""
     folders: tuple[Path, ...] = ()
 
-    def triage(self) -> Triage:
-        """The diagnosis that this check runs for each node."""
-        return Triage(
-            self.transport,
-            ACTIONS,
-            now,
-            self.sampling,
-            self.deadline,
-            draining=self.draining,
-            mutes=self.mutes,
-            program=self.program,
-        )
+
+def triage_of(settings: Settings, transport: Transport, mutes: MuteRecord | None = None, program: str = "") -> Triage:
+    """Return how nodes are read and judged by the settings.
+
+    Shape: `mutes` says which causes are known and accepted, `program` names this program if each snapshot keeps its
+    case.
+    """
+    sampling = Sampling(settings.samples)
+    deadline = settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
+    return Triage(
+        transport, ACTIONS, now, sampling, deadline, draining=draining(settings), mutes=mutes, program=program
+    )
 
 
 async def check(what: Check, heard: Listener, concluded: HearsVerdict, beside: Sequence[ReadsMore] = ()) -> None:
@@ -75,26 +70,26 @@ async def check(what: Check, heard: Listener, concluded: HearsVerdict, beside: S
 
     Raises: UsageError (a missing key or known_hosts file) of any node, once all others are done.
     """
-    triage, redactor = what.triage(), Redactor()
-    diagnose: Diagnose = triage.diagnose
+    redactor = Redactor()
+    diagnose: Diagnose = what.triage.diagnose
     for each in beside:
         diagnose = each.beside(diagnose)
 
     async def judge(node: Node, progress: Listener) -> None:
         concluded(without_secrets(await diagnose(node, what.playbook, progress), redactor))
 
-    await check_in_process(what, heard, triage.cpu_lock, judge)
+    await check_in_process(what, heard, judge)
     for each in beside:
         await each.close()
 
 
-async def check_in_process(what: Check, heard: Listener, cpu_lock: CpuLock, judge: Judges) -> None:
+async def check_in_process(what: Check, heard: Listener, judge: Judges) -> None:
     """Judge every node, `parallel` at a time, none sooner than this program can follow; see `start_limiter.py`.
 
     Raises: UsageError of any node, once all others are through.
     """
     wrong: list[UsageError] = []
-    waiting, limiter = iter(what.nodes), StartLimiter(cpu_lock)
+    waiting, limiter = iter(what.nodes), StartLimiter(what.triage.cpu_lock)
 
     def progress(event: Progress) -> None:
         limiter.note_progress(event)

@@ -30,6 +30,7 @@ from bot.demo.slack.server import SlackWorkspace
 from bot.domain.batch import Sampling
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict
+from bot.response.diagnosis.triage import Triage
 from bot.settings import Settings
 from bot.surfaces.document import document
 from bot.surfaces.slack.tokens import SlackTokens
@@ -86,8 +87,8 @@ def demo_tools(
         known = inventory(path, os.environ)
         nodes = tuple(map(known.find, names)) or tuple(known.nodes)
         sampling = Sampling(samples)
-        deadline = sampling.window + beyond_window
-        what = Check(nodes, playbook, ssh_transport(os.environ), sampling, deadline, len(nodes))
+        triage = Triage(ssh_transport(os.environ), ACTIONS, now, sampling, sampling.window + beyond_window)
+        what = Check(nodes, playbook, triage, len(nodes))
         verdicts: dict[str, Verdict] = {}
         async with shown_progress() as (heard, clear):
 

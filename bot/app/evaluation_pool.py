@@ -45,7 +45,6 @@ from bot.domain.contracts import Listener, ProbeAnswered, ReadingStarted, Verdic
 from bot.domain.errors import LedgerError, Unreachable
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
-from bot.response.diagnosis.triage import CpuLock
 
 if TYPE_CHECKING:
     from bot.domain.entry import Entry
@@ -78,7 +77,7 @@ class EvaluationPool:
         self._helping: asyncio.Task[None] | None = None
         self._first: tuple[Node, datetime, Sequence[bytes]] | None = None  # what the first that answers says
         asked = [(probe.name, command) for probe in what.playbook.probes for command in probe.commands]
-        self._batch = Batch.of(asked, what.sampling, together=True)
+        self._batch = Batch.of(asked, what.triage.sampling, together=True)
         self._squeezes = what.parallel >= FEWEST_SQUEEZED
 
     @property
@@ -185,12 +184,14 @@ class EvaluationPool:
     async def _read_node(self, node: Node, heard: Listener) -> EvaluationJob:
         """Read a node, telling how far that is; nothing is parsed."""
         what, taken_at = self._what, now()
-        heard(ReadingStarted(node.name, tuple(probe.name for probe in what.playbook.probes), what.sampling.window))
+        heard(
+            ReadingStarted(node.name, tuple(probe.name for probe in what.playbook.probes), what.triage.sampling.window)
+        )
         waiting = Counter(question.probe for question in self._batch.questions)
         said, runs, held = list[bytes](), list[Completed](), 0
         failed: Unreachable | None = None
         try:
-            async with aclosing(what.transport.read(node, self._batch, what.deadline)) as arriving:
+            async with aclosing(what.triage.transport.read(node, self._batch, what.triage.deadline)) as arriving:
                 async for run in arriving:
                     runs.append(run)
                     held += len(run.stdout)
@@ -207,8 +208,9 @@ class EvaluationPool:
         return EvaluationJob(node, taken_at, (*said, compressed_runs(runs, level=0)), failed=failed)
 
     async def _mutes(self) -> tuple[Entry, ...]:
+        mutes = self._what.triage.mutes
         try:
-            return await self._what.mutes.mutes() if self._what.mutes is not None else ()
+            return await mutes.mutes() if mutes is not None else ()
         except LedgerError:  # as everywhere: then nothing counts as accepted
             return ()
 
@@ -255,16 +257,15 @@ async def check_in_pool(
     `looks_of` returns the earlier counts of a node, by cause, for its part of the JSON; without it none is made.
     Raises: UsageError of any node, once all others are through.
     """
-    playbook = what.playbook
-    folders, sampling, draining = what.folders, what.sampling, what.draining
+    playbook, folders, sampling, draining = what.playbook, what.folders, what.triage.sampling, what.triage.draining
     task = EvaluationTask(playbook.name, playbook.digest, folders, sampling, draining, looks_of is not None, readings)
-    pause = what.sampling.window / 2 if after is None else after
+    pause = sampling.window / 2 if after is None else after
     async with open_pool(what, EvaluationWorker(task, playbook), several, pause) as pool:
 
         async def judge(node: Node, told: Listener) -> None:
             concluded(await pool.judged(node, told, looks_of(node.name) if looks_of is not None else {}))
 
-        await check_in_process(what, heard, CpuLock(), judge)
+        await check_in_process(what, heard, judge)
 
 
 @asynccontextmanager

@@ -189,15 +189,12 @@ def _writing(stream: DocumentStream | None, opens: bool = False) -> AbstractAsyn
 
 
 def _check_of(arguments: argparse.Namespace) -> Check:
-    from bot.app.check import DEADLINE_BEYOND_WINDOW, Check
+    from bot.app.check import Check, triage_of
     from bot.app.factories import local_transport, ssh_transport, this_machine
-    from bot.app.kubernetes import draining
     from bot.app.version import program_name
-    from bot.domain.batch import Sampling
 
     settings = options.settings(arguments)
     playbook = options.library(settings).get()
-    sampling = Sampling(settings.samples)
     nodes: tuple[Node, ...]
     if arguments.local:
         nodes, transport = (this_machine(),), local_transport()
@@ -205,21 +202,19 @@ def _check_of(arguments: argparse.Namespace) -> Check:
         inventory = options.inventory(arguments, settings)
         nodes = options.selection(arguments, inventory, settings)[1]
         transport = ssh_transport(arguments.environ)
-    deadline = settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
-    if deadline <= sampling.window:
-        raise UsageError(
-            f"A check watches a node for {settings.samples} s, but its deadline is {deadline.total_seconds():g} s.",
-            "Use a longer --deadline or fewer --samples.",
-        )
-    drains = draining(settings)
-    program = program_name() if arguments.open else ""
     mutes = None
     if arguments.record is None:  # a case is what the node said, without people's mutes
         from bot.commands import open_record
 
         mutes = open_record.mutes(arguments.environ)
-    parallel, folders = _prepare_concurrency(nodes, settings), tuple(settings.playbooks)
-    return Check(nodes, playbook, transport, sampling, deadline, parallel, drains, mutes, program, folders)
+    triage = triage_of(settings, transport, mutes, program_name() if arguments.open else "")
+    if triage.deadline <= triage.sampling.window:
+        raise UsageError(
+            f"A check watches a node for {settings.samples} s, but its deadline is "
+            f"{triage.deadline.total_seconds():g} s.",
+            "Use a longer --deadline or fewer --samples.",
+        )
+    return Check(nodes, playbook, triage, _prepare_concurrency(nodes, settings), tuple(settings.playbooks))
 
 
 def _prepare_concurrency(nodes: Sequence[Node], settings: Settings) -> int:

@@ -111,8 +111,8 @@ class Change:
         return self._with_value(entry, self.part) if self.part else _LEFT_OUT
 
     def _with_value(self, record: Any, field: str) -> Any:
-        name = field_name(record, field, self.what)
-        return with_field(record, name, field_value(self.value, field_type(type(record), name), self.what))
+        name, kind = field_name(record, field, self.what), _kind_of(record)
+        return with_field(record, name, field_value(self.value, field_type(kind, name), self.what))
 
     def _apply_in_mapping(self, reading: Any, name: str, held: Mapping[Any, Any]) -> Any:
         keys = {str(key): key for key in held}
@@ -181,9 +181,12 @@ def _entry_names(held: tuple[Any, ...]) -> set[str]:
 
 def names_of(entry: Any) -> dict[str, str]:
     """Return every name that identifies an entry, and the field that holds it."""
-    kind: Any = type(entry)
-    held = ((name, getattr(entry, name)) for name in _naming_fields(kind))
+    held = ((name, getattr(entry, name)) for name in _naming_fields(_kind_of(entry)))
     return {str(value): name for name, value in held if value is not None and value != ""}
+
+
+def _kind_of(record: Any) -> Any:
+    return type(record)  # hashable, which its type does not say
 
 
 @functools.cache
@@ -207,7 +210,7 @@ def field_name(record: Any, name: str, what: str) -> str:
     if name in names:
         return name
     short = name.removesuffix("_seconds")
-    if short in names and field_type(type(record), short) is timedelta:
+    if short in names and field_type(_kind_of(record), short) is timedelta:
         return short
     computed = [each for each in dir(type(record)) if isinstance(getattr(type(record), each), property)]
     if name not in computed:

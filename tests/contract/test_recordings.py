@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.actions import ACTIONS
 from bot.app.cases import Recording, replayed
 from bot.app.check import Check, check
+from bot.app.factories import now
 from bot.domain.batch import Sampling
 from bot.domain.case import FORM, Case, CaseHeader, NotReached, read_case
 from bot.domain.command import Command, Completed, SampleTimes
@@ -17,6 +19,7 @@ from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
 from bot.domain.verdict import recorded_verdict as kept_of
 from bot.response.diagnosis.planning import DrainSettings
+from bot.response.diagnosis.triage import Triage
 from bot.transport.case_file import load, write
 from bot.transport.replay import ReplayTransport
 from tests.contract.ways import Way, local, octal, sh
@@ -32,8 +35,8 @@ NODE = Node("n1", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7", "rack": 
 async def recorded(case: Case, folder: Path, draining: DrainSettings, node: Node = NODE) -> tuple[Verdict, Path]:
     """Check a node that answers as the case, and record it."""
     playbook = shipped().get("node-health")
-    seconds = timedelta(seconds=20)
-    what = Check((node,), playbook, ReplayTransport(case), Sampling(5), seconds, 1, draining)
+    triage = Triage(ReplayTransport(case), ACTIONS, now, Sampling(5), draining=draining)
+    what = Check((node,), playbook, triage, 1)
     recording, found = Recording(what, folder, judges=True), []
 
     def concluded(verdict: Verdict) -> None:

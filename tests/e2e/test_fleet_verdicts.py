@@ -3,18 +3,18 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from bot.actions import ACTIONS
 from bot.app.check import Check, check
 from bot.app.factories import inventory, library, now, ssh_transport
 from bot.demo.fleet import FLEET, running
-from bot.domain.batch import Sampling
 from bot.domain.verdict import Verdict
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.cpu import CpuReading
+from bot.response.diagnosis.triage import Triage
 from bot.settings import Settings
 
 LEAK = "leaked-memory-cgroups"
@@ -75,9 +75,7 @@ async def checked(folder: Path) -> dict[str, Verdict]:
         what = Check(
             nodes=tuple(inventory(fleet.inventory, {}).nodes),
             playbook=library().get(Settings().playbook),
-            transport=ssh_transport({"HOME": str(folder)}),
-            sampling=Sampling(),
-            deadline=timedelta(seconds=20),
+            triage=Triage(ssh_transport({"HOME": str(folder)}), ACTIONS, now),
             parallel=len(FLEET),
         )
         await check(what, lambda _: None, concluded)

@@ -113,17 +113,7 @@ class SweepDependencies:
         if not several:
             return None
         folders = tuple(self.settings.playbooks)
-        what = Check(
-            tuple(nodes),
-            sweep.playbook,
-            self.transport,
-            triage.sampling,
-            triage.deadline,
-            self.parallel,
-            triage.draining,
-            triage.mutes,
-            folders=folders,
-        )
+        what = Check(tuple(nodes), sweep.playbook, triage, self.parallel, folders)
         return PooledReader(what, sweep, self._question(sweep, triage), several)
 
 
@@ -167,10 +157,11 @@ class PooledReader:
 
     async def answers(self, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:
         """Return an answer for each node; see `Reads`."""
-        what, sampling, playbook = self.what, self.what.sampling, self.sweep.playbook
-        task = SweepTask(playbook.name, playbook.digest, what.folders, sampling, what.draining, question=self.question)
+        what, triage, playbook = self.what, self.what.triage, self.sweep.playbook
+        used = playbook.name, playbook.digest, what.folders, triage.sampling, triage.draining
+        task = SweepTask(*used, question=self.question)
         loop = asyncio.get_running_loop()
-        async with open_pool(what, SweepWorker(task, self.sweep), self.several, sampling.window / 2) as pool:
+        async with open_pool(what, SweepWorker(task, self.sweep), self.several, triage.sampling.window / 2) as pool:
 
             async def answer(node: Node) -> NodeAnswer:
                 began = loop.time()

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
-from bot.app.acting import triage_of
+from bot.app.check import triage_of
 from bot.app.factories import incident_id, library, now, ssh_transport
 from bot.app.json_log import JsonLog
 from bot.app.stores import open_stores
+from bot.app.version import program_name
 from bot.domain.alert import MCP, SLACK
 from bot.domain.contracts import Log
 from bot.domain.errors import SettingsError
@@ -95,7 +96,7 @@ def lone_toolbox(
     log: Log,
 ) -> Toolbox:
     """Return the tools of a program that only serves MCP: it reads nodes by itself."""
-    triage = triage_of(settings, ssh_transport(environment), ledger)
+    triage = triage_of(settings, ssh_transport(environment), ledger, program_name())
     at_once = settings.parallel or AT_ONCE
     scheduler = CheckScheduler(triage.diagnose, log, at_once, at_once)
     playbooks = library(settings.playbooks, settings.playbook)

@@ -8,17 +8,17 @@ import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bot.actions import ACTIONS
 from bot.app.check import Check, check, without_details
 from bot.app.evaluation_pool import EvaluationPool, PoolProcess, check_in_pool, open_pool
 from bot.app.evaluation_worker import EvaluatedNode, EvaluationTask, EvaluationWorker
-from bot.app.factories import library
+from bot.app.factories import library, now
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed
 from bot.domain.contracts import ProbeAnswered, Progress, VerdictReached
@@ -26,6 +26,8 @@ from bot.domain.errors import ConnectionLost, MissingFile
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict
+from bot.response.diagnosis.planning import DrainSettings
+from bot.response.diagnosis.triage import Triage
 from bot.surfaces.document import node_document
 from bot.transport import case_file
 
@@ -52,9 +54,14 @@ class Recorded:
             yield run
 
 
-def what(names: Sequence[str]) -> Check:
+def what(names: Sequence[str], transport: Recorded | None = None) -> Check:
     nodes = tuple(Node(name, "10.0.0.7", labels={"az": "1a"}) for name in names)
-    return Check(nodes, PLAYBOOK, Recorded(), Sampling(5), timedelta(seconds=20), parallel=4)
+    return Check(nodes, PLAYBOOK, Triage(transport or Recorded(), ACTIONS, now, Sampling(5)), parallel=4)
+
+
+def worker(digest: str = PLAYBOOK.digest, *, tells_json: bool = False) -> EvaluationWorker:
+    task = EvaluationTask(PLAYBOOK.name, digest, (), Sampling(5), DrainSettings(), tells_json=tells_json)
+    return EvaluationWorker(task, PLAYBOOK)
 
 
 def body(verdict: Verdict) -> dict[str, Any]:
@@ -131,9 +138,8 @@ async def test_missing_key_is_told_once_all_others_are_through() -> None:
 
 async def test_what_a_process_that_dies_still_owes_is_thought_about_here(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = what(NAMES)
-    task = EvaluationTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-1")
-    async with open_pool(asked, EvaluationWorker(task, PLAYBOOK), 2) as pool:
+    async with open_pool(asked, worker(), 2) as pool:
         await started(pool, 2)
         for each in pool.processes:
             assert "SLACK_BOT_TOKEN" not in environment_of(each.pid), "they need no secret of ours"
@@ -150,8 +156,7 @@ async def test_what_a_process_that_dies_still_owes_is_thought_about_here(monkeyp
 
 
 async def test_process_of_which_much_was_left_unread_holds_up_no_end() -> None:
-    task = EvaluationTask(PLAYBOOK.name, PLAYBOOK.digest, (), what(NAMES).sampling, what(NAMES).draining)
-    pool = EvaluationPool(what(NAMES), EvaluationWorker(task, PLAYBOOK))
+    pool = EvaluationPool(what(NAMES), worker())
     several = "import sys, time; sys.stdout.write('x' * 2**20); sys.stdout.flush(); time.sleep(60)"
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", several, stdin=pipe, stdout=pipe)
@@ -169,8 +174,7 @@ async def test_process_that_reads_helps_once_nothing_is_left_to_read(
 ) -> None:
     monkeypatch.setattr("bot.app.evaluation_pool.AHEAD", ahead)
     asked = what(NAMES)
-    task = EvaluationTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
-    async with open_pool(asked, EvaluationWorker(task, PLAYBOOK), 1) as pool:
+    async with open_pool(asked, worker(), 1) as pool:
         await started(pool, 1)
         (process,) = pool.processes
         os.kill(process.pid, signal.SIGSTOP)
@@ -195,9 +199,8 @@ async def test_process_that_reads_helps_with_what_waits_while_a_node_says_nothin
 
     more = asyncio.Event()
     monkeypatch.setattr("bot.app.evaluation_pool.AHEAD", 1)
-    asked = replace(what(NAMES[:4]), transport=Silent())
-    task = EvaluationTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
-    async with open_pool(asked, EvaluationWorker(task, PLAYBOOK), 1) as pool:
+    asked = what(NAMES[:4], Silent())
+    async with open_pool(asked, worker(), 1) as pool:
         await started(pool, 1)
         (process,) = pool.processes
         os.kill(process.pid, signal.SIGSTOP)  # it was given one of them, and answers nothing
@@ -221,10 +224,9 @@ async def test_what_a_node_has_said_so_far_is_practised_on_and_told_to_nobody() 
                     await more.wait()
                 yield run
 
-    asked = replace(what(NAMES[:2]), transport=Halting())
-    task = EvaluationTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=True)
+    asked = what(NAMES[:2], Halting())
     found = list[Progress]()
-    pool = EvaluationPool(asked, EvaluationWorker(task, PLAYBOOK))
+    pool = EvaluationPool(asked, worker(tells_json=True))
     judging = [asyncio.create_task(pool.judged(node, found.append, {})) for node in asked.nodes]
     await told.wait()
     assert pool.warm_up_job() is not None, "there is something to practise on"
@@ -247,8 +249,7 @@ async def test_where_no_process_can_be_started_all_is_thought_about_here(monkeyp
 
 async def test_another_playbook_of_the_same_name_is_not_judged_by() -> None:
     asked = what(NAMES[:1])
-    task = EvaluationTask(PLAYBOOK.name, "0" * 64, (), asked.sampling, asked.draining, tells_json=False)
-    async with open_pool(asked, EvaluationWorker(task, PLAYBOOK), 1) as pool:
+    async with open_pool(asked, worker("0" * 64), 1) as pool:
         await started(pool, 1)
         (process,) = pool.processes
         assert await process.wait() == 2

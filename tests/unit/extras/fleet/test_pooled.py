@@ -31,7 +31,7 @@ async def test_answers_of_a_sweep_made_beside_are_those_that_are_made_here(
     assert reader is not None
     heard: list[NodeAnswer] = []
     there = await reader.answers(asked.nodes, heard.append)
-    here = await ChunkReader(asked.triage(), sweep, 4).answers(asked.nodes)
+    here = await ChunkReader(asked.triage, sweep, 4).answers(asked.nodes)
 
     def shown(answers: Sequence[NodeAnswer]) -> dict[str, NodeAnswer]:
         return {answer.node: replace(answer, seconds=0.0) for answer in answers}
