@@ -45,6 +45,7 @@ _WAITING = select(DELIVERIES).where(~DELIVERIES.c.done).order_by(DELIVERIES.c.nu
 _COUNT = select(func.count()).select_from(DELIVERIES).where(~DELIVERIES.c.done)
 # Written out, because a planner uses a partial index only where it sees the same condition.
 GIVEN_UP = and_(DELIVERIES.c.done, DELIVERIES.c.error != literal_column("''"))
+_TAKE_UP = delete(DELIVERIES).where(*_OF, GIVEN_UP)
 _GIVEN_UP = select(DELIVERIES).where(GIVEN_UP).order_by(DELIVERIES.c.number.desc()).limit(MOST_TOLD)
 _OLD = delete(DELIVERIES).where(DELIVERIES.c.done, DELIVERIES.c.kept_at < bindparam("before"))
 
@@ -72,7 +73,8 @@ class Inbox:
     def keep(self, delivery: Delivery) -> bool:
         """Store a delivery; False if it is stored already. Once this returns, the delivery survives a restart.
 
-        What says how a whole case stands repeats only the last word about it: A, B, A is news three times.
+        What says how a whole case stands repeats only the last word about it: A, B, A is news three times. A repetition
+        of what was given up is tried like something new.
         """
         body = json.dumps(
             to_json_types(delivery), separators=(",", ":")
@@ -92,13 +94,14 @@ class Inbox:
             row["kept_at"] = instant_text(self.database.instant(connection, self.time))
             if _add(connection, row):
                 return True
-            if delivery.alarm is None or not delivery.alarm.whole:
-                return False  # its id names an event
-            case = {"of_source": row["source"], "of_case": row["case"]}
-            latest = connection.execute(_LATEST, case).one_or_none()
-            if latest is None or latest.id.partition(_TURN)[0] == delivery.id:
-                return False
-            return _add(connection, row | {"id": f"{delivery.id}{_TURN}{latest.number}"})
+            if delivery.alarm is not None and delivery.alarm.whole:  # elsewhere an id names an event
+                case = {"of_source": row["source"], "of_case": row["case"]}
+                latest = connection.execute(_LATEST, case).one_or_none()
+                if latest is not None and latest.id.partition(_TURN)[0] != delivery.id:
+                    return _add(connection, row | {"id": f"{delivery.id}{_TURN}{latest.number}"})
+                row["id"] = latest.id if latest is not None else delivery.id
+            given_up = connection.execute(_TAKE_UP, _delivery_key(row["source"], row["id"])).rowcount
+            return bool(given_up) and _add(connection, row)
 
     @on_thread
     def claim(self, at_once: int, busy: Collection[str] = ()) -> tuple[StoredDelivery, ...]:

@@ -176,20 +176,34 @@ def test_what_was_given_up_is_told_until_it_is_forgotten_and_holds_up_nothing(da
     assert box.given_up.now() == (
         GivenUpDelivery("pagerduty", "E1", "Q", BEGAN_AT, "no such table in here", delivery(1, "Q").alarm),
     )
-    assert (
-        box.keep.now(delivery(1, "Q")),
-        box.waiting.now(),
-        LedgerCounts(database).read.now().deliveries_given_up,
-    ) == (
-        False,
-        0,
-        1,
-    )
+    assert (box.waiting.now(), LedgerCounts(database).read.now().deliveries_given_up) == (0, 1)
     clock.now += DELIVERIES_KNOWN_FOR + MINUTE
     later = inbox(database, clock)
     later.keep.now(delivery(3))
     later.mark_done.now(delivery(3))
     assert (later.given_up.now(), LedgerCounts(database).read.now().deliveries_given_up) == ((), 0)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_repetition_of_what_was_given_up_is_tried_again(database: Database, clock: Clock, *, whole: bool) -> None:
+    box = inbox(database, clock)
+    alarm = AlertGroup("pagerduty", "Q", AlertStatus.FIRED, whole=whole)
+    first, other = (replace(delivery(number), alarm=alarm) for number in (1, 2))
+
+    def given_up() -> None:
+        (kept,) = box.claim.now(10)
+        box.give_up.now(kept.delivery, "no such table")
+        assert (kept.delivery.id.partition("~")[0], kept.attempts) == ("E1", 0)
+
+    box.keep.now(first)
+    given_up()
+    assert (box.keep.now(first), box.keep.now(first), box.given_up.now()) == (True, False, ())
+    given_up()
+    box.keep.now(other)
+    box.mark_done.now(other)
+    assert [box.keep.now(first), box.keep.now(first)] == [True, False]
+    given_up()
+    assert [box.keep.now(first), box.keep.now(first), box.keep.now(other)] == [True, False, whole]
 
 
 def test_delivery_of_another_version_is_told_as_given_up(database: Database, clock: Clock) -> None:
