@@ -167,7 +167,7 @@ class ChatCards:
                 context, group = board.context, board.group
             view = group_view(group, context)
             if view.shows_verdicts:
-                await self._show_verdicts(name, group, view, again=not is_news)
+                await self._show_verdicts(name, spot, group, view, again=not is_news)
                 return
             if spot is None:
                 return
@@ -189,12 +189,14 @@ class ChatCards:
             if board is None:
                 self._poster.mark_finished(name)
 
-    async def _show_verdicts(self, name: str, group: Sequence[Incident], view: GroupView, *, again: bool) -> None:
+    async def _show_verdicts(
+        self, name: str, spot: MessageTarget | None, group: Sequence[Incident], view: GroupView, *, again: bool
+    ) -> None:
         """Show verdicts alone; a person's check changes only with its readings and its growth, else if told `again`."""
         has_grown = len(group) == 1 and group[0].triage is not None and group[0].triage.growth is not None
         if not (has_grown or again or is_alarm(group[0].alert)):
             return
-        spot, board = card_target(group[0]), self._boards.get(name)
+        board = self._boards.get(name)
         if board is not None and not has_grown:
             self._poster.show(name, board.spot, board.message)
         elif spot is not None and all(member.triage is not None for member in group):
@@ -215,7 +217,7 @@ class ChatCards:
         Raises: LedgerError when neither can it be known whether the card is posted nor the card be stored.
         """
         name = group[0].card
-        spot = self._asked_at.get(name) or card_target(group[0])
+        spot = self._asked_at.get(name) or _first_target(reading)  # in a storm, not even on a card that is there
         if spot is None:
             return
         self._poster.prepare()
@@ -464,10 +466,15 @@ class ChatCards:
                 return None
             beside = await self._card_target((undone,))
             return MessageTarget(beside.channel) if beside is not None else None
-        spot = card_target(first)
+        spot = _first_target(group)
         if spot is None and (place := await self.place(first.card)) is not None:
             spot = MessageTarget(place.channel)
         return spot
+
+
+def _first_target(group: Sequence[Incident]) -> MessageTarget | None:
+    """Where the first of these that has a card has it: some nodes of a group may have come in a storm."""
+    return next((spot for member in group if (spot := card_target(member)) is not None), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,6 +171,20 @@ async def test_storm_has_no_card_of_its_own() -> None:
     assert (wall.owed, wall.said, wall.storms) == ({}, [], ["storm-1"])
 
 
+async def test_node_has_a_card_where_another_of_its_group_came_in_a_storm_before() -> None:
+    stormy = incident("i1", Triaged(HEALTHY), storm="storm-1", withheld="A storm.")
+    wall = await checked(stormy, incident("i2", node="node-2"))
+    assert wall.owed["card"].text.startswith("2 nodes: 2 healthy")
+    wall = Wall()
+    await wall.cards().show([stormy, incident("i2", Triaged(replace(HEALTHY, node="node-2")), node="node-2")])
+    assert wall.owed["card"].text.startswith("2 nodes: 2 healthy")
+
+
+async def test_what_is_read_in_a_storm_is_not_told_on_a_card_of_before() -> None:
+    wall = await checked(incident("i1", Triaged(HEALTHY)), incident("i2", node="node-2", storm="storm-1", after=11))
+    assert (wall.owed, wall.said) == ({}, [])
+
+
 async def test_node_that_comes_late_is_told_to_the_channel_and_one_that_comes_soon_is_not() -> None:
     first = incident("i1", Triaged(HEALTHY))
     soon = await checked(first, incident("i2", node="node-2", after=9))
