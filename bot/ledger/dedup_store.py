@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,6 +27,7 @@ _INSERT = insert(CASES)
 _SIBLING = (
     select(CASES)
     .where(CASES.c.key == bindparam("of_key"), CASES.c.turn.in_(_BEGINNINGS), CASES.c.group != _NOWHERE)
+    .where(CASES.c.storm.in_(("", bindparam("of_storm"))))
     .order_by(CASES.c.opened_at.desc())
     .limit(1)
 )
@@ -82,11 +84,12 @@ class DedupStore(Store):
                 if row.over_at == _FIRES:
                     if (reopened_at := _reopened_at(alarm, row)) != row.reopened_at:
                         connection.execute(_UPDATE, _case_key(alarm) | {"reopened_at": reopened_at})
-                    return Correlation(row.group, Recurrence.AGAIN, row.storm)
+                    lasts = row.storm == self._lasting_storm(connection, brakes, now)
+                    return Correlation(row.group, Recurrence.AGAIN, row.storm if lasts else "")
                 if _is_late(alarm, instant_of(row.over_at)):
                     return Correlation(row.group, Recurrence.OVER)
-            course = self._correlation(connection, row, key, group, brakes, now)
             storm = self._storm(connection, brakes, now)
+            course = self._correlation(connection, row, key, Correlation(group, Recurrence.NEW, storm), brakes, now)
             values = {
                 "key": key,
                 "group": course.group,
@@ -98,7 +101,7 @@ class DedupStore(Store):
                 "reopened_at": _reopened_at(alarm, row),
             }
             _write_case(connection, alarm, values, is_there=row is not None)
-            return Correlation(course.group, course.turn, storm)
+            return course
 
     @on_thread
     def outdated_before(
@@ -201,29 +204,41 @@ class DedupStore(Store):
     def storm(self, name: str, brakes: StormLimits) -> Storm:
         """Return the storm of that name as it stands."""
         with self.database.reading() as connection:
-            since = instant_text(self.database.instant(connection, self.time) - brakes.storm_window)
-            is_on = connection.execute(_STORM, {"since": since}).scalar_one_or_none() == name
+            is_on = name == self._lasting_storm(connection, brakes, self.database.instant(connection, self.time))
             cases = int(connection.execute(_IN_STORM, {"of_storm": name}).scalar_one())
             return Storm(name, is_on, cases, tuple(map(summary_of, connection.execute(_OF_STORM, {"of_storm": name}))))
 
     def _correlation(
-        self, connection: Connection, row: Row[Any] | None, key: str, group: str, brakes: StormLimits, now: datetime
+        self,
+        connection: Connection,
+        row: Row[Any] | None,
+        key: str,
+        new: Correlation,
+        brakes: StormLimits,
+        now: datetime,
     ) -> Correlation:
+        """Where a case goes that did not fire. What came in a storm has no card: only what comes in it joins that."""
         if row is not None and row.group != _NOWHERE and instant_of(row.over_at) > now - brakes.reopens_within:
-            return Correlation(row.group, Recurrence.AGAIN)
-        sibling = connection.execute(_SIBLING, {"of_key": key}).one_or_none() if key else None
+            return replace(new, group=row.group, turn=Recurrence.AGAIN)
+        siblings = {"of_key": key, "of_storm": new.storm}
+        sibling = connection.execute(_SIBLING, siblings).one_or_none() if key else None
         if sibling is not None:
             is_busy = connection.execute(_BUSY, {"of_group": sibling.group}).scalar_one()
             if is_busy or instant_of(sibling.opened_at) > now - brakes.cooldown:
-                return Correlation(sibling.group, Recurrence.JOINS)
-        return Correlation(group, Recurrence.NEW)
+                return replace(new, group=sibling.group, turn=Recurrence.JOINS)
+        return new
 
     def _storm(self, connection: Connection, brakes: StormLimits, now: datetime) -> str:
         """The storm that a new case belongs to, empty if there is none. A storm is named after its start time."""
         since = {"since": instant_text(now - brakes.storm_window)}
         if connection.execute(_LATELY, since).scalar_one() < brakes.storm_alerts:
             return ""
-        return connection.execute(_STORM, since).scalar_one_or_none() or f"storm-{now:%Y%m%d-%H%M%S}"
+        return self._lasting_storm(connection, brakes, now) or f"storm-{now:%Y%m%d-%H%M%S}"
+
+    def _lasting_storm(self, connection: Connection, brakes: StormLimits, now: datetime) -> str:
+        """The storm that had a new case within the window; empty if none had."""
+        since = instant_text(now - brakes.storm_window)
+        return connection.execute(_STORM, {"since": since}).scalar_one_or_none() or ""
 
 
 def _alarm_of(delivery: Delivery) -> AlertGroup:

@@ -309,6 +309,20 @@ def test_more_cases_than_usual_are_a_storm(database: Database, clock: Clock) -> 
     assert cases.record_firing.now(delivery(9), "k9", "g9", BRAKES).storm == ""
 
 
+def test_what_began_in_a_storm_is_in_it_while_it_lasts(database: Database, clock: Clock) -> None:
+    cases = DedupStore(database, clock)
+    for number in range(4):
+        cases.record_firing.now(delivery(number), f"k{number}", f"g{number}", BRAKES)
+    storm, more = "storm-20261121-093000", delivery(5, "Q3")
+    assert cases.record_firing.now(more, "k3", "g5", BRAKES) == Correlation("g3", Recurrence.AGAIN, storm)
+    assert cases.record_firing.now(delivery(6), "k3", "g6", BRAKES) == Correlation("g3", Recurrence.JOINS, storm)
+    assert cases.record_firing.now(delivery(7), "k0", "g7", BRAKES) == Correlation("g0", Recurrence.JOINS, storm)
+    clock.now += 6 * MINUTE
+    assert cases.record_firing.now(more, "k3", "g8", BRAKES) == Correlation("g3", Recurrence.AGAIN)
+    assert cases.record_firing.now(delivery(3), "k3", "g8", BRAKES).storm == storm, "its first word, once more"
+    assert cases.record_firing.now(delivery(9), "k3", "g9", BRAKES) == Correlation("g9", Recurrence.NEW)
+
+
 def test_open_cases_are_those_that_are_not_over(database: Database, clock: Clock) -> None:
     cases = DedupStore(database, clock)
     cases.record_firing.now(delivery(1, "Q"), "k", "g1", BRAKES)
