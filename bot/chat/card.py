@@ -270,11 +270,11 @@ def _first_nodes_sentences(group: GroupView) -> Iterator[Sentence]:
 def _gravity_sign(view: IncidentView) -> str:
     """The sign for how bad it is, whatever is being done; the words beside it say the same."""
     if view.state is State.RESOLVED:
-        return _CURED
+        return _UNUSUAL if view.beside else _CURED  # green would end the search
     if view.verdict is not None:
         is_said = view.verdict.status.value.upper() in view.diagnosis  # an undo's card judges no node
         if is_said and view.severity is Status.HEALTHY and not view.is_ordinary:
-            return _UNUSUAL  # green would end the search
+            return _UNUSUAL
         return (_MUTED if view.verdict.is_muted else _STATUS_MARKS[view.verdict.status]) if is_said else ""
     return _ASKS if view.state is State.UNKNOWN else ""
 

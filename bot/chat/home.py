@@ -146,9 +146,9 @@ class HomePublisher:
         summaries = [each for each in found if each.state is not State.PROPOSED or not self._is_of_wave(each)]
         asks = [each for each in summaries if each.state is State.PROPOSED]
         last = {each.node: each for each in reversed(summaries) if each.node and each.tells_of_node}
-        shown = [each for each in last.values() if each.state is not State.RESOLVED]
-        shown.sort(key=lambda each: each.opened_at, reverse=True)
-        shown.sort(key=lambda each: each.cause is None)  # what has a cause is read first
+        shown = sorted(last.values(), key=lambda each: each.opened_at, reverse=True)
+        # What has a cause is read first, and last what was cured of its own, and may have another.
+        shown.sort(key=lambda each: (each.state is State.RESOLVED, each.cause is None))
         chosen = dict.fromkeys(each.id for each in (*asks[:MOST_READ], *shown[:MOST_READ]))
         read = {name: incident for name in chosen if (incident := await self._incident_or_none(name)) is not None}
         pending: dict[str, list[Incident]] = {}
@@ -162,8 +162,8 @@ class HomePublisher:
         seen = [incident_view(read[each.id], view) for each in shown if each.id in read]
         # One that asks a person before anything was read has no verdict, and waits all the same.
         asking = {each.id for each in shown if each.state is State.UNKNOWN}
-        sick = [each for each in seen if (each.verdict and not each.is_ordinary) or each.id in asking]
-        unnamed = [each.cause is None for each in shown if each.id not in read]
+        sick = [each for each in seen if each.is_sick or each.id in asking]
+        unnamed = [each.cause is None for each in shown if each.id not in read and each.state is not State.RESOLVED]
         unread = sum(each.id not in read for each in asks), unnamed.count(False), unnamed.count(True)
         return HomeState(
             list(pending.values()), asked, sorted(sick, key=view_severity_key), braked, may_not, view, unread

@@ -261,7 +261,7 @@ class ValidationStarted:
     waiting: int = 0
 
 
-REFUTED = "refuted"
+REFUTED, BESIDE = "refuted", "beside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +275,11 @@ class SampleTaken:
     def refutes(self) -> bool:
         """True if it shows that the cure does not hold; a look at a node that could not be read shows nothing."""
         return any(seen.finding == REFUTED for seen in self.seen)
+
+    @property
+    def beside(self) -> str:
+        """What the node has that the plan was not for, such as `critical disk-full`; empty where it has nothing."""
+        return next((seen.says for seen in self.seen if seen.finding == BESIDE), "")
 
 
 @dataclass(frozen=True, slots=True)

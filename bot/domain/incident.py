@@ -213,13 +213,18 @@ class Incident:
         return not all(isinstance(outcome, StepFailed) and outcome.never_ran for outcome in begun)
 
     @property
+    def beside(self) -> str:
+        """What the last look at the cured node found that the plan was not for; empty where it found nothing."""
+        return self.samples[-1].beside if self.samples and self.state is State.RESOLVED else ""
+
+    @property
     def is_unfixed(self) -> bool:
-        """True once it was acted on and is not fixed: it ended so, asks a person, or can only end so.
+        """True once it was acted on and the node is not well: it ended so, asks a person, or can only end so.
 
         Whoever notes that, and ends it, may come later: its program may have died between the two.
         """
         if not self.has_begun or self.state is State.RESOLVED:
-            return False
+            return self.has_begun and bool(self.beside)
         failed = any(isinstance(step.outcome, StepFailed) for step in self.steps)
         refuted = bool(self.samples) and self.samples[-1].refutes
         return failed or refuted or self.ended or self.state is State.UNKNOWN

@@ -234,6 +234,10 @@ def _ending_sentences(incident: Incident, plan: PlanView | None) -> Iterator[Sen
     match incident.ending:
         case Resolved():
             yield _cure_sentence(incident) or because
+            if incident.beside:
+                found = with_full_stop(one_line(incident.samples[-1].seen[0].says, SAID))
+                yield (f"At the end it was {one_line(incident.beside, 80)}: {found}",)
+                yield ("Nothing was done for that: check the node again.",)
             if plan is not None and incident.steps:
                 yield (f"Done: {', '.join(step.done for step in plan.steps)}.",)
             if ended := _ended_words(incident):

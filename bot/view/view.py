@@ -85,8 +85,8 @@ class IncidentView:
     `sentences` tell its state, `decided` who said yes or no; `short` is both in the few words of a row. `plan` is
     what is proposed, or what would help. `seen` is what was read last while the node is watched. `recurs` says that
     the node had the same cause before; `growth` is how fast the cause's count grew there. `links` are names and
-    addresses. `compared` are the figures of a cure, before and after, `harm` what was suffered until then. `as_of` is
-    when it changed last, `working` what a pressed button does.
+    addresses. `compared` are the figures of a cure, before and after, `harm` what was suffered until then, `beside`
+    what else a cured node has. `as_of` is when it changed last, `working` what a pressed button does.
     """
 
     id: str
@@ -112,6 +112,7 @@ class IncidentView:
     as_of: datetime = LONG_AGO
     working: str = ""
     harm: tuple[Sentence, ...] = ()
+    beside: str = ""
 
     @property
     def severity(self) -> Status | None:
@@ -122,6 +123,11 @@ class IncidentView:
     def is_ordinary(self) -> bool:
         """True for a healthy node about which nothing is unusual."""
         return self.verdict is not None and self.verdict.is_ordinary
+
+    @property
+    def is_sick(self) -> bool:
+        """True for a node to see to: as it was found, or as its cure has left it."""
+        return bool(self.beside) if self.state is State.RESOLVED else self.verdict is not None and not self.is_ordinary
 
     @property
     def is_checked(self) -> bool:
@@ -243,6 +249,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         as_of=incident.updated_at,
         working=context.working.get(incident.id, ""),
         harm=harm_sentences(incident),
+        beside=incident.beside,
     )
 
 
@@ -328,8 +335,9 @@ def view_severity_key(view: IncidentView) -> tuple[int, int]:
 
 
 def _current_severity_key(view: IncidentView) -> tuple[int, int]:
-    """How bad the node is; a cured node is not bad."""
-    return severity_key(Status.HEALTHY) if view.state is State.RESOLVED else view_severity_key(view)
+    """How bad the node is; a cured node is not bad, where it has nothing else."""
+    is_well = view.state is State.RESOLVED and not view.beside
+    return severity_key(Status.HEALTHY) if is_well else view_severity_key(view)
 
 
 def links_of(incident: Incident, templates: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -189,7 +189,8 @@ def diagnosis(incident: Incident, verdict: Verdict | None) -> str:
     """Return what an incident is about: its node and verdict, or the incident that it undoes."""
     if incident.undoes:  # it carries the old verdict: the node was not judged again
         return f"{node_words(incident.node)}: undo of incident {incident.undoes}"
-    return headline(incident.node, verdict, cured=incident.state is State.RESOLVED)
+    end = f", at the end {one_line(incident.beside, 80)}" if incident.beside else ""
+    return headline(incident.node, verdict, cured=incident.state is State.RESOLVED) + end
 
 
 def first_word(incident: Incident) -> str:

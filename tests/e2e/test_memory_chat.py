@@ -20,11 +20,12 @@ from bot.chat.connection import NoChat
 from bot.chat.post_state import MessageTarget
 from bot.domain.alert import BOT, PEOPLE, Alert
 from bot.domain.entry import OwnEvent, instant_text
-from bot.domain.events import Declined
+from bot.domain.events import BESIDE, Declined, SampleTaken
 from bot.domain.fold import fold
 from bot.domain.policy import Policy
 from bot.domain.post import Post
 from bot.domain.transitions import State
+from bot.domain.verdict import Evidence
 from bot.extras.fleet.fleet_request import FleetRequest
 from bot.extras.marks.marks import scores
 from bot.ledger import Database, Leases, Outbox
@@ -258,6 +259,17 @@ async def test_home_shows_a_node_as_sick_by_its_last_verdict_whatever_nobody_rea
         keep(team.ledger, "bbbbbbbbbb", (undo, TRIAGED, PROPOSED, Declined("no")))
         keep(team.ledger, "cccccccccc", WAYS[State.CANCELLED])
         assert "node-gpu-01: CRITICAL" in str(await chat.seen.home("bob"))
+
+
+@pytest.mark.parametrize("beside", ["", "critical io-stall"])
+async def test_home_shows_a_cured_node_as_sick_where_it_has_another_fault(
+    tmp_path: Path, chat: Chat, beside: str
+) -> None:
+    async with team_in(chat, tmp_path) as team:
+        look = SampleTaken(True, (Evidence(BESIDE if beside else "figures", "verdict", beside),))
+        *way, _, end = WAYS[State.RESOLVED]
+        keep(team.ledger, "aaaaaaaaaa", (*way, look, end))
+        assert ("at the end critical io-stall" in str(await chat.seen.home("bob"))) == bool(beside)
 
 
 async def test_home_counts_what_only_a_newer_program_can_read_and_shows_the_rest(tmp_path: Path, chat: Chat) -> None:

@@ -254,6 +254,6 @@ def _outcome(incident: Incident) -> tuple[TurnOutcome, str] | None:
     question = incident.question.question if incident.question is not None else ""
     because = question or str(getattr(incident.ending, "because", "") or getattr(incident.ending, "summary", ""))
     said = f"{incident.state}: {because}" if because else str(incident.state)
-    if incident.state is State.RESOLVED and incident.has_begun:
-        return TurnOutcome.CURED, said
-    return (TurnOutcome.FAILED if incident.has_begun else TurnOutcome.DROPPED), said
+    if not incident.has_begun:
+        return TurnOutcome.DROPPED, said
+    return (TurnOutcome.FAILED if incident.is_unfixed else TurnOutcome.CURED), said

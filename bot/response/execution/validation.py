@@ -11,7 +11,16 @@ from bot.domain.action import Action, Proof
 from bot.domain.contracts import NodeDirectory
 from bot.domain.duration import span_words
 from bot.domain.errors import CannotRead, HostKeyRejected, Unreachable, UsageError
-from bot.domain.events import REFUTED, Escalated, IncidentEvent, QuestionAsked, Resolved, SampleTaken, StepSkipped
+from bot.domain.events import (
+    BESIDE,
+    REFUTED,
+    Escalated,
+    IncidentEvent,
+    QuestionAsked,
+    Resolved,
+    SampleTaken,
+    StepSkipped,
+)
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.probe import Snapshot
@@ -115,12 +124,14 @@ async def _sample(
     if goes_on:
         says = growth.says if growth is not None and growth.goes_on else verdict.summary
         against.append(f"{cause} is still there: {says}")
-    return _sample_event(against, verdict.summary, lines)
+    is_known = verdict.status is Status.HEALTHY or verdict.cause == cause or verdict.is_muted
+    return _sample_event(against, verdict.summary, lines, "" if is_known else measured["verdict"])
 
 
-def _sample_event(against: list[str], says: str, lines: tuple[str, ...] = ()) -> SampleTaken:
+def _sample_event(against: list[str], says: str, lines: tuple[str, ...] = (), beside: str = "") -> SampleTaken:
     said = tuple(Evidence(REFUTED, "look", line) for line in against)
-    return SampleTaken(not against, said or (Evidence("figures", "verdict", says, lines),))
+    found = (Evidence(BESIDE, "verdict", beside),) if beside else ()
+    return SampleTaken(not against, said or (Evidence("figures", "verdict", says, lines), *found))
 
 
 def _undone_effects(incident: Incident, reach: NodeAccess, seen: NodeStatus) -> list[str]:
@@ -230,7 +241,8 @@ def resolved(incident: Incident) -> Resolved:
     assert incident.proposal is not None
     assert incident.validation is not None
     held = sum(sample.holds for sample in incident.samples)
-    is_so = "as it was before" if incident.undoes else "cured so far"
+    beside = incident.samples[-1].beside
+    is_so = "as it was before" if incident.undoes else f"cured so far{f', but at the end {beside}' if beside else ''}"
     readings = f"{held} of {len(incident.samples)} readings within {span_words(incident.validation.window)}"
     summary = f"{incident.node} is {is_so}: read again after the last step, {readings} confirm it"
     note = f" ({incident.validation.note.rstrip('.')})" if incident.validation.note else ""

@@ -23,6 +23,7 @@ from bot.domain.contracts import Clock
 from bot.domain.entry import WAVES, Head, OwnEvent
 from bot.domain.errors import BudgetSpent, CannotTell, UsageError, WaveHeld
 from bot.domain.events import (
+    BESIDE,
     REFUTED,
     AlertReceived,
     Approved,
@@ -30,6 +31,7 @@ from bot.domain.events import (
     IncidentEvent,
     PlanProposed,
     QuestionAsked,
+    Resolved,
     SampleTaken,
     StepFailed,
     StepSkipped,
@@ -170,6 +172,13 @@ NOT_FIXED: tuple[tuple[IncidentEvent, ...], ...] = (
         StepVerified(1),
         ValidationStarted(timedelta(minutes=10), waiting=1),
         SampleTaken(False, (Evidence(REFUTED, "look", "it is back"),)),
+    ),
+    (
+        StepVerified(1),
+        StepSkipped(2, "somebody else rebooted it"),
+        ValidationStarted(timedelta(minutes=10)),
+        SampleTaken(True, (Evidence(BESIDE, "verdict", "critical io-stall"),)),
+        Resolved("cured so far"),
     ),
 )
 

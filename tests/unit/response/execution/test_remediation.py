@@ -28,6 +28,9 @@ from bot.ledger import Ledger, audit
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.host import HostReading
 from bot.response.incident_record import facts_before
+from bot.view.context import NOTHING
+from bot.view.view import incident_view
+from bot.view.words import plain
 from tests.record.ledgers import ledger_in
 from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import HEALTHY, POLICY, Stage
@@ -192,6 +195,11 @@ def test_cause_that_is_not_ruled_out_is_not_cured(
     done = run(stage)
     assert done.state == ("escalated" if says else "resolved")
     assert says in getattr(done.ending, "because", "")
+    if not says:  # it has another fault, and nobody takes it for well
+        view = incident_view(done, NOTHING)
+        assert done.is_unfixed
+        assert all("at the end critical io-stall" in words for words in (view.headline, view.short))
+        assert "nvme1n1 stalls. Nothing was done for that" in plain(view.story)
 
 
 @pytest.mark.parametrize("lost", [UnknownPlaybook("There is no playbook 'gpu'."), MissingFile("There is no key.")])
