@@ -30,7 +30,6 @@ BESIDE = ("storage", "filesystems", "memory_errors", "units", "unfinished")  # b
 # Ours: a state that half an hour of work brought about comes back as fast after the next boot.
 _JUST_BOOTED = timedelta(minutes=30)
 _NOW_MINUTES = 10  # a disk that fails goes on to (kernel/hung_task.c tells of its waiters every two minutes)
-_DAY_HOURS = 24
 _OF_A_BOOT = ("/", "/usr", "/var")
 _FEW = 5  # tasks: one or two that wait mean a busy file server (ours)
 _ROOM_PERCENT = 1.0  # as gone_percent of disk-full: services stop before the last block, and so does a boot
@@ -155,7 +154,7 @@ def _unchecked_file_system(snapshot: Snapshot) -> Iterator[Evidence]:
 def _memory(snapshot: Snapshot) -> Iterator[Evidence]:
     counted, told = snapshot.get(MemoryErrorsReading), _recent.kernel_events(snapshot, "memory-error")
     says = "memory errs, and a reboot keeps the module"
-    if errs := _recent.recent(snapshot, told, _DAY_HOURS):
+    if errs := _recent.recent(snapshot, told, _recent.DAY_HOURS):
         yield Evidence("memory-errs", "kernel_log", says, _recent.lines(errs))
     elif not isinstance(counted, Unread):
         bad = next((each for each in counted.controllers if each.uncorrected), None)

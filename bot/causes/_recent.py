@@ -7,11 +7,13 @@ from datetime import datetime, timedelta
 
 from bot.causes._figures import span
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.verdict import HalfRead, RuledOut
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 
 _EVER_MINUTES = 1e9  # a playbook may set more than a duration holds
+DAY_HOURS = 24.0
 _READ_LATER = timedelta(minutes=1)  # the uptime is read first, and the log a while after it
 
 
@@ -82,6 +84,28 @@ def ago(snapshot: Snapshot, event: KernelEvent) -> str:
     """Describe when the line was written."""
     old = age(snapshot, event)
     return "at an unknown time" if old is None else f"{span(old)} ago"
+
+
+def short_log_words(snapshot: Snapshot, hours: float = DAY_HOURS, errors: bool = False) -> str:
+    """Say how far the kernel log reaches back, where that is neither to the boot nor so many hours; else empty.
+
+    Shape: with `errors` only what the kernel itself calls errors is asked for, which may reach further back.
+    """
+    log, up = snapshot.get(KernelLogReading), uptime(snapshot)
+    if isinstance(log, Unread) or up is None:
+        return ""
+    begins = log.errors_begin if errors else log.begins
+    if not begins or not -_READ_LATER <= up - begins < timedelta(minutes=min(hours * 60, _EVER_MINUTES)):
+        return ""
+    return f"the kernel log reaches back only {span(max(timedelta(0), up - begins))}"
+
+
+def none_told(
+    snapshot: Snapshot, cause: str, because: str, hours: float = DAY_HOURS, errors: bool = False
+) -> RuledOut | HalfRead:
+    """Rule a cause out because the kernel log has no line of it; undecided where the log does not reach so far back."""
+    short = short_log_words(snapshot, hours, errors)
+    return HalfRead(cause, short) if short else RuledOut(cause, because)
 
 
 def lines(events: Iterable[KernelEvent], most: int = 4) -> tuple[str, ...]:

@@ -35,6 +35,11 @@ def devices(event: KernelEvent) -> set[str]:
     return {name, re.sub(r"-[0-9]{1,6}\Z", "", name)} - {""}
 
 
+def known_by_log_alone(reading: FilesystemsReading) -> bool:
+    """True where a mount's options may keep `rw` after an error: XFS, and ext4 since Linux 6.12 and its backports."""
+    return any(mount.type in ("xfs", "ext4") and not mount.is_read_only for mount in reading.mounts)
+
+
 def takes_no_writes(mount: Mount, told: list[KernelEvent]) -> bool:
     """True for a mount that shows itself that it refuses writes and should not; `told` are its own lines of the log."""
     return mount.is_shut or (mount.is_read_only and (bool(told) or mount.meant == "rw"))

@@ -25,7 +25,7 @@ from bot.domain.problems import Problems, decode_file
 from bot.domain.protected import services
 from bot.domain.safe_text import one_line
 from bot.domain.three_valued_logic import Unknown
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, Finding, HalfRead, RuledOut, Status, Undecided
 from bot.library.assembly import threshold_fault, without_decimal_point
 from bot.library.cause_language import CauseLanguage, Form, Function, Scope, Words
 from bot.library.checker import check_cause
@@ -77,7 +77,11 @@ def _log_lines(
         last = {(event.core, event.device): event for event in log.events if event.kind in (kind, until)}
         still = [event for event in last.values() if event.kind == kind and has in event.text]
         found = tuple(sorted(still, key=lambda event: event.since_boot or timedelta(0)))
-    return _within(snapshot, found, hours, minutes, timed) if found else ()
+    if found and (within := _within(snapshot, found, hours, minutes, timed)):
+        return within
+    asked = _recent.DAY_HOURS if hours is None and minutes is None else (hours or 0) + (minutes or 0) / 60
+    short = _recent.short_log_words(snapshot, asked)
+    return Unknown(short, half_read=True) if short else ()
 
 
 def _within(
@@ -296,7 +300,9 @@ class Declared:
                 return Undecided(self.name, says, would_decide=each.decided_by, worst=each.worst)
             if open_ is None:
                 return RuledOut(self.name, says, applies=each.answer == "ruled_out")
-        return Undecided(self.name, open_[0].because if open_ else "no line of otherwise applies")
+        if open_ is None:
+            return Undecided(self.name, "no line of otherwise applies")
+        return (HalfRead if open_[0].half_read else Undecided)(self.name, open_[0].because)
 
 
 WORDS = Words({name: probe.reading for name, probe in PROBES.items()}, FUNCTIONS, FORMATS)

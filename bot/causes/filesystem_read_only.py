@@ -60,7 +60,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
                 )
             )
     if not evidence:
-        return _ruled_out_or_undecided(log, doubtful)
+        return _ruled_out_or_undecided(snapshot, reading, doubtful)
     return make_finding(
         NAME,
         Status.CRITICAL,
@@ -80,13 +80,17 @@ def _holds_var(mount: Mount, reading: FilesystemsReading) -> bool:
     return is_plain and "/" in points and "/var" not in points
 
 
-def _ruled_out_or_undecided(log: KernelLogReading | Unread, doubtful: Sequence[Mount]) -> CauseResult:
+def _ruled_out_or_undecided(snapshot: Snapshot, reading: FilesystemsReading, doubtful: Sequence[Mount]) -> CauseResult:
+    log = snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
         return Undecided(NAME, f"the kernel log was not read ({log.reason}), and some errors show only there")
+    none = "every file system on a block device takes writes, and the log shows none that was shut down"
     if doubtful:
         points = ", ".join(mount.point for mount in doubtful[:3])
-        return RuledOut(NAME, f"{points} takes no writes, fstab does not want it writable, and the log shows no error")
-    return RuledOut(NAME, "every file system on a block device takes writes, and the log shows none that was shut down")
+        none = f"{points} takes no writes, fstab does not want it writable, and the log shows no error"
+    elif not _shut_filesystems.known_by_log_alone(reading):
+        return RuledOut(NAME, none)
+    return _recent.none_told(snapshot, NAME, none, errors=True)
 
 
 CAUSE = Cause(

@@ -52,7 +52,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if hangs and faults:
         evidence.append(Evidence("smi-hangs", "gpu", "nvidia-smi did not answer within its time limit", ()))
     if not evidence:
-        return _ruled_out_or_undecided(snapshot, xids)
+        return _ruled_out_or_undecided(snapshot, tuning, xids)
     now = _recent.events_surely_within(snapshot, [x.event for x in faults], tuning["now_minutes"])
     grave = {"gpu-silent", "gpu-recovery", "remap-failed", "smi-hangs"} & {item.finding for item in evidence}
     sure = grave or now or any(item.finding == "remap-pending" for item in evidence)
@@ -241,7 +241,7 @@ def _advice(state: Sequence[Gpu], xids: Sequence[Xid], faults: Sequence[Xid], is
     return ""
 
 
-def _ruled_out_or_undecided(snapshot: Snapshot, xids: Sequence[Xid]) -> CauseResult:
+def _ruled_out_or_undecided(snapshot: Snapshot, tuning: Tuning, xids: Sequence[Xid]) -> CauseResult:
     gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
     if not isinstance(gpus, Unread) and not gpus.gpus:
         if not xids:
@@ -288,7 +288,8 @@ def _ruled_out_or_undecided(snapshot: Snapshot, xids: Sequence[Xid]) -> CauseRes
     own = [x for x in xids if x.meaning.kind is XidKind.APPLICATION]
     beside = f"; {own[-1].says} is the application's own error" if own else ""
     answer = f"{count(len(gpus.gpus), 'GPU')} on the bus, and every GPU bound to the driver answers"
-    return RuledOut(NAME, f"{answer}; no GPU fault in the log{beside}")
+    none = f"{answer}; no GPU fault in the log{beside}"
+    return _recent.none_told(snapshot, NAME, none, tuning["recent_hours"])
 
 
 CAUSE = Cause(

@@ -26,7 +26,7 @@ from bot.causes._starvation import starvation
 from bot.domain.action import Step
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, Finding, Status, Undecided
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import LOCKUPS, KernelEvent
 from bot.probes.host import HostReading
@@ -47,7 +47,8 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     events = _recent.recent(snapshot, everything, tuning["recent_hours"])
     if not events:
         old = f"; the last was {_recent.ago(snapshot, everything[-1])}" if everything else ""
-        return RuledOut(NAME, f"the kernel log has no lockup within {tuning['recent_hours']:.0f} hours{old}")
+        none = f"the kernel log has no lockup within {tuning['recent_hours']:.0f} hours{old}"
+        return _recent.none_told(snapshot, NAME, none, tuning["recent_hours"], errors=True)
     host = snapshot.get(HostReading)
     is_guest = not isinstance(host, Unread) and host.is_virtual_machine
     episodes = _episodes(snapshot, events, _core_count(snapshot), is_guest, tuning)

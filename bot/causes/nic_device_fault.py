@@ -54,7 +54,7 @@ _HOUR_MINUTES = 60
 
 def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether the network card itself fails."""
-    log, nic = snapshot.get(KernelLogReading), snapshot.get(NicReading)
+    nic = snapshot.get(NicReading)
     faults = _events(snapshot, tuning, *_FAULTS)
     silences = tuple(e for e in _events(snapshot, tuning, *_SILENCES) if not says_starved(e))
     rises = _fault_counters(nic)
@@ -70,7 +70,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         says = f"{count(len(silences), 'time-out')} of the card, the last {_recent.ago(snapshot, silences[-1])}"
         evidence.append(Evidence("nic-silent", "kernel_log", says, _recent.lines(silences)))
     if not evidence:
-        return _ruled_out_or_undecided(log, nic, silences, starved)
+        return _ruled_out_or_undecided(snapshot, tuning, silences, starved)
     cpu = snapshot.get(CpuReading)
     idle = not isinstance(cpu, Unread) and cpu.idle_percent >= tuning["idle_percent"]
     if not isinstance(cpu, Unread):
@@ -173,8 +173,9 @@ def _is_polled(snapshot: Snapshot, core: int) -> bool:
 
 
 def _ruled_out_or_undecided(
-    log: KernelLogReading | Unread, nic: NicReading | Unread, silences: tuple[KernelEvent, ...], starved: str
+    snapshot: Snapshot, tuning: Tuning, silences: tuple[KernelEvent, ...], starved: str
 ) -> CauseResult:
+    log, nic = snapshot.get(KernelLogReading), snapshot.get(NicReading)
     if silences:
         return RuledOut(NAME, f"the card's {count(len(silences), 'time-out')} have another reason: {starved}")
     if isinstance(log, Unread):
@@ -182,9 +183,10 @@ def _ruled_out_or_undecided(
     if isinstance(nic, Unread):
         # Resets, which make it critical, are in the log; counters alone never make it critical.
         return Undecided(NAME, f"the network cards were not read ({nic.reason})", worst=Status.DEGRADED)
+    none = "no device error, failed reset or time-out in the log, and no error counter rose"
     if starved:
-        return RuledOut(NAME, f"no device error and no failed reset; {starved}")
-    return RuledOut(NAME, "no device error, failed reset or time-out in the log, and no error counter rose")
+        none = f"no device error and no failed reset; {starved}"
+    return _recent.none_told(snapshot, NAME, none, tuning["recent_hours"])
 
 
 CAUSE = Cause(

@@ -20,7 +20,7 @@ from bot.causes._finding import make_finding
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import listed
-from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.kernel_log import KernelLogReading
 
@@ -74,7 +74,8 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         return make_finding(NAME, Status.DEGRADED, sure, evidence, suspects=suspects)
     single = _recent.recent(snapshot, limited, tuning["machine_hours"])
     beside = f"; {count(len(single), 'kill')} at a cgroup's own limit, which concerns that workload" if single else ""
-    return RuledOut(NAME, f"nothing was killed recently for lack of the machine's memory{beside}")
+    none = f"nothing was killed recently for lack of the machine's memory{beside}"
+    return _recent.none_told(snapshot, NAME, none, tuning["machine_hours"], errors=True)
 
 
 def _kills(log: KernelLogReading) -> tuple[KernelEvent, ...]:

@@ -34,7 +34,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if isinstance(log, Unread):  # only its lines say which queue
         return Undecided(NAME, f"the kernel log was not read ({log.reason})")
     if starved is None:
-        return RuledOut(NAME, "no driver tells that its poll did not run")
+        return _recent.none_told(snapshot, NAME, "no driver tells that its poll did not run", tuning["recent_hours"])
     comes_back = recurs(snapshot, starved.events, tuning["recurs_few"])
     if not (
         comes_back or starved.rose or _recent.events_surely_within(snapshot, starved.events, tuning["harm_minutes"])

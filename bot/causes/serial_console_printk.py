@@ -34,7 +34,8 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         return Undecided(NAME, f"the kernel log was not read ({log.reason})")
     resets = _recent.recent(snapshot, log.of(*RESETS), tuning["recent_hours"])
     if not resets:
-        return RuledOut(NAME, "the network card was not reset within the last day")
+        none = "the network card was not reset within the last day"
+        return _recent.none_told(snapshot, NAME, none, tuning["recent_hours"])
     timed = _timed_messages(log)
     printed = [
         (reset, near) for reset in resets if (near := _printed_near_reset(reset, timed, log, tuning)) is not None

@@ -10,7 +10,18 @@ from bot.domain.mute import Mute
 from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import RememberingSnapshot, Snapshot, Unread
 from bot.domain.three_valued_logic import Unknown
-from bot.domain.verdict import HEALTHY, Confidence, Evidence, Finding, LeftOut, RuledOut, Status, Undecided, Verdict
+from bot.domain.verdict import (
+    HEALTHY,
+    Confidence,
+    Evidence,
+    Finding,
+    HalfRead,
+    LeftOut,
+    RuledOut,
+    Status,
+    Undecided,
+    Verdict,
+)
 
 
 def evaluate_playbook(snapshot: Snapshot, playbook: Playbook, mutes: Sequence[Mute] = ()) -> Verdict:
@@ -152,7 +163,8 @@ def _combined_verdict(
     if not findings:
         # What decides nothing critical stands below, among what is undecided: a tool that an image lacks is no news.
         names = ", ".join(reading.probe for reading in unread if reading.probe in playbook.must_read)
-        return replace(verdict, summary=f"{HEALTHY} as far as read; unread: {names}" if names else HEALTHY)
+        but = "; ".join([*([f"unread: {names}"] if names else []), *verdict.half_read])
+        return replace(verdict, summary=f"{HEALTHY} as far as read; {but}" if but else HEALTHY)
     first = findings[0]
     half_read = _found_but_not_all_read(findings, unread, playbook)
     open_before = _undecided_before(first, playbook, [*undecided, *half_read]) if first.remedy else ()
@@ -202,6 +214,7 @@ def _undecided_before(first: Finding, playbook: Playbook, undecided: Sequence[Un
     """Return the open causes that might explain a critical finding: as grave, and earlier in the order.
 
     Otherwise a reboot might be offered for a symptom of something unread, which would be back after the reboot.
+    What was half read is told with the plan: a firewall that fills the log for ever must not take each remedy away.
     """
     if _capped_status(first) is not Status.CRITICAL:
         return ()
@@ -209,7 +222,9 @@ def _undecided_before(first: Finding, playbook: Playbook, undecided: Sequence[Un
     return tuple(
         result
         for result in undecided
-        if _explanation_rank(result.cause, playbook) < place and _worst_status(result, playbook) >= Status.CRITICAL.rank
+        if not isinstance(result, HalfRead)
+        and _explanation_rank(result.cause, playbook) < place
+        and _worst_status(result, playbook) >= Status.CRITICAL.rank
     )
 
 

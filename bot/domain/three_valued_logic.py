@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Neither true nor false: a deciding value was not read."""
+    """Neither true nor false: a deciding value was not read; `half_read`: only a part of it was."""
 
     because: str = ""
+    half_read: bool = field(default=False, repr=False)
 
     def __bool__(self) -> bool:
         raise TypeError("an unknown truth is not a bool; ask `is True` or `is False`")

@@ -165,6 +165,15 @@ class Unusual:
         return f"{self.name}: {self.here}, {self.peers}"
 
 
+class HalfRead(Undecided):
+    """A cause of which the part that was read shows nothing, and the rest might: `because` says what is lacking.
+
+    Cut is not empty: the log begins minutes ago, a counter was seen once, more file systems are there than were asked.
+    """
+
+    __slots__ = ()
+
+
 class LeftOut(Undecided):
     """A site's own cause, or a row of its tables, that cannot be used: nobody knows what it would have said."""
 
@@ -211,6 +220,11 @@ class Verdict:
     def is_ordinary(self) -> bool:
         """True for a healthy node about which nothing is unusual: nobody has to look at it."""
         return self.status is Status.HEALTHY and not self.unusual
+
+    @property
+    def half_read(self) -> tuple[str, ...]:
+        """What was read only in part, where the rest may show a fault."""
+        return tuple(dict.fromkeys(each.because for each in self.undecided if isinstance(each, HalfRead)))
 
     @property
     def took_words(self) -> str:

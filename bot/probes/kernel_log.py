@@ -38,6 +38,8 @@ class KernelLogReading:
     kinds: tuple[str, ...] = field(default=())  # every kind seen, for conditions
     left_out: int = 0  # important lines left out: of each sort only the newest are read
     bursts: tuple[LogBurst, ...] = ()  # periods with more output than a serial line can print, oldest first
+    begins: timedelta = timedelta(0)  # after boot; of an old recording it is not known
+    errors_begin: timedelta = timedelta(0)  # what the kernel itself calls errors
 
     def of(self, *kinds: str) -> tuple[KernelEvent, ...]:
         """Return the events of these kinds, oldest first.
@@ -191,7 +193,10 @@ _HAS_JOURNAL = (
     "j=; for d in /run/log/journal /var/log/journal; do [ -d $d ] && "
     '{ [ -r $d ] || j=y; for f in $d/*; do [ -d "$f" ] && j=y; done; }; done; [ -n "$j" ]'
 )
-_END = re.compile(r"-- (journal|dmesg): ([0-9]{1,12}) lines, ([0-9]{1,12}) left out --")
+_END = re.compile(
+    r"-- (journal|dmesg): ([0-9]{1,12}) lines, ([0-9]{1,12}) left out"
+    r"(?:, from ([0-9]{1,10}) s, errors from ([0-9]{1,10}) s)? --"
+)
 
 
 def _filter_script(program: str, origin: str, said: str, errors: str) -> tuple[str, ...]:
@@ -226,7 +231,7 @@ def parse(outputs: Outputs) -> KernelLogReading:
     end = _END.fullmatch(sent[-1])
     if end is None:
         raise CannotRead("kernel_log: the log is cut short")
-    origin, seen, left_out = end.groups()
+    origin, seen, left_out, *begins = end.groups("0")
     if not int(seen):
         raise CannotRead("kernel_log: the log is empty, which never happens: it could not be read")
     begun = [line.removeprefix(BEGUN) for line in sent if line.startswith(BEGUN)]
@@ -249,7 +254,8 @@ def parse(outputs: Outputs) -> KernelLogReading:
         events = tuple(sorted((*events, *added), key=lambda event: event.since_boot or timedelta(0)))
     kinds = tuple(dict.fromkeys(event.kind for event in events))
     bursts = tuple(sorted(by_line.values(), key=lambda burst: burst.since_boot))
-    return KernelLogReading(origin, int(seen), events, kinds, int(left_out), bursts)
+    reach = (timedelta(seconds=int(at)) for at in begins)
+    return KernelLogReading(origin, int(seen), events, kinds, int(left_out), bursts, *reach)
 
 
 def _belongs_to_known(begun: KernelLine, events: Iterable[KernelEvent]) -> bool:

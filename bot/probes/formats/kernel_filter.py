@@ -22,6 +22,7 @@ BEFORE_SECONDS = (12 * 3600, 13 * 3600)  # ours: a fault that wakes somebody is 
 
 BEGUN = "-- begun "  # before the first line of a dump that nothing is said before
 APART_SECONDS = 5
+_BOOT_SECONDS = 60  # ours: a log that begins so soon is whole; a ring may lose the very first lines of a large machine
 
 # After the log come the lines that the kernel itself calls errors. Those that no sort knows are kept too, but for
 # habits: those of every healthy kernel, and those of this machine, which wrote the same half a day ago. Each line of
@@ -169,7 +170,7 @@ def node_filter(table: KernelTable) -> str:
     )
     return (
         f"{_FUNCTIONS}{_UNSTARTED}{_TIMELESS}{_LEVELS}"
-        f"{{ n++; c = 0; {PERIOD}; if (b != y || n == 1) {{ {SUM} y = b; "
+        f"{{ n++; c = 0; if (n == 1) from = int(substr($0, 2)); {PERIOD}; if (b != y || n == 1) {{ {SUM} y = b; "
         f"if ((n == 1 || substr($0, 2) - substr(last, 2) > {APART_SECONDS}) && said < {MOST_OF_A_SORT} && "
         f"says($0) ~ /{begun}/) begun[++said] = $0 }} {COUNT} }} "
         f"/(kernel: |\\] )({'|'.join(table.ordinary)})|{'|'.join(table.ordinary_anywhere)}/ {{ f = 0; next }} "
@@ -192,7 +193,10 @@ def node_filter(table: KernelTable) -> str:
         + 'print (s[i] in e ? "<" e[s[i]] ">" : "") s[i] } '
         + _TELL_UNLISTED.format(until="1")
         + f'{TELL}; for (i = 1; i <= said; i++) print "{BEGUN}" begun[i]; '
-        + 'print "-- " o ": " n " lines, " x + 0 " left out --" } }'
+        # What the kernel calls errors is asked of the journal by itself, and may reach further back than other lines.
+        + "first = w == 4 && h && substr(g[1], 2) + 0 < from ? int(substr(g[1], 2)) : from; "
+        + f'late = from > {_BOOT_SECONDS} ? ", from " from " s, errors from " first " s" : ""; '
+        + 'print "-- " o ": " n " lines, " x + 0 " left out" late " --" } }'
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bot.domain.action import EndedItem, PlanImpact
@@ -62,7 +62,7 @@ def ended_by_reboot(snapshot: Snapshot) -> PlanImpact:
     return PlanImpact((*kept, *rows[:room]), max(0, len(rows) - room), unread, tuple(_unseen(snapshot)))
 
 
-def not_read(ends: PlanImpact) -> str:
+def not_read(ends: PlanImpact, half_read: Iterable[str] = ()) -> str:
     """Return a sentence about what could not be looked at before a reboot; empty where all of it was read.
 
     Example: "Not read before the reboot: the state of packages. See to it by hand."
@@ -71,6 +71,7 @@ def not_read(ends: PlanImpact) -> str:
     missing += [
         f"which oneshots are at work ({each.reason})" for each in ends.unread if each.probe == UnitsReading.probe
     ]
+    missing += half_read
     return one_line(f"Not read before the reboot: {'; '.join(missing)}. See to it by hand.", 600) if missing else ""
 
 

@@ -125,7 +125,7 @@ def with_plan(
         loss = _need_words(verdict.snapshot, stops.args["unit"])
     if reboot_at is not None:
         ends = plan_impact.ended_by_reboot(verdict.snapshot)
-        unseen = plan_impact.not_read(ends)
+        unseen = plan_impact.not_read(ends, verdict.half_read)
     elif stops is not None:
         ends = plan_impact.ended_by_stop(verdict.snapshot, stops.args["unit"])
     host, cure = verdict.snapshot.get(HostReading), tuple(step.action for step in steps)

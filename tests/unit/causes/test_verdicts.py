@@ -1,6 +1,7 @@
 """Whole nodes under the playbooks as they are shipped: which cause names the verdict, and what is planned."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,27 @@ def test_what_was_neither_ruled_in_nor_out_is_listed_with_what_would_decide_it()
     told = {open_.cause: open_.would_decide for open_ in blind.undecided}
     assert told["io-stall"] == "reading kernel_log and cpu"
     assert all("reading" in decides for decides in told.values())
+
+
+@pytest.mark.parametrize(
+    ("reach", "errors_reach", "open_"),
+    [
+        (0.2, 0.2, {"lockup", "oom-kills", "io-stall", "nic-device-fault", "queue-starved", "page-allocation-failing"}),
+        (0.2, 20, {"lockup", "io-stall", "nic-device-fault", "queue-starved", "page-allocation-failing"}),
+        (0.2, 30, {"io-stall", "nic-device-fault", "queue-starved", "page-allocation-failing"}),
+        (30, 30, set()),
+    ],
+)
+def test_log_that_begins_minutes_ago_clears_nothing_older(reach: float, errors_reach: float, open_: set[str]) -> None:
+    begins = [timedelta(days=b.DAYS, hours=-hours) for hours in (reach, errors_reach)]
+    said = verdict(replace(b.log(), begins=begins[0], errors_begin=begins[1]))
+    assert said.status is Status.HEALTHY
+    assert {each.cause for each in said.undecided} & {"lockup", "oom-kills", *open_} == open_
+    assert ("the kernel log reaches back only 12 minutes" in said.summary) == bool(open_)
+    # What it shows counts as ever, and each remedy is offered; the plan's notes say what is not known.
+    lockups = b.log(b.event("soft-lockup", ago=timedelta(minutes=8)), b.event("soft-lockup"))
+    said = verdict(replace(lockups, begins=begins[0], errors_begin=begins[1]))
+    assert ([step.action for step in said.remedy], said.cause) == (["reboot"], "lockup")
 
 
 @pytest.mark.parametrize("probe", sorted(PROBES))

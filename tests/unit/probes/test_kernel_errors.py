@@ -4,6 +4,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -194,6 +195,19 @@ def test_every_way_asks_for_levels_and_lives_without_them() -> None:
         assert "-p err" not in main
 
 
+@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
+def test_log_says_how_far_it_reaches_back_where_that_is_not_the_boot(awk: list[str]) -> None:
+    blocked = [line(290_000 + n, "[UFW BLOCK] IN=eth0 OUT= SRC=10.0.0.1") for n in range(9)]
+    old = line(4.2, "i8042: no controller found")
+    for log, errors, begins in (
+        (blocked, [], (290_000, 290_000)),
+        (blocked, [old], (290_000, 4)),
+        ([old, *blocked], [], (0, 0)),
+    ):
+        reading = parse(once("log", sent(log, errors, [], awk)))
+        assert (reading.begins, reading.errors_begin) == tuple(timedelta(seconds=at) for at in begins)
+
+
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[0])
 @pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
 def test_filter_reads_a_log_from_its_first_line_on_and_none_without_lines(
@@ -201,8 +215,8 @@ def test_filter_reads_a_log_from_its_first_line_on_and_none_without_lines(
 ) -> None:
     (stub := tmp_path / "awk").write_text(f'#!/bin/sh\necho begun >&2\nexec {shlex.join(awk)} "$@"\n')
     stub.chmod(0o755)
-    first = line(900, r"EXT4-fs error (device sda1): \t100%s  twice  ")
-    (tmp_path / "log").write_text(f"{first}\n{line(901, 'zyx: all is well')}\n")
+    first = line(9, r"EXT4-fs error (device sda1): \t100%s  twice  ")
+    (tmp_path / "log").write_text(f"{first}\n{line(10, 'zyx: all is well')}\n")
     path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     for said, answer in ((f"cat {tmp_path}/log", f"{first}\n-- journal: 2 lines, 0 left out --\n"), ("false", "")):
         argv = [*shell, *_filter_script(FILTER, "journal", said, "true")[1:]]
@@ -261,7 +275,7 @@ def test_further_lines_of_a_message_belong_to_its_first(awk: list[str]) -> None:
     further = "                          failed to send message 261 ret is 65535"
     log = [first, further, line(901, "zyx: all is well"), line(902, "IPv6: ADDRCONF(NETDEV_UP): eth0"), further]
     answer = sent(log, [first, further], [first, further], awk)
-    assert answer.splitlines() == [f"<2>{told}", "-- journal: 3 lines, 0 left out --"]
+    assert answer.splitlines() == [f"<2>{told}", "-- journal: 3 lines, 0 left out, from 900 s, errors from 900 s --"]
     assert sent(log, [], [], awk).splitlines()[0] == told
     assert [event.text for event in parse(once("log", answer)).of("grave")] == [told]
 
