@@ -106,7 +106,7 @@ class Commands:
             if asked.unknown:
                 quoted = ephemeral.quote(request, unknown_words(asked), list(near_name_buttons(asked.near)))
                 self.background.begin(quoted, f"answer to {request.key}")
-            if asked.nodes and self.context.opener is not None:
+            if asked.nodes:
                 await self.context.opener.begin(
                     request.key, request.target, request.by, request.text, [node.name for node in asked.nodes]
                 )

@@ -15,6 +15,7 @@ from bot.chat.people import CheckPermissions, People, Person
 from bot.chat.private_replies import PrivateReplies, refusal_words
 from bot.chat.service import ChatService
 from bot.domain.contracts import Log
+from bot.domain.engine_contracts import Notices
 from bot.domain.entry import Entry
 from bot.domain.errors import (
     AlreadyDecided,
@@ -44,13 +45,6 @@ NOT_WRITTEN = "The ledger cannot be used now. Unless the card says otherwise onc
 PULL_SECONDS = 2.0  # how long a chat is asked whether a person may pull the brake; without an answer they may
 
 
-class DecisionListener(Protocol):
-    """Is told of each incident about which people decided something."""
-
-    def decided(self, incident_id: str, /) -> None:
-        """Take note, so that the incident goes on at once."""
-
-
 class NodePicker(Protocol):
     """Records which node an alert means, as a person says."""
 
@@ -62,7 +56,6 @@ class NodePicker(Protocol):
 class ChatContext:
     """The parts of the bot that decisions made in a chat use.
 
-    Shape: `picker` is None where no alert asks which node it means, `opener` where no check begins here.
     `chat_requests` know each delivery.
     """
 
@@ -74,12 +67,12 @@ class ChatContext:
     ephemeral: PrivateReplies
     chat: ChatService
     signer: MetadataSigner
-    notices: DecisionListener
+    notices: Notices
     log: Log
     askers: CheckPermissions
     chat_requests: ChatRequestStore
-    picker: NodePicker | None = None
-    opener: CheckOpener | None = None
+    picker: NodePicker
+    opener: CheckOpener
 
     async def find(self, incident_id: str) -> Incident:
         """Return an incident from the record. Raises: UnknownIncident, LedgerError."""

@@ -86,7 +86,7 @@ class CardRequests:
 
         Raises: Refused for a person who may not ask, and for what cannot be asked; UnknownNode.
         """
-        if self.context.opener is None or not nodes:
+        if not nodes:
             raise NothingProposed(UNKNOWN_BUTTON)
         if len(nodes) > MOST_NODES:
             raise NothingProposed(f"{len(nodes)} nodes at once are too many; the limit is {MOST_NODES}.")
@@ -99,8 +99,8 @@ class CardRequests:
     async def pick(self, click: Click) -> None:
         """Record which node an alert means, so that it is read; whoever may ask for checks may do this."""
         incident = await self.context.incident_of_click(click, click.block.removeprefix("pick-"))
-        if incident.node or self.context.picker is None:
-            raise AlreadyDecided(f"It is {incident.node or 'not asked'} already.")
+        if incident.node:
+            raise AlreadyDecided(f"It is {incident.node} already.")
         if click.value not in options_of(incident):
             raise NothingProposed(UNKNOWN_BUTTON)
         await self.context.askers.admit(click.person)

@@ -38,7 +38,7 @@ class PrivateReplies:
         await self._answer_request(request, plain_document(words, *below))
 
     async def _answer_request(self, request: CommandRequest, document: Document) -> None:
-        await self._send(request.user, request.channel, request.thread_ts, document, request.answer_at)
+        await self._send(request.person.user, request.channel, request.thread_ts, document, request.answer_at)
 
     async def tell(
         self, by: str, channel: str, thread_ts: str, words: str, answer_at: str = "", below: Sequence[Block] = ()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from bot.chat.document import Pieces
 from bot.chat.people import Person
 from bot.chat.post_state import MessageTarget
-from bot.domain.alert import SLACK
 from bot.domain.errors import InventoryError, UnknownNode, UsageError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line, redacted_line, redacted_text
@@ -52,33 +51,23 @@ class CommandRequest:
     """What a person typed, who they are and where they typed it.
 
     Shape: `key` is the chat's id of the command or message: deliveries with the same key are one request. `answer_at`
-    is the address that answers a slash command in private. `team` is the enterprise's id, if any;
-    `workspace` and `enterprise` say which workspace the request came from. `asked_at` is None where the chat does
-    not say when it was typed. `direct`: in a chat with the bot alone.
+    is the address that answers a slash command in private. `asked_at` is None where the chat does not say when it was
+    typed. `direct`: in a chat with the bot alone.
     """
 
     key: str
-    team: str
-    user: str
+    person: Person
     channel: str
     text: str
     thread_ts: str = ""
     answer_at: str = field(default="", repr=False)  # who has it can answer there
-    workspace: str = ""
-    enterprise: str = ""
     asked_at: datetime | None = None
-    chat: str = SLACK
     direct: bool = False
 
     @property
     def by(self) -> str:
         """The person as the ledger names them."""
-        return replace(self.person, team=self.team, enterprise="").by
-
-    @property
-    def person(self) -> Person:
-        """Who typed it."""
-        return Person(self.user, self.workspace, self.enterprise, chat=self.chat)
+        return self.person.by
 
     @property
     def target(self) -> MessageTarget:

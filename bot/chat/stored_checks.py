@@ -67,7 +67,7 @@ class StoredChecks:
         return True
 
     async def _begin_stored_check(self, kept: ChatRequest, check: StoredCheck) -> None:
-        opener, askers = self.context.opener, self.context.askers
+        askers = self.context.askers
         late = self.context.responder.clock() - kept.kept_at > LATEST
         self.context.log("check_carried_on", key=one_line(kept.key, 80), late=late)
         try:
@@ -75,11 +75,11 @@ class StoredChecks:
                 asked = f"You asked for “{one_line(check.said, 200)}” more than {duration_text(LATEST)} ago"
                 words = f"{asked}, and I was away. "
                 await self.context.ephemeral.tell(check.by, check.channel, check.thread_ts, f"{words}Ask again.")
-            elif opener is not None:
+            else:
                 await askers.admit(check.person)
                 askers.count(check.person)
                 spot = MessageTarget(check.channel, check.thread_ts, check.answer_at)
-                await opener.begin(kept.key, spot, check.by, check.said, check.nodes)
+                await self.context.opener.begin(kept.key, spot, check.by, check.said, check.nodes)
         except TOLD as no:
             await self.context.tell(no, AS_CHECK, check.person, check.channel, check.thread_ts)
         with contextlib.suppress(LedgerError):

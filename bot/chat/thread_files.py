@@ -16,7 +16,7 @@ from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.service import ChatService, Timing, Uploaded
 from bot.chat.uploads import ThreadFile, Uploads
 from bot.domain.contracts import Clock, Log
-from bot.domain.errors import UsageError, ZombieError
+from bot.domain.errors import ZombieError
 from bot.domain.post import DuePost, Post
 from bot.ledger import Outbox
 
@@ -51,22 +51,6 @@ class ThreadFileKind(Protocol):
 
     def instead(self, name: str, because: str) -> str:
         """Return what the thread says if the file does not come; empty where nothing is lost."""
-
-
-@dataclass(frozen=True, slots=True)
-class _NoKind:
-    """A kind that is not here, for what it left in the outbox: its extra is left out by now."""
-
-    prefix: str = ""
-    word: str = "file"
-
-    async def make(self, name: str, content: Mapping[str, Any]) -> ThreadFile:
-        """Raises: UsageError."""
-        raise UsageError("What makes it is left out.", "Let [extras] off not name its extra.")
-
-    def instead(self, name: str, because: str) -> str:
-        """Say nothing: nobody waits for it."""
-        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +103,18 @@ class ThreadFiles(Uploads):
     def take_up(self, due: DuePost, instead: Instead) -> bool:
         """Go on with a file from the outbox; False where the post is no file."""
         kind = next((kind for prefix, kind in self._kinds.items() if due.post.part.startswith(prefix)), None)
+        key = (due.post.incident, due.post.part)
         if kind is None and "text" in due.post.content:
             return False
-        kind = kind or _NoKind()
-        if (due.post.incident, due.post.part) not in self.tasks:
+        if kind is None and key not in self.tasks:
+            self.log("file_given_up", name=due.post.part, because="the extra that makes it is left out")
+            self.start(key, "file", self.outbox.mark_dropped(due.id, "the extra that makes it is left out"))
+        elif kind is not None and key not in self.tasks:
             target = MessageTarget(due.post.channel, str(due.post.content.get("thread_ts", "")))
             name, content = due.post.part.removeprefix(kind.prefix), due.post.content
             is_late = self.now() - due.kept_at > TOO_LATE
             way = _PendingFile(kind, due.post.incident, name, content, target, due.id, instead)
-            self.start((way.card, way.part), kind.word, self._make_and_send(way, is_late=is_late))
+            self.start(key, kind.word, self._make_and_send(way, is_late=is_late))
         return True
 
     # --- on the way

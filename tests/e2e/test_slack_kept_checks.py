@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import text
 
+from bot.chat.people import Person
 from bot.chat.requests import CommandRequest
 from bot.chat.stored_checks import encode_check
 from bot.demo.slack.people import ALICE, GUEST, TEAM_ID
@@ -17,7 +18,7 @@ from tests.slack.service import Readings, card_saying, eventually, reply_saying,
 from tests.slack.workspace import workspace
 
 CHANNEL = "C0ONCALL01"
-ASKED = CommandRequest("cmd-1.2", TEAM_ID, ALICE.id, CHANNEL, "check node-1 node-2", workspace=TEAM_ID)
+ASKED = CommandRequest("cmd-1.2", Person(ALICE.id, TEAM_ID), CHANNEL, "check node-1 node-2")
 
 
 def left(folder: Path, *asked: CommandRequest, ago: timedelta = timedelta(0)) -> None:
@@ -44,7 +45,7 @@ async def test_next_run_begins_it_once_on_a_card(tmp_path: Path) -> None:
 
 async def test_guest_and_whoever_asked_long_ago_cause_no_login(tmp_path: Path) -> None:
     readings = Readings()
-    left(tmp_path, replace(ASKED, user=GUEST.id))
+    left(tmp_path, replace(ASKED, person=Person(GUEST.id, TEAM_ID)))
     left(tmp_path, replace(ASKED, key="cmd-3.4"), ago=timedelta(minutes=16))
     async with workspace() as slack, serving(slack, tmp_path, readings) as bot:
         await reply_saying(slack, "NotAllowedToAsk", "gina")

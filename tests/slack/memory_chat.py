@@ -223,7 +223,7 @@ class MemoryChat(Posted, ChatConnection, ChatService, People):
     async def say(self, user: str, channel: str, text: str, thread: str = "") -> None:
         """Type a command."""
         who = self.of(self.ids[user])
-        said = CommandRequest(self._number("cmd"), TEAM, who.user, channel, text, thread, workspace=TEAM, chat=who.chat)
+        said = CommandRequest(self._number("cmd"), who, channel, text, thread)
         self.heard.commands.take(said)
 
     async def home(self, user: str) -> Sequence[Any]:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from bot.chat.background import Background
 from bot.chat.blocks import WHO_ELSE
-from bot.chat.cards import CheckOpener
 from bot.chat.clicks import UNKNOWN_BUTTON
 from bot.chat.context import ChatContext
 from bot.chat.document import Document
@@ -118,7 +117,7 @@ class FleetCards:
         ask, by = wanted.ask, wanted.by
         if ask.kind == "check":
             nodes = [node.name for node in run.nodes]
-            await self._opener.begin(wanted.key, wanted.spot, by, f"check {ask.says}", nodes)
+            await self.context.opener.begin(wanted.key, wanted.spot, by, f"check {ask.says}", nodes)
         elif ask.kind == "wave":
             asked = CureRequest(ask.words, ask.causes, wanted.key, wanted.spot.channel, by)
             await self._cures.begin(asked, run.nodes)
@@ -143,7 +142,7 @@ class FleetCards:
         by = click.person.by
         if click.action == chat_card.CHECK:
             node = self.runner.known.find(click.value).name
-            await self._opener.begin(click.key, spot, by, f"check {node}", [node])
+            await self.context.opener.begin(click.key, spot, by, f"check {node}", [node])
         elif click.action == chat_card.DIFF:
             ask = FleetRequest.of(click.value)
             if not ask.causes:
@@ -217,12 +216,6 @@ class FleetCards:
         if self.cure is None:
             raise UsageError("The bot does not know that button.")
         return self.cure
-
-    @property
-    def _opener(self) -> CheckOpener:
-        if self.context.opener is None:
-            raise NothingProposed(UNKNOWN_BUTTON)
-        return self.context.opener
 
     async def _post(self, wanted: FleetCardRequest, message: Document) -> None:
         """Post what does not change any more."""

@@ -22,6 +22,7 @@ from bot.chat.clicks import Click, Submission
 from bot.chat.commands import Commands
 from bot.chat.decisions import Decisions
 from bot.chat.home import HomePublisher
+from bot.chat.people import Person
 from bot.chat.requests import CommandRequest
 from bot.domain.contracts import Seconds
 from bot.surfaces.hooks import Counted
@@ -169,14 +170,11 @@ def command_of(body: Mapping[str, Any]) -> CommandRequest:
     return CommandRequest(
         # Slack makes this id for each command; a repeated delivery has the same id.
         key=f"cmd-{body.get('trigger_id') or body.get('response_url', '')}",
-        team=str(body.get("enterprise_id") or body.get("team_id", "")),
-        user=str(body.get("user_id", "")),
+        person=_author(body, body.get("user_id"), body.get("team_id")),
         channel=str(body.get("channel_id", "")),
         text=_unescaped(_LINK.sub(r"\1", str(body.get("text", "")))),
         answer_at=str(body.get("response_url", "")),
         direct=str(body.get("channel_id", "")).startswith("D"),
-        workspace=str(body.get("team_id") or ""),
-        enterprise=str(body.get("enterprise_id") or ""),
     )
 
 
@@ -188,16 +186,17 @@ def mention_of(body: Mapping[str, Any], event: Mapping[str, Any]) -> CommandRequ
     return CommandRequest(
         # The message's id, not the delivery's: a message may be delivered twice under two ids.
         key=f"msg-{event.get('channel', '')}-{event.get('client_msg_id') or event.get('ts', '')}",
-        team=str(body.get("enterprise_id") or body.get("team_id", "")),
-        user=str(event["user"]),
+        person=_author(body, event["user"], event.get("team") or body.get("team_id")),
         channel=str(event.get("channel", "")),
         text=_unescaped(said),
         thread_ts=str(event.get("thread_ts", "")),
-        workspace=str(event.get("team") or body.get("team_id") or ""),
-        enterprise=str(body.get("enterprise_id") or ""),
         asked_at=_instant(event.get("ts")),
         direct=str(event.get("channel", "")).startswith("D"),
     )
+
+
+def _author(body: Mapping[str, Any], user: object, team: object) -> Person:
+    return Person(str(user or ""), str(team or ""), str(body.get("enterprise_id") or ""))
 
 
 def _instant(ts: object) -> datetime | None:

@@ -87,14 +87,11 @@ class Spoken:
         said = html.unescape(text).replace("\u00a0", " ").strip()
         return CommandRequest(
             key=f"msg-{self.conversation}-{self.id}",
-            team=self.person.team,
-            user=self.person.user,
+            person=self.person,
             channel=self.conversation,
             text=_COMMAND.sub("", said, count=1).strip() if _COMMAND.match(said) else said,
             thread_ts=self.thread,
-            workspace=self.person.team,
             asked_at=_instant(self.activity.get("timestamp")),
-            chat=TEAMS,
             direct=self.is_direct,
         )
 

@@ -144,8 +144,8 @@ class TeamsConnection(ChatConnection):
         if asked is None:
             return "ignored", web.Response(status=200)
         if spoken.is_direct and asked.text.lower() == "home":
-            self.calls.homes.pop(asked.user, None)  # a new card, where the person looks now
-            self._home.open(asked.user)
+            self.calls.homes.pop(asked.person.user, None)  # a new card, where the person looks now
+            self._home.open(asked.person.user)
         else:
             self._commands.take(asked)
         return "accepted", web.Response(status=200)

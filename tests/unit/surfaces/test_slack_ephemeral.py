@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bot.chat.commands import Commands
+from bot.chat.people import Person
 from bot.chat.post_state import MessageTarget
 from bot.chat.private_replies import PrivateReplies
 from bot.chat.requests import CheckRequest, CommandRequest, HelpRequest, help_text, parse, unknown_words
@@ -34,6 +35,7 @@ class Nobody:
 
 
 NOBODY: Any = Nobody()
+ANN = Person("U1", "T1")
 ADDRESS = "https://hooks.example/commands/T1/1/abc"
 
 
@@ -68,7 +70,7 @@ async def test_what_a_person_typed_is_shown_back_as_it_was_typed(typed: str) -> 
     calls: Any = Calls()
     asked = parse(f"check {typed}", Inventory({}, "nodes.toml"))
     assert isinstance(asked, CheckRequest)
-    request = CommandRequest("1", "T1", "U1", "C1", f"check {typed}")
+    request = CommandRequest("1", ANN, "C1", f"check {typed}")
     await PrivateReplies(calls, Timing(), lambda *_, **__: None, NOBODY).quote(request, unknown_words(asked))
     (block,) = told[0].blocks
     assert block["text"]["type"] == "plain_text"
@@ -90,7 +92,7 @@ async def test_answer_whose_address_is_used_up_comes_to_the_channel() -> None:
             return Delivered()
 
     calls: Any = Calls()
-    request = CommandRequest("1", "T1", "U1", "C1", "help", answer_at="https://slack.example/used-up")
+    request = CommandRequest("1", ANN, "C1", "help", answer_at="https://slack.example/used-up")
     await PrivateReplies(calls, Timing(), lambda *_, **__: None, NOBODY).say(request, ("What I can do",))
     assert told == ["C1 U1 What I can do"]
 
@@ -103,7 +105,7 @@ def test_command_that_is_not_known_is_shown_back_as_code(typed: str) -> None:
 
 
 def test_address_that_answers_a_command_is_in_no_repr() -> None:
-    request = CommandRequest("C1", "T1", "U1", "D1", "check n1", answer_at=ADDRESS, workspace="T1")
+    request = CommandRequest("C1", ANN, "D1", "check n1", answer_at=ADDRESS)
     kept = read(StoredCheck, json.loads(encode_check(request, ("n1",)))["check"])
     assert kept.answer_at == ADDRESS
     for value in (request, kept, MessageTarget("D1", "", ADDRESS)):
@@ -155,7 +157,7 @@ async def test_no_answer_makes_markup_of_what_was_typed(command: str, has_extras
         begun: list[Any] = []
         asked = parse(command.format(form), known, handler.others)
         if isinstance(asked, HelpRequest) or (isinstance(asked, CheckRequest) and asked.unknown and not asked.nodes):
-            request = CommandRequest("1", "T1", "U1", "D1", command.format(form), answer_at=ADDRESS)
+            request = CommandRequest("1", ANN, "D1", command.format(form), answer_at=ADDRESS)
             await handler._handle(request, asked)
             for work in begun:
                 await work

@@ -47,7 +47,7 @@ def test_only_the_mention_of_the_bot_is_taken_out(text: str) -> None:
     request = one.command()
     assert request is not None
     assert request.text == TYPED[text]
-    assert (request.user, request.channel, request.thread_ts) == (BOB, CHANNEL, "1700000000001")
+    assert (request.person.user, request.channel, request.thread_ts) == (BOB, CHANNEL, "1700000000001")
     assert (request.by, request.direct) == (f"teams:{TENANT}/{BOB}", False)
     assert request.asked_at is not None
     assert request.asked_at.isoformat() == "2026-11-28T09:30:00.123000+00:00"
