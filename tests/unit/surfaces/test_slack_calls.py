@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
 import pytest
 from aiohttp import web
+from slack_sdk.errors import SlackApiError
 
-from bot.chat.service import Timing
-from bot.surfaces.slack.calls import failure_reason, failure_words
+from bot.chat.service import MessageGone, NoAccess, Outcome, Rejected, RetryLater, Timing
+from bot.surfaces.slack.calls import _refusal, failure_reason, failure_words
 from bot.surfaces.slack.socket_mode import SocketMode
 
 TICKET = "8c1b2b2e-0000-4b4b-9d0e-1234567890ab"
@@ -56,3 +58,26 @@ def test_address_that_cannot_be_used_is_not_quoted(said: Any) -> None:
 def test_key_that_is_quoted_is_cut_out_before_the_words_are() -> None:
     said = failure_reason(ValueError(f"{'x ' * 48}glpat-AbCdEfGhIjKlMnOpQrSt"))
     assert "glpat" not in said
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "meaning"),
+    [
+        (200, "invalid_blocks", Rejected("invalid_blocks")),
+        (200, "msg_too_long", Rejected("msg_too_long")),
+        (200, "msg_blocks_too_long", Rejected("msg_blocks_too_long")),
+        (200, "message_not_found", MessageGone("message_not_found")),
+        (200, "thread_not_found", MessageGone("thread_not_found")),
+        (200, "channel_not_found", NoAccess("channel_not_found")),
+        (200, "is_archived", NoAccess("is_archived")),
+        (200, "restricted_action", NoAccess("restricted_action")),
+        (200, "fatal_error", RetryLater("fatal_error")),
+        (200, "whatever_comes_next_year", RetryLater("whatever_comes_next_year")),
+        (503, "", RetryLater("http_503")),
+        (429, "ratelimited", RetryLater("ratelimited", 7.0)),
+    ],
+)
+def test_what_slack_says_is_final_or_tried_again(status: int, error: str, meaning: Outcome) -> None:
+    answer = SimpleNamespace(data={"error": error}, status_code=status, headers={"Retry-After": "7"})
+    error_of_slack: Any = SlackApiError
+    assert _refusal(error_of_slack("", answer)) == meaning
